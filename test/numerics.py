@@ -38,7 +38,7 @@ infinite error.
 ## 1. Floating point operations
 
 `CPU` (AVX-512 and AVX2) and `CLANG` give the same bits: transcendental functions are expressions of correctly rounded operations
-(`tinyhw/codegen/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that ({python} samples). Arguments may be of any
+(`tinyhw/codegen/math/transcendental.py`), not a library's. `PYTHON` calls Python's `math` and rounds that ({python} samples). Arguments may be of any
 size: sines of the largest numbers are as exact as those of small ones. Subnormal numbers come in and go out with their right values. Infinities, NaN
 and zeros follow IEEE 754 and C17, annex F. float16, bfloat16 and fp8 are computed in float32 and rounded once.
 
@@ -153,8 +153,8 @@ The order in which a reduction adds is not defined, and differs between vector w
 - the same bits in each lane of a GPU that has a sum which several share: there it is a tree of halves of the lanes (design.md, section 8);
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
-A long sum of floats is done in blocks (`codegen/blocks.py`), by several accumulators and in parts (`engine/split.py`): its error hardly grows with
-its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all roundings go one way:
+A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts (`engine/split.py`): its error hardly
+grows with its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all roundings go one way:
 
 | sum | relative error |
 |---|---|

@@ -128,7 +128,7 @@ def test_state_dict_keys(line: str) -> None:
 
 def test_kernels_and_expressions() -> None:
   """The level below tensors, by what users write."""
-  from tinyhw.codegen.tiling import Opt, OptOps
+  from tinyhw.codegen.transform.tiling import Opt, OptOps
   from tinyhw.uop.enums import AxisType, Ops
   from tinyhw.uop.ops import KernelInfo
   from tinyhw.uop.upat import PatternMatcher, UPat, graph_rewrite

@@ -14,6 +14,9 @@ MOST_LINES, MOST_COLUMNS = 600, 150
 BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.once tinyhw.progress "
         "tinyhw.files tinyhw.cache tinyhw.storage tinyhw.threads tinyhw.budget tinyhw.http_server tinyhw.unpack")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
+ROOMS = {   # of codegen: what each may import of the others
+  "kernel": "", "math": "", "render": "math", "transform": "kernel", "matrix": "kernel transform", "lower": "kernel transform math",
+  "plan": "kernel transform matrix lower"}
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the names on the right.
 MAY_IMPORT = {name: names.split() for name, names in {
   **dict.fromkeys(BASE.split(), BASE),
@@ -21,9 +24,11 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.uop": BASE,
   "tinyhw.machine": f"{BASE} tinyhw.uop",
   "tinyhw.isa": "",  # the registry: imports its folders by name
-  **{f"tinyhw.isa.{folder.name}": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.autogen"
+  **{f"tinyhw.isa.{folder.name}": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.autogen"
      for folder in (ROOT / "tinyhw/isa").iterdir() if folder.is_dir()},
   "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.passes tinyhw.machine.code",
+  **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.code", *(f"tinyhw.codegen.{other}" for other in
+     others.split())]) for room, others in ROOMS.items()},
   "tinyhw.allocator": BASE,
   "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.code",
   "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.code",
@@ -35,7 +40,7 @@ MAY_IMPORT = {name: names.split() for name, names in {
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.code tinyhw.selftest.frame"
      for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
                   "nvidia.selftest_bases", "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
-  "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.codegen.program tinyhw.isa tinyhw.autogen tinyhw.drivers",
+  "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
   **dict.fromkeys((*(f"tinyhw.engine.{name}" for name in ("jit", "jit_gradients", "jit_views", "replay", "structure", "surroundings")),
                    "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
                   f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.nn"),

@@ -14,13 +14,13 @@ def names(paths: set[Path]) -> set[str]: return {path.relative_to(TEST).as_posix
 
 def test_layers_are_the_folders_that_have_tests() -> None:
   assert {"tensor", "codegen", "engine", "machine", "isa", "uop", "methods", "nn", "drivers", "emulator"} <= set(scope.layers())
-  assert "codegen/test_tiling.py" in names(scope.of_layer("codegen")) and "isa/x86/test_abi.py" in names(scope.of_layer("isa"))
+  assert "codegen/transform/test_tiling.py" in names(scope.of_layer("codegen")) and "isa/x86/test_abi.py" in names(scope.of_layer("isa"))
   assert "test_tensor.py" in names(scope.of_layer("tensor")) and not any("/" in name for name in names(scope.of_layer("tensor")))
   with pytest.raises(scope.ScopeError, match="--layer codgen: there is no such layer; there are tensor, .*codegen"): scope.of_layer("codgen")
 
 def test_a_module_wants_its_own_tests_those_that_import_it_and_those_of_its_importers() -> None:
-  found = names(scope.wanted_by([ROOT / "tinyhw/codegen/stage.py"]))
-  assert {"codegen/test_stage.py", "codegen/test_tiling.py", "codegen/test_window.py", "codegen/test_lane_reduction.py"} <= found
+  found = names(scope.wanted_by([ROOT / "tinyhw/codegen/transform/stage.py"]))
+  assert {f"codegen/transform/test_{name}.py" for name in ("stage", "tiling", "window", "lane_reduction")} <= found
   assert "nn/test_onnx.py" not in found and "test_tensor.py" not in found
   assert "drivers/cpu/test_workers.py" in names(scope.wanted_by([ROOT / "drivers/cpu/workers.py"]))
 
@@ -58,6 +58,6 @@ def test_options_of_pytest() -> None:
   assert run.returncode and "there is no such layer" in run.stderr
 
 def test_slow_tests_are_left_out(tmp_path: Path) -> None:
-  run = collected("--layer", "codegen", "test/codegen/test_boxes.py")
-  fast = collected("--layer", "codegen", "--fast", "test/codegen/test_boxes.py")
+  run = collected("--layer", "codegen", "test/codegen/transform/test_boxes.py")
+  fast = collected("--layer", "codegen", "--fast", "test/codegen/transform/test_boxes.py")
   assert run.stdout.count("::") > fast.stdout.count("::") > 0

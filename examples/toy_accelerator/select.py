@@ -9,12 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.arithmetic import to_bytes
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from examples.toy_accelerator.table import ALWAYS, P1, S1, S2, SUFFIX, TABLE, V1, V2, V4
 
 def suffix(dtype: DType) -> str:

@@ -1,7 +1,6 @@
 """The toy accelerator as a `Target`: what codegen and the machine passes ask about it, the waits, and the way from a Program to Code."""
 from __future__ import annotations
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Effect, Function, MInst, Reg
@@ -10,6 +9,7 @@ from tinyhw.machine.passes import run
 from tinyhw.machine.target import Capabilities, Target
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
+from tinyhw.uop.program import Program
 from examples.toy_accelerator.select import Selector
 from examples.toy_accelerator.table import CLASSES, LANES, LINES, PREDICATE, SCALAR, TABLE, VECTOR, encode
 

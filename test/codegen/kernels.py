@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from tinyhw.arithmetic import round_to
-from tinyhw.codegen.maximum import FOLD
-from tinyhw.codegen.linearize import linearize
+from tinyhw.codegen.lower.linearize import linearize
+from tinyhw.codegen.math.maximum import FOLD
 from tinyhw.codegen.passes import PASSES, lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.verify import verify
 
 AVX2 = capabilities("x86_64:avx2")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import random
 
 from test.codegen.kernels import axis
-from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

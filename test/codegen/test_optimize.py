@@ -7,7 +7,7 @@ import tensor_programs
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, agree, axis, check
 from tinyhw.codegen.optimize import optimize, with_opts
-from tinyhw.codegen.tiling import Opt, OptOps, size_of
+from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule import canonicalize, schedule

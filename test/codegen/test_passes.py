@@ -8,13 +8,13 @@ from test.codegen.kernels import (ALL_TARGETS, AVX2, EVERYTHING, axis, check, co
                                   softmax, staged_matmul)
 from test.codegen.random_kernels import Generator
 from tinyhw.codegen.passes import PASSES, lower
-from tinyhw.codegen.program import Program
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 KERNELS = {
   "elementwise": elementwise(64, 8, 2), "float64": elementwise(64, 8, 2, dtypes.float64), "int8": elementwise(64, 8, 2, dtypes.int8),

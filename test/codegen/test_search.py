@@ -8,11 +8,11 @@ import pytest
 from test.codegen.kernels import AVX2, agree
 from test.codegen.products import product
 from test.codegen.random_kernels import Nest
-from tinyhw.codegen.access import merge_ranges
-from tinyhw.codegen.heuristic import choose
+from tinyhw.codegen.kernel.access import merge_ranges
 from tinyhw.codegen.optimize import optimize, with_few_ranges, with_opts
+from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.search import Opts, canonical, neighbours, search
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.isa.sass.capabilities import capabilities

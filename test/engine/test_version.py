@@ -19,8 +19,11 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCHES = ["x86_64", "gfx1100", "sm_90", "c", "python"]
 LOADS = """
 import sys
+from tinyhw.codegen import optimize, passes
+from tinyhw.codegen import search
+from tinyhw.codegen.kernel import estimate
 from tinyhw.engine.compile import backend
-from tinyhw.codegen import estimate, optimize, passes, program, search
+from tinyhw.uop import program
 backend(sys.argv[1])
 print(*[m.__file__ for name, m in sys.modules.items() if name.startswith("tinyhw") and getattr(m, "__file__", None)], sep="\\n")
 """

@@ -8,12 +8,12 @@ from test.codegen.kernels import compare, data_for
 from tinyhw.arithmetic import from_bytes, to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.machine.code import Code
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 CODE, DESCRIPTORS, BUFFERS, APART = 0x7f00_0000_0000, 0x7f10_0000_0000, 0x7f20_0000_0000, 1 << 32
 

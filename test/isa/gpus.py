@@ -7,7 +7,6 @@ from test.isa.amd.machine import check as check_amd
 from test.isa.sass.machine import check as check_sass
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.isa.amd.capabilities import capabilities as amd_capabilities, generation_of
 from tinyhw.isa.amd.describe import bounds as amd_bounds
 from tinyhw.isa.amd.rates import card as amd_card
@@ -16,6 +15,7 @@ from tinyhw.isa.sass.describe import bounds as sass_bounds
 from tinyhw.isa.sass.rates import CARDS
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 class Gpu(NamedTuple):
   """A vendor's: what codegen may use, the model, the typical card, and what executes a kernel and compares it."""

@@ -13,7 +13,6 @@ from test.isa.amd.machine import AMD
 from test.isa.sass.machine import SASS
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import target as amd
@@ -21,6 +20,7 @@ from tinyhw.isa.sass import target as sass
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 F32 = dtypes.float32
 MACHINES = {arch: machine for machine in (AMD, SASS) for arch in machine.archs}

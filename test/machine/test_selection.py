@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.inst import Bank, Block, Function, Reg, RegClass
 from tinyhw.machine.selection import Selection, constant_bits, constant_part, gate_of, is_extended
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 ANY = RegClass("r", Bank("r", 8, tuple(range(8))), 32)
 

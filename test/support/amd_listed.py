@@ -5,7 +5,6 @@ Selection has no part in it, so that a listing changes only with what makes it. 
 from __future__ import annotations
 
 from program_builder import Builder
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.describe import describe
@@ -18,6 +17,7 @@ from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.inst import Block, Effect, Function, MInst
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 ARCHS = ("gfx942", "gfx950", "gfx1100", "gfx1200")
 PRODUCTS = {"gfx942": "v_mfma_f32_16x16x16_f16 v[16:19], v[8:9], v[10:11], v[16:19]",

@@ -11,9 +11,9 @@ from unittest import mock
 if __name__ == "__main__": sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from tinyhw.codegen import search
-from tinyhw.codegen.grid import ranges_of
+from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.optimize import with_few_ranges
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.config import Context
 from tinyhw.device import Device
 from tinyhw.engine import compile as compiling, realize, tune

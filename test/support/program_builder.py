@@ -5,11 +5,11 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from tinyhw.codegen.maximum import larger
-from tinyhw.codegen.program import Program
+from tinyhw.codegen.math.maximum import larger
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 i32 = dtypes.int32
 

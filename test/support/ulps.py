@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw import arithmetic
-from tinyhw.codegen.decompose import Decomposer
-from tinyhw.codegen.transcendental import expand
+from tinyhw.codegen.math.decompose import Decomposer
+from tinyhw.codegen.math.transcendental import expand
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.select_choice import extremum

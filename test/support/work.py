@@ -6,16 +6,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 import functools
 
-from tinyhw.codegen.estimate import estimate
+from tinyhw.codegen.kernel.estimate import estimate
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.engine.compile import capabilities_of, kernel_name
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
+from tinyhw.uop.program import Program
 
 class Work(NamedTuple):
   """operations: on elements, lane by lane. instructions: steps of Programs, of which each works on all lanes of a vector; an element of a gather by

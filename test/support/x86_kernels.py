@@ -16,13 +16,13 @@ import x86_machine
 from tinyhw import Device, Tensor, dtypes
 from tinyhw import device as devices_module
 from tinyhw.arithmetic import elements
-from tinyhw.codegen.program import Program
 from tinyhw.device import Launch
 from tinyhw.dtype import DType
 from tinyhw.isa.x86 import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 # ***** devices *****
 

@@ -11,11 +11,11 @@ import x86_kernels
 from program_builder import Builder
 
 from tinyhw.arithmetic import elements, to_bytes
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 ARITY = {**dict.fromkeys(GroupOp.Unary, 1), Ops.MULACC: 3}
 CORNERS = (0.0, -0.0, 1.0, -1.5, 0.1, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-310, 65504.0, 3e9, -3e9, 9.3e18, -1e19, 2.5, 3.5, 1e30)

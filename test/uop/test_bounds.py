@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from expressions import condition, integer, random_point, value_at, variables
-from tinyhw.codegen.division import reciprocal
+from tinyhw.codegen.math.division import reciprocal
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, Variable

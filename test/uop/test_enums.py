@@ -4,7 +4,7 @@ from enum import IntEnum
 import pickle
 
 from tinyhw.arithmetic import operation
-from tinyhw.codegen.tiling import OptOps
+from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops, plain_members

@@ -3,13 +3,13 @@ import pytest
 from program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad, same_memory, softmax, vectorize,
                              workgroups)
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.uop.program import Program
 
 np = pytest.importorskip("numpy")
 f32 = dtypes.float32

@@ -8,7 +8,6 @@ from test.codegen.kernels import compare, data_for
 from test.codegen.products import product
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.isa.sass.capabilities import capabilities
@@ -17,6 +16,7 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.matrix import Panels
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.verify import verify
 
 HALF = dtypes.float16

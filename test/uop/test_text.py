@@ -9,11 +9,11 @@ from typing import NamedTuple
 import pytest
 from program_builder import RandomProgram, add, gather, matmul, pad, softmax, workgroups
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ParseError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.text import digest, line_number, parse, render, show
 
 a, b = UOp.variable("a", 0, 10), UOp.variable("b", 0, 10)

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 from program_builder import Builder, RandomProgram, add, gather, i32, matmul, pad, softmax, workgroups
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import Scattered
 from tinyhw.uop.ops import KernelInfo, UOp, to_indices
+from tinyhw.uop.program import Program
 from tinyhw.uop.verify import verify
 
 f32 = dtypes.float32

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.boxes import Box
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.verify import verify
 
 HALF, VOID = dtypes.float16, dtypes.void

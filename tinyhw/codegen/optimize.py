@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from tinyhw.codegen.access import merge_ranges, split_ranges
-from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import choose
-from tinyhw.codegen.keep import keep_terms
-from tinyhw.codegen.lane_reduction import fold_lanes
-from tinyhw.codegen.matrix_sides import tile_of
-from tinyhw.codegen.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
-from tinyhw.codegen.window import stage_windows
+from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
+from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.matrix.sides import tile_of
+from tinyhw.codegen.plan.heuristic import choose
+from tinyhw.codegen.transform.keep import keep_terms
+from tinyhw.codegen.transform.lane_reduction import fold_lanes
+from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
+from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
@@ -34,7 +34,7 @@ def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
   sink = merge_ranges(sink)
   if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink: sink = merge_ranges(split)
   if not capabilities.matrix or not capabilities.lanes: return sink
-  from tinyhw.codegen.matrix_ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
+  from tinyhw.codegen.matrix.ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
   return one_range_each(sink, capabilities)
 
 def same_loops(sink: UOp) -> bool:
@@ -93,7 +93,7 @@ def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (
   done = stage_loads(split, frozenset(o.axis for o in opts if o.op is OptOps.STAGE))
   tile = tile_of(opts, pieces, aligned)
   if tile is not None:
-    from tinyhw.codegen.matrix import use_matrix  # for matrix units
+    from tinyhw.codegen.matrix.matrix import use_matrix  # for matrix units
     done = use_matrix(done, tile, matrices)
   done = fold_lanes(done, wave)
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()

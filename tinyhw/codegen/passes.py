@@ -9,19 +9,18 @@ import sys
 from collections.abc import Callable
 
 from tinyhw import trace
-from tinyhw.codegen.accumulate import accumulate_reductions
-from tinyhw.codegen.decompose import decompose
-from tinyhw.codegen.expand import unroll, vectors_as_copies
-from tinyhw.codegen.fragments import widen_fragments
-from tinyhw.codegen.grid import flatten_grid, grid_size
-from tinyhw.codegen.indices import fits, lower_indices
-from tinyhw.codegen.legalize import legalize
-from tinyhw.codegen.linearize import linearize
-from tinyhw.codegen.pipeline import pipeline
-from tinyhw.codegen.program import Program
-from tinyhw.codegen.runs import widen_runs
-from tinyhw.codegen.stage import stage_values
-from tinyhw.codegen.vectorize import vectorize
+from tinyhw.codegen.kernel.grid import flatten_grid, grid_size
+from tinyhw.codegen.lower.accumulate import accumulate_reductions
+from tinyhw.codegen.lower.expand import unroll, vectors_as_copies
+from tinyhw.codegen.lower.fragments import widen_fragments
+from tinyhw.codegen.lower.indices import fits, lower_indices
+from tinyhw.codegen.lower.legalize import legalize
+from tinyhw.codegen.lower.linearize import linearize
+from tinyhw.codegen.lower.pipeline import pipeline
+from tinyhw.codegen.lower.runs import widen_runs
+from tinyhw.codegen.lower.vectorize import vectorize
+from tinyhw.codegen.math.decompose import decompose
+from tinyhw.codegen.transform.stage import stage_values
 from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
@@ -30,6 +29,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.text import show
 
 class Pass(NamedTuple):
@@ -71,7 +71,7 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
   if capabilities.lanes:
-    from tinyhw.codegen.fetch import fetch  # only GPUs copy while they compute
+    from tinyhw.codegen.lower.fetch import fetch  # only GPUs copy while they compute
     uops = pipeline(fetch(uops, written, capabilities), written)
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()

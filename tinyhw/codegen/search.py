@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 import math
 
-from tinyhw.codegen.grid import ranges_of
-from tinyhw.codegen.heuristic import ACCUMULATORS, choose, grid, lanes_of, nest_of
-from tinyhw.codegen.keep import kept_terms
+from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.optimize import same_loops, with_few_ranges
-from tinyhw.codegen.register_tile import TILE_FACTORS
-from tinyhw.codegen.tiling import Opt, OptOps, size_of
-from tinyhw.codegen.workgroup import products
+from tinyhw.codegen.plan.heuristic import ACCUMULATORS, choose, grid, lanes_of, nest_of
+from tinyhw.codegen.plan.register_tile import TILE_FACTORS
+from tinyhw.codegen.plan.workgroup import products
+from tinyhw.codegen.transform.keep import kept_terms
+from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

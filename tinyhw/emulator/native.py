@@ -1,6 +1,6 @@
 """What an instruction computes over all lanes as machine code of the host: the frame of a family's translator, and the functions that it compiles.
 
-A translator makes a Program (UOps, codegen/program.py) of one shape of instruction, which isa/x86 compiles. Its state is the registers of a wave as
+A translator makes a Program (UOps, uop/program.py) of one shape of instruction, which isa/x86 compiles. Its state is the registers of a wave as
 words: rows of lanes, scalars, masks of lanes. Its record (records.py) has the numbers of the operands' first words, and constants. What is not
 plain raises Untranslatable and stays Python, and so does everything on other processors.
 """
@@ -9,7 +9,6 @@ import functools
 import importlib
 from collections.abc import Callable
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.native_expressions import WIDE, Expressions, Untranslatable
 from tinyhw.emulator.notation import Meaning, Type, nodes
@@ -20,6 +19,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 LANE_BITS = 32
 

@@ -121,7 +121,7 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   return made
 
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
-  from tinyhw.codegen.estimate import estimate  # codegen is loaded where something is compiled
+  from tinyhw.codegen.kernel.estimate import estimate  # codegen is loaded where something is compiled
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine import show

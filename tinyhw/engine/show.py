@@ -19,10 +19,10 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
 from tinyhw.uop.text import render, show
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.device import Buffer
   from tinyhw.engine.realize import Step
   from tinyhw.machine.code import Code
+  from tinyhw.uop.program import Program
 
 SLOW_SECONDS, FAST_SECONDS = 1e-2, 1e-4  # from, and up to which a time is shown in red, in green
 UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, " "))

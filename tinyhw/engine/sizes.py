@@ -9,9 +9,9 @@ differ, become variables that hold their bits. Other kernels are left as they ar
 from __future__ import annotations
 
 from tinyhw.arithmetic import to_bytes
-from tinyhw.codegen.access import merge_ranges
-from tinyhw.codegen.grid import ranges_of, values_of
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.kernel.access import merge_ranges
+from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.engine.numbers import is_number
 from tinyhw.named_tuple import NamedTuple

@@ -18,7 +18,7 @@ from tinyhw.machine.target import Target
 from tinyhw.machine.traffic import Traffic, goal_of, patterns, shares_of_memory
 from tinyhw.machine.waves import Model
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
+  from tinyhw.uop.program import Program
 
 @dataclass(frozen=True)
 class Vendor:

@@ -16,8 +16,8 @@ from tinyhw.machine.structure import HARDWARE, LOOSE, Structure, assigned_variab
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.dtype import DType
+  from tinyhw.uop.program import Program
 
 class Selection(Structure):
   """The state of one selection. varying: values that differ between lanes; conditions: where what stands behind each open IF goes on."""

@@ -14,10 +14,10 @@ from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.dtype import DType
   from tinyhw.machine.code import Code
   from tinyhw.machine.costs import PipeCost
+  from tinyhw.uop.program import Program
 
 @dataclass(frozen=True)
 class Capabilities:

@@ -46,8 +46,8 @@ def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   return a[0] - b[1], a[1] - b[0]
 
 def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
-  """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/division.py makes one. With multiplier * n = 2**shift + more,
-  x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x / n is at most (n - 1) / n."""
+  """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/math/division.py makes it. Where
+  multiplier * n = 2**shift + more, x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x / n is at most (n - 1) / n."""
   q = _uncast(q, largest)
   if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
   if q.op is Ops.IDIV: return _uncast(q.src[0], largest) is x and bool(q.src[1].arg == n)

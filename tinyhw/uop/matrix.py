@@ -115,7 +115,7 @@ class Panels:
 @register
 @dataclass(frozen=True)
 class Scattered:
-  """How a STORE of a lane's share of a matrix is done: the argument of STORE in a kernel, until codegen/legalize.py makes one STORE of each piece.
+  """How a STORE of a lane's share of a matrix is done: the argument of STORE in a kernel, until legalize.py of codegen makes one STORE of each piece.
 
   A piece is `length` elements of the value, side by side there and in memory, cast to the type of memory. places: for each its first element, and
   how many elements it lies behind INDEX, the least distance first.

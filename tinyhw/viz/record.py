@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any, Concatenate, ParamSpec
 
 from tinyhw import trace
-from tinyhw.codegen.program import Program
+from tinyhw.cache import recorded
 from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import PROFILE, PROFILE_FILE, VIZ, VIZ_FILE, Context
 from tinyhw.device import Buffer, Device
@@ -27,15 +27,15 @@ from tinyhw.engine.compile import Runner, kernel_name
 from tinyhw.engine.lower import Kernel
 from tinyhw.engine.show import expressions, number
 from tinyhw.errors import TinyError
+from tinyhw.files import write_atomically
 from tinyhw.helpers import GlobalCounters
 from tinyhw.machine.code import Code
 from tinyhw.machine.inst import Function
 from tinyhw.machine.show import show as show_function
-from tinyhw.cache import recorded
-from tinyhw.files import write_atomically
 from tinyhw.storage import cache_dir
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.text import show, type_name
 from tinyhw.viz import archive
 from tinyhw.viz.graph import Table

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from program_builder import Builder, RandomProgram, broadcast, convert, convert_to_all, i32, memory_for, named, same_memory, softmax, workgroups
 
-from tinyhw.codegen.program import Program
 from tinyhw.codegen.render.c import literal, render
 from tinyhw.codegen.render.prelude import HELPERS
 from tinyhw.dtype import dtypes
@@ -16,6 +15,7 @@ from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 FLAGS = ["-O1", "-march=native", "-shared", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-w", "-Werror=implicit"]
 compiler = next((path for name in ("clang", "gcc", "cc") if (path := shutil.which(name))), None)

@@ -4,13 +4,13 @@ import pytest
 from program_builder import Builder, RandomProgram, convert_to_all, i32, matmul, memory_for, named, same_memory, softmax, vectorize, workgroups
 
 from tinyhw import arithmetic
-from tinyhw.codegen.program import Program
 from tinyhw.codegen.render.python import render
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 def run(program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0, last: int | None = None) -> None:
   namespace = dict(vars(arithmetic))

@@ -12,7 +12,7 @@ from nvidia_box import KINDS, code
 from tinyhw.autogen.nvidia import qmd
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.device import Launch
 from tinyhw.drivers.nvidia.chips import CHIPS
 from tinyhw.drivers.nvidia.launch import describe

@@ -9,7 +9,7 @@ from test.emulator.mutation_kernels import Case, case
 from test.isa.sass.test_select_copies import boxed
 from test.isa.sass.test_select_matrix import opts_of
 from tinyhw import dtypes
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp

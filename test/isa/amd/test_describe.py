@@ -11,7 +11,6 @@ from test.isa.amd.machine import ARCHS, execute
 from test.codegen.test_optimize import kernels_of
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import target
 from tinyhw.isa.amd.capabilities import capabilities
@@ -19,6 +18,7 @@ from tinyhw.isa.amd.describe import bounds, compile_listed
 from tinyhw.machine.listing import size
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 def compiled(kernel: UOp, arch: str) -> Program:
   return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "kernel")

@@ -10,7 +10,7 @@ from test.codegen.products import convolution, gradient, halved, product
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.matrix import VECTOR, Unit, units

@@ -6,7 +6,7 @@ import pytest
 from test.codegen.kernels import axis
 from test.isa.amd.machine import ARCHS, check
 from tinyhw.codegen.optimize import optimize
-from tinyhw.codegen.tiling import OptOps
+from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.uop.enums import Ops

@@ -13,10 +13,10 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.target import assemble, target
-from tinyhw.codegen.program import Program
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 HALF = dtypes.float16
 

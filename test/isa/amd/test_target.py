@@ -5,7 +5,6 @@ from test.codegen.kernels import axis
 from test.isa.amd.machine import check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decode
@@ -15,6 +14,7 @@ from tinyhw.isa.amd.target import assemble, capabilities, compile, target
 from tinyhw.machine.early import overwritten
 from tinyhw.machine.inst import Block, Function
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 ARCHS = ("gfx1100", "gfx1100:wave64", "gfx1200", "gfx942", "gfx950")
 

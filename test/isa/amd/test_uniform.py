@@ -1,9 +1,9 @@
 """What is the same in all lanes of a wave, and what is not."""
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.uniform import varying_values
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 int32, float32 = dtypes.int32, dtypes.float32
 

@@ -10,7 +10,6 @@ from test.codegen.test_optimize import kernels_of
 from test.isa.sass.machine import ARCHS, execute
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
@@ -19,6 +18,7 @@ from tinyhw.machine.listing import size
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 def compiled(kernel: UOp, arch: str) -> Program:
   return lower(optimize(kernel, capabilities(arch)), capabilities(arch), "kernel")

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from test.codegen.kernels import data_for, wild
-from test.codegen.test_maximum import rows, with_nan
+from test.codegen.math.test_maximum import rows, with_nan
 from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS, check
 from tinyhw.arithmetic import from_bytes, round_to

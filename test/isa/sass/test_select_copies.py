@@ -9,8 +9,7 @@ from test.codegen.products import product
 from test.isa.sass.machine import SASS, check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import EmulatorError
 from tinyhw.isa.sass.capabilities import capabilities
@@ -22,6 +21,7 @@ from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.uop.program import Program
 
 HALF, CAPABLE = dtypes.float16, capabilities("sm_90")
 

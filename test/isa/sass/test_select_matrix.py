@@ -9,11 +9,10 @@ import pytest
 from test.codegen.kernels import axis, data_for
 from test.codegen.products import convolution, gradient, halved, product
 from test.isa.sass.machine import ARCHS, SASS, check
-from tinyhw.codegen import blocks
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
-from tinyhw.codegen.tiling import Opt, OptOps
+from tinyhw.codegen.transform import blocks
+from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import DataRace, MissingWait, UninitialisedRead
 from tinyhw.errors import CompileError
@@ -28,6 +27,7 @@ from tinyhw.machine.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import KernelInfo, UOp
+from tinyhw.uop.program import Program
 
 HALF = dtypes.float16
 

@@ -10,7 +10,6 @@ from test.isa.amd.test_select_alu import applied, operations
 from test.isa.sass.machine import ARCHS
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.decode import decode_all
@@ -18,6 +17,7 @@ from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import assemble, capabilities, compile, registers_for, target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 def elementwise(arch: str, n: int = 1000) -> Program:
   out, a, b = [UOp.param(k, dtypes.float32, n) for k in range(3)]

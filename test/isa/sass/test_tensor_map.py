@@ -4,7 +4,6 @@ from __future__ import annotations
 import pytest
 
 from sass_copies import tensor_map as written
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.emulator.nvidia.tensor_copies import tensor_map as read
 from tinyhw.errors import CompileError
@@ -12,6 +11,7 @@ from tinyhw.isa.sass.tensor_map import descriptors, maps_of, tensor_map
 from tinyhw.uop.boxes import Box
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 BOX = Box((1000, 300), (1, 1024), (64, 192))
 

@@ -5,7 +5,6 @@ from program_builder import Builder, add, fold, gather, i32, matmul, memory_for,
 import pytest
 import x86_kernels
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86.capabilities import LEVELS
@@ -14,6 +13,7 @@ from tinyhw.isa.x86.target import assemble, target
 from tinyhw.machine.inst import Effect, Function
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 F32 = dtypes.float32
 levels = pytest.mark.parametrize("arch", LEVELS)

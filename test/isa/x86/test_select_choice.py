@@ -9,11 +9,11 @@ from program_builder import Builder
 import pytest
 import x86_kernels
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 ARCHS = ("x86_64:avx2", "x86_64:avx512")
 N = 64

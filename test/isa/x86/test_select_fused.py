@@ -7,12 +7,12 @@ import pytest
 from test.isa.x86.test_select_choice import ARCHS, memory, selected
 import x86_kernels
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 N = 64
 F32 = dtypes.float32

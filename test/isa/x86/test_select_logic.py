@@ -9,11 +9,11 @@ import pytest
 from test.isa.x86.test_select_choice import ARCHS, selected
 import x86_kernels
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 N = 64
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR)

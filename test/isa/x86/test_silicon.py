@@ -20,7 +20,6 @@ import x86_silicon
 from tinyhw import device
 from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.program import Program
 from tinyhw.device import Launch
 from tinyhw.drivers import cpu
 from tinyhw.drivers.cpu import processor
@@ -33,6 +32,7 @@ from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.isa.x86.target import compile
 from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.program import Program
 
 CASES = int(os.environ.get("SILICON_CASES", "2"))
 PARTS = 4

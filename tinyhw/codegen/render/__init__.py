@@ -2,10 +2,10 @@
 from __future__ import annotations
 from collections.abc import Callable
 
-from tinyhw.codegen.program import Program
 from tinyhw.codegen.render import c, pseudo, python
 from tinyhw.errors import CompileError
 from tinyhw.machine.code import Code
+from tinyhw.uop.program import Program
 
 RENDERERS: dict[str, Callable[[Program], str]] = {"c": c.render, "python": python.render, "pseudo": pseudo.render}
 

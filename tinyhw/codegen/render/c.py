@@ -12,12 +12,12 @@ import struct
 from collections.abc import Callable
 
 from tinyhw.arithmetic import CODED, round_to
-from tinyhw.codegen.program import Program
 from tinyhw.codegen.render.prelude import HELPERS
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 _TYPES: dict[DType, str] = {
   dtypes.bool: "uint8_t", dtypes.int8: "int8_t", dtypes.uint8: "uint8_t", dtypes.int16: "int16_t", dtypes.uint16: "uint16_t",

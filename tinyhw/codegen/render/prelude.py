@@ -85,7 +85,7 @@ HELPERS: dict[str, str] = {
   double back = code.value;
   if (back != x) code.bits = (code.bits - ((back < 0 ? -back : back) > (x < 0 ? -x : x))) | 1;
   return code.value;
-}""",  # as codegen/casts.py has it
+}""",  # as codegen/math/casts.py has it
 }
 for _dtype in dtypes.ints: HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
 HELPERS.update({**_to_integer("float32", "float"), **_to_integer("float64", "double")})

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.helpers import strip_parens
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 from tinyhw.uop.text import SYMBOLS
 
 _LETTERS: dict[AxisType, str] = {

@@ -13,12 +13,12 @@ from typing import Any
 from collections.abc import Callable
 
 from tinyhw.arithmetic import round_to
-from tinyhw.codegen.maximum import never_nan
-from tinyhw.codegen.program import Program
+from tinyhw.codegen.math.maximum import never_nan
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 _INFIX: dict[Ops, str] = {
   Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",

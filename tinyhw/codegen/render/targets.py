@@ -5,13 +5,13 @@ transcendental functions are polynomials, as on every processor, so that no math
 """
 from __future__ import annotations
 
-from tinyhw.codegen.program import Program
 from tinyhw.codegen.render import compile_source
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.code import Code
 from tinyhw.machine.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.program import Program
 
 def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)

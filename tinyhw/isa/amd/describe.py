@@ -2,7 +2,6 @@
 from __future__ import annotations
 from collections.abc import Collection, Sequence
 
-from tinyhw.codegen.program import Program
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.form import Generation
@@ -17,6 +16,7 @@ from tinyhw.machine.listing_gpu import Launch, Vendor
 from tinyhw.machine.listing_notes import Noted
 from tinyhw.machine.listing_waves import Bounds
 from tinyhw.machine.occupancy import Kernel
+from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]
 

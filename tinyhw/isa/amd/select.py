@@ -26,8 +26,8 @@ from tinyhw.machine.structure import LOOSE, origin_of
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
+  from tinyhw.uop.program import Program
 
 class Selector(Matrices):
   """The state of one selection; `select` at the end of this file is the way in."""

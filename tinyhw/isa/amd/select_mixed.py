@@ -23,8 +23,8 @@ from tinyhw.machine.structure import LOOSE, element_of, origin_of
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.isa.amd.form import Generation
+  from tinyhw.uop.program import Program
 
 Sources = dict[Reg, int]   # of a macro, numbered
 ONE = UOp.const(dtypes.float32, 1.0)

@@ -1,7 +1,6 @@
 """AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
 
-from tinyhw.codegen.program import Program
 from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.abi import abi
@@ -27,6 +26,7 @@ from tinyhw.machine.pseudo import copy
 from tinyhw.machine.target import Target, region
 from tinyhw.machine.unused import drop_unused
 from tinyhw.once import once
+from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 

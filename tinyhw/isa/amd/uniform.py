@@ -8,11 +8,11 @@ variables until nothing changes (machine/structure.py).
 """
 from __future__ import annotations
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import dtypes
 from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 def varying_values(program: Program) -> set[UOp]:
   """The values that a vector register must hold."""

@@ -3,7 +3,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from tinyhw.codegen.program import Program
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.control import Control
@@ -21,6 +20,7 @@ from tinyhw.machine.listing_gpu import Launch, Vendor
 from tinyhw.machine.listing_notes import Noted
 from tinyhw.machine.listing_waves import Bounds
 from tinyhw.machine.occupancy import Kernel
+from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "microarchitecture"]
 

@@ -31,8 +31,8 @@ from tinyhw.machine.structure import spread
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
+  from tinyhw.uop.program import Program
 
 REGISTER_BYTES = 4  # of a lane
 ROOM = 64           # registers beside sums of four warps that addresses of copies may have

@@ -24,7 +24,7 @@ from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
+  from tinyhw.uop.program import Program
 
 FARTHEST = 1 << 23         # bytes that an instruction can add to an address, or subtract
 DESCRIPTORS = range(4, 20) # uniform registers of products of four warps (select_matrix.py)

@@ -2,7 +2,6 @@
 from __future__ import annotations
 from typing import Any
 
-from tinyhw.codegen.program import Program
 from tinyhw.isa.sass import branch, frame, regs, wide
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
@@ -26,6 +25,7 @@ from tinyhw.machine.passes import run
 from tinyhw.machine.target import Target, region
 from tinyhw.machine.unused import drop_unused
 from tinyhw.once import once
+from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 

@@ -7,12 +7,12 @@ reed-lau/cute-gemm, which found them equal to the driver's.
 from __future__ import annotations
 import struct
 
-from tinyhw.codegen.program import Program
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.boxes import Box
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
+from tinyhw.uop.program import Program
 
 BYTES = 128
 MOST_AXES = 5

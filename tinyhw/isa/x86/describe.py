@@ -4,7 +4,6 @@ import functools
 import re
 from collections.abc import Sequence
 
-from tinyhw.codegen.program import Program
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.decode import decode
 from tinyhw.isa.x86.form import Form
@@ -18,6 +17,7 @@ from tinyhw.machine.listing import Line, Reader, listing
 from tinyhw.machine.listing_core import Core, bound_lines
 from tinyhw.machine.scoreboard import bound
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
 
 __all__ = ["compile_listed", "describe", "microarchitecture", "reader"]
 

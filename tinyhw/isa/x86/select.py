@@ -32,8 +32,8 @@ from tinyhw.machine.inst import Block, Function, Reg
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
+  from tinyhw.uop.program import Program
 
 class Loop:
   """An open loop: where its body starts, and the values of the variables that it carries."""

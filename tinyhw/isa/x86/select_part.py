@@ -12,8 +12,8 @@ from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
 from tinyhw.machine.pseudo import copy
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.codegen.program import Program
   from tinyhw.machine.target import Target
+  from tinyhw.uop.program import Program
 
 Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement
 

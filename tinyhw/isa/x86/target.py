@@ -1,7 +1,6 @@
 """x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
 
-from tinyhw.codegen.program import Program
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.encode import encode_function
@@ -13,6 +12,7 @@ from tinyhw.machine.inst import Block, Function, MInst, Reg
 from tinyhw.machine.passes import run
 from tinyhw.machine.target import Target, region
 from tinyhw.once import once
+from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 

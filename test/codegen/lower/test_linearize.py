@@ -1,0 +1,83 @@
+"""Order: which statements share loops, where values are computed, and that no node stands twice."""
+from test.codegen.kernels import AVX2, EVERYTHING, POOR, axis, check, count, softmax
+from tinyhw.codegen.lower.linearize import bits_of
+from tinyhw.codegen.passes import lower
+from tinyhw.dtype import dtypes
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+from tinyhw.uop.program import Program
+
+F32 = dtypes.float32
+
+def shape(program: Program) -> str:
+  """Loops as brackets, stores as s, assignments as a."""
+  letters = {Ops.RANGE: "(", Ops.END: ")", Ops.STORE: "s", Ops.ASSIGN_ACC: "a"}
+  return "".join(letters.get(u.op, "") for u in program.uops)
+
+def test_a_reduction_that_needs_another_has_a_loop_of_its_own() -> None:
+  assert shape(check(softmax(3, 16), AVX2)) == "((aa)(a)(s))"  # a maximum has two variables there
+  assert shape(check(softmax(3, 16), EVERYTHING)).startswith("((aaaaaaaa)(aaaaaaaa)(s")
+  assert shape(check(softmax(3, 16, shared=True), AVX2)) == "((aa)(a)(s))"
+
+def test_independent_reductions_share_a_loop() -> None:
+  out, a = UOp.param(0, F32, 8), UOp.param(1, F32, 32)
+  g, r, s = axis(4, 0), axis(8, 1, "REDUCE"), axis(8, 2, "REDUCE")
+  x, y = a.index(g * 8 + r).load(), a.index(g * 8 + s).load()
+  total, top, second = x.reduce(Ops.ADD, r), x.reduce(Ops.MAX, r), y.reduce(Ops.ADD, s)
+  assert shape(check(UOp.sink(out.index(g).store(total + top, g)), AVX2)) == "((aaa)s)"
+  assert shape(check(UOp.sink(out.index(g).store(total + second, g)), AVX2)) == "((a)(a)s)"
+
+def test_stores_share_loops_and_leave_them() -> None:
+  out, sums, a = UOp.param(0, F32, 32), UOp.param(1, F32, 4), UOp.param(2, F32, 32)
+  g, r, s = axis(4, 0), axis(8, 1), axis(8, 2, "REDUCE")
+  x = a.index(g * 8 + s).load().reduce(Ops.ADD, s)
+  kernel = UOp.sink(out.index(g * 8 + r).store(a.index(g * 8 + r).load() * x, g, r), sums.index(g).store(x, g))
+  assert shape(check(kernel, AVX2)) in ("((a)s(s))", "((a)(s)s)")
+  apart = UOp.sink(out.index(r).store(a.index(r).load(), r), sums.index(g).store(a.index(g).load(), g))
+  assert shape(check(apart, AVX2)) == "(s)(s)"
+
+def test_a_loop_waits_for_all_that_can_share_it() -> None:
+  """p over r; q over s; t over r needs q: p and t share the loop over r, after q."""
+  out, a = UOp.param(0, F32, 1), UOp.param(1, F32, 8)
+  r, s = axis(8, 0, "REDUCE"), axis(8, 1, "REDUCE")
+  x = a.index(r).load()
+  p, q = x.reduce(Ops.ADD, r), a.index(s).load().reduce(Ops.MAX, s)
+  t = (x * q).reduce(Ops.ADD, r)
+  assert shape(check(UOp.sink(out.index(0).store(p + t)), AVX2)) == "(aa)(aa)s"
+
+def test_nested_reductions() -> None:
+  out, a = UOp.param(0, F32, 1), UOp.param(1, F32, 12)
+  r, s = axis(3, 0, "REDUCE"), axis(4, 1, "REDUCE")
+  inner = a.index(r * 4 + s).load().reduce(Ops.MAX, s)
+  assert shape(check(UOp.sink(out.index(0).store(inner.reduce(Ops.ADD, r))), AVX2)) == "((aa)a)s"
+  outside = a.index(s).load().reduce(Ops.MAX, s)  # does not depend on r
+  assert shape(check(UOp.sink(out.index(0).store((outside + a.index(r).load()).reduce(Ops.ADD, r))), AVX2)) == "(aa)(a)s"
+
+def test_a_value_is_computed_in_the_innermost_loop_that_it_depends_on() -> None:
+  out, a, b = UOp.param(0, F32, 20), UOp.param(1, F32, 4), UOp.param(2, F32, 20)
+  g, r = axis(4, 0), axis(5, 1)
+  program = check(UOp.sink(out.index(g * 5 + r).store(a.index(g).load() * 2 + b.index(g * 5 + r).load(), g, r)), AVX2)
+  assert count(program, Ops.LOAD, 0) == 1 and count(program, Ops.LOAD, 1) == 1 and count(program, Ops.MUL, 1) == 0
+
+def test_what_two_loops_need_is_in_both() -> None:
+  out, a = UOp.param(0, F32, 8), UOp.param(1, F32, 8)
+  r = axis(8, 0)
+  x = a.index(r).load() * 3
+  total = x.reduce(Ops.ADD, r)
+  program = check(UOp.sink(out.index(r).store(x + total, r)), AVX2)
+  assert shape(program) == "(a)(s)" and count(program, Ops.LOAD) == 2
+
+def test_the_same_of_a_variable_before_and_after_its_loop_is_two_nodes() -> None:
+  out, a = UOp.param(0, dtypes.int8, 1), UOp.param(1, dtypes.int8, 8)
+  r = axis(8, 0, "REDUCE")
+  top = a.index(r).load().reduce(Ops.MAX, r)
+  check(UOp.sink(out.index(0).store(top.cast(dtypes.int32).cast(dtypes.int8))), POOR)
+
+def test_deep_expressions_need_no_recursion() -> None:
+  out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 4)
+  r, v = axis(1, 0), axis(4, 1, "VECTOR")
+  x = a.index(v).load()
+  for k in range(3000): x = x + a.index(v).load() if k % 2 else x.maximum(0.0)
+  assert len(lower(UOp.sink(out.index(v).store(x, r, v)), AVX2, "deep").uops) > 3000
+
+def test_bits() -> None: assert list(bits_of(0b101001)) == [0, 3, 5] and list(bits_of(0)) == []

@@ -1,0 +1,86 @@
+"""The rows, columns and steps of a product that the matrix unit computes: which ranges they consist of, and how elements are numbered.
+
+MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would; further UPCAST and LOCAL opts make several matrices of
+a wave and several waves (matrix_tile.py chooses them). The columns' range becomes the lanes of a wave, and what a lane has is told by the unit's
+layouts (uop/matrix.py).
+"""
+from __future__ import annotations
+import math
+
+from tinyhw.codegen.kernel.affine import make, number
+from tinyhw.codegen.transform.tiling import Opt, OptOps
+from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.matrix import Layout
+from tinyhw.uop.ops import UOp
+
+weakint = dtypes.weakint
+
+class Side(NamedTuple):
+  """One of the three ranges of a product under its opts, parts outermost first; the last one is in the unit's matrix."""
+  parts: tuple[UOp, ...]
+
+  @property
+  def size(self) -> int: return math.prod(int(r.src[0].arg) for r in self.parts)
+
+class Tile(NamedTuple):
+  """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a matrix) and steps of the sum
+  (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as boxes, if both are tensors. aligned: memory is accessed at
+  multiples of the access only."""
+  row: Side
+  column: Side
+  step: Side
+  lanes: tuple[UOp, ...]
+  boxed: bool = False
+  aligned: bool = False
+
+  @property
+  def rows(self) -> UOp: return self.row.parts[-1]
+  @property
+  def columns(self) -> UOp: return self.column.parts[-1]
+  @property
+  def steps(self) -> UOp: return self.step.parts[-1]
+
+def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> Tile | None:
+  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range. aligned: as Tile has it."""
+  axes = [o.axis for o in opts if o.op is OptOps.MATRIX]
+  if not axes: return None
+  parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
+  if len(parts) < 3: return None
+  blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
+  def side(axis: int, own: AxisType, *others: AxisType) -> Side:
+    """The parts of these kinds, the unit's (the innermost of its kind) last."""
+    found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
+    last = [p for p in parts[axis] if p.arg[1] is own][-1:]
+    return Side((*(p for p in found if p not in last), *last))
+  sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST), side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
+           side(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
+  if any(not s.parts or s.parts[-1].arg[1] is not kind for s, kind in zip(sides, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))): return None
+  if blocked:   # of the loops, only the innermost one is between two barriers
+    loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
+    sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
+  lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
+  return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
+
+def place(layout: Layout, axis: str, lane: UOp) -> UOp:
+  """The row, column or step of the first element of a lane, as an index."""
+  total, span = number(0), 1
+  for name, radix, stride in layout.lanes:
+    if name == axis:
+      digit = make(Ops.MOD, weakint, (make(Ops.IDIV, weakint, (lane, number(span))), number(radix)))
+      total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (digit, number(stride))), total))
+    span *= radix
+  return total
+
+def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
+  """That of another element of the lane."""
+  return make(Ops.ADD, weakint, (first, number(layout.place(axis, 0, element))))
+
+def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
+
+def position(digits: list[UOp], side: Side) -> UOp:
+  """The number of a row, column or step within the tile, of its digits."""
+  total = number(0)
+  for digit, r in zip(digits, side.parts): total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
+  return total

@@ -1,0 +1,200 @@
+"""Choose what becomes of a kernel's loops: which range becomes lanes, which become copies in registers, which feed the grid.
+
+Kernels come in three shapes, and each store is looked at by itself:
+  elementwise   no reduction inside the innermost loops: lanes along the range that memory walks, a few copies to overlap latencies
+  tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and register tiles (register_tile.py)
+  rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output loop have lanes of their own
+"""
+from __future__ import annotations
+import math
+
+from tinyhw.codegen.kernel.access import Access, access_of
+from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.plan.matrix_tile import in_order
+from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
+from tinyhw.codegen.transform.keep import kept_terms
+from tinyhw.codegen.transform.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along
+from tinyhw.dtype import dtypes
+from tinyhw.machine.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the one before it
+WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on any processor
+APART_COST = 3.0           # of an element that lies apart from the others of its register, in operations
+MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
+SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
+
+class Nest(NamedTuple):
+  """One store and what it needs: its ranges, the reductions in its value, all accesses."""
+  store: UOp
+  ranges: tuple[UOp, ...]
+  reduces: list[UOp]
+  accesses: list[Access]
+  operations: int
+  arithmetic: int            # of these, what is computed of data, places that are read from memory included
+  in_place: bool             # does the kernel read what it overwrites? Then no element may be computed twice
+
+def nest_of(store: UOp, in_place: bool = False) -> Nest:
+  """in_place: does another store of the kernel overwrite what is read?"""
+  nodes = store.toposort()
+  reduces = [u for u in nodes if u.op is Ops.REDUCE]
+  found = [access_of(u) for u in nodes if u.op in (Ops.LOAD, Ops.STORE)]
+  operations = [u for u in nodes if u.op in GroupOp.ALU]
+  return Nest(store, ranges_of(store), reduces, found, len(operations), sum(u.dtype is not dtypes.weakint for u in operations),
+              in_place or any(not a.is_store and a.node.src[0].src[0] is store.src[0].src[0] for a in found))
+
+def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
+  """Lanes of the widest element that is loaded, computed or stored, so that all vectors have one number of lanes."""
+  widest = max([u.dtype.itemsize for u in nest.store.toposort() if u.op in GroupOp.Elementwise or u.op in (Ops.LOAD, Ops.REDUCE)
+                if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize for access in nest.accesses])
+  return capabilities.vector_bytes // widest
+
+def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
+  """The opts for the loops of one store. in_place: as of nest_of."""
+  nest = nest_of(store, in_place)
+  if capabilities.lanes:
+    from tinyhw.codegen.plan.workgroup import spread  # for GPUs; 0.2 ms to load
+    return grid(nest, spread(nest, capabilities), capabilities)
+  lanes = lanes_of(nest, capabilities)
+  if lanes < 2: return grid(nest, (), capabilities)
+  nested = {v for u in nest.reduces for v in u.src[0].toposort() if v.op is Ops.REDUCE}
+  inner = [u for u in nest.reduces if len(u.ranges) == len(nest.ranges) and u not in nested]
+  opts: tuple[Opt, ...]
+  if nested and are_rows(nest, lanes): opts = keeping(nest, rows(nest, lanes), capabilities)
+  elif inner: opts = tile(nest, inner, lanes, capabilities)
+  elif nest.reduces: opts = keeping(nest, rows(nest, lanes), capabilities)
+  else: opts = elementwise(nest, nest.ranges, nest.accesses, lanes)
+  return grid(nest, opts, capabilities)
+
+# ***** elementwise *****
+
+def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lanes: int) -> tuple[Opt, ...]:
+  """Lanes where most accesses are adjacent, and copies of short bodies."""
+  best, most = None, 0
+  for r in ranges:
+    if size_of(r) < LEAST_LANES: continue
+    if size_of(r) < lanes and not part_pays(nest, accesses, r, width_along(r, lanes)): continue
+    score = sum(lane_score(access, r) for access in accesses) * width_along(r, lanes)
+    if best is None or score >= most: best, most = r, score
+  if best is None or most <= 0: return ()
+  width = width_along(best, lanes)
+  opts = [Opt(OptOps.VECTOR, best.arg[0], width)]
+  across = across_lines(best, ranges, accesses)
+  if across is not None:
+    copies = min(size_of(across[0]), across[1])
+    while copies * nest.operations > MOST_ACROSS: copies //= 2
+    return (*opts, Opt(OptOps.UPCAST, across[0].arg[0], copies)) if copies > 1 else tuple(opts)
+  copies = copies_along(best, width, 4 if nest.operations <= SHORT_BODY else 1)
+  if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
+  return tuple(opts)
+
+def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
+  """Do lanes that fill a part of a register gain more in arithmetic than they lose where elements lie apart? The last of them are done twice."""
+  apart = sum(access.stride(r) not in (0, 1) for access in accesses)
+  work = nest.arithmetic + len(accesses)
+  return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
+
+def copies_along(r: UOp, width: int, most: int) -> int:
+  """As many copies of lanes along a range as do not make the last step do much again."""
+  while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)): most //= 2
+  return most
+
+def overlap(r: UOp, step: int) -> float:
+  """What steps of so many iterations do, the last of which overlaps the one before, over what there is to do."""
+  n = size_of(r)
+  return -(-n // step) * step / n
+
+def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
+  """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are in a line of the cache.
+
+  A transpose, for one. With copies for a whole line, each line is used up while it is there: later other lines have taken its place, if the range of
+  the lanes is long, or if the addresses differ by much of a page and so compete for few places.
+  """
+  apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
+           and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
+  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in apart if r is not lanes and access.stride(r) == 1]
+  return max(found, key=lambda item: item[1], default=None)
+
+def lines_kept(step: int) -> int:
+  """How many lines of the first-level cache stay there, if their addresses are so many bytes apart."""
+  return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
+
+def lane_score(access: Access, r: UOp) -> int:
+  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart 0 (stores -4).
+
+  So loads from all over, as of an interpolation, do not keep what is computed from lanes, as long as what is stored is adjacent.
+  """
+  stride = access.stride(r)
+  if stride == 1: return 8 if access.is_store else 4
+  if stride == 0: return -8 if access.is_store else 1
+  return -4 if access.is_store else 0
+
+# ***** reductions of rows *****
+
+def are_rows(nest: Nest, lanes: int) -> bool:
+  """Are all reductions of a kernel under its output loops, with terms that fill a register? Then each has lanes of its own, if they need each other.
+
+  In a register tile only the last of them would: the row's mean, or largest element, would be computed one element at a time.
+  """
+  if any(len(u.ranges) != len(nest.ranges) for u in nest.reduces): return False
+  return sum(o.op is OptOps.VECTOR and o.amount == lanes for o in rows(nest, lanes)) == len(nest.reduces)
+
+def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
+  """Vectorise each row's reductions along memory, then its output loop."""
+  shared = {r for u in nest.reduces for r in u.ranges}
+  opts = list(elementwise(nest, tuple(r for r in nest.ranges if r not in shared), [a for a in nest.accesses], lanes))
+  done: set[UOp] = set()
+  for u in nest.reduces:
+    inside = [access_of(v) for v in u.src[0].toposort() if v.op is Ops.LOAD]
+    candidates = [r for r in ranges_of(u) if size_of(r) >= LEAST_LANES and r not in done and all(a.stride(r) in (0, 1) for a in inside)]
+    if not candidates: continue
+    r = max(candidates, key=lambda r: r.arg)
+    done.update(ranges_of(u))
+    width = width_along(r, lanes)
+    opts.append(Opt(OptOps.VECTOR, r.arg[0], width))
+    copies = min(size_of(r) // width, ACCUMULATORS)
+    if copies > 1: opts.append(Opt(OptOps.UPCAST, r.arg[0], copies))
+    for other in ranges_of(u):
+      more = ACCUMULATORS // copies
+      if other is r or more < 2 or not size_of(other) or size_of(other) % more: continue
+      opts.append(Opt(OptOps.UPCAST, other.arg[0], more))
+      copies *= more
+  return tuple(opts)
+
+def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Rows whose functions of elements are computed once: registers keep them where loops are unrolled whole, else local memory, while there is room.
+
+  A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for both.
+  """
+  nodes, room, out = nest.store.toposort(), capabilities.local_bytes, [*opts]
+  if not any(u.op in GroupOp.Transcendental for u in nodes): return opts
+  for r in dict.fromkeys(r for u in nest.reduces for r in ranges_of(u) if len(ranges_of(u)) == 1):
+    terms = kept_terms(nodes, r) if size_of(r) >= 2 * lanes_along(r, opts) else []
+    loops = {p for term in terms for p, _ in term.uses}
+    room -= sum(term.bytes for term in terms)
+    if room < 0: break
+    if not terms or all(factor_of(p, opts) == size_of(p) for p in loops): continue
+    out.append(Opt(OptOps.KEEP, r.arg[0], copies_along(r, lanes_along(r, opts), ACCUMULATORS)))
+  return tuple(out)
+
+# ***** the grid *****
+
+def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
+  """Outer output loops become the grid until there is work for everybody. A loop under which a row's reduction stands is left inside."""
+  if any(o.op in OF_BUFFERS for o in opts): return opts
+  outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)
+  out = list(opts)
+  items = 1
+  for r in outer:
+    factor = 1
+    for o in opts:
+      if o.axis == r.arg[0]: factor *= o.amount
+    n = size_of(r)
+    if n and n // factor <= 1: continue
+    if n == 0 and (items > 1 or len(outer) > 1): continue
+    out.append(Opt(OptOps.GRID, r.arg[0]))
+    items *= max(n // factor, 1)
+    if items >= capabilities.threads * CHUNKS_PER_THREAD: break
+  return in_order(tuple(out), {r.arg[0]: size_of(r) for r in outer}, capabilities)

@@ -1,0 +1,96 @@
+"""Find the tensor that a factor of a product is, for targets that copy boxes of tensors by themselves (`Capabilities.boxes`, uop/boxes.py).
+
+A factor is a load at `along + stride * line + rest`, of two positions: along a line of local memory, and the number of the line. The tensor has these
+two as axes. What else the index depends on is added to the one coordinate or to the other, as multiples of the stride or not. So rows of several
+matrices one after the other, or matrices beside each other, are one tensor; where coordinates would leave a line of memory, there is none. A gate
+that cuts off one of the coordinates is the tensor's end; there is no tensor with another one.
+
+Cost: a few looks at the sum of an index.
+"""
+from __future__ import annotations
+from collections.abc import Mapping, Sequence
+
+from tinyhw.codegen.kernel.affine import linear, number, total
+from tinyhw.codegen.transform.tiling import size_of
+from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.boxes import Box
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.matrix import LINE_BYTES, PIECE_BYTES
+from tinyhw.uop.ops import UOp
+
+MOST = (1 << 31) - 1   # of a coordinate
+MOST_LINES = 256       # of a box
+
+Weights = Mapping[UOp, int]  # the ranges that a position is a sum of; one of them counts for 1
+
+def weights(parts: Sequence[UOp]) -> Weights:
+  """A position whose digits these ranges are, the last of them the fastest."""
+  found, weight = dict[UOp, int](), 1
+  for r in reversed(parts): found[r], weight = weight, weight * size_of(r)
+  return found
+
+class Tensor(NamedTuple):
+  """A factor as a tensor. first: its coordinates where both positions are 0, along and line. dims: what there is of it; stride: of lines."""
+  buffer: UOp
+  stride: int
+  first: tuple[UOp, UOp]
+  dims: tuple[int, int]
+
+class Coordinate(NamedTuple):
+  """A sum, and how many places there are of the position that is part of it."""
+  terms: dict[UOp, int]
+  constant: int
+  position: Weights
+
+  @property
+  def first(self) -> UOp: return total(self.terms, self.constant)
+
+  @property
+  def end(self) -> int: return int(self.first.vmax) + sum((size_of(r) - 1) * weight for r, weight in self.position.items()) + 1
+
+  def limit(self, gate: UOp) -> int | None:
+    """The end that a gate says: `coordinate < end`, in any form. None for another gate."""
+    if gate.op is not Ops.CMPLT or gate.src[1].op is not Ops.CONST: return None
+    terms, constant = linear(gate.src[0])
+    whole = dict(self.terms)
+    for r, weight in self.position.items(): whole[r] = whole.get(r, 0) + weight
+    return gate.src[1].arg - constant + self.constant if terms == whole else None
+
+def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
+  """The tensor that a factor is. along, line: positions, as sums of ranges of known sizes; a line has whole pieces."""
+  if x.op is not Ops.LOAD or x.src[0].src[0].op is not Ops.PARAM: return None
+  if len(x.src) > 1 and not (x.src[2].op is Ops.CONST and x.src[2].arg == 0): return None
+  buffer, index = x.src[0].src
+  terms, constant = linear(index)
+  stride = next(terms.get(r, 0) for r, weight in line.items() if weight == 1)
+  if stride < 1 or stride * buffer.dtype.itemsize % PIECE_BYTES: return None
+  if any(terms.get(r, 0) != weight * step for position, step in ((along, 1), (line, stride)) for r, weight in position.items()): return None
+  for r in (*along, *line): del terms[r]
+  if any(r in term.ranges for term in terms for r in (*along, *line)): return None
+  gate = x.src[1] if len(x.src) > 1 else None
+  for inside in (frozenset[UOp](), frozenset(gate.ranges if gate is not None else ())):   # where lines are as long as a step, a gate tells its terms
+    rows = {term: factor // stride for term, factor in terms.items() if factor % stride == 0 and term not in inside}
+    x_axis = Coordinate({term: factor for term, factor in terms.items() if term not in rows}, constant % stride, along)
+    y_axis = Coordinate(rows, constant // stride, line)
+    dims = ends_of(x_axis, y_axis, gate)
+    if dims is not None: break
+  if dims is None or dims[0] > stride or dims[1] > MOST or dims[0] + stride * (dims[1] - 1) > buffer.arg[1]: return None
+  return Tensor(buffer, stride, (x_axis.first, y_axis.first), dims)
+
+def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] | None:
+  """Where a tensor ends. None where coordinates are negative, or a gate says more."""
+  if x.first.vmin < 0 or y.first.vmin < 0: return None
+  if gate is None: return x.end, y.end
+  cut = x.limit(gate)
+  if cut is not None: return min(cut, x.end), y.end
+  cut = y.limit(gate)
+  return None if cut is None else (x.end, min(cut, y.end))
+
+def boxes_of(tensor: Tensor, length: int, lines: int) -> list[UOp]:
+  """The BOXes, one for each panel, of a factor with so many elements along its lines."""
+  element = tensor.buffer.dtype
+  line = LINE_BYTES // element.itemsize
+  box = Box(tensor.dims, (1, tensor.stride), (line, lines))
+  x, y = tensor.first
+  return [UOp(Ops.BOX, element, (tensor.buffer, UOp(Ops.ADD, dtypes.weakint, (x, number(at))) if at else x, y), box) for at in range(0, length, line)]

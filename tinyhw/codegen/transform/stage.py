@@ -1,0 +1,72 @@
+"""Turn STAGE into a local array, the stores that fill it, and reads of it.
+
+STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)), which an INDEX uses as its buffer: "this array,
+after that store". Elements lie in row-major order of the stage's ranges. Where the value depends on a tile's ranges (UPCAST, UNROLL, VECTOR)
+that the stage does not close, they become axes of the array, so that what is left free are loops: inner ones, side by side as a panel wants them;
+of a window (STAGE's arg is (id, True)) copies become outer ones, so that its own rows stay whole. Gates of loads inside the value are applied here,
+once, and the loops that read the array need none.
+"""
+from __future__ import annotations
+from collections.abc import Iterable
+import math
+
+from tinyhw import trace
+from tinyhw.codegen.kernel.affine import make, number
+from tinyhw.dtype import dtypes
+from tinyhw.errors import CompileError
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+
+TILE = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.VECTOR})
+
+def next_array(nodes: Iterable[UOp]) -> int:
+  """The number of the next local array of a kernel of these nodes."""
+  return 1 + max((u.arg[0] for u in nodes if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
+
+def position_of(ranges: list[UOp]) -> UOp:
+  """The row-major number of a point of ranges."""
+  position = number(0)
+  for r in ranges: position = _append(position, r)
+  return position
+
+def _append(position: UOp, r: UOp) -> UOp:
+  scaled = make(Ops.MUL, dtypes.weakint, (position, r.src[0]))
+  return make(Ops.ADD, dtypes.weakint, (scaled, r))
+
+def stage_values(sink: UOp) -> UOp:
+  """sink without STAGE."""
+  order = sink.toposort()
+  if not any(u.op is Ops.STAGE for u in order): return sink
+  fresh = 1 + max((u.arg[0] for u in order if u.op is Ops.RANGE), default=0)
+  outer: dict[UOp, list[UOp]] = {}  # STAGE -> ranges of the tile that became outer axes, and
+  inner: dict[UOp, list[UOp]] = {}  # those that became inner ones
+  new: dict[UOp, UOp] = {}
+  for u in order:
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.STAGE:
+      tile = [r for r in u.replace(src=src).ranges if r.arg[1] in TILE]
+      outer[u] = [r for r in tile if r.arg[1] is not AxisType.VECTOR] if len(u.arg) > 1 else []
+      inner[u] = [r for r in tile if r not in outer[u]]
+      new[u] = _fill(u, src[0], outer[u] + list(src[1:]), inner[u], fresh)
+      fresh += len(inner[u])
+    elif u.op is Ops.INDEX and u.src[0].op is Ops.STAGE:
+      position = src[1]
+      if outer[u.src[0]]:
+        own = number(math.prod(int(r.src[0].vmax) for r in u.src[0].src[1:]))
+        position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)), position))
+      for r in inner[u.src[0]]: position = _append(position, r)
+      new[u] = UOp(Ops.INDEX, u.dtype, (src[0], position))
+    else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  trace.hand_on(new)
+  return new[sink]
+
+def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
+  """The local array of one STAGE after the store that fills it."""
+  changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner) if r.arg[1] is AxisType.VECTOR}
+  value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]
+  size = 1
+  for r in axes: size *= max(int(r.src[0].vmax), 0)
+  if size > 1 << 40: raise CompileError(f"a STAGE of {size} elements does not fit in any memory; give its ranges ends that are bounded")
+  local = UOp(Ops.DEFINE_LOCAL, stage.dtype, (), (stage.arg[0], size))
+  store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, stage.dtype, (local, position_of(axes))), value, *axes))
+  return UOp(Ops.AFTER, stage.dtype, (local, store))

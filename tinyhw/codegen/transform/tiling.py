@@ -1,0 +1,269 @@
+"""The one vocabulary of optimisation: split a range, say what becomes of its parts, peel what does not divide. Mechanism only; choices are elsewhere.
+
+`Opt(op, axis, amount)` is how choices are written down, printed (DEBUG=3) and searched (BEAM): axis is the id of a range of the kernel as it came.
+
+  VECTOR  the innermost `amount` iterations are lanes of a vector register
+  UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
+  BLOCK   the innermost `amount` iterations are a loop of their own
+  GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
+  STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
+  WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
+  KEEP    what the reduction over this range computes and the kernel needs again is stored to local memory (keep.py), by a loop with `amount` copies
+  LOCAL   the innermost `amount` iterations are lanes of a workgroup
+  APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes further
+  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
+  BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes (boxes.py), if both can be;
+          its amount is 1
+
+No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
+computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
+multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
+others for what is left: where it has lanes by as many lanes, then by half as many, and so on; where lanes of a workgroup share it by all of them, and
+then by each of them alone.
+"""
+from __future__ import annotations
+
+from tinyhw import trace
+from tinyhw.codegen.kernel.affine import make, number
+from tinyhw.codegen.kernel.grid import ranges_of, values_of
+from tinyhw.codegen.transform.stage import next_array
+from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import AxisType, Named, Ops, plain_members
+from tinyhw.uop.ops import UOp
+
+@plain_members
+class OptOps(Named):
+  """See the head of this file."""
+  VECTOR = 1
+  UPCAST = 2
+  BLOCK = 3
+  GRID = 4
+  STAGE = 5
+  LOCAL = 6
+  MATRIX = 7
+  WINDOW = 8
+  BOX = 9
+  APART = 10
+  KEEP = 11
+
+LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
+OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
+OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})   # their iterations are done side by side
+NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
+OF_ONE = "one"    # the tag of what folds parts of one REDUCE, whose order of terms is free: not that of what a program adds
+
+class Opt(NamedTuple):
+  """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
+  op: OptOps
+  axis: int
+  amount: int = 0
+
+  def __repr__(self) -> str: return f"{self.op.name}({self.axis}{f', {self.amount}' if self.amount else ''})"
+
+def is_reduce(r: UOp) -> bool: return r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL)
+
+def size_of(r: UOp) -> int:
+  """The number of iterations; 0 where it is symbolic."""
+  return int(r.src[0].arg) if r.src[0].op is Ops.CONST else 0
+
+def width_along(r: UOp, lanes: int) -> int:
+  """Lanes that a range can fill: a short one fills a part of a register."""
+  return min(lanes, 1 << size_of(r).bit_length() - 1)
+
+def part_of(n: int, most: int) -> int:
+  """The largest divisor of n that is no more than `most`, or 1."""
+  return max([d for d in range(1, most + 1) if n % d == 0], default=1)
+
+class Part(NamedTuple):
+  """A part of a split range: what becomes of it, its size, and how many iterations of the range one step of it is."""
+  kind: AxisType
+  size: UOp
+  stride: int
+
+ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6,
+         AxisType.VECTOR: 7}
+
+MOST_AT_ONCE = 16    # iterations of what is left where lanes share a reduction
+REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
+INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
+                   (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
+
+def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
+  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps.
+
+  columns: whether these are the columns of a MATRIX, which are lanes.
+  """
+  parts: list[Part] = []
+  stride = 1
+  for kind, wanted in INNERMOST_FIRST:
+    if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
+    for opt in opts:
+      if opt.op is not wanted: continue
+      amount = min(opt.amount, -(-size_of(r) // stride))   # what is more than the range has would be computed outside of it
+      if amount == 1: continue
+      parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
+      stride *= amount
+  size = r.src[0]
+  rest = size if stride == 1 else number(-(-size.arg // stride))
+  if not (rest.op is Ops.CONST and rest.arg == 1):
+    grid = any(opt.op is OptOps.GRID for opt in opts)
+    parts.append(Part(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
+  return parts[::-1]
+
+def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
+  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids, but the grid's as the
+  opts name them."""
+  return apply_pieces(sink, opts, order)[0]
+
+def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
+  """The same, and for each range what it became, outermost first."""
+  nodes = sink.toposort()
+  ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
+  rank = {axis: k for k, axis in enumerate(order)}
+  grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
+  columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
+  parts: list[tuple[tuple[int, bool, int, int], UOp, Part]] = []
+  first_part: dict[UOp, Part] = {}
+  for r in ranges:
+    mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
+    if mine: first_part[r] = mine[0]
+    for depth, p in enumerate(mine):
+      place = grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid else rank.get(r.arg[0], len(rank) + r.arg[0])
+      parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))   # lanes along memory are neighbours
+  parts.sort(key=lambda item: item[0])
+  pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
+  value: dict[UOp, UOp] = {r: number(0) for r in ranges}
+  for n, (_, r, p) in enumerate(parts):
+    new = UOp(Ops.RANGE, dtypes.weakint, (p.size,), (n, p.kind))
+    pieces[r].append(new)
+    step = make(Ops.MUL, dtypes.weakint, (new, number(p.stride)))
+    if p is first_part[r] and size_of(r) % p.stride: step = at_most(step, size_of(r) - p.stride)
+    value[r] = make(Ops.ADD, dtypes.weakint, (value[r], step))
+  return _rebuild(sink, value, pieces), pieces
+
+def at_most(x: UOp, limit: int) -> UOp:
+  """The smaller of an index and a limit, in a form whose bounds are exact."""
+  minus = UOp(Ops.MAX, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (x, number(-1))), number(-limit)))
+  return make(Ops.MUL, dtypes.weakint, (minus, number(-1)))
+
+def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
+  """sink with each range replaced: by a value where it is used, by pieces where it is closed."""
+  new: dict[UOp, UOp] = dict(value)
+  for u in sink.toposort():
+    if u in new: continue
+    if u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
+      closed = sorted((p for r in ranges_of(u) for p in pieces.get(r, [r])), key=lambda p: p.arg)
+      values = tuple(new[s] for s in values_of(u))
+      if u.op is Ops.REDUCE and not closed: new[u] = values[0]
+      else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
+    else:
+      src = tuple([new[s] for s in u.src])
+      new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  trace.hand_on(new)
+  return new[sink]
+
+# ***** peeling *****
+
+def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
+  """What the size of a range must be divisible by."""
+  factor = 1
+  for o in opts:
+    if o.axis == r.arg[0] and o.op not in NO_FACTORS: factor *= o.amount
+  return factor
+
+def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int: return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
+
+def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
+  """How what is left of a reduction's range is done: steps, and the lanes of each. By all lanes, by fewer and fewer, at last one by one."""
+  found: list[tuple[int, int]] = []
+  while n:
+    if n < lanes: lanes = lanes // 2 if lanes > LEAST_LANES else 1
+    else:
+      found.append((n // lanes, lanes))
+      n %= lanes
+  return found
+
+def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, tuple[Opt, ...]]:
+  """Each REDUCE becomes several for each of its ranges that the factor does not divide, whose results are folded. Also the opts of new ranges."""
+  new: dict[UOp, UOp] = {}
+  more: list[Opt] = []
+  for u in sink.toposort():
+    src = tuple([new[s] for s in u.src])
+    v = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+    if u.op is Ops.REDUCE:
+      pieces = [v]
+      for r in ranges_of(u):
+        rest, lanes = size_of(r) % factor_of(r, opts), lanes_along(r, opts)
+        if not rest: continue
+        shared = next((o.amount for o in opts if o.op is OptOps.LOCAL and o.axis == r.arg[0]), 1)
+        cuts = cuts_of(rest, lanes) if shared == 1 else [cut for cut in ((rest // shared, shared), (rest % shared, 1)) if cut[0]]
+        pieces = [p for piece in pieces for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]], fresh)]
+        for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
+          if shared > 1 and width > 1: more.append(Opt(OptOps.LOCAL, axis, width))
+          if shared > 1: more.append(Opt(OptOps.UPCAST, axis, part_of(steps, MOST_AT_ONCE)))
+          if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
+        fresh += len(cuts)
+      v = pieces[0]
+      for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece), None, OF_ONE)
+    new[u] = v
+  trace.hand_on(new)
+  return new[sink], tuple(more)
+
+def _peel_reduce(u: UOp, r: UOp, sizes: list[int], fresh: int) -> list[UOp]:
+  """A REDUCE as one for each part of a range, which have these sizes; those after the first have new ranges, numbered from `fresh`."""
+  others = tuple(s for s in ranges_of(u) if s is not r)
+  pieces: list[UOp] = []
+  done = 0
+  for axis, size in zip((r.arg[0], *range(fresh, fresh + len(sizes))), sizes):
+    if not size: continue
+    part = UOp(Ops.RANGE, r.dtype, (number(size),), (axis, r.arg[1]))
+    place = make(Ops.ADD, dtypes.weakint, (part, number(done))) if done else part
+    pieces.append(UOp(Ops.REDUCE, u.dtype, (substitute(u.src[0], {r: place}), part) + others, u.arg))
+    done += size
+  return pieces
+
+def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
+  """A store over a range as two: one over the first `most` iterations, one over the others."""
+  rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
+  tail = _moved(store, r, rest, make(Ops.ADD, dtypes.weakint, (rest, number(most))))
+  if not most: return [tail]
+  main = UOp(Ops.RANGE, r.dtype, (number(most),), r.arg)
+  return [_moved(store, r, main, main), tail]
+
+def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
+  values = tuple(substitute(s, {old: value}) for s in values_of(store))
+  return UOp(Ops.STORE, store.dtype, values + tuple(new if r is old else r for r in ranges_of(store)), store.arg)
+
+def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
+  """u with ranges replaced by index expressions, which are brought to normal form."""
+  new: dict[UOp, UOp] = dict(changes)
+  for v in u.toposort(lambda v: v not in changes):
+    if v in new: continue
+    src = tuple([new[s] for s in v.src])
+    new[v] = v if src == v.src else make(v.op, v.dtype, src, v.arg)
+  trace.hand_on(new)
+  return new[u]
+
+# ***** staging *****
+
+def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
+  """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's loops (and of the tile)."""
+  nodes = sink.toposort()
+  fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
+  first = next_array(nodes)
+  changes: dict[UOp, UOp] = {}
+  for u in nodes:
+    if u.op is not Ops.REDUCE: continue
+    loops = [r for r in ranges_of(u) if r.arg[1] is AxisType.REDUCE]
+    for load in u.src[0].toposort():
+      if load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM or load.src[0].src[0].arg[0] not in slots: continue
+      own = [r for r in loops if r in load.ranges]
+      if not own: continue   # it is read while a window is filled
+      copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}
+      fresh += len(own)
+      stage = UOp(Ops.STAGE, load.dtype, (load.substitute(dict(copies)), *copies.values()), (first + len(changes),))
+      position = number(0)
+      for r in own: position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position, r.src[0])), r))
+      changes[load] = UOp(Ops.LOAD, load.dtype, (UOp(Ops.INDEX, load.dtype, (stage, position)),))
+  return sink.substitute(changes) if changes else sink

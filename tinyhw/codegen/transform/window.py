@@ -1,0 +1,178 @@
+"""Windows: what the loops of a reduction and some loops around it read of a buffer, copied to local memory once, gates applied.
+
+A convolution reads x[h*s + i, w*s + j]: neighbouring outputs (h, w) share most of what they read, and where x is padded, each read has a gate.
+`window_of` finds pairs of loops, one of the output and one of the reduction, that an index knows only by their weighted sum (w*s + j). Such a pair
+becomes one dimension of a local array, which runs over all values of the sum; the reduction's other loops are dimensions as they are. The copy is a
+STAGE (stage.py) outside of the pair's loops; what reads it needs no gate, and never leaves the array. What is computed of the element alone (a
+producer that was fused, the zeros of padding) is computed while copying.
+
+Opt(WINDOW, slot, n) stages loads of that buffer with a window that closes at most n loops of the output, those with the smallest strides.
+"""
+from __future__ import annotations
+
+from tinyhw.codegen.kernel.access import Access, access_of
+from tinyhw.codegen.kernel.affine import linear, make, number
+from tinyhw.codegen.kernel.grid import ranges_of
+from tinyhw.codegen.transform.stage import next_array
+from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of, substitute
+from tinyhw.dtype import dtypes
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+class Pair(NamedTuple):
+  """Loops of the output and of the reduction that an access knows as `output * step + inner * dilation`; one of both factors is 1."""
+  output: UOp
+  inner: UOp
+  step: int
+  dilation: int
+
+  @property
+  def size(self) -> int:
+    """How many values the sum has: each one from 0 on."""
+    return (size_of(self.output) - 1) * self.step + (size_of(self.inner) - 1) * self.dilation + 1
+
+class Window(NamedTuple):
+  """The window of a value: its pairs, smallest strides first, and the reduction's other loops that it depends on."""
+  value: UOp
+  pairs: tuple[Pair, ...]
+  loops: tuple[UOp, ...]
+
+  def closing(self, most: int) -> Window:
+    """The window that closes at most so many loops of the output."""
+    kept = self.pairs[:most]
+    return Window(self.value, kept, (*self.loops, *(p.inner for p in self.pairs[most:])))
+
+  @property
+  def closed(self) -> tuple[UOp, ...]: return tuple(p.output for p in self.pairs)
+
+  def elements(self, lanes: int) -> int:
+    """Elements of the local array, whose innermost dimension is a multiple of the lanes."""
+    n = 1
+    for k, size in enumerate(self.sizes()): n *= size if k else -(-size // lanes) * lanes
+    return n
+
+  def sizes(self) -> list[int]:
+    """Of the dimensions, innermost first: pairs, then loops, later ones further inside."""
+    return [p.size for p in self.pairs] + [size_of(r) for r in sorted(self.loops, key=lambda r: r.arg, reverse=True)]
+
+def values_from(load: UOp, body: UOp) -> list[UOp]:
+  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's body, the load first.
+
+  Values of a type that memory has: a loaded number that is an index somewhere is kept as it was loaded.
+  """
+  users: dict[UOp, list[UOp]] = {}
+  for u in body.toposort():
+    if u.op in GroupOp.Elementwise:
+      for s in u.src: users.setdefault(s, []).append(u)
+  found, u = [load], load
+  known = set(load.ranges)
+  while len(mine := users.get(u, [])) == 1 and known.issuperset(mine[0].ranges):
+    u = mine[0]
+    if u.dtype is dtypes.weakint: break
+    if u.dtype is not dtypes.bool: found.append(u)
+  return found
+
+def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
+  """The window that closes as many output loops as can be, of the largest such value; None where it would close none. inner: of the reduction."""
+  load = access.node
+  mine = [r for r in inner if r in load.ranges]
+  if any(not size_of(r) for r in mine): return None
+  possible = [pair for r in outputs if r in load.ranges for k in mine if (pair := pair_of(access, r, k)) is not None]
+  if not possible: return None
+  possible.sort(key=lambda p: (max(p.step, p.dilation), abs(access.strides[p.inner])))
+  found = [(value, _pairs(value, possible)) for value in values_from(load, body)[::-1]]
+  value, pairs = max(found, key=lambda item: len(item[1]))
+  if not pairs: return None
+  pairs.sort(key=lambda p: abs(access.strides[p.inner]))
+  return Window(value, tuple(pairs), tuple(r for r in mine if all(r is not p.inner for p in pairs)))
+
+def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
+  """Those of the possible pairs, best first, that a value knows only by their sum; no loop is in two of them."""
+  pairs: list[Pair] = []
+  for pair in possible:
+    if any(pair.output is p.output or pair.inner is p.inner for p in pairs): continue
+    if _depends_on_sum(value, pair): pairs.append(pair)
+  return pairs
+
+def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
+  """The factors with which both loops enter the index, if their sum takes every value in between, and some of them more than once."""
+  a, b = access.strides.get(output), access.strides.get(inner)
+  if not a or not b or not size_of(output): return None
+  if a % b == 0 and 0 < a // b < size_of(inner): return Pair(output, inner, a // b, 1)
+  if b % a == 0 and 0 < b // a < size_of(output): return Pair(output, inner, 1, b // a)
+  return None
+
+def _depends_on_sum(value: UOp, pair: Pair) -> bool:
+  """Is the value the same for all values of both loops that have one sum? So it is if each index and each side of a gate is linear in that sum."""
+  for u in value.toposort():
+    if u.dtype is dtypes.weakint: continue
+    for s in u.src:
+      if s.dtype is not dtypes.weakint: continue
+      terms, _ = linear(s)
+      if terms.pop(pair.output, 0) * pair.dilation != terms.pop(pair.inner, 0) * pair.step: return False
+      if any(r is pair.output or r is pair.inner for t in terms for r in t.ranges): return False
+  return True
+
+def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
+  """The kernel whose loads go through the windows that WINDOW opts name, and the opts of the loops that copy them: lanes, if the tile has some.
+
+  Where the tile's lanes run along a loop outside of a window, the window has an element for each lane, and is copied along them.
+  """
+  most = {o.axis: o.amount for o in opts if o.op is OptOps.WINDOW}
+  if not most: return sink, ()
+  lanes = {o.axis: o.amount for o in opts if o.op is OptOps.VECTOR}
+  nodes = sink.toposort()
+  fresh = 1 + max(u.arg[0] for u in nodes if u.op is Ops.RANGE)
+  stored = {store.src[0].src[0] for store in sink.src}
+  outputs = tuple(dict.fromkeys(r for store in sink.src for r in ranges_of(store)))
+  first = next_array(nodes)
+  changes: dict[UOp, UOp] = {}
+  copying: list[Opt] = []
+  for reduce in nodes:
+    if reduce.op is not Ops.REDUCE: continue
+    for load in reduce.src[0].toposort():
+      if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM or not most.get(load.src[0].src[0].arg[0]): continue
+      window = window_of(access_of(load), reduce.src[0], outputs, ranges_of(reduce))
+      if window is None: continue
+      value = window.value
+      if value in changes or any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in value.toposort()): continue
+      window = window.closing(most[load.src[0].src[0].arg[0]])
+      along = any(r.arg[0] in lanes for r in value.ranges if r not in window.closed and r not in ranges_of(reduce))
+      changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh, first + len(changes))
+      copying += copied
+      fresh += len(value.ranges)   # at least as many as the window has dimensions
+  return (sink.substitute(changes) if changes else sink), tuple(copying)
+
+def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, list[Opt]]:
+  """A load from the window, in place of its value. fresh: ids for its loops; count: of local arrays before."""
+  loops = sorted(window.loops, key=lambda r: r.arg)
+  pairs = window.pairs[::-1]
+  real = [size_of(r) for r in loops] + [p.size for p in pairs]
+  sizes = [*real[:-1], -(-real[-1] // lanes) * lanes]
+  copies = [UOp(Ops.RANGE, dtypes.weakint, (number(n),), (fresh + k, AxisType.STAGE)) for k, n in enumerate(sizes)]
+  changes: dict[UOp, UOp] = dict(zip(loops, copies))
+  for p, copy in zip(pairs, copies[len(loops):]):
+    # the one with factor 1 takes the sum's place: with the other one at 0 it reaches every value
+    whole, part = (p.inner, p.output) if p.dilation == 1 else (p.output, p.inner)
+    changes[whole], changes[part] = copy, number(0)
+  inside = copies[-1] < number(real[-1]) if sizes[-1] != real[-1] else None
+  stage = UOp(Ops.STAGE, window.value.dtype, (_gated(substitute(window.value, changes), inside), *copies), (count, True))
+  position = number(0)
+  terms: list[UOp] = [*loops, *(make(Ops.ADD, dtypes.weakint, (_times(p.output, p.step), _times(p.inner, p.dilation))) for p in pairs)]
+  for term, n in zip(terms, sizes): position = make(Ops.ADD, dtypes.weakint, (_times(position, n), term))
+  opts = [Opt(OptOps.VECTOR, fresh + len(sizes) - 1, lanes)] if lanes > 1 else []
+  return UOp(Ops.LOAD, stage.dtype, (UOp(Ops.INDEX, stage.dtype, (stage, position)),)), opts
+
+def _times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, dtypes.weakint, (u, number(factor)))
+
+def _gated(value: UOp, condition: UOp | None) -> UOp:
+  """The value, whose loads are done where a condition holds; elsewhere they give 0."""
+  if condition is None: return value
+  changes: dict[UOp, UOp] = {}
+  for load in value.toposort():
+    if load.op is not Ops.LOAD: continue
+    gate = make(Ops.AND, dtypes.bool, (load.src[1], condition)) if len(load.src) > 1 else condition
+    other = load.src[2] if len(load.src) > 2 else UOp.const(load.dtype, 0)
+    changes[load] = UOp(Ops.LOAD, load.dtype, (load.src[0], gate, other))
+  return value.substitute(changes)
