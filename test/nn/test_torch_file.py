@@ -94,6 +94,22 @@ def test_types_that_tensors_bring(file):
     n = t.dtype.itemsize
     assert t.dtype.itemsize == {"uint16": 2, "uint32": 4, "uint64": 8}.get(name, 1) and bytes(t._read()[0]) == bytes(range(n, 4 * n))
 
+@pytest.mark.parametrize("call, dtype", [("_rebuild_tensor_v2", ()), ("_rebuild_tensor_v3", (Global("torch", "float32"),))])
+def test_bits_of_tensors(file, call, dtype):
+  """The imaginary part of a conjugate is saved as what storage has, with the bit `neg`."""
+  def data(*bits): return zip_file(Reduced(Global("torch._utils", call), (WHOLE, 1, (3,), (2,), False, ordered(), *dtype, *bits)),
+                                   {"0": NUMBERS.tobytes()})
+  for bits in ((), (None,), ({},), ({"conj": False, "neg": False},)): assert file(data(*bits)).tolist() == NUMBERS[1:6:2].tolist()
+  assert file(data({"neg": True})).tolist() == (-NUMBERS[1:6:2]).tolist()
+  refused(data({"conj": True}), "a tensor has the bit 'conj', which no tensor has here; save a copy, made with")
+  for bad in (1, {"neg": 1}): refused(data(bad), "the bits of a tensor are a dict of bools")
+
+def test_pytorchs_negative_bit(tmp_path):
+  torch = pytest.importorskip("torch")
+  x = torch.tensor([1 + 2j, 3 - 4j]).conj().imag
+  torch.save(x, tmp_path / "f")
+  assert torch_load(tmp_path / "f").tolist() == x.tolist() == [-2.0, 4.0]
+
 def test_parameters_and_state(file):
   t = tensor(WHOLE, 0, (24,), (1,))
   x = {"p": Reduced(Global("torch._utils", "_rebuild_parameter"), (t, True, ordered())), "old": Reduced(Global("torch.nn.parameter",

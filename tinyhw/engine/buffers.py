@@ -85,7 +85,7 @@ def buffer_of(node: UOp) -> Any:
   if node.storage is None:
     assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage behind {node}"
     raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it before they are written, "
-                            "or hold it as a Tensor, not as a graph node")
+                            "or hold it as a Tensor, not as a graph node; where several threads write, take a lock (docs/threads.md, section 3)")
   return node.storage
 
 # ***** where memory is *****

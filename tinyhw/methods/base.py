@@ -403,7 +403,8 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
-    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage.
+    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage, and
+    is a leaf: gradients do not flow to what it was computed from. Reading it, by `numpy()` or `item()`, computes it and keeps gradients.
 
     >>> (Tensor([1, 2]) + 1).realize()
     <Tensor (2,) int32 on CPU, realized: [2, 3]>

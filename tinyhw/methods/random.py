@@ -321,7 +321,7 @@ class Random(Creation):
     >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()   # not training
     [1.0, 2.0]
     """
-    if not 0 <= real("p", p) <= 1: raise ArgumentError(f"dropout needs a probability, not {p!r}")
+    if not 0 <= real("p", p) <= 1: raise ArgumentError(f"dropout needs a probability, from 0 to 1, not {p!r}")
     if not TRAINING or p == 0: return self._self()
     if p == 1: return self.zeros_like()
     keep = self.rand(*self.shape, device=self.device, dtype=dtypes.float32, contiguous=False).ge(p).contiguous()

@@ -70,9 +70,9 @@ class Sorting(Indexing):
     [[3, 2], [0, 2]]
     """
     dim = self._axis(dim)
-    n = self.shape[dim] if self.ndim else 1
+    n = static(self.shape[dim] if self.ndim else 1, "select from")
     k = whole("k", k)
-    if not 0 <= k <= static(n, "select from"): raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}")
+    if not 0 <= k <= n: raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}; k is from 0 to {n}")
     if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
     places = self._new(graph.shrink_axis(self.argsort(dim, flag("largest", largest)).uop, dim, 0, k))
     return self.gather(dim, places), places

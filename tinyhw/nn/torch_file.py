@@ -67,9 +67,22 @@ def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *_: Any, d
   if storage.source is None: return Raw()
   return strided(storage.source, storage.begin, storage.nbytes // kind.itemsize, kind, offset, tuple(size), tuple(stride))
 
-def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any, *_: Any) -> Tensor | Raw:
+def _rebuild_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, bits: Any = None,
+                *_: Any) -> Tensor | Raw:
+  return _with_bits(rebuild_tensor(storage, offset, size, stride), bits)
+
+def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any, bits: Any = None,
+                *_: Any) -> Tensor | Raw:
   if not isinstance(dtype, DType): raise ValueError("the type of its elements is no dtype")
-  return rebuild_tensor(storage, offset, size, stride, dtype=dtype)
+  return _with_bits(rebuild_tensor(storage, offset, size, stride, dtype=dtype), bits)
+
+def _with_bits(x: Tensor | Raw, bits: Any) -> Tensor | Raw:
+  """A tensor by its bits: `neg` says that storage has it negated, as the imaginary part of a conjugate. Raises ValueError for bits of other names."""
+  if bits is None: return x
+  if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()): raise ValueError("the bits of a tensor are a dict of bools")
+  others = [name for name, value in bits.items() if value and name != "neg"]
+  if others: raise ValueError(f"a tensor has the bit {others[0]!r}, which no tensor has here; save a copy, made with resolve_conj() or clone()")
+  return -x.to(None) if bits.get("neg") and isinstance(x, Tensor) else x
 
 def _same(data: Any, *_: Any) -> Any:
   """A parameter, which is a tensor here."""
@@ -111,7 +124,7 @@ def _state(x: Any, state: Any) -> Any:
   return x
 
 _FUNCTIONS: dict[str, Any] = {
-  "torch._utils _rebuild_tensor": rebuild_tensor, "torch._utils _rebuild_tensor_v2": rebuild_tensor, "torch._utils _rebuild_tensor_v3": _rebuild_v3,
+  "torch._utils _rebuild_tensor": rebuild_tensor, "torch._utils _rebuild_tensor_v2": _rebuild_v2, "torch._utils _rebuild_tensor_v3": _rebuild_v3,
   "torch._utils _rebuild_parameter": _same, "torch._utils _rebuild_parameter_with_state": _same,
   "torch._tensor _rebuild_from_type_v2": _from_type, "torch.nn.parameter Parameter": _same, "torch Size": _size, "torch device": lambda *_: "cpu",
   "numpy.core.multiarray scalar": _scalar, "numpy._core.multiarray scalar": _scalar, "numpy dtype": _NumpyType,
