@@ -102,7 +102,7 @@ def test_bits_of_tensors(file, call, dtype):
   for bits in ((), (None,), ({},), ({"conj": False, "neg": False},)): assert file(data(*bits)).tolist() == NUMBERS[1:6:2].tolist()
   assert file(data({"neg": True})).tolist() == (-NUMBERS[1:6:2]).tolist()
   refused(data({"conj": True}), "a tensor has the bit 'conj', which no tensor has here; save a copy, made with")
-  for bad in (1, {"neg": 1}): refused(data(bad), "the bits of a tensor are a dict of bools")
+  for bad in (1, {"neg": 1}): refused(data(bad), "a tensor's bits are a dict of bools")
 
 def test_pytorchs_negative_bit(tmp_path):
   torch = pytest.importorskip("torch")

@@ -79,7 +79,7 @@ def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad
 def _with_bits(x: Tensor | Raw, bits: Any) -> Tensor | Raw:
   """A tensor by its bits: `neg` says that storage has it negated, as the imaginary part of a conjugate. Raises ValueError for bits of other names."""
   if bits is None: return x
-  if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()): raise ValueError("the bits of a tensor are a dict of bools")
+  if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()): raise ValueError("a tensor's bits are a dict of bools")
   others = [name for name, value in bits.items() if value and name != "neg"]
   if others: raise ValueError(f"a tensor has the bit {others[0]!r}, which no tensor has here; save a copy, made with resolve_conj() or clone()")
   return -x.to(None) if bits.get("neg") and isinstance(x, Tensor) else x
