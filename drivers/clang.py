@@ -21,7 +21,7 @@ from tinyhw.drivers.cpu.loop import CompiledLoop, MachineLoop, loop_source
 from tinyhw.drivers.cpu.processor import Processor
 from tinyhw.drivers.cpu.workers import Loop, available_threads
 from tinyhw.errors import CompileError, DeviceError, DriverError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 COMPILERS = ("clang", "gcc", "cc")

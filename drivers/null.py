@@ -10,7 +10,7 @@ from typing import Any
 from tinyhw.config import getenv
 from tinyhw.device import Allocator, Compiled, Launch
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
   """The device NULL, or NULL:1, ..."""

@@ -9,7 +9,7 @@ from typing import Any
 from tinyhw import arithmetic
 from tinyhw.device import Allocator, Compiled
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 Kernel = Callable[[Sequence[Any], Sequence[int], int, int], None]
 

@@ -17,7 +17,7 @@ from tinyhw.device import Buffer, BufferOptions, Compiled, Compiler, Device, Lau
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError
 from tinyhw.helpers import GlobalCounters
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 HOSTS = ("CPU", "PYTHON")
 

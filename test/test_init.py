@@ -24,10 +24,11 @@ def test_unknown_names():
 
 # Stands for the times of docs/performance.md, section Startup, since time decides no test: what a module costs hardly varies (0.2 to 1 ms), so a bar
 # is a number of modules, and the ones that cost most (processes, networks, archives, decimal numbers) are named. What is run -> the most modules that
-# may be loaded then: of Python's, beyond os and importlib; of tinyhw; and names of which none may be, nor any below them.
-COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.inst", "tinyhw.uop.match", "tinyhw.drivers", "tinyhw.autogen", "ctypes", "mmap", "zlib")
+# may be loaded then: of Python's, beyond os and importlib; of tinyhw, folders without code aside; and names of which none may be, nor any below them.
+COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.match", "tinyhw.drivers", "tinyhw.autogen", "ctypes", "mmap",
+            "zlib")
 OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "doctor", "engine.jit", "engine.surroundings", "engine.show", "engine.search",
-                                            "methods.dlpack", "machine.listing")),
+                                            "methods.dlpack", "machine.model")),
             "subprocess", "socket", "http", "urllib", "json", "pickle", "random", "tempfile", "shutil", "zipfile", "hashlib", "decimal", "fractions",
             "logging", "asyncio", "multiprocessing", "concurrent", "sqlite3", "numpy")
 LOADED = {
@@ -39,7 +40,8 @@ LOADED = {
 @pytest.mark.parametrize("program", LOADED)
 def test_what_is_loaded(program):
   root = str(Path(__file__).resolve().parents[1])
-  asked = f"import os, importlib, sys; sys.path.insert(0, {root!r}); before = set(sys.modules); {program}; print(*set(sys.modules) - before)"
+  asked = f"import os, importlib, sys; sys.path.insert(0, {root!r}); before = set(sys.modules); {program}; " \
+          "print(*[name for name in set(sys.modules) - before if not (file := getattr(sys.modules[name], '__file__', '')) or os.path.getsize(file)])"
   done = subprocess.run([sys.executable, "-I", "-S", "-c", asked], env={**os.environ, "CACHE": "0"}, capture_output=True, text=True, check=True)
   loaded = done.stdout.split()
   own = [name for name in loaded if name.partition(".")[0] == "tinyhw"]

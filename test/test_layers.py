@@ -14,7 +14,9 @@ MOST_LINES, MOST_COLUMNS = 600, 150
 BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.once tinyhw.progress "
         "tinyhw.files tinyhw.cache tinyhw.storage tinyhw.threads tinyhw.budget tinyhw.http_server tinyhw.unpack")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
-ROOMS = {   # of codegen: what each may import of the others
+MACHINE_ROOMS = {   # of machine: what each may import of the others
+  "ir": "", "notation": "", "select": "ir notation", "allocate": "ir", "order": "ir", "verify": "ir", "model": "ir"}
+CODEGEN_ROOMS = {   # of codegen: what each may import of the others
   "kernel": "", "math": "", "render": "math", "transform": "kernel", "matrix": "kernel transform", "lower": "kernel transform math",
   "plan": "kernel transform matrix lower"}
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the names on the right.
@@ -23,21 +25,23 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.autogen": "",
   "tinyhw.uop": BASE,
   "tinyhw.machine": f"{BASE} tinyhw.uop",
+  **{f"tinyhw.machine.{room}": " ".join([f"{BASE} tinyhw.uop", *(f"tinyhw.machine.{other}" for other in others.split())])
+     for room, others in MACHINE_ROOMS.items()},
   "tinyhw.isa": "",  # the registry: imports its folders by name
   **{f"tinyhw.isa.{folder.name}": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.autogen"
      for folder in (ROOT / "tinyhw/isa").iterdir() if folder.is_dir()},
-  "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.passes tinyhw.machine.code",
-  **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.target tinyhw.machine.code", *(f"tinyhw.codegen.{other}" for other in
-     others.split())]) for room, others in ROOMS.items()},
+  "tinyhw.codegen": f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.passes tinyhw.machine.ir.code",
+  **{f"tinyhw.codegen.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.machine.ir.target tinyhw.machine.ir.code",
+                                         *(f"tinyhw.codegen.{other}" for other in others.split())]) for room, others in CODEGEN_ROOMS.items()},
   "tinyhw.allocator": BASE,
-  "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.code",
-  "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.code",
-  "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.code",
+  "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.ir.code",
+  "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.ir.code",
+  "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.ir.code",
   "tinyhw.selftest": "",
   "tinyhw.selftest.frame": f"{BASE} tinyhw.device",
   "tinyhw.selftest.tensors": f"{COMPILER} tinyhw.tensor tinyhw.selftest.frame",
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
-  **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.code tinyhw.selftest.frame"
+  **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.ir.code tinyhw.selftest.frame"
      for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
                   "nvidia.selftest_bases", "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",

@@ -150,7 +150,7 @@ def check(out: Any) -> None:
   assert struct.unpack("i", result)[0] == 5 and out.as_memoryview().cast("i")[0] == 5
 
 def test_two_plus_three_as_c():
-  from tinyhw.machine.code import Code
+  from tinyhw.machine.ir.code import Code
   if not opens("CLANG"): pytest.skip(Device.refused["CLANG"])
   source = b"""void add(const unsigned long long *arguments, long long first, long long last, unsigned char *scratch) {
     int *out = (int *)arguments[0], *a = (int *)arguments[1], *b = (int *)arguments[2];
@@ -164,7 +164,7 @@ def test_two_plus_three_as_c():
 @pytest.mark.skipif(not X86, reason="the listing is x86-64 with the System V convention")
 def test_two_plus_three_as_a_listing():
   from tinyhw.isa.x86.syntax import assemble_function
-  from tinyhw.machine.code import Code
+  from tinyhw.machine.ir.code import Code
   listing = """
     mov rax, qword ptr [rdi]        ; out, a and b: the arguments are addresses, side by side
     mov rcx, qword ptr [rdi + 8]
@@ -179,7 +179,7 @@ def test_two_plus_three_as_a_listing():
   check(out)
 
 def test_two_plus_three_as_python():
-  from tinyhw.machine.code import Code
+  from tinyhw.machine.ir.code import Code
   source = b"""
 def kernel(buffers, variables, first, last):
   out, a, b = (x.cast("i") for x in buffers)

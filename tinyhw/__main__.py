@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from tinyhw import isa
 from tinyhw.errors import ParseError, TinyError
-from tinyhw.machine.text import parse_bytes, show_bytes, translate
+from tinyhw.machine.notation.text import parse_bytes, show_bytes, translate
 
 HELP = {"-h", "--help"}
 

@@ -22,7 +22,7 @@ from tinyhw.drivers.amd.kfd import connect
 from tinyhw.drivers.amd.topology import choose
 from tinyhw.drivers.linux.files import machine
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> AMDDevice:
   """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which say what to do."""

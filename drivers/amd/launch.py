@@ -12,7 +12,7 @@ from tinyhw.drivers.amd.kfd import HOST
 from tinyhw.drivers.amd.topology import MAX_LANES, Gpu
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.drivers.amd.device import AMDDevice
 

@@ -24,7 +24,7 @@ from tinyhw.drivers.gpu.bench import RESERVED_AT, Bench
 from tinyhw.drivers.gpu.selftest import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import Mapping
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Step, Tools, Wrong, short_bytes
 
 class AMDBench(Bench):

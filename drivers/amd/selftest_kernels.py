@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinyhw.drivers.gpu.selftest_kernels import LANES, Approximation, Matrix, Texts, steps
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 # By generation: where the workgroup's number is, waits for scalar loads, vector loads, stores and local memory, and a barrier
 WORDS = {

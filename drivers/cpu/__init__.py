@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.config import ARCH
-from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
 from tinyhw.drivers.cpu.launch import HostDevice, Program
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.drivers.cpu.processor import LEVELS, Processor, detect
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 class CPUDevice(HostDevice):
   """Owns the pages of the worker loop and of the kernels."""

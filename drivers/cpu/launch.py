@@ -10,7 +10,7 @@ from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.cpu.memory import CodeArena, CodeChunk, HostAllocator, Memory, address_of
 from tinyhw.drivers.cpu.workers import Loop, Ring, available_threads, split
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 PACKET_FORMAT = "<6q16x"  # the fields of PACKET, in order
 assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS", "REQUIRED"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tinyhw.autogen import cpu_ring
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.drivers.cpu.workers import BATCH
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 SPIN_TICKS = 100_000  # of the time stamp counter: 25 to 50 us
 SPIN_NS = 40_000      # the loop in C counts nanoseconds

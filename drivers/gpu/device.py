@@ -25,7 +25,7 @@ from tinyhw.drivers.gpu.order import EVERYTHING, Queues, Touched, order, place, 
 from tinyhw.drivers.gpu.queue import VIRTUAL_LOOKS, Ring, Timeline, Transient, wait_until
 from tinyhw.drivers.linux.files import Box, Refused
 from tinyhw.errors import DeviceError, DriverError, TinyError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 BATCH = 128              # launches of one submission

@@ -12,7 +12,7 @@ from tinyhw.config import TRACEMETA
 from tinyhw.device import Launch, LRUAllocator
 from tinyhw.drivers.gpu.order import ANYWHERE, Flight, Touched, place, touched, written
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.trace import Location, caller
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from tinyhw.drivers.gpu.bench import COPIED, Bench
 from tinyhw.drivers.gpu.selftest_kernels import Texts
 from tinyhw.drivers.linux.files import machine, map_memory
 from tinyhw.errors import DriverError, TinyError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong
 
 LIMIT_MS = 5000           # for what takes microseconds

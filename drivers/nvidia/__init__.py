@@ -31,7 +31,7 @@ from tinyhw.drivers.nvidia.card import opened
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.rm import Answered, connect
 from tinyhw.errors import DeviceError, DriverError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 # What a container answers that keeps the kernel driver's calls from programs, or a sandbox that does not know one of them
 WALLED, UNKNOWN = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS), errno.EINVAL

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tinyhw.autogen.nvidia import bank
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 @dataclass(frozen=True)
 class Chip:

@@ -9,7 +9,7 @@ import struct
 
 from tinyhw.drivers.nvidia.chips import CHIPS, registers_given
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 EXECUTABLE, CUDA_MACHINE, OS_ABI, ABI_VERSION, TOOLKIT = 2, 190, 0x33, 7, 120

@@ -25,7 +25,7 @@ from tinyhw.drivers.nvidia.cubin import cubin
 from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, NOT_READY, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
 from tinyhw.drivers.nvidia.library import WAITING, WITHOUT_TIME, Failure, Library, load_library
 from tinyhw.errors import DeviceError, DriverError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 MOST_GROUPS = (1 << 31) - 1

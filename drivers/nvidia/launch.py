@@ -15,7 +15,7 @@ from tinyhw.drivers.nvidia.card import HOST
 from tinyhw.drivers.nvidia.chips import Chip, registers_given, registers_used, shared_config, split
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 if TYPE_CHECKING: from tinyhw.drivers.nvidia.device import NVDevice
 
 BANK = 512                   # where the constant bank is in the data of a launch: behind the QMD

@@ -23,7 +23,7 @@ from tinyhw.drivers.nvidia.device import LOCAL_WINDOW, SHARED_WINDOW, NVDevice
 from tinyhw.drivers.nvidia.launch import Program
 from tinyhw.drivers.nvidia.rm import Connection, connect
 from tinyhw.drivers.nvidia.visible import node_of, place
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Session, Step, Tools, Wrong, short_bytes
 
 CLOCK_TRIES = 8   # one is lost where the lower word wraps, every 4 seconds

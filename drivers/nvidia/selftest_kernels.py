@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.drivers.gpu.selftest_kernels import LANES, Approximation, Matrix, Texts, steps
 from tinyhw.drivers.nvidia.chips import Chip
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 # The longest stall; scoreboard 0 tells when a result is there, scoreboard 1 when sources have been read
 FIXED, RESULT, SOURCES = "[B01----:R-:W-:-:S15] ", "[B01----:R-:W0:-:S15] ", "[B01----:R1:W-:-:S15] "

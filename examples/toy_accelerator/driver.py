@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tinyhw.device import Compiled, Launch, LRUAllocator
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from examples.toy_accelerator.hardware import MEMORY_BYTES, PACKET, SLOTS, Hardware
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:

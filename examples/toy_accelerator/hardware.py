@@ -11,8 +11,8 @@ from typing import Any
 from tinyhw import arithmetic
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError, TinyError
-from tinyhw.machine.inst import Effect, MInst, Reg
-from tinyhw.machine.moves import Unit, units_of
+from tinyhw.machine.ir.inst import Effect, MInst, Reg
+from tinyhw.machine.ir.moves import Unit, units_of
 from examples.toy_accelerator.table import LANES, PREDICATE, SCALAR, TYPES, decode
 
 PACKET = struct.Struct("<QIIQII")  # code: address and bytes; workgroups; address of the arguments; lanes of a workgroup; bytes of local memory

@@ -11,7 +11,7 @@ from typing import Any
 from tinyhw.arithmetic import to_bytes
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 from tinyhw.errors import DecodeError
-from tinyhw.machine.bits import fmt
-from tinyhw.machine.inst import Access, Bank, Block, Effect, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.notation.bits import fmt
 
 LANES = 8
 SCALAR, VECTOR, PREDICATE = Bank("s", 32, tuple(range(32))), Bank("v", 64, tuple(range(64))), Bank("p", 8, tuple(range(7)))

@@ -2,11 +2,11 @@
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Effect, Function, MInst, Reg
-from tinyhw.machine.moves import units_of
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Effect, Function, MInst, Reg
+from tinyhw.machine.ir.moves import units_of
+from tinyhw.machine.ir.target import Capabilities, Target
 from tinyhw.machine.passes import run
-from tinyhw.machine.target import Capabilities, Target
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.program import Program

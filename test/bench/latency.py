@@ -21,7 +21,7 @@ from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
 from tinyhw.isa.x86.syntax import assemble_function, parse
-from tinyhw.machine.scoreboard import bound
+from tinyhw.machine.model.scoreboard import bound
 
 GENERAL = ("rax", "rdx", "rsi", "r8", "r9", "r10", "r12", "r13")
 VECTORS = tuple(str(i) for i in range(12))  # 12 and up are inputs that never change

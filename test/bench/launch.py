@@ -17,7 +17,7 @@ from collections.abc import Callable
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from tinyhw.device import Device, Launch
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -13,7 +13,7 @@ from tinyhw.codegen.math.maximum import FOLD
 from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp

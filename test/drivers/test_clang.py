@@ -15,7 +15,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers import clang
 from tinyhw.drivers.cpu.launch import HostDevice, Program
 from tinyhw.errors import CompileError, DeviceError, DriverError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("PATH", "")

@@ -5,7 +5,7 @@ from tinyhw.device import Buffer, Launch
 from tinyhw.drivers import null
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def test_nothing_happens() -> None:
   device = null.open(0, lambda name: pytest.fail("needs no machine code"))

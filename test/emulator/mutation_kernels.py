@@ -13,7 +13,7 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType
 from tinyhw.engine.schedule import canonicalize, schedule
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.uop.enums import AxisType
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp

@@ -26,7 +26,7 @@ from tinyhw.emulator.amd.pm4 import Executor
 from tinyhw.emulator.errors import DataRace, DoorbellError, MissingWait, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 from tinyhw.isa.amd import regs
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")
 LANES, GROUPS = 64, 12

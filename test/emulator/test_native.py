@@ -11,7 +11,7 @@ from tinyhw.emulator.notation import Type, parse
 from tinyhw.emulator.records import Records
 from tinyhw.emulator.threaded import AT, CONTEXT_BYTES, Exit
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.ops import UOp
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")

@@ -22,7 +22,7 @@ from examples.toy_accelerator.table import ALWAYS, P1, S1, S2, TABLE, V1, V2, V4
 from tinyhw import Context, Device, Tensor, TinyJit, dtypes
 from tinyhw.device import Buffer, Launch
 from tinyhw.errors import DecodeError, DeviceError, EncodeError
-from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "examples/toy_accelerator"

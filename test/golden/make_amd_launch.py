@@ -21,7 +21,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.linux import files
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 HERE = Path(__file__).resolve().parent
 CHIPS = ("gfx1100", "gfx1200", "gfx942")

@@ -24,7 +24,7 @@ from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.channel import show
 from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 HERE = Path(__file__).resolve().parent
 CHIPS = ("sm_80", "sm_90")

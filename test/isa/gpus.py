@@ -13,7 +13,7 @@ from tinyhw.isa.amd.rates import card as amd_card
 from tinyhw.isa.sass.capabilities import capabilities as sass_capabilities
 from tinyhw.isa.sass.describe import bounds as sass_bounds
 from tinyhw.isa.sass.rates import CARDS
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -6,9 +6,9 @@ from invented import cisc, inputs, lanes, matmul_loop, random_function, run as e
 
 from tinyhw.config import Context
 from tinyhw.errors import AllocationError
-from tinyhw.machine.inst import Function
+from tinyhw.machine.ir.inst import Function
+from tinyhw.machine.ir.target import Target
 from tinyhw.machine.passes import ORDER, PASSES, run
-from tinyhw.machine.target import Target
 
 def test_order_of_passes() -> None:
   names = list(PASSES)

@@ -16,7 +16,7 @@ from typing import Any
 from tinyhw.autogen.amd import gc, hsa, kfd_ioctl, pm4, sdma
 from tinyhw.drivers.amd.device import AMDDevice
 from tinyhw.drivers.linux import files
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 TOPOLOGY = "/sys/devices/virtual/kfd/kfd/topology/nodes"
 PROPERTIES = {

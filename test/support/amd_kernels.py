@@ -10,7 +10,7 @@ from tinyhw.emulator.memory import FlatMemory
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 CODE, DATA, ARGUMENTS = 0x10000, 0x100000, 0x20000
 

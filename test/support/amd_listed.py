@@ -14,7 +14,7 @@ from tinyhw.isa.amd.syntax import parse
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import target
 from tinyhw.isa.amd.waits import add_waits
-from tinyhw.machine.inst import Block, Effect, Function, MInst
+from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

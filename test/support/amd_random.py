@@ -8,7 +8,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.check import address_units
 from tinyhw.isa.amd.encode import encode, field_codes
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
-from tinyhw.machine.inst import Inst, MInst
+from tinyhw.machine.ir.inst import Inst, MInst
 
 TRIES = 400
 # Codes that are in a field, but mean nothing.

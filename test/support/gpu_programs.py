@@ -16,7 +16,7 @@ from tinyhw.drivers.gpu.selftest_kernels import GROUPS, LANES, SUM, N, Texts, bi
 from tinyhw.drivers.linux.files import PAGE
 from tinyhw.drivers.nvidia import selftest_kernels as nvidia
 from tinyhw.drivers.nvidia.chips import CHIPS as NVIDIA_CHIPS
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.command import assemble
 
 def texts(kind: str) -> Texts:

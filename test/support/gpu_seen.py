@@ -19,7 +19,7 @@ from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.engines import Processor
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90")
 FEW = ("gfx1100", "gfx942", "sm_90")

@@ -9,10 +9,10 @@ import random
 from typing import Any
 from collections.abc import Callable
 
-from tinyhw.machine.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
-from tinyhw.machine.pseudo import PARALLEL, PSEUDO
-from tinyhw.machine.costs import PipeCost
-from tinyhw.machine.target import Capabilities, Target
+from tinyhw.machine.ir.costs import PipeCost
+from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.ir.pseudo import PARALLEL, PSEUDO
+from tinyhw.machine.ir.target import Capabilities, Target
 
 ADDRESSES = 61  # memory wraps around, so that every address is one
 

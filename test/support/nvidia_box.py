@@ -8,7 +8,7 @@ from tinyhw.emulator.nvidia.chips import CHIPS, Chip
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.grid import Grid
 from tinyhw.emulator.nvidia.port import Port
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 KINDS = tuple(CHIPS)
 

@@ -8,7 +8,7 @@ from tinyhw.isa.sass.control import NONE, Control
 from tinyhw.isa.sass.encode import units_of
 from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.isa.sass.immediates import BITS
-from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
   """An instruction of this row. Flags of an operand that is RZ or an optional one that is left out are as usual half of the time."""

@@ -17,7 +17,7 @@ from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.latency import shortest_stall
 from tinyhw.isa.sass.schedule import schedule
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.ir.inst import Function, MInst
 
 ORIGIN, MEMORY = 0x7f00_0000_0000, 0x7f10_0000_0000
 END = "EXIT"

@@ -26,8 +26,8 @@ from tinyhw.dtype import DType
 from tinyhw.engine import compile as engine
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.decode import decode_all
-from tinyhw.machine.code import Code
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.selftest.command import assemble
 from tinyhw.uop.ops import UOp
 

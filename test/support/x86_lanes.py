@@ -14,7 +14,7 @@ from typing import Any
 
 from tinyhw import arithmetic
 from tinyhw.isa.x86 import regs
-from tinyhw.machine.inst import Access, MInst
+from tinyhw.machine.ir.inst import Access, MInst
 
 Lanes = list[Any]
 FORMATS = {"b": "b", "w": "h", "d": "i", "q": "q"}

@@ -17,8 +17,8 @@ import x86_lanes
 from tinyhw.device import Allocator, Compiled, Launch
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.decode import decode
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import MInst
 
 Step = Callable[["Machine"], "int | None"]  # gives the address of the next instruction if that is not the one behind it
 ALL = (1 << 64) - 1

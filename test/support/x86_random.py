@@ -5,7 +5,7 @@ from typing import Any
 
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.form import Form
-from tinyhw.machine.inst import Inst, MInst, Operand, Reg
+from tinyhw.machine.ir.inst import Inst, MInst, Operand, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
   """Operands that the row accepts, extreme ones often, in the canonical form that the decoder gives."""

@@ -23,7 +23,7 @@ from tinyhw.drivers.cpu.memory import CodeArena, address_of, map_private
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.encode import encode
 from tinyhw.isa.x86.syntax import assemble_function, show
-from tinyhw.machine.inst import Effect, Inst, MInst
+from tinyhw.machine.ir.inst import Effect, Inst, MInst
 
 # The block of memory: room for signal handlers (the stack pointer is BELOW bytes from its start while an instruction runs), the state before, the
 # state after, a page of data, a page that faults.

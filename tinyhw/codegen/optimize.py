@@ -15,7 +15,7 @@ from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
 from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import KernelInfo, UOp

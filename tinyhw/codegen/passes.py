@@ -24,8 +24,8 @@ from tinyhw.codegen.transform.stage import stage_values
 from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.machine.passes import PASSES as MACHINE_PASSES
-from tinyhw.machine.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp

@@ -15,7 +15,7 @@ from tinyhw.codegen.plan.register_tile import TILE_FACTORS
 from tinyhw.codegen.plan.workgroup import products
 from tinyhw.codegen.transform.keep import kept_terms
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -15,7 +15,7 @@ from tinyhw.emulator.notation import Meaning, Type, nodes
 from tinyhw.emulator.records import HEAD
 from tinyhw.emulator.threaded import level, load
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

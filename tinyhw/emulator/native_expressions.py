@@ -9,7 +9,7 @@ import functools
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.notation import TYPES, Node, Type
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

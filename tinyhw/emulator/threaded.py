@@ -21,7 +21,7 @@ from tinyhw.drivers.cpu.memory import CodeArena
 from tinyhw.emulator import window_access
 from tinyhw.emulator.records import OPERANDS, PAIRS, WORD, offsets
 from tinyhw.errors import TinyError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.once import once
 
 CONTEXT = (           # words of a context

@@ -17,12 +17,12 @@ from tinyhw.device import Device, on_disk
 from tinyhw.engine.disk import refusal
 from tinyhw.errors import DeviceError
 from tinyhw.helpers import keep_objects, uncollected
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
-if TYPE_CHECKING: from tinyhw.machine.target import Capabilities
+if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 
 MOST_KERNELS = 4096      # loaded ones that a device keeps: 60 MB, where one takes 14 KB
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16

@@ -21,7 +21,7 @@ from tinyhw.uop.text import render, show
 if TYPE_CHECKING:
   from tinyhw.device import Buffer
   from tinyhw.engine.realize import Step
-  from tinyhw.machine.code import Code
+  from tinyhw.machine.ir.code import Code
   from tinyhw.uop.program import Program
 
 SLOW_SECONDS, FAST_SECONDS = 1e-2, 1e-4  # from, and up to which a time is shown in red, in green

@@ -7,15 +7,15 @@ from __future__ import annotations
 import sys
 
 from tinyhw import config, trace
-from tinyhw.machine.allocate import allocate
-from tinyhw.machine.early import check_early
-from tinyhw.machine.inst import Function
-from tinyhw.machine.layout import layout
-from tinyhw.machine.moves import expand, moves
-from tinyhw.machine.order import order
-from tinyhw.machine.show import show
-from tinyhw.machine.spill import spill
-from tinyhw.machine.target import Hook, Target
+from tinyhw.machine.allocate.allocate import allocate
+from tinyhw.machine.allocate.spill import spill
+from tinyhw.machine.ir.inst import Function
+from tinyhw.machine.ir.moves import expand, moves
+from tinyhw.machine.ir.show import show
+from tinyhw.machine.ir.target import Hook, Target
+from tinyhw.machine.order.early import check_early
+from tinyhw.machine.order.layout import layout
+from tinyhw.machine.order.order import order
 from tinyhw.named_tuple import NamedTuple
 
 class Before(NamedTuple):
@@ -27,20 +27,20 @@ class Before(NamedTuple):
 def verified(function: Function, target: Target) -> Function:
   """Refuse what selection must not hand over, with CHECK=1."""
   if not config.CHECK: return function
-  from tinyhw.machine.verify import verify  # for tests; with `check` 0.3 ms to load
+  from tinyhw.machine.verify.ssa import verify  # for tests; with `check` 0.3 ms to load
   return verify(function, target)
 
 def remember(function: Function, target: Target) -> Function:
   """Keep what the code computes, for `check`."""
   if not config.CHECK: return function
-  from tinyhw.machine.check import snapshot  # for tests
+  from tinyhw.machine.verify.allocation import snapshot  # for tests
   function.reference = snapshot(function)
   return function
 
 def check(function: Function, target: Target) -> Function:
   """Prove the physical code with CHECK=1."""
   if function.reference is None: return function
-  from tinyhw.machine.check import check as prove  # for tests
+  from tinyhw.machine.verify.allocation import check as prove  # for tests
   return prove(function, target, function.reference)
 
 def check_results(function: Function, target: Target) -> Function:

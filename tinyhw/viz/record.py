@@ -29,9 +29,9 @@ from tinyhw.engine.show import expressions, number
 from tinyhw.errors import TinyError
 from tinyhw.files import write_atomically
 from tinyhw.helpers import GlobalCounters
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Function
-from tinyhw.machine.show import show as show_function
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Function
+from tinyhw.machine.ir.show import show as show_function
 from tinyhw.storage import cache_dir
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

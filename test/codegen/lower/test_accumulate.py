@@ -7,7 +7,7 @@ from tinyhw.codegen.lower.accumulate import accumulate_reductions, start_of
 from tinyhw.codegen.lower.expand import unroll
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -9,7 +9,7 @@ from test.codegen.plan.test_workgroup import F32, LANES, run
 from tinyhw.codegen.lower.legalize import legalize
 from tinyhw.codegen.optimize import optimize
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.inbounds import outside
 from tinyhw.uop.matrix import Layout, Matrix, Scattered

@@ -11,7 +11,7 @@ from tinyhw.codegen.math.casts import lanewise
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -9,7 +9,7 @@ from tinyhw.codegen.math.decompose import Decomposer
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp

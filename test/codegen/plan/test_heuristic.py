@@ -14,7 +14,7 @@ from tinyhw.codegen.plan.heuristic import choose, lanes_of, nest_of
 from tinyhw.codegen.transform.tiling import OF_BUFFERS, Opt, OptOps, size_of, width_along, NO_FACTORS
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

@@ -13,7 +13,7 @@ from tinyhw.codegen.plan.workgroup import accesses_of, copied_along, lanes_along
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.matrix import by_columns

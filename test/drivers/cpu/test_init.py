@@ -5,7 +5,7 @@ from host_kernels import Loaded, code, open_cpu
 from tinyhw import device as devices
 from tinyhw.drivers import cpu
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def test_code_of_another_machine_is_refused() -> None:
   device = open_cpu(1)

@@ -6,7 +6,7 @@ from host_kernels import OPENERS, Loaded, code, values
 
 from tinyhw.device import Launch
 from tinyhw.errors import DeviceError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 @pytest.fixture(params=list(OPENERS))
 def loaded(request: pytest.FixtureRequest) -> Iterator[Loaded]:

@@ -13,7 +13,7 @@ from tinyhw.drivers.cpu.loop import MachineLoop, loop_source
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.syntax import assemble_function
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 def test_the_source_has_every_offset() -> None:
   for name, value in {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD}.items(): assert f"#define {name} {value}\n" in loop_source()

@@ -13,7 +13,7 @@ from tinyhw.drivers.nvidia.cubin import cubin, exits
 from tinyhw.errors import DeviceError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.decode import decode_all
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 PTXAS = shutil.which("ptxas") if INSTALLED is None else str(Path(INSTALLED).parent / "ptxas")
 PTX = """.version 8.0

@@ -18,7 +18,7 @@ from tinyhw.isa.amd.decode import decode_all
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Effect, MInst, Reg
+from tinyhw.machine.ir.inst import Effect, MInst, Reg
 
 # **** code ****
 

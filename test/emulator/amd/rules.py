@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import Access, MInst, Reg
+from tinyhw.machine.ir.inst import Access, MInst, Reg
 
 Register = tuple[str, int]   # bank and index
 SCC, VCC, EXEC = ("sgpr", regs.READ_ONLY["src_scc"]), ("sgpr", regs.VCC), ("sgpr", regs.EXEC)

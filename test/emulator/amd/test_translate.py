@@ -14,7 +14,7 @@ from tinyhw.emulator.amd.state import Wave
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.errors import StrictError
 from tinyhw.errors import TinyError
-from tinyhw.machine.inst import Access, Reg
+from tinyhw.machine.ir.inst import Access, Reg
 
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 

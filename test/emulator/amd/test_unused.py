@@ -14,7 +14,7 @@ from tinyhw.emulator.amd.unused import check
 from tinyhw.emulator.errors import UnusedResult
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.isa.amd import regs
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 

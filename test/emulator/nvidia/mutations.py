@@ -24,7 +24,7 @@ from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import NOTHING
-from tinyhw.machine.inst import Bank, MInst, Reg
+from tinyhw.machine.ir.inst import Bank, MInst, Reg
 
 Line = tuple[MInst, Control]
 

@@ -13,7 +13,7 @@ from tinyhw.isa.sass.control import NONE, Control
 from tinyhw.isa.sass.form import NO_GROUP
 from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
 from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 ALL = (1 << 32) - 1
 

@@ -20,7 +20,7 @@ from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL
 from tinyhw.isa.sass.target import compile
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

@@ -9,7 +9,7 @@ from tinyhw.emulator.memory import FlatMemory
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.target import compile
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 ARGUMENTS = 0x7f10_0000_0000

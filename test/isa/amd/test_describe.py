@@ -15,7 +15,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.isa.amd import target
 from tinyhw.isa.amd.capabilities import capabilities
 from tinyhw.isa.amd.describe import bounds, compile_listed
-from tinyhw.machine.listing import size
+from tinyhw.machine.model.listing import size
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

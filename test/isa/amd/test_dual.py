@@ -13,7 +13,7 @@ from tinyhw.isa.amd.regs import s, v
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
-from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 
 ROWS = table("gfx1100")
 

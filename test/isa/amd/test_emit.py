@@ -7,7 +7,7 @@ from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.emit import encode_function
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 def code(function: Function, *blocks: list[MInst]) -> list[Block]:
   function.blocks = [Block(i) for i in range(len(blocks))]

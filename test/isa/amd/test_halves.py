@@ -15,7 +15,7 @@ from tinyhw.isa.amd.halves import WAYS, make_halves
 from tinyhw.isa.amd.macros import MACROS, make
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import assemble, target
-from tinyhw.machine.inst import Function, MInst, Reg
+from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -8,7 +8,7 @@ from tinyhw.isa.amd.hazards import VECTOR_RESULTS, avoid_hazards
 from tinyhw.isa.amd.regs import s, v, ve
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 def cured(arch: str, *blocks: Sequence[MInst]) -> list[str]:
   """Names of all instructions after the pass; s_nop and s_waitcnt_depctr with their operand."""

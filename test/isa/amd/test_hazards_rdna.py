@@ -10,7 +10,7 @@ from tinyhw.isa.amd.hazards_rdna import SCALAR_RESULTS, VECTOR_SCALARS, VECTOR_V
 from tinyhw.isa.amd.regs import s, v
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 WAVE64 = "gfx1100:wave64"
 ROWS = table(WAVE64)

@@ -3,13 +3,13 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.isa.amd.resources import Costs, element_of, operations
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.latency import costs, matrix_cycles
 from tinyhw.isa.amd.rates import card
+from tinyhw.isa.amd.resources import Costs, element_of, operations
 from tinyhw.isa.amd.syntax import parse
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 ARCHS = ("gfx942", "gfx950", "gfx1100", "gfx1200")
 

@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.line import Line, Token, cell, limited
-from tinyhw.machine.inst import Access
+from tinyhw.machine.ir.inst import Access
 
 TEXT = "v_fma_f32 v_fused@rdna4    1cb . 213 -   f32= f32[vc] src2:f32?   clamp op_sel@cdna pipe:trans@rdna3"
 

@@ -12,7 +12,7 @@ from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.macros import MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, weave
 from tinyhw.isa.amd.table import build, table
 from tinyhw.isa.amd.target import target
-from tinyhw.machine.inst import Access, Block, Effect, Function, MInst, Reg
+from tinyhw.machine.ir.inst import Access, Block, Effect, Function, MInst, Reg
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

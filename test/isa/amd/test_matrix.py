@@ -16,7 +16,7 @@ from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.matrix import VECTOR, Unit, units
 from tinyhw.isa.amd.table import table
 from tinyhw.isa.amd.target import assemble
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 

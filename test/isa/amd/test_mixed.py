@@ -8,7 +8,7 @@ from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.macros import instructions
 from tinyhw.isa.amd.mixed import NOTHING, UNIT, Fused, Pair, Term, fused_row, rounded_row
 from tinyhw.isa.amd.syntax import show
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
 
 def texts(made: MInst) -> list[str]: return [show(inst) for inst in instructions(made)]
 

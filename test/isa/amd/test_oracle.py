@@ -11,7 +11,7 @@ from amd_random import random_instruction
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 # What clang 22 refuses or encodes in another way, by the key of the row; our reading of the guides stands.
 OTHERWISE = re.compile(r"""

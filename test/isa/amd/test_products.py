@@ -10,7 +10,7 @@ from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.macros import instructions
 from tinyhw.isa.amd.products import BANKS, LATENCY, are_partners, in_pairs, products_row
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 SIDE, STEPS = 4, 4
 

@@ -7,8 +7,8 @@ from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.rates import card
 from tinyhw.isa.amd.resources import Costs, element_of, meets, operations, touched, waits
 from tinyhw.isa.amd.syntax import parse
-from tinyhw.machine.access import Pattern
-from tinyhw.machine.traffic import Traffic
+from tinyhw.machine.model.access import Pattern
+from tinyhw.machine.model.traffic import Traffic
 from tinyhw.uop.ops import UOp
 
 @pytest.mark.parametrize("arch, text, size, count, element", [

@@ -8,7 +8,7 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_part import MOST_CONSTANTS, Part
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Function, concrete
+from tinyhw.machine.ir.inst import Function, concrete
 
 def part(arch: str) -> Part:
   found = Part(Generation(arch), Function("k"))

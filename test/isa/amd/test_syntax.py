@@ -11,7 +11,7 @@ from tinyhw.errors import ParseError, TinyError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.syntax import assemble, disassemble, parse, show
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.ir.inst import Function, MInst
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bytes_are_those_of_other_assemblers(arch: str) -> None:

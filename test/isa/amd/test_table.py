@@ -6,7 +6,7 @@ import pytest
 from tinyhw.errors import EncodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Access, Effect
+from tinyhw.machine.ir.inst import Access, Effect
 
 ARCHS = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64")
 

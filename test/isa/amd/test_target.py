@@ -11,8 +11,8 @@ from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.macros import expand_macros
 from tinyhw.isa.amd.target import assemble, capabilities, compile, target
-from tinyhw.machine.early import overwritten
-from tinyhw.machine.inst import Block, Function
+from tinyhw.machine.ir.inst import Block, Function
+from tinyhw.machine.order.early import overwritten
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -4,7 +4,7 @@ import pytest
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.units import register_steps, unit_of
-from tinyhw.machine.occupancy import Kernel, residency
+from tinyhw.machine.model.occupancy import Kernel, residency
 
 @pytest.mark.parametrize("arch, simds, waves, local", [
   ("gfx942", 4, 8, 65536), ("gfx950", 4, 8, 163840), ("gfx1100", 4, 16, 131072), ("gfx1201", 4, 16, 131072)])

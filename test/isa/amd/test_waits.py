@@ -5,10 +5,10 @@ import pytest
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.regs import s, v
-from tinyhw.isa.amd.target import target
 from tinyhw.isa.amd.table import Table, build, table
+from tinyhw.isa.amd.target import target
 from tinyhw.isa.amd.waits import add_waits
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 def waited(arch: str, *blocks: list[MInst]) -> list[list[str]]:
   """The names and first operands of what a function has after the pass."""

@@ -8,7 +8,7 @@ from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.target import compile
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 
 ARCHS = ("sm_80", "sm_89", "sm_90")
 

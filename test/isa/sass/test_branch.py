@@ -3,7 +3,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import JUMP_IF, invert, jump, real
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import table
-from tinyhw.machine.inst import Block, MInst
+from tinyhw.machine.ir.inst import Block, MInst
 
 def test_the_opposite() -> None:
   inst = MInst(JUMP_IF, [Block(1), regs.reg(regs.P, 3), 0], None, ([],))

@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.isa.sass.copies import copied, drop_copies
-from tinyhw.isa.sass.syntax import parse, plain
 from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.syntax import parse, plain
 from tinyhw.isa.sass.target import target
-from tinyhw.machine.inst import Block, Function
+from tinyhw.machine.ir.inst import Block, Function
 
 ARCH = "sm_90"
 

@@ -14,7 +14,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import target
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.describe import bounds, compile_listed
-from tinyhw.machine.listing import size
+from tinyhw.machine.model.listing import size
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

@@ -5,7 +5,7 @@ from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.emit import encode_function
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.syntax import parse, show
-from tinyhw.machine.inst import Block
+from tinyhw.machine.ir.inst import Block
 
 def test_jumps_both_ways_and_the_end() -> None:
   for arch in ("sm_80", "sm_90"):

@@ -9,7 +9,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.table import build, table
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 def r(index: int, units: int = 1) -> Reg: return regs.reg(regs.R[units], index)
 

@@ -14,7 +14,7 @@ from tinyhw.isa.sass.groups import is_product, left_of, order_groups, touched, w
 from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.isa.sass.target import assemble, target
-from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.ir.inst import Function, MInst
 
 HALF, ARCH = dtypes.float16, "sm_90"
 PRODUCT = "HGMMA.64x8x16.F32 R24, gdesc[UR4], R24"

@@ -5,7 +5,7 @@ import pytest
 
 from tinyhw.isa.sass.latency import LATENCIES, distance, latency_of, overwrite_distance, reuse_distance
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Inst
+from tinyhw.machine.ir.inst import Inst
 
 # producer, reader, what is read, cycles: the shortest distances between such instructions in compiled code of sm_90a
 SEEN = [

@@ -8,8 +8,8 @@ from tinyhw.isa.sass import macros, regs
 from tinyhw.isa.sass.macros import Kind, expand_macros, kind_of, macros_of, make, pieces
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import target
-from tinyhw.machine.inst import Access, Block, Function, MInst, Reg
-from tinyhw.machine.macros import MACRO
+from tinyhw.machine.ir.inst import Access, Block, Function, MInst, Reg
+from tinyhw.machine.select.macros import MACRO
 
 def r(index: int, units: int = 1) -> Reg: return regs.reg(regs.R[units], index)
 def p(index: int) -> Reg: return regs.reg(regs.P, index)

@@ -13,7 +13,7 @@ from tinyhw.isa.sass.encode import encode
 from tinyhw.isa.sass.form import GENERATIONS
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.table import table
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 # Where the disassembler's text says less than ours, or is written in another way: a reason, and ours.
 OTHERWISE = {

@@ -5,8 +5,8 @@ import pytest
 from tinyhw.isa.sass.control import Control, parse_prefix
 from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, meets, model, only_waits, operations, touched
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Function, MInst
-from tinyhw.machine.waves import Wave
+from tinyhw.machine.ir.inst import Function, MInst
+from tinyhw.machine.model.waves import Wave
 
 @pytest.mark.parametrize("arch, text, size, count, element", [
   ("sm_80", "LDG.E.128 R0, desc[UR4][R4.64]", 512, 0, ""), ("sm_90", "LDG.E.U8 R0, desc[UR4][R4.64]", 32, 0, ""),

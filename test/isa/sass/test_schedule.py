@@ -7,7 +7,7 @@ from tinyhw.isa.sass.control import NONE
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.schedule import Lines, schedule
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 def lines_of(*texts: str, arch: str = "sm_90") -> Lines:
   function = Function("text")

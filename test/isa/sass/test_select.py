@@ -10,7 +10,7 @@ from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.target import assemble, compile
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -23,7 +23,7 @@ from tinyhw.isa.sass.matrix import product_of_group
 from tinyhw.isa.sass.select import select
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.target import assemble, target
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import KernelInfo, UOp

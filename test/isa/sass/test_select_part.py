@@ -4,7 +4,7 @@ from __future__ import annotations
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.select_part import Part
-from tinyhw.machine.inst import Function
+from tinyhw.machine.ir.inst import Function
 
 def part() -> Part:
   made = Part(Generation("sm_90"), Function("k"))

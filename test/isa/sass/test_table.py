@@ -10,7 +10,7 @@ from tinyhw.isa.sass.control import NONE
 from tinyhw.isa.sass.decode import decode
 from tinyhw.isa.sass.form import CONTROL_BIT, GENERATIONS
 from tinyhw.isa.sass.table import table
-from tinyhw.machine.inst import Access, Effect
+from tinyhw.machine.ir.inst import Access, Effect
 
 @pytest.mark.parametrize("arch", GENERATIONS)
 def test_every_row_can_be_made(arch: str) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.isa.sass.units import FILE, RESERVED_BYTES, STEPS, UNITS
-from tinyhw.machine.occupancy import Kernel, residency
+from tinyhw.machine.model.occupancy import Kernel, residency
 
 @pytest.mark.parametrize("arch, registers, shared, lanes, warps", [
   ("sm_80", 32, 0, 256, 64), ("sm_80", 33, 0, 256, 48), ("sm_80", 128, 0, 256, 16), ("sm_80", 255, 0, 256, 8), ("sm_80", 32, 48 << 10, 256, 24),

@@ -1,9 +1,9 @@
 """Which registers instructions read and write, whether these decide, and how they are waited for."""
-from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass.syntax import parse
 from tinyhw.isa.sass.uses import MAKES, WANTS, uses_of
-from tinyhw.machine.inst import Block, MInst
+from tinyhw.machine.ir.inst import Block, MInst
 
 def uses(text: str, arch: str = "sm_90"): return uses_of(parse(text, arch)[0])  # type: ignore[no-untyped-def]  # what uses_of gives
 

@@ -6,7 +6,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.macros import instructions
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import Moves
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 MOVES = Moves("sm_90", 200)
 SUMS, BEHIND = regs.reg(regs.R[32], 16), regs.reg(regs.R[32], 24)

@@ -9,7 +9,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.check import problem
 from tinyhw.isa.x86.encode import encode
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Block, MInst, Reg
+from tinyhw.machine.ir.inst import Block, MInst, Reg
 
 RAX, RSP = regs.reg(regs.R64, 0), regs.reg(regs.R64, 4)
 Y0, Y16, X3 = regs.reg(regs.YMM, 0), regs.reg(regs.YMM, 16), regs.reg(regs.XMM, 3)

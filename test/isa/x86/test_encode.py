@@ -15,7 +15,7 @@ from tinyhw.isa.x86.decode import decode_all
 from tinyhw.isa.x86.encode import encode, encode_function
 from tinyhw.isa.x86.syntax import assemble, disassemble, parse_function, show
 from tinyhw.isa.x86.table import TABLE, assemble as build
-from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.ir.inst import Function, MInst
 from x86_random import random_instruction
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "x86_64.txt"

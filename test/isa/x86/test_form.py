@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.form import Line, Spec, Token, kind_of
-from tinyhw.machine.inst import Access
+from tinyhw.machine.ir.inst import Access
 
 @pytest.mark.parametrize("text,size,length,expected", [
   ("rv", 64, 0, ("register", "r64", regs.R64, 0)), ("v", 0, 256, ("register", "y", regs.YMM, 0)), ("h", 0, 512, ("register", "y", regs.YMM, 0)),

@@ -7,7 +7,7 @@ from tinyhw.isa.x86 import abi, frame, regs
 from tinyhw.isa.x86.encode import encode
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.isa.x86.target import target
-from tinyhw.machine.inst import Function, MInst
+from tinyhw.machine.ir.inst import Function, MInst
 
 AVX2 = target("x86_64:avx2")
 

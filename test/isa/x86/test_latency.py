@@ -6,8 +6,8 @@ from tinyhw.drivers.cpu.processor import FEATURES
 from tinyhw.isa.x86 import latency
 from tinyhw.isa.x86.syntax import parse
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.costs import PipeCost
-from tinyhw.machine.scoreboard import bound, costs_of
+from tinyhw.machine.ir.costs import PipeCost
+from tinyhw.machine.model.scoreboard import bound, costs_of
 
 AVX512_ONLY = {"compress", "scatter", "int_to_mask", "mask_logic", "mask_mov", "mask_shift", "mask_test", "mask_to_int", "mask_to_vec", "vec_to_mask",
                "narrow", "vec_compare_mask", "vec_dot", "vec_mul_q"}

@@ -10,7 +10,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.x86.capabilities import LEVELS
 from tinyhw.isa.x86.select import select
 from tinyhw.isa.x86.target import assemble, target
-from tinyhw.machine.inst import Effect, Function
+from tinyhw.machine.ir.inst import Effect, Function
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

@@ -9,7 +9,7 @@ from tinyhw.isa.x86.select import LEVELS
 from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_part import Part
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Function
+from tinyhw.machine.ir.inst import Function
 
 def declared(cls: type) -> list[str]:
   """Methods that a class leaves to others."""

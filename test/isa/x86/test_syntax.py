@@ -9,7 +9,7 @@ from tinyhw.errors import ParseError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.syntax import assemble, assemble_function, disassemble, parse, parse_function, show
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Block, MInst, Reg
+from tinyhw.machine.ir.inst import Block, MInst, Reg
 from x86_random import random_instruction
 
 @given(st.sampled_from(sorted(TABLE.mnemonics())), st.integers(0, 1 << 32))

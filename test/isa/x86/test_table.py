@@ -10,7 +10,7 @@ import pytest
 from tinyhw.errors import EncodeError
 from tinyhw.isa.x86 import regs, rows_float, table
 from tinyhw.isa.x86.table import TABLE, assemble, mnemonic_of
-from tinyhw.machine.inst import Effect, Inst
+from tinyhw.machine.ir.inst import Effect, Inst
 
 ROOT = Path(__file__).resolve().parents[3]
 

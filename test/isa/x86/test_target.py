@@ -10,7 +10,7 @@ from tinyhw.isa.x86 import regs, target as x86
 from tinyhw.isa.x86.capabilities import LEVELS
 from tinyhw.isa.x86.encode import encode
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Block, Effect, MInst, Reg, RegClass
+from tinyhw.machine.ir.inst import Block, Effect, MInst, Reg, RegClass
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 

@@ -16,7 +16,7 @@ from tinyhw.codegen.transform.blocks import in_blocks
 from tinyhw.codegen.transform.fold import accumulate
 from tinyhw.dtype import ConstType, DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

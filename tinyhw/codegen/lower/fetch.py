@@ -29,7 +29,7 @@ from tinyhw import trace
 from tinyhw.codegen.lower.pipeline import MOST_BYTES, SIGNALS_BYTES, WORKGROUPS, Body, Copier, bodies_of, without_unused
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

@@ -12,7 +12,7 @@ from tinyhw.codegen.lower.indices import const, fits
 from tinyhw.codegen.lower.vectorize import lane_of, run_of
 from tinyhw.codegen.math.casts import lanewise
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

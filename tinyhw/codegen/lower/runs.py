@@ -17,7 +17,7 @@ from tinyhw import trace
 from tinyhw.codegen.kernel.access import gate_of
 from tinyhw.codegen.kernel.affine import common_factor, linear, make, number
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

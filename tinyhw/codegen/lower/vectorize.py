@@ -20,7 +20,7 @@ from tinyhw.codegen.transform.fold import fold_tree
 from tinyhw.codegen.transform.tiling import OF_ONE
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

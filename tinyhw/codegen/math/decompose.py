@@ -21,7 +21,7 @@ from tinyhw.codegen.math.maximum import FOLD, never_nan
 from tinyhw.codegen.math.transcendental import FUNCTIONS, expand, expansions
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -17,7 +17,7 @@ from tinyhw.codegen.matrix.matrix import factors, is_zero
 from tinyhw.codegen.transform.tiling import size_of, substitute
 from tinyhw.codegen.transform.window import pair_of
 from tinyhw.dtype import DType, dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp

@@ -15,7 +15,7 @@ from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOS
 from tinyhw.codegen.transform.keep import kept_terms
 from tinyhw.codegen.transform.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along
 from tinyhw.dtype import dtypes
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

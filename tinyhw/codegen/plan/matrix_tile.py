@@ -16,7 +16,7 @@ from tinyhw.codegen.lower.pipeline import MOST_BYTES, SIGNALS_BYTES, WORKGROUPS
 from tinyhw.codegen.matrix.local import MOST_NARROW, MOST_TURNS
 from tinyhw.codegen.matrix.ranges import STEPS
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import PIECE_BYTES, WORD_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp

@@ -16,7 +16,7 @@ from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, cuts_of, is_reduce, size_of, width_along
 from tinyhw.codegen.transform.window import Pair, Window, values_from, window_of
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

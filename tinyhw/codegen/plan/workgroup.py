@@ -19,7 +19,7 @@ from tinyhw.codegen.matrix.sides import Side
 from tinyhw.codegen.plan.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES, Choice, tile
 from tinyhw.codegen.transform.boxes import tensor_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps, part_of, size_of
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import PIECE_BYTES, Matrix
 from tinyhw.uop.ops import UOp

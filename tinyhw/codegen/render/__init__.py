@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from tinyhw.codegen.render import c, pseudo, python
 from tinyhw.errors import CompileError
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.uop.program import Program
 
 RENDERERS: dict[str, Callable[[Program], str]] = {"c": c.render, "python": python.render, "pseudo": pseudo.render}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.amd.lanes import dpp_moves
-from tinyhw.emulator.notation import Node, parse
 from tinyhw.emulator.amd.python_lanes import compiled
 from tinyhw.emulator.amd.python_operands import constant_argument
 from tinyhw.emulator.amd.semantics_packed import DOT, HALF, PACKED
@@ -17,8 +16,9 @@ from tinyhw.emulator.amd.semantics_scalar import SCALAR
 from tinyhw.emulator.amd.semantics_vector import VECTOR
 from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.emulator.notation import Node, parse
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Scope, Unit
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

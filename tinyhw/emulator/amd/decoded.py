@@ -19,8 +19,8 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
 from tinyhw.isa.amd.syntax import show
-from tinyhw.machine.early import overwritten
-from tinyhw.machine.inst import Access, MInst, Reg
+from tinyhw.machine.ir.inst import Access, MInst, Reg
+from tinyhw.machine.order.early import overwritten
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.state import Wave

@@ -14,7 +14,7 @@ from tinyhw.emulator.amd.hazards_mfma import MatrixWatch
 from tinyhw.emulator.amd.hazards_scalar import ScalarWatch
 from tinyhw.emulator.errors import MissingHazard
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from tinyhw.dtype import decode_float, dtypes
 from tinyhw.emulator.amd.floats import HALVES, bits_of_float32, bits_of_float64, float32_of, float64_of
 from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -12,7 +12,7 @@ from tinyhw.emulator.records import ScalarAccess, VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
 from tinyhw.emulator.translate import Access, Transfer
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   """The record of an instruction, or None if it stays Python. row_word: where rows begin in the state, in words."""

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.control import cache_scope, scalar_value
-from tinyhw.emulator.lds import WRITE
 from tinyhw.emulator.amd.transfer import ATOMICS, COMPARE, Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
 from tinyhw.emulator.amd.transfer_scratch import SHARED, Flat, Global
 from tinyhw.emulator.errors import Misplaced, StrictError, UnknownInstruction
+from tinyhw.emulator.lds import WRITE
 from tinyhw.emulator.memory import Kind, Unit
 from tinyhw.isa.amd import regs
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

@@ -13,7 +13,7 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.decode import decoder
 from tinyhw.isa.amd.syntax import show
-from tinyhw.machine.inst import Access, Effect, MInst, Reg
+from tinyhw.machine.ir.inst import Access, Effect, MInst, Reg
 
 SCC = ("sgpr", regs.READ_ONLY["src_scc"])
 EXEC = {("sgpr", regs.EXEC), ("sgpr", regs.EXEC + 1)}

@@ -19,7 +19,7 @@ from tinyhw.isa.sass.encode import BYTES
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.uses import Uses, units_of, uses_of
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

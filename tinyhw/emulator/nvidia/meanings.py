@@ -10,7 +10,7 @@ from collections.abc import Callable
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.special import names
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 WORD = (1 << 32) - 1
 

@@ -13,9 +13,9 @@ from tinyhw.emulator.nvidia.meanings import MEANINGS
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word
 from tinyhw.isa.sass import regs
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.machine.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -13,7 +13,7 @@ from tinyhw.emulator.records import VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
 from tinyhw.emulator.translate import Access, Transfer
 from tinyhw.isa.sass import regs
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Moves(NamedTuple):

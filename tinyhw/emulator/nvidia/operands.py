@@ -15,7 +15,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import USUAL, Control
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.uses import units_of
-from tinyhw.machine.inst import MInst, Reg
+from tinyhw.machine.ir.inst import MInst, Reg
 
 Source = Callable[[Warp], Any]
 Sink = Callable[[Warp, Any, int], None]

@@ -12,7 +12,7 @@ from tinyhw.emulator.errors import MissingWait
 from tinyhw.emulator.nvidia.state import named
 from tinyhw.isa.sass.form import NO_GROUP
 from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 from tinyhw.named_tuple import NamedTuple
 
 class KnownProducts(NamedTuple):

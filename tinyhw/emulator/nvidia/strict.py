@@ -12,7 +12,7 @@ from tinyhw.emulator.nvidia.state import Warp, named
 from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
 from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
 from tinyhw.isa.sass.uses import MAKES, WANTS, Unit, Uses
-from tinyhw.machine.inst import MInst
+from tinyhw.machine.ir.inst import MInst
 
 NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
 COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts no more than so many

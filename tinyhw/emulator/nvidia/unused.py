@@ -11,7 +11,7 @@ from tinyhw.emulator.unused import Node, refuse, unused
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.encode import BYTES
 from tinyhw.isa.sass.syntax import show
-from tinyhw.machine.inst import Effect
+from tinyhw.machine.ir.inst import Effect
 
 SCALAR = frozenset({"UR", "UP", "B"})
 

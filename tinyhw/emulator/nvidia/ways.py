@@ -8,7 +8,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.encode import BYTES
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.uses import PRODUCTS
-from tinyhw.machine.inst import Effect
+from tinyhw.machine.ir.inst import Effect
 
 ANYWHERE = ("BRX", "CALL", "CALL.ABS", "RET", "BSYNC", "WARPSYNC.COLLECTIVE")   # go where only registers tell
 ASYNCHRONOUS = frozenset({PRODUCTS, "tma"})     # pipes of what reads and writes shared memory beside the warps

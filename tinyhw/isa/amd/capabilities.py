@@ -5,7 +5,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.matrix import units
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
-from tinyhw.machine.inst import Reg
-from tinyhw.machine.text import one_of
+from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.notation.text import one_of
 from tinyhw.named_tuple import NamedTuple
 
 class Check(NamedTuple):

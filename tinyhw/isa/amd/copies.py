@@ -1,4 +1,4 @@
-"""Take out copies between vector registers (machine/copies.py), and make fused additions short.
+"""Take out copies between vector registers (machine/order/copies.py), and make fused additions short.
 
 A v_fma into its own sum is v_fmac, which is shorter and can be one of two operations in an instruction. Needs: physical code without macros; before
 waits and hazards.
@@ -8,10 +8,10 @@ from __future__ import annotations
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine import copies
-from tinyhw.machine.copies import within
-from tinyhw.machine.inst import Function, Inst, MInst
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Function, Inst, MInst
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.order import copies
+from tinyhw.machine.order.copies import within
 
 def drop_copies(function: Function, target: Target) -> Function:
   """The function without copies that nobody needs."""

@@ -18,8 +18,8 @@ from tinyhw.isa.amd.encode import chosen, field_codes, none_code
 from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form
 from tinyhw.isa.amd.make import PROMOTED
 from tinyhw.isa.amd.table import Table, table
-from tinyhw.machine.bits import Format
-from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
+from tinyhw.machine.notation.bits import Format
 from tinyhw.once import once
 
 Reader = dict[int, Any]  # code of a field -> register, bits of a constant or None

@@ -9,13 +9,13 @@ from tinyhw.isa.amd.rates import SOURCE, card
 from tinyhw.isa.amd.resources import Costs, element_of, is_local, is_private, model, operations, touched, waits
 from tinyhw.isa.amd.syntax import show
 from tinyhw.isa.amd.target import assemble, code_of, target
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Function, MInst
-from tinyhw.machine.listing import Line
-from tinyhw.machine.listing_gpu import Launch, Vendor
-from tinyhw.machine.listing_notes import Noted
-from tinyhw.machine.listing_waves import Bounds
-from tinyhw.machine.occupancy import Kernel
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Block, Function, MInst
+from tinyhw.machine.model.listing import Line
+from tinyhw.machine.model.listing_gpu import Launch, Vendor
+from tinyhw.machine.model.listing_notes import Noted
+from tinyhw.machine.model.listing_waves import Bounds
+from tinyhw.machine.model.occupancy import Kernel
 from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]

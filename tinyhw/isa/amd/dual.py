@@ -15,8 +15,8 @@ from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.hazards import EXEC_BITS, named
 from tinyhw.isa.amd.table import Table, table
-from tinyhw.machine.inst import Effect, Function, Inst, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Effect, Function, Inst, MInst, Reg
+from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -5,7 +5,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.amd.encode import encode
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Block, Effect, Function, MInst
+from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 
 PADDING = 64   # instructions behind the end: they are fetched ahead of time, never executed
 

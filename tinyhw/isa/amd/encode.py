@@ -13,8 +13,8 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.check import CHECKS, Check, explain
 from tinyhw.isa.amd.constants import LITERAL, Constants
 from tinyhw.isa.amd.form import SIGNED, Encoding, Form, Generation, Spec
-from tinyhw.machine.bits import Field
-from tinyhw.machine.inst import Access, MInst, Reg, RegClass
+from tinyhw.machine.ir.inst import Access, MInst, Reg, RegClass
+from tinyhw.machine.notation.bits import Field
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

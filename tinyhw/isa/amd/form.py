@@ -12,8 +12,8 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.amd import constants, regs
 from tinyhw.isa.amd.constants import Constants
 from tinyhw.isa.amd.formats import formats
-from tinyhw.machine.bits import Format
-from tinyhw.machine.inst import Access, Effect, Inst, RegClass
+from tinyhw.machine.ir.inst import Access, Effect, Inst, RegClass
+from tinyhw.machine.notation.bits import Format
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -10,8 +10,8 @@ Sources: RDNA3, RDNA4, MI300 (CDNA3) and CDNA4 ISA guides, and AMD's machine-rea
 """
 from __future__ import annotations
 
-from tinyhw.machine.bits import Format, fmt
-from tinyhw.machine.lazy import Lazy
+from tinyhw.machine.notation.bits import Format, fmt
+from tinyhw.machine.notation.lazy import Lazy
 from tinyhw.once import once
 
 SOURCES = "neg:3 omod:2 src2:9 src1:9 src0:9"

@@ -4,7 +4,7 @@ A value is wanted in halves by the macros that take one (low, high), and by what
 needs the low halves of its operands, either half of a choice or of logic the same halves (TEXT). Everything else wants all of a value. What is wanted
 spreads from users to operands until nothing changes; then instructions are replaced, and readers of a half read it where it was made.
 
-Needs: SSA form over virtual registers, macros included; before machine/unused.py, which drops what nobody wants any more. Cost: linear.
+Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops what nobody wants any more. Cost: linear.
 """
 from __future__ import annotations
 from typing import Any
@@ -13,9 +13,9 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.macros import make, part
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Function, MInst, Reg, concrete
-from tinyhw.machine.macros import MACRO
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Function, MInst, Reg, concrete
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
 
 # What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row, with a point the same half of

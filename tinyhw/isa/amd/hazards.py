@@ -15,9 +15,9 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.latency import matrix_cycles
 from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Bank, Block, Function, Inst, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Bank, Block, Function, Inst, MInst, Reg
+from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

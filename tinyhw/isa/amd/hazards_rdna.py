@@ -18,9 +18,9 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.hazards import EXEC_BITS, SGPR, VALU, VECTOR_RESULTS, VGPR, bits, indices, name_of, named, read, written
 from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Access, Block, Function, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Access, Block, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 # ***** scalar registers that the vector unit has read *****

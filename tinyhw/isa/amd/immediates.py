@@ -11,8 +11,8 @@ from typing import Protocol
 
 from tinyhw.errors import EncodeError, ParseError
 from tinyhw.isa.amd.form import Generation
-from tinyhw.machine.bits import Format, fmt
-from tinyhw.machine.text import one_of, parse_integer
+from tinyhw.machine.notation.bits import Format, fmt
+from tinyhw.machine.notation.text import one_of, parse_integer
 
 class Words(Protocol):
   """How the text spells an integer."""

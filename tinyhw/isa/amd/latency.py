@@ -18,7 +18,7 @@ as fast beside its memory; the latencies of LDS, and those of CDNA's memory, who
 from __future__ import annotations
 
 from tinyhw.isa.amd.rows_matrix import Shape
-from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
 # letter -> whose waves share it, what it is

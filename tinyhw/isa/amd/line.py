@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 
 from tinyhw.isa.amd.form import GROUPS, Generation
-from tinyhw.machine.inst import Access
+from tinyhw.machine.ir.inst import Access
 from tinyhw.named_tuple import NamedTuple
 
 # The operands of a format, in the order of the text.

@@ -1,8 +1,8 @@
 """Instructions that are several: what selection treats as one row, because its parts must stay together or write parts of a register.
 
 The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between the writer and the reader of
-vcc. machine/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane), i (an
-integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
+vcc. machine/select/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane),
+i (an integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
 around it for the absolute one, numbers, and vcc, exec.
 
 div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e, is correctly rounded but for
@@ -19,9 +19,9 @@ from typing import Any
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
-from tinyhw.machine.macros import MACRO, Macro, expand, parse_macros
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.select.macros import MACRO, Macro, expand, parse_macros
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import EFFECTS, INTEGERS, MX_UNITS, Encoding, Form, Generation, Spec, type_of
 from tinyhw.isa.amd.line import Line, Token
-from tinyhw.machine.inst import Access, Effect, Inst, Operand
+from tinyhw.machine.ir.inst import Access, Effect, Inst, Operand
 
 # What an operand may be, by its name; "a" where the generation has accumulation registers.
 KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s", "saddr": "s", "srsrc": "s", "soffset": "sc",

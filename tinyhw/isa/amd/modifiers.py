@@ -6,7 +6,7 @@ from __future__ import annotations
 from tinyhw.errors import ParseError
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.immediates import DPP_COUNTED, DPP_PLAIN, integer, parse_dpp, parse_list, parse_swizzle, show_dpp
-from tinyhw.machine.text import one_of
+from tinyhw.machine.notation.text import one_of
 
 FLAGS = ("clamp", "glc", "slc", "dlc", "sc0", "nt", "sc1", "idxen", "offen", "gds", "lds")
 OMOD = {"mul:2": 1, "mul:4": 2, "div:2": 3}

@@ -13,8 +13,8 @@ from typing import Any
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.macros import registers
 from tinyhw.isa.amd.table import build, table
-from tinyhw.machine.inst import Access, Inst, MInst, Operand, RegClass
-from tinyhw.machine.macros import MACRO
+from tinyhw.machine.ir.inst import Access, Inst, MInst, Operand, RegClass
+from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.units import UNITS, unit_of
-from tinyhw.machine.hardware import Hardware
+from tinyhw.machine.model.hardware import Hardware
 from tinyhw.once import once
 
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}

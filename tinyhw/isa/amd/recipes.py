@@ -1,6 +1,6 @@
 """Operations of floats that are several instructions: approximate units with what makes their results good, and conversions.
 
-In the notation that machine/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform` (select_alu.py) follows them.
+In the notation that machine/select/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform` (select_alu.py) follows them.
 
 How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off, and flush subnormal numbers
 (RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows (emulator/amd/approximate.py). Of what is here:
@@ -15,7 +15,7 @@ test/isa/amd/test_recipes.py measures them; docs/numerics.md has the bars.
 """
 from __future__ import annotations
 
-from tinyhw.machine.recipes import parse
+from tinyhw.machine.select.recipes import parse
 
 TEXT = """
 exp2_f32 x

@@ -7,7 +7,7 @@ start anywhere on RDNA (`V[2]`) and at an even register on CDNA (`VE[2]`).
 """
 from __future__ import annotations
 
-from tinyhw.machine.inst import Bank, Reg, RegClass
+from tinyhw.machine.ir.inst import Bank, Reg, RegClass
 from tinyhw.once import once
 
 SGPRS = 106

@@ -1,4 +1,4 @@
-"""What AMD's instructions do and what they take of a card's resources, for the model of machine/waves.py."""
+"""What AMD's instructions do and what they take of a card's resources, for the model of machine/model/waves.py."""
 from __future__ import annotations
 import re
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.immediates import WAIT
 from tinyhw.isa.amd.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, costs, element_of_matrix, matrix_cycles, shape_of
 from tinyhw.isa.amd.rates import card
-from tinyhw.machine.inst import MInst
-from tinyhw.machine.traffic import Traffic
-from tinyhw.machine.waves import Model
+from tinyhw.machine.ir.inst import MInst
+from tinyhw.machine.model.traffic import Traffic
+from tinyhw.machine.model.waves import Model
 from tinyhw.once import once
 
 MATRIX = ("wmma", "mfma")

@@ -1,5 +1,5 @@
 """From a Program to AMD instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in select_cast.py,
-the pass over the program in machine/selection.py.
+the pass over the program in machine/select/selection.py.
 
 A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
 
@@ -20,13 +20,13 @@ from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.select_matrix import Matrices
 from tinyhw.isa.amd.uniform import varying_values
-from tinyhw.machine.inst import Block, Function, Reg, RegClass
-from tinyhw.machine.selection import constant_part, gate_of, short_buffer, short_index
-from tinyhw.machine.structure import LOOSE, origin_of
+from tinyhw.machine.ir.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.ir.structure import LOOSE, origin_of
+from tinyhw.machine.select.selection import constant_part, gate_of, short_buffer, short_index
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.machine.target import Target
+  from tinyhw.machine.ir.target import Target
   from tinyhw.uop.program import Program
 
 class Selector(Matrices):

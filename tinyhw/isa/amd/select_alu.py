@@ -8,8 +8,8 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.constants import KINDS
 from tinyhw.isa.amd.recipes import RECIPES
 from tinyhw.isa.amd.select_part import Part
-from tinyhw.machine.inst import Reg, RegClass
-from tinyhw.machine.recipes import followed
+from tinyhw.machine.ir.inst import Reg, RegClass
+from tinyhw.machine.select.recipes import followed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

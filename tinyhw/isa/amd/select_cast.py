@@ -7,8 +7,8 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_alu import Arithmetic
-from tinyhw.machine.inst import Function, Reg
-from tinyhw.machine.selection import lowest_bits
+from tinyhw.machine.ir.inst import Function, Reg
+from tinyhw.machine.select.selection import lowest_bits
 from tinyhw.uop.ops import UOp
 
 CONVERSIONS = {  # (from, to) -> instruction or recipe

@@ -11,8 +11,8 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.amd import macros, regs
 from tinyhw.isa.amd.form import Generation
 from tinyhw.isa.amd.select_cast import Casts
-from tinyhw.machine.inst import Function, MInst, Reg, RegClass
-from tinyhw.machine.structure import LOOSE, origin_of
+from tinyhw.machine.ir.inst import Function, MInst, Reg, RegClass
+from tinyhw.machine.ir.structure import LOOSE, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -7,8 +7,8 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd.matrix import VECTOR, units
 from tinyhw.isa.amd.products import products_row
 from tinyhw.isa.amd.select_mixed import Mixed
-from tinyhw.machine.inst import Reg
-from tinyhw.machine.structure import LOOSE, element_of, origin_of
+from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

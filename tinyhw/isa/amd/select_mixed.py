@@ -1,7 +1,7 @@
 """Arithmetic of float16: what float32 is computed from elements of 16 bits, and rounded to them (mixed.py), without conversions between.
 
 Codegen computes narrow floats in float32 and rounds what is stored. The same bits come from
-- v_pk_add_f16 and v_pk_mul_f16, if two neighbours are one rounded sum or product (machine/narrow.py) of elements that stand in the same words;
+- v_pk_add_f16 and v_pk_mul_f16, if two neighbours are one rounded sum or product (machine/select/narrow.py) of elements that stand in the same words;
 - v_fma_mixlo_f16 and v_fma_mixhi_f16, whatever the last operation is: a product of two float16 is exact in float32, so that a fused addition to it
   rounds as often as the two operations do. What is no sum or product is rounded as x * 1.0 + -0.0.
 v_pk_fma_f16 rounds once where the other ways round to float32 first: other bits in rare cases, so it is not used.
@@ -16,10 +16,10 @@ from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.constants import KINDS, float_bits
 from tinyhw.isa.amd.mixed import NOTHING, UNIT, Fused, Pair, Term, Word, fused_row, rounded_row
 from tinyhw.isa.amd.select_group import Groups
-from tinyhw.machine.inst import Function, MInst, Reg
-from tinyhw.machine.narrow import Both, Finder, Neighbours, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned
-from tinyhw.machine.selection import constant_bits
-from tinyhw.machine.structure import LOOSE, element_of, origin_of
+from tinyhw.machine.ir.inst import Function, MInst, Reg
+from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
+from tinyhw.machine.select.narrow import Both, Finder, Neighbours, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned
+from tinyhw.machine.select.selection import constant_bits
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:

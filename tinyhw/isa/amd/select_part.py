@@ -8,8 +8,8 @@ from tinyhw.isa.amd.encode import compiled
 from tinyhw.isa.amd.form import Form, Generation
 from tinyhw.isa.amd.macros import MACROS, classes_of
 from tinyhw.isa.amd.table import table
-from tinyhw.machine.inst import Function, Inst, MInst, Reg, RegClass, concrete
-from tinyhw.machine.selection import Selection
+from tinyhw.machine.ir.inst import Function, Inst, MInst, Reg, RegClass, concrete
+from tinyhw.machine.select.selection import Selection
 
 class Part(Selection):
   """One selection as far as instructions go."""

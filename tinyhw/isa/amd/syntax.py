@@ -18,11 +18,11 @@ from tinyhw.isa.amd.decode import decode
 from tinyhw.isa.amd.encode import chosen, encode
 from tinyhw.isa.amd.form import Form, Generation, Spec
 from tinyhw.isa.amd.immediates import WORDS, integer
-from tinyhw.isa.amd.modifiers import FLAGS, parse_one, show_all, sources
 from tinyhw.isa.amd.make import is_half
+from tinyhw.isa.amd.modifiers import FLAGS, parse_one, show_all, sources
 from tinyhw.isa.amd.table import SUFFIXES, Table, table
-from tinyhw.machine.inst import Inst, MInst, Reg
-from tinyhw.machine.text import ascii_only, parse_integer, split_operands
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
+from tinyhw.machine.notation.text import ascii_only, parse_integer, split_operands
 from tinyhw.once import once
 
 def assemble(text: str, arch: str) -> bytes:

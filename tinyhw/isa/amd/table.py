@@ -61,7 +61,7 @@ from tinyhw.isa.amd import rows_vector3
 from tinyhw.isa.amd.form import GROUPS, Form, Generation
 from tinyhw.isa.amd.line import Line, cell
 from tinyhw.isa.amd.make import make_pair, make_row
-from tinyhw.machine.inst import Inst, MInst
+from tinyhw.machine.ir.inst import Inst, MInst
 from tinyhw.once import once
 
 TEXTS = tuple(rows.TEXT for rows in (

@@ -17,14 +17,14 @@ from tinyhw.isa.amd.select import select
 from tinyhw.isa.amd.table import Table, build, table
 from tinyhw.isa.amd.units import register_steps
 from tinyhw.isa.amd.waits import add_waits
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.interleave import interleave
-from tinyhw.machine.macros import MACRO
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.ir.pseudo import copy
+from tinyhw.machine.ir.target import Target, region
+from tinyhw.machine.order.interleave import interleave
 from tinyhw.machine.passes import run
-from tinyhw.machine.pseudo import copy
-from tinyhw.machine.target import Target, region
-from tinyhw.machine.unused import drop_unused
+from tinyhw.machine.select.macros import MACRO
+from tinyhw.machine.select.unused import drop_unused
 from tinyhw.once import once
 from tinyhw.uop.program import Program
 

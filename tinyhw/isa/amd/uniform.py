@@ -4,12 +4,12 @@ A value that is the same in all lanes is uniform, and can live in a scalar regis
 and lives in vector registers, as does every float that is computed, since the scalar unit (before RDNA4) has no floats.
 
 The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to users and around loops through
-variables until nothing changes (machine/structure.py).
+variables until nothing changes (machine/ir/structure.py).
 """
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
-from tinyhw.machine.structure import spread
+from tinyhw.machine.ir.structure import spread
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

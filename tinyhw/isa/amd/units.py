@@ -5,7 +5,7 @@ Sources: RDNA3, RDNA4 and MI300 ISA guides; LLVM's GCNSubtarget, whose occupancy
 from __future__ import annotations
 
 from tinyhw.isa.amd.form import Generation
-from tinyhw.machine.occupancy import RegisterFile, Unit, steps
+from tinyhw.machine.model.occupancy import RegisterFile, Unit, steps
 from tinyhw.once import once
 
 # Scalar registers: CDNA adds vcc, flat_scratch and xnack_mask to a wave's own; on RDNA each wave has all of them

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable
 from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.form import Form
 from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Block, Effect, Function, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Block, Effect, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 class Waits(NamedTuple):

@@ -4,7 +4,7 @@ from typing import Any
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 
 MEANINGS = {"MOV": "one factor is zero, or 0x1 and nothing is added", "SHL": "the second source is a power of two and nothing is added",
             "IADD": "the second source is 0x1"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.table import Table, build
-from tinyhw.machine.inst import Access, Block, Effect, Inst, MInst, Operand
+from tinyhw.machine.ir.inst import Access, Block, Effect, Inst, MInst, Operand
 
 BRANCH = "branch"  # the `encoding` of these rows
 _TO = Operand("to", Access.READ, kind="block")

@@ -7,7 +7,7 @@ from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.matrix import less_exact, units
 from tinyhw.isa.sass.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 

@@ -1,12 +1,12 @@
-"""Take out copies between registers of a lane (machine/copies.py)."""
+"""Take out copies between registers of a lane (machine/order/copies.py)."""
 from __future__ import annotations
 
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine import copies
-from tinyhw.machine.inst import Function, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.order import copies
 
 def copied(inst: MInst) -> tuple[int, int] | None:
   """The registers to and from which an instruction copies, if it does nothing else, in all lanes."""

@@ -13,7 +13,7 @@ from tinyhw.isa.sass.control import SHIFT, Control, unpack
 from tinyhw.isa.sass.encode import BYTES, units_of
 from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.isa.sass.table import table
-from tinyhw.machine.inst import Inst, MInst
+from tinyhw.machine.ir.inst import Inst, MInst
 
 def decode(code: bytes, offset: int = 0, arch: str = "sm_90") -> tuple[MInst, Control]:
   """The instruction at an offset and its control word. Raises DecodeError, naming the offset."""

@@ -13,13 +13,13 @@ from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local,
 from tinyhw.isa.sass.syntax import show
 from tinyhw.isa.sass.target import code_of, scheduled, target
 from tinyhw.isa.sass.units import RESERVED_BYTES, WARP, column
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Function, MInst
-from tinyhw.machine.listing import Line
-from tinyhw.machine.listing_gpu import Launch, Vendor
-from tinyhw.machine.listing_notes import Noted
-from tinyhw.machine.listing_waves import Bounds
-from tinyhw.machine.occupancy import Kernel
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Block, Function, MInst
+from tinyhw.machine.model.listing import Line
+from tinyhw.machine.model.listing_gpu import Launch, Vendor
+from tinyhw.machine.model.listing_notes import Noted
+from tinyhw.machine.model.listing_waves import Bounds
+from tinyhw.machine.model.occupancy import Kernel
 from tinyhw.uop.program import Program
 
 __all__ = ["bounds", "compile_listed", "microarchitecture"]

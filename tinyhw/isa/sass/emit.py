@@ -8,7 +8,7 @@ from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.schedule import Scheduled
 from tinyhw.isa.sass.table import build, table
-from tinyhw.machine.inst import Block, MInst
+from tinyhw.machine.ir.inst import Block, MInst
 
 ALIGNMENT = 128  # of the end of the code
 STOP = Control(0, False)

@@ -11,8 +11,8 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import USUAL, Control
 from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Ranges, Spec, placed, width_of
-from tinyhw.machine.inst import MInst, Reg, RegClass
-from tinyhw.machine.text import one_of
+from tinyhw.machine.ir.inst import MInst, Reg, RegClass
+from tinyhw.machine.notation.text import one_of
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

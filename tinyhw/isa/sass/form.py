@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.modifiers import Enumeration
-from tinyhw.machine.inst import Access, Inst, RegClass
+from tinyhw.machine.ir.inst import Access, Inst, RegClass
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 if TYPE_CHECKING:
-  from tinyhw.machine.bits import Format
+  from tinyhw.machine.notation.bits import Format
 
 # ---- generations
 
@@ -70,7 +70,7 @@ WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one o
 
 def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int]) -> Format:
   """The format of an instruction without its control word: fields by name with whether they are signed, bits that never change, zeros elsewhere."""
-  from tinyhw.machine.bits import fmt  # the encoder needs no format
+  from tinyhw.machine.notation.bits import fmt  # the encoder needs no format
   bits = ["0"] * CONTROL_BIT
   for at, value in constants.items():
     for low, high in at:

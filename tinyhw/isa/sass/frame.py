@@ -13,10 +13,10 @@ from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.capabilities import generation_of
 from tinyhw.isa.sass.select_group import part
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.copies import Touched, liveness
-from tinyhw.machine.inst import Access, Function, MInst, Reg
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Access, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.order.copies import Touched, liveness
+from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 
 BYTES = 4     # of a register

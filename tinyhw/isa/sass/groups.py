@@ -19,9 +19,9 @@ from __future__ import annotations
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE
-from tinyhw.machine.flow import rewrite
-from tinyhw.machine.inst import Block, Function, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 FIRST_GROUP = 0   # the only one that there is

@@ -9,7 +9,7 @@ import re
 import struct
 
 from tinyhw.errors import ParseError
-from tinyhw.machine.text import parse_integer
+from tinyhw.machine.notation.text import parse_integer
 
 BITS = {"f32": 32, "f64": 32, "f16": 16, "bf16": 16}  # of the field
 FLOAT = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"

@@ -9,8 +9,8 @@ and `Form.sources` are "board") has a scoreboard instead.
 from __future__ import annotations
 
 from tinyhw.isa.sass.uses import PRODUCTS
-from tinyhw.machine.inst import Inst
-from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.ir.costs import PipeCost
+from tinyhw.machine.ir.inst import Inst
 from tinyhw.named_tuple import NamedTuple
 
 class Latency(NamedTuple):

@@ -1,4 +1,4 @@
-"""Instructions as selection writes them: SASS text with names for operands, one line or several (machine/macros.py).
+"""Instructions as selection writes them: SASS text with names for operands, one line or several (machine/select/macros.py).
 
 A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves of a pair, `name.0` to
 `name.3` the registers of a group, `name.r4` and so on the further ones of a large group. Everything else is as the disassembler writes it: `@p FSEL
@@ -23,10 +23,10 @@ from tinyhw.isa.sass import macros_float, macros_integer, macros_memory, regs
 from tinyhw.isa.sass.branch import JUMP_IF
 from tinyhw.isa.sass.form import Form, Generation, Spec
 from tinyhw.isa.sass.syntax import parse
-from tinyhw.machine.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
-from tinyhw.machine.lazy import Lazy
-from tinyhw.machine.macros import BEHIND, MACRO, Macro, expand, parse_macros
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass, concrete
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.notation.lazy import Lazy
+from tinyhw.machine.select.macros import BEHIND, MACRO, Macro, expand, parse_macros
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -6,7 +6,7 @@ and 64 of UR4 and UR5 are added.
 """
 from __future__ import annotations
 
-from tinyhw.machine.macros import Macro
+from tinyhw.machine.select.macros import Macro
 
 SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16": (".S16", "v1"), "b32": ("", "v1"), "b64": (".64", "v2"),
          "b128": (".128", "v4")}

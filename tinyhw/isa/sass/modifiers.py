@@ -6,7 +6,7 @@ A line that begins with a blank goes on with the words of the one before.
 """
 from __future__ import annotations
 
-from tinyhw.machine.lazy import Lazy
+from tinyhw.machine.notation.lazy import Lazy
 from tinyhw.named_tuple import NamedTuple
 
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "

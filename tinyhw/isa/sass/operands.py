@@ -9,8 +9,8 @@ from tinyhw.isa.sass.encode import BYTES, units_of
 from tinyhw.isa.sass.form import SCALE, Form, Part, Spec, Token, bracketed, width_of
 from tinyhw.isa.sass.immediates import parse_float, parse_signed, parse_unsigned, show_float, show_signed
 from tinyhw.isa.sass.special import parse_special, show_special
-from tinyhw.machine.inst import Reg
-from tinyhw.machine.text import none_missing, parse_integer
+from tinyhw.machine.ir.inst import Reg
+from tinyhw.machine.notation.text import none_missing, parse_integer
 
 BOARDS = 6
 LETTERS = {"sb": "SB", "gsb": "gsb", "gsb0": "gsb"}  # before the number of a scoreboard or group

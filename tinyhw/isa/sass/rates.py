@@ -2,7 +2,7 @@
 
 A table is text, a row a line: a pipe of the instruction table, or an instruction's name, which goes before its pipe; what a warp takes of which
 resource of its sub-partition, separated by "|"; evidence. `f*2` is two cycles of the FMA pipe. Every instruction takes an issue slot besides. What
-memory instructions take depends on their bytes and addresses (machine/traffic.py). Latencies are in latency.py.
+memory instructions take depends on their bytes and addresses (machine/model/traffic.py). Latencies are in latency.py.
 
 Evidence: p published, a assumed. Nothing of this was measured here.
 
@@ -15,8 +15,8 @@ Assumed: two instructions of FMA pipes that are half as wide each count as one p
 from __future__ import annotations
 
 from tinyhw.isa.sass.units import UNITS, column
-from tinyhw.machine.hardware import Hardware
-from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.ir.costs import PipeCost
+from tinyhw.machine.model.hardware import Hardware
 from tinyhw.once import once
 
 # letter -> whose warps share it, what it is

@@ -1,6 +1,6 @@
 """Operations of float32 that are several instructions: the special function unit with what makes its results correctly rounded.
 
-In the notation that machine/recipes.py explains; keys are macros. `Arithmetic.perform` (select_alu.py) follows them.
+In the notation that machine/select/recipes.py explains; keys are macros. `Arithmetic.perform` (select_alu.py) follows them.
 
 MUFU.RCP and MUFU.RSQ are off by a unit or two, and take subnormal numbers for zeros. One step of Newton's method makes them correctly rounded, for
 every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the emulator's units err by no more than it allows. A quotient is that of
@@ -14,7 +14,7 @@ EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows;
 """
 from __future__ import annotations
 
-from tinyhw.machine.recipes import parse
+from tinyhw.machine.select.recipes import parse
 
 TEXT = """
 sqrt_f32 x

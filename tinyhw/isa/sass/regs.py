@@ -7,7 +7,7 @@ Source: NVIDIA's disassembler, version 13.1.
 """
 from __future__ import annotations
 
-from tinyhw.machine.inst import Bank, Reg, RegClass
+from tinyhw.machine.ir.inst import Bank, Reg, RegClass
 
 ZERO = 255  # the index of RZ and URZ
 TRUE = 7    # the index of PT and UPT

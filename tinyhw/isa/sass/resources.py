@@ -1,4 +1,4 @@
-"""What NVIDIA's instructions do and what they take of a card's resources, for the model of machine/waves.py.
+"""What NVIDIA's instructions do and what they take of a card's resources, for the model of machine/model/waves.py.
 
 Control words (schedule.py) are part of it: an instruction holds its warp back by its stall, waits for scoreboards, and takes some. A scoreboard that
 counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE. Products of a warpgroup go on while their warps do other things: the tensor core is
@@ -17,9 +17,9 @@ from tinyhw.isa.sass.latency import COSTS
 from tinyhw.isa.sass.rates import CARDS, RESOURCES, costs
 from tinyhw.isa.sass.units import WARP, column
 from tinyhw.isa.sass.uses import PRODUCTS, PRODUCTS_DONE
-from tinyhw.machine.inst import Effect, Function, MInst, Reg
-from tinyhw.machine.traffic import Traffic
-from tinyhw.machine.waves import Model
+from tinyhw.machine.ir.inst import Effect, Function, MInst, Reg
+from tinyhw.machine.model.traffic import Traffic
+from tinyhw.machine.model.waves import Model
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -10,7 +10,7 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.control import Control
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.once import once
 
 PIPES = frozenset({"alu", "fma"})

@@ -21,8 +21,8 @@ from tinyhw.isa.sass.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAS
 from tinyhw.isa.sass.reuse import mark_reuse
 from tinyhw.isa.sass.table import build, table
 from tinyhw.isa.sass.uses import ARRIVAL, MAKES, PRODUCTS_DONE, WANTS, Unit, Uses, uses_of
-from tinyhw.machine.flow import walked
-from tinyhw.machine.inst import Block, Effect, Function, MInst
+from tinyhw.machine.ir.flow import walked
+from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]

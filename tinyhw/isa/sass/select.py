@@ -1,6 +1,6 @@
 """From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in select_alu.py, conversions in
 select_cast.py, vectors in select_group.py, addresses in select_address.py, matrices in select_matrix.py, copies to shared memory in
-select_copies.py, the pass itself in machine/selection.py.
+select_copies.py, the pass itself in machine/select/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
@@ -25,13 +25,13 @@ from tinyhw.isa.sass.select_group import memory_bytes
 from tinyhw.isa.sass.select_part import FULL
 from tinyhw.isa.sass.tensor_map import maps_of
 from tinyhw.isa.sass.units import WARP
-from tinyhw.machine.inst import Block, Function, MInst, Reg, RegClass
-from tinyhw.machine.selection import gate_of, lowest_bits
-from tinyhw.machine.structure import spread
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg, RegClass
+from tinyhw.machine.ir.structure import spread
+from tinyhw.machine.select.selection import gate_of, lowest_bits
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.machine.target import Target
+  from tinyhw.machine.ir.target import Target
   from tinyhw.uop.program import Program
 
 REGISTER_BYTES = 4  # of a lane

@@ -16,9 +16,9 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import Abi
 from tinyhw.isa.sass.select_packed import Packed
 from tinyhw.isa.sass.select_part import FULL
-from tinyhw.machine.inst import Access, Effect, Inst, MInst, Reg
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.selection import constant_part, short_buffer, short_index
+from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Reg
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.selection import constant_part, short_buffer, short_index
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops

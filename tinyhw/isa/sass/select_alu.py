@@ -9,9 +9,9 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.macros import CLASSES, signed
 from tinyhw.isa.sass.recipes import RECIPES
 from tinyhw.isa.sass.select_fused import Fused
-from tinyhw.machine.inst import Access, Reg, RegClass
-from tinyhw.machine.narrow import is_exact_product, parts_of, unsigned
-from tinyhw.machine.recipes import Step, followed
+from tinyhw.machine.ir.inst import Access, Reg, RegClass
+from tinyhw.machine.select.narrow import is_exact_product, parts_of, unsigned
+from tinyhw.machine.select.recipes import Step, followed
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

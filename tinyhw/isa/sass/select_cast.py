@@ -7,7 +7,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.macros import macros_of
 from tinyhw.isa.sass.select_alu import Arithmetic, kind_of
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.ops import UOp
 
 CODES = {dtypes.bfloat16: "bf16", **dict(zip(dtypes.fp8_ocp, ("e4m3", "e5m2")))}

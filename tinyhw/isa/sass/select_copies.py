@@ -17,8 +17,8 @@ from tinyhw.isa.sass.select_address import BOXES, MAPS
 from tinyhw.isa.sass.select_matrix import Matrices
 from tinyhw.isa.sass.tensor_map import BYTES, Map
 from tinyhw.isa.sass.units import WARP
-from tinyhw.machine.inst import Access, Block, MInst, Reg
-from tinyhw.machine.macros import Macro
+from tinyhw.machine.ir.inst import Access, Block, MInst, Reg
+from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -1,7 +1,7 @@
 """Instructions that do two operations: sums with a product or a third term, comparisons combined with another truth.
 
-The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes (machine/unused.py). What a variable holds may
-have changed since, so operations on variables are left alone.
+The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes (machine/select/unused.py). What a
+variable holds may have changed since, so operations on variables are left alone.
 """
 from __future__ import annotations
 import operator
@@ -11,8 +11,8 @@ from typing import Any
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.select_part import FULL, Part
-from tinyhw.machine.inst import Access, Reg
-from tinyhw.machine.macros import Macro
+from tinyhw.machine.ir.inst import Access, Reg
+from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

@@ -13,10 +13,10 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.capabilities import HALVES
 from tinyhw.isa.sass.macros import macros_of
 from tinyhw.isa.sass.select_cast import Casts, code_of
-from tinyhw.machine.inst import Access, Reg, RegClass
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.selection import lowest_bits
-from tinyhw.machine.structure import LOOSE, element_of, origin_of
+from tinyhw.machine.ir.inst import Access, Reg, RegClass
+from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.selection import lowest_bits
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -6,9 +6,9 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.matrix import TF32, VECTOR, Unit, every_unit
 from tinyhw.isa.sass.select_address import DESCRIPTORS, Addresses
-from tinyhw.machine.inst import Access, Reg
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.structure import element_of
+from tinyhw.machine.ir.inst import Access, Reg
+from tinyhw.machine.ir.structure import element_of
+from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES

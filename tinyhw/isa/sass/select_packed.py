@@ -1,9 +1,9 @@
-"""Arithmetic of float16 and bfloat16, two neighbours in one instruction, where that has the bits of float32 rounded (machine/narrow.py).
+"""Arithmetic of float16 and bfloat16, two neighbours in one instruction, where that has the bits of float32 rounded (machine/select/narrow.py).
 
 A sum or product is HADD2 or HMUL2, a comparison HSET2, which makes a mask, and a choice LOP3 by that mask; a bound that is not zero is HMNMX2. An
 operand is a word whose halves are taken as they stand, or one of them twice; other elements are brought together by PRMT. HFMA2 rounds a product and
 a sum once where codegen wants the bits of two roundings, so it is there only for sums of bfloat16 on generations whose HADD2 has none. Its products
-are too small for float32 in rare cases, so they are not here. What the elements were converted to stays unread, and goes (machine/unused.py).
+are too small for float32 in rare cases, so they are not here. What the elements were converted to stays unread, and goes (machine/select/unused.py).
 """
 from __future__ import annotations
 import functools
@@ -15,9 +15,9 @@ from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.capabilities import HALVES
 from tinyhw.isa.sass.select_alu import LIMITS
 from tinyhw.isa.sass.select_group import Groups
-from tinyhw.machine.inst import Access, Reg
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.narrow import Both, Finder, Found, Neighbours
+from tinyhw.machine.ir.inst import Access, Reg
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.narrow import Both, Finder, Found, Neighbours
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

@@ -5,9 +5,9 @@ from typing import Any
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.form import Generation
 from tinyhw.isa.sass.macros import CLASSES, letters_of, macro_of, make
-from tinyhw.machine.inst import Function, MInst, Reg, RegClass
-from tinyhw.machine.macros import Macro
-from tinyhw.machine.selection import Selection
+from tinyhw.machine.ir.inst import Function, MInst, Reg, RegClass
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.selection import Selection
 
 FULL = 0xffffffff
 COPY = {1: "move", 2: "move64", 4: "move128"}  # by registers

@@ -10,14 +10,14 @@ from typing import Any
 
 from tinyhw.errors import DecodeError, EncodeError, ParseError, TinyError
 from tinyhw.isa.sass import alias
+from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.control import USUAL, Control, parse_prefix
 from tinyhw.isa.sass.encode import BYTES, encode
 from tinyhw.isa.sass.form import Form
 from tinyhw.isa.sass.operands import parse_token, show_token, split_operands, word_of
 from tinyhw.isa.sass.table import FORMS, Line, Table, entries, table
-from tinyhw.isa.sass import regs
-from tinyhw.machine.inst import Inst, MInst, Reg
-from tinyhw.machine.text import ascii_only
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
+from tinyhw.machine.notation.text import ascii_only
 from tinyhw.once import once
 
 GUARDS = frozenset({f"{kind}{index}" for kind in ("P", "UP") for index in "0123456T"})

@@ -41,7 +41,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.sass import regs, rows_control, rows_float, rows_integer, rows_matrix, rows_memory, rows_uniform
 from tinyhw.isa.sass.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, bracketed, mnemonic_of, ranges
 from tinyhw.isa.sass.modifiers import ENUMERATIONS, Enumeration
-from tinyhw.machine.inst import Access, Effect, Inst, MInst, Operand
+from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

@@ -17,13 +17,13 @@ from tinyhw.isa.sass.select_part import COPY
 from tinyhw.isa.sass.table import table
 from tinyhw.isa.sass.tensor_map import descriptors
 from tinyhw.isa.sass.units import FILE, PARTITIONS, STEPS, WARP
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Function, MInst, Reg
-from tinyhw.machine.interleave import interleave
-from tinyhw.machine.macros import Macro
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Function, MInst, Reg
+from tinyhw.machine.ir.target import Target, region
+from tinyhw.machine.order.interleave import interleave
 from tinyhw.machine.passes import run
-from tinyhw.machine.target import Target, region
-from tinyhw.machine.unused import drop_unused
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.unused import drop_unused
 from tinyhw.once import once
 from tinyhw.uop.program import Program
 

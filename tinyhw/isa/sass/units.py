@@ -7,7 +7,7 @@ Source: CUDA C++ Programming Guide, "Compute Capabilities".
 from __future__ import annotations
 
 from tinyhw.autogen.nvidia import bank
-from tinyhw.machine.occupancy import RegisterFile, Unit, Words, steps
+from tinyhw.machine.model.occupancy import RegisterFile, Unit, Words, steps
 
 WARP = 32             # lanes that execute one instruction
 PARTITIONS = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.branch import BRANCH
 from tinyhw.isa.sass.form import Form
-from tinyhw.machine.inst import Access, Inst, MInst, Reg, RegClass
+from tinyhw.machine.ir.inst import Access, Inst, MInst, Reg, RegClass
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 

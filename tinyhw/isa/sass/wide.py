@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 from tinyhw.isa.sass.select_group import part
-from tinyhw.machine.inst import Access
-from tinyhw.machine.macros import Macro
+from tinyhw.machine.ir.inst import Access
+from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 
 @once

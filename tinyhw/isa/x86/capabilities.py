@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.machine.target import Capabilities
+from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from tinyhw.isa.x86.form import Form
 from tinyhw.isa.x86.regs import GPR, RIP_CLASS, VEC
-from tinyhw.machine.inst import Block, MInst, Operand, Reg
+from tinyhw.machine.ir.inst import Block, MInst, Operand, Reg
 
 def complain(inst: MInst) -> str:
   """Why the instruction cannot be encoded: the first operand that is wrong, and what it should be."""

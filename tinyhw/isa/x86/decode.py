@@ -11,7 +11,7 @@ from tinyhw.errors import DecodeError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.form import Encoding, Form, Line
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Inst, MInst, Reg
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.once import once
 
 class Fields:

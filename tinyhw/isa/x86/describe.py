@@ -11,11 +11,11 @@ from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
 from tinyhw.isa.x86.syntax import gathered_bits, show
 from tinyhw.isa.x86.table import TABLE
 from tinyhw.isa.x86.target import assemble, code_of, target
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Effect, Function, MInst
-from tinyhw.machine.listing import Line, Reader, listing
-from tinyhw.machine.listing_core import Core, bound_lines
-from tinyhw.machine.scoreboard import bound
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Effect, Function, MInst
+from tinyhw.machine.model.listing import Line, Reader, listing
+from tinyhw.machine.model.listing_core import Core, bound_lines
+from tinyhw.machine.model.scoreboard import bound
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

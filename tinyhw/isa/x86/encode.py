@@ -13,7 +13,7 @@ from tinyhw.errors import EncodeError
 from tinyhw.isa.x86.check import complain
 from tinyhw.isa.x86.form import Encoding, Form
 from tinyhw.isa.x86.regs import RIP_CLASS
-from tinyhw.machine.inst import Block, Function, MInst
+from tinyhw.machine.ir.inst import Block, Function, MInst
 
 Encoder = Callable[[list[Any]], "bytes | None"]  # None: this encoding cannot say these operands
 

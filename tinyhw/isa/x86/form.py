@@ -4,7 +4,7 @@ from typing import Any
 from collections.abc import Callable
 
 from tinyhw.isa.x86 import regs
-from tinyhw.machine.inst import Access, Effect, RegClass
+from tinyhw.machine.ir.inst import Access, Effect, RegClass
 
 CLASS_OF = {"r8": regs.R8, "r16": regs.R16, "r32": regs.R32, "r64": regs.R64, "x": regs.XMM, "y": regs.YMM, "z": regs.ZMM, "k": regs.K}
 GENERAL = {8: "r8", 16: "r16", 32: "r32", 64: "r64"}

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from tinyhw.isa.x86 import abi, regs
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Function, MInst, Reg
-from tinyhw.machine.target import Target
+from tinyhw.machine.ir.inst import Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
 
 RSP = regs.reg(regs.R64, 4)
 

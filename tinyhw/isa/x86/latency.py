@@ -19,7 +19,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tinyhw.isa.x86 import latency_intel, latency_zen
-from tinyhw.machine.costs import PipeCost
+from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
 # Pipes that only move data between registers and memory: their ports are the bound by memory.

@@ -4,7 +4,7 @@
 registers and x87 are left out: no compiler output needs them.
 """
 from __future__ import annotations
-from tinyhw.machine.inst import Bank, Reg, RegClass
+from tinyhw.machine.ir.inst import Bank, Reg, RegClass
 
 NAMES64 = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi") + tuple(f"r{i}" for i in range(8, 16))
 NAMES32 = ("eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi") + tuple(f"r{i}d" for i in range(8, 16))

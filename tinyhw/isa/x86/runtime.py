@@ -25,7 +25,7 @@ import zlib
 from tinyhw.autogen import cpu_ring, x86_runtime
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
-from tinyhw.machine.code import Code
+from tinyhw.machine.ir.code import Code
 from tinyhw.once import once
 
 CALLER_SLEEP_NS = 2_000_000

@@ -28,11 +28,11 @@ from tinyhw.isa.x86.select_mask import LaneMasks
 from tinyhw.isa.x86.select_part import Address, Position
 from tinyhw.isa.x86.select_scalar import Scalars
 from tinyhw.isa.x86.select_vector import Vectors, is_constant_vector, places_of
-from tinyhw.machine.inst import Block, Function, Reg
+from tinyhw.machine.ir.inst import Block, Function, Reg
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.machine.target import Target
+  from tinyhw.machine.ir.target import Target
   from tinyhw.uop.program import Program
 
 class Loop:

@@ -7,7 +7,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_scalar import FLOATS, general, suffix
 from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, letter
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -11,7 +11,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_scalar import FLOATS, code_of, general, suffix, width
 from tinyhw.isa.x86.select_vector import ELEMENT, packed
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -11,7 +11,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import PACKED_CASTS, WIDE_CASTS, Level, Rows
 from tinyhw.isa.x86.select_scalar import FLOATS, PREDICATES
 from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, MASK_LOGIC, letter, packed
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -10,7 +10,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_scalar import suffix
 from tinyhw.isa.x86.select_vector import LETTER_CLASS, letter, packed
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

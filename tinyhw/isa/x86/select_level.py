@@ -11,7 +11,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86.select_part import Part
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Inst, Reg, RegClass
+from tinyhw.machine.ir.inst import Inst, Reg, RegClass
 if TYPE_CHECKING: from tinyhw.uop.ops import UOp
 
 PACKED_CASTS = {  # from, to -> instruction

@@ -6,7 +6,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.select_level import Level
 from tinyhw.isa.x86.select_scalar import general, width
 from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, letter
-from tinyhw.machine.inst import Reg
+from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -12,7 +12,7 @@ from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level, Rows
 from tinyhw.isa.x86.select_scalar import FLOATS, PREDICATES
 from tinyhw.isa.x86.select_vector import ELEMENT, LETTER_CLASS, LOGIC, MASK_LOGIC, letter, packed
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DType
-from tinyhw.machine.inst import Block, Function, Inst, MInst, Reg, RegClass
-from tinyhw.machine.pseudo import copy
+from tinyhw.machine.ir.inst import Block, Function, Inst, MInst, Reg, RegClass
+from tinyhw.machine.ir.pseudo import copy
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING:
-  from tinyhw.machine.target import Target
+  from tinyhw.machine.ir.target import Target
   from tinyhw.uop.program import Program
 
 Address = tuple[Reg | None, Reg | None, int, int]  # base, index, scale, displacement

@@ -11,7 +11,7 @@ from tinyhw.dtype import DType, dtypes, encode_float, FLOAT_FORMATS
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.select_level import Level, Rule, rule_of
-from tinyhw.machine.inst import Reg, RegClass
+from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 

@@ -15,7 +15,7 @@ from tinyhw.isa.x86.select_level import Level, Rule, rule_of
 from tinyhw.isa.x86.select_part import Address
 from tinyhw.isa.x86.select_scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Effect, Inst, MInst, Reg, RegClass
+from tinyhw.machine.ir.inst import Effect, Inst, MInst, Reg, RegClass
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp

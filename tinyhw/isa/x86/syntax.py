@@ -14,8 +14,8 @@ from tinyhw.isa.x86.decode import decode
 from tinyhw.isa.x86.encode import encode, encode_function
 from tinyhw.isa.x86.form import CLASS_OF, Form, Kind
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.inst import Block, Function, Inst, MInst, Operand, Reg
-from tinyhw.machine.text import ascii_only, one_of, parse_integer, split_operands, statements
+from tinyhw.machine.ir.inst import Block, Function, Inst, MInst, Operand, Reg
+from tinyhw.machine.notation.text import ascii_only, one_of, parse_integer, split_operands, statements
 
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
 BITS = {**{name: bits for bits, name in SIZES.items()}, "oword": 128}

@@ -42,7 +42,7 @@ from collections.abc import Iterator, Sequence
 from tinyhw.errors import EncodeError
 from tinyhw.isa.x86 import regs, rows_avx512, rows_float, rows_integer, rows_packed
 from tinyhw.isa.x86.form import Encoding, Form, Kind, Line, Spec, kind_of
-from tinyhw.machine.inst import Access, Bank, Effect, Inst, MInst, Operand, RegClass
+from tinyhw.machine.ir.inst import Access, Bank, Effect, Inst, MInst, Operand, RegClass
 
 SIZES = {"v": (16, 32, 64), "y": (32, 64)}
 LENGTHS = (128, 256, 512)

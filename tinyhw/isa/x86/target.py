@@ -7,10 +7,10 @@ from tinyhw.isa.x86.encode import encode_function
 from tinyhw.isa.x86.frame import RSP, add_frame
 from tinyhw.isa.x86.select import select
 from tinyhw.isa.x86.table import TABLE
-from tinyhw.machine.code import Code
-from tinyhw.machine.inst import Block, Function, MInst, Reg
+from tinyhw.machine.ir.code import Code
+from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target, region
 from tinyhw.machine.passes import run
-from tinyhw.machine.target import Target, region
 from tinyhw.once import once
 from tinyhw.uop.program import Program
 

@@ -1,0 +1,158 @@
+"""From the brackets of a Program to blocks in SSA form: what selection for GPUs shares, whatever the instructions are.
+
+Loops are tested at their end, and at their start if they may not run at all. Variables (ACC) become block parameters of the loops that assign them.
+Selection (selection.py) derives from `Structure`; an ISA has the few instructions that this needs: branches, and counters of loops.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+
+from tinyhw.machine.ir.inst import Block, Function, Reg, RegClass
+from tinyhw.machine.ir.liveness import first_jump
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.dtype import DType
+
+HARDWARE = (AxisType.GLOBAL, AxisType.LOCAL)  # ranges that are no loops: the grid, and the lanes of a workgroup
+
+class Loop:
+  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all.
+
+  before: the block that goes to it; made: what was made there to be shared.
+  """
+  __slots__ = ("body", "counter", "carried", "after", "before", "made")
+
+  def __init__(self, body: Block, counter: Reg, carried: list[UOp], before: Block, made: dict[Any, Reg]):
+    self.body, self.counter, self.carried, self.before, self.made = body, counter, carried, before, made
+    self.after: Block | None = None
+
+class Structure:
+  """A function that is being made. values: what nodes are; made: what was made in this block to be shared, by key and sources; origin: the node that
+  instructions come from; order: blocks as they were entered."""
+
+  def __init__(self, function: Function):
+    self.function = function
+    self.values: dict[UOp, Reg] = {}
+    self.origin: UOp | None = None
+    self.order: list[Block] = []
+    self.loops: list[Loop] = []
+    self.assigned: dict[UOp, list[UOp]] = {}   # of the program, by assigned_variables
+
+  def enter(self, block: Block) -> None:
+    """Go on in another block."""
+    self.block, self.made = block, {}  # type: Block, dict[Any, Reg]
+    self.order.append(block)
+
+  def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
+
+  # ***** what an ISA has *****
+
+  def value(self, u: UOp) -> Any:
+    """u as an operand: its register, or a constant."""
+    raise NotImplementedError
+
+  def branch(self, block: Block, values: list[Reg]) -> None:
+    """End this block with a jump."""
+    raise NotImplementedError
+
+  def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
+    """A jump where a "lt" or "le" b, integers that are the same in all lanes; the block goes on where not."""
+    raise NotImplementedError
+
+  def counter(self, dtype: DType) -> Reg:
+    """A new zero."""
+    raise NotImplementedError
+
+  def count(self, counter: Reg) -> Reg:
+    """counter + 1."""
+    raise NotImplementedError
+
+  # ***** loops *****
+
+  def steady(self, value: Reg) -> Loop | None:
+    """The outermost open loop in which a virtual register keeps its value, since it was made before; None if there is none."""
+    return next((loop for loop in self.loops if value.id < loop.counter.id), None)
+
+  def before(self, loop: Loop, make: Callable[[], Reg]) -> Reg:
+    """What `make` makes in this block, made before a loop."""
+    insts, here = loop.before.insts, (self.block, self.made)
+    jumps = insts[first_jump(loop.before):]
+    del insts[len(insts) - len(jumps):]
+    self.block, self.made = loop.before, loop.made
+    made = make()
+    insts += jumps
+    self.block, self.made = here
+    return made
+
+  def open_loop(self, u: UOp) -> None:
+    """A RANGE that is a loop."""
+    start = self.counter(u.dtype)
+    body = self.function.new_block(self.block.depth + 1, "loop")
+    loop = Loop(body, self.new(start.cls), [a for a in self.assigned[u] if a in self.values], self.block, self.made)
+    before = [self.values[a] for a in loop.carried]
+    if u.src[0].vmin < 1:
+      loop.after = self.function.new_block(self.block.depth, "after")
+      self.branch_if("le", u.src[0].dtype, self.value(u.src[0]), 0, loop.after, before)
+    self.branch(body, [start, *before])
+    body.params = [loop.counter] + [self.new(b.cls) for b in before]
+    self.enter(body)
+    self.values[u] = loop.counter
+    self.values.update(zip(loop.carried, body.params[1:]))
+    self.loops.append(loop)
+
+  def close_loop(self, opened: UOp) -> None:
+    """The END of a RANGE that is a loop."""
+    loop = self.loops.pop()
+    following = self.count(loop.counter)
+    values = [self.values[a] for a in loop.carried]
+    self.branch_if("lt", opened.dtype, following, self.value(opened.src[0]), loop.body, [following, *values])
+    after = loop.after or self.function.new_block(self.block.depth - 1, "after")
+    self.branch(after, values if loop.after is not None else [])
+    if loop.after is not None:
+      after.params = [self.new(v.cls) for v in values]
+      self.values.update(zip(loop.carried, after.params))
+    self.enter(after)
+
+def assigned_variables(uops: Iterable[UOp]) -> dict[UOp, list[UOp]]:
+  """For each loop the variables that are set inside of it and stood before it."""
+  found: dict[UOp, list[UOp]] = {}
+  position = {u: n for n, u in enumerate(uops)}
+  open_loops: list[UOp] = []
+  for u in uops:
+    if u.op is Ops.RANGE:
+      open_loops.append(u)
+      found[u] = []
+    elif u.op is Ops.END: open_loops.pop()
+    elif u.op is Ops.ASSIGN_ACC:
+      for r in open_loops:
+        if u.src[0] not in found[r] and position[u.src[0]] < position[r]: found[r].append(u.src[0])
+  return found
+
+def spread(uops: Iterable[UOp], reasons: set[UOp]) -> set[UOp]:
+  """The values that differ between lanes because of others that do: from sources to users, and around loops through variables. Changes `reasons`.
+
+  Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
+  """
+  assignments = [u for u in uops if u.op is Ops.ASSIGN_ACC]
+  while True:
+    before = len(reasons)
+    for u in uops:
+      if u not in reasons and u.op is not Ops.CONST and not reasons.isdisjoint(u.src): reasons.add(u)
+    reasons.update(u.src[0] for u in assignments if u.src[1] in reasons)
+    if len(reasons) == before: return reasons
+
+# ***** values that stand beside each other *****
+
+def origin_of(u: UOp) -> tuple[UOp, int]:
+  """Of which vector a GEP takes elements, past other GEPs, and the first of them."""
+  source, number = u.src[0], int(u.arg)
+  while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
+  return source, number
+
+LOOSE = (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST)  # vectors that are their elements, wherever those live
+
+def element_of(vector: UOp, number: int) -> UOp:
+  """An element of a LOOSE vector."""
+  if vector.op is Ops.CONST: return UOp.const(vector.dtype.scalar(), vector.arg)
+  return vector.src[number if vector.op is Ops.VECTORIZE else 0]

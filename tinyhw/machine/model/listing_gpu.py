@@ -1,0 +1,73 @@
+"""The listing of a GPU's kernel, and the model behind it, from what an ISA tells of its instructions and of a typical card (`Vendor`).
+
+It brings together listing.py (the lines), listing_notes.py (what is said of single instructions), traffic.py (memory) and listing_waves.py (bounds).
+"""
+from __future__ import annotations
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tinyhw.machine.ir.inst import Function, MInst
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.model.hardware import Hardware
+from tinyhw.machine.model.listing import Line, Reader, listing, place_of
+from tinyhw.machine.model.listing_notes import Noted, Notes
+from tinyhw.machine.model.listing_waves import Bounds, Card, bounds_of, wave_lines
+from tinyhw.machine.model.occupancy import Kernel
+from tinyhw.machine.model.traffic import Traffic, goal_of, patterns, shares_of_memory
+from tinyhw.machine.model.waves import Model
+if TYPE_CHECKING:
+  from tinyhw.uop.program import Program
+
+@dataclass(frozen=True)
+class Vendor:
+  """What an ISA tells of a generation. wave: lanes of a wave. cache_bytes: of the card's last cache. source: of the numbers.
+
+  show: the text of an instruction. operations: that one of a wave does; element: the type that it computes with, "f16" of a product of matrices, with
+  a "v" before it on the vector unit, "" of others. model: what instructions take, where accesses cost what a Traffic says.
+  extra: a column of the listing more.
+  """
+  hardware: Hardware
+  wave: int
+  cache_bytes: int
+  source: str
+  show: Callable[[MInst], str]
+  operations: Callable[[MInst], int]
+  element: Callable[[MInst], str]
+  noted: Noted
+  model: Callable[[Traffic], Model]
+  extra: tuple[str, Callable[[MInst], str]] | None = None
+
+  def peak(self, insts: Sequence[MInst]) -> tuple[float, str]:
+    """Operations a cycle and SIMD that the card could do with the best of these instructions, and what that is."""
+    best, kind = max([(self.hardware.flops.get(kind, 0.0), kind) for kind in sorted(set(map(self.element, insts)))], default=(0.0, ""))
+    return best, f"{kind[1:]}, vector unit" if kind[:1] == "v" else f"{kind}, matrix unit" if kind else ""
+
+class Launch:
+  """A kernel on a card: what its accesses cost, what the launch needs, and the bounds. function: laid out."""
+
+  def __init__(self, vendor: Vendor, kernel: Kernel, function: Function, program: Program):
+    self.vendor, self.kernel, self.function, self.program = vendor, kernel, function, program
+    hardware, touched = vendor.hardware, vendor.noted.touched
+    pattern, goal = (patterns(hardware, vendor.wave, kernel, program.uops, place) for place in (place_of, goal_of))
+    busy = hardware.units if kernel.grid is None else max(1, min(hardware.units, kernel.grid))
+    once = shares_of_memory(kernel, function, vendor.wave, touched, pattern, vendor.cache_bytes)
+    self.traffic = Traffic(hardware, vendor.wave, pattern, busy, once, goal)
+    title = f"{hardware.title} ({hardware.units} {hardware.unit.name}s, {hardware.clock_ghz} GHz, {hardware.memory_gbs:g} GB/s)"
+    self.card = Card(title, vendor.source, vendor.model(self.traffic), hardware.units, hardware.clock_ghz, hardware.memory_rate,
+                     vendor.operations, touched, vendor.peak)
+
+  def bounds(self) -> Bounds:
+    """What limits the kernel."""
+    return bounds_of(self.function, self.kernel, self.card)
+
+  def listing(self, lines: Sequence[Line], target: Target) -> str:
+    """The annotated code. lines: the instructions that were encoded, in order."""
+    def notes(function: Function, offsets: Mapping[int, int]) -> Mapping[int, str]:
+      return Notes(vendor.noted, self.card.model, self.traffic, function, offsets).found
+    vendor, waves = self.vendor, -(-self.program.lanes // self.vendor.wave)
+    last_lines = functools.partial(wave_lines, self.kernel, self.card)
+    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves, vendor.extra,
+                    vendor.hardware.unit.words.local)
+    return listing(self.function, lines, target.banks, reader, self.kernel.grid, target.allocatable, self.program.uops)

@@ -1,0 +1,172 @@
+"""What limits a kernel on a GPU, as lines of a listing: waves that a unit holds, what each loop takes of which resource, and the card's roofline.
+
+The numbers are those of occupancy.py and waves.py. `bounds_of` has them without the text.
+"""
+from __future__ import annotations
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tinyhw.machine.ir.inst import Function, MInst
+from tinyhw.machine.model.listing import Loop, Reader, find_loops, innermost, loop_name, place_of, size
+from tinyhw.machine.model.occupancy import Kernel, Residency, most_registers, residency
+from tinyhw.machine.model.waves import Cost, Model, kernel_cost, loop_cost
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+NEAR = 0.9      # resources that take this share of a loop's cycles are told beside the greatest
+
+@dataclass(frozen=True)
+class Card:
+  """What an ISA tells of the card. units: how many of model.unit it has. memory_rate: bytes of memory a cycle. source: of the model's numbers.
+
+  operations, touched: of one wave's instruction, as a Reader has them. peak: operations a cycle and SIMD that the card could do with instructions
+  like these, and the type of their elements; 0 where they compute nothing.
+  """
+  title: str
+  source: str
+  model: Model
+  units: int
+  clock_ghz: float
+  memory_rate: float
+  operations: Callable[[MInst], int]
+  touched: Callable[[MInst], int]
+  peak: Callable[[Sequence[MInst]], tuple[float, str]]
+
+@dataclass(frozen=True)
+class Part:
+  """A loop, or all of a kernel (loop is None). cost: of one iteration by all waves of a unit. operations: of one wave in it.
+
+  peak: operations a cycle of a unit; element: the type that it is of, as the ISA names it. times: iterations, where their number is known.
+  """
+  loop: Loop | None
+  cost: Cost
+  operations: float
+  peak: float
+  element: str
+  times: int | None = None
+
+  @property
+  def rate(self) -> float:
+    """Operations a cycle and unit, at most."""
+    return self.operations * self.cost.waves / max(self.cost.cycles, 1e-9)
+
+  @property
+  def share(self) -> float:
+    """Of the peak, at most."""
+    return self.rate / self.peak if self.peak else 0.0
+
+  @property
+  def binding(self) -> str:
+    """The resource that takes longest, or "latency"."""
+    return (self.cost.binding() or ["nothing"])[0]
+
+@dataclass(frozen=True)
+class Bounds:
+  """What limits a kernel. parts: its loops in layout order. whole: all of it, once. hottest: of the outermost loops the one that takes longest, or
+  the whole. operations, memory: of the launch, and the bytes that memory must give or take at least; None where that depends on the launch."""
+  held: Residency
+  parts: tuple[Part, ...]
+  whole: Part
+  hottest: Part
+  operations: float | None
+  memory: float | None
+
+def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
+  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once, and what is rare
+  not at all."""
+  counts = []
+  for i in range(len(function.blocks)):
+    count, loop = int(not function.blocks[i].rare), innermost(loops, i)
+    while loop is not None: count, loop = count * (loop.times or 1), loop.parent
+    counts.append(count)
+  return counts
+
+def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Loop] | None = None) -> Bounds:
+  """The bounds of a laid out kernel. loops: of the function, if they are known already."""
+  loops = find_loops(function) if loops is None else loops
+  model, counts = card.model, executions(function, loops)
+  held = residency(model.unit, kernel, card.units)
+  def part(loop: Loop | None, cost: Cost) -> Part:
+    first, last = (loop.first, loop.last) if loop is not None else (0, len(function.blocks) - 1)
+    insts = [inst for block in function.blocks[first:last + 1] for inst in block.insts]
+    times = (loop.times or 1) if loop is not None else 1
+    around = counts[first] // times if loop is not None else 1
+    work = sum(count * sum(map(card.operations, block.insts)) for count, block in zip(counts[first:last + 1], function.blocks[first:last + 1]))
+    peak, element = card.peak(insts)
+    return Part(loop, cost, work / max(around * times, 1), peak * model.unit.simds, element, loop.times if loop is not None else 1)
+  parts = tuple(part(loop, loop_cost(model, function, loop, held)) for loop in loops)
+  whole = part(None, kernel_cost(model, function, loops, held))
+  outer = [p for p in parts if p.loop is not None and p.loop.parent is None]
+  hottest = max(outer, key=lambda p: p.cost.cycles * (p.times or 1), default=whole)
+  known = kernel.grid is not None and all(loop.times is not None for loop in loops)
+  waves = held.group_waves * (kernel.grid or 0)
+  return Bounds(held, parts, whole, hottest, whole.operations * waves if known else None, memory_of(function, counts, card, waves) if known else None)
+
+def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int) -> float:
+  """Bytes that must come from memory or go there: each buffer once, or as much of it as is touched."""
+  touched: dict[UOp, float] = {}
+  for count, block in zip(counts, function.blocks):
+    for inst in block.insts:
+      place = place_of(inst)
+      buffer = place.src[0] if place is not None else None
+      if buffer is not None and buffer.op is Ops.PARAM: touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))
+  return sum([min(total, float(buffer.arg[1] * buffer.dtype.itemsize)) for buffer, total in touched.items()])
+
+# ***** text *****
+
+def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
+  """The last lines of a listing."""
+  found = bounds_of(function, kernel, card, loops)
+  out = held_lines(kernel, card, found.held)
+  for part in found.parts: out += part_lines(part, function, card, found)
+  out += part_lines(found.whole, function, card, found)
+  out += roofline(found, card, kernel.grid or 0)
+  return [*out, f"bounds: {card.title}; table: {card.source}"]
+
+def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
+  """How many waves a unit holds, and why not more."""
+  unit, parts = card.model.unit, []
+  wave, workgroup, simd, local = unit.words
+  for bank, waves in held.by_registers.items():
+    file = unit.files[bank]
+    more = f" (the next at {most_registers(file, waves + 1)})" if 0 < waves < unit.waves else ""
+    parts.append(f"{kernel.registers.get(bank, 0)} {bank}s: {waves} {wave}s a {simd}{more}")
+  if held.by_local is not None: parts.append(f"{kernel.local_bytes} bytes of {local}: {held.by_local} {workgroup}s a {unit.name}")
+  group = f"{kernel.lanes} lanes, {held.group_waves} {wave}{'s' if held.group_waves > 1 else ''}"
+  each = held.waves / unit.simds
+  return [f"occupancy: {'; '.join(parts)}",
+          f"  {workgroup}s of {group}: {held.groups} a {unit.name}, {each:g} {wave}s a {simd} of {unit.waves}, limited by {held.limit}"]
+
+def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> list[str]:
+  """What a loop takes."""
+  names, cost = card.model.names, part.cost
+  name = loop_name(part.loop, function) if part.loop is not None else "the kernel"
+  once = "an iteration of " if part.loop is not None else ""
+  words = card.model.unit.words
+  waves = f"{cost.waves} {words.wave}{'s' if cost.waves > 1 else ''} of a {card.model.unit.name}"
+  reasons = " and ".join(names.get(key, key) for key in cost.binding(NEAR)) or "nothing"
+  taken = ", ".join(f"{names[key]} {size(cycles)}" for key, cycles in sorted(cost.resources.items(), key=lambda item: -item[1]))
+  hot = " (the hottest)" if part is found.hottest else ""
+  out = [f"bound of {name}{hot}: {size(cost.cycles)} cycles for {once}{waves}, by {reasons}",
+         f"  {taken}; a {words.group} alone {size(cost.alone)}"]
+  if part.operations:
+    peak = f" of {size(part.peak)} ({part.element}), {100 * part.share:.1f} %" if part.peak else ""
+    out.append(f"  at most {size(part.rate)} flop a cycle{peak}")
+  return out
+
+def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
+  """The launch on the whole card: by arithmetic, by memory, and by the bound above, where workgroups come in rounds."""
+  if found.operations is None or found.memory is None: return []
+  hertz = card.clock_ghz * 1e9
+  parts = [f"{size(found.operations)} flop"]
+  if found.whole.peak: parts[0] += f" {time(found.operations / (found.whole.peak * card.units * hertz))}"
+  parts.append(f"{size(found.memory)} bytes of memory {time(found.memory / (card.memory_rate * hertz))}")
+  rounds = -(-grid // (card.units * found.held.groups))
+  parts.append(f"the bound {time(rounds * found.whole.cost.cycles / hertz)} in {rounds} round{'s' if rounds > 1 else ''}")
+  return [f"roofline: {', '.join(parts)}"]
+
+def time(seconds: float) -> str:
+  """1.2 ms"""
+  for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+    if seconds >= scale: return f"{seconds / scale:.3g} {unit}"
+  return f"{seconds * 1e9:.3g} ns"

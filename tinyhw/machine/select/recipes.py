@@ -1,0 +1,61 @@
+"""Recipes: operations that are several instructions, in the text in which ISAs write them.
+
+Unlike a macro (macros.py), a recipe is instructions of their own from selection on: constants are shared, temporary values are allocated like others,
+and what is independent can be brought between. What a key means, and which sources and modifiers it takes, is the ISA's business.
+
+The text. A recipe begins in the first column: its name, then its operands. Below stand its lines: `name = key sources`; the last one has no name, it
+is the result. A source is a name; an integer, in decimal or hexadecimal; or a float with a point, of the type that the key ends with. "-" before a
+name or a float is the modifier that negates it, "|" around a name the one that makes it absolute.
+"""
+from __future__ import annotations
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyhw.arithmetic import to_bytes
+from tinyhw.dtype import dtypes
+from tinyhw.machine.notation.lazy import Lazy, blocks_of
+from tinyhw.named_tuple import NamedTuple
+
+class Step(NamedTuple):
+  """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and abs, a bit for each source."""
+  name: str
+  key: str
+  sources: tuple[str | int, ...]
+  modifiers: dict[str, int]
+
+class Recipe(NamedTuple):
+  operands: tuple[str, ...]
+  steps: tuple[Step, ...]
+
+SIGNS = {"-": "neg", "|": "abs"}
+FLOAT, INTEGER = r"\d+\.\d*(?:e-?\d+)?$", r"-?(?:0x[0-9a-f]+|\d+)$"
+
+def source(word: str, key: str) -> tuple[str | int, str]:
+  """A word of a line of `key`, and its modifier."""
+  if re.match(INTEGER, word): return int(word, 0), ""
+  modifier = SIGNS.get(word[0], "")
+  bare = word.strip(word[0]) if modifier else word
+  if not re.match(FLOAT, bare): return bare, modifier
+  return int.from_bytes(to_bytes(float(bare), dtypes.float64 if key.endswith("f64") else dtypes.float32), "little"), modifier
+
+def step(words: list[str]) -> Step:
+  """The words of a line."""
+  name, (key, *sources) = (words[0], words[2:]) if "=" in words else ("", words)
+  found = [source(word, key) for word in sources]
+  bits = {name: sum(1 << k for k, (_, modifier) in enumerate(found) if modifier == name) for name in SIGNS.values()}
+  return Step(name, key, tuple(value for value, _ in found), {modifier: value for modifier, value in bits.items() if value})
+
+def parse(text: str) -> Lazy[Recipe]:
+  """The recipes of a text."""
+  return Lazy(blocks_of(text), recipe)
+
+def recipe(block: list[str]) -> Recipe:
+  """The lines of a recipe."""
+  return Recipe(tuple(block[0].split()[1:]), tuple(step(line.split()) for line in block[1:]))
+
+def followed(recipe: Recipe, sources: Sequence[Any], perform: Callable[[Step, list[Any]], Any]) -> Any:
+  """The result of a recipe: perform(line, its sources) makes each line's."""
+  values: dict[str | int, Any] = dict(zip(recipe.operands, sources))
+  for one in recipe.steps: values[one.name] = perform(one, [values.get(s, s) for s in one.sources])
+  return values[""]
