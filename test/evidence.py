@@ -32,22 +32,23 @@ class Target(NamedTuple):
 WIDE = r"zmm|\{k\d\}|\bk[0-7]\b|[xy]mm(?:1[6-9]|2\d|3[01])\b"   # registers and forms that need EVEX, or masks
 DRIVER = "drivers/cpu/test_workers.py"
 
-AMD = {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_decode.py", "L2": "emulator/amd/test_tensors.py", "L3": "drivers/gpu/test_emulated.py"}
-NVIDIA = {"L0": "isa/sass/test_encode.py", "L1": "isa/sass/test_decode.py", "L2": "emulator/nvidia/test_tensors.py",
+AMD = {"L0": "isa/amd/asm/test_encode.py", "L1": "isa/amd/asm/test_decode.py", "L2": "emulator/amd/test_tensors.py",
+       "L3": "drivers/gpu/test_emulated.py"}
+NVIDIA = {"L0": "isa/sass/asm/test_encode.py", "L1": "isa/sass/asm/test_decode.py", "L2": "emulator/nvidia/test_tensors.py",
           "L3": "drivers/gpu/test_emulated.py"}
 ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
-X86 = {"L0": "isa/x86/test_encode.py", "L1": "isa/x86/test_decode.py", "L3": DRIVER}
+X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
-  Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {**X86, "L2": "isa/x86/test_select_mask.py"},
+  Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {**X86, "L2": "isa/x86/select/test_mask.py"},
          "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
-  Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/test_select_evex.py"},
+  Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/select/test_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
   *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip) for name, chip, tools in (
     ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"), ("CDNA3", "gfx942", "LLVM 19 and 22"),
     ("CDNA4", "gfx950", "LLVM 22"))),
   # Its vectors are gfx1200's, which LLVM 22 gives for it, too (isa/amd/test_oracle.py).
-  Target("AMD RDNA4 (gfx1201)", ("golden/amd_gfx1200.txt", "^(?!@)"), {"L0": "isa/amd/test_encode.py", "L1": "isa/amd/test_oracle.py"},
+  Target("AMD RDNA4 (gfx1201)", ("golden/amd_gfx1200.txt", "^(?!@)"), {"L0": "isa/amd/asm/test_encode.py", "L1": "isa/amd/test_oracle.py"},
          tools="LLVM 22"),
   *(Target(f"NVIDIA {name} (sm_{number})", ("golden/sass.txt", rf"^[\d,]*\b{number}\b"), files, chip=f"sm_{number}",
            tools="ptxas 13.0 and nvdisasm 13.1") for name, number, files in (

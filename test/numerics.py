@@ -61,19 +61,19 @@ EXACT = {
 }
 GPUS = """
 Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate units and what corrects those
-(`tinyhw/isa/amd/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and from one
-generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and FDIV are
-correctly rounded whatever the unit gives. All else is the expressions above. Methods of section 2 are within 4 ULP there too, which
+(`tinyhw/isa/amd/select/recipes.py`). They keep the same bars, but results are the unit's: they may differ in the last bit from other devices', and
+from one generation to the next. The error is the worst that can be if a unit is less than 1 ULP off, as the ISA guides have it; SQRT, RECIPROCAL and
+FDIV are correctly rounded whatever the unit gives. All else is the expressions above. Methods of section 2 are within 4 ULP there too, which
 `test/emulator/test_accuracy.py` tries with units as far off as they may be. Vector instructions of each, constants aside:
 
 | | gfx1100 | gfx942 | float32 ULP |
 |---|---|---|---|
 """
 NVIDIA = """
-Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP and what corrects those (`tinyhw/isa/sass/recipes.py`),
-correctly rounded for all operands; the special function unit's EX2, LG2, SIN and COS are off by more than the bars here allow, so all else is the
-expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range costs 17 more, one by
-a constant is 9, of an integer by a constant 3:
+Kernels for NVIDIA GPUs compute SQRT, RECIPROCAL and FDIV of float32 by MUFU.RSQ and MUFU.RCP and what corrects those
+(`tinyhw/isa/sass/select/recipes.py`), correctly rounded for all operands; the special function unit's EX2, LG2, SIN and COS are off by more than the
+bars here allow, so all else is the expressions above, with their errors. Instructions of each, constants aside; a quotient out of the common range
+costs 17 more, one by a constant is 9, of an integer by a constant 3:
 
 | | sm_80 to sm_90 |
 |---|---|

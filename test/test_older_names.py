@@ -163,7 +163,7 @@ def test_two_plus_three_as_c():
 
 @pytest.mark.skipif(not X86, reason="the listing is x86-64 with the System V convention")
 def test_two_plus_three_as_a_listing():
-  from tinyhw.isa.x86.syntax import assemble_function
+  from tinyhw.isa.x86.asm.syntax import assemble_function
   from tinyhw.machine.ir.code import Code
   listing = """
     mov rax, qword ptr [rdi]        ; out, a and b: the arguments are addresses, side by side

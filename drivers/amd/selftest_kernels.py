@@ -195,8 +195,9 @@ STEPS, LAST, VERY_LAST = steps({
   "scratch": "TMPRING_SIZE and the scratch base (reserve_scratch in device.py); scratch_unit of topology.py",
   "caches": "the flags of ACQUIRE and RELEASE in commands.py for this generation; the message says which cache kept old lines",
   "order": "what waits for what: gpu/order.py; the barrier of a launch (launch.py); POLL_REGMEM and WAIT_REG_MEM on the timeline",
-  "matrix unit": "the layouts of isa/amd/matrix.py: send the line, which tells how many elements differ",
-  "approximations": "isa/amd/macros.py and recipes.py make good an error of less than one unit in the last place; send the line with the operand",
+  "matrix unit": "the layouts of isa/amd/table/matrix.py: send the line, which tells how many elements differ",
+  "approximations": "isa/amd/macros/macros.py and select/recipes.py make good an error of less than one unit in the last place; send the line "
+                    "with the operand",
   "peer copy": "PCIe peer access (dmesg: amdgpu, P2P), Resizable BAR, IOMMU",
   "hang": "dmesg: whether the kernel reset the GPU; the deadline is HCQDEV_WAIT_TIMEOUT_MS",
   "bad address": "the fault's event (events.py); dmesg has the kernel's own words",

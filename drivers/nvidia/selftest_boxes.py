@@ -82,5 +82,5 @@ def boxes(s: GpuSession) -> str:
   return f"a box of {BOX[0]} x {BOX[1]}, with zeros outside of the tensor, asked for by a whole warp"
 
 STEP = Step("boxes", "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
-            "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields (isa/sass/tensor_map.py), the word of an "
-            "mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a kernel's opts meanwhile", boxes)
+            "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields (isa/sass/select/tensor_map.py), the "
+            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a kernel's opts meanwhile", boxes)

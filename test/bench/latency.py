@@ -19,8 +19,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tinyhw import device
 from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.memory import CodeArena
-from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
-from tinyhw.isa.x86.syntax import assemble_function, parse
+from tinyhw.isa.x86.asm.syntax import assemble_function, parse
+from tinyhw.isa.x86.model.latency import Microarchitecture, find, microarchitecture
 from tinyhw.machine.model.scoreboard import bound
 
 GENERAL = ("rax", "rdx", "rsi", "r8", "r9", "r10", "r12", "r13")

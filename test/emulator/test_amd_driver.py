@@ -25,7 +25,7 @@ from tinyhw.emulator.amd.computer import Computer
 from tinyhw.emulator.amd.pm4 import Executor
 from tinyhw.emulator.errors import DataRace, DoorbellError, MissingWait, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.code import Code
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")

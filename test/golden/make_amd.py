@@ -18,7 +18,7 @@ from amd_golden import ARCHS, GOLDEN
 from amd_oracle import assemble_all
 
 from tinyhw.errors import TinyError
-from tinyhw.isa.amd import syntax
+from tinyhw.isa.amd.asm import syntax
 
 def reason(text: str, arch: str) -> str:
   """Why we refuse a text."""

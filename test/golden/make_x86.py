@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from x86_random import random_instruction
 
 from tinyhw.errors import TinyError
-from tinyhw.isa.x86 import syntax
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.asm import syntax
+from tinyhw.isa.x86.table.table import TABLE
 
 HERE = Path(__file__).resolve().parent
 

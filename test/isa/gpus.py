@@ -9,10 +9,10 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.isa.amd.capabilities import capabilities as amd_capabilities, generation_of
 from tinyhw.isa.amd.describe import bounds as amd_bounds
-from tinyhw.isa.amd.rates import card as amd_card
+from tinyhw.isa.amd.model.rates import card as amd_card
 from tinyhw.isa.sass.capabilities import capabilities as sass_capabilities
 from tinyhw.isa.sass.describe import bounds as sass_bounds
-from tinyhw.isa.sass.rates import CARDS
+from tinyhw.isa.sass.model.rates import CARDS
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

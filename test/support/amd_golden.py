@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tinyhw.isa.amd.form import GENERATIONS
+from tinyhw.isa.amd.table.form import GENERATIONS
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 ARCHS = GENERATIONS

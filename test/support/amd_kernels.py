@@ -7,9 +7,9 @@ from typing import Any
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.encode import encode
-from tinyhw.isa.amd.table import build, table
+from tinyhw.isa.amd.asm.encode import encode
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Reg
 
 CODE, DATA, ARGUMENTS = 0x10000, 0x100000, 0x20000

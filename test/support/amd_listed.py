@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from program_builder import Builder
 from tinyhw.dtype import dtypes
+from tinyhw.isa.amd.asm.syntax import parse
 from tinyhw.isa.amd.capabilities import generation_of
 from tinyhw.isa.amd.describe import describe
-from tinyhw.isa.amd.emit import encode_function
-from tinyhw.isa.amd.hazards import avoid_hazards
-from tinyhw.isa.amd.syntax import parse
-from tinyhw.isa.amd.table import table
+from tinyhw.isa.amd.late.emit import encode_function
+from tinyhw.isa.amd.late.hazards import avoid_hazards
+from tinyhw.isa.amd.late.waits import add_waits
+from tinyhw.isa.amd.table.table import table
 from tinyhw.isa.amd.target import target
-from tinyhw.isa.amd.waits import add_waits
 from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

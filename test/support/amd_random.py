@@ -4,10 +4,10 @@ import random
 from typing import Any
 
 from tinyhw.errors import EncodeError
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.check import address_units
-from tinyhw.isa.amd.encode import encode, field_codes
-from tinyhw.isa.amd.form import MX_UNITS, SIGNED, Encoding, Form, Spec
+from tinyhw.isa.amd.asm.check import address_units
+from tinyhw.isa.amd.asm.encode import encode, field_codes
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.form import MX_UNITS, SIGNED, Encoding, Form, Spec
 from tinyhw.machine.ir.inst import Inst, MInst
 
 TRIES = 400

@@ -11,9 +11,9 @@ import ulps
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.capabilities import capabilities
-from tinyhw.isa.amd.macros import expand_macros
-from tinyhw.isa.amd.recipes import RECIPES
-from tinyhw.isa.amd.select import select
+from tinyhw.isa.amd.macros.macros import expand_macros
+from tinyhw.isa.amd.select.recipes import RECIPES
+from tinyhw.isa.amd.select.select import select
 from tinyhw.isa.amd.target import target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

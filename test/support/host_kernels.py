@@ -14,7 +14,7 @@ from tinyhw.drivers.cpu.launch import HostDevice
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.errors import CompileError
 from tinyhw.isa.x86 import abi
-from tinyhw.isa.x86.syntax import assemble_function
+from tinyhw.isa.x86.asm.syntax import assemble_function
 from tinyhw.machine.ir.code import Code
 
 # name -> kinds of arguments, assembly with {a} arguments, {f} first, {l} last, {s} scratch, and C where a is arguments, f, l, s

@@ -3,11 +3,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.control import NONE, Control
-from tinyhw.isa.sass.encode import units_of
-from tinyhw.isa.sass.form import ALLOWED, SCALE, Form, Spec, width_of
-from tinyhw.isa.sass.immediates import BITS
+from tinyhw.isa.sass.asm.encode import units_of
+from tinyhw.isa.sass.asm.immediates import BITS
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.control import NONE, Control
+from tinyhw.isa.sass.table.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:

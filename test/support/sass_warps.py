@@ -8,15 +8,15 @@ from tinyhw.emulator.memory import FlatMemory
 from tinyhw.emulator.nvidia.block import Block
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.branch import JUMP_IF
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.emit import encode_function
-from tinyhw.isa.sass.encode import BYTES, encode
-from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.latency import shortest_stall
-from tinyhw.isa.sass.schedule import schedule
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.asm.encode import BYTES, encode
+from tinyhw.isa.sass.asm.syntax import parse
+from tinyhw.isa.sass.late.emit import encode_function
+from tinyhw.isa.sass.late.schedule import schedule
+from tinyhw.isa.sass.model.latency import shortest_stall
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.branch import JUMP_IF
+from tinyhw.isa.sass.table.control import Control
+from tinyhw.isa.sass.table.form import Generation
 from tinyhw.machine.ir.inst import Function, MInst
 
 ORIGIN, MEMORY = 0x7f00_0000_0000, 0x7f10_0000_0000

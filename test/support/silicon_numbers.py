@@ -24,8 +24,8 @@ from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest_kernels import EMPTY, kernel
 from tinyhw.dtype import DType
 from tinyhw.engine import compile as engine
+from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.decode import decode_all
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.selftest.command import assemble

@@ -16,7 +16,7 @@ from tinyhw.codegen.math.decompose import Decomposer
 from tinyhw.codegen.math.transcendental import expand
 from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.isa.x86.select_choice import extremum
+from tinyhw.isa.x86.select.choice import extremum
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw import arithmetic
-from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Access, MInst
 
 Lanes = list[Any]

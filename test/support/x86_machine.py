@@ -15,8 +15,9 @@ from typing import Any
 import x86_lanes
 
 from tinyhw.device import Allocator, Compiled, Launch
-from tinyhw.isa.x86 import abi, regs
-from tinyhw.isa.x86.decode import decode
+from tinyhw.isa.x86 import abi
+from tinyhw.isa.x86.asm.decode import decode
+from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import MInst
 

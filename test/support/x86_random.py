@@ -3,8 +3,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.form import Form
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.form import Form
 from tinyhw.machine.ir.inst import Inst, MInst, Operand, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:

@@ -20,9 +20,9 @@ from x86_machine import Machine, Memory, arithmetic
 from x86_random import random_instruction
 
 from tinyhw.drivers.cpu.memory import CodeArena, address_of, map_private
-from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.encode import encode
-from tinyhw.isa.x86.syntax import assemble_function, show
+from tinyhw.isa.x86.asm.encode import encode
+from tinyhw.isa.x86.asm.syntax import assemble_function, show
+from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Effect, Inst, MInst
 
 # The block of memory: room for signal handlers (the stack pointer is BELOW bytes from its start while an instruction runs), the state before, the

@@ -11,7 +11,7 @@ from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.matrix import product_of_group
+from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.matrix import Panels

@@ -249,9 +249,9 @@ _arena = CodeArena()
 class Engine:
   """The loop, ready to run. `run(address of a context)` gives an Exit; `functions` has the addresses of what stands in TEXT by name."""
   def __init__(self) -> None:
-    syntax = importlib.import_module("tinyhw.isa.x86.syntax")
+    syntax = importlib.import_module("tinyhw.isa.x86.asm.syntax")
     function = syntax.parse_function(text())
-    code, lines = importlib.import_module("tinyhw.isa.x86.encode").encode_function(function)
+    code, lines = importlib.import_module("tinyhw.isa.x86.asm.encode").encode_function(function)
     offsets = {id(inst): at for at, inst in lines}
     address, self.chunk = _arena.add(code)
     self.functions: dict[str, int] = {block.name: address + offsets[id(block.insts[0])] for block in function.blocks if block.name and block.insts}

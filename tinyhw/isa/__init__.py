@@ -22,9 +22,9 @@ def register(arch: str, target: str) -> None:
   TARGETS[arch] = target
 
 ASSEMBLERS = {
-  "x86_64": "tinyhw.isa.x86.syntax",
-  **dict.fromkeys(AMD, "tinyhw.isa.amd.syntax"),
-  **dict.fromkeys(NVIDIA, "tinyhw.isa.sass.syntax"),
+  "x86_64": "tinyhw.isa.x86.asm.syntax",
+  **dict.fromkeys(AMD, "tinyhw.isa.amd.asm.syntax"),
+  **dict.fromkeys(NVIDIA, "tinyhw.isa.sass.asm.syntax"),
 }
 LISTERS = {
   "x86_64": "tinyhw.isa.x86.describe",

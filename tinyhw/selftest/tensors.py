@@ -103,7 +103,8 @@ STEPS = (
   Step("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, suspect local memory", sums),
   Step("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles", products),
   Step("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",
-       "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/matrix.py; compare with NOOPT=1, which uses none",
+       "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; compare with NOOPT=1, which "
+       "uses none",
        products_of_halves),
   Step("functions", "are transcendental functions as exact as docs/numerics.md says", COMPILED + "reciprocals and roots begin with the "
        "hardware's own approximations", functions),

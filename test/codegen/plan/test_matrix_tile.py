@@ -11,7 +11,7 @@ from tinyhw.codegen.plan.matrix_tile import OTHER_REGISTERS, Shape, carries, cos
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.matrix import product_of_group
+from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.matrix import Matrix, by_columns
 
 UNIT = by_columns(16, 16, 16, dtypes.float16, dtypes.float32, 32)

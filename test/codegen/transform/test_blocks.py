@@ -7,7 +7,7 @@ from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.transform.blocks import BLOCK, LONG_SUM, divisor, in_blocks, is_long, terms_of
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.sass.matrix import product_of_group
+from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -13,7 +13,7 @@ from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.matrix import product_of_group
+from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp

@@ -12,7 +12,7 @@ from tinyhw.drivers.cpu.launch import Program
 from tinyhw.drivers.cpu.loop import MachineLoop, loop_source
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86 import abi
-from tinyhw.isa.x86.syntax import assemble_function
+from tinyhw.isa.x86.asm.syntax import assemble_function
 from tinyhw.machine.ir.code import Code
 
 def test_the_source_has_every_offset() -> None:

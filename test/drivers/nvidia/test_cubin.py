@@ -11,8 +11,8 @@ from sass_oracle import INSTALLED
 
 from tinyhw.drivers.nvidia.cubin import cubin, exits
 from tinyhw.errors import DeviceError
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.decode import decode_all
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 PTXAS = shutil.which("ptxas") if INSTALLED is None else str(Path(INSTALLED).parent / "ptxas")

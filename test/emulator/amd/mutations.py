@@ -13,11 +13,11 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.emulator.amd.computer import Computer
 from tinyhw.emulator.amd.wave import Workgroup
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.decode import decode_all
-from tinyhw.isa.amd.encode import encode
-from tinyhw.isa.amd.syntax import show
-from tinyhw.isa.amd.table import build, table
+from tinyhw.isa.amd.asm.decode import decode_all
+from tinyhw.isa.amd.asm.encode import encode
+from tinyhw.isa.amd.asm.syntax import show
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Effect, MInst, Reg
 
 # **** code ****

@@ -7,7 +7,7 @@ from amd_kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.arithmetic import Mode, check_mode, meaning_of, reads_result
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 VCC, EXEC = regs.reg(regs.S[1], regs.VCC), regs.reg(regs.S[1], regs.EXEC)
 

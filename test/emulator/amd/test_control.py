@@ -7,7 +7,7 @@ from amd_kernels import Box, Kernel, words
 from tinyhw.emulator.amd.control import signed16, wait_limits
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Scope, Unit
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 VCC, EXEC = regs.reg(regs.S[1], regs.VCC), regs.reg(regs.S[1], regs.EXEC)
 

@@ -8,8 +8,8 @@ from tinyhw.emulator.amd.arithmetic import Mode
 from tinyhw.emulator.amd.decoded import Step, step_of
 from tinyhw.emulator.amd.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.table import table
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.table import table
 
 def step(arch: str, name: str, *operands: object, lanes: int | None = None, **modifiers: int) -> Step:
   k = Kernel(arch, lanes)

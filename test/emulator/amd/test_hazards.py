@@ -6,7 +6,7 @@ import pytest
 from amd_kernels import Box, Kernel
 
 from tinyhw.emulator.errors import MissingHazard
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 VCC, EXEC, M0 = regs.reg(regs.S[2], regs.VCC), regs.reg(regs.S[2], regs.EXEC), regs.s(regs.M0)
 Part = Callable[[Kernel], None]

@@ -6,7 +6,7 @@ from amd_kernels import Box, Kernel
 
 from tinyhw.emulator.amd.hazards_forwarding import ForwardingWatch
 from tinyhw.emulator.errors import MissingHazard
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 EXEC = regs.reg(regs.S[2], regs.EXEC)
 

@@ -7,7 +7,7 @@ from amd_kernels import Box, Kernel
 
 from tinyhw.emulator.amd.hazards_scalar import pairs_of
 from tinyhw.emulator.errors import MissingHazard
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 ALL = 0xff9f
 SALU, VALU, VCC_WAIT = ALL & ~1, ALL & ~0xe00, ALL & ~2

@@ -7,7 +7,7 @@ from amd_kernels import Box, Kernel, words
 
 from tinyhw.emulator.amd.lanes import dpp_sources
 from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 def run(arch: str, name: str, lanes: int | None = None, exec_mask: int | None = None, **modifiers: int) -> list[int]:
   """What v_mov with DPP or another one-operand instruction makes of lane + 100; lanes that are not written keep 7."""

@@ -10,7 +10,7 @@ from amd_kernels import Box, Kernel, floats, words
 from tinyhw.dtype import decode_float, dtypes
 from tinyhw.emulator.amd.matrix import WIDTHS, Product, operand_places, product_of, result_places
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden/amd_matrix_layouts.txt"
 LAYOUTS = [line.split(" ; ") for line in GOLDEN.read_text(encoding="utf-8").splitlines() if line[0] != "#"]

@@ -11,8 +11,8 @@ from tinyhw.emulator import threaded, translate
 from tinyhw.emulator.amd.arithmetic import Mode, Uses
 from tinyhw.emulator.amd.native_transfer import transfer_of
 from tinyhw.emulator.errors import DataRace, StrictError
-from tinyhw.isa.amd.decode import decoder
-from tinyhw.isa.amd.syntax import assemble
+from tinyhw.isa.amd.asm.decode import decoder
+from tinyhw.isa.amd.asm.syntax import assemble
 
 ROWS = {row: 1000 + 32 * row for row in range(32)}
 

@@ -5,8 +5,8 @@ import pytest
 
 from test.emulator.amd.rules import Did, Known, Local, broken, cdna_hazards, in_flight, local_races, rdna3_transcendental, rdna4_scalars
 from test.emulator.amd.rules import rdna_products, undefined, waits
-from tinyhw.isa.amd import syntax
-from tinyhw.isa.amd.decode import decode
+from tinyhw.isa.amd.asm import syntax
+from tinyhw.isa.amd.asm.decode import decode
 
 def trace(arch: str, text: str) -> list[Did]:
   """Instructions, one a line, as one wave executes them with all lanes."""

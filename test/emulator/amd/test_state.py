@@ -4,11 +4,11 @@ import random
 
 import pytest
 
-from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.state import AGPR, Wave, start
+from tinyhw.emulator.lds import LocalMemory
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 def waves(arch: str = "gfx1100", lanes: int = 32, size: tuple[int, int, int] = (64, 1, 1), group: tuple[int, int, int] = (0, 0, 0), seed: int = 0,
           **more: object) -> list[Wave]:

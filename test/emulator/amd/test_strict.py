@@ -5,7 +5,7 @@ import pytest
 from amd_kernels import Box, Kernel
 
 from tinyhw.emulator.errors import EarlyWrite, MissingWait, OutOfBounds, UninitialisedRead
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 def kernel(arch: str = "gfx1100") -> tuple[Kernel, Box]:
   """v1: byte offset of the lane, s[4:5]: a buffer."""

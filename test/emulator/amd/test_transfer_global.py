@@ -7,7 +7,7 @@ from amd_kernels import DATA, Box, Kernel, words
 
 from tinyhw.emulator.errors import PageFault, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import FlatMemory, Kind, Scope, Unit
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 

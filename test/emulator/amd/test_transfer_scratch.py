@@ -5,7 +5,7 @@ import pytest
 from amd_kernels import Box, Kernel, words
 
 from tinyhw.emulator.errors import OutOfBounds
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 

@@ -13,7 +13,7 @@ from tinyhw.emulator.amd.computer import Computer
 from tinyhw.emulator.amd.unused import check
 from tinyhw.emulator.errors import UnusedResult
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.code import Code
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942")

@@ -9,7 +9,7 @@ from amd_kernels import Box, Kernel, floats, words
 from tinyhw.emulator.amd.wave import Status, Workgroup
 from tinyhw.emulator.errors import OutOfBounds, StrictError, UnknownInstruction
 from tinyhw.emulator.memory import FlatMemory
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 ARCHS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from test.codegen.products import product
 from test.emulator import mutation_kernels
 from test.emulator.mutation_kernels import Case, case
-from test.isa.sass.test_select_copies import boxed
-from test.isa.sass.test_select_matrix import opts_of
+from test.isa.sass.select.test_copies import boxed
+from test.isa.sass.select.test_matrix import opts_of
 from tinyhw import dtypes
 from tinyhw.codegen.transform.tiling import Opt, OptOps
-from tinyhw.isa.sass.matrix import product_of_group
+from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 

@@ -17,13 +17,13 @@ from tinyhw.emulator.nvidia.block import Block, block_of_grid
 from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.emulator.nvidia.state import LANES
 from tinyhw.emulator.nvidia.transfer import SIZES
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
-from tinyhw.isa.sass.decode import decode_all
-from tinyhw.isa.sass.encode import encode
-from tinyhw.isa.sass.syntax import show
-from tinyhw.isa.sass.table import build, table
-from tinyhw.isa.sass.uses import NOTHING
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.asm.encode import encode
+from tinyhw.isa.sass.asm.syntax import show
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.control import NONE, SCOREBOARDS, Control
+from tinyhw.isa.sass.table.table import build, table
+from tinyhw.isa.sass.table.uses import NOTHING
 from tinyhw.machine.ir.inst import Bank, MInst, Reg
 
 Line = tuple[MInst, Control]

@@ -1,18 +1,18 @@
 """The documented rules of control words, registers and shared memory, on what warps have executed: a slow oracle beside the emulator's watches.
 
 It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator. Facts: which registers an
-instruction touches and how it is waited for (isa/sass/uses.py, from the rows of the assembler), and distances in cycles (isa/sass/latency.py).
-Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier, registers of asynchronous products; not what
-copies and products do to shared memory, for which results speak.
+instruction touches and how it is waited for (isa/sass/table/uses.py, from the rows of the assembler), and distances in cycles
+(isa/sass/model/latency.py). Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier, registers of
+asynchronous products; not what copies and products do to shared memory, for which results speak.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tinyhw.isa.sass.control import NONE, Control
-from tinyhw.isa.sass.form import NO_GROUP
-from tinyhw.isa.sass.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
-from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
+from tinyhw.isa.sass.model.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
+from tinyhw.isa.sass.table.control import NONE, Control
+from tinyhw.isa.sass.table.form import NO_GROUP
+from tinyhw.isa.sass.table.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.ir.inst import MInst
 
 ALL = (1 << 32) - 1

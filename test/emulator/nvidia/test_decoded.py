@@ -6,9 +6,9 @@ import pytest
 from sass_warps import ORIGIN, assembled
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds
 from tinyhw.emulator.nvidia.decoded import Decoder, made_ready
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.encode import encode
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.asm.encode import encode
+from tinyhw.isa.sass.asm.syntax import parse
+from tinyhw.isa.sass.table.control import Control
 
 def test_what_is_kept_for_the_next_instruction_stays_true() -> None:
   inst, _ = parse("FADD R0, R1, R2", "sm_90")

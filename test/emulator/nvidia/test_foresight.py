@@ -9,7 +9,7 @@ from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.decoded import Decoded, made_ready
 from tinyhw.emulator.nvidia.foresight import Known, foresee, known, tell
 from tinyhw.emulator.nvidia.strict import Schedule
-from tinyhw.isa.sass.latency import LATENCIES, LATE_READERS, MOST
+from tinyhw.isa.sass.model.latency import LATENCIES, LATE_READERS, MOST
 
 START = known(Schedule())
 LINES = ["FADD R0, R1, R2", "IADD3 R3, R0, R1, RZ", "MUFU.RCP R4, R3", "FMUL R5, R4, R0", "ISETP.LT.AND P0, PT, R1, R2, PT", "@P0 MOV R6, R5",

@@ -4,7 +4,7 @@ import pytest
 from tinyhw.emulator.notation import parse
 from tinyhw.emulator.nvidia.meanings import MEANINGS, logic
 from tinyhw.emulator.nvidia.operands import Operands
-from tinyhw.isa.sass import syntax
+from tinyhw.isa.sass.asm import syntax
 
 def meaning(line: str) -> str:
   inst, _ = syntax.parse(line, "sm_90")

@@ -7,7 +7,7 @@ from sass_warps import scheduled
 
 from tinyhw.emulator import threaded
 from tinyhw.emulator.nvidia.native import computation, native
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.asm.syntax import parse
 
 pytestmark = [pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages"),
               pytest.mark.usefixtures(hot.__name__)]

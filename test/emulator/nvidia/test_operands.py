@@ -9,7 +9,7 @@ from sass_warps import after, block_of, give, words
 from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.state import ALL, LANES
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.asm.syntax import parse
 
 def operands(text: str) -> Operands: return Operands(parse(text, "sm_90")[0])
 

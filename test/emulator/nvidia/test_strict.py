@@ -14,11 +14,11 @@ from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, Unin
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.emulator.nvidia.block import Block
 from tinyhw.emulator.nvidia.strict import waits
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.control import NONE
-from tinyhw.isa.sass.decode import decode_all
-from tinyhw.isa.sass.encode import encode
-from tinyhw.isa.sass.latency import BOARD_STALL, LEAST_STALL
+from tinyhw.isa.sass.model.latency import BOARD_STALL, LEAST_STALL
+from tinyhw.isa.sass.table.control import NONE
 from tinyhw.isa.sass.target import compile
 from tinyhw.machine.ir.code import Code
 from tinyhw.uop.enums import AxisType, Ops

@@ -14,10 +14,10 @@ from test.isa.sass.machine import ARCHS, execute
 from tinyhw import Context
 from tinyhw.codegen.passes import lower
 from tinyhw.emulator import threaded
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.capabilities import capabilities
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.decode import decode_all
-from tinyhw.isa.sass.encode import encode
+from tinyhw.isa.sass.table.control import Control
 
 pytestmark = [pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages"),
               pytest.mark.usefixtures(hot.__name__)]

@@ -1,8 +1,8 @@
 """Where a kernel finds its arguments and numbers, beside what the hardware documents."""
 import pytest
 
-from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.abi import abi
+from tinyhw.isa.amd.table import regs
 
 @pytest.mark.parametrize("family, workgroup, user", [("cdna", "s2", 2), ("rdna3", "s15", 15), ("rdna4", "ttmp9", 2)])
 def test_the_start_of_each_family(family: str, workgroup: str, user: int) -> None:

@@ -8,9 +8,9 @@ import pytest
 from amd_golden import vectors
 from amd_oracle import INSTALLED, assemble_all
 from amd_random import random_instruction
-from tinyhw.isa.amd.encode import encode
-from tinyhw.isa.amd.syntax import show
-from tinyhw.isa.amd.table import table
+from tinyhw.isa.amd.asm.encode import encode
+from tinyhw.isa.amd.asm.syntax import show
+from tinyhw.isa.amd.table.table import table
 from tinyhw.machine.ir.inst import MInst
 
 # What clang 22 refuses or encodes in another way, by the key of the row; our reading of the guides stands.

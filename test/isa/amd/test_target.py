@@ -6,10 +6,10 @@ from test.isa.amd.machine import check
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.decode import decode
-from tinyhw.isa.amd.encode import encode
-from tinyhw.isa.amd.macros import expand_macros
+from tinyhw.isa.amd.asm.decode import decode
+from tinyhw.isa.amd.asm.encode import encode
+from tinyhw.isa.amd.macros.macros import expand_macros
+from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.target import assemble, capabilities, compile, target
 from tinyhw.machine.ir.inst import Block, Function
 from tinyhw.machine.order.early import overwritten

@@ -13,10 +13,10 @@ from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass import target
 from tinyhw.isa.sass.abi import ABI
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
-from tinyhw.isa.sass.decode import decode_all
 from tinyhw.isa.sass.frame import kept, kept_predicate, pointer, reloaded, reloaded_predicate
-from tinyhw.isa.sass.syntax import show
 
 def test_slots_lie_below_the_end() -> None:
   assert kept(1, 0, 9).lines == ("STL [R9+-0x4], b",) and reloaded(2, 8, 9).lines == ("LDL.64 d, [R9+-0x10]",)

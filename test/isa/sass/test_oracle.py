@@ -9,10 +9,10 @@ import pytest
 from sass_golden import Vector
 from sass_oracle import INSTALLED, disassemble_all
 from sass_random import random_instruction
-from tinyhw.isa.sass.encode import encode
-from tinyhw.isa.sass.form import GENERATIONS
-from tinyhw.isa.sass.syntax import show
-from tinyhw.isa.sass.table import table
+from tinyhw.isa.sass.asm.encode import encode
+from tinyhw.isa.sass.asm.syntax import show
+from tinyhw.isa.sass.table.form import GENERATIONS
+from tinyhw.isa.sass.table.table import table
 from tinyhw.machine.ir.inst import MInst
 
 # Where the disassembler's text says less than ours, or is written in another way: a reason, and ours.

@@ -6,14 +6,14 @@ from sass_oracle import INSTALLED, disassemble_all
 from test.codegen.kernels import axis
 from test.codegen.products import product
 from test.codegen.random_kernels import Generator
-from test.isa.amd.test_select_alu import applied, operations
+from test.isa.amd.select.test_alu import applied, operations
 from test.isa.sass.machine import ARCHS
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.sass.decode import decode_all
-from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.asm.decode import decode_all
+from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.target import assemble, capabilities, compile, registers_for, target
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

@@ -1,7 +1,7 @@
 """What is claimed for each level hangs together: the selector's tests execute every claim (test_select_scalar, _vector and _cast)."""
 from tinyhw.dtype import dtypes
-from tinyhw.isa.x86 import regs
 from tinyhw.isa.x86.capabilities import LEVELS, capabilities
+from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.target import target
 from tinyhw.uop.enums import GroupOp, Ops
 

@@ -5,9 +5,9 @@ import pytest
 from program_builder import Builder
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86 import target
+from tinyhw.isa.x86.asm.syntax import parse
 from tinyhw.isa.x86.describe import compile_listed, core, operations, peak_of, touched
-from tinyhw.isa.x86.latency import find
-from tinyhw.isa.x86.syntax import parse
+from tinyhw.isa.x86.model.latency import find
 
 @pytest.mark.parametrize("text, size, count", [
   ("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]", 32, 16),

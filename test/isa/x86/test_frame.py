@@ -3,9 +3,11 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.isa.x86 import abi, frame, regs
-from tinyhw.isa.x86.encode import encode
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86 import abi, frame
+
+from tinyhw.isa.x86.asm.encode import encode
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.isa.x86.target import target
 from tinyhw.machine.ir.inst import Function, MInst
 

@@ -9,7 +9,8 @@ import pytest
 
 from tinyhw.autogen import cpu_ring
 from tinyhw.errors import DeviceError
-from tinyhw.isa.x86 import abi, build_runtime, runtime, syntax
+from tinyhw.isa.x86 import abi, build_runtime, runtime
+from tinyhw.isa.x86.asm import syntax
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMES = build_runtime.NAMES

@@ -29,7 +29,7 @@ from tinyhw.dtype import DType
 from tinyhw.engine.compile import value_of
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.isa.x86.target import compile
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.program import Program

@@ -6,10 +6,11 @@ from program_builder import Builder, add, i32, matmul
 import pytest
 
 from tinyhw.dtype import dtypes
-from tinyhw.isa.x86 import regs, target as x86
+from tinyhw.isa.x86 import target as x86
+from tinyhw.isa.x86.asm.encode import encode
 from tinyhw.isa.x86.capabilities import LEVELS
-from tinyhw.isa.x86.encode import encode
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, Effect, MInst, Reg, RegClass
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.isa.amd.latency import costs
-from tinyhw.isa.sass.latency import COSTS
+from tinyhw.isa.amd.model.latency import costs
+from tinyhw.isa.sass.model.latency import COSTS
 from tinyhw.machine.ir.costs import PipeCost
 
 @pytest.mark.parametrize("table", (COSTS, *(costs(family) for family in ("cdna", "rdna3", "rdna4"))))

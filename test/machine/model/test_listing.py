@@ -4,10 +4,10 @@ import pytest
 
 from tinyhw import trace
 from tinyhw.dtype import dtypes
-from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.asm.encode import encode_function
+from tinyhw.isa.x86.asm.syntax import parse_function
 from tinyhw.isa.x86.describe import describe, reader
-from tinyhw.isa.x86.encode import encode_function
-from tinyhw.isa.x86.syntax import parse_function
+from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.model.listing import Registers, cut, find_loops, iteration, lines_of, short, size, sum_text
 from tinyhw.uop.enums import AxisType, Ops

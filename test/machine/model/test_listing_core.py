@@ -1,8 +1,8 @@
 """The lines that say what limits a loop on a processor's core, of x86-64 code."""
 from __future__ import annotations
 
+from tinyhw.isa.x86.asm.syntax import parse_function
 from tinyhw.isa.x86.describe import core, reader
-from tinyhw.isa.x86.syntax import parse_function
 from tinyhw.machine.model.listing import find_loops
 from tinyhw.machine.model.listing_core import bound_lines, port_names
 

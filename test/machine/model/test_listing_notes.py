@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 from amd_listed import ARCHS, laid_out, listed
+from tinyhw.isa.amd.asm.syntax import parse
 from tinyhw.isa.amd.describe import vendor_of
-from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.syntax import parse
-from tinyhw.isa.amd.table import table
-from tinyhw.isa.sass.resources import Costs, model, touched
-from tinyhw.isa.sass.syntax import parse as parse_sass
+from tinyhw.isa.amd.table.form import Generation
+from tinyhw.isa.amd.table.table import table
+from tinyhw.isa.sass.asm.syntax import parse as parse_sass
+from tinyhw.isa.sass.model.resources import Costs, model, touched
 from tinyhw.machine.ir.inst import Function, MInst
 from tinyhw.machine.model.access import Pattern
 from tinyhw.machine.model.listing_notes import Noted, Notes

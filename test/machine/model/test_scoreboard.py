@@ -2,7 +2,7 @@
 from __future__ import annotations
 from invented import Build, cisc, matmul_loop
 
-from tinyhw.isa.x86.syntax import parse
+from tinyhw.isa.x86.asm.syntax import parse
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.ir.inst import Block, MInst, Reg
 from tinyhw.machine.model.scoreboard import bound, costs_of, latency_bound, port_bound

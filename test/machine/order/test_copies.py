@@ -1,4 +1,4 @@
-"""Copies of any bank: what an ISA tells decides. Each ISA's own test has the cases (test/isa/amd/test_copies.py, test/isa/sass/test_copies.py)."""
+"""Copies of any bank: what an ISA tells decides. Each ISA's own test has the cases (late/test_copies.py)."""
 from __future__ import annotations
 
 from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass

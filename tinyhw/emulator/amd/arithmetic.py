@@ -17,7 +17,7 @@ from tinyhw.emulator.amd.semantics_vector import VECTOR
 from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.notation import Node, parse
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 

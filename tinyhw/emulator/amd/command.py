@@ -15,7 +15,7 @@ from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.command import Machine, Option, Request, label_of
 from tinyhw.emulator.memory import FlatMemory
 from tinyhw.errors import ArgumentError
-from tinyhw.isa.amd.syntax import assemble
+from tinyhw.isa.amd.asm.syntax import assemble
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

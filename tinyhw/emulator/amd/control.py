@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory import Kind, Scope, Unit
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:

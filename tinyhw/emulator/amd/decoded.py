@@ -16,9 +16,9 @@ from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.amd.strict import SCALAR_BASE, SCC
 from tinyhw.emulator.errors import EarlyWrite, OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.decode import decoder
-from tinyhw.isa.amd.syntax import show
+from tinyhw.isa.amd.asm.decode import decoder
+from tinyhw.isa.amd.asm.syntax import show
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Access, MInst, Reg
 from tinyhw.machine.order.early import overwritten
 

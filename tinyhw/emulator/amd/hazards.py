@@ -13,7 +13,7 @@ from tinyhw.emulator.amd.hazards_forwarding import ForwardingWatch
 from tinyhw.emulator.amd.hazards_mfma import MatrixWatch
 from tinyhw.emulator.amd.hazards_scalar import ScalarWatch
 from tinyhw.emulator.errors import MissingHazard
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.errors import MissingHazard
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.transfer import row_at
 from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once

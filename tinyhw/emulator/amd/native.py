@@ -11,7 +11,7 @@ from tinyhw.emulator.native import Lanes, Native, built
 from tinyhw.emulator.native_expressions import HOST, Untranslatable
 from tinyhw.emulator.notation import TYPES as NOTATION
 from tinyhw.emulator.notation import Type, parse
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import Ops

@@ -11,7 +11,7 @@ from tinyhw.emulator.memory import SCALAR, VECTOR, Scope
 from tinyhw.emulator.records import ScalarAccess, VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
 from tinyhw.emulator.translate import Access, Transfer
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:

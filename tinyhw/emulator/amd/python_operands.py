@@ -11,7 +11,7 @@ from tinyhw.emulator.amd import floats
 from tinyhw.emulator.amd.python_expressions import Expressions, Value
 from tinyhw.emulator.amd.shapes import Form, Shape, Target
 from tinyhw.emulator.notation import TYPES, Node, Type
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 VIEW = {"u32": "u", "i32": "i", "f32": "f"}    # types that a wave's registers can be seen as: the Rows of state.Wave
 _DECODE = {"f16": "HALVES[{} & 0xffff]", "bf16": "decode_bfloat16({} & 0xffff)", "f32": "float32_of({})", "f64": "float64_of({})"}

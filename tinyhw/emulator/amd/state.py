@@ -1,6 +1,6 @@
 """The registers of a wave and how they are at its start. Instructions are functions on a `Wave`; strict.py watches what they read and write.
 
-All of them are one piece of memory, which translated code works on (threaded.py): a context, scalar registers by the indices of isa/amd/regs.py
+All of them are one piece of memory, which translated code works on (threaded.py): a context, scalar registers by the indices of isa/amd/table/regs.py
 (106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch; SCC has the index of src_scc), for each vector register a mask of the
 lanes that something has written, and the vector registers. One of these is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i`
 signed, `f` float32. Accumulation registers follow the 256 others. What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage,
@@ -13,14 +13,14 @@ from typing import Any
 
 from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.amd.lanes import Moves, permutation
-from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.amd.numerics import lane_bits
 from tinyhw.emulator.amd.registers import APERTURE_BYTES, APERTURES, DispatchRegisters
 from tinyhw.emulator.amd.strict import Strict
+from tinyhw.emulator.lds import Access, LocalMemory
 from tinyhw.emulator.memory import WindowedMemory
 from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
 from tinyhw.emulator.windows import NOTES, NOWHERE
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 _ACTIVE, _PARTIAL, _LOCAL = AT["ACTIVE"], AT["PARTIAL"], AT["LOCAL"]
 AGPR = 256  # the row of the first accumulation register

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tinyhw.emulator.amd.hazards import Watch
-from tinyhw.emulator.lds import Access
 from tinyhw.emulator.errors import MissingWait, OutOfBounds, UninitialisedRead
-from tinyhw.isa.amd import regs
+from tinyhw.emulator.lds import Access
+from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.decoded import Step

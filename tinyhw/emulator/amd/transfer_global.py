@@ -13,7 +13,7 @@ from tinyhw.emulator.amd.transfer_scratch import SHARED, Flat, Global
 from tinyhw.emulator.errors import Misplaced, StrictError, UnknownInstruction
 from tinyhw.emulator.lds import WRITE
 from tinyhw.emulator.memory import Kind, Unit
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.lds import ATOMIC, READ, WRITE
 from tinyhw.emulator.amd.transfer import Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
 from tinyhw.emulator.amd.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
-from tinyhw.isa.amd import regs
+from tinyhw.emulator.lds import ATOMIC, READ, WRITE
+from tinyhw.isa.amd.table import regs
 
 if TYPE_CHECKING:
   from tinyhw.emulator.amd.arithmetic import Mode, Uses

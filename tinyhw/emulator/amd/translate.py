@@ -20,7 +20,7 @@ from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.native import Native, Operand
 from tinyhw.emulator.threaded import Engine
 from tinyhw.emulator.translate import kept
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 
 Block = translate.Block[Step]
 LONGEST = 256    # instructions of a block

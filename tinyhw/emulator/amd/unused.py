@@ -10,9 +10,9 @@ from tinyhw.emulator.amd.registers import DispatchRegisters
 from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.emulator.unused import Node, Register, refuse, unused
 from tinyhw.errors import DecodeError
-from tinyhw.isa.amd import regs
-from tinyhw.isa.amd.decode import decoder
-from tinyhw.isa.amd.syntax import show
+from tinyhw.isa.amd.asm.decode import decoder
+from tinyhw.isa.amd.asm.syntax import show
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Access, Effect, MInst, Reg
 
 SCC = ("sgpr", regs.READ_ONLY["src_scc"])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.amd.strict import SCC, scalar_name, vector_name
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from tinyhw.emulator.nvidia.strict import Schedule, check_registers
 from tinyhw.emulator.nvidia.translate import Translation, translation
 from tinyhw.emulator.nvidia.warpgroup import group_warps
 from tinyhw.emulator.nvidia.ways import is_asynchronous
-from tinyhw.isa.sass.encode import BYTES
+from tinyhw.isa.sass.asm.encode import BYTES
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.grid import Grid

@@ -21,14 +21,14 @@ from tinyhw.emulator.nvidia.state import LANES, PREDICATES, REGISTERS, UNIFORM, 
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.sass.abi import ABI
-from tinyhw.isa.sass.encode import BYTES, encode
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.asm.encode import BYTES, encode
+from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.decoded import Decoded
   from tinyhw.emulator.nvidia.state import Warp
-  from tinyhw.isa.sass.uses import Unit
+  from tinyhw.isa.sass.table.uses import Unit
 
 CODE = 0
 MOST_LOCAL = 1 << 16   # bytes of a lane

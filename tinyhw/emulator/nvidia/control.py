@@ -5,8 +5,8 @@ from collections.abc import Callable
 from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.special import names
+from tinyhw.isa.sass.asm.special import names
+from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 

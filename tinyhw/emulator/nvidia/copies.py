@@ -14,7 +14,7 @@ from tinyhw.emulator.nvidia.numbers import LONG, WORD
 from tinyhw.emulator.nvidia.operands import Operands, Source
 from tinyhw.emulator.nvidia.state import Warp, lanes_of
 from tinyhw.emulator.nvidia.transfer import aligned, based, hints
-from tinyhw.isa.sass.control import NONE
+from tinyhw.isa.sass.table.control import NONE
 from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]

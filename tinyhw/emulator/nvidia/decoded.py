@@ -12,13 +12,13 @@ from tinyhw.emulator.nvidia import (control, copies, fragments, matrix, mbarrier
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import Step
 from tinyhw.errors import DecodeError
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.decode import decode
-from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.form import Form
-from tinyhw.isa.sass.syntax import show
-from tinyhw.isa.sass.uses import Uses, units_of, uses_of
+from tinyhw.isa.sass.asm.decode import decode
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.asm.syntax import show
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.control import Control
+from tinyhw.isa.sass.table.form import Form
+from tinyhw.isa.sass.table.uses import Uses, units_of, uses_of
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 

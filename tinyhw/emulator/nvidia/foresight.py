@@ -10,8 +10,8 @@ from tinyhw.emulator.errors import StrictError
 from tinyhw.emulator.nvidia.decoded import Decoded
 from tinyhw.emulator.nvidia.products import KnownProducts
 from tinyhw.emulator.nvidia.strict import Schedule
-from tinyhw.isa.sass.latency import BOARD_STALL, FIXED_READ, MOST, Latency
-from tinyhw.isa.sass.uses import Unit
+from tinyhw.isa.sass.model.latency import BOARD_STALL, FIXED_READ, MOST, Latency
+from tinyhw.isa.sass.table.uses import Unit
 from tinyhw.named_tuple import NamedTuple
 
 class Due(NamedTuple):

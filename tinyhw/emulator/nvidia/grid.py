@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from tinyhw.autogen.nvidia import bank, qmd
-from tinyhw.emulator.races import Races, mark
 from tinyhw.emulator.errors import EmulatorError, PacketError, PageFault
 from tinyhw.emulator.memory import ENGINE, SCALAR
 from tinyhw.emulator.nvidia.gpu import XID_MMU
 from tinyhw.emulator.nvidia.port import Port
-from tinyhw.isa.sass.units import FILE, PARTITIONS, WARP
+from tinyhw.emulator.races import Races, mark
+from tinyhw.isa.sass.table.units import FILE, PARTITIONS, WARP
 
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.decoded import Decoder

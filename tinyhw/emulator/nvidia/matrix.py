@@ -18,7 +18,7 @@ from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import WORD, float_of, floats_of, signed, words_of
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 Decode = Callable[[int], Any]

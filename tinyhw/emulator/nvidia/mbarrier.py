@@ -14,7 +14,7 @@ from tinyhw.emulator.nvidia.numbers import WORD
 from tinyhw.emulator.nvidia.operands import Operands, Source, put
 from tinyhw.emulator.nvidia.shared import MBARRIER_BYTES, Clock, SharedMemory
 from tinyhw.emulator.nvidia.state import ZEROS, Warp, lanes_of
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 MOST = (1 << 20) - 1             # arrivals, and bytes

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tinyhw.emulator.nvidia.operands import Operands
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.special import names
+from tinyhw.isa.sass.asm.special import names
+from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 WORD = (1 << 32) - 1

@@ -12,7 +12,7 @@ from tinyhw.emulator.notation import Assignment, Node, Type, nodes, parse
 from tinyhw.emulator.nvidia.meanings import MEANINGS
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple

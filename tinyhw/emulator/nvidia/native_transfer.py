@@ -12,7 +12,7 @@ from tinyhw.emulator.nvidia.transfer import SIZES, hints
 from tinyhw.emulator.records import VectorAccess
 from tinyhw.emulator.threaded import MOST_PLACES
 from tinyhw.emulator.translate import Access, Transfer
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 

@@ -11,10 +11,10 @@ from tinyhw.emulator.errors import OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.numbers import (LONG, WORD, double_of, doubles_of, float_of, floats_of, halves_of, longs_of, longs_of_doubles, signed,
                                              words_of)
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.control import USUAL, Control
-from tinyhw.isa.sass.form import Form
-from tinyhw.isa.sass.uses import units_of
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.control import USUAL, Control
+from tinyhw.isa.sass.table.form import Form
+from tinyhw.isa.sass.table.uses import units_of
 from tinyhw.machine.ir.inst import MInst, Reg
 
 Source = Callable[[Warp], Any]

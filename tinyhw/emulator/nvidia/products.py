@@ -10,8 +10,8 @@ from collections.abc import Collection
 
 from tinyhw.emulator.errors import MissingWait
 from tinyhw.emulator.nvidia.state import named
-from tinyhw.isa.sass.form import NO_GROUP
-from tinyhw.isa.sass.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
+from tinyhw.isa.sass.table.form import NO_GROUP
+from tinyhw.isa.sass.table.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
 from tinyhw.machine.ir.inst import MInst
 from tinyhw.named_tuple import NamedTuple
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from tinyhw.arithmetic import CODED, decode_float16, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32, truncate_float
 from tinyhw.dtype import FLOAT_FORMATS, decode_float, dtypes
+from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.approximate import FUNCTIONS
 from tinyhw.emulator.nvidia.numbers import float_of, to_integer
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import COMPARE, Step, compared, elementwise, mask_of
 from tinyhw.emulator.nvidia.state import Warp
-from tinyhw.emulator.errors import UnknownInstruction
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 
 FP8 = dict(zip(("E4M3", "E5M2"), dtypes.fp8_ocp))
 

@@ -9,7 +9,7 @@ from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_float import float_compare, larger_or_smaller, product
 from tinyhw.emulator.nvidia.semantics_integer import COMBINE, Step, mask_of
 from tinyhw.emulator.nvidia.state import ALL, Warp
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 from tinyhw.named_tuple import NamedTuple
 
 ONES = 0xffff

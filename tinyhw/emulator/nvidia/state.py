@@ -14,8 +14,8 @@ from tinyhw.drivers.cpu.memory import address_of
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.threaded import AT, CONTEXT_BYTES
 from tinyhw.emulator.windows import NOWHERE
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.uses import Unit
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.uses import Unit
 if TYPE_CHECKING:
   from tinyhw.emulator.lds import LocalMemory
   from tinyhw.emulator.memory import WindowedMemory

@@ -9,9 +9,9 @@ from tinyhw.autogen.nvidia import bank
 from tinyhw.emulator.errors import MissingHazard, MissingWait, OutOfBounds, UninitialisedRead
 from tinyhw.emulator.nvidia.products import Products
 from tinyhw.emulator.nvidia.state import Warp, named
-from tinyhw.isa.sass.control import NONE, SCOREBOARDS, Control
-from tinyhw.isa.sass.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
-from tinyhw.isa.sass.uses import MAKES, WANTS, Unit, Uses
+from tinyhw.isa.sass.model.latency import BOARD_STALL, MOST, Latency, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
+from tinyhw.isa.sass.table.control import NONE, SCOREBOARDS, Control
+from tinyhw.isa.sass.table.uses import MAKES, WANTS, Unit, Uses
 from tinyhw.machine.ir.inst import MInst
 
 NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done

@@ -11,7 +11,7 @@ from tinyhw.emulator.errors import Misplaced, OutOfBounds, UninitialisedRead, Un
 from tinyhw.emulator.nvidia.numbers import LONG, WORD, signed
 from tinyhw.emulator.nvidia.operands import Operands, Source, constants, put
 from tinyhw.emulator.nvidia.state import LANES, Warp, lanes_of
-from tinyhw.isa.sass import regs
+from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 Load = Callable[[Warp, list[int], list[int], int], list[bytes]]     # warp, lanes, addresses, size

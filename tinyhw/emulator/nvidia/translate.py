@@ -18,9 +18,9 @@ from tinyhw.emulator.nvidia.state import GUARDED, P_AT, RUNNING, UNITS, Warp, ro
 from tinyhw.emulator.records import Lanes
 from tinyhw.emulator.threaded import Engine
 from tinyhw.emulator.translate import Stop, kept
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.uses import Unit
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.uses import Unit
 
 Block = translate.Block[Decoded]
 LONGEST = 256    # instructions of a block

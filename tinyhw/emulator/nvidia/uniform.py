@@ -11,8 +11,8 @@ from tinyhw.emulator.nvidia.numbers import WORD
 from tinyhw.emulator.nvidia.operands import Operands
 from tinyhw.emulator.nvidia.semantics_integer import addend, from_table, shift_of
 from tinyhw.emulator.nvidia.state import ALL, Warp, lanes_of
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.special import names
+from tinyhw.isa.sass.asm.special import names
+from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 

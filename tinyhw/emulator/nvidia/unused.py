@@ -8,9 +8,9 @@ from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
 from tinyhw.emulator.nvidia.ways import follow, reachable
 from tinyhw.emulator.unused import Node, refuse, unused
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.asm.syntax import show
+from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import Effect
 
 SCALAR = frozenset({"UR", "UP", "B"})

@@ -24,8 +24,8 @@ from tinyhw.emulator.nvidia.numbers import floats_of, signed, words_of
 from tinyhw.emulator.nvidia.operands import Operands, put
 from tinyhw.emulator.nvidia.shared import SharedMemory
 from tinyhw.emulator.nvidia.state import ALL, LANES, ZEROS, Warp, named
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.form import NO_GROUP
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.form import NO_GROUP
 from tinyhw.named_tuple import NamedTuple
 
 Step = Callable[[Warp, int], None]

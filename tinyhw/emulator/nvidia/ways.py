@@ -4,10 +4,10 @@ from __future__ import annotations
 from tinyhw.emulator.errors import PageFault, StrictError
 from tinyhw.emulator.nvidia.decoded import Decoded, Decoder
 from tinyhw.emulator.nvidia.launch import Launch
-from tinyhw.isa.sass import regs
-from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.uses import PRODUCTS
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.form import Generation
+from tinyhw.isa.sass.table.uses import PRODUCTS
 from tinyhw.machine.ir.inst import Effect
 
 ANYWHERE = ("BRX", "CALL", "CALL.ABS", "RET", "BSYNC", "WARPSYNC.COLLECTIVE")   # go where only registers tell

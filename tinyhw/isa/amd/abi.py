@@ -5,7 +5,7 @@ workgroup n. Source: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; RDNA3
 """
 from __future__ import annotations
 
-from tinyhw.isa.amd import regs
+from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 

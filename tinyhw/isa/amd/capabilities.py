@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
-from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.matrix import units
+from tinyhw.isa.amd.table.form import Generation
+from tinyhw.isa.amd.table.matrix import units
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops

@@ -2,12 +2,12 @@
 from __future__ import annotations
 from collections.abc import Collection, Sequence
 
+from tinyhw.isa.amd.asm.decode import decode
+from tinyhw.isa.amd.asm.syntax import show
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
-from tinyhw.isa.amd.decode import decode
-from tinyhw.isa.amd.form import Generation
-from tinyhw.isa.amd.rates import SOURCE, card
-from tinyhw.isa.amd.resources import Costs, element_of, is_local, is_private, model, operations, touched, waits
-from tinyhw.isa.amd.syntax import show
+from tinyhw.isa.amd.model.rates import SOURCE, card
+from tinyhw.isa.amd.model.resources import Costs, element_of, is_local, is_private, model, operations, touched, waits
+from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst

@@ -2,21 +2,21 @@
 from __future__ import annotations
 
 from tinyhw.errors import CompileError
-from tinyhw.isa.amd import regs
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
-from tinyhw.isa.amd.copies import drop_copies
-from tinyhw.isa.amd.dual import pair_operations
-from tinyhw.isa.amd.emit import encode_function
-from tinyhw.isa.amd.halves import make_halves
-from tinyhw.isa.amd.hazards import avoid_hazards
-from tinyhw.isa.amd.hazards_rdna import avoid_chains
-from tinyhw.isa.amd.latency import costs
-from tinyhw.isa.amd.macros import expand_macros, group_row, macro_row
-from tinyhw.isa.amd.select import select
-from tinyhw.isa.amd.table import Table, build, table
-from tinyhw.isa.amd.units import register_steps
-from tinyhw.isa.amd.waits import add_waits
+from tinyhw.isa.amd.late.copies import drop_copies
+from tinyhw.isa.amd.late.dual import pair_operations
+from tinyhw.isa.amd.late.emit import encode_function
+from tinyhw.isa.amd.late.halves import make_halves
+from tinyhw.isa.amd.late.hazards import avoid_hazards
+from tinyhw.isa.amd.late.hazards_rdna import avoid_chains
+from tinyhw.isa.amd.late.waits import add_waits
+from tinyhw.isa.amd.macros.macros import expand_macros, group_row, macro_row
+from tinyhw.isa.amd.model.latency import costs
+from tinyhw.isa.amd.model.units import register_steps
+from tinyhw.isa.amd.select.select import select
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.table import Table, build, table
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.ir.pseudo import copy

@@ -4,9 +4,9 @@ from __future__ import annotations
 from tinyhw.autogen.nvidia import bank
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError, EncodeError
-from tinyhw.isa.sass.form import Generation
-from tinyhw.isa.sass.matrix import less_exact, units
-from tinyhw.isa.sass.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
+from tinyhw.isa.sass.table.form import Generation
+from tinyhw.isa.sass.table.matrix import less_exact, units
+from tinyhw.isa.sass.table.units import FILE, PARTITIONS, RESERVED_BYTES, UNITS, WARP, column
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops

@@ -3,16 +3,16 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection
 
-from tinyhw.isa.sass.branch import BRANCH
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.emit import encode_function
-from tinyhw.isa.sass.encode import BYTES
-from tinyhw.isa.sass.rates import CARDS, SOURCE
-from tinyhw.isa.sass.resources import Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched
-from tinyhw.isa.sass.syntax import show
+from tinyhw.isa.sass.late.emit import encode_function
+from tinyhw.isa.sass.model.rates import CARDS, SOURCE
+from tinyhw.isa.sass.model.resources import Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched
+from tinyhw.isa.sass.table.branch import BRANCH
+from tinyhw.isa.sass.table.control import Control
+from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP, column
 from tinyhw.isa.sass.target import code_of, scheduled, target
-from tinyhw.isa.sass.units import RESERVED_BYTES, WARP, column
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst
 from tinyhw.machine.model.listing import Line

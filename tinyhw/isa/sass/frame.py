@@ -7,12 +7,12 @@ on; a predicate that comes back goes through it. Kernels that spill nothing have
 from __future__ import annotations
 
 from tinyhw.autogen.nvidia import bank
-from tinyhw.isa.sass import regs
 from tinyhw.isa.sass.abi import GENERATIONS
-from tinyhw.isa.sass.branch import BRANCH
+from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.capabilities import generation_of
-from tinyhw.isa.sass.select_group import part
-from tinyhw.isa.sass.syntax import parse
+from tinyhw.isa.sass.select.group import part
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.machine.ir.inst import Access, Function, MInst, Reg
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.order.copies import Touched, liveness

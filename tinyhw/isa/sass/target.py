@@ -2,21 +2,25 @@
 from __future__ import annotations
 from typing import Any
 
-from tinyhw.isa.sass import branch, frame, regs, wide
+from tinyhw.isa.sass import frame
+
+from tinyhw.isa.sass.table import branch, regs
+
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
-from tinyhw.isa.sass.control import Control
-from tinyhw.isa.sass.copies import drop_copies
-from tinyhw.isa.sass.emit import encode_function
-from tinyhw.isa.sass.groups import order_groups
-from tinyhw.isa.sass.latency import COSTS
-from tinyhw.isa.sass.macros import expand_macros, make
-from tinyhw.isa.sass.schedule import Scheduled, schedule
-from tinyhw.isa.sass.select import select
-from tinyhw.isa.sass.select_part import COPY
-from tinyhw.isa.sass.table import table
-from tinyhw.isa.sass.tensor_map import descriptors
-from tinyhw.isa.sass.units import FILE, PARTITIONS, STEPS, WARP
+from tinyhw.isa.sass.late.copies import drop_copies
+from tinyhw.isa.sass.late.emit import encode_function
+from tinyhw.isa.sass.late.schedule import Scheduled, schedule
+from tinyhw.isa.sass.macros.macros import expand_macros, make
+from tinyhw.isa.sass.model.latency import COSTS
+from tinyhw.isa.sass.select import wide
+from tinyhw.isa.sass.select.groups import order_groups
+from tinyhw.isa.sass.select.part import COPY
+from tinyhw.isa.sass.select.select import select
+from tinyhw.isa.sass.select.tensor_map import descriptors
+from tinyhw.isa.sass.table.control import Control
+from tinyhw.isa.sass.table.table import table
+from tinyhw.isa.sass.table.units import FILE, PARTITIONS, STEPS, WARP
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.machine.ir.target import Target, region

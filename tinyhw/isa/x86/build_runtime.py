@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from tinyhw.autogen import x86_runtime
 from tinyhw.isa.x86 import abi, runtime
-from tinyhw.isa.x86.syntax import assemble_function
+from tinyhw.isa.x86.asm.syntax import assemble_function
 
 NAMES = ("ring", "submit", "cpuid")
 HEADER = '''"""The machine code of tinyhw/isa/x86/runtime.py, by function and system: the CRC-32 of the text it was assembled from, and its bytes.

@@ -4,12 +4,12 @@ import functools
 import re
 from collections.abc import Sequence
 
-from tinyhw.isa.x86 import regs
-from tinyhw.isa.x86.decode import decode
-from tinyhw.isa.x86.form import Form
-from tinyhw.isa.x86.latency import Microarchitecture, find, microarchitecture
-from tinyhw.isa.x86.syntax import gathered_bits, show
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.asm.decode import decode
+from tinyhw.isa.x86.asm.syntax import gathered_bits, show
+from tinyhw.isa.x86.model.latency import Microarchitecture, find, microarchitecture
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.form import Form
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.isa.x86.target import assemble, code_of, target
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Effect, Function, MInst

@@ -4,8 +4,10 @@ Runs after allocation, when it is known which registers are written. Spill slots
 """
 from __future__ import annotations
 
-from tinyhw.isa.x86 import abi, regs
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86 import abi
+
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.machine.ir.target import Target
 

@@ -440,7 +440,7 @@ def assemble(name: str, platform: str) -> bytes:
   source = text(name, platform)
   crc, kept = x86_runtime.CODE.get((name, platform), (0, ""))
   if crc == zlib.crc32(source.encode()): return bytes.fromhex(kept)
-  assembled: bytes = importlib.import_module("tinyhw.isa.x86.syntax").assemble_function(source)
+  assembled: bytes = importlib.import_module("tinyhw.isa.x86.asm.syntax").assemble_function(source)
   return assembled
 
 @once

@@ -1,12 +1,12 @@
 """x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to Code."""
 from __future__ import annotations
 
-from tinyhw.isa.x86 import regs
+from tinyhw.isa.x86.asm.encode import encode_function
 from tinyhw.isa.x86.capabilities import capabilities
-from tinyhw.isa.x86.encode import encode_function
 from tinyhw.isa.x86.frame import RSP, add_frame
-from tinyhw.isa.x86.select import select
-from tinyhw.isa.x86.table import TABLE
+from tinyhw.isa.x86.select.select import select
+from tinyhw.isa.x86.table import regs
+from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 from tinyhw.machine.ir.target import Target, region

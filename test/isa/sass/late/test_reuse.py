@@ -1,0 +1,21 @@
+"""Which sources are kept for the next instruction."""
+from __future__ import annotations
+import pytest
+
+from tinyhw.isa.sass.asm.syntax import parse, show
+from tinyhw.isa.sass.late.reuse import mark_reuse
+
+@pytest.mark.parametrize("lines, marked", [
+  (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R0, R4.reuse, R8, R0", "FFMA R1, R4, R9, R1"]),
+  (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R8, R1"], ["FFMA R0, R4.reuse, R8.reuse, R0", "FFMA R1, R4, R8, R1"]),
+  (["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"], ["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"]),                # at another place
+  (["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"]),                # it writes it
+  (["FADD R0, R4, R8", "IADD3 R1, R4, R9, RZ"], ["FADD R0, R4.reuse, R8", "IADD3 R1, R4, R9, RZ"]),
+  (["FADD R0, R4, R8", "[B0-----:R-:W-:-:S01] FADD R1, R4, R9"], ["FADD R0, R4, R8", "FADD R1, R4, R9"]),          # which waits
+  (["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"], ["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"]),                        # may not be executed
+  (["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"], ["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"]),
+  (["FADD R0, RZ, R8", "FADD R1, RZ, R9"], ["FADD R0, RZ, R8", "FADD R1, RZ, R9"]),
+  (["DADD R0, R4, R8", "DADD R2, R4, R6"], ["DADD R0, R4, R8", "DADD R2, R4, R6"]),
+])
+def test_marks(lines: list[str], marked: list[str]) -> None:
+  assert [show(inst, control) for inst, control in mark_reuse([parse(line, "sm_80") for line in lines])] == marked

@@ -1,0 +1,178 @@
+"""64-bit values of which only one half is wanted are made as that half: an index of which an address takes the low word, or a word of a pair.
+
+A value is wanted in halves by the macros that take one (low, high), and by what is itself made for one half only: the low half of a sum or product
+needs the low halves of its operands, either half of a choice or of logic the same halves (TEXT). Everything else wants all of a value. What is wanted
+spreads from users to operands until nothing changes; then instructions are replaced, and readers of a half read it where it was made.
+
+Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops what nobody wants any more. Cost: linear.
+"""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.isa.amd.macros.macros import make, part
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.form import Form, Generation
+from tinyhw.isa.amd.table.table import table
+from tinyhw.machine.ir.inst import Function, MInst, Reg, concrete
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.select.macros import MACRO
+from tinyhw.named_tuple import NamedTuple
+
+# What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row, with a point the same half of
+# one; "=" takes the operand itself. A number of bits to shift by must be known, and less than 32.
+TEXT = """
+add64          low   v_add_nc_u32   a. b.
+sub64          low   v_sub_nc_u32   a. b.
+mul64          low   v_mul_lo_u32   a. b.
+mul_wide       low   v_mul_lo_u32   a b
+mul_wide       high  v_mul_hi_u32   a b
+v_lshlrev_b64  low   v_lshlrev_b32  src0 src1.
+and64          both  v_and_b32      a. b.
+or64           both  v_or_b32       a. b.
+xor64          both  v_xor_b32      a. b.
+choose64       both  v_cndmask_b32  b. a. m
+move64         both  v_mov_b32      a.
+pack64         low   v_mov_b32      lo
+pack64         high  v_mov_b32      hi
+sign64         low   =              a
+sign64         high  v_ashrrev_i32  31 a
+s_add64        low   s_add_u32      a. b.
+s_sub64        low   s_sub_u32      a. b.
+s_mul64        low   s_mul_i32      a. b.
+s_lshl_b64     low   s_lshl_b32     ssrc0. ssrc1
+s_pack64       low   s_mov_b32      lo
+s_pack64       high  s_mov_b32      hi
+s_sign64       low   =              a
+s_sign64       high  s_ashr_i32     a 31
+"""
+LOW, HIGH, BOTH = 1, 2, 3
+HALVES = {"low": (LOW,), "high": (HIGH,), "both": (LOW, HIGH)}
+TAKES = {"low": LOW, "s_low": LOW, "high": HIGH, "s_high": HIGH}
+SHIFTS = ("v_lshlrev_b64", "s_lshl_b64")
+
+class Way(NamedTuple):
+  """How a half is made. operands: names or integers, and whether the same half of it is meant."""
+  key: str
+  operands: tuple[tuple[str | int, bool], ...]
+
+def parse(text: str) -> dict[tuple[str, int], Way]:
+  """The ways, by what is made and the half."""
+  found = {}
+  for line in text.strip().split("\n"):
+    name, halves, key, *words = line.split()
+    operands = tuple((int(word) if word.isdecimal() else word.rstrip("."), word[-1] == ".") for word in words)
+    found.update({(name, half): Way(key, operands) for half in HALVES[halves]})
+  return found
+
+WAYS = parse(TEXT)
+MADE = frozenset(name for name, _ in WAYS)
+
+def named(inst: MInst) -> dict[str, Any]: return {operand.name: value for operand, value in zip(inst.row.operands, inst.operands)}
+
+def taken(inst: MInst) -> int:
+  """The half that a macro takes of its source, or 0."""
+  return TAKES.get(inst.row.name, 0) if inst.row.encoding is MACRO else 0
+
+def can_halve(inst: MInst) -> bool:
+  """Whether an instruction is one of those that may be made for a half."""
+  if inst.row.name not in MADE: return False
+  return inst.row.name not in SHIFTS or any(isinstance(value, int) and 0 <= value < 32 for value in inst.operands[1:3])
+
+class Wants:
+  """Which halves of virtual registers anybody wants."""
+  def __init__(self, function: Function):
+    self.halves: dict[int, int] = {}
+    self.makers: dict[int, MInst] = {}
+    insts = [inst for block in function.blocks for inst in block.insts]
+    self.makers = {inst.operands[0].id: inst for inst in insts if can_halve(inst) and inst.operands[0].index is None}
+    for inst in insts:
+      half = taken(inst)
+      if half: self.want(inst.operands[1], half)
+      elif not can_halve(inst):
+        for r in inst.reads(): self.want(r, BOTH)
+
+  def want(self, value: Any, half: int) -> None:
+    """Something wants a half of a value, or both: so what makes it wants of its operands."""
+    work = [(value, half)]
+    while work:
+      value, half = work.pop()
+      if not isinstance(value, Reg) or value.index is not None: continue
+      before = self.halves.get(value.id, 0)
+      if before | half == before: continue
+      self.halves[value.id] = before | half
+      maker = self.makers.get(value.id)
+      if maker is not None: work += self.needs(maker, before | half)
+
+  def needs(self, inst: MInst, half: int) -> list[tuple[Any, int]]:
+    """What an instruction reads if this is wanted of its result."""
+    way = WAYS.get((inst.row.name, half))
+    if way is None: return [(r, BOTH) for r in inst.reads()]
+    values = named(inst)
+    return [(values[name], half if same else BOTH) for name, same in way.operands if isinstance(name, str)]
+
+  def half_of(self, inst: MInst) -> int:
+    """The only half of an instruction's result that is wanted, if it is made as such; else 0."""
+    result = inst.operands[0] if can_halve(inst) else None
+    half = self.halves.get(result.id, 0) if isinstance(result, Reg) else 0
+    return half if (inst.row.name, half) in WAYS else 0
+
+class Halving:
+  """The rewrite of a function. parts: halves, by register and half; same: registers that were copies of halves."""
+  def __init__(self, function: Function, generation: Generation):
+    self.function, self.generation, self.rows = function, generation, table(generation.arch)
+    self.wants = Wants(function)
+    self.parts: dict[tuple[int, int], Any] = {}
+    self.same: dict[int, Reg] = {}
+
+  def run(self) -> None:
+    for block in self.function.blocks:
+      out: list[MInst] = []
+      for inst in block.insts:
+        half, source = self.wants.half_of(inst), inst.operands[1] if taken(inst) else None
+        if half: self.parts[inst.operands[0].id, half] = self.made(inst, half, out)
+        elif isinstance(source, Reg) and (source.id, taken(inst)) in self.parts: self.same[inst.operands[0].id] = self.parts[source.id, taken(inst)]
+        else: out.append(inst)
+      block.insts = out
+    if not self.same: return
+    for block in self.function.blocks:
+      for inst in block.insts:
+        inst.operands = [self.now(value) for value in inst.operands]
+        inst.ties = tuple(map(self.now, inst.ties))
+        inst.arguments = tuple([self.now(value) for value in values] for values in inst.arguments)
+
+  def now(self, value: Any) -> Any:
+    """A value, or the half that it was a copy of."""
+    while isinstance(value, Reg) and value.id in self.same: value = self.same[value.id]
+    return value
+
+  def made(self, inst: MInst, half: int, out: list[MInst]) -> Reg:
+    """The half of an instruction's result; what makes it is put into `out`."""
+    way, values = WAYS[inst.row.name, half], named(inst)
+    sources: list[Any] = [self.half(values[str(name)], half, out, inst) if same else values.get(str(name), name) for name, same in way.operands]
+    if way.key == "=":
+      source: Reg = sources[0]
+      return source
+    row = self.rows[way.key]
+    form: Form = row.isa
+    result = self.function.new_reg((regs.S if inst.operands[0].cls.bank is regs.SGPR else regs.V)[1])
+    operands = [result, *sources, *(spec.implied for spec in form.specs[1 + len(sources):])]
+    out.append(MInst(concrete(row, tuple(o.cls if isinstance(o, Reg) else None for o in operands)), operands, inst.origin))
+    return result
+
+  def half(self, value: Any, half: int, out: list[MInst], inst: MInst) -> Any:
+    """A half of a source, for an instruction."""
+    which = "low" if half == LOW else "high"
+    if not isinstance(value, Reg): return part(value, "lo" if half == LOW else "hi")
+    if (value.id, half) in self.parts: return self.parts[value.id, half]
+    scalar = value.cls.bank is regs.SGPR
+    result = self.function.new_reg((regs.S if scalar else regs.V)[1])
+    out.append(make(self.function, self.generation, f"s_{which}" if scalar else which, result, value))
+    out[-1].origin = inst.origin
+    return result
+
+def make_halves(function: Function, target: Target) -> Function:
+  """The function with 64-bit values of which half is wanted as that half."""
+  if not any(taken(inst) for block in function.blocks for inst in block.insts): return function
+  Halving(function, target.table.generation).run()
+  function.liveness = None
+  return function

@@ -1,0 +1,268 @@
+"""What the hardware does not notice: instructions that come too soon behind another one are held back.
+
+A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
+*states* between them. A state is an issued instruction of the kinds that the rule counts. The states that registers still lack flow through the
+blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction. A rule is about one
+bank of registers, and sets of them are ints used as bitsets. What three instructions do together is in hazards_rdna.py.
+
+Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
+"""
+from __future__ import annotations
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from tinyhw.isa.amd.model.latency import matrix_cycles
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.form import Form, Generation
+from tinyhw.isa.amd.table.table import Table, build, table
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Bank, Block, Function, Inst, MInst, Reg
+from tinyhw.machine.ir.target import Target
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
+
+# ***** what instructions touch *****
+
+SGPR, VGPR = regs.SGPR, regs.VGPR
+EXEC_BITS = 3 << regs.EXEC  # nearly all read it; that is none of the rules' business
+
+def bits(registers: Iterable[Reg], bank: Bank) -> int:
+  """The registers of a bank among these."""
+  found = 0
+  for r in registers:
+    if r.cls.bank is bank:
+      assert r.index is not None, f"{r!r} has no register yet"
+      found |= ((1 << r.cls.units) - 1) << r.index
+  return found
+
+@once
+def named(names: tuple[str, ...]) -> int:
+  """Scalar registers that an instruction uses without saying so."""
+  return bits([regs.reg(regs.S[regs.SPECIAL[n][1]], regs.SPECIAL[n][0]) for n in names if n in regs.SPECIAL], SGPR)
+
+def written(inst: MInst, bank: Bank) -> int:
+  form: Form = inst.row.isa
+  return bits(inst.writes(), bank) | (named(form.writes) if form.writes and bank is SGPR else 0)
+
+def read(inst: MInst, bank: Bank) -> int:
+  form: Form = inst.row.isa
+  return bits(inst.reads(), bank) | (named(form.reads) & ~EXEC_BITS if form.reads and bank is SGPR else 0)
+
+def indices(mask: int) -> Iterator[int]:
+  """The numbers of the bits that are set."""
+  while mask:
+    yield (mask & -mask).bit_length() - 1
+    mask &= mask - 1
+
+def name_of(bank: Bank, mask: int) -> str:
+  """The first of these registers: s4, v5, vcc_lo."""
+  index = next(indices(mask))
+  return (regs.S if bank is SGPR else regs.V)[1].name_of(index)
+
+VALU = frozenset({"valu", "dual", "trans", "f64", "dot", "wmma", "mfma"})
+
+class Kind(NamedTuple):
+  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank count."""
+  pipes: frozenset[str]
+  bank: Bank
+  registers: Callable[[MInst, Bank], int]
+  name: str = ""
+
+  def has(self, row: Inst) -> bool: return (not self.pipes or row.pipe in self.pipes) and row.name.startswith(self.name)
+
+def writes(bank: Bank, *pipes: str) -> Kind:
+  """Registers of a bank that instructions of these pipes write."""
+  return Kind(frozenset(pipes) or VALU, bank, written)
+
+def reads(bank: Bank, *pipes: str, name: str = "") -> Kind:
+  """Registers of a bank that instructions of these pipes, with this beginning of their names, read."""
+  return Kind(frozenset(pipes) or VALU, bank, read, name)
+
+def stored_wide(inst: MInst, bank: Bank) -> int:
+  """The data of a store of more than 8 bytes."""
+  if "store" not in inst.row.isa.words: return 0
+  data = inst.operands[inst.row.isa.index["vdata"]]
+  return bits([data], bank) if isinstance(data, Reg) and data.cls.units > 2 else 0
+
+def factors(inst: MInst, bank: Bank) -> int:
+  """A and B of a product of matrices."""
+  return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg)], bank)
+
+# ***** rules *****
+
+def any_instruction(inst: MInst) -> bool: return True
+
+def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
+
+class Rule(NamedTuple):
+  """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells it of the first instruction.
+  cure: "nop", "result" (wait until vector results are there) or "vector" (any vector instruction)."""
+  first: Kind
+  then: Kind
+  states: int | Callable[[MInst], int]
+  counts: Callable[[MInst], bool] = any_instruction
+  cure: str = "nop"
+
+def touches(inst: MInst, bank: Bank) -> int:
+  """Registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they are passed on inside."""
+  if inst.row.pipe == "mfma" and inst.operands[inst.row.isa.index["src2"]] == inst.operands[0]: return factors(inst, bank)
+  return read(inst, bank) | written(inst, bank)
+
+def results_of_products(inst: MInst) -> int:
+  """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4. Source: MI300 and CDNA4 ISA guides, section 4.5."""
+  generation: Generation = inst.row.isa.generation
+  passes = matrix_cycles(inst.row.name, generation.name, generation.family) // 4
+  return passes + 3 + (generation.name == "gfx950" and passes != 2)
+
+SCALARS_WRITTEN, VECTORS_WRITTEN = writes(SGPR), writes(VGPR)
+FACTORS = Kind(frozenset({"wmma", "mfma"}), VGPR, factors)
+
+RULES: dict[str, tuple[Rule, ...]] = {
+  "cdna": (
+    Rule(writes(VGPR, "mfma"), Kind(frozenset(), VGPR, touches), results_of_products),
+    Rule(writes(VGPR, *(VALU - {"mfma"})), reads(VGPR, "mfma"), 2),
+    Rule(SCALARS_WRITTEN, reads(SGPR), 2),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_div_fmas"), 4),
+    Rule(SCALARS_WRITTEN, reads(SGPR, "vmem"), 5),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_readlane"), 4),
+    Rule(SCALARS_WRITTEN, reads(SGPR, name="v_writelane"), 4),
+    Rule(VECTORS_WRITTEN, reads(VGPR, name="v_read"), 1),
+    Rule(writes(VGPR, "trans"), reads(VGPR, *(VALU - {"trans"})), 1),
+    Rule(Kind(frozenset({"vmem"}), VGPR, stored_wide), VECTORS_WRITTEN, 2),
+  ),
+  "rdna3": (
+    Rule(writes(VGPR, "trans"), reads(VGPR), 6, vector_instruction, "result"),
+    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
+  ),
+  "rdna4": (
+    Rule(writes(VGPR, "wmma"), FACTORS, 1, vector_instruction, "vector"),
+  ),
+}
+
+# What has hazards that no rule is about, since selection makes none of it: DPP, SDWA, exec written by comparisons, dot products, m0, modes, products
+# of doubles (memory must wait longer for those: 18 states for 16x16x4, 9 for 4x4x4; LLVM, GCNHazardRecognizer::checkMAIVALUHazards).
+UNRULED = re.compile(r"v_cmpx|v_dot|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
+
+Lacking = tuple[int, int]           # states, and the registers that lack them
+State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
+Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
+
+@once
+def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
+  """Of which kinds instructions of a row are, as first and as second ones."""
+  first: dict[Kind, list[int]] = {}
+  then: dict[Kind, list[int]] = {}
+  for number, rule in enumerate(RULES[family]):
+    if rule.first.has(row): first.setdefault(rule.first, []).append(number)
+    if rule.then.has(row): then.setdefault(rule.then, []).append(number)
+  return list(first.items()), list(then.items())
+
+def _writes_upper(inst: MInst) -> bool:
+  """Whether op_sel puts a result into the upper half: CDNA then wants a state before it is read (LLVM, hasDstSelForwardingHazard)."""
+  return bool(inst.operands[inst.row.isa.index["op_sel"]] & 8)
+
+class Recognizer:
+  """The pass over one function.
+
+  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time until which they lack something.
+  """
+  def __init__(self, function: Function, rows: Table):
+    self.function, self.rows = function, rows
+    self.rules = RULES[rows.generation.family]
+    rows_used = dict.fromkeys(inst.row for block in function.blocks for inst in block.insts)
+    unruled = [row.isa.key for row in rows_used if UNRULED.match(row.isa.key)]
+    if rows.generation.cdna:
+      halved = {row for row in rows_used if "op_sel" in row.isa.index and "op_sel_hi" not in row.isa.index}
+      unruled += [f"{inst.row.isa.key} with op_sel" for block in function.blocks for inst in block.insts
+                  if inst.row in halved and _writes_upper(inst)]
+    assert not unruled, f"{function.name}: there are hazards of {', '.join(unruled)}, and no rules, as nothing emitted them; add the rules"
+    kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
+    first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
+    self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
+    self.ways = list(dict.fromkeys(self.rules[number].counts for number in sorted(self.active)))
+    self.clock_of = {number: self.ways.index(self.rules[number].counts) for number in self.active}
+    self.kinds: dict[Inst, tuple[Kinds, Kinds]] = {}
+
+  def run(self) -> None:
+    if not self.active: return
+    start: State = {}
+    rewrite(self.function.blocks, start, self.walk, self.meet)
+
+  def meet(self, known: State | None, state: State) -> State | None:
+    """What registers lack where two paths meet: of each register and rule the more. None if `known` says so already."""
+    if known is None: return {number: list(entries) for number, entries in state.items()}
+    found = {number: list(entries) for number, entries in known.items()}
+    changed = False
+    for number, entries in state.items():
+      for states, mask in entries:
+        for longer, registers in found.get(number, ()):
+          if longer >= states: mask &= ~registers
+        if mask:
+          found.setdefault(number, []).append((states, mask))
+          changed = True
+    return found if changed else None
+
+  def kinds_of(self, row: Inst) -> tuple[Kinds, Kinds]:
+    """The same for active rules only."""
+    found = self.kinds.get(row)
+    if found is None:
+      both = [[(kind, here) for kind, numbers in ways if (here := [n for n in numbers if n in self.active])]
+              for ways in kinds_of(row, self.rows.generation.family)]
+      found = self.kinds[row] = both[0], both[1]
+    return found
+
+  def walk(self, block: Block, start: State, out: list[MInst]) -> State:
+    """Put a block's instructions into `out`, and cures before those that would come too soon. What registers lack at its end.
+
+    until: as `start`, but with times on the block's clocks in the place of states.
+    """
+    clock, until = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
+    for inst in block.insts:
+      lacking: dict[str, tuple[int, str]] = {}  # cure -> states, and the name of a register that lacks them
+      for kind, numbers in self.kinds_of(inst.row)[1]:
+        pending = []
+        for number in numbers:
+          if not until.get(number): continue
+          now = clock[self.clock_of[number]]
+          until[number] = [entry for entry in until[number] if entry[0] > now]
+          if until[number]: pending.append((now, until[number], self.rules[number].cure))
+        if not pending: continue
+        mask = kind.registers(inst, kind.bank)
+        for now, entries, cure in pending:
+          for time, registers in entries:
+            if registers & mask: lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
+      for cure, (states, name) in lacking.items():
+        for new in self.cures(cure, states, until):
+          new.origin, new.comment = inst.origin, f"hazard: {name} in {states} state{'s' if states > 1 else ''}"
+          self.issue(clock, until, new, out)
+      self.issue(clock, until, inst, out)
+    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries] for number, entries in until.items()}
+    return {number: [entry for entry in entries if entry[0] > 0] for number, entries in left.items()}
+
+  def cures(self, cure: str, states: int, state: State) -> list[MInst]:
+    """The instructions that hold one back."""
+    if cure == "nop": return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
+    if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
+    for number in [number for number in state if self.rules[number].cure == cure]: del state[number]
+    return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
+
+  def issue(self, clock: list[int], until: State, inst: MInst, out: list[MInst]) -> None:
+    """An instruction goes its way; for what it starts, all states are lacking."""
+    passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
+    for number, counts in enumerate(self.ways):
+      if counts(inst): clock[number] += passed
+    for kind, numbers in self.kinds_of(inst.row)[0]:
+      mask = kind.registers(inst, kind.bank)
+      if not mask: continue
+      for number in numbers:
+        states = self.rules[number].states
+        until.setdefault(number, []).append((clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst)), mask))
+    out.append(inst)
+
+MOST_NOPS = 16           # that one s_nop is
+VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0
+
+def avoid_hazards(function: Function, target: Target) -> Function:
+  """The function with its hazards cured."""
+  Recognizer(function, table(target.table.generation.arch)).run()
+  return function

@@ -1,0 +1,143 @@
+"""Hazards of RDNA that three instructions make, which no rule about two (hazards.py) can tell.
+
+Scalar registers: a vector instruction reads one, then it is written, then it is read, and may be what it was. The writer is waited for. RDNA4
+(VALUReadSGPR): any register, of which both of a pair count, until a scalar load or a buffer instruction. RDNA3 in waves of 64 (VALUMaskWrite):
+registers that were read as masks of lanes.
+
+Vector registers (VALUPartialForwarding), RDNA3 in waves of 64: one is written, a scalar instruction writes exec, another one is written, and an
+instruction reads both. Until an access to memory, or a wait for vector results. Macros put an access between any two writes of exec, so that our
+kernels have none of these; the pass is there for what may come.
+
+Needs: code after `avoid_hazards`. Sources: LLVM, AMDGPUWaitSGPRHazards, GCNHazardRecognizer (fixVALUMaskWriteHazard, fixVALUPartialForwardingHazard).
+"""
+from __future__ import annotations
+import functools
+from collections.abc import Callable
+
+from tinyhw.isa.amd.late.hazards import EXEC_BITS, SGPR, VALU, VECTOR_RESULTS, VGPR, bits, indices, name_of, named, read, written
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.form import Form
+from tinyhw.isa.amd.table.table import Table, build, table
+from tinyhw.machine.ir.flow import rewrite
+from tinyhw.machine.ir.inst import Access, Block, Function, MInst, Reg
+from tinyhw.machine.ir.target import Target
+from tinyhw.named_tuple import NamedTuple
+
+# ***** scalar registers that the vector unit has read *****
+
+SCALAR_RESULTS, VECTOR_SCALARS = 0xff9e, 0xf19f  # of the wait: until sa_sdst is 0; until va_sdst is 0
+VECTOR_VCC = 0xff9d                              # until va_vcc is 0
+
+def masks(inst: MInst) -> int:
+  """The scalar registers that a vector instruction reads as masks of lanes."""
+  form: Form = inst.row.isa
+  found = [r for spec, r in zip(form.specs, inst.operands) if spec.type is not None and spec.type.name == "mask" and spec.access is Access.READ]
+  return bits([r for r in found if isinstance(r, Reg)], SGPR) | (named(("vcc",)) if "vcc" in form.reads else 0)
+
+class Reread(NamedTuple):
+  """A chip's hazard of scalar registers. counts: those of a vector instruction's that begin it. unit: how many registers are one. wait: the cure.
+  ended: whether accesses to memory end it."""
+  counts: Callable[[MInst], int]
+  unit: int
+  wait: str
+  ended: bool
+
+RDNA4 = Reread(lambda inst: read(inst, SGPR), 2, "s_wait_alu", True)
+RDNA3_WAVE64 = Reread(masks, 1, "s_waitcnt_depctr", False)
+
+def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
+  """ERRATA a scalar register (of a pair) that a vector instruction read, was written since and is read again may give the old value to a vector
+  instruction, and what a scalar instruction wrote also to a scalar one; waiting for the writer avoids it; on gfx1200, gfx1201, and of masks on
+  gfx1100 with 64 lanes. Blocks begin and end with all writers waited for.
+  """
+  vectors = [inst for block in function.blocks for inst in block.insts if inst.row.pipe in VALU]
+  seen = {index // hazard.unit for inst in vectors for index in indices(hazard.counts(inst))}
+  if not seen: return
+  for block in function.blocks:
+    out: list[MInst] = []
+    pending: dict[int, int] = {}  # register or pair -> mask of the wait
+    for inst in block.insts:
+      vector = inst.row.pipe in VALU
+      used = {index // hazard.unit for index in indices(read(inst, SGPR))} if vector or inst.row.pipe == "salu" else set()
+      leaving = inst is block.insts[-1]
+      mask = 0xffff
+      for unit, needed in pending.items():
+        if unit in used and vector or leaving: mask &= needed
+        elif unit in used and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by themselves
+      if mask != 0xffff:
+        out.append(build(rows[hazard.wait], mask))
+        out[-1].origin, out[-1].comment = inst.origin, "hazard: scalars"
+        pending = {unit: needed for unit, needed in pending.items() if needed & mask != mask}
+      out.append(inst)
+      if hazard.ended and (inst.row.pipe == "smem" or inst.row.name.startswith("buffer_")): pending.clear()
+      for index in indices(written(inst, SGPR)) if inst.row.pipe != "smem" else ():
+        unit = index // hazard.unit
+        if unit in seen: pending[unit] = pending.get(unit, 0xffff) & kind_of_write(vector, index)
+    if pending: out.append(build(rows[hazard.wait], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
+    block.insts = out
+
+def kind_of_write(vector: bool, index: int) -> int:
+  """The mask of the wait for a write."""
+  if not vector: return SCALAR_RESULTS
+  return VECTOR_VCC if index in (regs.VCC, regs.VCC + 1) else VECTOR_SCALARS
+
+# ***** vector registers that were written on both sides of a write of exec *****
+
+RECENT = 3   # vector instructions before a write of exec whose results count: at most two between such a one and exec
+FAR = 8      # vector instructions behind that for which they do: at most two, the second writer, four, and the reader
+MEMORY = ("vmem", "flat", "lds")
+
+class Sides(NamedTuple):
+  """Vector registers written by the last vector instructions, the last one first; by those before and behind a write of exec, for as many vector
+  instructions as are left."""
+  recent: tuple[int, ...] = ()
+  before: int = 0
+  behind: int = 0
+  left: int = 0
+
+def after(inst: MInst, state: Sides) -> Sides:
+  """What is so behind an instruction."""
+  pipe, (recent, before, behind, left) = inst.row.pipe, state
+  if pipe in MEMORY: return Sides()
+  if pipe in VALU:
+    wrote = written(inst, VGPR)
+    recent = (wrote, *recent)[:RECENT]
+    return Sides(recent, before & ~wrote, behind | wrote, left - 1) if left > 1 else Sides(recent)
+  if not written(inst, SGPR) & EXEC_BITS: return state
+  return Sides((), functools.reduce(int.__or__, recent, before), behind if left else 0, FAR)
+
+def wait_for_halves(function: Function, rows: Table) -> None:
+  """ERRATA a vector instruction that reads two registers, written before and behind a write of exec by a scalar one, may see only parts of them;
+  waiting for vector results avoids it; on gfx1100 with 64 lanes."""
+  if not any(inst.row.pipe == "salu" and written(inst, SGPR) & EXEC_BITS for block in function.blocks for inst in block.insts): return
+
+  def walk(block: Block, state: Sides, out: list[MInst]) -> Sides:
+    for inst in block.insts:
+      used = read(inst, VGPR) if state.left and inst.row.pipe in VALU else 0
+      if used & state.before and used & state.behind:
+        out.append(build(rows["s_waitcnt_depctr"], VECTOR_RESULTS))
+        out[-1].origin, out[-1].comment = inst.origin, f"hazard: {name_of(VGPR, used & state.before)}, exec, {name_of(VGPR, used & state.behind)}"
+        state = Sides()
+      out.append(inst)
+      state = after(inst, state)
+    return state
+
+  rewrite(function.blocks, Sides(), walk, meet)
+
+def meet(known: Sides | None, state: Sides) -> Sides | None:
+  """What may be so where two paths meet."""
+  if known is None: return state
+  longer, shorter = sorted((known.recent, state.recent), key=len, reverse=True)
+  recent = tuple(a | (shorter[k] if k < len(shorter) else 0) for k, a in enumerate(longer))
+  both = Sides(recent, known.before | state.before, known.behind | state.behind, max(known.left, state.left))
+  return both if both != known else None
+
+def avoid_chains(function: Function, target: Target) -> Function:
+  """The function with its hazards of three instructions cured."""
+  rows = table(target.table.generation.arch)
+  generation = rows.generation
+  if generation.family == "rdna4": wait_for_scalars(function, rows, RDNA4)
+  if generation.family == "rdna3" and generation.wave == 64:
+    wait_for_scalars(function, rows, RDNA3_WAVE64)
+    wait_for_halves(function, rows)
+  return function

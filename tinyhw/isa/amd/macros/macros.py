@@ -1,0 +1,372 @@
+"""Instructions that are several: what selection treats as one row, because its parts must stay together or write parts of a register.
+
+The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between the writer and the reader of
+vcc. machine/select/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane),
+i (an integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
+around it for the absolute one, numbers, and vcc, exec.
+
+div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e, is correctly rounded but for
+divisors with a mantissa of ones: 1/b is a little above the middle of two numbers, e*e, which the step leaves out. With 2*e*e in it all quotients are
+right: the same recipe in all formats of 4 to 8 bits, from all estimates with half of them right, for all operands, is (test_macros.py).
+"""
+from __future__ import annotations
+import functools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tinyhw.isa.amd.table import regs
+from tinyhw.isa.amd.table.form import Generation
+from tinyhw.isa.amd.table.table import build, table
+from tinyhw.machine.ir.inst import Access, Effect, Function, Inst, MInst, Operand, Reg, RegClass
+from tinyhw.machine.ir.target import Target
+from tinyhw.machine.select.macros import MACRO, Macro, expand, parse_macros
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
+
+TEXT = """
+pack64         d=v2 lo:x1 hi:x1
+  v_mov_b32 d.lo lo
+  v_mov_b32 d.hi hi
+s_pack64       d=s2 lo:x1 hi:x1
+  s_mov_b32 d.lo lo
+  s_mov_b32 d.hi hi
+low            d=v1 a:x2
+  v_mov_b32 d a.lo
+high           d=v1 a:x2
+  v_mov_b32 d a.hi
+s_low          d=s1 a:x2
+  s_mov_b32 d a.lo
+s_high         d=s1 a:x2
+  s_mov_b32 d a.hi
+sign64         d=v2 a:v1
+  v_ashrrev_i32 d.hi 31 a
+  v_mov_b32 d.lo a
+s_sign64       d=s2 a:s1
+  s_ashr_i32 d.hi a 31
+  s_mov_b32 d.lo a
+move64         d=v2 a:x2
+  v_mov_b32 d.lo a.lo
+  v_mov_b32 d.hi a.hi
+
+add64          d=v2 a:x2 b:v2 | c=m
+  v_add_co_u32 d.lo c a.lo b.lo
+  v_add_co_ci_u32 d.hi c a.hi b.hi c
+sub64          d=v2 a:v2 b:v2 | c=m
+  v_sub_co_u32 d.lo c a.lo b.lo
+  v_sub_co_ci_u32 d.hi c a.hi b.hi c
+mul64          d=v2 a:v2 b:v2 | t=v1 c=m
+  v_mad_u64_u32 d c a.lo b.lo 0
+  v_mul_lo_u32 t a.lo b.hi
+  v_add_nc_u32 d.hi d.hi t
+  v_mul_lo_u32 t a.hi b.lo
+  v_add_nc_u32 d.hi d.hi t
+mul_wide       d=v2 a:v1 b:v1 | c=m
+  v_mad_u64_u32 d c a b 0
+and64          d=v2 a:v2 b:v2
+  v_and_b32 d.lo a.lo b.lo
+  v_and_b32 d.hi a.hi b.hi
+or64           d=v2 a:v2 b:v2
+  v_or_b32 d.lo a.lo b.lo
+  v_or_b32 d.hi a.hi b.hi
+xor64          d=v2 a:v2 b:v2
+  v_xor_b32 d.lo a.lo b.lo
+  v_xor_b32 d.hi a.hi b.hi
+choose64       d=v2 m:m a:v2 b:v2
+  v_cndmask_b32 d.lo b.lo a.lo m
+  v_cndmask_b32 d.hi b.hi a.hi m
+negate_f64     d=v2 a:v2
+  v_xor_b32 d.hi 0x80000000 a.hi
+  v_mov_b32 d.lo a.lo
+s_add64        d=s2 a:x2 b:x2
+  s_add_u32 d.lo a.lo b.lo
+  s_addc_u32 d.hi a.hi b.hi
+s_sub64        d=s2 a:x2 b:x2
+  s_sub_u32 d.lo a.lo b.lo
+  s_subb_u32 d.hi a.hi b.hi
+s_mul64        d=s2 a:x2 b:x2 | t=s1
+  s_mul_i32 d.lo a.lo b.lo
+  s_mul_hi_u32 d.hi a.lo b.lo
+  s_mul_i32 t a.lo b.hi
+  s_add_u32 d.hi d.hi t
+  s_mul_i32 t a.hi b.lo
+  s_add_u32 d.hi d.hi t
+
+keep32         k+v1 a:s1 n:i
+  v_writelane_b32 k a n
+kept32         a=s1 k:v1 n:i
+  v_readlane_b32 a k n
+keep64         k+v1 a:s2 n:i m:i
+  v_writelane_b32 k a.lo n
+  v_writelane_b32 k a.hi m
+kept64         a=s2 k:v1 n:i m:i
+  v_readlane_b32 a.lo k n
+  v_readlane_b32 a.hi k m
+
+div_f32        q=v1 a:v1 b:v1 | den=v1 num=v1 r=v1 e=v1 m=m
+  v_div_scale_f32 den m b b a
+  v_div_scale_f32 num vcc a b a
+  v_rcp_f32 r den
+  v_fma_f32 e -den r 0x3f800000
+  v_fma_f32 r e r r
+  v_mul_f32 q num r
+  v_fma_f32 e -den q num
+  v_fma_f32 q e r q
+  v_fma_f32 e -den q num
+  v_div_fmas_f32 q e r q
+  v_div_fixup_f32 q q b a
+div_f64        q=v2 a:v2 b:v2 | den=v2 num=v2 r=v2 e=v2 m=m
+  v_div_scale_f64 den m b b a
+  v_rcp_f64 r den
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_fma_f64 r r e r
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_fma_f64 r r e r
+  v_fma_f64 e -den r 0x3ff0000000000000
+  v_mul_f64 num e e
+  v_fma_f64 e num 0x4000000000000000 e
+  v_fma_f64 r r e r
+  v_div_scale_f64 num vcc a b a
+  v_mul_f64 q num r
+  v_fma_f64 e -den q num
+  v_div_fmas_f64 q e r q
+  v_div_fixup_f64 q q b a
+reciprocal_f32 q=v1 b:v1 | den=v1 num=v1 r=v1 e=v1 m=m
+  v_div_scale_f32 den m b b 0x3f800000
+  v_div_scale_f32 num vcc 0x3f800000 b 0x3f800000
+  v_rcp_f32 r den
+  v_fma_f32 e -den r 0x3f800000
+  v_fma_f32 r e r r
+  v_mul_f32 q num r
+  v_fma_f32 e -den q num
+  v_div_fmas_f32 q e r q
+  v_div_fixup_f32 q q b 0x3f800000
+"""
+
+class Line(NamedTuple):
+  """A line of a macro: a key, and operands as (name, half, modifier), or an int."""
+  key: str
+  operands: tuple[Any, ...]
+
+WORD = re.compile(r"(?P<sign>[-|]?)(?P<name>[a-z]\w*)(?:\.(?P<half>lo|hi))?\|?$")
+
+def parse_line(text: str) -> Line:
+  key, *words = text.split()
+  operands: list[Any] = []
+  for word in words:
+    match = WORD.match(word)
+    operands.append((match["name"], match["half"], match["sign"]) if match else int(word, 0))
+  return Line(key, tuple(operands))
+
+MACROS = parse_macros(TEXT, parse_line)
+
+@once
+def classes_of(generation: Generation) -> dict[str, RegClass]:
+  """Register classes by the letters of the text."""
+  return {"v1": regs.V[1], "v2": generation.vectors[2], "s1": regs.S[1], "s2": regs.S[2], "m": regs.S[generation.wave // 32]}
+
+@once
+def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None, ...]) -> Inst:
+  """The row of a macro with these classes for its operands of any kind, in order; None: a constant."""
+  macro, given = MACROS[name], iter(sources)
+  operands = []
+  for operand, access, letters in macro.operands:
+    cls = next(given) if letters[0] == "x" else classes_of(generation).get(letters)
+    operands.append(Operand(operand, access, cls, "reg" if cls is not None else "imm", early=access is Access.WRITE))
+  rows = [table(generation.arch)[line.key] for line in macro.lines]
+  effects = 0
+  for row in rows: effects |= row.effects & (Effect.WRITE_FLAGS | Effect.LOAD | Effect.STORE)
+  return Inst(name, MACRO, tuple(operands), rows[0].pipe, effects, isa=(generation, macro))
+
+def make(function: Function, generation: Generation, name: str, *operands: Any) -> MInst:
+  """A macro over virtual registers, with temporary registers of its own. operands: those that the text has before "|"."""
+  macro = MACROS[name]
+  classes = tuple(x.cls if isinstance(x, Reg) else None for x, (_, _, letters) in zip(operands, macro.operands) if letters[0] == "x")
+  row = macro_row(generation, name, classes)
+  temporary = [function.new_reg(o.cls) for o in row.operands[macro.shown:] if o.cls is not None]
+  return MInst(row, [*operands, *temporary])
+
+# ***** groups of registers *****
+
+@once
+def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
+  """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes. An integer may be its last operand."""
+  kept = name == "keep"
+  operands = [Operand("d", Access.READ if kept else Access.WRITE, cls, early=not kept)]
+  operands += [Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)]
+  if name in SPARE: operands.insert(1, Operand("spare", Access.WRITE, regs.V[1], early=True))
+  if name in NUMBERED: operands.append(Operand("n", Access.READ, kind="imm"))
+  pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
+  return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
+
+Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high half, number of the selector
+
+@once
+def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int, pattern: Pattern) -> Inst:
+  """A macro that makes a group of 16-bit elements of other groups, each two of them by one v_perm_b32."""
+  operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
+              *(Operand(f"s{k}", Access.READ, regs.S[1]) for k in range(selectors))]
+  return Inst(f"weave_{cls.name}", MACRO, tuple(operands), "valu", 0, isa=(generation, functools.partial(weave, pattern, len(sources))))
+
+def weave(pattern: Pattern, count: int, generation: Generation, operands: list[Any]) -> list[MInst]:
+  groups, selectors = [registers(group) for group in operands[1:count + 1]], operands[count + 1:]
+  row = table(generation.arch)["v_perm_b32"]
+  return [build(row, d, groups[high][second // 2], groups[low][first // 2], selectors[n])
+          for d, (low, first, high, second, n) in zip(registers(operands[0]), pattern)]
+
+def selector_of(low: int, high: int) -> int:
+  """What v_perm_b32 picks of its sources: bytes 0 to 3 are those of the second one, 4 to 7 of the first. low, high: elements of 16 bits."""
+  return (0x0302 if low % 2 else 0x0100) | (0x0706 if high % 2 else 0x0504) << 16
+
+def registers(group: Reg) -> list[Reg]:
+  """The single registers of a group."""
+  assert group.index is not None, f"{group!r} has no register yet"
+  return [regs.reg((regs.S if group.cls.bank is regs.SGPR else regs.V)[1], group.index + k) for k in range(group.cls.units)]
+
+def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
+  """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in bytes."""
+  assert group.index is not None, f"{group!r} has no register yet"
+  found, at = [], 0
+  while at < group.cls.units:
+    units = next(n for n in (4, 2, 1) if n <= group.cls.units - at)
+    found.append((regs.reg(generation.vectors[units], group.index + at), 4 * at))
+    at += units
+  return found
+
+def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """From local memory; the address is a multiple of the size of each piece."""
+  rows, (dst, address, offset) = table(generation.arch), operands
+  return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at) for d, at in pieces(generation, dst)]
+
+def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """To scratch memory, which each lane has; kept_group has it back."""
+  rows, (value, slot) = table(generation.arch), operands
+  made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
+  return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at) for v, at in pieces(generation, value)]
+
+def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  rows, (value, slot) = table(generation.arch), operands
+  made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
+  return made + [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, base, offset=slot - start + at) for v, at in pieces(generation, value)]
+
+def scratch_base(generation: Generation, slot: int, size: int) -> tuple[list[MInst], Reg | None, int]:
+  """What an offset within an instruction's reach starts from: nothing, or a part that is put into vcc, which holds nothing between instructions."""
+  if slot + size <= OFFSETS[generation.family][1]: return [], None, 0
+  base, start = regs.reg(regs.S[1], regs.VCC), slot - slot % SCRATCH_STEP
+  return [build(table(generation.arch)["s_mov_b32"], base, start)], base, start
+
+OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
+SCRATCH_STEP = 2048  # of what is in a register; the rest and a group's bytes are within reach
+
+def copy_words(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Words from vector or scalar registers, one after the other."""
+  dst, *sources = operands
+  row = table(generation.arch)["v_mov_b32"]
+  return [build(row, d, word) for d, word in zip(registers(dst), [word for source in sources for word in registers(source)])]
+
+def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Codes of 16 bits, extended with zeros."""
+  dst, *sources = operands
+  row = table(generation.arch)["v_lshl_or_b32"]
+  return [build(row, d, high, 16, low) for d, low, high in zip(registers(dst), sources[::2], sources[1::2])]
+
+def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off, but above the last of fewer than four."""
+  rows, (dst, spare, *sources) = table(generation.arch), operands
+  found = []
+  for k, d in enumerate(registers(dst)):
+    first, *middle, last = sources[4 * k:4 * k + 4]
+    found.append(build(rows["v_and_b32"], d, 0xff, first))
+    for n, source in enumerate(middle, 1):
+      found += [build(rows["v_and_b32"], spare, 0xff, source), build(rows["v_lshl_or_b32"], d, spare, 8 * n, d)]
+    found.append(build(rows["v_lshl_or_b32"], d, last, 8 * len(middle) + 8, d))
+  return found
+
+def pick_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  """An element of 32 or 64 bits, in the bank of its group."""
+  dst, group, number = operands
+  row = table(generation.arch)["s_mov_b32" if dst.cls.bank is regs.SGPR else "v_mov_b32"]
+  return [build(row, d, word) for d, word in zip(registers(dst), registers(group)[number * dst.cls.units:])]
+
+def extract(key: str, bits: int) -> Callable[[Generation, list[Any]], list[MInst]]:
+  """An element of fewer bits, extended to a word."""
+  def extracted(generation: Generation, operands: list[Any]) -> list[MInst]:
+    dst, group, number = operands
+    word, place = divmod(number * bits, 32)
+    return [build(table(generation.arch)[key], dst, registers(group)[word], place, bits)]
+  return extracted
+
+def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
+  dst, value = operands
+  return [build(table(generation.arch)["v_mov_b32"], d, value) for d in registers(dst)]
+
+GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
+  "load": load_group, "keep": keep_group, "kept": kept_group,
+  "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8), "i8": extract("v_bfe_i32", 8),
+  "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves, "pack8": pack_bytes,
+}
+SPARE = frozenset({"pack8"})  # that need a register to compute in
+NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})  # whose last operand is an integer
+
+# ***** loads and stores of some lanes *****
+
+@once
+def masked_row(row: Inst, generation: Generation) -> Inst:
+  """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec. A load replaces a value."""
+  mask = classes_of(generation)["m"]
+  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *merging(row).operands)
+  return Inst(f"masked_{row.name}", MACRO, operands, row.pipe, row.effects | Effect.WRITE_FLAGS, isa=(generation, row))
+
+@once
+def merging(row: Inst) -> Inst:
+  """A row that leaves what it writes as it was in some lanes."""
+  return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))
+
+# ***** expansion *****
+
+def expand_macros(function: Function, target: Target) -> Function:
+  """Every macro replaced by its instructions."""
+  return expand(function, instructions)
+
+def instructions(inst: MInst) -> list[MInst]:
+  generation, what = inst.row.isa
+  if isinstance(what, Inst): return masked(inst, generation, what)
+  if isinstance(what, Macro): return lines_of(inst, generation, what)
+  made: list[MInst] = what(generation, inst.operands)
+  return made
+
+def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
+  """exec narrowed, the access, exec as it was."""
+  rows, bits = table(generation.arch), generation.wave
+  mask, saved, *own = inst.operands
+  whole = regs.reg(regs.S[bits // 32], regs.EXEC)
+  narrowed = build(rows[f"s_and_saveexec_b{bits}"], saved, mask)
+  return [narrowed, MInst(merging(row), own), build(rows[f"s_mov_b{bits}"], whole, saved)]
+
+def lines_of(inst: MInst, generation: Generation, macro: Macro) -> list[MInst]:
+  """The instructions of a macro over the registers that it was given."""
+  rows = table(generation.arch)
+  values: dict[str, Any] = {name: value for (name, _, _), value in zip(macro.operands, inst.operands)}
+  values["vcc"] = generation.vcc
+  found = []
+  for line in macro.lines:
+    row, operands, neg, absolute = rows[line.key], [], 0, 0
+    sources = [i for i, spec in enumerate(row.isa.specs) if spec.show and spec.name[:3] == "src"]
+    for i, word in enumerate(line.operands):
+      if isinstance(word, int): operands.append(word)
+      else:
+        name, half, sign = word
+        operands.append(part(values[name], half))
+        if sign == "-": neg |= 1 << sources.index(i)
+        elif sign == "|": absolute |= 1 << sources.index(i)
+    modifiers = {key: value for key, value in (("neg", neg), ("abs", absolute)) if value}
+    found.append(build(row, *operands, **modifiers))
+  return found
+
+def part(value: Any, half: str | None) -> Any:
+  """A half of a register pair or of a constant."""
+  if half is None: return value
+  if isinstance(value, int): return value >> 32 & 0xffffffff if half == "hi" else value & 0xffffffff
+  assert value.index is not None, f"{value!r} has no register yet"
+  return regs.reg((regs.S if value.cls.bank is regs.SGPR else regs.V)[1], value.index + (half == "hi"))

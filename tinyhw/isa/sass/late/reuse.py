@@ -1,0 +1,46 @@
+"""Marks sources for the reuse cache: what the next instruction reads at the same place is kept for it, and not read again from its bank.
+
+A bank of registers gives two of them a cycle, so of instructions with three sources in one bank, that begin with the same factor, all but the first
+one are faster. Only registers of 32 bits on the pipes of integers and floats, of instructions that stand next to each other in a block, are always
+executed, do not write what they keep, and need not be waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
+"""
+from __future__ import annotations
+
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.branch import BRANCH
+from tinyhw.isa.sass.table.control import Control
+from tinyhw.isa.sass.table.form import Form
+from tinyhw.machine.ir.inst import Inst, MInst, Reg
+from tinyhw.once import once
+
+PIPES = frozenset({"alu", "fma"})
+
+@once
+def places_of(row: Inst) -> tuple[tuple[int, int], ...]:
+  """The operands that could be kept, with the bit of each in Control.reuse, of a row; and last the guard, with -1."""
+  if row.encoding is BRANCH or row.pipe not in PIPES: return ()
+  form: Form = row.isa
+  return (*[(i, spec.reuse) for i, spec in enumerate(form.specs) if spec.reuse >= 0], (form.index["guard"], -1))
+
+def sources(inst: MInst) -> dict[int, int]:
+  """The registers that an instruction could keep, by the bit of their place in Control.reuse."""
+  places, operands = places_of(inst.row), inst.operands
+  if not places or operands[places[-1][0]] != regs.PT: return {}
+  found: dict[int, int] = {}
+  for i, bit in places[:-1]:
+    value = operands[i]
+    if value.__class__ is Reg and value.cls is regs.R[1] and value.index not in (None, regs.ZERO): found[bit] = value.index
+  return found
+
+def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]]:
+  """The lines of a block with their marks."""
+  out = list(lines)
+  following: dict[int, int] = {}
+  for at in range(len(out) - 1, -1, -1):
+    inst, control = out[at]
+    own = sources(inst)
+    written = {r.index + k for r in inst.writes() if r.cls.bank is regs.VECTOR and r.index is not None for k in range(r.cls.units)} if own else set()
+    marks = sum(1 << bit for bit, index in own.items() if following.get(bit) == index and index not in written)
+    if marks: out[at] = inst, control._replace(reuse=marks)
+    following = own if not control.wait else {}
+  return out

@@ -1,0 +1,161 @@
+"""Addresses: where an element of a buffer, or of the block's memory, is.
+
+The beginning of a buffer is the same for all lanes: it is in two uniform registers, from the kernel's begin on, and each lane adds 32 bits without a
+sign and the instruction a constant ([R2.U32+UR4+0x10]). So an index in bytes is made once for all buffers whose elements have that size, and takes
+one register. Where 32 bits may be too few, or uniform registers are, a lane has an address of 64 bits.
+
+Uniform registers are not allocated: products of four warps and copies of boxes have numbers of their own (DESCRIPTORS, BOXES, MAPS), and bases get
+what these leave.
+"""
+from __future__ import annotations
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.config import NV_BASES
+from tinyhw.isa.sass.abi import Abi
+from tinyhw.isa.sass.select.packed import Packed
+from tinyhw.isa.sass.select.part import FULL
+from tinyhw.isa.sass.table import regs
+from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Reg
+from tinyhw.machine.select.macros import Macro
+from tinyhw.machine.select.selection import constant_part, short_buffer, short_index
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.uop.program import Program
+
+FARTHEST = 1 << 23         # bytes that an instruction can add to an address, or subtract
+DESCRIPTORS = range(4, 20) # uniform registers of products of four warps (select/matrix.py)
+BOXES = range(20, 40)      # of boxes that are asked for (select/copies.py)
+MAPS = range(40, 62, 2)    # pairs of them, for the addresses of maps
+PAIRS = range(0, 62, 2)    # of all
+
+class Place(NamedTuple):
+  """An address. prefix: of names of macros; register: of each lane; offset: bytes to add; base: the first of two uniform registers with the beginning
+  of a buffer, to which the register's 32 bits are added; None: the register is the address."""
+  prefix: str
+  register: Reg
+  offset: int
+  base: int | None = None
+
+class Addresses(Packed):
+  """The part of Selector that knows addresses. slots: of arguments in constant memory; offsets: of the block's arrays; bases: of buffers, the first
+  of two uniform registers; pairs: those that are free."""
+  abi: Abi
+  slots: dict[UOp, int]
+  offsets: dict[UOp, int]
+  bases: dict[UOp, int]
+  pairs: list[int]
+
+  def place(self, index: UOp, reach: int = FARTHEST) -> Place:
+    """The address of an element. reach: bytes that the instruction can add, or subtract."""
+    buffer, i = index.src
+    if buffer.op is Ops.DEFINE_LOCAL: return Place("shared_", *self.shared_place(index))
+    size = buffer.dtype.itemsize
+    more, rest = constant_part(i)
+    bias = 0 if rest is None or not more and short_buffer(buffer) else max(-int(rest.vmin), 0)
+    near = -reach <= (more - bias) * size < reach
+    enough = (not near or not more) and short_buffer(buffer) or near and short_index(rest, size, bias)
+    base = self.base_of(buffer) if enough else None
+    if base is None: return self.wide_place(index, reach)
+    if rest is None: return Place("", regs.RZ, more * size, base) if near else Place("", self.in_register(more * size, 1), 0, base)
+    if near: return Place("", self.scaled(rest, size, bias), (more - bias) * size, base)
+    return Place("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
+
+  def wide_place(self, index: UOp, reach: int) -> Place:
+    """An address of 64 bits in each lane."""
+    buffer, i = index.src
+    size, address = buffer.dtype.itemsize, self.address_of(buffer)
+    more, rest = constant_part(i)
+    if not -FARTHEST <= more * size < FARTHEST: more, rest = 0, i
+    if rest is not None:
+      wide = rest.dtype.itemsize == 8
+      address = self.once(regs.R[2], "address64" if wide else "address", self.in_register(self.value(rest), 2 if wide else 1), size, address)
+    if -reach <= more * size < reach: return Place("", address, more * size)
+    return Place("", self.once(regs.R[2], "add64", address, more * size), 0)
+
+  def base_of(self, buffer: UOp) -> int | None:
+    """The first of two uniform registers that hold the beginning of a buffer; None where there are no more."""
+    if buffer not in self.bases and self.pairs: self.bases[buffer] = self.pairs.pop(0)
+    return self.bases.get(buffer)
+
+  def address_of(self, buffer: UOp) -> Reg:
+    """The beginning of a buffer in registers of a lane."""
+    if buffer not in self.values: self.values[buffer] = self.new(regs.R[2])
+    return self.values[buffer]
+
+  def begin(self) -> None:
+    """What the kernel begins with: beginnings of buffers. Bases stay where they are: nobody else sees who reads uniform registers."""
+    first = [self.argument(self.values[buffer], buffer) for buffer in self.slots if buffer.op is Ops.PARAM and buffer in self.values]
+    if self.bases:
+      inst = self.instruction(beginnings(tuple(self.bases.values())), *[self.slots[buffer] for buffer in self.bases])
+      inst.row = first_of_all(inst.row)
+      first.insert(0, inst)
+    self.order[0].insts[:0] = first
+
+  def argument(self, result: Reg, buffer: UOp) -> MInst:
+    """The load of a buffer's beginning."""
+    inst = self.instruction("argument_b64", result, self.slots[buffer])
+    inst.origin = buffer
+    return inst
+
+  def shared_place(self, index: UOp) -> tuple[Reg, int]:
+    """An address in the block's memory, and bytes to add to it."""
+    buffer, i = index.src
+    size, start = buffer.dtype.itemsize, self.abi.shared + self.offsets[buffer]
+    more, rest = constant_part(i)
+    return regs.RZ if rest is None else self.scaled(rest, size), start + more * size
+
+  def scaled(self, i: UOp, size: int, bias: int = 0) -> Reg:
+    """An index in bytes, of which 32 bits are enough. bias: elements that are added, so that none is negative.
+
+    What a loop leaves as it is, is scaled before the loop; an iteration adds the rest.
+    """
+    if self.loops and i.op is Ops.ADD and self.is_steady(i.src[0]) != self.is_steady(i.src[1]):
+      steady, other = i.src if self.is_steady(i.src[0]) else i.src[::-1]
+      start = self.scaled(steady, size, bias)
+      if other.op is not Ops.MUL or other.src[1].op is not Ops.CONST: return self.once(regs.R[1], "add32", start, self.scaled(other, size))
+      return self.once(regs.R[1], "mad32", self.lowest(other.src[0]), other.src[1].arg * size & FULL, start)
+    value = self.lowest(i)
+    if not isinstance(value, Reg): return self.in_register((value + bias) * size, 1)
+    if size == 1 and not bias: return value
+    loop = self.steady(value.group if isinstance(value, regs.Element) else value)
+    def made() -> Reg:
+      if bias: return self.once(regs.R[1], "mad32", value, size, bias * size)
+      return self.once(regs.R[1], "shl32", value, size.bit_length() - 1)
+    return made() if loop is None else self.before(loop, made)
+
+  def lowest(self, i: UOp) -> Any:
+    """The lowest 32 bits of an index."""
+    return self.half(self.value(i), "low") if i.dtype.itemsize == 8 else self.value(i)
+
+  def is_steady(self, i: UOp) -> bool:
+    """Whether the innermost loop leaves an index as it is."""
+    value = self.value(i)
+    return not isinstance(value, Reg) or (value.group if isinstance(value, regs.Element) else value).id < self.loops[-1].counter.id
+
+  def access(self, place: Place, name: str) -> str:
+    """The macro of a load, a store or a copy, by its name for an address of 64 bits in each lane."""
+    return place.prefix + name if place.base is None else f"{name}+UR{place.base}"
+
+@once
+def beginnings(pairs: tuple[int, ...]) -> Macro:
+  """The beginnings of so many buffers, from constant memory. pairs: the first of two uniform registers of each; operands: their slots."""
+  names = [f"o{k}" for k in range(len(pairs))]
+  return Macro("addresses of buffers", tuple((name, Access.READ, "i") for name in names), len(names),
+               tuple(f"ULDC.64 UR{first}, c[0x0][{name}]" for first, name in zip(pairs, names)))
+
+@once
+def first_of_all(row: Inst) -> Inst:
+  """The row of an instruction that others do not change places with."""
+  return replace(row, effects=row.effects | Effect.BARRIER)
+
+def free_pairs(program: Program) -> list[int]:
+  """The first ones of pairs of uniform registers that nothing else has in a kernel; none where bases are not wanted."""
+  if not NV_BASES: return []
+  taken: set[int] = set()
+  if any(u.op is Ops.MMA and u.arg.panels for u in program.uops): taken.update(DESCRIPTORS)
+  if any(u.op is Ops.BOX for u in program.uops): taken.update(BOXES, MAPS)
+  return [first for first in PAIRS if first not in taken]

@@ -1,0 +1,168 @@
+"""Copies to shared memory that go on by themselves: of lanes (LDGSTS), and of boxes by the unit that moves them (UTMALDG).
+
+Boxes. A signal is an mbarrier of one arrival: the first thread of a block arrives, and says how many bytes will come; then its warp asks for the
+boxes, and every warp that waits looks until the phase has completed. Maps of tensors are data of the launch (tensor_map.py), whose address is its
+last argument; the first warp keeps their addresses in uniform registers, and has the unit forget what it knows of them from launches before, which
+may have had other maps there (PTX ISA: fence.proxy.tensormap). The warp comes to UTMALDG whole, and the unit is asked once then: it has uniform
+operands only; that this is so for all lanes of a warp is a guess.
+"""
+from __future__ import annotations
+from typing import Any
+
+from tinyhw.errors import CompileError
+from tinyhw.isa.sass.select.address import BOXES, MAPS
+from tinyhw.isa.sass.select.groups import wait_products
+from tinyhw.isa.sass.select.matrix import Matrices
+from tinyhw.isa.sass.select.tensor_map import BYTES, Map
+from tinyhw.isa.sass.table import regs
+from tinyhw.isa.sass.table.branch import JUMP_IF
+from tinyhw.isa.sass.table.units import WARP
+from tinyhw.machine.ir.inst import Access, Block, MInst, Reg
+from tinyhw.machine.select.macros import Macro
+from tinyhw.once import once
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+NEAREST = 1 << 11       # bytes that LDGSTS can add to an address, or subtract
+PLACES = BOXES[::4]     # the first of four uniform registers each, for a box that is asked for
+SIGNAL_BYTES = 8
+ARRIVALS = 1 << 20      # of which a signal's word has what is missing
+PARITY = 31             # the bit of a number that is a phase's parity
+
+class Copies(Matrices):
+  """The part of Selector that knows copies. started: those of lanes that are in no group yet: the FETCH, a macro and its operands; boxes: FETCHes of
+  no signal yet. maps: of the program, numbered; their addresses are in the slot `maps_slot`. counted: there are groups of lanes' copies."""
+  started: list[tuple[UOp, str, tuple[Any, ...]]]
+  boxes: list[UOp]
+  maps: dict[Map, int]
+  maps_slot: int
+  lanes: UOp | None
+  crowded: bool
+  counted: bool
+
+  def fetch(self, u: UOp) -> None:
+    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are read late, so they have
+    registers of their own, if there are enough."""
+    if u.src[1].op is Ops.BOX:
+      self.boxes.append(u)
+      return
+    goal, near = self.shared_place(u.src[0])
+    place = self.place(u.src[1], NEAREST)
+    size = u.arg * u.src[0].dtype.itemsize
+    gate = [self.value(u.src[2])] if len(u.src) > 2 else []
+    name = self.access(place, f"copy_b{8 * size}{'_if' * len(gate)}")
+    self.started.append((u, name, (*gate, goal, place.register, near, place.offset)))
+    if self.crowded: self.start_copies()
+
+  def commit(self, u: UOp) -> None:
+    """The copies of the group, behind all of their addresses, and what counts them."""
+    if u.src:
+      self.ask(u)
+      return
+    self.start_copies()
+    self.origin = u
+    self.emit("commit")
+
+  def start_copies(self) -> None:
+    """What was put off."""
+    for origin, name, operands in self.started:
+      self.origin = origin
+      self.emit(name, *operands)
+    self.started = []
+
+  def wait(self, u: UOp) -> None:
+    """Copies, and products of panels, of which groups.py makes the instruction where there are any."""
+    copies, *products = u.arg if isinstance(u.arg, tuple) else (u.arg,)
+    if self.counted: self.emit("wait", copies)
+    if u.src: self.look(*u.src)
+    self.block.insts += [wait_products(self.generation.arch, n) for n in products]
+
+  # ***** boxes *****
+
+  def signals(self, u: UOp) -> None:
+    """SIGNALS: the first warp makes mbarriers, or ends them. groups.py makes them visible to the unit before the next meeting."""
+    address, count = self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1]
+    if u.arg == "end":
+      after = self.first_warp(None)
+      for k in range(count): self.emit("end_signal", regs.RZ, address + SIGNAL_BYTES * k)
+      self.go_on(after)
+      return
+    maps = self.op(regs.R[2], "argument_b64", self.maps_slot)
+    after = self.first_warp(None)
+    self.emit(begin(address, count, len(self.maps)), maps)
+    self.go_on(after)
+
+  def ask(self, u: UOp) -> None:
+    """A COMMIT to a signal: the first warp asks for its boxes."""
+    boxes, self.boxes = self.boxes, []
+    gate = self.value(u.src[1]) if len(u.src) > 1 else None
+    after = self.first_warp(gate if isinstance(gate, Reg) else None)
+    signal = self.shared_address(u.src[0])
+    size = sum(box.arg * box.src[0].dtype.itemsize for box in boxes)
+    self.emit("expect", self.op(regs.P, "eq_u32", self.lane(), 0), signal, size, 0)
+    for k, box in enumerate(boxes):
+      self.origin = box
+      place = box.src[1]
+      first = [self.in_register(self.half(self.value(x), "low") if x.dtype.itemsize == 8 else self.value(x), 1) for x in place.src[1:]]
+      number = self.maps[place.src[0].arg[0], place.arg, place.dtype]
+      self.emit(asked(PLACES[k % len(PLACES)], MAPS[number], len(first)), self.shared_address(box.src[0]), signal, *first)
+    self.origin = u
+    self.go_on(after)
+
+  def look(self, signal: UOp, phase: UOp) -> None:
+    """Wait until a phase is complete: a loop of its own."""
+    address = self.shared_address(signal)
+    number = self.value(phase)
+    parity = self.in_register(self.once(regs.R[1], "shl32", number, PARITY) if isinstance(number, Reg) else (number & 1) << PARITY, 1)
+    again, after = self.function.new_block(self.block.depth + 1, "look"), self.function.new_block(self.block.depth, "after")
+    self.branch(again, [])
+    self.enter(again)
+    self.jump_unless(self.op(regs.P, "phase_done", address, parity, 0), again)
+    self.go_on(after)
+
+  def shared_address(self, index: UOp) -> Reg:
+    """A place in shared memory as one number."""
+    address, offset = self.shared_place(index)
+    if address is regs.RZ: return self.in_register(offset, 1)
+    return self.once(regs.R[1], "add32", address, offset) if offset else address
+
+  def lane(self) -> Reg:
+    """The number of the thread in its block."""
+    assert self.lanes is not None, "boxes are copied for workgroups"
+    return self.part(regs.R[1], self.values[self.lanes], 0)
+
+  def first_warp(self, gate: Reg | None) -> Block:
+    """Begin what only the first warp does, where a gate holds; the block where all go on."""
+    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "first")
+    first = self.op(regs.P, "lt_s32", self.lane(), WARP)
+    self.jump_unless(first if gate is None else self.op(regs.P, "p_and", first, gate), after)
+    self.branch(inside, [])
+    self.enter(inside)
+    return after
+
+  def jump_unless(self, predicate: Reg, block: Block) -> None: self.block.insts.append(MInst(JUMP_IF, [block, predicate, 1], self.origin, ([],)))
+
+  def go_on(self, block: Block) -> None:
+    self.branch(block, [])
+    self.enter(block)
+
+@once
+def begin(address: int, signals: int, maps: int) -> Macro:
+  """Maps into their registers, and signals, from an address of shared memory on. a: the address of the first map."""
+  if maps > len(MAPS): raise CompileError(f"a kernel with {maps} tensors whose boxes are copied; there is room for {len(MAPS)}")
+  lines = []
+  for k in range(maps):
+    at = MAPS[k]
+    lines += [f"IADD3 x, c, a.lo, {BYTES * k:#x}, RZ", "IADD3.X y, a.hi, RZ, RZ, c, !PT", f"R2UR UR{at}, x", f"R2UR UR{at + 1}, y"]
+    lines.append(f"UTMACCTL.IV [UR{at}]")
+  word, missing = PLACES[0] + 2, ARRIVALS - 1
+  lines += [f"UMOV UR{PLACES[0]}, {address:#x}", f"UMOV UR{word}, {missing << 1:#x}", f"UMOV UR{word + 1}, {missing << 11 & 0xffffffff:#x}"]
+  lines += [f"SYNCS.EXCH.64 URZ, [UR{PLACES[0]}+{SIGNAL_BYTES * k:#x}], UR{word}" for k in range(signals)]
+  return Macro("signals", (("a", Access.READ, "v2"), ("x", Access.WRITE, "v1"), ("y", Access.WRITE, "v1"), ("c", Access.WRITE, "p")), 1, tuple(lines))
+
+@once
+def asked(place: int, map_at: int, axes: int) -> Macro:
+  """A box, for a place in shared memory (g), a signal (s) and coordinates (x, y, z ...)."""
+  names = ("g", "s", *"xyzvw"[:axes])
+  lines = [f"R2UR UR{place + k}, {name}" for k, name in enumerate(names)]
+  return Macro("box", tuple((name, Access.READ, "v1") for name in names), len(names), (*lines, f"UTMALDG.{axes}D [UR{place}], [UR{map_at}]"))

@@ -1,0 +1,136 @@
+"""Instructions that do two operations: sums with a product or a third term, comparisons combined with another truth.
+
+The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes (machine/select/unused.py). What a
+variable holds may have changed since, so operations on variables are left alone.
+"""
+from __future__ import annotations
+import operator
+from collections import Counter
+from typing import Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.isa.sass.select.part import FULL, Part
+from tinyhw.isa.sass.table import regs
+from tinyhw.machine.ir.inst import Access, Reg
+from tinyhw.machine.select.macros import Macro
+from tinyhw.once import once
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import UOp
+
+# types whose numbers a register holds as 32 bits, by how those are extended to 64
+EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8), "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
+TRUTH = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
+BITS = (0xf0, 0xcc, 0xaa)                  # what the sources of LOP3 are in the table of its truths
+PLACES = ((0, 2, 1), (0, 1, 2), (1, 0, 2))  # for a constant that is the last, the second or the first of three
+LIMITS = {"u": (0, FULL), "s": (-1 << 31, (1 << 31) - 1)}
+
+class Fused(Part):
+  """The part of Selector that looks into operands. uses: of nodes by others."""
+  uses: Counter[UOp] = Counter()
+
+  def inner(self, u: UOp, *ops: Ops) -> bool:
+    """Whether u is one of these operations, which its user may do by itself."""
+    return u.op in ops and self.uses[u] == 1 and not any(s.op is Ops.ACC for s in u.src)
+
+  # ***** sums *****
+
+  def total(self, u: UOp) -> Reg | None:
+    """A sum or difference of integers with a product or a sum in it as one instruction; None if it is none."""
+    if u.op is Ops.SUB: return self.difference(u)
+    if u.op is not Ops.ADD or any(s.op is Ops.CONST for s in u.src): return None
+    first, second = u.src
+    for product, other in ((second, first), (first, second)):
+      if self.inner(product, Ops.MUL): return self.product_and(product, other)
+    for terms, other in ((first, second), (second, first)):
+      if u.dtype.itemsize == 4 and self.inner(terms, Ops.ADD) and not any(self.inner(s, Ops.MUL) for s in terms.src):
+        return self.op(regs.R[1], "sum32", *[self.value(s) for s in (*terms.src, other)])
+    return None
+
+  def product_and(self, product: UOp, other: UOp) -> Reg | None:
+    """product + other."""
+    if product.dtype.itemsize == 4: return self.op(regs.R[1], "mad32", *self.register_first([self.value(s) for s in product.src]), self.value(other))
+    found = self.narrow_factors(product)
+    if found is None: return None
+    return self.op(regs.R[2], f"mad_wide_{found[0]}", *found[1], self.in_register(self.value(other), 2))
+
+  def difference(self, u: UOp) -> Reg | None:
+    """x - y * constant."""
+    first, product = u.src
+    if u.dtype.itemsize != 4 or first.op is Ops.CONST or not self.inner(product, Ops.MUL) or product.src[1].op is not Ops.CONST: return None
+    return self.op(regs.R[1], "mad32", self.value(product.src[0]), -product.src[1].arg & FULL, self.value(first))
+
+  def register_first(self, values: list[Any]) -> list[Any]: return sorted(values, key=lambda x: not isinstance(x, Reg))
+
+  # ***** bits *****
+
+  def bitwise(self, u: UOp) -> Reg | None:
+    """Logic of 32 bits with more logic in it, or a rotation, as one instruction; None if it is neither."""
+    if u.op not in TRUTH or u.dtype.itemsize != 4: return None
+    turned = self.rotation(u)
+    if turned is not None: return self.op(regs.R[1], "rotate32", self.value(turned[0]), turned[1])
+    for inside, other in (u.src, u.src[::-1]):
+      if not self.inner(inside, *TRUTH) or self.rotation(inside) is not None: continue
+      sources = (*inside.src, other)
+      if sum(s.op is Ops.CONST for s in sources) > 1: continue
+      places = next((p for p in PLACES if sources[p.index(1)].op is Ops.CONST), PLACES[0])
+      values = [self.value(s) for s in sources]
+      return self.op(regs.R[1], three_bits(inside.op, u.op, places), *[values[places.index(k)] for k in range(3)])
+    return None
+
+  def rotation(self, u: UOp) -> tuple[UOp, int] | None:
+    """x and n of x << n | x >> 32 - n, of a number without a sign."""
+    for left, right in (u.src, u.src[::-1]):
+      if u.dtype is not dtypes.uint32 or not (self.inner(left, Ops.SHL) and self.inner(right, Ops.SHR)): continue
+      (x, n), (same, m) = left.src, right.src
+      if x is same and n.op is Ops.CONST and m.op is Ops.CONST and n.arg + m.arg == 32 and 0 < n.arg < 32: return x, n.arg
+    return None
+
+  # ***** products of 64 bits *****
+
+  def narrow_factors(self, u: UOp) -> tuple[str, list[Any]] | None:
+    """The factors of a product of 64 bits as 32 bits each, if both were made of such, and how they are extended; None if not."""
+    for letter in EXTENDED:
+      found = [self.narrow(s, letter) for s in u.src]
+      if None not in found: return letter, self.register_first(found)
+    return None
+
+  def narrow(self, u: UOp, letter: str) -> Any:
+    """32 bits that an integer of 64 bits is an extension of; None if it is not known to be one."""
+    low, high = LIMITS[letter]
+    if u.op is Ops.CONST: return int(u.arg) & FULL if low <= u.arg <= high else None
+    if u.op is Ops.CAST and u.src[0].dtype in EXTENDED[letter] and u.src[0].op is not Ops.ACC: return self.value(u.src[0])
+    return None
+
+  # ***** truths *****
+
+  def compared_and(self, u: UOp) -> Reg | None:
+    """A truth with a comparison in it: the comparison combines its result with the other one."""
+    for test, other in (u.src, u.src[::-1]):
+      if not self.inner(test, *GroupOp.Comparison) or other.op is Ops.CONST or narrow_type(test.src[0].dtype): continue
+      name, a, b = self.test(test)
+      return self.op(regs.P, combined(self.macro(name), u.op.name), a, b, self.value(other))
+    return None
+
+  def test(self, u: UOp) -> tuple[str, Any, Any]:
+    """The macro of a comparison of numbers, and its sources."""
+    raise NotImplementedError
+
+@once
+def three_bits(inside: Ops, outside: Ops, places: tuple[int, int, int]) -> Macro:
+  """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be a constant."""
+  x, y, z = (BITS[place] for place in places)
+  table = TRUTH[outside](TRUTH[inside](x, y), z)
+  operands = (("d", Access.WRITE, "v1"), ("a", Access.READ, "v1"), ("b", Access.READ, "x1"), ("c", Access.READ, "v1"))
+  return Macro("three_bits", operands, len(operands), (f"LOP3.LUT d, a, b, c, {table:#x}, !PT",))
+
+def narrow_type(dtype: DType) -> bool:
+  """Not one that a single instruction compares."""
+  return dtype is dtypes.bool or dtype.itemsize != 4
+
+@once
+def combined(macro: Macro, word: str) -> Macro:
+  """The macro of a comparison whose result is combined with another truth: AND, OR, XOR."""
+  (line,) = macro.lines
+  assert ".AND d, PT, " in line and line.endswith(", PT"), f"macro {macro.name} is no comparison"
+  return macro._replace(operands=(*macro.operands, ("p", Access.READ, "p")), shown=macro.shown + 1,
+                        lines=(line.replace(".AND d, PT, ", f".{word} d, PT, ").removesuffix("PT") + "p",))

@@ -1,0 +1,395 @@
+"""From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select/scalar.py and
+select/vector.py, conversions in select/cast.py, choices in select/choice.py, products and sums in select/fused.py, several operations of logic as
+one in select/logic.py. What depends on the feature level is in select/mask.py and select/evex.py.
+
+One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
+memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting load. Values live where their type says:
+
+  bool and integers up to 64 bits, and the codes of float16, bfloat16 and fp8     a general register, extended to 32 or 64 bits by their sign
+  float32, float64                                                               the low lane of a vector register
+  vectors                                                                        the narrowest of xmm, ymm, zmm that holds them, packed
+  vectors of bool                                                                a mask: AVX2: lanes of all ones or zeros, as wide as what was
+                                                                                 compared; AVX-512: a mask register, one bit a lane
+
+Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is in docs/design.md section 6.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.dtype import DType, dtypes
+from tinyhw.errors import CompileError
+from tinyhw.isa.x86 import abi
+from tinyhw.isa.x86.select.cast import Casts
+from tinyhw.isa.x86.select.choice import Choices
+from tinyhw.isa.x86.select.evex import EvexMasks
+from tinyhw.isa.x86.select.fused import Fused
+from tinyhw.isa.x86.select.logic import FUNCTIONS, Logic
+from tinyhw.isa.x86.select.mask import LaneMasks
+from tinyhw.isa.x86.select.part import Address, Position
+from tinyhw.isa.x86.select.scalar import Scalars
+from tinyhw.isa.x86.select.vector import Vectors, is_constant_vector, places_of
+from tinyhw.isa.x86.table import regs
+from tinyhw.machine.ir.inst import Block, Function, Reg
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp
+if TYPE_CHECKING:
+  from tinyhw.machine.ir.target import Target
+  from tinyhw.uop.program import Program
+
+class Loop:
+  """An open loop: where its body starts, and the values of the variables that it carries."""
+  __slots__ = ("range", "body", "counter", "carried", "after", "before")
+
+  def __init__(self, range: UOp, body: Block, counter: Reg, carried: list[UOp]):
+    self.range, self.body, self.counter, self.carried = range, body, counter, carried
+    self.after: Block | None = None     # set when the loop may not run at all
+    self.before: tuple[Block, Position]  # where constants that it uses are made
+
+class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
+  """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
+
+  def __init__(self, program: Program, target: Target):
+    self.program, self.target = program, target
+    self.function = Function(program.name)
+    self.block = self.function.new_block(name="entry")
+    self.order = [self.block]                  # blocks as they are laid out; they are made before it is their turn
+    self.values: dict[UOp, Reg] = {}
+    self.mask_bytes: dict[UOp, int] = {}       # of a mask, at the AVX2 level: bytes of a lane
+    self.loops: list[Loop] = []
+    self.conditions: list[Block] = []
+    self.origin: UOp | None = None
+    self.constants: dict[tuple[Any, ...], Reg] = {}
+    self.entry = Position(0)
+    self.starts: dict[tuple[Block, UOp], Reg] = {}
+    self._analyse()
+
+  def _analyse(self) -> None:
+    """Users of each value, variables assigned in each loop, loads that their only user may swallow, offsets of local arrays."""
+    self.users: dict[UOp, list[UOp]] = {}
+    self.assigned: dict[UOp, list[UOp]] = {}
+    self.local_offset: dict[UOp, int] = {}
+    self.position: dict[UOp, int] = {}
+    open_loops: list[UOp] = []
+    local = 0
+    barriers = [0]
+    for n, u in enumerate(self.program.uops):
+      self.position[u] = n
+      for s in u.src: self.users.setdefault(s, []).append(u)
+      if u.op is Ops.RANGE:
+        open_loops.append(u)
+        self.assigned[u] = []
+      elif u.op is Ops.END: open_loops.pop()
+      elif u.op is Ops.ASSIGN_ACC:
+        for r in open_loops:
+          if u.src[0] not in self.assigned[r] and self.position[u.src[0]] < self.position[r]: self.assigned[r].append(u.src[0])
+      elif u.op is Ops.DEFINE_LOCAL:
+        self.local_offset[u] = local
+        local += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
+      if u.op in _FENCES: barriers.append(n)
+    self.function.local_bytes = local
+    self.has_inner_loops = len(self.assigned) > 1
+    self.swallowed: set[UOp] = set()
+    self.spread: set[UOp] = set()      # broadcasts of such loads whose only user may do that by itself
+    self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
+    self.flags: set[UOp] = set()
+    self.lone: set[UOp] = set()
+    self.rotated: dict[UOp, tuple[UOp, int]] = {}
+    self.inner: dict[UOp, UOp] = {}
+    fence = 0
+    for n, u in enumerate(self.program.uops):
+      if u.op in _CHOOSERS: self.take_condition(u, fence)
+      elif u.op in FUNCTIONS: self.take_logic(u, fence)
+      if u.op in _FENCES: fence = n
+      elif u.op in _SWALLOWERS:
+        for s in u.src:
+          if s.op is Ops.LOAD and self.position[s] > fence and self._may_be_operand(s): self.swallowed.add(s)
+          elif s.op is Ops.BROADCAST and self.position[s] > fence and self._may_be_spread(s, u): self.spread.add(s)
+      elif u.op is Ops.VECTORIZE and self.is_shuffle(u):
+        for s in u.src: self.users[s].remove(u)
+    self.users = {u: users for u, users in self.users.items() if users}
+
+  def _may_be_operand(self, load: UOp) -> bool:
+    """Has a load one user, which can take it as a memory operand?"""
+    return len(load.src) == 1 and len(self.users[load]) == 1 and load.src[0].src[1].dtype.count == 1
+
+  def _may_be_spread(self, u: UOp, user: UOp) -> bool:
+    """Does only `user` want a broadcast of an element in memory, and does it take one?"""
+    if not self.spreads or user.op not in _SPREADERS or self.users[u] != [user] or u.src[0] not in self.swallowed: return False
+    return u.dtype.itemsize in (16, 32, 64) and u.dtype.scalar().itemsize >= 4
+
+  # ***** values *****
+
+  def value(self, u: UOp) -> Reg:
+    """The register that holds u; a constant, or a swallowed load whose user did not want it, is made here."""
+    found = self.values.get(u)
+    if found is not None: return found
+    if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
+    if is_constant_vector(u): return self.lanes_constant(u)
+    if u.op is Ops.LOAD: return self.load(u)
+    if u in self.spread:
+      self.values[u] = value = self.vector(u)
+      return value
+    raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
+
+  def constants_place(self) -> tuple[Block, Position]:
+    """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive through other loops.
+
+    In the grid's own body it is made right there, unless that is all there is: then at the start of the function, as long as half of the vector
+    registers can hold what is made there.
+    """
+    if len(self.loops) > 1: return self.loops[1].before
+    few = len(self.constants) < self.target.capabilities.vector_registers // 2
+    if not self.loops or not self.has_inner_loops and few: return self.function.blocks[0], self.entry
+    return self.block, Position(len(self.block.insts))
+
+  def start_value(self, u: UOp) -> Reg:
+    """What a variable starts with. A constant is made here, once a block, so that none stays alive through the loop that uses up all registers."""
+    if u.op is not Ops.CONST: return self.value(u)
+    key = (self.block, u)
+    found = self.starts.get(key)
+    if found is None: found = self.starts[key] = self._constant(u.dtype, u.arg)
+    return found
+
+  def address(self, index: UOp) -> Address:
+    """An INDEX as base, index, scale and displacement."""
+    return self.element(index.src[0], index.src[1], 0)
+
+  def element(self, buffer: UOp, i: UOp, more: int) -> Address:
+    """The address of an element of a buffer: number i + more."""
+    size = buffer.dtype.itemsize
+    displacement = more * size
+    if buffer.op is Ops.DEFINE_LOCAL: displacement += self.local_offset[buffer]
+    base = self.values[buffer]
+    if i.op is Ops.ADD and i.src[1].op is Ops.CONST and i not in self.values:
+      displacement += i.src[1].arg * size
+      i = i.src[0]
+    if i.op is Ops.CONST:
+      return self.in_reach(base, None, 1, displacement + i.arg * size)
+    if size in (1, 2, 4, 8): return self.in_reach(base, self.wide(i), size, displacement)
+    raise CompileError(f"{self.program.name}: elements of {size} bytes cannot be addressed")
+
+  def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address:
+    if -(1 << 31) <= displacement < 1 << 31: return base, index, scale, displacement
+    far = self.constant(dtypes.int64, displacement)
+    return self.op(regs.R64, "lea_r64_m", base, far, 1, 0), index, scale, 0
+
+  def wide(self, u: UOp) -> Reg:
+    """An index as a 64-bit register. 32-bit results are zero-extended by the hardware, so only what may be negative needs an instruction."""
+    value = self.value(u)
+    if u.dtype.itemsize == 8 or u.vmin >= 0: return value
+    return self.op(regs.R64, "movsxd_r64_r32", value)
+
+  # ***** memory *****
+
+  def memory(self, u: UOp) -> Address | None:
+    """The address of a load that may be an operand of its user, else None."""
+    return self.address(u.src[0]) if u in self.swallowed and u not in self.values else None
+
+  def in_memory(self, u: UOp) -> bool:
+    """Can the last operand of an instruction be u where it is in memory?"""
+    if u in self.values: return False
+    return u in self.spread or u in self.swallowed and (u.dtype.count == 1 or u.dtype.itemsize in (16, 32, 64))
+
+  def last_operand(self, u: UOp) -> tuple[str, tuple[Any, ...]]:
+    """u as the last operand: "m" or "b" and an address, for memory and for one element of it; "" and a register."""
+    if not self.in_memory(u): return "", (self.value(u),)
+    return ("b", self.address(u.src[0].src[0])) if u in self.spread else ("m", self.address(u.src[0]))
+
+  def load(self, u: UOp) -> Reg:
+    index, dtype = u.src[0], u.dtype
+    self.values[u] = value = self._load(u, index, dtype)
+    return value
+
+  def _load(self, u: UOp, index: UOp, dtype: DType) -> Reg:
+    if index.src[1].dtype.count > 1: return self.gather(u)
+    if len(u.src) == 1:
+      if dtype.count == 1: return self.load_scalar(dtype, self.address(index))
+      value = self.load_vector(dtype, self.address(index))
+      return self.load_bools(u, value) if dtype.scalar() is dtypes.bool else value
+    if dtype.count > 1: return self.load_masked(u)
+    value = self.load_scalar(dtype, self.address_behind(self.value(u.src[1]), index))
+    return self.choose(dtype, u.src[1], value, self.value(u.src[2]))
+
+  def address_behind(self, flag: Reg, index: UOp) -> Address:
+    """The address of up to 8 bytes that may be read if flag is 1; if it is 0, of something that is surely there: the first argument."""
+    place = self.op(regs.R64, "lea_r64_m", *self.address(index))
+    self.emit("test_r32_r32", flag, flag)
+    return self.tied(regs.R64, "cmove_r64_r64", place, self.arguments), None, 1, 0
+
+  def load_scalar(self, dtype: DType, address: Address) -> Reg:
+    if dtype is dtypes.float32: return self.op(regs.XMM, "vmovss_x_m", *address)
+    if dtype is dtypes.float64: return self.op(regs.XMM, "vmovsd_x_m", *address)
+    if dtype.itemsize == 8: return self.op(regs.R64, "mov_r64_m64", *address)
+    if dtype.itemsize == 4: return self.op(regs.R32, "mov_r32_m32", *address)
+    signed = dtypes.is_int(dtype) and not dtypes.is_unsigned(dtype)
+    return self.op(regs.R32, f"mov{'s' if signed else 'z'}x_r32_m{8 * dtype.itemsize}", *address)
+
+  def store(self, u: UOp) -> None:
+    index, value = u.src[0], u.src[1]
+    if len(u.src) > 2 and value.dtype.count > 1 and u.src[2].dtype.count > 1: return self.store_masked(u)
+    if len(u.src) > 2:
+      after = self.function.new_block(self.block.depth, "after")
+      self.branch_unless(u.src[2], after)
+      self._store(index, value)
+      self.jump_to(after)
+    else: self._store(index, value)
+
+  def _store(self, index: UOp, value: UOp) -> None:
+    dtype = value.dtype
+    if index.src[1].dtype.count > 1: return self.scatter(index, value)
+    if dtype.count > 1: return self.store_vector(dtype, self.address(index), self.value_bytes(value))
+    if value.op is Ops.CONST and not dtypes.is_float(dtype) and -(1 << 31) <= value.arg < 1 << 31:
+      bits = 8 * dtype.itemsize
+      return self.emit(f"mov_m{bits}_i{min(bits, 32)}", *self.address(index), wrapped(int(value.arg), min(bits, 32)))
+    register = self.value(value)
+    if dtype is dtypes.float32: self.emit("vmovss_m_x", *self.address(index), register)
+    elif dtype is dtypes.float64: self.emit("vmovsd_m_x", *self.address(index), register)
+    else: self.emit(f"mov_m{8 * dtype.itemsize}_r{8 * dtype.itemsize}", *self.address(index), register)
+
+  # ***** control *****
+
+  def prologue(self) -> None:
+    """Incoming arguments, then the address of each buffer and the value of each variable."""
+    names = abi.abi().arguments
+    numbers = [regs.NAMES64.index(name) for name in names[:4]]
+    parameters = [self.new(regs.R64) for _ in numbers]
+    self.block.params = parameters
+    self.function.fixed_params = dict(enumerate(numbers))
+    self.arguments, self.first, self.last, self.scratch = parameters
+
+  def define(self, u: UOp) -> None:
+    """PARAM, DEFINE_VAR, DEFINE_LOCAL."""
+    if u.op is Ops.PARAM: self.values[u] = self.op(regs.R64, "mov_r64_m64", self.arguments, None, 1, 8 * self.program.params.index(u))
+    elif u.op is Ops.DEFINE_LOCAL: self.values[u] = self.scratch
+    else:
+      slot = len(self.program.params) + self.program.variables.index(u)
+      bits = 64 if u.dtype.itemsize == 8 else 32
+      self.values[u] = self.op(regs.R64 if bits == 64 else regs.R32, f"mov_r{bits}_m{bits}", self.arguments, None, 1, 8 * slot)
+
+  def jump(self, block: Block, values: list[Reg] | None = None) -> None: self.emit("jmp_rel", block, arguments=(values or [],))
+
+  def jump_to(self, block: Block) -> None:
+    """End this block with a jump to `block`, and go on there."""
+    self.jump(block)
+    self.order.append(block)
+    self.block = block
+
+  def open_loop(self, u: UOp) -> None:
+    is_grid = u.arg[1] is AxisType.GLOBAL
+    bits = 64 if is_grid or u.dtype.itemsize == 8 else 32
+    cls = regs.R64 if bits == 64 else regs.R32
+    start = self.first if is_grid else self.op(cls, f"mov_r{bits}_i32", 0)
+    body = self.function.new_block(self.block.depth + 1, "loop")
+    loop = Loop(u, body, self.new(cls), self.assigned[u])
+    loop.before = self.block, Position(len(self.block.insts))
+    before = [self.values[a] for a in loop.carried]
+    if not is_grid and u.src[0].vmin < 1:
+      loop.after = self.function.new_block(self.block.depth, "after")
+      end = self.value(u.src[0])
+      self.emit(f"test_r{bits}_r{bits}", end, end)
+      self.emit("jle_rel", loop.after, arguments=(before,))
+    self.jump(body, [start] + before)
+    body.params = [loop.counter] + [self.new(b.cls) for b in before]
+    self.order.append(body)
+    self.block = body
+    self.values[u] = loop.counter
+    self.values.update(zip(loop.carried, body.params[1:]))
+    self.loops.append(loop)
+
+  def close_loop(self, u: UOp) -> None:
+    loop = self.loops.pop()
+    is_grid = loop.range.arg[1] is AxisType.GLOBAL
+    bits = 64 if loop.counter.cls is regs.R64 else 32
+    following = self.tied(loop.counter.cls, f"add_r{bits}_i32", loop.counter, 1)
+    end = loop.range.src[0]
+    if is_grid: self.emit("cmp_r64_r64", following, self.last)
+    elif end.op is Ops.CONST and end.arg < 1 << 31: self.emit(f"cmp_r{bits}_i32", following, end.arg)
+    else: self.emit(f"cmp_r{bits}_r{bits}", following, self.value(end))
+    values = [self.values[a] for a in loop.carried]
+    self.emit("jl_rel", loop.body, arguments=([following] + values,))
+    after = loop.after or self.function.new_block(self.block.depth - 1, "after")
+    self.jump(after, values if loop.after is not None else [])
+    if loop.after is not None:
+      after.params = [self.new(v.cls) for v in values]
+      self.values.update(zip(loop.carried, after.params))
+    self.order.append(after)
+    self.block = after
+
+  def branch_unless(self, condition: UOp, target: Block) -> None:
+    """Go on in a new block if condition is true, else in target."""
+    inside = self.function.new_block(self.block.depth, "then")
+    self.emit(f"j{self.unless(condition)}_rel", target, arguments=([],))
+    self.jump_to(inside)
+
+  def control(self, u: UOp) -> None:
+    if u.op is Ops.IF:
+      after = self.function.new_block(self.block.depth, "after")
+      self.conditions.append(after)
+      self.branch_unless(u.src[0], after)
+    elif u.op is Ops.ENDIF: self.jump_to(self.conditions.pop())
+    elif u.op is Ops.RANGE: self.open_loop(u)
+    elif u.op is Ops.END: self.close_loop(u)
+
+  # ***** the pass *****
+
+  def run(self) -> Function:
+    self.prologue()
+    for u in self.program.uops:
+      self.origin = u
+      op = u.op
+      if op in _DEFINES: self.define(u)
+      elif op in _CONTROL: self.control(u)
+      elif op is Ops.STORE: self.store(u)
+      elif op is Ops.ACC: self.values[u] = self.start_of_mask(u, u.src[0]) if is_mask(u) else self.start_value(u.src[0])
+      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
+      elif op is Ops.LOAD:
+        if u not in self.swallowed and u in self.users: self.load(u)
+      elif op in _LAZY or u not in self.users or u in self.spread or is_constant_vector(u): continue
+      elif self._only_addresses(u): continue
+      else: self.values[u] = self.compute(u)
+    self.origin = None
+    self.emit("vzeroupper")
+    self.emit("ret")
+    self.function.blocks = self.order
+    return self.function
+
+  def _only_addresses(self, u: UOp) -> bool:
+    """Is u a sum with constants that only addresses use? Then the constants become their displacements. Of a scatter's places too: lane by lane."""
+    if u.op is Ops.BROADCAST: return all(user.op is Ops.ADD and self._only_addresses(user) for user in self.users[u])
+    if u.op is not Ops.ADD: return False
+    if u.dtype.count > 1:
+      return places_of(u) is not None and all(x.op is Ops.INDEX and all(s.op is Ops.STORE for s in self.users[x]) for x in self.users[u])
+    return u.src[1].op is Ops.CONST and all(
+      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u or user.op is Ops.BROADCAST and self._only_addresses(user)
+      for user in self.users[u])
+
+  def compute(self, u: UOp) -> Reg:
+    if u.op in (Ops.CAST, Ops.BITCAST): return self.cast(u)
+    if u.dtype.count > 1 or u.op is Ops.GEP: return self.vector(u)
+    return self.scalar(u)
+
+_CHOOSERS = frozenset({Ops.WHERE, Ops.IF, Ops.STORE})
+_FENCES = frozenset({Ops.STORE, Ops.RANGE, Ops.END, Ops.IF, Ops.ENDIF, Ops.BARRIER})
+_DEFINES = frozenset({Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL})
+_CONTROL = frozenset({Ops.IF, Ops.ENDIF, Ops.RANGE, Ops.END})
+_LAZY = frozenset({Ops.CONST, Ops.INDEX, Ops.BARRIER, Ops.NOOP, Ops.SINK})
+_SWALLOWERS = GroupOp.ALU | {Ops.BROADCAST}
+_SPREADERS = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.MULACC, Ops.AND, Ops.OR, Ops.XOR})
+
+class LaneSelector(LaneMasks, Selector):
+  """Selection for AVX2."""
+
+class EvexSelector(EvexMasks, Selector):
+  """Selection for AVX-512."""
+
+LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512": EvexSelector}
+
+def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
+
+def wrapped(value: int, bits: int) -> int:
+  """value as a signed number of so many bits."""
+  return ((value + (1 << (bits - 1))) & ((1 << bits) - 1)) - (1 << (bits - 1))
+
+def select(program: Program, target: Target) -> Function:
+  """The program as instructions over virtual registers. Raises CompileError for what this target does not support."""
+  return LEVELS[target.name](program, target).run()
