@@ -7,10 +7,10 @@ from hypothesis import given, settings, strategies as st
 from test.codegen.kernels import (ALL_TARGETS, AVX2, EVERYTHING, axis, check, convolution, count, data_for, elementwise, gather, masked, matmul,
                                   softmax, staged_matmul)
 from test.codegen.random_kernels import Generator
-from tinyhw.codegen.passes import PASSES, lower
+from tinyhw.codegen.passes import NAMES, PASSES, REASONS, lower
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
-from tinyhw.errors import CompileError, ConfigError
+from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate import evaluate
 from tinyhw.uop.ops import UOp
@@ -119,11 +119,17 @@ def test_dump_prints_after_the_pass_that_is_asked_for(capsys: pytest.CaptureFixt
   with Context(DUMP="linearize"): lower(KERNELS["elementwise"], AVX2, "other")
   assert "; other after linearize" in capsys.readouterr().out
   with Context(DUMP="allocate"): lower(KERNELS["elementwise"], AVX2, "other")  # a pass of machine/passes.py
-  with Context(DUMP="foo:bar"), pytest.raises(ConfigError, match="no pass is called 'foo'; there are grid, .*linearize, select, .*layout"):
-    lower(KERNELS["elementwise"], AVX2, "other")
+
+def test_passes_on_lists_are_dumped_where_lanes_are_threads(capsys: pytest.CaptureFixture[str]) -> None:
+  for step in NAMES[len(PASSES):]:
+    with Context(DUMP=step):
+      lower(KERNELS["elementwise"], replace(EVERYTHING, lanes=32), "mine")
+      assert capsys.readouterr().out.count(f"; mine after {step}\n") == 1
+      lower(KERNELS["elementwise"], AVX2, "mine")
+      assert capsys.readouterr().out.count("; mine after") == (step == "linearize")
 
 def test_every_pass_says_why_it_stands_there() -> None:
-  assert all(p.because and p.name for p in PASSES) and len({p.name for p in PASSES}) == len(PASSES)
+  assert len(set(NAMES)) == len(NAMES) and all(REASONS[name] for name in NAMES)
 
 def test_spec_verifies_between_passes() -> None:
   with Context(SPEC=2): lower(KERNELS["convolution"], AVX2, "verified")

@@ -18,7 +18,7 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.config import CACHEDIR, CHECK, Context, documentation
 from tinyhw.engine import compile as compiling, realize, version
 from tinyhw.device import Device
-from tinyhw.errors import DeviceError
+from tinyhw.errors import ConfigError, DeviceError
 from tinyhw.engine.compile import Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of
 from tinyhw.engine.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
@@ -196,6 +196,16 @@ def check_of_checks(count: list[str]) -> None:
   Device.close(opened.name)
 
 CHECKED = 3     # the place of CHECK among the modes
+
+@pytest.mark.parametrize("arch, steps", [("x86_64:avx2", "add_frame"), ("gfx1100", "make_halves interleave add_waits pair_operations fetch"),
+                                         ("sm_90", "drop_copies order_groups pipeline"), ("c", "legalize allocate")])
+def test_dump_knows_all_passes_of_a_target(arch: str, steps: str, capsys: pytest.CaptureFixture[str]) -> None:
+  (kernel,) = schedule(canonicalize([(Tensor.empty(64, device="NULL") + 1).uop])).kernels
+  for step in steps.split():
+    with Context(DUMP=step): compile_kernel(kernel.sink, arch)
+    assert f"after {step}\n" in capsys.readouterr().out or (arch, step) == ("c", "allocate")    # no code of a machine
+  with Context(DUMP="foo:bar"), pytest.raises(ConfigError, match="no pass is called 'foo'; there are grid, .*linearize, .*select, .*layout"):
+    compile_kernel(kernel.sink, arch)
 
 def test_what_was_not_checked_is_compiled_again_to_check_it(count: list[str]) -> None:
   """CHECK=1 found kernels of before in the cache, and checked nothing."""

@@ -8,11 +8,25 @@ from tinyhw.config import Context
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.target import Target
-from tinyhw.machine.passes import ORDER, PASSES, run
+from tinyhw.machine.passes import ORDER, PASSES, Before, reasons, run, steps
 
 def test_order_of_passes() -> None:
   names = list(PASSES)
   for first, second, reason in ORDER: assert names.index(first) < names.index(second), reason
+
+def test_an_order_that_is_not_kept_is_refused_at_import() -> None:
+  assert reasons(["a", "b"], [Before("a", "b", "so")]) == {"a": "before b: so", "b": "after a: so"}
+  with pytest.raises(AssertionError, match="pass b must run before a: so"): reasons(["a", "b"], [Before("b", "a", "so")])
+  with pytest.raises(AssertionError, match="no reason for .'c'."): reasons(["a", "b", "c"], [Before("a", "b", "so")])
+
+def test_hooks_have_names_and_reasons() -> None:
+  def tidy(function: Function, target: Target) -> Function:
+    """Tidy up. At once."""
+    return function
+  target = cisc(10, 12)
+  target.hooks = {"before:spill": (tidy,)}
+  found = {name: reason for name, _, reason in steps(target)}
+  assert list(found)[list(found).index("spill") - 1] == "tidy" and found["tidy"] == "before spill: Tidy up" and found["spill"]
 
 def test_hooks_run_at_their_places() -> None:
   seen: list[str] = []

@@ -1,8 +1,8 @@
 """From an optimised kernel to a Program: the list of passes, in order.
 
 `lower(kernel, capabilities, name)` is what the engine calls after optimize.py. A pass takes a kernel (docs/design.md 3.3) and the capabilities of
-the target, and returns a kernel; the last step, linearize, makes the Program. All but the last leave a graph that evaluates to the same results
-up to the order of floating point sums. DUMP=<pass>:<kernel> prints a kernel after a pass.
+the target, and returns a kernel, which evaluates to the same results up to the order of floating point sums. `linearize` makes a list of it, the
+uops of a Program. On targets whose lanes are threads, further passes take and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
 """
 from __future__ import annotations
 import sys
@@ -24,8 +24,8 @@ from tinyhw.codegen.transform.stage import stage_values
 from tinyhw.config import DUMP, SPEC
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError, ConfigError
-from tinyhw.machine.ir.target import Capabilities
-from tinyhw.machine.passes import PASSES as MACHINE_PASSES
+from tinyhw.machine.ir.target import Capabilities, Target
+from tinyhw.machine.passes import PASSES as MACHINE_PASSES, Before, reasons, steps
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
@@ -33,53 +33,90 @@ from tinyhw.uop.program import Program
 from tinyhw.uop.text import show
 
 class Pass(NamedTuple):
-  """A step of the pipeline: its name in DUMP, what it does, and why it stands where it stands."""
+  """A step from kernel to kernel: its name in DUMP, and what it does."""
   name: str
   run: Callable[[UOp, Capabilities], UOp]
-  because: str
   is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
 
+class ListPass(NamedTuple):
+  """A step from the uops of a Program to such uops, for targets whose lanes are threads. It gets the slots that are written, too."""
+  name: str
+  run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
+
+def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+  """fetch.py's pass."""
+  from tinyhw.codegen.lower import fetch as module  # only GPUs copy while they compute
+  return module.fetch(uops, written, capabilities)
+
 PASSES = (
-  Pass("grid", lambda sink, _: flatten_grid(sink),
-       "first: the others see one GLOBAL range, no range of one iteration, and indices in normal form"),
-  Pass("stage", lambda sink, _: stage_values(sink), "before unroll: the stores that fill a local array are unrolled like others"),
-  Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink),
-       "before vectorize: a copy's index is linear in the lane more often than the original's"),
-  Pass("vectorize", vectorize, "before accumulate: the lanes of a reduction are folded once, after its loop"),
-  Pass("runs", lambda sink, capabilities: widen_fragments(widen_runs(sink, capabilities)),
-       "after unroll, which makes the copies that access neighbours; before indices, while an index is a plain sum"),
-  Pass("accumulate", accumulate_reductions, "before decompose: what folds (MAX, MULACC) may be an operation that a target does not have", False),
-  Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0),
-       "after all that multiplies indices; before decompose, which divides machine integers only", False),
-  Pass("decompose", decompose, "before legalize: a vector operation in other vector operations is better than lane by lane", False),
-  Pass("legalize", legalize, "last: it splits what the others made", False),
+  Pass("grid", lambda sink, _: flatten_grid(sink)),
+  Pass("stage", lambda sink, _: stage_values(sink)),
+  Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink)),
+  Pass("vectorize", vectorize),
+  Pass("runs", lambda sink, capabilities: widen_fragments(widen_runs(sink, capabilities))),
+  Pass("accumulate", accumulate_reductions, False),
+  Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0), False),
+  Pass("decompose", decompose, False),
+  Pass("legalize", legalize, False),
 )
+LIST_PASSES = (
+  ListPass("fetch", fetch),
+  ListPass("pipeline", lambda uops, written, _: pipeline(uops, written)),
+)
+NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
+
+ORDER = (
+  Before("grid", "stage", "all other passes see one GLOBAL range, no range of one iteration, and indices in normal form"),
+  Before("stage", "unroll", "the stores that fill a local array are unrolled like others"),
+  Before("unroll", "vectorize", "a copy's index is linear in the lane more often than the original's"),
+  Before("unroll", "runs", "unroll makes the copies that access neighbours"),
+  Before("vectorize", "accumulate", "the lanes of a reduction are folded once, after its loop"),
+  Before("runs", "indices", "an index is a plain sum until then"),
+  Before("accumulate", "decompose", "what folds (MAX, MULACC) may be an operation that a target does not have"),
+  Before("vectorize", "indices", "nothing may multiply indices after they have types"),
+  Before("indices", "decompose", "decompose divides machine integers only"),
+  Before("decompose", "legalize", "a vector operation in other vector operations is better than lane by lane"),
+  Before("legalize", "linearize", "legalize splits what all others made"),
+  Before("linearize", "fetch", "loops are brackets in a list, whose bodies move"),
+  Before("fetch", "pipeline", "copies that go on by themselves need no registers; pipeline takes the loops that fetch leaves"),
+)
+REASONS = reasons(NAMES, ORDER)
 
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
-  if DUMP: check_dump()
   if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
-  kernel, recorder = sink, trace.recorder
+  kernel = sink
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
     if step.name == "grid": flat = kernel
     if SPEC and step.is_kernel: verify(kernel, int(SPEC))
     if trace._origins: _share_origins(kernel)
-    if DUMP: dump(step.name, name, kernel)
-    if recorder is not None: recorder.passed(step.name, kernel, step.because)
+    _passed(step.name, name, kernel)
   uops, order = linearize(kernel, capabilities.lanes > 0), list(sink.toposort())
   written = frozenset(u.src[0].src[0].arg[0] for u in order if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
-  if capabilities.lanes:
-    from tinyhw.codegen.lower.fetch import fetch  # only GPUs copy while they compute
-    uops = pipeline(fetch(uops, written, capabilities), written)
+  late: tuple[ListPass, ...] = LIST_PASSES if capabilities.lanes else ()
+  is_shown = bool(DUMP) or trace.recorder is not None
+  if is_shown and late: _passed("linearize", name, program_of(name, uops, order, flat, written))
+  for late_step in late:
+    uops = late_step.run(uops, written, capabilities)
+    if is_shown and late_step is not late[-1]: _passed(late_step.name, name, program_of(name, uops, order, flat, written))
+  program = program_of(name, uops, order, flat, written)
+  _passed(late[-1].name if late else "linearize", name, program)
+  return program
+
+def _passed(step: str, name: str, kernel: UOp | Program) -> None:
+  """A step has made this of a kernel of this name: print it for DUMP, record it for VIZ."""
+  if DUMP: dump(step, name, kernel)
+  if trace.recorder is not None: trace.recorder.passed(step, kernel, REASONS[step])
+
+def program_of(name: str, uops: list[UOp], order: list[UOp], flat: UOp, written: frozenset[int]) -> Program:
+  """The Program of uops in their order. order: of all nodes of the kernel, for its arguments; flat: the kernel after `grid`."""
+  sink = order[-1]
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
   uops = arguments(order, uops) + [u for u in uops if u.op not in (Ops.PARAM, Ops.DEFINE_VAR)]
-  program = Program(name, tuple(uops), grid_size(flat), written, local_bytes, tuple(opts))
-  if DUMP: dump("linearize", name, program)
-  if recorder is not None: recorder.passed("linearize", program, "the order in which it runs, with loops as brackets")
-  return program
+  return Program(name, tuple(uops), grid_size(flat), written, local_bytes, tuple(opts))
 
 def _share_origins(kernel: UOp) -> None:
   """Operations on data that a pass made without saying from what come from the line of a node that uses them."""
@@ -100,10 +137,10 @@ def typed_variable(variable: UOp) -> UOp:
   """A variable with the type that it would have if it were used."""
   return UOp(Ops.DEFINE_VAR, dtypes.int32 if fits(variable.arg[1], variable.arg[2]) else dtypes.int64, (), variable.arg)
 
-def check_dump() -> None:
-  """Raise ConfigError if DUMP names no pass."""
+def check_dump(target: Target | None) -> None:
+  """Raise ConfigError if DUMP names no pass. target: what compiles the Program; None where source is made of it."""
   wanted = str(DUMP).partition(":")[0]
-  known = [*(step.name for step in PASSES), "linearize", "select", *MACHINE_PASSES]
+  known = [*NAMES, "select", *([name for name, _, _ in steps(target)] if target is not None else MACHINE_PASSES)]
   if wanted not in known: raise ConfigError(f"DUMP={str(DUMP)!r}: no pass is called {wanted!r}; there are {', '.join(known)}")
 
 def dump(step: str, name: str, kernel: UOp | Program) -> None:

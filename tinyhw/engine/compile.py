@@ -123,13 +123,14 @@ def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
 def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.kernel.estimate import estimate  # codegen is loaded where something is compiled
   from tinyhw.codegen.optimize import optimize
-  from tinyhw.codegen.passes import lower
+  from tinyhw.codegen.passes import check_dump, lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine import show
   if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
   recorder = trace.recorder
   module = backend(arch)
   capabilities = capabilities_of(arch, device)
   if SPEC: verify(sink, int(SPEC))
+  if DUMP: check_dump(module.target(arch) if hasattr(module, "target") else None)
   name = kernel_name(sink)
   if recorder is not None: recorder.begin("kernel", name, sink, device)
   optimized = optimize(sink, capabilities)

@@ -1,10 +1,12 @@
 """The passes from virtual registers to laid out machine code, in order; where an ISA hooks in; and dumps.
 
 `run(function, target)` is what a Target's compile calls after selection. An ISA adds passes with `Target.hooks`: "before:<pass>" or "after:<pass>"
-for the names in PASSES. `DUMP=<pass>:<kernel>` prints the function after a pass ("select": as selection made it; kernel "*" or none: all kernels).
+for the names in PASSES. A hook's name is its function's. `DUMP=<pass>:<kernel>` prints the function after a pass or hook ("select": as selection
+made it; kernel "*" or none: all kernels), and VIZ records each of them.
 """
 from __future__ import annotations
 import sys
+from collections.abc import Iterator, Sequence
 
 from tinyhw import config, trace
 from tinyhw.machine.allocate.allocate import allocate
@@ -23,6 +25,15 @@ class Before(NamedTuple):
   first: str
   second: str
   reason: str
+
+def reasons(names: Sequence[str], order: Sequence[Before]) -> dict[str, str]:
+  """Why each pass stands where it stands. Raises AssertionError where an order is not kept, or names no pass, or a pass has no reason."""
+  places = {name: k for k, name in enumerate(names)}
+  for b in order: assert places[b.first] < places[b.second], f"pass {b.first} must run before {b.second}: {b.reason}"
+  found = {name: "; ".join([f"before {b.second}: {b.reason}" for b in order if b.first == name]
+                           + [f"after {b.first}: {b.reason}" for b in order if b.second == name]) for name in names}
+  assert all(found.values()), f"no reason for {[name for name, reason in found.items() if not reason]}"
+  return found
 
 def verified(function: Function, target: Target) -> Function:
   """Refuse what selection must not hand over, with CHECK=1."""
@@ -76,8 +87,19 @@ ORDER = (
   Before("layout", "check_results", "what is checked are the instructions that are encoded"),
 )
 
-REASONS = {name: "; ".join([f"before {b.second}: {b.reason}" for b in ORDER if b.first == name]
-                           + [f"after {b.first}: {b.reason}" for b in ORDER if b.second == name]) for name in PASSES}
+REASONS = reasons(list(PASSES), ORDER)
+
+def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
+  """(name, function, reason) of each pass and hook of a target, in order."""
+  for name, step in PASSES.items():
+    for place in (f"before:{name}", name, f"after:{name}"):
+      if place == name: yield name, step, REASONS[name]
+      else:
+        for hook in target.hooks.get(place, ()): yield hook.__name__, hook, f"{place.replace(':', ' ')}: {_first_sentence(hook)}"
+
+def _first_sentence(hook: Hook) -> str:
+  """What a hook's docstring says first."""
+  return " ".join((hook.__doc__ or hook.__name__).split()).partition(". ")[0].rstrip(".")
 
 def run(function: Function, target: Target) -> Function:
   """All passes and hooks. Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables."""
@@ -87,12 +109,10 @@ def run(function: Function, target: Target) -> Function:
   wanted, recorder = _dump_after(function), trace.recorder
   if wanted == "select": _dump(function, "select")
   if recorder is not None: recorder.passed("select", function, "instructions over virtual registers")
-  for name, step in PASSES.items():
-    for hook in hooks.get(f"before:{name}", ()): function = hook(function, target)
+  for name, step, reason in steps(target):
     function = step(function, target)
-    for hook in hooks.get(f"after:{name}", ()): function = hook(function, target)
     if wanted == name: _dump(function, name)
-    if recorder is not None: recorder.passed(name, function, REASONS[name])
+    if recorder is not None: recorder.passed(name, function, reason)
   return function
 
 def _dump_after(function: Function) -> str:
