@@ -8,7 +8,7 @@ from tinyhw.config import Context
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.target import Target
-from tinyhw.machine.passes import ORDER, PASSES, Before, reasons, run, steps
+from tinyhw.machine.passes import ORDER, PASSES, Before, reason_of, reasons, run, steps
 
 def test_order_of_passes() -> None:
   names = list(PASSES)
@@ -17,6 +17,7 @@ def test_order_of_passes() -> None:
 def test_an_order_that_is_not_kept_is_refused_at_import() -> None:
   assert reasons(["a", "b"], [Before("a", "b", "so")]) == {"a": "before b: so", "b": "after a: so"}
   with pytest.raises(AssertionError, match="pass b must run before a: so"): reasons(["a", "b"], [Before("b", "a", "so")])
+  with pytest.raises(AssertionError, match="a or c is no pass; there are a, b"): reasons(["a", "b"], [Before("a", "c", "so")])
   with pytest.raises(AssertionError, match="no reason for .'c'."): reasons(["a", "b", "c"], [Before("a", "b", "so")])
 
 def test_hooks_have_names_and_reasons() -> None:
@@ -25,7 +26,7 @@ def test_hooks_have_names_and_reasons() -> None:
     return function
   target = cisc(10, 12)
   target.hooks = {"before:spill": (tidy,)}
-  found = {name: reason for name, _, reason in steps(target)}
+  found = {name: reason_of(name, step, place) for name, step, place in steps(target)}
   assert list(found)[list(found).index("spill") - 1] == "tidy" and found["tidy"] == "before spill: Tidy up" and found["spill"]
 
 def test_hooks_run_at_their_places() -> None:

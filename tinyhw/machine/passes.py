@@ -29,7 +29,9 @@ class Before(NamedTuple):
 def reasons(names: Sequence[str], order: Sequence[Before]) -> dict[str, str]:
   """Why each pass stands where it stands. Raises AssertionError where an order is not kept, or names no pass, or a pass has no reason."""
   places = {name: k for k, name in enumerate(names)}
-  for b in order: assert places[b.first] < places[b.second], f"pass {b.first} must run before {b.second}: {b.reason}"
+  for b in order:
+    assert b.first in places and b.second in places, f"{b.first} or {b.second} is no pass; there are {', '.join(names)}"
+    assert places[b.first] < places[b.second], f"pass {b.first} must run before {b.second}: {b.reason}"
   found = {name: "; ".join([f"before {b.second}: {b.reason}" for b in order if b.first == name]
                            + [f"after {b.first}: {b.reason}" for b in order if b.second == name]) for name in names}
   assert all(found.values()), f"no reason for {[name for name, reason in found.items() if not reason]}"
@@ -90,16 +92,17 @@ ORDER = (
 REASONS = reasons(list(PASSES), ORDER)
 
 def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
-  """(name, function, reason) of each pass and hook of a target, in order."""
+  """(name, function, place) of each pass and hook of a target, in order. place: where a hook stands, as "before:order"; empty for a pass."""
   for name, step in PASSES.items():
     for place in (f"before:{name}", name, f"after:{name}"):
-      if place == name: yield name, step, REASONS[name]
+      if place == name: yield name, step, ""
       else:
-        for hook in target.hooks.get(place, ()): yield hook.__name__, hook, f"{place.replace(':', ' ')}: {_first_sentence(hook)}"
+        for hook in target.hooks.get(place, ()): yield hook.__name__, hook, place
 
-def _first_sentence(hook: Hook) -> str:
-  """What a hook's docstring says first."""
-  return " ".join((hook.__doc__ or hook.__name__).split()).partition(". ")[0].rstrip(".")
+def reason_of(name: str, step: Hook, place: str) -> str:
+  """Why a pass stands where it stands; of a hook its place, and what its docstring says first."""
+  if not place: return REASONS[name]
+  return f"{place.replace(':', ' ')}: " + " ".join((step.__doc__ or name).split()).partition(". ")[0].rstrip(".")
 
 def run(function: Function, target: Target) -> Function:
   """All passes and hooks. Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables."""
@@ -109,10 +112,10 @@ def run(function: Function, target: Target) -> Function:
   wanted, recorder = _dump_after(function), trace.recorder
   if wanted == "select": _dump(function, "select")
   if recorder is not None: recorder.passed("select", function, "instructions over virtual registers")
-  for name, step, reason in steps(target):
+  for name, step, place in steps(target):
     function = step(function, target)
     if wanted == name: _dump(function, name)
-    if recorder is not None: recorder.passed(name, function, reason)
+    if recorder is not None: recorder.passed(name, function, reason_of(name, step, place))
   return function
 
 def _dump_after(function: Function) -> str:
