@@ -14,8 +14,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tinyhw import nn
 from tinyhw.config import Context
-from tinyhw.engine.compile import compile_kernel
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.run.compile import compile_kernel
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 

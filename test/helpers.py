@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-import tinyhw.engine.realize as realizing
+import tinyhw.engine.run.realize as realizing
 from tinyhw.config import DEV, Context
 from tinyhw.device import Buffer, Device
 from tinyhw.dtype import dtypes
-from tinyhw.engine import writes
-from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.compile import mode, parts
-from tinyhw.engine.schedule import canonicalize
+from tinyhw.engine.memory import writes
+from tinyhw.engine.memory.buffers import buffer_of, new_buffer
+from tinyhw.engine.run.compile import mode, parts
+from tinyhw.engine.schedule.schedule import canonicalize
 from tinyhw.errors import DeviceError, TinyError
 from tinyhw.methods import base, indexing
 from tinyhw.methods.hostdata import pack

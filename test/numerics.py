@@ -153,8 +153,9 @@ The order in which a reduction adds is not defined, and differs between vector w
 - the same bits in each lane of a GPU that has a sum which several share: there it is a tree of halves of the lanes (design.md, section 8);
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
-A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts (`engine/split.py`): its error hardly
-grows with its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all roundings go one way:
+A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts (`engine/schedule/split.py`): its
+error hardly grows with its length. Relative errors of sums of (k % 1000 + 1) / 10, or of 0.1 over and over, which is the worst, since all
+roundings go one way:
 
 | sum | relative error |
 |---|---|

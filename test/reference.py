@@ -27,7 +27,7 @@ PAGES = (
     "get_state_dict", "get_parameters", "load_state_dict", "safe_load", "safe_save", "safe_load_metadata", "torch_load", "npy_load", "npy_save",
     "npz_load", "npz_save", "tar_extract", "zip_extract", "TensorIO")),
   Page("datasets.md", "Data sets", "tinyhw.nn.datasets", ("mnist", "cifar")),
-  Page("jit.md", "TinyJit", "tinyhw.engine.jit", ("TinyJit",)),
+  Page("jit.md", "TinyJit", "tinyhw.capture.jit", ("TinyJit",)),
   Page("function.md", "Functions as units", "tinyhw.function", ("function",)),
   Page("onnx.md", "ONNX", "tinyhw.nn.onnx", ("OnnxRunner", "OnnxPBParser")),
   Page("gguf.md", "GGUF", "tinyhw.llm.gguf", ("gguf_load", "ggml_data_to_tensor")),

@@ -11,7 +11,7 @@ import pytest
 
 from test.support.cliffs import EXPLAINED, FAMILIES, STEEP, STEP, conv, conv_gradients, empty, excess, gradients_of, image_norm, sizes_of, works
 from test.support.work import kernel_work, work_of
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 
 ARCHS = ("x86_64:avx2", "x86_64:avx512")

@@ -11,8 +11,8 @@ import pytest
 
 import tinyhw.function as by_module
 from tinyhw import function as exported
+from tinyhw.capture.jit import TinyJit
 from tinyhw.device import Device
-from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError, FunctionError, GradientError
 from tinyhw.function import function
 from tinyhw.nn import Linear

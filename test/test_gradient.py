@@ -7,7 +7,7 @@ import pytest
 from test.helpers import arrays, check_gradient, only_on, same
 from tinyhw import Context, TinyJit, nn
 from tinyhw.config import EMULATE
-from tinyhw.engine.schedule import canonicalize, make_schedule
+from tinyhw.engine.schedule.schedule import canonicalize, make_schedule
 from tinyhw.errors import ArgumentError, GradientError, ShapeError
 from tinyhw.gradient import define_gradient, gradients
 from tinyhw.methods import graph

@@ -27,7 +27,7 @@ def test_unknown_names():
 # may be loaded then: of Python's, beyond os and importlib; of tinyhw, folders without code aside; and names of which none may be, nor any below them.
 COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.match", "tinyhw.drivers", "tinyhw.autogen", "ctypes", "mmap",
             "zlib")
-OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "doctor", "engine.jit", "engine.surroundings", "engine.show", "engine.search",
+OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "doctor", "capture", "engine.run.show", "codegen.search",
                                             "methods.dlpack", "machine.model")),
             "subprocess", "socket", "http", "urllib", "json", "pickle", "random", "tempfile", "shutil", "zipfile", "hashlib", "decimal", "fractions",
             "logging", "asyncio", "multiprocessing", "concurrent", "sqlite3", "numpy")

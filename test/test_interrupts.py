@@ -12,10 +12,11 @@ import pytest
 
 from thread_campaign import CAMPAIGN, ROOT, SEED, campaign
 from tinyhw import Tensor, TinyJit, helpers
+from tinyhw.capture import jit as jits
 from tinyhw.config import TRAINING, ContextVar, FirstUse
 from tinyhw.device import Buffer
 from tinyhw.dtype import dtypes
-from tinyhw.engine import jit as jits, realize as realizing
+from tinyhw.engine.run import realize as realizing
 
 needs_tables = pytest.mark.skipif(sys.version_info < (3, 11), reason="the code of older Pythons does not say where handlers may run")
 

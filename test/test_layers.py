@@ -22,6 +22,7 @@ ISA_ROOMS = {   # of an instruction set, below its target.py, capabilities.py an
 CODEGEN_ROOMS = {   # of codegen: what each may import of the others
   "kernel": "", "math": "", "render": "math", "transform": "kernel", "matrix": "kernel transform", "lower": "kernel transform math",
   "plan": "kernel transform matrix lower"}
+ENGINE_ROOMS = {"memory": "", "schedule": "memory", "run": "memory schedule"}   # of the engine: what each may import of the others
 # A module follows the longest name that it begins with, and may import that name's own modules and what begins with the names on the right.
 MAY_IMPORT = {name: names.split() for name, names in {
   **dict.fromkeys(BASE.split(), BASE),
@@ -42,23 +43,28 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.allocator": BASE,
   "tinyhw.device": f"{BASE} tinyhw.allocator tinyhw.machine.ir.code",
   "tinyhw.engine": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.ir.code",
+  **{f"tinyhw.engine.{room}": " ".join([f"{BASE} tinyhw.uop tinyhw.device tinyhw.engine.thread",
+                                        *(f"tinyhw.engine.{other}" for other in others.split())]) for room, others in ENGINE_ROOMS.items()},
+  "tinyhw.engine.run": f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.isa tinyhw.device tinyhw.machine.ir.code tinyhw.engine",
+  "tinyhw.engine.jit": "tinyhw.capture",   # a name of tinygrad's
   "tinyhw.drivers": f"{BASE} tinyhw.autogen tinyhw.device tinyhw.machine.ir.code",
   "tinyhw.selftest": "",
   "tinyhw.selftest.frame": f"{BASE} tinyhw.device",
-  "tinyhw.selftest.tensors": f"{COMPILER} tinyhw.tensor tinyhw.selftest.frame",
+  "tinyhw.selftest.tensors": f"{COMPILER} tinyhw.tensor tinyhw.capture tinyhw.selftest.frame",
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.ir.code tinyhw.selftest.frame"
      for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
                   "nvidia.selftest_bases", "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
-  **dict.fromkeys((*(f"tinyhw.engine.{name}" for name in ("jit", "jit_gradients", "jit_views", "replay", "structure", "surroundings")),
-                   "tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient", "tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
-                  f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.nn"),
+  **dict.fromkeys(("tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient"), f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient"),
+  "tinyhw.capture": f"{COMPILER} tinyhw.tensor tinyhw.methods",
+  **dict.fromkeys(("tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
+                  f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.capture tinyhw.nn"),
   "tinyhw.methods.dlpack": f"{BASE} tinyhw.autogen",
   "tinyhw.viz": f"{COMPILER} tinyhw.machine",
   "tinyhw.doctor": f"{BASE} tinyhw.device tinyhw.isa",
   "tinyhw.__main__": "tinyhw",
-  "tinyhw": f"{COMPILER} tinyhw.tensor tinyhw.function tinyhw.nn tinyhw.gradient",
+  "tinyhw": f"{COMPILER} tinyhw.tensor tinyhw.capture tinyhw.function tinyhw.nn tinyhw.gradient",
 }.items()}
 FILES = {".".join((name, *path.relative_to(folder).with_suffix("").parts)).removesuffix(".__init__"): path
          for name, folder in ROOTS.items() for path in sorted(folder.rglob("*.py"))}

@@ -126,7 +126,7 @@ def test_two_plus_three_as_a_graph():
 
 def test_two_plus_three_as_a_kernel(capsys):
   from tinyhw.codegen.passes import lower
-  from tinyhw.engine.compile import capabilities_of, kernel_name
+  from tinyhw.engine.run.compile import capabilities_of, kernel_name
   from tinyhw.uop.text import show
   kernel, = (Tensor([2]) + Tensor([3])).schedule_linear()
   print(show(kernel.sink))

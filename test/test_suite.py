@@ -12,7 +12,7 @@ def test_what_is_left_out_exists() -> None: assert [name for name in suite.OUT i
 
 def test_the_list_has_every_other_file_of_tensors() -> None:
   files = suite.files()
-  assert {"test_tensor.py", "methods/test_matmul.py", "engine/test_multi.py", "nn/test_training.py"} <= set(files)
+  assert {"test_tensor.py", "methods/test_matmul.py", "engine/schedule/test_multi.py", "nn/test_training.py"} <= set(files)
   assert not set(files) & set(suite.OUT) and len(files) == len(set(files))
 
 def test_shares_have_each_test_once_in_a_while() -> None:

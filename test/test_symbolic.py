@@ -12,8 +12,8 @@ import pytest
 import symbolic_programs
 
 from test.helpers import HOME, on
+from tinyhw.capture.jit import TinyJit
 from tinyhw.config import Context
-from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp

@@ -11,10 +11,10 @@ TYPE_CHECKING = False  # typing is loaded only for type checkers
 if TYPE_CHECKING:
   from typing import Any
   from tinyhw import nn as nn
+  from tinyhw.capture.jit import TinyJit as TinyJit
   from tinyhw.config import Context as Context, getenv as getenv
   from tinyhw.device import Device as Device
   from tinyhw.dtype import dtypes as dtypes
-  from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.function import function as function
   from tinyhw.helpers import GlobalCounters as GlobalCounters
   from tinyhw.storage import fetch as fetch
@@ -44,7 +44,7 @@ if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # installed, the
   __path__.append(_PLACE)
 
 _MODULES = {
-  "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "engine.jit", "GlobalCounters": "helpers",
+  "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "capture.jit", "GlobalCounters": "helpers",
   "fetch": "storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
 }
 

@@ -187,7 +187,7 @@ class Compiled:
 class Compiler:
   """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached` keeps results; None: none.
 
-  What the engine compiles itself it keeps by kernel (engine/compile.py); this is for those who have source.
+  What the engine compiles itself it keeps by kernel (engine/run/compile.py); this is for those who have source.
   """
   def __init__(self, cachekey: str | None = None): self.cachekey = cachekey
 

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, Generic, TypeVar
 
+from tinyhw.capture.names import by_name, is_named, place_of
 from tinyhw.dtype import dtypes
-from tinyhw.engine.buffers import next_number
-from tinyhw.engine.jit_names import by_name, is_named, place_of
-from tinyhw.engine.realize import prepare, this_thread
-from tinyhw.engine.writes import fresh_tag
+from tinyhw.engine.memory.buffers import next_number
+from tinyhw.engine.memory.writes import fresh_tag
+from tinyhw.engine.run.realize import prepare, this_thread
 from tinyhw.errors import ArgumentError, FunctionError
 from tinyhw.gradient import define_gradient, gradients
 from tinyhw.methods import graph

@@ -22,8 +22,8 @@ import math
 from weakref import WeakKeyDictionary
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.cuts import FLOWS_FROM
-from tinyhw.engine.multi import axis_of
+from tinyhw.engine.memory.cuts import FLOWS_FROM
+from tinyhw.engine.schedule.multi import axis_of
 from tinyhw.errors import GradientError
 from tinyhw.methods import graph
 from tinyhw.methods.graph import add, binary, compare, like, mul, negate, scale, unary, where

@@ -17,11 +17,11 @@ from tinyhw.arithmetic import elements
 from tinyhw.config import Context, Wrapper
 from tinyhw.device import Buffer, BufferOptions, Compiled, Device, DeviceLike, computing, on_disk, outside
 from tinyhw.dtype import DType as DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine import cuts
-from tinyhw.engine.buffers import new_buffer
-from tinyhw.engine.multi import axis_of, check_axis
-from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import lost, memory_of, node_over, note, unique, values
+from tinyhw.engine.memory import cuts
+from tinyhw.engine.memory.buffers import new_buffer
+from tinyhw.engine.memory.writes import lost, memory_of, node_over, note, unique, values
+from tinyhw.engine.run.realize import this_thread
+from tinyhw.engine.schedule.multi import axis_of, check_axis
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, UnknownValueError
 from tinyhw.gradient import define_checkpoint, gradients
 from tinyhw.methods import graph, hostdata

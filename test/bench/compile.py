@@ -91,7 +91,8 @@ def main() -> None:
   os.environ.update(CACHE="0", DEV="NULL", NULL_ARCH=args.arch)
   import models
   from tinyhw.codegen import optimize, passes
-  from tinyhw.engine import compile as engine, realize, schedule as scheduling
+  from tinyhw.engine.run import compile as engine, realize
+  from tinyhw.engine.schedule import schedule as scheduling
   from tinyhw.errors import DeviceError
   from tinyhw.machine.passes import PASSES
   clock, digest, kernels = Clock(), hashlib.blake2b(digest_size=8), []

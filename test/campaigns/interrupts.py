@@ -86,7 +86,7 @@ class Interrupter:
 def forget() -> None:
   """Let the next computation be scheduled and compiled anew."""
   from tinyhw import Device
-  from tinyhw.engine import numbers, schedule
+  from tinyhw.engine.schedule import numbers, schedule
   schedule._schedules.clear()
   numbers._families.clear()
   for opened in list(Device._opened.values()): opened.kernels.clear()

@@ -10,7 +10,7 @@ from tinyhw.codegen.optimize import optimize, with_opts
 from tinyhw.codegen.transform.tiling import Opt, OptOps, size_of
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.methods.base import constant_value
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops

@@ -14,7 +14,7 @@ from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.search import Opts, canonical, neighbours, search
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp

@@ -12,7 +12,7 @@ from tinyhw.arithmetic import to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.machine.ir.code import Code
 from tinyhw.uop.enums import AxisType
 from tinyhw.uop.matrix import Matrix

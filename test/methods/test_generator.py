@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tinyhw.arithmetic import threefry
-from tinyhw.engine.jit import TinyJit
+from tinyhw.capture.jit import TinyJit
 from tinyhw.methods.generator import Generator, current
 from tinyhw.tensor import Tensor
 

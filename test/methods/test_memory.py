@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tinyhw import TinyJit, Variable
-from tinyhw.engine.writes import assigned
+from tinyhw.engine.memory.writes import assigned
 from tinyhw.errors import ArgumentError, GradientError, JitError
 from tinyhw.methods import memory
 from tinyhw.tensor import Tensor

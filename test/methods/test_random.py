@@ -6,9 +6,9 @@ import pytest
 
 from test.helpers import only_on, same
 from tinyhw.arithmetic import threefry
+from tinyhw.capture.jit import TinyJit
 from tinyhw.dtype import dtypes, to_dtype
-from tinyhw.engine import realize as realizing
-from tinyhw.engine.jit import TinyJit
+from tinyhw.engine.run import realize as realizing
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.methods import base, graph
 from tinyhw.methods.random import largest_below, random_words, to_unit

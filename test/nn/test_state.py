@@ -7,14 +7,14 @@ import sys
 import pytest
 
 from tinyhw import nn
+from tinyhw.capture.jit import TinyJit
 from tinyhw.config import Context
 from tinyhw.dtype import dtypes
-from tinyhw.engine.jit import TinyJit
 from tinyhw.errors import ArgumentError
 import tinyhw.nn.state as state_module
-from tinyhw.uop.enums import Ops
 from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 from tinyhw.tensor import Tensor
+from tinyhw.uop.enums import Ops
 
 pytestmark = pytest.mark.usefixtures("engine")
 

@@ -1,5 +1,7 @@
-"""Kernels by which modes are told apart, and what is launched for them in each, for test/engine/test_compile.py. As a program: another process, which
-fills the cache."""
+"""Kernels by which modes are told apart, and what is launched for them in each, for test/engine/run/test_compile.py.
+
+As a program it is another process, which fills the cache.
+"""
 from __future__ import annotations
 import contextlib
 import sys
@@ -16,9 +18,9 @@ from tinyhw.codegen.optimize import with_few_ranges
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.config import Context
 from tinyhw.device import Device
-from tinyhw.engine import compile as compiling, realize, tune
-from tinyhw.engine.lower import Kernel
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.run import compile as compiling, realize, tune
+from tinyhw.engine.schedule.lower import Kernel
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from tinyhw import trace
+from tinyhw.capture.jit import TinyJit
 from tinyhw.config import Context
 from tinyhw.device import Buffer, Device
-from tinyhw.engine import schedule as scheduling
-from tinyhw.engine.jit import TinyJit
+from tinyhw.engine.schedule import schedule as scheduling
 from tinyhw.helpers import profile_marker
 from tinyhw.tensor import Tensor
 from tinyhw.viz.archive import Archive

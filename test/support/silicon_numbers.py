@@ -23,7 +23,7 @@ from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.drivers.nvidia.selftest_kernels import EMPTY, kernel
 from tinyhw.dtype import DType
-from tinyhw.engine import compile as engine
+from tinyhw.engine.run import compile as engine
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.machine.ir.code import Code

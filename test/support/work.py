@@ -9,8 +9,8 @@ import functools
 from tinyhw.codegen.kernel.estimate import estimate
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.engine.compile import capabilities_of, kernel_name
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.run.compile import capabilities_of, kernel_name
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import GroupOp, Ops

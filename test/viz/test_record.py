@@ -21,7 +21,7 @@ from tinyhw.codegen.passes import PASSES
 from tinyhw.config import Context
 from tinyhw.device import Buffer, Device
 from tinyhw.dtype import dtypes
-from tinyhw.engine import compile as compiling
+from tinyhw.engine.run import compile as compiling
 from tinyhw.errors import CompileError
 from tinyhw.helpers import profile_marker
 from tinyhw.isa.x86.target import target

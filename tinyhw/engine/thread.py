@@ -4,8 +4,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 if TYPE_CHECKING:
-  from tinyhw.engine.buffers import Storage
-  from tinyhw.engine.realize import Capture
+  from tinyhw.engine.memory.buffers import Storage
+  from tinyhw.engine.run.realize import Capture
   from tinyhw.uop.ops import UOp
 
 class Thread(threading.local):

@@ -11,8 +11,8 @@ import os
 import threading
 from typing import Any
 
+from tinyhw.capture.jit import TinyJit, modes
 from tinyhw.dtype import dtypes
-from tinyhw.engine.jit import TinyJit, modes
 from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.config import TRACEMETA, TRAINING
 from tinyhw.device import Buffer, Device, DeviceLike, on_disk
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype
-from tinyhw.engine import cuts, writes
-from tinyhw.engine.buffers import buffer_of, buffers_in, multi, new_buffer
-from tinyhw.engine.disk import refusal, resolve, view_of
-from tinyhw.engine.realize import Again, compute, is_buffer, realize as realize_nodes, this_thread
-from tinyhw.engine.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
+from tinyhw.engine.memory import cuts, writes
+from tinyhw.engine.memory.buffers import buffer_of, buffers_in, multi, new_buffer
+from tinyhw.engine.memory.disk import refusal, resolve, view_of
+from tinyhw.engine.memory.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
+from tinyhw.engine.run.realize import Again, compute, is_buffer, realize as realize_nodes, this_thread
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, JitError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, plain

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine.disk import reread
+from tinyhw.engine.memory.disk import reread
 from tinyhw.errors import DTypeError, ShapeError
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle

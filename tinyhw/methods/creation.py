@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Buffer, BufferOptions, Device, DeviceLike, computing, on_disk
 from tinyhw.dtype import ConstType, DType, DTypeLike, dtypes, to_dtype
-from tinyhw.engine.buffers import new_buffer
-from tinyhw.engine.writes import unique
+from tinyhw.engine.memory.buffers import new_buffer
+from tinyhw.engine.memory.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods import checks, graph

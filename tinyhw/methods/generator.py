@@ -21,8 +21,8 @@ from tinyhw.arithmetic import threefry
 from tinyhw.config import SEED
 from tinyhw.device import Buffer, DeviceLike
 from tinyhw.dtype import dtypes
-from tinyhw.engine.buffers import MultiBuffer, new_buffer
-from tinyhw.engine.realize import this_thread
+from tinyhw.engine.memory.buffers import MultiBuffer, new_buffer
+from tinyhw.engine.run.realize import this_thread
 from tinyhw.methods.base import whole
 from tinyhw.methods.hostdata import pack
 from tinyhw.threads import kept_in_forks

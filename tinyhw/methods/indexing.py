@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import on_disk
 from tinyhw.dtype import dtypes
-from tinyhw.engine.realize import realize as realize_nodes
-from tinyhw.engine.writes import assign_of, is_detached, memory_of
+from tinyhw.engine.memory.writes import assign_of, is_detached, memory_of
+from tinyhw.engine.run.realize import realize as realize_nodes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.helpers import ceildiv, fully_flatten

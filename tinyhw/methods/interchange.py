@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Buffer, BufferOptions, Device
 from tinyhw.dtype import DType
-from tinyhw.engine.buffers import buffer_of, new_buffer
-from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import forget, memory_of
+from tinyhw.engine.memory.buffers import buffer_of, new_buffer
+from tinyhw.engine.memory.writes import forget, memory_of
+from tinyhw.engine.run.realize import this_thread
 from tinyhw.errors import ArgumentError, DTypeError, InterchangeError
 from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import realize_all, stored

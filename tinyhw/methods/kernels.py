@@ -8,17 +8,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import dtypes
-from tinyhw.engine.faults import boundary
-from tinyhw.engine.lower import Kernel
-from tinyhw.engine.realize import is_buffer, known
-from tinyhw.engine.schedule import canonicalize, schedule
-from tinyhw.engine.writes import base_of, fresh_tag, unique
+from tinyhw.engine.memory.writes import base_of, fresh_tag, unique
+from tinyhw.engine.run.faults import boundary
+from tinyhw.engine.run.realize import is_buffer, known
+from tinyhw.engine.schedule.lower import Kernel
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import ArgumentError, DeviceError, GradientError
 from tinyhw.gradient import define_gradient
 from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
-from tinyhw.methods.memory import constant_value, storage_view
 from tinyhw.methods.digest import Digest
+from tinyhw.methods.memory import constant_value, storage_view
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
@@ -44,7 +44,7 @@ class Kernels(Digest):
     >>> Tensor.empty(3).custom_kernel(Tensor([1.0, 2.0, 3.0]), fxn=double)[0].tolist()
     [2.0, 4.0, 6.0]
     """
-    from tinyhw.engine.custom import finished, launch, placeholder, written_slots  # few programs have kernels of their own
+    from tinyhw.engine.run.custom import finished, launch, placeholder, written_slots  # few programs have kernels of their own
     tensors = [self._self(), *(self._operand("custom_kernel", x) for x in lst)]
     if not callable(fxn): raise ArgumentError(f"custom_kernel wants a function that makes the kernel as fxn=, not {fxn!r}")
     for x in tensors:

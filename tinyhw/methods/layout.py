@@ -1,10 +1,10 @@
 """Where the elements of a view of storage lie: movements of a BUFFER as strides, for who reads the memory itself.
 
-Not here: what the engine does with movements (engine/indexing.py), which needs no strides.
+Not here: what the engine does with movements (engine/schedule/indexing.py), which needs no strides.
 """
 from __future__ import annotations
 
-from tinyhw.engine.writes import is_room
+from tinyhw.engine.memory.writes import is_room
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.shapetracker import View

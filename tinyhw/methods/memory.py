@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.dtype import ConstType, dtypes
-from tinyhw.engine import cuts
-from tinyhw.engine.multi import Distribution, is_multi
-from tinyhw.engine.realize import realize, this_thread
-from tinyhw.engine.writes import Alias, Holder, assigned, fresh_tag, is_room, leave, memory_of, note, sharers, unique
+from tinyhw.engine.memory import cuts
+from tinyhw.engine.memory.writes import Alias, Holder, assigned, fresh_tag, is_room, leave, memory_of, note, sharers, unique
+from tinyhw.engine.run.realize import realize, this_thread
+from tinyhw.engine.schedule.multi import Distribution, is_multi
 from tinyhw.errors import ArgumentError, JitError
 from tinyhw.gradient import define_gradient, transposed
 from tinyhw.helpers import ceildiv

@@ -6,9 +6,9 @@ from typing import Any
 from tinyhw.arithmetic import elements
 from tinyhw.device import Buffer, DeviceLike, on_disk
 from tinyhw.dtype import DType
-from tinyhw.engine.buffers import buffer_of, buffers_in
-from tinyhw.engine.realize import this_thread
-from tinyhw.engine.writes import memory_of
+from tinyhw.engine.memory.buffers import buffer_of, buffers_in
+from tinyhw.engine.memory.writes import memory_of
+from tinyhw.engine.run.realize import this_thread
 from tinyhw.methods.base import Handle
 from tinyhw.methods.graph import show
 from tinyhw.methods.layout import layout

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import ConstType, dtypes
-from tinyhw.engine.writes import ROOM
+from tinyhw.engine.memory.writes import ROOM
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv

@@ -8,8 +8,8 @@ import math
 import struct
 from collections.abc import Callable, Sequence
 
+from tinyhw.capture.jit import TinyJit
 from tinyhw.dtype import DType, dtypes
-from tinyhw.engine.jit import TinyJit
 from tinyhw.selftest.frame import Session, Step, Wrong, ulps
 from tinyhw.tensor import Tensor
 

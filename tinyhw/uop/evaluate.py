@@ -26,7 +26,8 @@ def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mappin
   """Compute u.
 
   u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN writes to; of a BUFFER on
-  several devices, a list of storages, one for each. A graph of what each device does (engine/multi.py) has no values here: it has one per device.
+  several devices, a list of storages, one for each. A graph of what each device does (engine/schedule/multi.py) has no values here: it has one for
+  each device.
   u: a kernel (SINK of stores), or a Program -> None; results are in the storage. buffers: slot -> storage.
   Storage is a list of values, or anything with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes are the elements.
   variables: name -> value. first, last: the part of a Program's grid to run. Raises VerifyError where u has no defined meaning: an index

@@ -2,7 +2,7 @@
 
 A `View` says where the element at (i0, i1, …) lies: at offset + i0*strides[0] + …, if every index is inside of its interval of the mask, else the
 element is 0. A movement that one View cannot express adds another; a `ShapeTracker` is such a stack, the first being nearest to memory. The engine
-has its own, more general way (engine/indexing.py); this is the library that users know.
+has its own, more general way (engine/schedule/indexing.py); this is the library that users know.
 """
 from __future__ import annotations
 from dataclasses import dataclass

@@ -23,9 +23,9 @@ from tinyhw.cache import recorded
 from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import PROFILE, PROFILE_FILE, VIZ, VIZ_FILE, Context
 from tinyhw.device import Buffer, Device
-from tinyhw.engine.compile import Runner, kernel_name
-from tinyhw.engine.lower import Kernel
-from tinyhw.engine.show import expressions, number
+from tinyhw.engine.run.compile import Runner, kernel_name
+from tinyhw.engine.run.show import expressions, number
+from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.errors import TinyError
 from tinyhw.files import write_atomically
 from tinyhw.helpers import GlobalCounters

@@ -11,7 +11,7 @@ from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.transform.keep import keep_terms, kept_terms
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
-from tinyhw.engine.schedule import canonicalize, schedule
+from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops

@@ -3,7 +3,7 @@ import pytest
 
 from tinyhw.drivers.nvidia.chips import CHIPS, WITHOUT_CODE, chip_of, newest, shared_config, split
 from tinyhw.emulator.nvidia import chips as virtual
-from tinyhw.engine.backends import BACKENDS
+from tinyhw.engine.run.backends import BACKENDS
 from tinyhw.isa.sass.table.form import GENERATIONS
 
 BY_NAME = {chip.arch: chip for chip in CHIPS}

@@ -26,7 +26,7 @@ from tinyhw.drivers.cpu import processor
 from tinyhw.drivers.cpu.loop import MachineLoop
 from tinyhw.drivers.cpu.processor import LEVELS
 from tinyhw.dtype import DType
-from tinyhw.engine.compile import value_of
+from tinyhw.engine.run.compile import value_of
 from tinyhw.errors import DeviceError
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.table.table import TABLE

@@ -22,7 +22,7 @@ IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dty
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/compile.py."""
+  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py."""
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2, local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))

@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 
 from tinyhw.device import DeviceLike
 from tinyhw.dtype import DType, dtypes
-from tinyhw.engine.buffers import buffer_of
+from tinyhw.engine.memory.buffers import buffer_of
 from tinyhw.errors import ArgumentError
 from tinyhw.helpers import fully_flatten, prod
-from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.methods.base import stored
+from tinyhw.methods.hostdata import HostData, pack
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops

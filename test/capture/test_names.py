@@ -1,0 +1,44 @@
+"""Functions by their names, and what stands for one that came with a pickle."""
+from __future__ import annotations
+import pickle
+from typing import Any
+
+import pytest
+
+from tinyhw import Tensor, TinyJit
+from tinyhw.capture.names import Named, by_name, is_named, place_of, resolved
+from tinyhw.errors import JitError
+
+def double(x: Any) -> Any: return x * 2
+
+@TinyJit
+def decorated(x: Tensor) -> Tensor: return (x * 3).realize()
+
+class Holder:
+  @staticmethod
+  def triple(x: Any) -> Any: return x * 3
+
+def test_names_stand_for_what_modules_have() -> None:
+  assert by_name(*place_of(double)) is double and by_name(*place_of(Holder.triple)) is Holder.triple
+  assert is_named(double, *place_of(double)) and is_named(decorated, *place_of(decorated.fxn))
+  assert not is_named(decorated.fxn, *place_of(decorated.fxn))
+  for found in (lambda x: x, 3): assert not is_named(found, *place_of(found))
+  with pytest.raises(AttributeError): by_name(__name__, "nothing")
+  with pytest.raises(ImportError): by_name("no.such.module", "x")
+
+def test_a_function_is_found_when_it_is_to_run() -> None:
+  named = Named(*place_of(double), True, False)
+  assert named(4) == 8 and named.found() is double and resolved(named) is double and resolved(double) is double
+  assert Named(*place_of(Holder.triple), True, False)(2) == 6 and Named(*place_of(decorated.fxn), True, False).found() is decorated.fxn
+  again = pickle.loads(pickle.dumps(Named(*place_of(double), True, True)))
+  assert (again.__module__, again.__qualname__, again.known, again.stateful) == (*place_of(double), True, True)
+
+def test_what_it_does_not_do() -> None:
+  with pytest.raises(JitError, match="double of a TinyJit from a pickle would have to run, and does not know the storage"):
+    Named(*place_of(double), True, True)(4)
+  assert resolved(Named(*place_of(double), True, True)) is double, "nothing is in its way once the capture is forgotten"
+  gone, lambdas = Named("no.such.module", "double", True, True), Named(*place_of(lambda x: x), False, True)
+  for named, why in ((gone, "module no.such.module has none of that name here"), (lambdas, "has no name by which it could be found")):
+    found = resolved(named)
+    assert isinstance(found, Named) and not found.stateful
+    with pytest.raises(JitError, match=why): found(4)

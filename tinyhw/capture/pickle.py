@@ -1,0 +1,305 @@
+"""A captured TinyJit in a pickle: what its replays need, and its function's name.
+
+Kernels are in it as the schedule made them: as graphs, which are compiled again, by way of the cache, for the device that is there. Storage that
+the capture reads, or writes and keeps, comes with its contents; what each call brings or makes anew (arguments, results, random draws, temporary
+memory) as sizes. Nothing else of the process is in it: no addresses, no machine code, and no Tensors of the function's surroundings, so what came
+from a pickle has storage of its own. Storage that TinyJits and Tensors of one pickle share is one storage afterwards, too.
+
+A pickle holds tables (of graph nodes, of memory), and captures whose parts are places in these. `saved` makes it, `restored` makes a TinyJit of it.
+Nodes are a flat table, since pickle would follow a graph as deep as it is.
+"""
+from __future__ import annotations
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tinyhw.capture.gradients import Gradient, Gradients, Held
+from tinyhw.capture.jit import TinyJit, check_waiting
+from tinyhw.capture.names import Named, is_named, place_of
+from tinyhw.capture.replay import Captured, Expression, Given, Output, Slot, Standing, Unseen, View, is_inside
+from tinyhw.capture.structure import Rest, rebuilt, short
+from tinyhw.capture.views import base_buffer, binds_in, chain
+from tinyhw.device import Buffer, DeviceLike
+from tinyhw.dtype import DType
+from tinyhw.engine.memory.buffers import MultiBuffer, Storage, buffers_in, new_storage, storage_with
+from tinyhw.engine.memory.writes import node_over, rebased
+from tinyhw.engine.run.faults import boundary
+from tinyhw.engine.run.realize import Source, Step, found_parts, step_of
+from tinyhw.errors import JitError
+from tinyhw.helpers import uncollected
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.threads import lock
+from tinyhw.trace import Location
+from tinyhw.uop.decide import Decisions
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import KernelInfo, UOp
+
+FORMAT = 1      # of the tables; a pickle of another one is refused
+
+# ***** tables *****
+
+class Memory(NamedTuple):
+  """A place in the table of memory. held: storage with its contents. Else new storage, where device is not None; else the bytes from `offset` on of
+  the Buffer at another place (`whole`), or of several the one that is `part` of it."""
+  held: Storage | None = None
+  device: DeviceLike | None = None
+  size: int = 0
+  dtype: DType | None = None
+  whole: int = 0
+  offset: int = 0
+  part: int | None = None
+
+class Launches(NamedTuple):
+  """What a captured Source, or a copy (kernel None: buffers[1] to buffers[0]), is in a pickle: places of its kernel and its buffers."""
+  device: str
+  kernel: int | None
+  buffers: tuple[int, ...]
+  variables: dict[str, int]
+  line: Location | None
+
+class Leaf:
+  """What a leaf of a result is in a pickle: its class, the place of its node, that of its storage, or the argument that it is or looks at."""
+  def __init__(self, kind: str, node: int | None, place: int): self.kind, self.node, self.place = kind, node, place
+
+class Shown:
+  """In the place of an argument's value, which is wanted for messages only."""
+  def __init__(self, text: str): self.text = text
+  def __repr__(self) -> str: return self.text
+
+class Saved(NamedTuple):
+  """A TinyJit in a pickle: the one that is called, and those for other values of its Variables, as `Call`s; tables; the format."""
+  format: int
+  function: Named
+  nodes: list[Any]
+  memory: list[Memory]
+  calls: list[Call]
+
+class Call(NamedTuple):
+  """A captured call, by places: nodes of views and decisions, memory of slots; what a call must have; how results are made."""
+  name: str
+  names: tuple[str, ...]
+  rest: tuple[Rest, ...]
+  modes: tuple[Any, ...]
+  leaves_training: int | None
+  differentiated: bool
+  variables: dict[str, int]
+  decisions: list[tuple[int, bool]]
+  views: list[int]
+  inputs: list[int]
+  outputs: list[tuple[int, int, bytes | None]]
+  draws: list[tuple[int | None, Callable[[], Any]]]
+  refills: list[tuple[int, bytes]]
+  steps: list[Launches]
+  temporary: list[int]
+  result: Any
+  gradients: tuple[list[Held], list[int], list[tuple[Any, Any]], list[int]]
+
+class Tables:
+  """Nodes and memory of the captures of a TinyJit, each once."""
+  def __init__(self, captures: list[Captured]):
+    self.nodes: list[Any] = []
+    self.memory: list[Memory] = []
+    self._node: dict[UOp, int] = {}
+    self._memory: dict[int, int] = {}
+    slots = [slot for c in captures for slot in (*c.inputs, *c.outputs.values(), *c.draw_slots) if slot is not None]
+    self.wholes = [b for slot in slots for b in buffers_in(slot.buffer)]
+    made = [b for c in captures for storage in c.made for b in buffers_in(storage)]
+    self.empty = {id(b) for b in (*self.wholes, *made)}.union(*[c.arenas for c in captures])    # each call fills them before it reads them
+
+  def node(self, root: UOp) -> int:
+    """The place of a graph."""
+    for u in root.toposort():
+      if u in self._node: continue
+      arg = dataclasses.replace(u.arg, origin=None) if isinstance(u.arg, KernelInfo) else u.arg
+      self._node[u] = len(self.nodes)
+      self.nodes.append((u.op, u.dtype, tuple([self._node[s] for s in u.src]), arg, u.tag))
+    return self._node[root]
+
+  def view(self, u: UOp, storage: Storage) -> int:
+    """The place of what looks at storage. Its BUFFER has the storage's place as its number; a DETACH has no rule for a gradient."""
+    base, *looks = reversed(chain(rebased(u, base_buffer(u))))
+    made = UOp(Ops.BUFFER, base.dtype, (), (("memory", self.place(storage)), *base.arg[1:]))
+    for look in looks:
+      if look.op is Ops.DETACH: made = UOp(Ops.DETACH, look.dtype, (made,))
+      else: made = UOp(look.op, look.dtype, (made, *look.src[1:]), look.arg, look.tag)
+    return self.node(made)
+
+  def place(self, storage: Storage) -> int:
+    """The place of memory."""
+    if id(storage) not in self._memory:
+      made = self._of(storage)      # wholes come before their parts
+      self._memory[id(storage)] = len(self.memory)
+      self.memory.append(made)
+    return self._memory[id(storage)]
+
+  def _of(self, storage: Storage) -> Memory:
+    new = Memory(device=storage.device, size=storage.size, dtype=storage.dtype)
+    if isinstance(storage, MultiBuffer): return new if all(id(b) in self.empty for b in storage.bufs) else Memory(held=storage)
+    together = storage_with(storage)
+    if isinstance(together, MultiBuffer): return Memory(whole=self.place(together), part=together.bufs.index(storage))
+    if id(storage) in self.empty: return new
+    if storage.base is storage: return Memory(held=storage)
+    whole = next((b for b in self.wholes if is_inside(b, storage)), storage.base)
+    return new._replace(device=None, whole=self.place(whole), offset=storage.offset - whole.offset)
+
+# ***** to a pickle *****
+
+def saved(jit: TinyJit[Any, Any]) -> Saved:
+  """What a pickle holds of a captured TinyJit. Raises JitError where its replays would not be what they are here."""
+  with lock:
+    jits = [jit, *[other for other in jit._others if other.captured is not None]]
+    captures = [_replayable(j) for j in jits]
+    tables = Tables(captures)
+    calls = [_saved_call(j, c, tables) for j, c in zip(jits, captures)]
+  if isinstance(jit.fxn, Named): return Saved(FORMAT, jit.fxn, tables.nodes, tables.memory, calls)
+  place = place_of(jit.fxn)
+  known = is_named(jit, *place) or is_named(jit.fxn, *place)
+  return Saved(FORMAT, Named(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes, tables.memory, calls)
+
+def _replayable(jit: TinyJit[Any, Any]) -> Captured:
+  """The capture, which replays as things are now; writes that wait are done first. Raises JitError."""
+  captured = jit.captured
+  assert captured is not None, "what is not captured has nothing to save"
+  jit.surroundings.check()
+  check_waiting(captured)
+  for watched in captured.watched: watched.check(captured.differentiated)
+  if jit.shared:
+    raise JitError(f"argument {jit.names[jit.shared[0]]} was, when captured, a Tensor that the function also uses by itself, and a pickle would make "
+                   "two of it; give the function a copy, with .clone(), call reset() and capture again before it is pickled")
+  if any(not isinstance(held.target, int) for held in captured.gradients.held):
+    raise JitError("the function adds to gradients from before its call, of Tensors that are no arguments, and a pickle has no such Tensors; call "
+                   "zero_grad() inside of the function, call reset() and capture again before it is pickled")
+  return captured
+
+def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
+  place = tables.place
+  outputs = {id(o): (k, o) for k, o in enumerate(c.outputs.values())}
+  found: dict[int, Leaf] = {}
+  def leaf(value: Any) -> Any:
+    if not isinstance(value, (Given, View, Standing, Expression)): return value
+    if id(value) not in found: found[id(value)] = made(value)
+    return found[id(value)]
+  def made(value: Any) -> Leaf:
+    if isinstance(value, Given): return Leaf("given", None, value.place)
+    if isinstance(value, Expression): return Leaf("expression", tables.node(value.expression), 0)
+    if isinstance(value, Standing):
+      storage = base_buffer(value.own.uop).storage
+      return Leaf("standing", tables.view(value.own.uop, storage), place(storage))
+    if isinstance(value.source, int): return Leaf("of argument", tables.view(value.view, c.inputs[value.source].buffer), value.source)
+    return Leaf("of output", tables.view(value.view, value.source.buffer), outputs[id(value.source)][0])
+  result = rebuilt(c.result, leaf)
+  left = [(g.target if isinstance(g.target, int) else leaf(g.target), leaf(g.leaf)) for g in c.gradients.left if _goes_along(g.target)]
+  gradients = (list(c.gradients.held), [tables.view(u, c.inputs[len(jit.names) + k].buffer) for k, u in enumerate(c.gradients.views)], left,
+               [target for target in c.gradients.absent if isinstance(target, int)])
+  return Call(
+    c.name, jit.names, tuple([r._replace(value=Shown(short(r.value))) for r in jit.rest]), jit.modes, jit.leaves_training, c.differentiated,
+    c.given_variables, [(tables.node(u), outcome) for u, outcome in c.decisions.noted.items()],
+    [tables.view(u, slot.buffer) for u, slot in zip(c.views, c.inputs)], [place(slot.buffer) for slot in c.inputs],
+    [(place(o.buffer), tables.view(o.node, o.buffer), o.content) for o in c.outputs.values()],
+    [(None if buffer is None else place(buffer), draw) for buffer, draw in c.draws], [(place(b), content) for b, content in c.refills],
+    list(_launches(c.steps, tables)), [tables.place(b) for b in _bases(c.steps) if id(b) in c.arenas], result, gradients)
+
+def _goes_along(target: Any) -> bool:
+  """Is a Tensor whose gradient the call leaves an argument or a result? Others are not in the pickle."""
+  return isinstance(target, (int, Given, View, Standing))
+
+def _launches(steps: list[Step], tables: Tables) -> Iterable[Launches]:
+  last: Source | None = None
+  for s in steps:
+    if s.runner is None: yield Launches("", None, tuple(map(tables.place, s.buffers)), {}, s.line)
+    elif s.source is not last:    # one Source may be several launches
+      assert s.source is not None, "a captured launch without its kernel"
+      yield Launches(s.source.device, tables.node(s.source.sink), tuple(map(tables.place, s.source.buffers)), dict(s.source.variables), s.line)
+    last = s.source
+
+def _bases(steps: list[Step]) -> list[Buffer]:
+  return list({id(b.base): b.base for s in steps for b in s.buffers}.values())
+
+# ***** from a pickle *****
+
+@boundary
+def restored(given: Saved) -> TinyJit[Any, Any]:
+  """A TinyJit whose next call replays. Raises JitError for the pickle of another version, DeviceError for devices that are not there."""
+  if given.format != FORMAT:
+    raise JitError(f"this pickle of a TinyJit has format {given.format}, and this version of tinyhw reads {FORMAT}; pickle it again with this one")
+  with lock: return uncollected(_restored, given)
+
+def _restored(given: Saved) -> TinyJit[Any, Any]:
+  memory = _memory_of(given.memory)
+  nodes: list[UOp] = []
+  for op, dtype, src, arg, tag in given.nodes:
+    if op is Ops.BUFFER: nodes.append(node_over(memory[arg[0][1]]))
+    else: nodes.append(UOp(op, dtype, tuple([nodes[k] for k in src]), arg, tag))
+  first, *others = [_with_capture(given.function, call, nodes, memory) for call in given.calls]
+  first._others = others
+  return first
+
+def _memory_of(table: list[Memory]) -> list[Storage]:
+  found: list[Storage] = []
+  for m in table:
+    if m.held is not None: found.append(m.held)
+    elif m.device is not None:
+      assert m.dtype is not None, "memory of no type"
+      found.append(new_storage(m.device, m.size, m.dtype))
+    else:
+      whole: Any = found[m.whole]
+      found.append(whole.bufs[m.part] if m.part is not None else whole.view(m.size, m.dtype, m.offset))
+  return found
+
+def _with_capture(function: Named, call: Call, nodes: list[UOp], memory: list[Any]) -> TinyJit[Any, Any]:
+  jit: TinyJit[Any, Any] = TinyJit(function)
+  jit.cnt, jit.rest, jit.modes, jit.names, jit.leaves_training = 2, call.rest, call.modes, call.names, call.leaves_training
+  jit.captured = _restored_capture(call, nodes, memory)
+  return jit
+
+def _restored_capture(call: Call, nodes: list[UOp], memory: list[Any]) -> Captured:
+  outputs = [Output(nodes[node], content) for _, node, content in call.outputs]
+  found: dict[int, Any] = {}
+  def leaf(value: Any) -> Any:
+    if not isinstance(value, Leaf): return value
+    if id(value) not in found: found[id(value)] = _leaf(value, nodes, outputs)
+    return found[id(value)]
+  c: Captured = object.__new__(Captured)
+  c.name, c.differentiated = call.name, call.differentiated
+  c.decisions = Decisions({nodes[k]: outcome for k, outcome in call.decisions}, call.variables)
+  held, gradient_views, left, absent = call.gradients
+  c.gradients = Gradients.__new__(Gradients)
+  c.gradients.used, c.gradients.held, c.gradients.views = [], held, [nodes[k] for k in gradient_views]
+  c.gradients.left, c.gradients.absent = [Gradient(leaf(target), leaf(g)) for target, g in left], list(absent)
+  c.views = [nodes[k] for k in call.views]
+  c.symbolic = [k for k, view in enumerate(c.views) if binds_in(view)]
+  c.inputs = [Slot(memory[k]) for k in call.inputs]
+  c.variables = c.given_variables = call.variables
+  c.steps = _steps(call.steps, nodes, memory)
+  c.made, c.arenas = [], {id(memory[k]) for k in call.temporary}
+  c.draws = [(None if k is None else memory[k], draw) for k, draw in call.draws]
+  c.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in c.draws]
+  c.outputs = {id(o.buffer): o for o in outputs}
+  c.refills = [(memory[k], content) for k, content in call.refills]
+  c.result = rebuilt(call.result, leaf)
+  c.begin()
+  c.watched, c.waiting = [Unseen(c)], []
+  return c
+
+def _leaf(value: Leaf, nodes: list[UOp], outputs: list[Output]) -> Any:
+  if value.kind == "given": return Given(value.place)
+  assert value.node is not None, "a leaf without a node"
+  node = nodes[value.node]
+  if value.kind == "expression": return Expression(node)
+  if value.kind == "standing": return Standing.alone(node)
+  return View(node, value.place if value.kind == "of argument" else outputs[value.place])
+
+def _steps(launches: list[Launches], nodes: list[UOp], memory: list[Any]) -> list[Step]:
+  """Steps, whose kernels are compiled and loaded together, for each device."""
+  sinks: dict[str, list[UOp]] = {}
+  for launch in launches:
+    if launch.kernel is not None: sinks.setdefault(launch.device, []).append(nodes[launch.kernel])
+  parts = {device: dict(zip(wanted, found_parts(device, wanted))) for device, wanted in sinks.items()}
+  steps: list[Step] = []
+  for device, kernel, places, variables, line in launches:
+    buffers = tuple([memory[k] for k in places])
+    if kernel is None: steps.append(Step(None, buffers, (), 0, line))
+    else:
+      source = Source(device, nodes[kernel], buffers, variables)
+      steps.extend([step_of(part, buffers, variables, line, source) for part in parts[device][nodes[kernel]]])
+  return steps

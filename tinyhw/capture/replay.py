@@ -1,0 +1,477 @@
+"""What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own, state.
+
+A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, the draw of random numbers,
+an output. Outputs are all that the call made and returned, or left as a gradient; so no replay writes into what an earlier call gave. Everything else
+that is written is state (it stays where it is, its Tensors see the new contents) or belongs to the capture alone.
+"""
+from __future__ import annotations
+import gc
+import sys
+import time
+import weakref
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+from tinyhw import trace
+from tinyhw.capture.gradients import Gradients, refuse_gradient
+from tinyhw.capture.structure import leaves_of, rebuilt
+from tinyhw.capture.views import base_buffer, binds_in, chain, with_values
+from tinyhw.config import JIT
+from tinyhw.device import Buffer, Device, Recording
+from tinyhw.engine.memory.buffers import Storage, buffer_of, buffers_in, new_buffer, storage_with
+from tinyhw.engine.memory.writes import Holder, assign_of, is_own, memory_of, overwrite, rebased, values, viewers
+from tinyhw.engine.run import realize as realizing
+from tinyhw.engine.run.compile import value_of
+from tinyhw.engine.run.faults import FAULTS, boundary, internal
+from tinyhw.engine.run.realize import Capture, Step, launch_of
+from tinyhw.engine.schedule.multi import SHARD
+from tinyhw.errors import JitError, TinyError
+from tinyhw.helpers import GlobalCounters
+from tinyhw.methods import graph
+from tinyhw.tensor import Tensor
+from tinyhw.uop.decide import Decisions
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+W = TypeVar("W", bound="Watched")
+
+# ***** what a replay may replace *****
+
+class Copy:
+  """A copy between devices: to, from."""
+  __slots__ = ("buffers",)
+  def __init__(self, step: Step): self.buffers = list(step.buffers)
+  def submit(self) -> None: self.buffers[0].copy_from(self.buffers[1])
+
+  def put(self, position: int, buffer: Buffer, offset: int) -> None:
+    """Let another Buffer stand there, or, where the captured one was a slice, the slice of it from a byte on."""
+    old = self.buffers[position]
+    self.buffers[position] = buffer if buffer.size == old.size else buffer.view(old.size, old.dtype, offset)
+
+class Points:
+  """Where the address of a Buffer, or it itself, stands in what is replayed."""
+  __slots__ = ("launches", "copies")
+
+  def __init__(self) -> None:
+    self.launches: list[tuple[Recording, int, int]] = []
+    self.copies: list[tuple[Copy, int, int]] = []
+
+  def put(self, buffer: Buffer) -> None:
+    if self.launches:
+      opaque = buffer.get_buf()
+      for recording, launch, position in self.launches: recording.patch(launch, position, opaque)
+    for copy, position, offset in self.copies: copy.put(position, buffer, offset)
+
+class Slot:
+  """Storage of the captured call, and where the Buffers of which it consists stand in what is replayed."""
+  __slots__ = ("buffer", "current", "points")
+
+  def __init__(self, buffer: Storage):
+    self.buffer = buffer
+    self.current: Storage | None = buffer      # what stands there; None: unknown, since putting it there was interrupted
+    self.points = [Points() for _ in buffers_in(buffer)]
+
+  def put(self, storage: Storage) -> None:
+    """Let storage be used in the place of the captured one."""
+    if storage is self.current: return
+    self.current = None
+    for points, buffer in zip(self.points, buffers_in(storage)): points.put(buffer)
+    self.current = storage
+
+class Output(Slot):
+  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one.
+
+  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself. content: what is there before the first kernel.
+  """
+  __slots__ = ("node", "content", "last", "storage", "references")
+
+  def __init__(self, node: UOp, content: bytes | None):
+    super().__init__(buffer_of(node))
+    self.node, self.content = node, content
+    self.last, self.storage = node, self.buffer
+    self.references = (0, 0)      # the captured call's own result is never used again
+
+  def fresh(self) -> None:
+    """Have storage for the next result: `last` is its node."""
+    node, storage = self.references
+    if sys.getrefcount(self.last) > node or sys.getrefcount(self.storage) > storage or self.last.storage is not self.storage:
+      self.references = (0, 0)
+      self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
+      self.storage = buffer_of(self.last)
+      self.put(self.storage)
+      self.references = sys.getrefcount(self.last), sys.getrefcount(self.storage)
+    elif self.current is not self.storage: self.put(self.storage)
+    if self.content: _fill(self.storage, self.content)
+
+def _fill(storage: Storage, content: bytes) -> None:
+  for buffer in buffers_in(storage): buffer.ensure_allocated().copyin(memoryview(content))
+
+# ***** the leaves of a result *****
+
+class Given:
+  """An argument, returned itself."""
+  __slots__ = ("place",)
+  def __init__(self, place: int): self.place = place
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any: return tensors[self.place]
+
+class View:
+  """A Tensor that looks at an argument's storage, or at an output."""
+  __slots__ = ("view", "source", "symbolic")
+  def __init__(self, view: UOp, source: int | Output): self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    node = base_buffer(tensors[self.source].uop) if isinstance(self.source, int) else self.source.last
+    if self.view.op is Ops.BUFFER: return Tensor._holding(node)
+    view = with_values(self.view, values) if self.symbolic else self.view
+    return Tensor._holding(rebased(view, node))
+
+class Standing:
+  """A Tensor that looks at state: it itself while it is there and still does, else another one. `own` follows the state."""
+  __slots__ = ("reference", "own")
+  def __init__(self, tensor: Tensor): self.reference, self.own = weakref.ref(tensor), Tensor._holding(tensor.uop)
+
+  @classmethod
+  def alone(cls, u: UOp) -> Standing:
+    """Of state that no Tensor looks at yet: each call returns the same one."""
+    self = cls.__new__(cls)
+    self.own = Tensor._holding(u)
+    self.reference = weakref.ref(self.own)
+    return self
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    tensor = self.reference()
+    if tensor is not None and tensor.uop is self.own.uop: return tensor
+    return Tensor._holding(with_values(self.own.uop, values))
+
+class Expression:
+  """A bound Variable, or an expression of some."""
+  __slots__ = ("expression",)
+  def __init__(self, expression: UOp): self.expression = expression
+
+  def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
+    new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr])))
+           for b in self.expression.toposort() if b.op is Ops.BIND and b.src[0].expr in values}
+    return self.expression.substitute(new)
+
+_LEAVES = (Given, View, Standing, Expression)
+
+class Watched:
+  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
+  __slots__ = ("buffer", "nodes", "tensors")
+
+  def __init__(self, buffer: Storage):
+    self.buffer = buffer
+    self.tensors = [weakref.ref(t) for t in viewers(buffer)]
+    self.note()
+
+  def note(self) -> None:
+    """What the Tensors stand for now is right."""
+    self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
+
+  def check(self, differentiated: bool) -> None:
+    """Do an ASSIGN that waits, unless a gradient would flow through it. Raises JitError if a Tensor is in another buffer now, or none is left."""
+    gone = bool(self.tensors)
+    for reference, node in zip(self.tensors, self.nodes):
+      tensor = reference()
+      if tensor is None: continue
+      gone = False
+      if tensor.uop is not node: self._follow(tensor, differentiated)
+    if gone: self.gone(differentiated)
+
+  def gone(self, differentiated: bool) -> None:
+    """None of the Tensors is left."""
+    raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
+                   "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
+
+  def _follow(self, tensor: Holder, differentiated: bool) -> None:
+    memory, waits = memory_of(tensor.uop)
+    if memory is None or memory.storage is not self.buffer:
+      raise JitError(f"a Tensor of shape {graph.show(tensor.uop.shape)} that the function used when it was captured has another buffer now; change "
+                     "it with assign(), pass it as an argument, or call reset() to capture again")
+    if waits:
+      if differentiated: refuse_gradient(assign_of(tensor.uop))
+      realizing.realize([assign_of(tensor.uop)])
+    self.note()
+
+class Own(Watched):
+  """Storage that came with a capture from a pickle: what is left where the Tensors that looked at it are gone."""
+  __slots__ = ()
+
+  def look(self, differentiated: bool) -> None:
+    """Do the ASSIGNs that wait, and note who looks now: nobody, or those that were made of Tensors which are gone."""
+    waiting = [assign_of(tensor.uop) for tensor in viewers(self.buffer) if memory_of(tensor.uop)[1]]
+    for u in waiting if differentiated else (): refuse_gradient(u)
+    realizing.realize(waiting)
+    self.tensors = [weakref.ref(t) for t in viewers(self.buffer)]
+    self.note()
+
+  gone = look
+
+class Unseen(Own):
+  """In the place of all of these before the first call: who looks at the storage is known then."""
+  __slots__ = ("captured",)
+  def __init__(self, captured: Captured): self.captured = captured
+
+  def note(self) -> None: pass
+
+  def check(self, differentiated: bool) -> None:
+    found = self.captured.used_elsewhere(set(), Own)
+    for own in found: own.look(differentiated)
+    self.captured.watched = list(found)
+
+# ***** the capture *****
+
+class Captured:
+  """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
+
+  given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function ask for gradients by itself?
+  variables: the values of what was bound in the Tensors, or given. decisions: what the call decided by them. name: the function's.
+  """
+  watched: list[Watched]
+  waiting: list[tuple[weakref.ref[Holder], UOp]]    # values that waited before the call, and that it computed for itself
+
+  @boundary
+  def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any,
+               decisions: Decisions, name: str = ""):
+    self.name, self.decisions = name, decisions
+    self.gradients = Gradients(capture, given, asks)
+    inputs = given + self.gradients.used
+    self.views = [t.uop for t in inputs]
+    self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
+    self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
+    self.variables = self.given_variables = variables
+    self.steps, self.made, self.draws, self.differentiated = capture.steps, capture.made, capture.draws, capture.differentiated
+    self.arenas = {id(b) for b in capture.arenas}
+    self.outputs: dict[int, Output] = {}
+    self.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in self.draws]
+    content = {id(b): c for b, c in capture.stored}
+    self._plan_result(capture, inputs, result, content)
+    self.begin()
+    written = {id(storage_with(b)) for s in self.steps for b in s.written}
+    self.refills = [(b, c) for b, c in capture.stored if id(b) in written and id(b) not in self.outputs]
+    self.watched = self.used_elsewhere({*map(id, self.made), *content}, Watched)
+    self.waiting = [(reference, u) for reference, u in capture.before.values() if u in capture.met]
+
+  def begin(self) -> None:
+    """Record the steps. Nobody has looked yet who looks at the storage that the call was not given."""
+    self._record()
+    self.lookers: list[tuple[weakref.ref[Holder], UOp]] = []
+    self.nodes: list[UOp] = []
+    self.counts: list[int] = []     # references to the nodes that Tensors look at the state with
+
+  # ***** results *****
+
+  def _plan_result(self, capture: Capture, inputs: list[Tensor], result: Any, content: dict[int, bytes]) -> None:
+    """How to make the result, and the gradients that the call leaves. What was made and is kept by others cannot be replayed."""
+    places = {id(t): k for k, t in enumerate(inputs)}
+    buffers = {id(slot.buffer): k for k, slot in enumerate(self.inputs)}
+    made = {id(b) for b in capture.made} | content.keys()
+    planned: dict[int, Any] = {}
+    keep: list[Any] = []
+    def leaf(value: Any) -> Any:
+      if id(value) not in planned:
+        planned[id(value)] = plan(value)
+        keep.append(value)
+      return planned[id(value)]
+    def plan(value: Any) -> Any:
+      if isinstance(value, UOp) and any(u.op is Ops.BIND for u in value.toposort()): return Expression(value)
+      if not isinstance(value, Tensor): return value
+      if id(value) in places: return Given(places[id(value)])
+      node = memory_of(value.uop)[0]
+      assert node is not None, f"a result without storage: {value!r}"
+      buffer = buffer_of(node)
+      if id(buffer) in buffers: return View(value.uop, buffers[id(buffer)])
+      if id(buffer) not in made: return Standing(value)
+      return View(value.uop, self.outputs.setdefault(id(buffer), Output(node, content.get(id(buffer)))))
+    self.result = rebuilt(result, leaf)
+    self.gradients.plan(capture, places, planned, leaf, View)
+    planned_tensors = set(planned)
+    if next(self._kept(capture, planned_tensors, made), None) is None: return
+    gc.collect()
+    for kept in self._kept(capture, planned_tensors, made):
+      raise JitError(f"a Tensor of shape {graph.show(kept.uop.shape)} that the function made is kept by something else than its result (it was put "
+                     "into an attribute, a list, or an object that is returned), and replays would not put another one there; return it, and keep it "
+                     "outside of the function, or assign() to a Tensor that is there already")
+
+  def _kept(self, capture: Capture, planned: set[int], made: set[int]) -> Iterator[Holder]:
+    """The Tensors that the call made, that are alive, and that are no part of its result."""
+    for buffer in [*capture.made, *[b for b, _ in capture.stored]]:
+      for holder in viewers(buffer):
+        if id(holder) not in planned: yield holder
+    reads = made | {id(slot.buffer) for slot in self.inputs} | {id(b) for b, _ in capture.draws if b is not None}
+    for key, (reference, u) in values().items():
+      waiting = reference()
+      if key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned or not is_own(waiting): continue
+      if any(n.op is Ops.BUFFER and id(n.storage) in reads for n in u.toposort()): yield waiting
+
+  def used_elsewhere(self, made: set[int], kind: type[W]) -> list[W]:
+    """The storage that the call neither was given nor made, and that Tensors look at."""
+    bases = {id(b.base): b.base for s in self.steps for b in s.buffers if id(b.base) in self.internal}
+    used = {id(found): found for b in bases.values() if id(found := storage_with(b)) not in made}
+    return [watched for b in used.values() if (watched := kind(b)).tensors]
+
+  # ***** recording *****
+
+  def _record(self) -> None:
+    self.parts: list[Recording | Copy] = []
+    self.part_steps: list[list[Step]] = []    # of each part
+    self.variable_patches: list[tuple[Recording, int, int, str]] = []
+    self.grid_patches: list[tuple[Recording, int, Any]] = []
+    self.kernels = len(self.steps)
+    slots = [*self.inputs, *self.outputs.values(), *[slot for slot in self.draw_slots if slot is not None]]
+    self.points = {id(b): (b, points) for slot in slots for b, points in zip(buffers_in(slot.buffer), slot.points)}
+    self._read_variables()
+    group: list[Step] = []
+    for step in [*self.steps, None]:
+      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device or JIT >= 2):  # type: ignore[union-attr]
+        self._record_group(group)
+        group = []
+      if step is None: break
+      if step.runner is None: self._record_copy(step)
+      else: group.append(step)
+    inputs = {id(b.base) for slot in self.inputs for b in buffers_in(slot.buffer)}
+    fresh = {id(b) for output in self.outputs.values() for b in buffers_in(output.buffer)}
+    homes = [b.base for s in self.steps for b in s.written if b.base is b or s.runner is None and id(b.base) not in self.arenas]
+    written = {id(storage): storage for b in homes if id(b) not in fresh and (storage := storage_with(b)) is not None}
+    self.written_inputs = [k for k, slot in enumerate(self.inputs) if id(slot.buffer) in written]
+    self.state = [b for b in written.values() if id(buffers_in(b)[0]) not in inputs]
+    self.writes = bool(self.state or self.written_inputs)
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh   # the steps keep these buffers alive
+
+  def _read_variables(self) -> None:
+    """The values of all Variables, those that the function has bound itself included. Raises JitError where one has two values."""
+    self.fixed = {name: value for s in self.steps if s.runner is not None for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
+    for s in self.steps:
+      for name, value in zip(s.runner.variables, s.variables) if s.runner is not None else ():
+        if name == SHARD or value == self.variables.get(name, self.fixed[name]): continue
+        raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, and replays would not know "
+                       "which one to change; use Variables of two names")
+    for name in self.variables: self.fixed.pop(name, None)
+
+  def _record_copy(self, step: Step) -> None:
+    copy = Copy(step)
+    self.parts.append(copy)
+    self.part_steps.append([step])
+    for position, b in enumerate(step.buffers):
+      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if is_inside(whole, b)]
+      for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
+
+  def _record_group(self, group: list[Step]) -> None:
+    launches = [launch_of(s, s.runner) for s in group if s.runner is not None]
+    recording = Device[group[0].runner.device].record(launches)  # type: ignore[union-attr]
+    self.parts.append(recording)
+    self.part_steps.append(group)
+    for n, s in enumerate(group):
+      assert s.runner is not None
+      for position, b in enumerate(s.buffers):
+        if id(b) in self.points: self.points[id(b)][1].launches.append((recording, n, position))
+      for k, name in enumerate(s.runner.variables):
+        if name in self.variables: self.variable_patches.append((recording, n, len(s.buffers) + k, name))
+      if isinstance(s.runner.grid, UOp): self.grid_patches.append((recording, n, s.runner.grid))
+
+  # ***** replaying *****
+
+  def replay(self, tensors: list[Tensor], variables: dict[str, int]) -> Any:
+    """Run the capture on other inputs. A patch point is written only when what it should hold has changed.
+
+    The caller holds the engine's lock: a recording is one object, and no other thread may write what it reads.
+    """
+    try: return self._replay(tensors, [buffer_of(base_buffer(t.uop)) for t in tensors], variables)
+    except TinyError: raise
+    except FAULTS as error: raise internal(error) from error    # what `boundary` does, 0.1 us faster
+
+  def _replay(self, tensors: list[Tensor], buffers: list[Storage], variables: dict[str, int]) -> Any:
+    for watched in self.watched: watched.check(self.differentiated)
+    for slot, buffer in zip(self.inputs, buffers):
+      if slot.current is not buffer:
+        self._put_inputs(buffers)
+        break
+    if variables != self.variables: self._set_variables(variables)
+    written = [] if not self.writes or self._unseen() else self.state + [buffers[k] for k in self.written_inputs]
+    if written: realizing.realize([], written)      # values that want the old contents
+    if self.gradients.left: self.gradients.release(tensors)
+    for (_, next_draw), draw in zip(self.draws, self.draw_slots):
+      drawn = next_draw()
+      if draw is not None and drawn is not None: draw.put(drawn)
+    for b, content in self.refills: _fill(b, content)
+    for output in self.outputs.values(): output.fresh()
+    try:
+      if trace.recorder is None or not trace.recorder.times():
+        for part in self.parts: part.submit()
+      else: self._submit_timed(trace.recorder)
+    finally:
+      if written:
+        overwrite(written)
+        for watched in self.watched: watched.note()
+        self._remember()
+    GlobalCounters.kernel_count += self.kernels
+    result = self.result
+    if type(result) is View and not self.gradients.left: return result.make(tensors, variables)
+    made: dict[int, Any] = {}
+    def leaf(value: Any) -> Any:
+      if not isinstance(value, _LEAVES): return value
+      if id(value) not in made: made[id(value)] = value.make(tensors, variables)
+      return made[id(value)]
+    result = rebuilt(result, leaf)
+    self.gradients.leave(tensors, made, leaf)
+    return result
+
+  def _submit_timed(self, recorder: trace.Recorder) -> None:
+    """Submit launch by launch, where the device can, so that the recorder knows how long each takes."""
+    first = time.perf_counter_ns()
+    for part, steps in zip(self.parts, self.part_steps):
+      start = time.perf_counter_ns()
+      if hasattr(part, "submit_timed"):
+        for step, (begin, end) in zip(steps, part.submit_timed()): recorder.launched(step, begin, end)
+      else:
+        part.submit()
+        recorder.together(steps, start, time.perf_counter_ns())
+    recorder.replayed(self.name, self.kernels, first)
+
+  def _remember(self) -> None:
+    """Note who looks at the state now that its nodes are new: nobody but these Tensors."""
+    self.lookers = [(weakref.ref(t), t.uop) for b in self.state for t in viewers(b)]
+    self.nodes = list(dict.fromkeys(node for _, u in self.lookers for node in chain(u)))
+    self.counts = _references(self.nodes)
+
+  def _unseen(self) -> bool:
+    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it? Then its nodes may stay."""
+    if not self.lookers or self.written_inputs: return False
+    for reference, u in self.lookers:
+      tensor = reference()
+      if tensor is None or tensor.uop is not u: return False
+    del u
+    return self.counts == _references(self.nodes)
+
+  def _put_inputs(self, buffers: list[Storage]) -> None:
+    """Put other inputs into their slots."""
+    bases = [(k, id(b.base)) for k, storage in enumerate(buffers) for b in buffers_in(storage)]
+    count = Counter(base for _, base in bases)
+    for k, base in bases:
+      if base not in self.internal and count[base] == 1: continue
+      raise JitError(f"argument {k} shares a buffer with another argument, or with a Tensor that the function uses itself, "
+                     "which it did not when it was captured; pass a copy, with .clone()")
+    for slot, buffer in zip(self.inputs, buffers): slot.put(buffer)
+
+  def _set_variables(self, variables: dict[str, int]) -> None:
+    if self.fixed and variables != self.given_variables:
+      name = next(iter(self.fixed))
+      raise JitError(f"the function binds {name} to {self.fixed[name]} itself, which may depend on the Variables that it was given, and these have "
+                     f"changed; bind {name} outside of the function, and pass it")
+    self.variables = {}       # unknown, until all are set
+    for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
+    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
+    self.variables = dict(variables)
+
+def is_inside(whole: Buffer, part: Buffer) -> bool:
+  """Is a Buffer a slice of another one?"""
+  return part.base is whole.base and whole.offset <= part.offset and part.offset + part.nbytes <= whole.offset + whole.nbytes
+
+def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
+
+def check_result(result: Any) -> None:
+  """Raise JitError for something in a result that a replay cannot make again: an iterator, for one."""
+  for leaf in leaves_of(result):
+    if hasattr(leaf, "__next__"):
+      raise JitError(f"the function returns {type(leaf)}, which can be read once; return a list, or a tuple, of what it gives")

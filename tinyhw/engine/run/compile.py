@@ -1,0 +1,206 @@
+"""From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is kept.
+
+Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk `Code` is found by the
+digest of the expression, the target and the compiler's own files (version.py); an entry that is damaged, or of another key, is a miss.
+"""
+from __future__ import annotations
+import dataclasses
+import importlib
+import itertools
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw import trace
+from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG, DUMP, NOOPT, NV_BASES, SPEC, VIZ
+from tinyhw.device import Device, on_disk
+from tinyhw.engine.memory.disk import refusal
+from tinyhw.errors import DeviceError
+from tinyhw.helpers import keep_objects, uncollected
+from tinyhw.machine.ir.code import Code
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.storage import diskcache_get, diskcache_put
+from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.ops import KernelInfo, UOp, sint
+if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
+
+MOST_KERNELS = 4096      # loaded ones that a device keeps: 60 MB, where one takes 14 KB
+SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
+ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
+MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
+
+class Runner(NamedTuple):
+  """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them that it stores to.
+
+  variables: names, in argument order, after the buffers. grid, operations and bytes_moved may be expressions of the variables.
+  """
+  program: Any
+  name: str
+  slots: tuple[int, ...]
+  written: tuple[int, ...]
+  variables: tuple[str, ...]
+  grid: sint
+  operations: sint
+  bytes_moved: sint
+  device: str
+
+  @property
+  def small(self) -> bool:
+    """Is this a few microseconds of work? Then it is not worth sharing among workers."""
+    if isinstance(self.operations, UOp) or isinstance(self.bytes_moved, UOp): return False
+    return self.operations < SMALL_OPERATIONS and self.bytes_moved < SMALL_BYTES
+
+class Compiled(NamedTuple):
+  """What the disk cache keeps of a kernel."""
+  code: Code
+  slots: tuple[int, ...]
+  written: tuple[int, ...]
+  variables: tuple[str, ...]
+  grid: sint
+  operations: sint
+  bytes_moved: sint
+
+_loaded_for: set[str] = set()  # architectures that a kernel was compiled for
+
+def kernel_name(sink: UOp) -> str:
+  """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its loops; or the one it has."""
+  if isinstance(sink.arg, KernelInfo) and sink.arg.name: return sink.arg.name
+  loops = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
+  sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in loops]
+  kind = "r" if any(r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL) for r in loops) else "E"
+  return "_".join([kind + ("" if len(sink.src) == 1 else str(len(sink.src)))] + sizes)
+
+def value_of(x: sint, variables: dict[str, int]) -> int:
+  """A size or count under values of the variables."""
+  if isinstance(x, int): return x
+  replaced = x.substitute({v: v.const_like(variables[v.arg[0]]) for v in x.variables()}).simplify()
+  return int(replaced.arg)
+
+def backend(arch: str) -> Any:
+  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`. Raises DeviceError."""
+  from tinyhw.engine.run.backends import BACKENDS  # importing tinyhw loads no ISA, nor the list of them
+  kind = arch.partition(":")[0]
+  if kind not in BACKENDS:
+    raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL device's is set by NULL_ARCH)")
+  return importlib.import_module(BACKENDS[kind])
+
+def disk_key(sink: UOp, arch: str, device: str) -> str | None:
+  """What an entry of the disk cache is of: the kernel's digest, and all else that decides what is made of it; None where nothing is kept."""
+  if not CACHE: return None
+  from tinyhw.engine.run.version import compiler_version  # only what is kept on disk has a version
+  version = compiler_version(backend(arch))
+  return f"{sink.key.hex()} {arch} {version} {measured(device)} {mode()}" if version else None
+
+def measured(device: str) -> dict[str, Any]:
+  """What code depends on beside its architecture: what the device found out about the machine. Nothing for the name of no device."""
+  facts = Device[device].facts() if device else {}
+  return {name: facts[name] for name in MEASURED if facts.get(name)}
+
+def capabilities_of(arch: str, device: str) -> Capabilities:
+  """What codegen may ask about an architecture, on the machine of a device."""
+  assumed: Capabilities = backend(arch).capabilities(arch)
+  return dataclasses.replace(assumed.allowing([variable.key for variable in ALLOWED if variable]), **measured(device))
+
+def mode() -> tuple[int, ...]:
+  """The variables that code depends on, and whether it has been checked; all 0, or False, as usual."""
+  return NOOPT.value, BEAM.value, not NV_BASES.value, bool(CHECK.value), *[variable.value for variable in ALLOWED]
+
+def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
+  """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
+
+  device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's backend assumes.
+  """
+  key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
+  if key is not None:
+    found = diskcache_get("code", key)
+    if isinstance(found, Compiled): return found
+  made = uncollected(_compile, sink, arch, device)
+  if arch not in _loaded_for: keep_objects()  # the backend's modules and tables
+  _loaded_for.add(arch)
+  if key is not None: diskcache_put("code", key, made)
+  return made
+
+def _compile(sink: UOp, arch: str, device: str) -> Compiled:
+  from tinyhw.codegen.kernel.estimate import estimate  # codegen is loaded where something is compiled
+  from tinyhw.codegen.optimize import optimize
+  from tinyhw.codegen.passes import check_dump, lower
+  if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show
+  if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
+  recorder = trace.recorder
+  module = backend(arch)
+  capabilities = capabilities_of(arch, device)
+  if SPEC: verify(sink, int(SPEC))
+  if DUMP: check_dump(module.target(arch) if hasattr(module, "target") else None)
+  name = kernel_name(sink)
+  if recorder is not None: recorder.begin("kernel", name, sink, device)
+  optimized = optimize(sink, capabilities)
+  if recorder is not None: recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
+  if DEBUG >= 3: show.show_kernel(optimized, name)
+  program = lower(optimized, capabilities, name)
+  if SPEC: verify(program, 1)  # bounds were checked between codegen's passes, before divisions became multiplications
+  if DEBUG >= 4: show.show_program(program)
+  listed = show.compile_listed(program, arch, device) if (DEBUG >= 7 or VIZ) and device else None
+  code, listing = listed or (module.compile(program, arch), "")
+  if DEBUG >= 7 and listing: show.out(listing)
+  if recorder is not None: recorder.done(program, code, listing)
+  slots = tuple(p.arg[0] for p in program.params)
+  written = tuple(slots.index(slot) for slot in sorted(program.written))
+  return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
+
+class Part(NamedTuple):
+  """A runner as one launch of a kernel wants it, and the values of those of its last variables that are always the same, which it does not name."""
+  runner: Runner
+  fixed: tuple[int, ...] = ()
+
+def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
+  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py).
+
+  Of as many as there are those go that were loaded first: to note each use would cost each use. One that is wanted again is compiled again, or
+  comes from the disk cache.
+  """
+  opened, now = Device[device], mode()
+  found: list[Any] = [opened.kernels.get((sink, now)) for sink in sinks]
+  if None not in found: return found
+  if on_disk(device): raise refusal(device, "a kernel")
+  missing = [sink for sink, kept in zip(sinks, found) if kept is None]
+  for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:  # one by one, where the time of each is wanted
+    for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
+  found = [opened.kernels[sink, now] for sink in sinks]
+  most = max(MOST_KERNELS, 2 * len(sinks))   # a large schedule stays whole
+  for key in list(itertools.islice(opened.kernels, max(len(opened.kernels) - most, 0))): del opened.kernels[key]
+  return found
+
+def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
+  """Kernels, compiled, and loaded together."""
+  opened = Device[device]
+  found = {sink: () if NOOPT or BEAM else _of_any_size(device, sink) for sink in sinks}
+  plain = [sink for sink in sinks if not found[sink]]
+  made = [compile_kernel(sink, opened.arch, device) for sink in plain]
+  start_ns = time.perf_counter_ns()
+  for sink, kernel, program in zip(plain, made, opened.load_all([kernel.code for kernel in made])):
+    runner = Runner(program, kernel.code.name, *kernel[1:], device)
+    found[sink] = (Part(runner),)
+    if trace.recorder is not None: trace.recorder.loaded(runner, start_ns)
+  return found
+
+def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
+  """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such forms."""
+  if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
+  from tinyhw.engine.run.sizes import MOST, START, any_size  # of codegen
+  general = any_size(sink)
+  if general is None: return ()
+  found: list[Part] = []
+  done = 0
+  for form in general.forms:
+    if done == general.elements: break
+    whole = parts(device, [form])[0][0].runner
+    each = MOST // int(whole.grid)
+    grid = (general.elements - done) // each
+    if not grid or each * whole.grid != MOST: continue  # work items that do not all do as much
+    values = {**general.values, START.expr: done}
+    operations, bytes_moved = whole.operations * grid // whole.grid, whole.bytes_moved * grid // whole.grid
+    numbers = tuple([name for name in whole.variables if name not in values])
+    launched = whole._replace(variables=numbers, grid=grid, operations=operations, bytes_moved=bytes_moved)
+    found.append(Part(launched, tuple([values[name] for name in whole.variables[len(numbers):]])))
+    done += grid * each
+  return tuple(found) if done == general.elements else ()

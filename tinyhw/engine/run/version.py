@@ -1,0 +1,74 @@
+"""The version of a compiler: a digest of what its files contain. Code on disk is used only by what made it.
+
+Sizes and times of files do not tell their contents: tools that copy or unpack files set both. To read 200 files of 1.8 MB takes 4 ms, once in a
+process, and only where the disk cache is used. A process that has loaded files which were changed since has no version: it is not what they say. In
+an archive (zipapp) the digest is the archive's. Without a version nothing is kept on disk.
+"""
+from __future__ import annotations
+import importlib
+import os
+import time
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs; then those that count with all below.
+FOLDERS = ("", "isa")
+WHOLE = ("uop", "codegen", "machine", "engine")
+SOURCES = (".py", ".pyc")  # .pyc beside them: a package that is installed without its sources
+_MOST_ARCHIVE_BYTES = 1 << 28
+
+_started_ns = time.time_ns()
+_versions: dict[str, str] = {}
+
+def compiler_version(backend: ModuleType) -> str:
+  """The version of the compiler with a backend, a module of an instruction set or a renderer; empty where it has none."""
+  name = backend.__name__
+  if name not in _versions: _versions.setdefault(name, _digest(os.path.dirname(backend.__file__ or "")))
+  return _versions[name]
+
+def folders(own: str) -> Iterator[str]:
+  """The folders of a compiler: the common ones, those of constants, and the backend's own with all below."""
+  root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+  for folder in FOLDERS: yield os.path.join(root, folder)
+  constants = os.path.dirname(importlib.import_module("tinyhw.autogen").__file__ or "")
+  for whole in (*[os.path.join(root, name) for name in WHOLE], constants, own):
+    for folder, below, _ in os.walk(whole):
+      below[:] = sorted(name for name in below if name != "__pycache__")
+      yield folder
+
+def _digest(own: str) -> str:
+  """A digest of all files in the folders, by name and content."""
+  import hashlib  # 3 ms, and only caches need it
+  digest = hashlib.blake2b(digest_size=16)
+  try:
+    archive = archive_around(own)
+    if archive is None:
+      for folder in folders(own):
+        for name in sorted(os.listdir(folder)):
+          if name.endswith(SOURCES): _add(digest, os.path.join(folder, name), name)
+    else: _add(digest, archive, own[len(archive):])
+  except OSError: return ""
+  return digest.hexdigest()
+
+def _add(digest: Any, path: str, name: str) -> None:
+  """Add a file: how long its name and its contents are, and both. Raises OSError."""
+  file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))  # open() takes four times as long
+  try:
+    found = os.fstat(file)
+    if found.st_size > _MOST_ARCHIVE_BYTES: raise OSError(f"{path} is too large")
+    if _started_ns < found.st_mtime_ns <= time.time_ns(): raise OSError(f"{path} was changed since it was loaded")
+    data = os.read(file, found.st_size)
+  finally: os.close(file)
+  digest.update(f"{name} {len(data)} ".encode())
+  digest.update(data)
+  if len(data) != found.st_size: raise OSError(f"{path} changes")
+
+def archive_around(folder: str) -> str | None:
+  """The file that a folder is inside of; None if the folder is one of the file system. Raises OSError if it is neither."""
+  if os.path.isdir(folder): return None
+  while not os.path.isfile(folder):
+    above = os.path.dirname(folder)
+    if above == folder: raise OSError("the compiler's files are in no folder and no archive")
+    folder = above
+  return folder

@@ -1,0 +1,323 @@
+"""Decide which nodes of a tensor graph get a buffer, and where every other node is computed.
+
+Two sweeps over the graph, each linear. The first goes from the results to the leaves and carries *places* (indexing.py): in which kernel, and at
+which index expressions, a node's value is wanted. A node whose value is wanted at one place is computed there, inside the kernel of its
+consumer; what may not be, or would be computed too often, gets a buffer and so a kernel of its own:
+
+- a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
+  if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
+- a large product is the only reduction of its kernel: matrix units, and tiles of registers, are for one;
+- an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
+  or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places;
+- a gather is as an elementwise node: what a convolution reads of gathered images is gathered once, as none of its reads is a vector's, and
+  addresses take divisions;
+- a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is computed again.
+
+The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
+"""
+from __future__ import annotations
+
+from tinyhw.dtype import can_lossless_cast, dtypes
+from tinyhw.engine.schedule.indexing import ZERO, Place, both, move, reshape_index
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import UOp, sint
+
+REALIZED = frozenset({Ops.CONTIGUOUS, Ops.COPY, Ops.ASSIGN})   # always get a buffer
+LEAVES = frozenset({Ops.BUFFER, Ops.CONST, Ops.IOTA, Ops.DEVICE, Ops.DEFINE_VAR})
+_PASSES = GroupOp.Elementwise | {Ops.RESHAPE, Ops.PERMUTE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
+_FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD, Ops.AFTER}
+
+_VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
+
+RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
+PLACES_LIMIT = 8                 # places at which one is wanted, beyond which it gets a buffer, whatever it costs to compute
+ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
+MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
+REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
+PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as they are multiplied
+PRODUCT_WORK = 1 << 18           # terms of all elements from which its tile gains more than another kernel costs
+ENOUGH_READS = 4                 # buffers that several kernels read for a node, from which one buffer for all of them is always fewer bytes
+SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
+
+def size_of(sizes: tuple[sint, ...]) -> int:
+  """The number of elements, symbolic sizes at their maximum."""
+  n = 1
+  for d in sizes: n *= d if isinstance(d, int) else int(d.vmax)
+  return n
+
+def simplest(n: sint) -> sint:
+  """The end of a range, as no later simplification changes it: a range must stay one node. A size of bound Variables has another order of terms."""
+  return n if isinstance(n, int) else n.simplify()
+
+def range_size(r: UOp) -> int: return int(r.src[0].vmax)
+
+def operands(u: UOp) -> tuple[UOp, ...]:
+  """The sources whose values u is made of: of an AFTER the first, as the others only say when."""
+  return u.src[:1] if u.op is Ops.AFTER else u.src
+
+def _value(u: UOp) -> UOp: return u.src[_VALUE_SOURCE[u.op]] if u.op in _VALUE_SOURCE else u
+
+def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in place.index for r in i.ranges)
+
+class Places:
+  """The outcome of the first sweep.
+
+  at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]: places where a realized
+  node's buffer is read. moved[u, place]: the place in u's source. gathers: what the placeholders of gathered indices stand for.
+  """
+  def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
+    self.roots, self.forced = frozenset(roots), forced
+    self.closed = closed                                     # no node gets a buffer but roots and forced ones
+    self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
+    self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
+    self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
+    self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges visit
+    self.moved: dict[tuple[UOp, Place], Place] = {}
+    self.gathers: list[tuple[UOp, Place]] = []               # by the argument of a placeholder: index node, and where its value is wanted
+    self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
+    self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its outer loops only
+    self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
+    self.inside: dict[UOp, list[UOp]] = {}                   # kernel -> the reductions in it
+    self._analyse()
+    self._sweep()
+
+  # ***** facts that do not depend on places *****
+
+  def _analyse(self) -> None:
+    """Users of each node, depth of nested reductions, constants, and the end of each reduction's epilogue."""
+    self.users: dict[UOp, list[UOp]] = {u: [] for u in self.nodes}
+    self.level: dict[UOp, int] = {}
+    self.constant: set[UOp] = set()
+    for u in self.nodes:
+      for s in dict.fromkeys(operands(u)): self.users[s].append(u)
+      self.level[u] = max((self.level[s] for s in operands(u)), default=0) + (u.op is Ops.REDUCE_AXIS)
+      if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant): self.constant.add(u)
+    self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
+    for u in self.nodes:
+      if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
+      elif u.op is Ops.MUL and any(s in self.constant and s.base.arg == 1 for s in u.src) and all(s in self.trivial for s in u.src):
+        self.trivial.add(u)                                  # gradients begin with 1
+    self.extent = extents(self.nodes)
+    self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
+    self.chain: dict[UOp, UOp] = {}                          # node of a chain -> its reduction, the first of several
+    self.chain_end: dict[UOp, UOp] = {}                      # reduction -> the end of its chain
+    for r in self.nodes:
+      if r.op is Ops.REDUCE_AXIS: self._follow_epilogue(r)
+
+  def _follow_epilogue(self, r: UOp) -> None:
+    """Find where the epilogue of r ends. Where it meets that of an earlier reduction, it ends where that one does."""
+    end, u = r, r
+    self.chain.setdefault(r, r)
+    while len(self.users[u]) == 1 and u not in self.roots and u not in self.forced:
+      user = self.users[u][0]
+      if user.op not in _PASSES or user.size != u.size: break
+      other = self.chain.get(user)
+      if other is not None:
+        if not self._crowd([r, other]): end = self.chain_end[other]
+        break
+      u = user
+      self.chain[u] = r
+      if u.op not in GroupOp.Movement and not self._widens(u): end = u
+    self.chain_end[r] = end
+    self.epilogue.setdefault(end, []).append(r)
+
+  def _widens(self, u: UOp) -> bool:
+    """Is a node what it is made of in a wider type, and may that have a buffer instead? It takes fewer bytes, and products of halves stay such."""
+    if u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize or not can_lossless_cast(u.src[0].dtype, u.dtype): return False
+    source = u.src[0]
+    while source.op in GroupOp.Movement: source = source.src[0]
+    return source in self.chain or source.op in GroupOp.Elementwise or source.op in REALIZED
+
+  # ***** the sweep *****
+
+  def _sweep(self) -> None:
+    for u in reversed(self.nodes):
+      places = self.at.get(u, {})
+      if u.op is Ops.DEVICE: continue
+      if u in self.roots or u in self.forced or not self.closed and self._wants_buffer(u, places):
+        ranges, place = own_place(u, self.loop_shape(u))
+        self.realized[u], self.own[u] = ranges, place
+        self.inside[u] = list(self.epilogue.get(_value(u), ()))
+        self._push(u, u, place)
+      else:
+        for kernel, place in list(places): self._push(u, kernel, place)
+
+  def _add(self, u: UOp, kernel: UOp, place: Place) -> None:
+    if u not in self.constant: self.at.setdefault(u, {})[kernel, place] = None
+
+  def _push(self, u: UOp, kernel: UOp, place: Place) -> None:
+    """Tell u's sources that their values are wanted."""
+    op = u.op
+    if op in GroupOp.Elementwise:
+      for s in u.src: self._add(s, kernel, place)
+    elif op in GroupOp.Movement or op in (Ops.REDUCE_AXIS, Ops.GATHER):
+      moved = self.moved.get((u, place))
+      if moved is None: moved = self.moved[u, place] = self._move(u, place)
+      self._add(u.src[0], kernel, moved)
+      if op is Ops.GATHER: self._add(u.src[1], kernel, place)
+      if op is Ops.REDUCE_AXIS:
+        runs = self.evaluations(kernel, place)
+        for r in self.reduce_ranges[u]: self.folds[kernel, r] = max(self.folds.get((kernel, r), 0), runs)
+    elif op is Ops.ASSIGN: self._add(u.src[1], kernel, place)
+    elif op not in LEAVES and op is not Ops.COPY: self._add(u.src[0], kernel, place)
+
+  def _move(self, u: UOp, place: Place) -> Place:
+    if u.op is Ops.REDUCE_AXIS:
+      if u not in self.reduce_ranges:
+        self.reduce_ranges[u] = tuple(
+          ZERO if u.src[0].shape[axis] == 1 else UOp.range(simplest(u.src[0].shape[axis]), (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
+          for k, axis in enumerate(sorted(u.arg[1])))
+      axes = dict(zip(sorted(u.arg[1]), self.reduce_ranges[u]))
+      return Place(tuple(axes.get(k, i) for k, i in enumerate(place.index)), place.valid)
+    if u.op is Ops.GATHER:
+      axis = u.arg
+      there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)), len(self.gathers))
+      self.gathers.append((u.src[1], place))
+      inside = (there >= 0) & (there < u.src[0].shape[axis])
+      return Place(place.index[:axis] + (there,) + place.index[axis + 1:], both(place.valid, inside))
+    return move(u, place)
+
+  # ***** decisions *****
+
+  def loop_shape(self, u: UOp) -> tuple[sint, ...]:
+    """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result cost no division."""
+    v = _value(u)
+    r = self.chain.get(v)
+    if r is None or v in self.realized: return u.shape
+    while v is not r:
+      if v.op is Ops.PERMUTE: return u.shape
+      v = next(s for s in v.src if self.chain.get(s) is r)
+    return r.shape if r.size == u.size else u.shape
+
+  def _wants_buffer(self, u: UOp, places: dict[tuple[UOp, Place], None]) -> bool:
+    if u.op in REALIZED: return True
+    if u in self.trivial or not places: return False
+    if u in self.epilogue:
+      if len(places) > 1: return True
+      ((kernel, place),) = places
+      return not self._inlines(u, kernel, place)
+    if u in self.chain or u.op in GroupOp.Movement or self._widens(u): return False
+    if len(places) > PLACES_LIMIT: return True
+    runs: dict[UOp, int] = {}
+    for kernel, place in places:
+      n = self.evaluations(kernel, place)
+      if n >= RECOMPUTE_LIMIT * u.size: return True
+      runs[kernel] = runs.get(kernel, 0) + n
+    return any(n > 2 * RECOMPUTE_LIMIT * u.size for n in runs.values())
+
+  def evaluations(self, kernel: UOp, place: Place) -> int:
+    """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction loop that it is in."""
+    ranges = index_ranges(place)
+    inner = [r for r in ranges if r.arg[1] is AxisType.REDUCE]
+    if not inner: return prod_sizes(ranges)
+    runs = max(self.folds.get((kernel, r), 1) for r in inner)
+    return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
+
+  def _inlines(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they do. See the head of this file."""
+    if kernel not in self.realized or kernel.op is Ops.COPY: return False
+    ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
+    together = list(dict.fromkeys(inside + self.epilogue[u]))   # the kernel of a CONTIGUOUS has its own reduction from the start
+    if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
+    if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
+    self.inside[kernel] = together
+    return True
+
+  def _crowd(self, reductions: list[UOp]) -> bool:
+    """Does one of several reductions want a kernel of its own?"""
+    return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
+
+  def _nests(self, u: UOp, kernel: UOp, place: Place) -> bool:
+    """Put the reductions whose epilogue ends in u under some of the outer loops of kernel, once for all that the others visit, if they may run there;
+    whether they do."""
+    ranges = index_ranges(place)
+    if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]): return False
+    rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
+    small = rows * row + kernel.size <= SMALL_WORK
+    if not small and (rows < MIN_ROWS or row * u.dtype.itemsize > ROW_BYTES_LIMIT): return False
+    others = self.rows.setdefault(kernel, [])
+    if not all(ranges <= o or o <= ranges for o in others): return False   # both cannot be outer loops
+    others.append(ranges)
+    return True
+
+def extents(nodes: list[UOp]) -> dict[UOp, int]:
+  """For each node, the size of the largest thing that it is made of, not counting repetition by EXPAND."""
+  found: dict[UOp, int] = {}
+  for u in nodes:
+    if u.op in GroupOp.Elementwise or u.op in GroupOp.Movement or u.op is Ops.AFTER:
+      found[u] = max((found[s] for s in operands(u) if s in found), default=1)
+    elif u.op is Ops.CONST: found[u] = 1
+    else: found[u] = u.size if u.shape else 1
+  return found
+
+def terms_per_element(r: UOp, extent: dict[UOp, int]) -> float:
+  """How many terms of a reduction each element that it reads takes part in."""
+  return r.src[0].size / max(extent[r.src[0]], 1)
+
+def is_large_product(r: UOp, extent: dict[UOp, int]) -> bool:
+  """Is a reduction a product of matrices whose tile pays for a kernel?"""
+  terms = r.src[0].size
+  return terms >= PRODUCT_WORK and terms >= PRODUCT_TERMS * r.size and terms_per_element(r, extent) > REUSE_LIMIT
+
+def prod_sizes(ranges: frozenset[UOp]) -> int:
+  n = 1
+  for r in ranges: n *= range_size(r)
+  return n
+
+def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
+  """Fresh ranges over `loops` for u's kernel, and the place in u that they visit."""
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP) for k, n in enumerate(loops))
+  ranges = tuple(i for i in index if i is not ZERO)
+  return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
+
+def fused(roots: list[UOp]) -> Places:
+  """The places of a graph, with the buffers that are worth their bytes.
+
+  What is computed twice to save memory (over AFTER) gets buffers where it would get them if it were computed once: so its kernels are the same
+  twice, and the bits of all results those of the graph without AFTER.
+  """
+  once = _without_after(roots)
+  if once: return Places(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
+  places = Places(roots)
+  worth = buffers_worth(places)
+  return Places(roots, worth) if worth else places
+
+def _stored_alike(once: dict[UOp, UOp], places: Places) -> frozenset[UOp]:
+  return frozenset(u for u, v in once.items() if v in places.realized and u.op is not Ops.AFTER)
+
+def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
+  """What each node is in the graph without AFTERs, in which nothing is computed twice; nothing if there are none."""
+  nodes = UOp.sink(*roots).toposort()
+  if not any(u.op is Ops.AFTER for u in nodes): return {}
+  new: dict[UOp, UOp] = {}
+  for u in nodes:
+    src = tuple([new[s] for s in u.src])
+    if u.op is Ops.AFTER: new[u] = src[0]
+    elif u.op is not Ops.SINK: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+  return new
+
+def buffers_worth(places: Places) -> frozenset[UOp]:
+  """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
+
+  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2 that is fewer from l = 4 on,
+  for more kernels sooner: so of each node no more than ENOUGH_READS buffers need be known.
+  """
+  wanted = {u: k for u, at in places.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1
+            and u.op in GroupOp.Elementwise and u not in places.trivial and u not in places.chain}
+  leaves: dict[UOp, tuple[UOp, ...]] = {}
+  found: set[UOp] = set()
+  for u in places.nodes if wanted else ():
+    if u in places.realized or u.op is Ops.BUFFER: leaves[u] = (u,)
+    else:
+      leaves[u] = reads = leaves_of(u, leaves)
+      k, l = wanted.get(u, 0), len(reads)
+      if k * l > l + k + 1:
+        found.add(u)
+        leaves[u] = (u,)
+  return frozenset(found)
+
+def leaves_of(u: UOp, leaves: dict[UOp, tuple[UOp, ...]]) -> tuple[UOp, ...]:
+  """The buffers that u's operands read, up to ENOUGH_READS."""
+  sources = operands(u)
+  if len(sources) == 1: return leaves[sources[0]]
+  return tuple(dict.fromkeys([b for s in sources for b in leaves[s]]))[:ENOUGH_READS]

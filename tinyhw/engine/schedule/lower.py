@@ -1,0 +1,229 @@
+"""Build each kernel's expression from the places that fuse.py found: the second sweep, from the leaves to the results.
+
+A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `parameters` then numbers the buffers, so that equal kernels are one
+object. Reads whose condition is false give 0 and do not touch memory, whatever the expression around them does with it.
+"""
+from __future__ import annotations
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tinyhw import trace
+from tinyhw.dtype import dtypes
+from tinyhw.engine.memory.writes import is_room
+from tinyhw.engine.schedule.fuse import Places, operands
+from tinyhw.engine.schedule.indexing import ZERO, Place, flatten, move
+from tinyhw.uop.enums import GroupOp, Ops
+from tinyhw.uop.ops import KernelInfo, UOp
+
+@dataclass
+class Kernel:
+  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes.
+
+  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py).
+  late: BUFFERs that should be written before it runs, though it does not read them. origin: the node of the canonical graph whose line, in each run,
+  is the kernel's."""
+  node: UOp
+  sink: UOp
+  buffers: list[UOp] = field(default_factory=list)
+  reads: list[UOp] = field(default_factory=list)     # BUFFERs, and AFTERs: a buffer as some ASSIGN left it
+  writes: list[UOp] = field(default_factory=list)
+  versions: list[UOp] = field(default_factory=list)
+  late: list[UOp] = field(default_factory=list)
+  origin: UOp | None = None
+
+  @property
+  def line(self) -> trace.Location | None:
+    """Where the operation is written that the last run wants it for (TRACEMETA)."""
+    return None if self.origin is None else self.origin.line
+
+_TRACED = GroupOp.Elementwise | {Ops.REDUCE}
+
+def zero_of(u: UOp) -> UOp: return UOp.const(u.dtype, 0)
+
+class Lowering:
+  """Values of nodes at places, and the stores made of them."""
+  def __init__(self, places: Places):
+    self.places = places
+    self.value: dict[tuple[UOp, Place], UOp] = {}
+    self.storage: dict[UOp, UOp] = {}      # realized node -> the BUFFER (or AFTER of one) that holds it
+    self.inherit = trace.same_line if trace._origins else None
+    for u in places.nodes: self._node(u)
+
+  # ***** values *****
+
+  def _node(self, u: UOp) -> None:
+    places = self.places
+    if u in places.realized:
+      self._allocate(u)
+      for _, place in places.at.get(u, ()): self._read(u, place)
+      return
+    for place in dict.fromkeys(p for _, p in places.at.get(u, ())): self.value[u, place] = self.traced(u, place)
+
+  def _allocate(self, u: UOp) -> None:
+    if u.op is Ops.ASSIGN: self.storage[u] = UOp(Ops.AFTER, u.dtype, (self._version_before(u),), len(self.storage))
+    else: self.storage[u] = UOp(Ops.BUFFER, u.dtype, (), (("new", len(self.storage)), u.device, u.size))
+
+  def _version_before(self, assign: UOp) -> UOp:
+    """The buffer that an ASSIGN writes into, as it is before: a BUFFER, or an AFTER where an earlier ASSIGN made it."""
+    target = assign.src[0]
+    while target not in self.storage and target.op is not Ops.BUFFER: target = target.src[0]
+    return self.storage.get(target, target)
+
+  def _read(self, u: UOp, place: Place) -> None:
+    if (u, place) in self.value: return
+    there = self.position(u.src[0], place) if u.op is Ops.ASSIGN else Place((flatten(place.index, u.shape),), place.valid)
+    self.value[u, place] = load(self.storage[u], there.index[0], there.valid)
+
+  def position(self, target: UOp, place: Place) -> Place:
+    """Where in its buffer an element of an ASSIGN's target is: an index, and the condition for it to be there."""
+    while target.op is not Ops.BUFFER:
+      if target.op in GroupOp.Movement:
+        place = Place(move(target, place).index, place.valid) if is_room(target) else move(target, place)
+        target = target.src[0]
+      elif target in self.storage and target.op is not Ops.ASSIGN: return Place((flatten(place.index, target.shape),), place.valid)
+      else: target = target.src[0]
+    return place
+
+  def at(self, u: UOp, place: Place) -> UOp:
+    """The value of a source, which the sweep has computed, or a constant."""
+    if u in self.places.constant: return UOp.const(u.dtype, u.base.arg)
+    return self.value[u, place]
+
+  def traced(self, u: UOp, place: Place) -> UOp:
+    """What `compute` gives. Loads and indices have no line of their own: other kernels may have equal ones; they belong to those who use them."""
+    value = self.compute(u, place)
+    if self.inherit is not None and value.op in _TRACED: self.inherit(value, u)
+    return value
+
+  def compute(self, u: UOp, place: Place) -> UOp:
+    """The value of u at a place in terms of its sources' values."""
+    op = u.op
+    if op in GroupOp.Elementwise: return UOp(op, u.dtype, tuple([self.at(s, place) for s in u.src]), u.arg)
+    if op is Ops.BUFFER: return load(u, place.index[0], place.valid)
+    if op in GroupOp.Movement or op is Ops.GATHER:
+      moved = self.places.moved[u, place]
+      value = self.at(u.src[0], moved)
+      return value if moved.valid is place.valid else guarded(value, moved.valid)
+    if op is Ops.REDUCE_AXIS:
+      value = self.at(u.src[0], self.places.moved[u, place])
+      return value.reduce(u.arg[0], *[r for r in self.places.reduce_ranges[u] if r is not ZERO])
+    if op is Ops.IOTA: return place.index[0].cast(u.dtype)
+    if op is Ops.DEFINE_VAR: return u if not u.src else UOp(op, u.dtype, (), u.arg)
+    return self.at(u if op is Ops.CONST else u.src[0], place)
+
+  # ***** kernels *****
+
+  def kernels(self) -> list[Kernel]:
+    """One kernel per realized node, sources first."""
+    out = []
+    for u in self.places.nodes:
+      if u not in self.places.realized: continue
+      ranges = self.places.realized[u]
+      place = self.places.own[u]
+      if u.op is Ops.COPY:
+        value = u.src[0]
+        while value.op is Ops.RESHAPE: value = value.src[0]
+        source = self.storage.get(value, value)
+        buffers = [self.storage[u], storage_of(source)]
+        out.append(Kernel(u, u, buffers, [source], [self.storage[u]], [self.storage[u], source]))
+        continue
+      if u.op is Ops.ASSIGN:
+        there = self.position(u.src[0], place)
+        store = self.storage[u].src[0].index(there.index[0]).store(self.at(u.src[1], place), *ranges, gate=there.valid)
+      else: store = self.storage[u].index(flatten(place.index, u.shape)).store(self.traced(u, place), *ranges)
+      store = store.simplify()
+      if self.inherit is not None: self.inherit(store, u)
+      kernel = Kernel(u, UOp.sink(store, arg=KernelInfo()))
+      self._finish(kernel)
+      if u.op is Ops.ASSIGN: kernel.writes = [self.storage[u]]
+      out.append(kernel)
+    self._delay(out)
+    return out
+
+  def _delay(self, kernels: list[Kernel]) -> None:
+    """Tell kernels that compute an AFTER which buffers come before: those from which the other sources of the AFTER are made."""
+    by_node = {k.node: k for k in kernels}
+    for u in self.places.nodes:
+      if u.op is not Ops.AFTER: continue
+      earlier = self._stored_below(u.src[1:])
+      for node in dict.fromkeys(kernel for kernel, _ in self.places.at.get(u, ())): by_node[node].late.extend(earlier)
+
+  def _stored_below(self, nodes: Sequence[UOp]) -> list[UOp]:
+    """The storage of the nearest nodes at or below these that have a kernel."""
+    found: dict[UOp, None] = {}
+    seen, stack = set(nodes), list(nodes)
+    while stack:
+      u = stack.pop()
+      if u in self.places.realized: found[self.storage[u]] = None
+      else:
+        new = [s for s in operands(u) if s not in seen]
+        seen.update(new)
+        stack += new
+    return list(found)
+
+  def _with_indices(self, root: UOp) -> UOp:
+    """The expression with gathered indices in the place of their placeholders. Each is built once, however many indices stand below it."""
+    if not self.places.gathers: return root
+    new: dict[UOp, UOp] = {}
+    stack: list[UOp | None] = [root]    # None stands above a node whose sources are done
+    while stack:
+      u = stack.pop()
+      if u is None:
+        u = stack.pop()
+        assert u is not None
+        if u.op is Ops.GATHER: new[u] = new[self._index(u)]
+        else:
+          src = tuple([new[s] for s in u.src])
+          new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
+          if self.inherit is not None: self.inherit(new[u], u)
+      elif u not in new:
+        stack += u, None
+        stack += (self._index(u),) if u.op is Ops.GATHER else u.src[::-1]
+    return new[root]
+
+  def _index(self, placeholder: UOp) -> UOp: return self.at(*self.places.gathers[placeholder.arg]).cast(dtypes.weakint)
+
+  def _finish(self, kernel: Kernel) -> None:
+    """Replace gathered indices by their values, number buffers and ranges."""
+    sink = self._with_indices(kernel.sink)
+    changes: dict[UOp, UOp] = {}
+    nodes = sink.toposort()
+    written = [store.src[0].src[0] for store in sink.src]
+    storage: dict[UOp, None] = dict.fromkeys(written)
+    for u in nodes:
+      if u.op is Ops.INDEX: storage.setdefault(u.src[0])
+    slots: dict[UOp, int] = {}
+    for u in storage:
+      slot = slots.setdefault(u, len(slots))
+      changes[u] = UOp.param(slot, u.dtype, storage_of(u).arg[2])
+    for k, r in enumerate(loop_order(sink)): changes[r] = UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1]))
+    loaded = {u.src[0].src[0] for u in nodes if u.op is Ops.LOAD}
+    kernel.sink, kernel.versions, kernel.writes = sink.substitute(changes), list(slots), written
+    kernel.buffers = [storage_of(u) for u in slots]
+    kernel.reads = [u for u in storage if u in loaded]
+
+def loop_order(sink: UOp) -> list[UOp]:
+  """The ranges of a kernel, outermost first: those under which its reductions stand, then other output loops, then reductions."""
+  nodes = sink.toposort()
+  outputs = {r for store in sink.src for r in store.src[2:]}
+  inside: dict[UOp, int] = {}
+  for u in nodes:
+    if u.op is Ops.REDUCE:
+      for r in u.ranges: inside[r] = inside.get(r, 0) + 1
+  return sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: (r not in outputs, -inside.get(r, 0) if r in outputs else 0, r.arg))
+
+def storage_of(version: UOp) -> UOp:
+  """The BUFFER of which this is a state."""
+  while version.op is Ops.AFTER: version = version.src[0]
+  return version
+
+def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
+  place = UOp(Ops.INDEX, buffer.dtype, (buffer, position))
+  if valid is None: return UOp(Ops.LOAD, buffer.dtype, (place,))
+  return UOp(Ops.LOAD, buffer.dtype, (place, valid, zero_of(buffer)))
+
+def guarded(value: UOp, valid: UOp | None) -> UOp:
+  """value where valid, else 0. A load that is guarded by the same condition is 0 there already."""
+  if valid is None: return value
+  if value.op is Ops.LOAD and len(value.src) > 1 and set(valid.split(Ops.AND)) <= set(value.src[1].split(Ops.AND)): return value
+  return valid.where(value, zero_of(value))

@@ -1,0 +1,357 @@
+"""From tensor graphs to a schedule: kernels in order, and what storage each needs.
+
+The passes, in order:
+  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object;
+                BITCASTs between sizes become shifts (regroup.py)
+  distribute    tensors on several devices become what each device has of them (multi.py)
+  split         large reductions in two steps (split.py)
+  fuse          which nodes get a buffer (fuse.py)
+  lower         each kernel's expression over ranges (lower.py)
+  order         kernels after what they read, readers of a buffer before the ASSIGN into it
+  group         kernels over the same elements as one (group.py)
+  plan          storage of what lives only inside the schedule (memory.py)
+A schedule depends only on the canonical graph, so it is kept: the next step of a training loop finds it.
+"""
+from __future__ import annotations
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+
+from tinyhw import trace
+from tinyhw.config import DEBUG, VIZ
+from tinyhw.device import on_disk
+from tinyhw.dtype import dtypes
+from tinyhw.engine.memory.disk import piece_node, resolve, truth
+from tinyhw.engine.schedule.fuse import fused
+from tinyhw.engine.schedule.group import group_kernels
+from tinyhw.engine.schedule.lower import Kernel, Lowering, storage_of
+from tinyhw.engine.schedule.memory import Plan, plan_memory, thrifty_order
+from tinyhw.engine.schedule.multi import Local, distribute, is_multi
+from tinyhw.engine.schedule.numbers import with_arguments
+from tinyhw.engine.schedule.regroup import regrouped, regroups
+from tinyhw.engine.schedule.split import split_reductions
+from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.ops import KernelInfo, UOp, to_indices
+
+CACHE_SIZE = 512
+DROPPED = frozenset({Ops.DETACH, Ops.CONTIGUOUS_BACKWARD})
+IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
+
+@dataclass
+class Canonical:
+  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original.
+  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met. definitions: variables, by name."""
+  roots: tuple[UOp, ...] = ()
+  inputs: list[UOp] = field(default_factory=list)
+  variables: dict[str, int] = field(default_factory=dict)
+  assigns: dict[UOp, UOp] = field(default_factory=dict)
+  new: dict[UOp, UOp] = field(default_factory=dict)
+  tags: dict[object, int] = field(default_factory=dict)
+  definitions: dict[str, dict[UOp, None]] = field(default_factory=dict)
+
+@dataclass
+class Schedule:
+  """What to run. kernels in order; runs: the same, those in a row at one place together; storage[root]: the BUFFER or AFTER that holds each root's
+  value; local[root]: how, if on several devices."""
+  kernels: list[Kernel]
+  runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
+  storage: dict[UOp, UOp]
+  plan: Plan
+  device: str | tuple[str, ...]
+  local: dict[UOp, Local]
+
+_schedules: OrderedDict[tuple[UOp, ...], Schedule] = OrderedDict()
+
+def realized_as(u: UOp) -> UOp | None:
+  """The buffer that holds u's value, or None."""
+  return u.realized
+
+def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as, more: Canonical | None = None) -> Canonical:
+  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its buffer.
+
+  more: what was made canonical before, to which the roots are added.
+  """
+  out = Canonical() if more is None else more
+  new = out.new
+  stack: list[UOp | None] = [*reversed(roots)]    # None stands above a node whose sources are done
+  while stack:
+    u = stack.pop()
+    if u is None:
+      u = stack.pop()
+      assert u is not None
+    elif u in new: continue
+    elif u.src or u.realized is not None:
+      held = known(u)
+      stack += u, None
+      stack += u.src[::-1] if held is None else (held,)
+      continue
+    held = known(u)
+    if held is not None:
+      new[u] = new[held]
+      continue
+    made = new[u] = _canonical_node(u, tuple([new[s] for s in u.src]), out)
+    if u.op not in DROPPED: made.line = u.line   # of this run: equal graphs are one, wherever they were written
+    if u.op is Ops.ASSIGN: out.assigns[made] = u
+  out.roots += tuple([new[u] for u in roots])
+  if out.definitions and any(len(found) > 1 for found in out.definitions.values()): _one_definition(out)
+  if DEBUG >= 7 or VIZ: _follow(new)
+  return out
+
+def _follow(new: dict[UOp, UOp]) -> None:
+  """Let what is made of the canonical nodes know the lines of the tensor operations; a node without one has that of a node that uses it.
+
+  new: what nodes became, sources first.
+  """
+  trace.unfollow()
+  for u, v in new.items(): trace.follow(v, trace.origin(u))
+  for v in reversed(new.values()):
+    for s in v.src: trace.same_line(s, v)
+
+# A value that depends on no storage would be the user's own node, which keeps its result alive; the cache of schedules has another one, told apart
+# by this tag.
+OWN = 0
+COMPUTES = frozenset((Ops.IOTA, Ops.CONTIGUOUS, Ops.CAST, Ops.BITCAST, Ops.REDUCE_AXIS, *GroupOp.ALU))
+
+def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
+  op = u.op
+  if op is Ops.BUFFER:
+    out.inputs.append(u)
+    return UOp(Ops.BUFFER, u.dtype, (), (("in", len(out.inputs) - 1),) + u.arg[1:])
+  if op is Ops.BIND:
+    return _named(u.src[0], u.src[1].arg, out)
+  if op in DROPPED: return src[0]
+  if op is Ops.BITCAST and regroups(u): return regrouped(src[0], u.dtype)
+  if op is Ops.COPY and on_disk(src[0].device): return _from_disk(src[0], src[1], out)
+  if op is Ops.COPY and not is_multi(src[0]) and not is_multi(src[1]):
+    base = src[0]
+    while base.op is Ops.RESHAPE: base = base.src[0]
+    source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
+    return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
+  tag = None if u.tag in (None, OWN) else out.tags.setdefault(u.tag, len(out.tags) + 1)
+  if tag is None and src == u.src and op in COMPUTES and u.dtype is not dtypes.weakint: tag = OWN
+  return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
+
+def _named(variable: UOp, value: int, out: Canonical) -> UOp:
+  """The variable under a name of its own: a Variable that has several values in one graph is as many arguments of the kernels."""
+  name, count = variable.expr, 1
+  while out.variables.setdefault(name, value) != value:
+    count += 1
+    name = f"{variable.expr}#{count}"
+  if count > 1: variable = variable.replace(arg=(name, *variable.arg[1:]))
+  out.definitions.setdefault(name, {})[variable] = None
+  return variable
+
+def _one_definition(out: Canonical) -> None:
+  """Let a variable that has other bounds in parts of the graph have those in which all agree, everywhere."""
+  changes: dict[UOp, UOp] = {}
+  for name, found in out.definitions.items():
+    if len(found) == 1: continue
+    factor = {v.arg[3:] for v in found}
+    bounds = max(v.arg[1] for v in found), min(v.arg[2] for v in found)
+    one = UOp.variable(name, *bounds, next(iter(found)).dtype, *(factor.pop() if len(factor) == 1 else ()))
+    changes.update({v: one for v in found if v is not one})
+  new = dict(zip(out.new, UOp.sink(*out.new.values()).substitute(changes).src))
+  changed = dict(zip(out.new.values(), new.values()))
+  out.new.update(new)
+  out.assigns = {changed[u]: original for u, original in out.assigns.items()}
+  out.roots = tuple([changed[u] for u in out.roots])
+
+def _from_disk(u: UOp, device: UOp, out: Canonical) -> UOp:
+  """A copy of what u wants of a file, and of nothing else."""
+  piece = resolve(u)
+  node = piece_node(piece._replace(node=out.inputs[piece.node.arg[0][1]]))
+  out.inputs.append(node)
+  number = ("in", len(out.inputs) - 1)
+  value = piece.on(UOp(Ops.COPY, node.dtype, (UOp(Ops.BUFFER, node.dtype, (), (number, *node.arg[1:])), device)))
+  return value if node.dtype is u.dtype else truth(value)
+
+def _reshaped(u: UOp, like: UOp) -> UOp:
+  return UOp(Ops.RESHAPE, u.dtype, (u,) + to_indices(like.shape))
+
+def strip(root: UOp) -> UOp:
+  """The node under a root's reshapes: what gets a buffer."""
+  while root.op is Ops.RESHAPE or root.op in DROPPED: root = root.src[0]
+  return root
+
+def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
+  """A canonical graph and its schedule. Numbers that changed from run to run are variables of the graph that is returned (numbers.py)."""
+  found = _schedules.get(canonical.roots)
+  if found is None:
+    roots, values = with_arguments(canonical.roots)
+    if values: canonical = replace(canonical, roots=roots, variables={**canonical.variables, **values})
+    return canonical, schedule(canonical)
+  _schedules.move_to_end(canonical.roots)
+  return canonical, found
+
+def schedule(canonical: Canonical) -> Schedule:
+  """The schedule of a canonical graph, from the cache when it was made before."""
+  found = _schedules.get(canonical.roots)
+  if found is not None:
+    _schedules.move_to_end(canonical.roots)
+    return found
+  recorder = trace.recorder
+  if recorder is not None: recorder.begin("schedule", "", canonical.roots)
+  made = _schedules[canonical.roots] = make_schedule(canonical.roots)
+  if recorder is not None: recorder.done(canonical, made)
+  while len(_schedules) > CACHE_SIZE: _schedules.popitem(last=False)
+  return made
+
+def make_schedule(wanted: Sequence[UOp]) -> Schedule:
+  """The schedule of canonical roots. What it knows of one is found by the node under its reshapes."""
+  passed = _not_recorded if trace.recorder is None else trace.recorder.passed
+  asked = {strip(r): r for r in wanted}
+  given = [r for r in asked if r.op not in IN_MEMORY]
+  came: dict[UOp, UOp] = {}
+  local = dict(zip(given, distribute(given, came)))
+  roots = [strip(r) for r in split_reductions([_computed(x.node) for x in local.values()], came)]
+  passed("split", roots)
+  places = fused(roots)
+  passed("fuse", places)
+  lowering = Lowering(places)
+  kernels = lowering.kernels()
+  find_origins(kernels, places.nodes, came, {r: asked[g] for g, r in zip(given, roots)})
+  passed("lower", kernels)
+  storage = dict(lowering.storage)
+  storage.update((g, storage[r]) for g, r in zip(given, roots))
+  kept = {storage[r] for r in roots}
+  kernels = order_kernels(kernels, kept)
+  passed("order", kernels)
+  kernels = group_kernels(kernels)
+  passed("group", kernels)
+  plan = plan_memory(kernels, kept)
+  passed("plan", plan)
+  kernels = [k for k in kernels if not stores_nothing(k)]
+  runs = [(place, list(run)) for place, run in groupby(kernels, place_of)]
+  return Schedule(kernels, runs, storage, plan, next((d for d in (r.device for r in roots) if d), ""),
+                  {g: x for g, x in local.items() if is_multi(g)})
+
+def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UOp], asked: dict[UOp, UOp]) -> None:
+  """Tell kernels from which canonical node they have their line: what their own node came from, or where that has no line, one that uses it.
+
+  nodes: of the graph that was lowered, sources first. came: what new nodes stand in the place of. asked: the canonical roots, by what was lowered.
+  """
+  found = dict(asked)
+  for v in reversed(nodes):
+    u = v
+    while u in came: u = came[u]
+    if u.line is not None: found[v] = u
+    elif v not in found: continue
+    for s in v.src: found.setdefault(s, found[v])
+  for k in kernels: k.origin = found.get(k.node)
+
+COPIES = "copies"
+
+def place_of(kernel: Kernel) -> str | tuple[str, ...] | None:
+  """The device, or devices, on which a kernel runs; None for the default one; COPIES for a copy."""
+  return COPIES if kernel.sink.op is Ops.COPY else kernel.buffers[0].device
+
+def _computed(u: UOp) -> UOp:
+  """What has a kernel of its own: u without its reshapes; a copy of storage."""
+  root = strip(u)
+  return root if root.op is not Ops.BUFFER else UOp(Ops.CONTIGUOUS, u.dtype, (u,))
+
+def _not_recorded(name: str, made: object) -> None: pass
+
+def stores_nothing(kernel: Kernel) -> bool:
+  """Has what the kernel writes no elements? Then there is nothing to run, nor are its operands there to be read."""
+  if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
+  return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:] if r.op is Ops.RANGE)
+
+def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]  # nobody adds to it
+  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered.
+
+  Where something is computed twice to save memory (AFTER), the order is the one that holds least; kept: buffers that outlive the schedule.
+  """
+  writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
+  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k} for k in kernels}
+  for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
+    if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
+  before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, turned round
+  for i, needed in after.items():
+    for n in needed: before[n].add(i)
+  snapshots: list[Kernel] = []
+  readers: dict[UOp, list[Kernel]] = {}
+  for k in kernels:
+    for r in k.reads: readers.setdefault(r, []).append(k)
+  for assign in kernels:
+    if assign.node.op is not Ops.ASSIGN: continue
+    version = assign.writes[0].src[0]
+    early = [k for k in readers.get(version, []) if k is not assign]
+    late = _dependents(assign, before) if early else set()
+    conflicts = [k for k in early if id(k) in late]
+    if _reads_elsewhere(assign, version): conflicts.append(assign)
+    if conflicts:
+      snapshots.append(_snapshot(version, conflicts, after, len(snapshots)))
+      after[id(snapshots[-1])].update(id(writer[w]) for w in (version,) if w in writer)
+    for k in early:
+      if k in conflicts: continue
+      after[id(assign)].add(id(k))
+      before[id(k)].add(id(assign))
+    if conflicts: after[id(assign)].add(id(snapshots[-1]))
+  everything = snapshots + kernels
+  if any(k.late for k in kernels): return thrifty_order(everything, after, kept)
+  return _topological(everything, after, {id(k): k for k in everything})
+
+def _dependents(kernel: Kernel, before: dict[int, set[int]]) -> set[int]:
+  """Kernels that must come after this one, directly or not. Few for most ASSIGNs, which are the end of a step."""
+  found: set[int] = set()
+  stack = [id(kernel)]
+  while stack:
+    new = before[stack.pop()] - found
+    found |= new
+    stack.extend(new)
+  return found
+
+def _reads_elsewhere(kernel: Kernel, buffer: UOp) -> bool:
+  """Does an ASSIGN read its target at another index than it writes?"""
+  if buffer not in kernel.reads: return False
+  slot = kernel.versions.index(buffer)
+  store = kernel.sink.src[0]
+  return any(u.op is Ops.INDEX and u is not store.src[0] and u.src[0].op is Ops.PARAM and u.src[0].arg[0] == slot for u in kernel.sink.toposort())
+
+def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], number: int) -> Kernel:
+  """A kernel that copies a buffer before it is overwritten, and its users changed to read the copy."""
+  buffer = storage_of(version)
+  copy = UOp(Ops.BUFFER, buffer.dtype, (), (("snapshot", number),) + buffer.arg[1:])
+  size = buffer.arg[2]
+  r = UOp.range(size, 0, AxisType.LOOP)
+  source, target = UOp.param(1, buffer.dtype, size), UOp.param(0, buffer.dtype, size)
+  sink = UOp.sink(target.index(r).store(source.index(r).load(), r), arg=KernelInfo())
+  kernel = Kernel(copy, sink, [copy, buffer], [version], [copy], [copy, version])
+  for k in users:
+    k.reads = [copy if r is version else r for r in k.reads]
+    if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of their own
+      old, new = UOp.param(0, buffer.dtype, size), UOp.param(len(k.buffers), buffer.dtype, size)
+      loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort() if u.op is Ops.LOAD}
+      store = k.sink.src[0]
+      k.sink = UOp.sink(store.replace(src=(store.src[0],) + tuple(s.substitute(loads) for s in store.src[1:])), arg=k.sink.arg)
+      k.buffers.append(copy)
+      k.versions.append(copy)
+    else: k.buffers = [copy if v is version else b for b, v in zip(k.buffers, k.versions)]
+    after[id(k)].add(id(kernel))
+  after[id(kernel)] = set()
+  return kernel
+
+def _topological(kernels: list[Kernel], after: dict[int, set[int]], by_id: dict[int, Kernel]) -> list[Kernel]:
+  """Kernels in an order that respects `after`, otherwise as they came."""
+  done: set[int] = set()
+  opened: set[int] = set()
+  out: list[Kernel] = []
+  for first in kernels:
+    stack = [first]
+    while stack:
+      k = stack[-1]
+      if id(k) in done:
+        stack.pop()
+        continue
+      missing = [by_id[i] for i in after[id(k)] if i not in done]
+      if missing:
+        assert id(k) not in opened, "kernels depend on each other in a circle"
+        opened.add(id(k))
+        stack.extend(missing)
+        continue
+      stack.pop()
+      done.add(id(k))
+      out.append(k)
+  return out
