@@ -13,7 +13,7 @@ from typing import Any
 
 from tinyhw.device import Allocator, BufferOptions, Compiled
 from tinyhw.errors import ArgumentError, DeviceError, DriverError, FileFormatError, MissingFileError
-from tinyhw.files import NotRegular, descriptor
+from tinyhw.files.regular import NotRegular, descriptor
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 

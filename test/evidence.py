@@ -56,7 +56,7 @@ TARGETS = (
 )
 SOURCES = (
   ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
-  ("Python (`DEV=PYTHON`)", "drivers/test_python.py", "no machine code; compared with the interpreter `tinyhw/uop/evaluate.py`, the definition"),
+  ("Python (`DEV=PYTHON`)", "drivers/test_python.py", "no machine code; compared with the interpreter `tinyhw/uop/evaluate/`, the definition"),
 )
 
 def vectors(golden: tuple[str, str]) -> tuple[int, int]:

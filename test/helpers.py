@@ -1,6 +1,6 @@
 """What tests of tensors share: arrays, comparison with NumPy, finite differences, and the engines that they run on.
 
-Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference interpreter (`uop/evaluate.py`, which
+Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference interpreter (`uop/evaluate/`, which
 shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; with DEV set, also to a device from outside, they run on that alone.
 """
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tinyhw.engine.run.compile import mode, parts
 from tinyhw.engine.schedule.schedule import canonicalize
 from tinyhw.errors import DeviceError, TinyError
 from tinyhw.methods import base, indexing
-from tinyhw.methods.hostdata import pack
+from tinyhw.methods.data.hostdata import pack
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp, to_indices
 
 BUILT_IN = ("interpreter", "CPU", "AVX2", "CLANG", "PYTHON")

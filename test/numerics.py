@@ -15,7 +15,7 @@ import amd_recipes
 import numpy as np
 import sass_counts
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes, least_upper_dtype
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 import ulps

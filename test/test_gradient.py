@@ -10,7 +10,7 @@ from tinyhw.config import EMULATE
 from tinyhw.engine.schedule.schedule import canonicalize, make_schedule
 from tinyhw.errors import ArgumentError, GradientError, ShapeError
 from tinyhw.gradient import define_gradient, gradients
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 

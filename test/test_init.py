@@ -25,10 +25,10 @@ def test_unknown_names():
 # Stands for the times of docs/performance.md, section Startup, since time decides no test: what a module costs hardly varies (0.2 to 1 ms), so a bar
 # is a number of modules, and the ones that cost most (processes, networks, archives, decimal numbers) are named. What is run -> the most modules that
 # may be loaded then: of Python's, beyond os and importlib; of tinyhw, folders without code aside; and names of which none may be, nor any below them.
-COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.match", "tinyhw.drivers", "tinyhw.autogen", "ctypes", "mmap",
-            "zlib")
+COMPUTES = ("tinyhw.codegen", "tinyhw.isa", "tinyhw.machine.ir.inst", "tinyhw.uop.rewrite.match", "tinyhw.drivers", "tinyhw.autogen", "ctypes",
+            "mmap", "zlib")
 OPTIONAL = (*(f"tinyhw.{name}" for name in ("nn", "viz", "llm", "doctor", "capture", "engine.run.show", "codegen.search",
-                                            "methods.dlpack", "machine.model")),
+                                            "methods.data.dlpack", "machine.model")),
             "subprocess", "socket", "http", "urllib", "json", "pickle", "random", "tempfile", "shutil", "zipfile", "hashlib", "decimal", "fractions",
             "logging", "asyncio", "multiprocessing", "concurrent", "sqlite3", "numpy")
 LOADED = {
@@ -102,7 +102,7 @@ def test_loaded_again_it_still_finds_its_parts(tmp_path):
              "import tinyhw.drivers.gpu, tinyhw.autogen.fields; print(tinyhw.drivers.gpu.__name__, importlib.util.find_spec('tinyhw.setup'))")
   assert run_in(tmp_path, "-c", program) == "tinyhw.drivers.gpu None\n"
 
-PARTS = ("import sys; from tinyhw.nn.datasets import digits; from tinyhw.viz import server; from tinyhw.files import packaged; "
+PARTS = ("import sys; from tinyhw.nn.datasets import digits; from tinyhw.viz import server; from tinyhw.files.regular import packaged; "
          "print([t.shape[0] for t in digits()], packaged(server.PAGE)[:15], '.pyz' in digits.__code__.co_filename)")
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ ROOTS = {"tinyhw": ROOT / "tinyhw", "tinyhw.drivers": ROOT / "drivers", "tinyhw.
 MOST_LINES, MOST_COLUMNS = 600, 150
 
 BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.once tinyhw.progress "
-        "tinyhw.files tinyhw.cache tinyhw.storage tinyhw.threads tinyhw.budget tinyhw.http_server tinyhw.unpack")
+        "tinyhw.files tinyhw.threads tinyhw.http")
 COMPILER = f"{BASE} tinyhw.uop tinyhw.codegen tinyhw.engine tinyhw.device"
 MACHINE_ROOMS = {   # of machine: what each may import of the others
   "ir": "", "notation": "", "select": "ir notation", "allocate": "ir", "order": "ir", "verify": "ir", "model": "ir"}
@@ -53,14 +53,13 @@ MAY_IMPORT = {name: names.split() for name, names in {
   "tinyhw.selftest.tensors": f"{COMPILER} tinyhw.tensor tinyhw.capture tinyhw.selftest.frame",
   "tinyhw.selftest.command": f"{BASE} tinyhw.device tinyhw.isa tinyhw.selftest",
   **{f"tinyhw.drivers.{name}": f"{BASE} tinyhw.autogen tinyhw.drivers tinyhw.device tinyhw.machine.ir.code tinyhw.selftest.frame"
-     for name in ("gpu.bench", "gpu.selftest", "gpu.selftest_kernels", "amd.selftest", "amd.selftest_kernels", "cpu.selftest", "nvidia.selftest",
-                  "nvidia.selftest_bases", "nvidia.selftest_boxes", "nvidia.selftest_kernels")},
+     for name in ("gpu.selftest", "amd.selftest", "cpu.selftest", "nvidia.selftest")},
   "tinyhw.emulator": f"{BASE} tinyhw.uop tinyhw.machine tinyhw.isa tinyhw.autogen tinyhw.drivers",
   **dict.fromkeys(("tinyhw.tensor", "tinyhw.methods", "tinyhw.gradient"), f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient"),
   "tinyhw.capture": f"{COMPILER} tinyhw.tensor tinyhw.methods",
   **dict.fromkeys(("tinyhw.function", "tinyhw.nn", "tinyhw.llm"),
                   f"{COMPILER} tinyhw.tensor tinyhw.methods tinyhw.gradient tinyhw.function tinyhw.capture tinyhw.nn"),
-  "tinyhw.methods.dlpack": f"{BASE} tinyhw.autogen",
+  "tinyhw.methods.data.dlpack": f"{BASE} tinyhw.autogen",
   "tinyhw.viz": f"{COMPILER} tinyhw.machine",
   "tinyhw.doctor": f"{BASE} tinyhw.device tinyhw.isa",
   "tinyhw.__main__": "tinyhw",

@@ -193,7 +193,7 @@ def kernel(buffers, variables, first, last):
 # ***** ShapeTracker, Variable *****
 
 def test_shapetracker():
-  from tinyhw.uop.shapetracker import ShapeTracker, View
+  from tinyhw.uop.symbolic.shapetracker import ShapeTracker, View
   a = ShapeTracker.from_shape((10, 10))
   assert a.views[0].strides == (10, 1) and a.contiguous
   a = a.permute((1, 0))

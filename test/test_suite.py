@@ -50,11 +50,12 @@ def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name
 @pytest.mark.parametrize("chip", suite.CHIPS)
 def test_a_few_tests_run_on_the_chip(chip: str, sharing: list[str], capfd: pytest.CaptureFixture[str]) -> None:
   if not importlib.util.find_spec("xdist"): pytest.skip("pytest-xdist is not installed")
-  status, run = suite.run_on(chip, 1, ["test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum", *sharing])
+  status, run = suite.run_on(chip, 1, ["test/methods/pointwise/test_elementwise.py", "-k", "test_equal_operands_of_maximum", *sharing])
   assert status == 0 and run is not None and run.chip == chip and run.passed and not run.failed and run.workgroups, capfd.readouterr().out
 
 def test_a_run_that_executes_nothing_fails() -> None:
-  command = [sys.executable, "-m", "pytest", "--suite", "tensor", "test/methods/test_elementwise.py", "-k", "test_equal_operands_of_maximum"]
+  command = [sys.executable, "-m", "pytest", "--suite", "tensor", "test/methods/pointwise/test_elementwise.py", "-k",
+             "test_equal_operands_of_maximum"]
   done = subprocess.run(command, cwd=suite.TEST.parent, capture_output=True, text=True, env={"EMULATE": "gfx1100x6", "DEV": "PYTHON", "PATH": ""})
   assert done.returncode != 0 and "nothing ran on gfx1100x6: set DEV=AMD" in done.stdout, done.stdout + done.stderr
 

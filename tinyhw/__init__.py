@@ -15,9 +15,9 @@ if TYPE_CHECKING:
   from tinyhw.config import Context as Context, getenv as getenv
   from tinyhw.device import Device as Device
   from tinyhw.dtype import dtypes as dtypes
+  from tinyhw.files.storage import fetch as fetch
   from tinyhw.function import function as function
   from tinyhw.helpers import GlobalCounters as GlobalCounters
-  from tinyhw.storage import fetch as fetch
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.uop.ops import UOp as UOp, Variable as Variable
 
@@ -45,7 +45,7 @@ if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # installed, the
 
 _MODULES = {
   "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "capture.jit", "GlobalCounters": "helpers",
-  "fetch": "storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
+  "fetch": "files.storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
 }
 
 __all__ = [*_MODULES, "nn"]  # noqa: PLE0604  # the keys of a dict, all strings

@@ -67,7 +67,7 @@ def doctor(arguments: Sequence[str]) -> int:
 def cache(arguments: Sequence[str]) -> int:
   """Where the cache lies, and how many entries and bytes of each kind there are; `clear` removes all but downloads, or the kinds that are named;
   `limit` sets the most that it may take: 500M, 2G, none."""
-  caches, storage = importlib.import_module("tinyhw.cache"), importlib.import_module("tinyhw.storage")
+  caches, storage = importlib.import_module("tinyhw.files.cache"), importlib.import_module("tinyhw.files.storage")
   said = caches.run(arguments, storage.cache_dir())
   if said is None: raise UsageError(f"the words are clear [KIND ...], limit [SIZE] and --json, got {' '.join(arguments)}")
   print(said if isinstance(said, str) else json.dumps(said, indent=2))

@@ -20,9 +20,9 @@ from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocato
 from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
+from tinyhw.files.storage import diskcache_get, diskcache_put
 from tinyhw.helpers import GlobalCounters
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.storage import diskcache_get, diskcache_put
 
 # Name -> driver module. A missing module is a refusal with a reason, not an error.
 DRIVERS = {

@@ -19,8 +19,8 @@ from tinyhw import isa
 from tinyhw.config import documentation
 from tinyhw.device import DRIVERS, Device, show_bytes
 from tinyhw.errors import DeviceError, TinyError
-from tinyhw.files import write_atomically
-from tinyhw.storage import cache_dir
+from tinyhw.files.regular import write_atomically
+from tinyhw.files.storage import cache_dir
 
 # The first of these programs that is on PATH installs a C compiler with the command on the right.
 INSTALLERS = {

@@ -24,8 +24,8 @@ from tinyhw.engine.memory.writes import fresh_tag
 from tinyhw.engine.run.realize import prepare, this_thread
 from tinyhw.errors import ArgumentError, FunctionError
 from tinyhw.gradient import define_gradient, gradients
-from tinyhw.methods import graph
 from tinyhw.methods.base import leaves
+from tinyhw.methods.graph import graph
 from tinyhw.methods.kernels import given_gradients
 from tinyhw.nn.state import get_state_dict
 from tinyhw.tensor import Tensor

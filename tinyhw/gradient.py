@@ -25,8 +25,8 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.memory.cuts import FLOWS_FROM
 from tinyhw.engine.schedule.multi import axis_of
 from tinyhw.errors import GradientError
-from tinyhw.methods import graph
-from tinyhw.methods.graph import add, binary, compare, like, mul, negate, scale, unary, where
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.graph import add, binary, compare, like, mul, negate, scale, unary, where
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

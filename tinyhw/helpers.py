@@ -1,6 +1,6 @@
 """Small functions that the whole project and its users share: lists, integers, text, memory views, timing, counters.
 
-Settings live in config.py, files in storage.py, progress bars in progress.py; their names are here too, as users expect them.
+Settings live in config.py, files in files/storage.py, progress bars in progress.py; their names are here too, as users expect them.
 ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw` does not pay for them.
 """
 from __future__ import annotations
@@ -17,9 +17,9 @@ from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG a
                            PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
                            VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.files import write_atomically as write_atomically
+from tinyhw.files.regular import write_atomically as write_atomically
 from tinyhw.progress import tqdm as tqdm, trange as trange
-from tinyhw.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
+from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
                             diskcache_put as diskcache_put, fetch as fetch)
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers

@@ -23,14 +23,15 @@ from tinyhw.engine.memory.writes import lost, memory_of, node_over, note, unique
 from tinyhw.engine.run.realize import this_thread
 from tinyhw.engine.schedule.multi import axis_of, check_axis
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, GradientError, ShapeError, UnknownValueError
+from tinyhw.files.storage import fetch
 from tinyhw.gradient import define_checkpoint, gradients
-from tinyhw.methods import graph, hostdata
 from tinyhw.methods.base import GradMode, Handle, TensorType, leaves, register, stored
 from tinyhw.methods.checks import flag, is_number, whole
 from tinyhw.methods.creation import checked_shape
+from tinyhw.methods.data import hostdata
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.memory import constant_value, is_storage
 from tinyhw.methods.kernels import Kernels
-from tinyhw.methods.memory import constant_value, is_storage
-from tinyhw.storage import fetch
 from tinyhw.threads import lock
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

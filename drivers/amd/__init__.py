@@ -10,6 +10,7 @@
 | launch.py | the registers and packets of a launch |
 | device.py | one GPU |
 | faults.py | what KFD's faults mean, in words |
+| selftest/ | what `python3 -m tinyhw selftest AMD` asks |
 
 What is not AMD's own is in drivers/gpu.
 """

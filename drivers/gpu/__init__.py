@@ -9,9 +9,7 @@
 | device.py | one GPU: the order of what its queues do, what it holds, how it is lost |
 | reports.py | what is told of a GPU that is lost |
 | doctor.py | what keeps a GPU from being driven, as far as it is the same for all vendors |
-| bench.py | memory and queues for self-tests |
-| selftest.py | steps that the self-tests of all GPUs have |
-| selftest_kernels.py | those that run kernels, which are in each vendor's words |
+| selftest/ | the steps that self-tests of all GPUs have; those that run kernels; memory and queues for them |
 
 A vendor's driver (drivers/amd) subclasses `device.GpuDevice`, `launch.Kernel` and `launch.GpuRecording`.
 """

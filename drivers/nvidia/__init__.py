@@ -12,7 +12,7 @@
 | launch.py | what a QMD says of a launch |
 | device.py | one GPU |
 | faults.py | what errors of channels mean, in words |
-| selftest.py, selftest_kernels.py, selftest_bases.py, selftest_boxes.py | what `python3 -m tinyhw selftest NV` asks |
+| selftest/ | what `python3 -m tinyhw selftest NV` asks |
 | doctor.py | why a GPU cannot be driven |
 | cuda.py, library.py, cubin.py | the same GPUs through the vendor's library, NV:CUDA |
 

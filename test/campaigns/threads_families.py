@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw import Tensor, TinyJit, Variable, dtypes, function, nn
-from tinyhw.methods.generator import Generator
+from tinyhw.methods.random.generator import Generator
 
 def elementwise(k: int) -> tuple[Any, Any]:
   values = [float(i) for i in range(20 + k)]

@@ -15,10 +15,10 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 AVX2 = capabilities("x86_64:avx2")
 _ALL = frozenset((op, d) for op in GroupOp.Elementwise for d in dtypes.all)

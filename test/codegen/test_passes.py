@@ -12,7 +12,7 @@ from tinyhw.config import Context
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -20,9 +20,9 @@ from tinyhw.drivers.gpu import order
 from tinyhw.drivers.gpu.launch import GpuRecording
 from tinyhw.drivers.gpu.order import Flight, Queues
 from tinyhw.drivers.linux import files
+from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.pm4 import Executor
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.computer import Computer
-from tinyhw.emulator.amd.pm4 import Executor
 from tinyhw.emulator.errors import DataRace, DoorbellError, MissingWait, StaleRead, StrictError
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 from tinyhw.isa.amd.table import regs

@@ -11,7 +11,7 @@ from mutations import cases
 
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.emulator.amd.computer import Computer
+from tinyhw.emulator.amd.card.computer import Computer
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")
 # What Linux gives, by call: kfd_chardev.c and what it calls; mmap(2), open(2)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.emulator.amd.arithmetic import MEANINGS
+from tinyhw.emulator.amd.execute.arithmetic import MEANINGS
 from tinyhw.emulator.notation import BOOL, TYPES, NotationError, parse
 
 def test_every_meaning_parses() -> None:

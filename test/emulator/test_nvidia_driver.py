@@ -18,8 +18,8 @@ from tinyhw.drivers.nvidia.channel import Channel
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
 from tinyhw.emulator.errors import DataRace, DoorbellError, PacketError, StaleRead, StrictError
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.grid import Grid
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.grid import Grid
 from tinyhw.errors import DriverError
 
 CARDS = ("sm_80", "sm_90")

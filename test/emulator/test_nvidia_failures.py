@@ -13,7 +13,7 @@ from tinyhw.autogen.nvidia.rm import Status
 from tinyhw.config import Context
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 
 S = Status
 LOST = S.GPU_IS_LOST, S.RESET_REQUIRED, S.TIMEOUT

@@ -165,7 +165,7 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
   other = User(box)
   try: goes_on(other)
   finally: other.close()
-  monkeypatch.setattr("tinyhw.emulator.amd.queues.MOST_OF_CARD", 1)
+  monkeypatch.setattr("tinyhw.emulator.amd.card.queues.MOST_OF_CARD", 1)
   box = one.box.process()
   with pytest.raises(DriverError, match="CreateQueue: .*EPERM.*amdgpu.max_num_of_queues_per_device"): User(box)
   box.kill()
@@ -173,7 +173,7 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
 def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
   """A GPU has so many for all processes. Who got only one of two leaves nothing."""
   one, = users("sm_90", 1)
-  monkeypatch.setattr("tinyhw.emulator.nvidia.objects.MOST_CHANNELS", 3)
+  monkeypatch.setattr("tinyhw.emulator.nvidia.card.objects.MOST_CHANNELS", 3)
   box = one.box.process()
   with pytest.raises(DriverError, match="no free fifos; other processes have all channels of the GPU: end one of them"): User(box)
   goes_on(one)

@@ -23,7 +23,7 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.channel import show
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.machine.ir.code import Code
 
 HERE = Path(__file__).resolve().parent

@@ -8,10 +8,10 @@ from test.codegen.kernels import compare, data_for
 from tinyhw.arithmetic import from_bytes, to_bytes
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.target import Capabilities
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -18,7 +18,7 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.amd import target as amd
 from tinyhw.isa.sass import target as sass
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -12,8 +12,9 @@ import pytest
 from gguf_models import TOKENIZER, Model
 
 from test.helpers import ENGINES, on
-from tinyhw import Tensor, dtypes, http_server
+from tinyhw import Tensor, dtypes
 from tinyhw.errors import ArgumentError, ConfigError
+from tinyhw.http import server as http_server
 from tinyhw.llm import serve
 from tinyhw.llm.chat import FallbackTemplate
 from tinyhw.llm.model import Transformer

@@ -9,8 +9,8 @@ from test.helpers import arrays, check_gradient, compare, same
 from tinyhw import nn
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import gradients
-from tinyhw.methods import graph
-from tinyhw.methods.views import unwindow, windows
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import unwindow, windows
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 

@@ -54,6 +54,6 @@ def test_the_first_failure_is_explained() -> None:
 
 def test_sessions_are_those_of_the_drivers() -> None:
   assert type(command.begin("PYTHON", False)) is Session and type(command.begin("CPU:1", False)).__module__ == "tinyhw.drivers.cpu.selftest"
-  assert type(command.begin("AMD", True)).__module__ == "tinyhw.drivers.amd.selftest" and command.begin("AMD", True).tools.faults
+  assert type(command.begin("AMD", True)).__module__ == "tinyhw.drivers.amd.selftest.steps" and command.begin("AMD", True).tools.faults
 
 def test_text_of_several_lines_is_assembled() -> None: assert command.assemble("s_nop 0\ns_endpgm", "gfx942").hex() == "000080bf000081bf"

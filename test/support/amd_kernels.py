@@ -4,9 +4,9 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.amd.wave import Workgroup
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.table import build, table

@@ -5,11 +5,11 @@ import struct
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from tinyhw.emulator.amd.numerics import lane_bits
-from tinyhw.emulator.amd.state import RegisterFile, Rows
-from tinyhw.emulator.amd.python_lanes import compiled
-from tinyhw.emulator.amd.python_operands import constant_argument
-from tinyhw.emulator.amd.shapes import Form, Pass, Shape, Target
+from tinyhw.emulator.amd.execute.state import RegisterFile, Rows
+from tinyhw.emulator.amd.meaning.numerics import lane_bits
+from tinyhw.emulator.amd.python.lanes import compiled
+from tinyhw.emulator.amd.python.operands import constant_argument
+from tinyhw.emulator.amd.python.shapes import Form, Pass, Shape, Target
 
 class Lanes:
   """What generated functions see of a wave: registers in three views, EXEC, SCC."""

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tinyhw.device import Launch
-from tinyhw.drivers.amd import selftest_kernels as amd
 from tinyhw.drivers.amd.queue import Queue
+from tinyhw.drivers.amd.selftest import kernels as amd
 from tinyhw.drivers.amd.topology import CHIPS
 from tinyhw.drivers.gpu.device import GpuDevice
-from tinyhw.drivers.gpu.selftest_kernels import GROUPS, LANES, SUM, N, Texts, bits
+from tinyhw.drivers.gpu.selftest.kernels import GROUPS, LANES, SUM, N, Texts, bits
 from tinyhw.drivers.linux.files import PAGE
-from tinyhw.drivers.nvidia import selftest_kernels as nvidia
 from tinyhw.drivers.nvidia.chips import CHIPS as NVIDIA_CHIPS
+from tinyhw.drivers.nvidia.selftest import kernels as nvidia
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.command import assemble
 

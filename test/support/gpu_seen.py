@@ -17,8 +17,8 @@ from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.engines import Processor
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.engines import Processor
 from tinyhw.machine.ir.code import Code
 
 KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90")

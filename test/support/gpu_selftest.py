@@ -11,19 +11,19 @@ import pytest
 from tinyhw.config import HCQDEV_WAIT_TIMEOUT_MS
 from tinyhw.device import Device
 from tinyhw.drivers.amd import kfd
-from tinyhw.drivers.amd import selftest as amd
-from tinyhw.drivers.amd import selftest_kernels as amd_kernels
-from tinyhw.drivers.gpu import selftest_kernels
+from tinyhw.drivers.amd.selftest import steps as amd
+from tinyhw.drivers.amd.selftest import kernels as amd_kernels
 from tinyhw.drivers.gpu.memory import GpuAllocator
 from tinyhw.drivers.gpu.order import Flight
-from tinyhw.drivers.gpu.selftest import GpuSession
-from tinyhw.drivers.gpu.selftest_kernels import Texts
+from tinyhw.drivers.gpu.selftest import kernels as selftest_kernels
+from tinyhw.drivers.gpu.selftest.kernels import Texts
+from tinyhw.drivers.gpu.selftest.session import GpuSession
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.drivers.nvidia import selftest as nvidia
-from tinyhw.drivers.nvidia import selftest_kernels as nvidia_kernels
-from tinyhw.emulator.amd import computer as amd_computer
-from tinyhw.emulator.nvidia import computer as nvidia_computer
+from tinyhw.drivers.nvidia.selftest import steps as nvidia
+from tinyhw.drivers.nvidia.selftest import kernels as nvidia_kernels
+from tinyhw.emulator.amd.card import computer as amd_computer
+from tinyhw.emulator.nvidia.card import computer as nvidia_computer
 from tinyhw.selftest import frame, tensors
 from tinyhw.selftest.command import assemble
 from tinyhw.selftest.frame import FAILED, OK, Result, Step, Tools

@@ -4,10 +4,10 @@ import dataclasses
 from typing import Any
 
 from tinyhw.drivers.nvidia.device import NVDevice
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.grid import Grid
+from tinyhw.emulator.nvidia.card.port import Port
 from tinyhw.emulator.nvidia.chips import CHIPS, Chip
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.grid import Grid
-from tinyhw.emulator.nvidia.port import Port
 from tinyhw.machine.ir.code import Code
 
 KINDS = tuple(CHIPS)

@@ -8,10 +8,10 @@ import pytest
 from sass_warps import block_of, give, words
 
 from tinyhw import Context
-from tinyhw.emulator import translate
 from tinyhw.emulator.errors import StrictError
-from tinyhw.emulator.nvidia.block import Block
-from tinyhw.emulator.nvidia.state import LANES, Warp
+from tinyhw.emulator.native import translate
+from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.state import LANES, Warp
 
 REGISTERS = 24
 FLOATS = (0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0x7f7fffff, 0x00000001, 0x007fffff, 0x4b000001, 0xcf000000,

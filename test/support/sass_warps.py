@@ -4,10 +4,10 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 
-from tinyhw.emulator.memory import FlatMemory
-from tinyhw.emulator.nvidia.block import Block
-from tinyhw.emulator.nvidia.launch import Launch
-from tinyhw.emulator.nvidia.state import ALL, LANES, Warp
+from tinyhw.emulator.memory.memory import FlatMemory
+from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
 from tinyhw.isa.sass.asm.encode import BYTES, encode
 from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.isa.sass.late.emit import encode_function

@@ -20,7 +20,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers.nvidia.channel import show
 from tinyhw.drivers.nvidia.chips import Chip
 from tinyhw.drivers.nvidia.launch import describe
-from tinyhw.drivers.nvidia.selftest_kernels import STORE, kernel
+from tinyhw.drivers.nvidia.selftest.kernels import STORE, kernel
 from tinyhw.selftest.command import assemble
 
 GROUPS, LANES, MARK = 0x357, 64, 0x1122_3344_5566_7788

@@ -18,7 +18,7 @@ from tinyhw.device import Launch
 from tinyhw.drivers.nvidia import card, channel, launch, rm
 from tinyhw.drivers.nvidia.commands import Commands
 from tinyhw.drivers.nvidia.device import NVDevice
-from tinyhw.drivers.nvidia.selftest_kernels import INDEX, STORE, kernel
+from tinyhw.drivers.nvidia.selftest.kernels import INDEX, STORE, kernel
 from tinyhw.errors import TinyError
 from tinyhw.selftest import command, frame
 from tinyhw.selftest.command import assemble

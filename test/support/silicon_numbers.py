@@ -21,7 +21,7 @@ from tinyhw.config import EMULATE, Context
 from tinyhw.device import Compiled, Launch
 from tinyhw.drivers.nvidia.cuda import CudaDevice
 from tinyhw.drivers.nvidia.device import NVDevice
-from tinyhw.drivers.nvidia.selftest_kernels import EMPTY, kernel
+from tinyhw.drivers.nvidia.selftest.kernels import EMPTY, kernel
 from tinyhw.dtype import DType
 from tinyhw.engine.run import compile as engine
 from tinyhw.isa.sass.asm.decode import decode_all

@@ -1,6 +1,6 @@
 """Expressions of floats computed by NumPy, thousands of values at a time, and how far they are from the truth in units of the last place (ULP).
 
-`compute` is a second, fast reading of what uop/evaluate.py does: fused additions are exact here too. The truth for float32 is NumPy's float64;
+`compute` is a second, fast reading of what uop/evaluate/ does: fused additions are exact here too. The truth for float32 is NumPy's float64;
 for float64 it is Python's math, itself good to about one ULP, or mpmath where a script has it.
 """
 from __future__ import annotations

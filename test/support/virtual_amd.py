@@ -11,9 +11,9 @@ from tinyhw.autogen.amd import gc, hsa
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.autogen.amd import pm4, sdma
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, READ_WRITE, map_memory
-from tinyhw.emulator.amd.computer import Computer
-from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.memory import Memory
+from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.memory.memory import Memory
 
 PAGE = 4096
 VRAM, GTT, PUBLIC = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT, kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC

@@ -2,11 +2,11 @@
 from __future__ import annotations
 from array import array
 
-from tinyhw.emulator import threaded
-from tinyhw.emulator.cache import LINE
-from tinyhw.emulator.records import Records, ScalarAccess, VectorAccess
-from tinyhw.emulator.threaded import AT, CONTEXT_BYTES, Exit
-from tinyhw.emulator.windows import Window, Windows
+from tinyhw.emulator.memory.cache import LINE
+from tinyhw.emulator.memory.windows import Window, Windows
+from tinyhw.emulator.native import threaded
+from tinyhw.emulator.native.records import Records, ScalarAccess, VectorAccess
+from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES, Exit
 
 START, SIZE = 0x10000, 1024
 LANES = 4

@@ -1,6 +1,6 @@
 """Kernels for the processor in Python (x86_machine.py): tensor programs by name, programs of masks, and launches that are checked.
 
-`devices()` makes the devices X86 (AVX2) and X86:1 (AVX-512). Every kernel that they run is also evaluated by uop/evaluate.py from its Program, and
+`devices()` makes the devices X86 (AVX2) and X86:1 (AVX-512). Every kernel that they run is also evaluated by uop/evaluate/ from its Program, and
 what it writes must be the same to the bit, NaNs aside.
 """
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tinyhw.device import Launch
 from tinyhw.dtype import DType
 from tinyhw.isa.x86 import target
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

@@ -8,7 +8,7 @@ from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DTypeError
 from tinyhw.uop.enums import AxisType, GroupOp, Ops, plain_members
-from tinyhw.uop.match import ARITY
+from tinyhw.uop.rewrite.match import ARITY
 
 def test_groups() -> None:
   assert GroupOp.ALU == GroupOp.Unary | GroupOp.Binary | GroupOp.Ternary and not GroupOp.Unary & GroupOp.Binary

@@ -17,7 +17,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, SymbolicError, UnknownValueError, VerifyError
 from tinyhw.uop import ops
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp, Variable, resolve, same_shape, sint_prod, to_index, to_indices
 from tinyhw.uop.text import parse, show
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tinyhw import budget
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.errors import FileFormatError, MissingFileError
+from tinyhw.files import budget
 from tinyhw.viz import archive
 from tinyhw.viz.archive import VERSION, Archive, Writer, latest, new_path
 

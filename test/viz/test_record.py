@@ -26,12 +26,12 @@ from tinyhw.errors import CompileError
 from tinyhw.helpers import profile_marker
 from tinyhw.isa.x86.target import target
 from tinyhw.machine.passes import steps
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.match import PatternMatcher, rule
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.rewrite import graph_rewrite
+from tinyhw.uop.rewrite.match import PatternMatcher, rule
+from tinyhw.uop.rewrite.rewrite import graph_rewrite
 from tinyhw.uop.upat import UPat
 from tinyhw.viz import record
 from tinyhw.viz.archive import Archive

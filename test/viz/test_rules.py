@@ -2,14 +2,14 @@
 from functools import partial
 from pathlib import Path
 
-from tinyhw.uop import symbolic
+from tinyhw.uop.symbolic import symbolic
 from tinyhw.viz.rules import MOST_LINES, Rules, describe, short_path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 def test_a_rule_of_the_package() -> None:
   found = describe(symbolic.canonical_sum.function)
-  assert found["name"] == "canonical_sum" and found["file"] == "tinyhw/uop/symbolic.py" and found["doc"] in found["source"]
+  assert found["name"] == "canonical_sum" and found["file"] == "tinyhw/uop/symbolic/symbolic.py" and found["doc"] in found["source"]
   assert (ROOT / found["file"]).read_text().splitlines()[found["line"] - 1] == found["source"].splitlines()[0]
 
 def test_all_rules_of_symbolic_can_be_described() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tinyhw import http_server
 from tinyhw.errors import ConfigError
+from tinyhw.http import server as http_server
 from tinyhw.viz import server as serving
 from tinyhw.viz.archive import VERSION, Archive, Writer
 from tinyhw.viz.server import Server

@@ -11,8 +11,8 @@ from tinyhw.engine.memory.writes import is_own
 from tinyhw.engine.run import realize as realizing
 from tinyhw.engine.run.realize import Capture
 from tinyhw.errors import JitError
-from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, leaves
+from tinyhw.methods.graph import graph
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops

@@ -33,7 +33,7 @@ from tinyhw.engine.run.realize import Capture, this_thread
 from tinyhw.errors import ArgumentError, JitError as JitError
 from tinyhw.helpers import uncollected
 from tinyhw.methods.base import GradMode, leaves
-from tinyhw.methods.graph import show
+from tinyhw.methods.graph.graph import show
 from tinyhw.tensor import Tensor
 from tinyhw.threads import lock
 from tinyhw.uop.decide import Decisions, note, noting

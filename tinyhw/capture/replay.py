@@ -28,7 +28,7 @@ from tinyhw.engine.run.realize import Capture, Step, launch_of
 from tinyhw.engine.schedule.multi import SHARD
 from tinyhw.errors import JitError, TinyError
 from tinyhw.helpers import GlobalCounters
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.decide import Decisions
 from tinyhw.uop.enums import Ops

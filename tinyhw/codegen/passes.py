@@ -85,7 +85,7 @@ REASONS = reasons(NAMES, ORDER)
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
-  if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
+  if SPEC: from tinyhw.uop.verify.verify import verify  # 0.6 ms that nobody else needs
   kernel = sink
   for step in PASSES:
     kernel = step.run(kernel, capabilities)

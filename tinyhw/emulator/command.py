@@ -18,9 +18,9 @@ from typing import Any, ClassVar, Protocol
 
 from tinyhw.emulator import FAMILIES
 from tinyhw.emulator.errors import PageFault
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError, EncodeError, ParseError
-from tinyhw.files import open_input
+from tinyhw.files.regular import open_input
 
 DATA, BUFFER_STEP, MOST_BUFFERS = 0x1000000, 1 << 24, 63   # where buffers are
 MOST_EXECUTED = 1 << 21  # instructions of all waves, before a kernel is thought to be endless: half a minute

@@ -18,8 +18,8 @@ from typing import Any, Protocol, TypeVar
 
 from tinyhw.drivers.linux.files import HostMapping
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.pages import PageTable
-from tinyhw.emulator.physical import Physical
+from tinyhw.emulator.memory.pages import PageTable
+from tinyhw.emulator.memory.physical import Physical
 from tinyhw.emulator.schedule import Scheduler
 
 FIRST_DESCRIPTOR = 1 << 20  # beyond those of real files

@@ -10,7 +10,7 @@ the mask that is written), PC, EXEC, LANE (this lane's number), SIGNED0 and SIGN
 
 Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer type where it is assigned or
 converted, a literal has the type of what stands beside it, and a bool is 0 or 1; nothing else is converted by itself. Nothing here executes:
-python_lanes.py makes Python of the tree.
+python/lanes.py makes Python of the tree.
 """
 from __future__ import annotations
 import ast

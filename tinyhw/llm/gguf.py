@@ -15,9 +15,9 @@ import struct
 import sys
 from typing import Any, BinaryIO
 
-from tinyhw.budget import ENTRY, SLOT, TENSOR, Budget
 from tinyhw.errors import ArgumentError, FileFormatError, ShapeError
-from tinyhw.files import open_input
+from tinyhw.files.budget import ENTRY, SLOT, TENSOR, Budget
+from tinyhw.files.regular import open_input
 from tinyhw.llm.blocks import bytes_of, ggml_data_to_tensor as ggml_data_to_tensor, kind_of
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor

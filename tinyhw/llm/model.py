@@ -17,7 +17,7 @@ from tinyhw.errors import ArgumentError, FileFormatError
 from tinyhw.llm.arch import TransformerConfig, config_of, frequencies
 from tinyhw.llm.gguf import gguf_read
 from tinyhw.llm.weights import Experts, FileSource, Linear, RMSNorm, Source, product, rows
-from tinyhw.methods.generator import Generator
+from tinyhw.methods.random.generator import Generator
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp

@@ -2,7 +2,7 @@
 
 The model answers one request after the other; what a slow client has not taken yet is kept, so that the next one has its turn. Fields that would
 change the answer and are not there (several choices, top_p, penalties, log probabilities, tools) are refused, unknown ones are ignored. Connections,
-requests and their limits are http_server.py's.
+requests and their limits are http/server.py's.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
@@ -13,9 +13,9 @@ import time
 from typing import Any
 import uuid
 
-from tinyhw.budget import Budget, parse_json
 from tinyhw.errors import ArgumentError, BudgetError, TinyError
-from tinyhw.http_server import Connection, HttpServer, Request, RequestError
+from tinyhw.files.budget import Budget, parse_json
+from tinyhw.http.server import Connection, HttpServer, Request, RequestError
 from tinyhw.llm.chat import FallbackTemplate
 from tinyhw.llm.tokenizer import SimpleTokenizer
 from tinyhw.named_tuple import NamedTuple

@@ -24,10 +24,11 @@ from tinyhw.engine.memory.disk import refusal, resolve, view_of
 from tinyhw.engine.memory.writes import MAYBE_MEMORY, Alias, assign_of, base_of, leave, memory_of, rebased, unique
 from tinyhw.engine.run.realize import Again, compute, is_buffer, realize as realize_nodes, this_thread
 from tinyhw.errors import ArgumentError, DeviceError, DTypeError, FunctionError, GradientError, JitError, ShapeError
-from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, plain
-from tinyhw.methods.hostdata import HostData, pack
-from tinyhw.methods.memory import (apart, before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, written)
+from tinyhw.methods.data.hostdata import HostData, pack
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.memory import (
+  apart, before_write, constant_value, extended, in_order, is_storage, kept, repeats, share, storage_view, written)
 from tinyhw.threads import alone, lock
 from tinyhw.trace import record
 from tinyhw.uop.enums import GroupOp, Ops

@@ -13,10 +13,10 @@ from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
-from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, size, whole, wholes
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import Pairs, dilate, fixed, pad_constant, static, windows
 from tinyhw.methods.sorting import Sorting
-from tinyhw.methods.views import Pairs, dilate, fixed, pad_constant, static, windows
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops

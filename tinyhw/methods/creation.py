@@ -12,12 +12,13 @@ from tinyhw.engine.memory.buffers import new_buffer
 from tinyhw.engine.memory.writes import unique
 from tinyhw.errors import ArgumentError, DTypeError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
-from tinyhw.methods import checks, graph
+from tinyhw.methods import checks
 from tinyhw.methods.base import Handle, whole
 from tinyhw.methods.checks import finite, flag, real, sizes
-from tinyhw.methods.hostdata import check_held
+from tinyhw.methods.data.hostdata import check_held
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import check_elements, limits
 from tinyhw.methods.reduction import Reduction
-from tinyhw.methods.views import check_elements, limits
 from tinyhw.uop.decide import holds
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from tinyhw.dtype import dtypes, least_upper_float
 from tinyhw.errors import ShapeError
 from tinyhw.gradient import define_gradient
-from tinyhw.methods import graph
 from tinyhw.methods.checks import flag
-from tinyhw.methods.interchange import Interchange
-from tinyhw.methods.views import static
+from tinyhw.methods.data.interchange import Interchange
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import static
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -23,13 +23,13 @@ from tinyhw.engine.run.realize import realize as realize_nodes
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, IndexRangeError, ShapeError
 from tinyhw.gradient import transposed
 from tinyhw.helpers import ceildiv, fully_flatten
-from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, check_devices, realize_all
-from tinyhw.methods.casts import truth
 from tinyhw.methods.checks import flag
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.memory import before_write, constant_value, is_storage, share, storage_view, written
+from tinyhw.methods.graph.views import check_part, every, limits
 from tinyhw.methods.matmul import Matmul
-from tinyhw.methods.memory import before_write, constant_value, is_storage, share, storage_view, written
-from tinyhw.methods.views import check_part, every, limits
+from tinyhw.methods.pointwise.casts import truth
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.threads import alone
 from tinyhw.uop.decide import holds

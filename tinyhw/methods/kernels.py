@@ -15,10 +15,10 @@ from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import ArgumentError, DeviceError, GradientError
 from tinyhw.gradient import define_gradient
-from tinyhw.methods import graph
 from tinyhw.methods.base import Handle
-from tinyhw.methods.digest import Digest
-from tinyhw.methods.memory import constant_value, storage_view
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.memory import constant_value, storage_view
+from tinyhw.methods.random.digest import Digest
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

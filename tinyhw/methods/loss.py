@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.methods import graph
 from tinyhw.methods.checks import real
 from tinyhw.methods.convolution import Convolution
+from tinyhw.methods.graph import graph
 from tinyhw.methods.reduction import check_one_of
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 

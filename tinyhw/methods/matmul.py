@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.dtype import DTypeLike, dtypes, least_upper_dtype, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
-from tinyhw.methods import graph
 from tinyhw.methods.base import Handle, check_devices
-from tinyhw.methods.casts import converted
 from tinyhw.methods.checks import flag, function, is_number, real, whole
-from tinyhw.methods.random import Random
+from tinyhw.methods.graph import graph
+from tinyhw.methods.pointwise.casts import converted
+from tinyhw.methods.random.random import Random
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

@@ -10,11 +10,11 @@ from tinyhw.dtype import ConstType, least_upper_dtype
 from tinyhw.engine.memory.writes import ROOM
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.helpers import argfix, ceildiv
-from tinyhw.methods import graph
-from tinyhw.methods.activations import Activations
 from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.checks import size, sizes, whole, wholes
-from tinyhw.methods.views import check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows
+from tinyhw.methods.pointwise.activations import Activations
 from tinyhw.uop.decide import holds
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

@@ -12,11 +12,11 @@ from tinyhw.dtype import DTypeLike, dtypes, least_upper_float, to_dtype
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.gradient import define_gradient
 from tinyhw.helpers import ceildiv
-from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, real, whole
-from tinyhw.methods.casts import truth
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import limits
 from tinyhw.methods.movement import Movement
-from tinyhw.methods.views import limits
+from tinyhw.methods.pointwise.casts import truth
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

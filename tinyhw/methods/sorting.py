@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from tinyhw.arithmetic import elements
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError
-from tinyhw.methods import graph
 from tinyhw.methods.checks import flag, whole
+from tinyhw.methods.graph import graph
+from tinyhw.methods.graph.views import fixed, static
 from tinyhw.methods.indexing import Indexing, masked
-from tinyhw.methods.views import fixed, static
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.dtype import dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.checks import flag, whole, wholes
-from tinyhw.methods.graph import show
+from tinyhw.methods.graph.graph import show
 from tinyhw.nn import optim as optim
 from tinyhw.nn import state as state
 from tinyhw.tensor import Tensor

@@ -10,11 +10,11 @@ from __future__ import annotations
 import os
 import zlib
 
-from tinyhw.budget import Budget
 from tinyhw.config import DATASETS
 from tinyhw.dtype import dtypes
 from tinyhw.errors import DatasetError, FetchError, FileFormatError
-from tinyhw.files import open_input, packaged
+from tinyhw.files.budget import Budget
+from tinyhw.files.regular import open_input, packaged
 from tinyhw.helpers import fetch, prod
 from tinyhw.tensor import Tensor
 

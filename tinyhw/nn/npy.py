@@ -9,10 +9,10 @@ import re
 import zipfile
 from typing import Any
 
-from tinyhw.budget import TENSOR
 from tinyhw.device import computing
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError
+from tinyhw.files.budget import TENSOR
 from tinyhw.nn.tensor_io import FileLike, Source, writing
 from tinyhw.nn.zip_archive import STORED, ZipArchive
 from tinyhw.tensor import Tensor

@@ -9,9 +9,9 @@ import json
 import os
 from typing import Any
 
-from tinyhw.budget import parse_json
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, FileFormatError
+from tinyhw.files.budget import parse_json
 from tinyhw.nn.tensor_io import FileLike, Source, writing
 from tinyhw.tensor import Tensor
 

@@ -11,7 +11,7 @@ from tinyhw.config import DEBUG
 from tinyhw.device import on_disk
 from tinyhw.errors import ArgumentError
 from tinyhw.methods.checks import flag
-from tinyhw.methods.memory import storage_view
+from tinyhw.methods.graph.memory import storage_view
 from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
 if TYPE_CHECKING:

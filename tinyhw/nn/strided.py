@@ -2,8 +2,8 @@
 from __future__ import annotations
 import math
 
-from tinyhw.budget import AXIS, TENSOR
 from tinyhw.dtype import DType, dtypes
+from tinyhw.files.budget import AXIS, TENSOR
 from tinyhw.nn.tensor_io import Source
 from tinyhw.tensor import Tensor
 

@@ -12,11 +12,11 @@ import pathlib
 from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, NoReturn
 
-from tinyhw.budget import AXIS, TENSOR, Budget
 from tinyhw.device import Buffer, computing, on_disk
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DriverError, FileFormatError, MissingFileError, TinyError
-from tinyhw.files import atomic_file
+from tinyhw.files.budget import AXIS, TENSOR, Budget
+from tinyhw.files.regular import atomic_file
 from tinyhw.tensor import Tensor
 
 FileLike = Tensor | str | os.PathLike[str]

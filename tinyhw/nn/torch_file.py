@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import struct
 from typing import Any
 
-from tinyhw.budget import ENTRY
 from tinyhw.dtype import DType, dtypes
+from tinyhw.files.budget import ENTRY
 from tinyhw.nn import tar_archive
 from tinyhw.nn.strided import strided
 from tinyhw.nn.tensor_io import FileLike, Source

@@ -15,8 +15,8 @@ import itertools
 import struct
 from typing import Any, NoReturn
 
-from tinyhw.budget import SLOT
 from tinyhw.errors import FileFormatError
+from tinyhw.files.budget import SLOT
 from tinyhw.nn.tensor_io import Source
 
 LONGEST_NUMBER = 1024      # bytes

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 import zlib
 
-from tinyhw.budget import ENTRY
+from tinyhw.files.budget import ENTRY
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.tensor_io import FileLike, Source
 from tinyhw.tensor import Tensor

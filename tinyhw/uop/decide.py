@@ -98,7 +98,7 @@ def narrowed(x: UOp, low: int, high: int) -> dict[UOp, UOp]:
 
   Each is limited by what the other terms of the sum are at least, or at most; of a sum of several that is not all there is to know.
   """
-  from tinyhw.uop.linear import linear  # only slices with Variables need it; 0.1 ms to load
+  from tinyhw.uop.symbolic.linear import linear  # only slices with Variables need it; 0.1 ms to load
   form = linear(x.simplify())
   if form is None: return {}
   terms, constant = form

@@ -473,12 +473,12 @@ class UOp:
 
   def const_factor(self) -> int:
     """The largest number known to divide this integer expression: gcd of its coefficients; 1 when nothing is known."""
-    from tinyhw.uop.linear import const_factor
+    from tinyhw.uop.symbolic.linear import const_factor
     return const_factor(self)
 
   def divides(self, n: sint) -> UOp | None:
     """This integer expression divided by n, if that is exact for all values; else None."""
-    from tinyhw.uop.linear import divides
+    from tinyhw.uop.symbolic.linear import divides
     return divides(self, n)
 
   def _power(self, x: Any, reverse: bool = False) -> UOp | ConstType:
@@ -502,7 +502,7 @@ class UOp:
 
   def simplify(self) -> UOp:
     """This index expression in its simplest form that the symbolic rules find."""
-    from tinyhw.uop.symbolic import simplify
+    from tinyhw.uop.symbolic.symbolic import simplify
     return simplify(self)
 
   def render(self, simplify: bool = True) -> str:
@@ -588,7 +588,7 @@ class KernelInfo:
 
 Variable = UOp.variable
 
-_LAZY = {"UPat": "upat", "PatternMatcher": "match", "graph_rewrite": "rewrite"}
+_LAZY = {"UPat": "upat", "PatternMatcher": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
   """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""

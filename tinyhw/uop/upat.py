@@ -189,7 +189,7 @@ def _match_sources(nodes: tuple[UOp, ...], patterns: tuple[UPat, ...], captures:
     ways = [found for way in ways for found in pattern.match(node, way)]
   return ways
 
-_LAZY = {"PatternMatcher": "match", "rule": "match", "graph_rewrite": "rewrite"}
+_LAZY = {"PatternMatcher": "rewrite.match", "rule": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
   """`PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""

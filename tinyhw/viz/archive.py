@@ -15,10 +15,10 @@ import zipfile
 import zlib
 from typing import Any
 
-from tinyhw.budget import ENTRY, Budget, parse_json
 from tinyhw.errors import FileFormatError, MissingFileError
-from tinyhw.files import open_regular, write_atomically
-from tinyhw.storage import cache_dir
+from tinyhw.files.budget import ENTRY, Budget, parse_json
+from tinyhw.files.regular import open_regular, write_atomically
+from tinyhw.files.storage import cache_dir
 
 VERSION = 1
 MOST_BYTES = 256 << 20         # of all members, compressed

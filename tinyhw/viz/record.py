@@ -19,7 +19,6 @@ from types import FrameType
 from typing import Any, Concatenate, ParamSpec
 
 from tinyhw import trace
-from tinyhw.cache import recorded
 from tinyhw.codegen.render.pseudo import render as pseudo_code
 from tinyhw.config import PROFILE, PROFILE_FILE, VIZ, VIZ_FILE, Context
 from tinyhw.device import Buffer, Device
@@ -27,12 +26,13 @@ from tinyhw.engine.run.compile import Runner, kernel_name
 from tinyhw.engine.run.show import expressions, number
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.errors import TinyError
-from tinyhw.files import write_atomically
+from tinyhw.files.cache import recorded
+from tinyhw.files.regular import write_atomically
+from tinyhw.files.storage import cache_dir
 from tinyhw.helpers import GlobalCounters
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Function
 from tinyhw.machine.ir.show import show as show_function
-from tinyhw.storage import cache_dir
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

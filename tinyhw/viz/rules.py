@@ -6,7 +6,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from tinyhw.uop.match import rule_name
+from tinyhw.uop.rewrite.match import rule_name
 
 MOST_LINES = 40  # of source text
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

@@ -1,7 +1,7 @@
 """The page of a recording, on 127.0.0.1.
 
 What is served: the page (page.html, all in one file), and the members of one archive as JSON. Only GET, only the paths below. The page's own script
-alone may run: Content-Security-Policy has its hash. Connections, requests and their limits are http_server.py's.
+alone may run: Content-Security-Policy has its hash. Connections, requests and their limits are http/server.py's.
 """
 from __future__ import annotations
 import base64
@@ -11,8 +11,8 @@ import re
 import sys
 
 from tinyhw.errors import FileFormatError
-from tinyhw.files import packaged
-from tinyhw.http_server import Connection, HttpServer, Request, RequestError
+from tinyhw.files.regular import packaged
+from tinyhw.http.server import Connection, HttpServer, Request, RequestError
 from tinyhw.viz.archive import Archive
 
 ADDRESS = "127.0.0.1"

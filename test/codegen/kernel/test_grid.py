@@ -4,7 +4,7 @@ from tinyhw.codegen.kernel.grid import FLAT, flatten_grid, grid_size, ranges_of,
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 def test_global_ranges_become_one() -> None:

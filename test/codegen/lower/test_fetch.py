@@ -13,10 +13,10 @@ from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 CAPABLE = capabilities("sm_80")
 

@@ -8,10 +8,10 @@ from tinyhw.codegen.lower.fragments import paired, widen_fragments
 from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 HALF, weakint = dtypes.float16, dtypes.weakint
 LOCAL = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 1024))

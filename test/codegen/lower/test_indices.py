@@ -5,7 +5,7 @@ from test.codegen.kernels import AVX2, axis, check, data_for, lower_text
 from tinyhw.codegen.lower.indices import added, const, convert, lower_indices, multiplied
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 F32, int32, int64 = dtypes.float32, dtypes.int32, dtypes.int64

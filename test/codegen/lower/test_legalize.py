@@ -8,7 +8,7 @@ from tinyhw.codegen.lower.legalize import legalize
 from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 F32, F64 = dtypes.float32, dtypes.float64

@@ -11,9 +11,9 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.dtype import DType, dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.inbounds import outside
 from tinyhw.uop.matrix import Layout, Matrix, Scattered
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.verify.inbounds import outside
 
 # A lane has two columns of each block of eight, in two rows.
 BLOCKS = Matrix(4, 16, 4, F32, F32, 8, Layout((("row", 4, 1), ("", 2, 0)), (("step", 4, 1),)),

@@ -12,10 +12,10 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 INT = dtypes.int32
 

@@ -11,7 +11,7 @@ from tinyhw.codegen.lower.runs import Run, fits, meaning_of, runs_of
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

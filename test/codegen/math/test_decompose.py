@@ -11,7 +11,7 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import GroupOp, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 N = 32

@@ -10,7 +10,7 @@ from tinyhw.codegen.transform.tiling import OptOps
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.matrix import Layout, Matrix, Scattered, by_columns
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program

@@ -15,11 +15,11 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 F32 = dtypes.float32
 LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16, matrix=(by_columns(4, 8, 4, F32, F32, 8),),

@@ -13,7 +13,7 @@ from tinyhw.codegen.render.prelude import HELPERS
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 

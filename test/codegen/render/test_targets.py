@@ -8,7 +8,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import VerifyError
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 ARCHS = ("c", "python")
 

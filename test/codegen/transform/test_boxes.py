@@ -15,10 +15,10 @@ from tinyhw.errors import CompileError
 from tinyhw.isa.sass.capabilities import capabilities
 from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.program import Program
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 HALF = dtypes.float16
 CAPABLE = replace(capabilities("sm_90"), matrix=(product_of_group(64, HALF),))

@@ -16,7 +16,7 @@ from tinyhw.codegen.transform.lane_reduction import fold_lanes
 from tinyhw.codegen.transform.tiling import Opt, OptOps, apply
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 def rows(n: int, m: int, op: Ops = Ops.ADD, dtype: object = F32) -> UOp:

@@ -7,7 +7,7 @@ import pytest
 from tinyhw.drivers.amd import doctor, kfd
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding
-from tinyhw.emulator.amd.computer import Computer
+from tinyhw.emulator.amd.card.computer import Computer
 
 NODE = "/sys/devices/virtual/kfd/kfd/topology/nodes/1"
 PCI = "/sys/bus/pci/devices/0000:03:00.0"

@@ -25,7 +25,7 @@ from tinyhw.drivers.gpu.device import GpuDevice
 from tinyhw.drivers.gpu.launch import GpuRecording, Kernel
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.amd import events
+from tinyhw.emulator.amd.card import events
 from tinyhw.emulator.errors import OutOfBounds
 from tinyhw.errors import DeviceError, DriverError
 

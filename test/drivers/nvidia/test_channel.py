@@ -10,8 +10,8 @@ from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import channel
 from tinyhw.drivers.nvidia.rm import Connection, forget
 from tinyhw.emulator.files import VirtualMapping
-from tinyhw.emulator.nvidia.engines import Processor
-from tinyhw.emulator.nvidia.objects import GroupItem
+from tinyhw.emulator.nvidia.card.engines import Processor
+from tinyhw.emulator.nvidia.card.objects import GroupItem
 
 COPY0 = flags("NV2080_ENGINE_TYPE_", "COPY0")
 

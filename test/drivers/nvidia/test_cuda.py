@@ -15,7 +15,7 @@ from tinyhw.device import Device, Launch
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import cuda, rm
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.errors import DeviceError, DriverError, OutOfMemory
 
 Opener = Callable[..., tuple[FakeCuda, cuda.CudaDevice]]

@@ -11,8 +11,8 @@ from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding
 from tinyhw.drivers.nvidia import doctor, rm
 from tinyhw.drivers.nvidia.card import Card
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.gpu import ComputeMode
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.errors import TinyError
 
 PCI = "/sys/bus/pci/devices/0000:17:00.0"

@@ -13,8 +13,8 @@ from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.linux.files import Refused
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.gpu import ComputeMode
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.errors import DeviceError, TinyError
 
 @pytest.mark.parametrize("version", [*((branch, 90, 7) for branch in BRANCHES), (550, 40, 7)], ids=lambda version: ".".join(map(str, version)))

@@ -8,7 +8,7 @@ from tinyhw.config import Context
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux import files
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.errors import DeviceError, DriverError
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from test.emulator.mutation_kernels import Case, cases
 from test.emulator.mutations import Class, Damage, Family, Insts, Outcome, Recorder
 from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
-from tinyhw.emulator.amd.computer import Computer
-from tinyhw.emulator.amd.wave import Workgroup
+from tinyhw.emulator.amd.card.computer import Computer
+from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.isa.amd.asm.decode import decode_all
 from tinyhw.isa.amd.asm.encode import encode
 from tinyhw.isa.amd.asm.syntax import show

@@ -9,7 +9,7 @@ from tinyhw.drivers import amd
 from tinyhw.drivers.amd import kfd
 from tinyhw.drivers.amd.commands import Commands
 from tinyhw.drivers.amd.sdma import CopyQueue
-from tinyhw.emulator.amd.computer import Computer
+from tinyhw.emulator.amd.card.computer import Computer
 
 def kind_of(name: str, fields: Fields) -> str:
   """WAIT_REG_MEM is two things: a wait for the other queue, and a part of the place where dies meet."""

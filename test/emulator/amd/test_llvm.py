@@ -12,8 +12,8 @@ import pytest
 from amd_kernels import ARGUMENTS, CODE, Box, Kernel
 from amd_llvm import WORDS, checksums, inputs
 
-from tinyhw.emulator.amd.wave import Workgroup
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.memory.memory import FlatMemory
 
 GOLDEN = [line.split() for line in (Path(__file__).resolve().parents[2] / "golden/amd_llvm.txt").read_text(encoding="ascii").splitlines()]
 CODES = {line[1]: zlib.decompress(base64.b64decode(line[2])) for line in GOLDEN if line[0] == "code"}

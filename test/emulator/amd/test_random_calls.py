@@ -10,7 +10,7 @@ import pytest
 from test.support.virtual_amd import AQL, COMPUTE, PAGE, SDMA, Program
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_SHARED, READ_WRITE, map_memory
-from tinyhw.emulator.amd.memory import VRAM
+from tinyhw.emulator.amd.card.memory import VRAM
 
 FLAGS = [1 << bit for bit in (0, 0, 1, 1, 2, 3, 4, 24, 25, 26, 28, 29, 29, 30, 31, 31)]
 SIZES = [0, 1, PAGE, 2 * PAGE, 5 * PAGE, 8192, 1 << 20, 1 << 40]

@@ -13,10 +13,10 @@ from test.emulator.nvidia.mutation_kernels import cases
 from test.emulator.nvidia.rules import Did, Local, broken
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
-from tinyhw.emulator.nvidia.block import Block, block_of_grid
-from tinyhw.emulator.nvidia.computer import Computer
-from tinyhw.emulator.nvidia.state import LANES
-from tinyhw.emulator.nvidia.transfer import SIZES
+from tinyhw.emulator.nvidia.card.computer import Computer
+from tinyhw.emulator.nvidia.execute.block import Block, block_of_grid
+from tinyhw.emulator.nvidia.execute.state import LANES
+from tinyhw.emulator.nvidia.memory.transfer import SIZES
 from tinyhw.isa.sass.asm.decode import decode_all
 from tinyhw.isa.sass.asm.encode import encode
 from tinyhw.isa.sass.asm.syntax import show

@@ -8,7 +8,7 @@ from test.emulator.packet_mutations import Change, Damage, Packets, gone, withou
 from tinyhw.drivers import nvidia
 from tinyhw.drivers.nvidia import rm
 from tinyhw.drivers.nvidia.commands import Commands
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 
 CARDS = ("sm_80", "sm_89", "sm_90")
 DAMAGES = (

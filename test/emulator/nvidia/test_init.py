@@ -2,7 +2,7 @@
 import pytest
 
 import tinyhw.emulator as emulator
-from tinyhw.emulator.nvidia.computer import Computer
+from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.errors import ConfigError
 
 def test_emulate_knows_the_family() -> None:

@@ -14,7 +14,7 @@ from test.emulator.mutations import MISSED, NOTICED, Mutant, Outcome, Recorder, 
 from test.emulator.nvidia.mutation_kernels import exchanging
 from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
-from tinyhw.emulator.nvidia.state import LANES
+from tinyhw.emulator.nvidia.execute.state import LANES
 from tinyhw.isa.sass.table.control import NONE
 
 ARCHS = ("sm_80", "sm_89", "sm_90")

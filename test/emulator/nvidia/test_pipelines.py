@@ -13,8 +13,8 @@ from sass_products import fill, numbers, tile, tiles
 from sass_warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
 from tinyhw.emulator.errors import EmulatorError
-from tinyhw.emulator.nvidia.block import Block
-from tinyhw.emulator.nvidia.numbers import words_of
+from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.meaning.numbers import words_of
 
 STEPS, STAGE, SECOND = 3, 12288, 8192   # steps of 64; bytes of a stage: 64 lines of the first factor, 16 of the second one behind them
 A, B = numbers(64, 64 * STEPS, 1), numbers(16, 64 * STEPS, 2)

@@ -13,7 +13,6 @@ import pytest
 
 from test.support import kernel_modes
 from test.support.lines import lines_executed
-from tinyhw.cache import LEDGER
 from tinyhw.codegen.optimize import optimize
 from tinyhw.config import CACHEDIR, CHECK, Context, documentation
 from tinyhw.device import Device
@@ -21,6 +20,7 @@ from tinyhw.engine.run import compile as compiling, realize, version
 from tinyhw.engine.run.compile import Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import ConfigError, DeviceError
+from tinyhw.files.cache import LEDGER
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import Matrix

@@ -4,7 +4,7 @@ import pytest
 from tinyhw.dtype import dtypes
 from tinyhw.engine.run.custom import finished, placeholder, written_slots
 from tinyhw.errors import ArgumentError, IndexingError
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 

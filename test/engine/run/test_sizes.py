@@ -13,7 +13,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 DEVICES = ("PYTHON", HOME)
 

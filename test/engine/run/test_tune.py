@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from test.helpers import HOME
-from tinyhw import storage
 from tinyhw.config import CACHEDIR, Context
 from tinyhw.engine.run import tune
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import CompileError
+from tinyhw.files import storage
 from tinyhw.tensor import Tensor
 
 def matmul(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from tinyhw.engine.schedule.fuse import Places, buffers_worth, fused
 from tinyhw.engine.schedule.lower import Lowering
 from tinyhw.engine.schedule.schedule import canonicalize, make_schedule, schedule, strip
 from tinyhw.engine.schedule.split import split_reductions
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

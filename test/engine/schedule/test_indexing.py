@@ -12,7 +12,7 @@ from tinyhw.dtype import dtypes
 from tinyhw.engine.schedule.indexing import ZERO, Place, both, flatten, move, reshape_index, unflatten
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 def ranges(shape: tuple[Any, ...]) -> tuple[UOp, ...]:

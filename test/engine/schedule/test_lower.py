@@ -20,9 +20,9 @@ from tinyhw.engine.schedule.split import split_reductions
 from tinyhw.methods.base import constant_value
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
-from tinyhw.uop.verify import verify
+from tinyhw.uop.verify.verify import verify
 
 F32 = dtypes.float32
 

@@ -16,7 +16,7 @@ from tinyhw.engine.schedule.multi import axis_of, distribute
 from tinyhw.errors import DeviceError, GradientError, ShapeError
 from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict, safe_load, safe_save
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 TWO, FOUR = (HOME, f"{HOME}:1"), (HOME, f"{HOME}:1", f"{HOME}:3", f"{HOME}:4")
@@ -97,7 +97,7 @@ def test_random_programs(devices):
     tensor_programs.check(program, sharded(program, devices, random.Random(seed)))
 
 def test_the_interpreter_agrees():
-  """uop/evaluate.py knows what MULTI and COPY mean, and shares nothing with the pass."""
+  """uop/evaluate/evaluate.py knows what MULTI and COPY mean, and shares nothing with the pass."""
   x, y = (Tensor(a).shard(TWO, axis).realize() for a, axis in zip(arrays((4, 6), (4, 6)), (0, 1)))
   graph = (x * 3 + y).sum(0).to(HOME).uop
   node = next(u for u in graph.toposort() if u.op is Ops.MULTI)

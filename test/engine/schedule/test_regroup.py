@@ -7,8 +7,8 @@ import pytest
 from tinyhw import Tensor, Variable
 from tinyhw.dtype import DType, dtypes
 from tinyhw.engine.schedule.regroup import regrouped, regroups
-from tinyhw.uop.evaluate import evaluate
-from tinyhw.uop.verify import verify
+from tinyhw.uop.evaluate.evaluate import evaluate
+from tinyhw.uop.verify.verify import verify
 
 TYPES = (dtypes.uint8, dtypes.int16, dtypes.float16, dtypes.float32, dtypes.int64, dtypes.float64)
 PAIRS = [(a, b) for a in TYPES for b in TYPES if a.itemsize != b.itemsize]

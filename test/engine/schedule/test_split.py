@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tinyhw.engine.schedule.split import MANY_TERMS, split_reductions, terms_of
-from tinyhw.methods import graph
+from tinyhw.methods.graph import graph
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
-from tinyhw.emulator.amd import unused
-from tinyhw.emulator.amd.registers import DispatchRegisters
-from tinyhw.emulator.amd.wave import Workgroup
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.amd.card.registers import DispatchRegisters
+from tinyhw.emulator.amd.checks import unused
+from tinyhw.emulator.amd.execute.wave import Workgroup
+from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.abi import abi
 from tinyhw.isa.amd.capabilities import capabilities, generation_of
 from tinyhw.isa.amd.target import compile

@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
-from tinyhw.emulator.memory import FlatMemory
-from tinyhw.emulator.nvidia.block import Block
-from tinyhw.emulator.nvidia.launch import Launch
+from tinyhw.emulator.memory.memory import FlatMemory
+from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.launch import Launch
 from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.target import compile

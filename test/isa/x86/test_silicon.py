@@ -31,7 +31,7 @@ from tinyhw.errors import DeviceError
 from tinyhw.isa.x86.capabilities import capabilities
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.isa.x86.target import compile
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.program import Program
 
 CASES = int(os.environ.get("SILICON_CASES", "2"))

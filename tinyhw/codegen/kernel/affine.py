@@ -12,8 +12,8 @@ from typing import Any
 from tinyhw.arithmetic import operation
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import GroupOp, Ops
-from tinyhw.uop.linear import span
 from tinyhw.uop.ops import UOp
+from tinyhw.uop.symbolic.linear import span
 
 weakint = dtypes.weakint
 

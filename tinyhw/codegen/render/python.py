@@ -1,4 +1,4 @@
-"""Program -> Python source, for the PYTHON device: exactly what uop/evaluate.py computes, ten times as fast.
+"""Program -> Python source, for the PYTHON device: exactly what uop/evaluate/evaluate.py computes, ten times as fast.
 
   def kernel(buffers, variables, first, last): ...
 

@@ -2,8 +2,8 @@
 from __future__ import annotations
 from collections.abc import Sequence
 
+from tinyhw.emulator.amd.card.computer import Computer
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.computer import Computer
 from tinyhw.errors import ConfigError
 
 def make(name: str, cards: Sequence[str], seed: int, strict: int) -> Computer:

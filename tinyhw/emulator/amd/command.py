@@ -8,18 +8,18 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.amd.chips import CHIPS
-from tinyhw.emulator.amd.registers import DispatchRegisters
+from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.amd.view import changes, place, show
-from tinyhw.emulator.amd.wave import Workgroup
 from tinyhw.emulator.command import Machine, Option, Request, label_of
-from tinyhw.emulator.memory import FlatMemory
+from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.amd.asm.syntax import assemble
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.decoded import Step
-  from tinyhw.emulator.amd.state import Wave
+  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.state import Wave
 
 CODE, ARGUMENTS, SCRATCH = 0x10000, 0x20000, 0x40000000
 MOST_SCRATCH = 1 << 16   # bytes of a lane

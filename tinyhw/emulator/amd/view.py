@@ -6,15 +6,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.strict import SCC, scalar_name, vector_name
+from tinyhw.emulator.amd.checks.strict import SCC, scalar_name, vector_name
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.amd.table import regs
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.amd.decoded import Step
-  from tinyhw.emulator.amd.state import Wave
+  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.state import Wave
 
 _PLACE = re.compile(r"(?:([vas])(\d+)|([vas])\[(\d+):(\d+)\]|(vcc|exec|m0|scc))(?::(\w+))?$")
 _NAMED = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}

@@ -2,8 +2,8 @@
 from __future__ import annotations
 from collections.abc import Sequence
 
+from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.emulator.nvidia.chips import CHIPS
-from tinyhw.emulator.nvidia.computer import Computer
 from tinyhw.errors import ConfigError
 
 def make(name: str, cards: Sequence[str], seed: int, strict: int) -> Computer:

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.emulator.command import NAME, Machine, Option, Request, label_of
-from tinyhw.emulator.memory import FlatMemory
-from tinyhw.emulator.nvidia.block import Block
+from tinyhw.emulator.memory.memory import FlatMemory
+from tinyhw.emulator.nvidia.card.grid import MOST_BARRIERS, MOST_LANES
 from tinyhw.emulator.nvidia.chips import CHIPS
-from tinyhw.emulator.nvidia.decoded import Decoder
-from tinyhw.emulator.nvidia.grid import MOST_BARRIERS, MOST_LANES
-from tinyhw.emulator.nvidia.launch import Launch
-from tinyhw.emulator.nvidia.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
+from tinyhw.emulator.nvidia.execute.block import Block
+from tinyhw.emulator.nvidia.execute.decoded import Decoder
+from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.emulator.nvidia.execute.state import LANES, PREDICATES, REGISTERS, UNIFORM, lanes_of, named
 from tinyhw.emulator.view import FORMATS, by_lane
 from tinyhw.errors import ArgumentError
 from tinyhw.isa.sass.abi import ABI
@@ -26,8 +26,8 @@ from tinyhw.isa.sass.asm.syntax import parse
 from tinyhw.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.nvidia.decoded import Decoded
-  from tinyhw.emulator.nvidia.state import Warp
+  from tinyhw.emulator.nvidia.execute.decoded import Decoded
+  from tinyhw.emulator.nvidia.execute.state import Warp
   from tinyhw.isa.sass.table.uses import Unit
 
 CODE = 0

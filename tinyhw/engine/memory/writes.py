@@ -41,7 +41,7 @@ class Holder(Protocol):
 Reference = weakref.ref["Holder"]
 
 class Alias(NamedTuple):
-  """How a tensor shares a value with others (methods/memory.py): they have one family, by identity, the reference to the first of them.
+  """How a tensor shares a value with others (methods/graph/memory.py): they have one family, by identity, the reference to the first of them.
 
   root: the value of which all of them are movements; of a tensor that has storage a blank of its shape. view: a tensor with storage as movements of
   root; None where its node is that.

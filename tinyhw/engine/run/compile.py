@@ -16,10 +16,10 @@ from tinyhw.config import ALLOW_FP8_SUMS, ALLOW_TF32, BEAM, CACHE, CHECK, DEBUG,
 from tinyhw.device import Device, on_disk
 from tinyhw.engine.memory.disk import refusal
 from tinyhw.errors import DeviceError
+from tinyhw.files.storage import diskcache_get, diskcache_put
 from tinyhw.helpers import keep_objects, uncollected
 from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
-from tinyhw.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import KernelInfo, UOp, sint
 if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
@@ -125,7 +125,7 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   from tinyhw.codegen.optimize import optimize
   from tinyhw.codegen.passes import check_dump, lower
   if DEBUG >= 3 or VIZ: from tinyhw.engine.run import show
-  if SPEC: from tinyhw.uop.verify import verify  # 0.6 ms that nobody else needs
+  if SPEC: from tinyhw.uop.verify.verify import verify  # 0.6 ms that nobody else needs
   recorder = trace.recorder
   module = backend(arch)
   capabilities = capabilities_of(arch, device)

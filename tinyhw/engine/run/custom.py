@@ -46,7 +46,7 @@ def finished(sink: UOp) -> UOp:
   made = made.substitute({r: UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1])) for k, r in enumerate(loop_order(made))})
   made = made.replace(arg=sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo())
   nothing = any(u.op is Ops.RANGE and u.src[0].op is Ops.CONST and not u.src[0].arg for u in made.toposort())   # never reads what is not there
-  from tinyhw.uop.verify import verify  # only kernels that users write are always looked at
+  from tinyhw.uop.verify.verify import verify  # only kernels that users write are always looked at
   try: verify(made, 1 if nothing else 2)
   except VerifyError as error: raise ArgumentError(f"this kernel breaks a rule: {error.message}") from error
   return made

@@ -15,7 +15,7 @@ from tinyhw.config import BEAM, DEBUG, IGNORE_BEAM_CACHE, Context
 from tinyhw.device import Buffer, Device, Launch
 from tinyhw.engine.run.compile import Runner, capabilities_of, compile_kernel, disk_key, kernel_name, mode, value_of
 from tinyhw.errors import OutOfMemory, TinyError
-from tinyhw.storage import diskcache_get, diskcache_put
+from tinyhw.files.storage import diskcache_get, diskcache_put
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import KernelInfo, UOp
 

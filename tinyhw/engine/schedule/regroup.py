@@ -1,6 +1,6 @@
 """BITCAST between types of different sizes, as shifts of integers: the last axis becomes longer or shorter, low bytes first.
 
-In the tensor graph it is one node, so that views and writes see the memory below it (methods/memory.py). Schedules have this in its place.
+In the tensor graph it is one node, so that views and writes see the memory below it (methods/graph/memory.py). Schedules have this in its place.
 """
 from __future__ import annotations
 

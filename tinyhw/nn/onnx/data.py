@@ -4,12 +4,12 @@ from array import array
 import os
 from typing import Any
 
-from tinyhw.budget import TENSOR, Budget
 from tinyhw.dtype import DType, dtypes, least_upper_dtype
 from tinyhw.errors import ArgumentError, FileFormatError
-from tinyhw.files import NotRegular, open_regular
+from tinyhw.files.budget import TENSOR, Budget
+from tinyhw.files.regular import NotRegular, open_regular
 from tinyhw.helpers import prod
-from tinyhw.methods.hostdata import pack
+from tinyhw.methods.data.hostdata import pack
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 

@@ -20,11 +20,11 @@ from tinyhw.engine.memory.buffers import buffer_of
 from tinyhw.errors import ArgumentError
 from tinyhw.helpers import fully_flatten, prod
 from tinyhw.methods.base import stored
-from tinyhw.methods.hostdata import HostData, pack
+from tinyhw.methods.data.hostdata import HostData, pack
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 
 F = TypeVar("F", bound=Callable[..., Any])
 

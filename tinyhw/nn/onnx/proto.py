@@ -10,8 +10,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.budget import SLOT, Budget
 from tinyhw.errors import FileFormatError
+from tinyhw.files.budget import SLOT, Budget
 from tinyhw.named_tuple import NamedTuple
 
 _DEEPEST = 100  # levels of messages, protobuf's own limit

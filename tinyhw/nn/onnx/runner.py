@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import os
 from typing import Any
 
-from tinyhw.budget import ENTRY, SLOT, Budget
 from tinyhw.device import Device
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import ArgumentError, DTypeError, FileFormatError, ShapeError, TinyError
-from tinyhw.files import open_input
+from tinyhw.files.budget import ENTRY, SLOT, Budget
+from tinyhw.files.regular import open_input
 from tinyhw.helpers import prod
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.nn.onnx import proto

@@ -19,7 +19,7 @@ from tinyhw.isa.sass.table.matrix import product_of_group
 from tinyhw.isa.sass.table.table import build, table
 from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
-from tinyhw.uop.evaluate import evaluate
+from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp
 from tinyhw.uop.program import Program
 

@@ -5,7 +5,7 @@ import pytest
 
 from sass_copies import tensor_map as written
 from tinyhw.dtype import dtypes
-from tinyhw.emulator.nvidia.tensor_copies import tensor_map as read
+from tinyhw.emulator.nvidia.memory.tensor_copies import tensor_map as read
 from tinyhw.errors import CompileError
 from tinyhw.isa.sass.select.tensor_map import descriptors, maps_of, tensor_map
 from tinyhw.uop.boxes import Box

@@ -1,4 +1,4 @@
-"""The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate.py and the PYTHON device.
+"""The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate/evaluate.py and the PYTHON device.
 
 What is emitted is also disassembled by llvm-mc, where there is one, and compared with our own text.
 """

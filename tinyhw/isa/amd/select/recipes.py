@@ -3,7 +3,7 @@
 In the notation that machine/select/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform` (select/alu.py) follows them.
 
 How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off, and flush subnormal numbers
-(RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows (emulator/amd/approximate.py). Of what is here:
+(RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows (emulator/amd/meaning/approximate.py). Of what is here:
 
   exp2   2**rest, rest exact and at most 1/2: below 1 ULP, and powers of whole numbers are exact. v_ldexp rounds once more where it is subnormal.
   exp    the same, with rest off by 2**-25: 0.35 ULP more. What is infinite or NaN comes back in by the last addition to rest.

@@ -1,0 +1,1 @@
+from tinyhw.drivers.amd.selftest.steps import begin as begin

@@ -1,0 +1,137 @@
+"""What the self-tests of all GPUs ask of the driver's parts, before the device opens and after it has closed: memory, the clock, both queues at once.
+
+A vendor's module `selftest` has a `GpuSession` with these steps between its own, and a `Bench` (bench.py) that knows its commands. Kernels:
+selftest/kernels.py.
+"""
+from __future__ import annotations
+import contextlib
+import gc
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from tinyhw.device import Device
+from tinyhw.drivers.gpu.selftest.bench import COPIED, Bench
+from tinyhw.drivers.gpu.selftest.kernels import Texts
+from tinyhw.drivers.linux.files import machine, map_memory
+from tinyhw.errors import DriverError, TinyError
+from tinyhw.machine.ir.code import Code
+from tinyhw.selftest.frame import Session, Step, Tools, Wrong
+
+LIMIT_MS = 5000           # for what takes microseconds
+SLEEP_SECONDS = 0.02      # between two looks at the clock
+CLOCK_TOLERANCE = 0.02
+
+class GpuSession(Session):
+  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds. kinds: of memory; user: that of the program.
+
+  tick_ns: of the clock that timestamps show.
+  """
+  limit_ms = LIMIT_MS
+  tick_ns = 1
+  kinds: Sequence[Any] = ()
+  user: Any = None
+
+  def __init__(self, name: str, tools: Tools):
+    super().__init__(name, tools)
+    last = name.rpartition(":")[2]
+    self.ordinal, self.box = int(last) if last.isdecimal() else 0, machine()
+    self.opened: Any = None
+
+  # **** what a subclass says ****
+
+  @property
+  def bench(self) -> Bench:
+    """What the steps before the device opens work with."""
+    raise NotImplementedError
+
+  @property
+  def texts(self) -> Texts:
+    """Kernels for the device, which is open."""
+    raise NotImplementedError
+
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+    """A kernel of such a text. words: what else stands in braces there."""
+    raise NotImplementedError
+
+  def allocate(self, size: int, kind: Any, host: int) -> Any:
+    """Memory of a kind. host: where that of the program is."""
+    raise NotImplementedError
+
+  def count(self) -> int:
+    """GPUs that this process may use."""
+    raise NotImplementedError
+
+  def spill_bytes(self) -> int:
+    """Of memory for lanes to spill to, of the open device."""
+    raise NotImplementedError
+
+  def kept(self) -> str:
+    """What a closed device left because somebody refers to it; empty if nothing."""
+    raise NotImplementedError
+
+  # **** the end ****
+
+  def recover(self) -> None:
+    """Let go of queues that may hang, and of a device that is lost."""
+    with contextlib.suppress(TinyError): self.close()
+    with contextlib.suppress(TinyError): Device.close(self.name)
+
+  def close(self) -> None:
+    opened, self.opened = self.opened, None
+    if opened is not None: opened.close()
+
+# **** steps ****
+
+def memory(s: GpuSession) -> str: return _each(s, [kind for kind in s.kinds if kind is not s.user])
+def pinned(s: GpuSession) -> str: return _each(s, [s.user])
+
+def _each(s: GpuSession, kinds: Sequence[Any]) -> str:
+  """Each kind of memory by itself; the processor writes and reads what it sees."""
+  host = map_memory(COPIED)
+  try:
+    for kind in kinds:
+      try: made = s.allocate(COPIED, kind, host.address if kind is s.user else 0)
+      except DriverError as error: raise Wrong(f"{kind}: {error.message}") from error
+      try:
+        if not kind.visible: continue
+        made.mapping.store32(COPIED - 4, 0x12345678)
+        if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
+      finally: made.close()
+  finally: host.close()
+  return f"{', '.join(map(str, kinds))}: allocated, mapped and given back"
+
+def clock(s: GpuSession) -> str:
+  """Two looks at the GPU's clock lie as far apart as the host's clock allows."""
+  looks = list[tuple[int, float, float]]()
+  for _ in range(2):
+    looks.append(s.bench.look_at_clock())
+    time.sleep(SLEEP_SECONDS)
+  (first, before, seen), (second, asked, after) = looks
+  seconds = (second - first) * s.tick_ns / 1e9
+  if not (asked - seen) * (1 - CLOCK_TOLERANCE) <= seconds <= (after - before) * (1 + CLOCK_TOLERANCE):
+    raise Wrong(f"the clock went on by {second - first} ticks of {s.tick_ns} ns, which are {seconds * 1e3:.3f} ms, while "
+                f"{(asked - seen) * 1e3:.3f} to {(after - before) * 1e3:.3f} ms went by")
+  return f"{second - first} ticks of {s.tick_ns} ns in {(after - before) * 1e3:.2f} ms"
+
+def side_by_side(s: GpuSession) -> str:
+  """Kernels' queue waits for what that of copies writes when it has seen what kernels' queue wrote: neither may wait for the other's end."""
+  bench = s.bench
+  asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
+  bench.converse(asked, answered, done)
+  bench.wait_word(done - bench.page.address, 1, "the answer of the copy engine to the compute queue")
+  return "each answered the other in the middle of its work"
+
+def let_go(s: GpuSession) -> None:
+  """Close the device. Raises Wrong if anything of it is left."""
+  gc.collect()  # captured steps refer to themselves
+  Device.close(s.name)
+  if kept := s.kept(): raise Wrong(f"buffers are still referenced after the device was closed: {kept}")
+
+def clock_step(check: str) -> Step: return Step("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
+def memory_step(check: str) -> Step: return Step("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
+
+def pinned_step(check: str) -> Step: return Step("memory of the program", "does the GPU see pages of this process", check, pinned)
+
+def side_by_side_step(check: str) -> Step:
+  return Step("side by side", "do the compute queue and the copy engine work at the same time", check, side_by_side)

@@ -1,0 +1,1 @@
+from tinyhw.drivers.nvidia.selftest.steps import begin as begin

@@ -1,0 +1,139 @@
+"""What strict.py will say of a block before it runs: for all that depends only on the way that a wave has taken, not on values.
+
+A `Known` is that part of a `Strict`, in a form that is equal for waves to which the same will happen: times count back from now, and what can make no
+difference any more is left out. So loops come to a few of them. `foresee` lets a stand-in for a wave go through a block's checks without executing
+anything. Which lanes of vector registers have been written is not part of it (translated code looks), nor what LDS accesses were to (LocalAccesses).
+"""
+from __future__ import annotations
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, cast
+
+from tinyhw.emulator.amd.checks.hazards import TRANS_TRANS, TRANS_VALU
+from tinyhw.emulator.amd.checks.hazards_forwarding import KnownWrite
+from tinyhw.emulator.amd.checks.hazards_mfma import LONGEST, MatrixWatch
+from tinyhw.emulator.amd.checks.strict import Event, Strict
+from tinyhw.emulator.errors import StrictError
+from tinyhw.emulator.memory.windows import NOTES
+from tinyhw.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.execute.decoded import Step
+  from tinyhw.emulator.amd.execute.matrix import Product
+  from tinyhw.emulator.amd.execute.state import Wave
+
+class KnownEvent(NamedTuple):
+  """An event. registers: those that it still keeps. age: how many instructions that access the LDS came behind it, or -1 for none that does."""
+  kind: str
+  counters: tuple[str, ...]
+  registers: frozenset[int]
+  text: str
+  pc: int
+  age: int
+
+class KnownStart(NamedTuple):
+  """The first half of a hazard. row: of the table; states, valu: wait states and VALU instructions since."""
+  row: int
+  register: int
+  states: int
+  valu: int
+  text: str
+
+class KnownResult(NamedTuple):
+  """A register of a matrix instruction's result. states: since; registers: all that it wrote."""
+  register: int
+  states: int
+  product: Product
+  registers: tuple[int, ...]
+  text: str
+
+class KnownAddend(NamedTuple):
+  """A register that a matrix instruction adds to, and may still read."""
+  register: int
+  states: int
+  product: Product
+  text: str
+
+class KnownTranscendental(NamedTuple):
+  """A register with a transcendental result. valu, trans: VALU and transcendental instructions since."""
+  register: int
+  valu: int
+  trans: int
+  text: str
+
+class Known(NamedTuple):
+  """What is known of a wave. scalars: those that have been written; scalar: masks of the scalar watch."""
+  scalars: int
+  events: tuple[KnownEvent, ...]
+  hazards: tuple[KnownStart, ...]
+  scalar: tuple[int, int, int]
+  results: tuple[KnownResult, ...]
+  addends: tuple[KnownAddend, ...]
+  transcendental: tuple[KnownTranscendental, ...]
+  forwarding: tuple[KnownWrite, ...]
+
+def known(strict: Strict) -> Known:
+  """What a Strict knows."""
+  hazards, scalar = strict.hazards, strict.hazards.scalar
+  now, valu, trans, table = hazards.now, hazards.valu, hazards.trans, hazards.table
+  starts = []
+  for (row, register), (when, when_valu, text) in hazards.last.items():
+    since = now - when if table[row].counts == "any" else valu - when_valu
+    if since < table[row].states: starts.append(KnownStart(row, register, now - when, valu - when_valu, text))
+  slow = [KnownTranscendental(register, valu - when_valu, trans - when_trans, text)
+          for register, (when_valu, when_trans, text) in hazards.transcendental.items()
+          if valu - when_valu < TRANS_VALU and trans - when_trans < TRANS_TRANS]
+  results, addends = ((), ()) if hazards.matrix is None else _products(hazards.matrix, now)
+  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)), (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
+               tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
+
+def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], tuple[KnownAddend, ...]]:
+  """Results and addends of matrix instructions that may still be in flight."""
+  results = [KnownResult(register, now - when, product, registers, text)
+             for register, (when, product, registers, text) in matrix.results.items() if now - when <= LONGEST]
+  addends = [KnownAddend(register, now - when, product, text)
+             for register, (when, product, text) in matrix.addends.items() if now - when <= LONGEST]
+  return tuple(sorted(results)), tuple(sorted(addends))
+
+def _events(strict: Strict) -> Iterable[KnownEvent]:
+  """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their turn."""
+  seen: set[str] = set()
+  for event in strict.outstanding:
+    registers = frozenset(r for r in event.registers if strict.pending.get(r) is event)
+    if not registers and event.serial < 0 and seen.isdisjoint(event.counters): continue
+    seen |= event.counters
+    age = strict.local.number - event.serial if event.serial >= 0 else -1
+    yield KnownEvent(event.kind, tuple(sorted(event.counters)), registers, event.text, event.pc, age)
+
+def tell(strict: Strict, what: Known) -> None:
+  """Make a Strict know this."""
+  strict.scalars = what.scalars
+  strict.outstanding = [Event(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age if e.age >= 0 else -1) for e in what.events]
+  strict.pending = {register: event for event in strict.outstanding for register in event.registers}
+  strict.local.keep(event.serial for event in strict.outstanding)
+  hazards = strict.hazards
+  now, valu = hazards.now, hazards.valu
+  hazards.last = {(start.row, start.register): (now - start.states, valu - start.valu, start.text) for start in what.hazards}
+  hazards.scalar.read, hazards.scalar.by_salu, hazards.scalar.by_valu = what.scalar
+  hazards.transcendental = {slow.register: (valu - slow.valu, hazards.trans - slow.trans, slow.text) for slow in what.transcendental}
+  if hazards.matrix is not None:
+    hazards.matrix.results = {result.register: (now - result.states, result.product, result.registers, result.text) for result in what.results}
+    hazards.matrix.addends = {addend.register: (now - addend.states, addend.product, addend.text) for addend in what.addends}
+  if hazards.forwarding is not None: hazards.forwarding.tell(what.forwarding, valu)
+  hazards.alert = bool(what.transcendental or what.results)
+
+class StandIn:
+  """As much of a wave as instructions that only steer the watch look at."""
+  def __init__(self, wave: Wave):
+    self.registers, self.lanes = wave.registers, wave.lanes
+    self.strict = Strict(cast("Wave", self), memoryview(b""), [])
+
+def foresee(stand_in: StandIn, before: Known, steps: Iterable[tuple[int, Step]]) -> Known | None:
+  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell, or if more accesses of the LDS
+  are under way than translated code notes."""
+  strict = stand_in.strict
+  tell(strict, before)
+  try:
+    for pc, step in steps: strict.foresee(cast("Wave", stand_in), step, pc)
+  except StrictError: return None
+  found = known(strict)
+  return None if any(event.age > NOTES for event in found.events) else found

@@ -1,0 +1,59 @@
+"""Results that are passed on before all of their lanes are there, on RDNA3 in waves of 64 (VALUPartialForwarding).
+
+VALU writes a vector register, SALU writes EXEC, VALU writes another one, VALU reads both: with at most 2 VALU instructions between the writes, and 4
+between the last of them and the reader. An access to memory ends it, and va_vdst(0). Source: LLVM GCNHazardRecognizer.cpp,
+fixVALUPartialForwardingHazard.
+"""
+from __future__ import annotations
+from typing import TYPE_CHECKING
+
+from tinyhw.emulator.errors import MissingHazard
+from tinyhw.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amd.execute.decoded import Step
+
+BETWEEN, BEHIND = 2, 4           # VALU instructions between the writes; between the later one and the reader
+KEPT = BETWEEN + BEHIND + 2      # VALU instructions for which a write can matter
+
+class KnownWrite(NamedTuple):
+  """A register that VALU wrote. valu, execs: VALU instructions and writes of EXEC since."""
+  register: int
+  valu: int
+  execs: int
+
+class ForwardingWatch:
+  """The vector registers that VALU wrote lately: by which VALU instruction, and how often SALU had written EXEC then."""
+  def __init__(self) -> None:
+    self.execs = 0
+    self.writes: dict[int, tuple[int, int]] = {}
+
+  def step(self, step: Step, now: int) -> None:
+    """An instruction is issued, `now` VALU instructions after the start. Raises MissingHazard."""
+    if step.valu:
+      if self.execs and self.writes: self.check(step, now)
+      for register in step.vector_writes: self.writes[register] = now, self.execs
+    elif "salu" in step.classes: self.execs += step.activates
+    elif "vmem" in step.classes or "lds" in step.classes: self.clear()
+
+  def check(self, step: Step, now: int) -> None:
+    found = [(self.writes[register], register) for register in step.read_set & self.writes.keys()]
+    for (first, before), one in found:
+      for (last, behind), other in found:
+        if before < behind and last - first <= BETWEEN + 1 and now - last <= BEHIND + 1:
+          raise MissingHazard(f"v{one} and v{other} are read, and SALU wrote EXEC between the VALU instructions that wrote them; "
+                              "put s_waitcnt_depctr va_vdst(0) (0x0fff) before this instruction")
+
+  def clear(self) -> None:
+    """All results are there."""
+    self.writes.clear()
+    self.execs = 0
+
+  def known(self, now: int) -> tuple[KnownWrite, ...]:
+    """What can still matter."""
+    return tuple(sorted(KnownWrite(register, now - at, self.execs - execs) for register, (at, execs) in self.writes.items() if now - at <= KEPT))
+
+  def tell(self, what: tuple[KnownWrite, ...], now: int) -> None:
+    """Make this what is known."""
+    self.execs = max((write.execs for write in what), default=0)
+    self.writes = {write.register: (now - write.valu, self.execs - write.execs) for write in what}

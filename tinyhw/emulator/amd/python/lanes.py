@@ -1,0 +1,203 @@
+"""Python functions from meanings: one executes an instruction on the registers of a wave.
+
+A `Shape` (shapes.py) is all that the text of a function depends on; register numbers and constants are arguments of its maker, so that instructions
+that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on vector registers this is made:
+
+    def make(S0, S1, D):
+      def run(w):                             # a wave: state.Wave
+        s = w.s
+        D_f0 = w.f[D]                         # rows of lanes, as float32
+        XS0F0 = w.f[S0]
+        XS1F0 = w.f[S1]
+        if w.full:                            # all lanes at once: where a meaning is one assignment of a plain 32-bit value, or of a lane mask
+          w.f[D][:] = array('f', [(xs0f0 + xs1f0) for xs0f0, xs1f0 in zip(XS0F0.tolist(),XS1F0.tolist())])
+          return
+        for l in w.active:                    # else one by one
+          xs0f0 = XS0F0[l]
+          xs1f0 = XS1F0[l]
+          D_f0[l] = (xs0f0 + xs1f0)
+      return run
+
+A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py what is read, this file what is written, and
+the frame.
+"""
+from __future__ import annotations
+from array import array
+from collections.abc import Callable
+from itertools import compress
+from typing import Any
+
+from tinyhw.emulator.amd.meaning import numerics
+from tinyhw.emulator.amd.python.expressions import Value
+from tinyhw.emulator.amd.python.operands import VIEW, Operands, plus
+from tinyhw.emulator.amd.python.shapes import Pass, Shape, Target
+from tinyhw.emulator.notation import Assignment, Node, NotationError, Type, parse
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
+
+class Compiled(NamedTuple):
+  """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register number, or a constant's
+  (python_operands.constant_argument)."""
+  make: Callable[..., Callable[[Any], None]]
+  parameters: tuple[str, ...]
+  text: str
+
+@once
+def compiled(shape: Shape) -> Compiled:
+  """The function of a shape."""
+  writer = Writer(shape)
+  text = writer.function()
+  names: dict[str, Any] = {}
+  exec(compile(text, f"<{shape.meaning}>", "exec"), environment(shape.fnuz), names)
+  return Compiled(names["make"], tuple(writer.parameters), text)
+
+@once
+def environment(fnuz: bool) -> dict[str, Any]:
+  """The globals of generated functions."""
+  return numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),
+                                       "__name__": __name__}  # so that nobody takes them for a user's
+
+_CODE = {"u32": "I", "i32": "i", "f32": "f"}   # of an array
+_ENCODE = {"f16": "encode_float16", "bf16": "encode_bfloat16", "f32": "bits_of_float32", "f64": "bits_of_float64"}
+
+class Writer(Operands):
+  """The text of one function. after: lines that are executed once, behind all lanes."""
+  def __init__(self, shape: Shape):
+    super().__init__(shape)
+    self.meaning = parse(shape.meaning)
+    self.after: list[str] = []
+
+  def function(self) -> str:
+    """The text. Raises NotationError for a meaning that an instruction of this shape cannot have."""
+    quick = self.all_at_once() if self.shape.lanes else []
+    for number, part in enumerate(self.shape.passes):
+      self.begin(part)
+      for assignment in self.meaning: self.assign(assignment, f"{number}" if number else "")
+    lines = [*self.before]
+    if self.shape.lanes:
+      lines += [f"{name.upper()} = {storage}" for name, storage in self.streams.items()]
+      lines += quick
+      lines.append("for l in lanes:" if self.shape.permuted else "for l in w.active:")
+      lines += [f"  {name} = {name.upper()}[l]" for name in self.streams]
+      lines += [f"  {line}" for line in self.inside] or ["  pass"]
+    else: lines += self.inside
+    if self.shape.permuted: lines.insert(0, f"lanes, moves = w.permutation({self.parameter('MOVES')})")
+    body = "\n".join(f"    {line}" for line in (*lines, *self.after)) or "    pass"
+    return f"def make({', '.join(self.parameters)}):\n  def run(w):\n    s = w.s\n{body}\n  return run\n"
+
+  def begin(self, part: Pass) -> None:
+    """What follows is of this pass."""
+    self.sources, self.targets, self.reads, self.locals = dict(part.sources), dict(part.targets), {}, {}
+
+  # ***** all lanes at once *****
+
+  def all_at_once(self) -> list[str]:
+    """The lines for a wave whose lanes are all active, where the meaning is one assignment of a whole register or of a lane mask; else none."""
+    if len(self.meaning) != 1 or len(self.shape.passes) != 1 or self.shape.permuted: return []
+    target, kind, value = self.meaning[0].target, self.meaning[0].type, self.meaning[0].value
+    self.begin(self.shape.passes[0])
+    mask = target == "CARRY"
+    if not mask and (self.targets.get(target) != Target("v") or kind.name not in VIEW): return []
+    self.inline = True
+    wide = self.unrounded_fma(value) if kind.name == "f32" else None
+    result = self.exact(value) if mask else self.result(value, kind, rounding=False).text
+    streams, self.streams, self.inline = self.streams, {}, False
+    if not streams: return []
+    lists = [name.upper() if storage.startswith(("lane_bits", "range")) else f"{name.upper()}.tolist()" for name, storage in streams.items()]
+    each = f"for {', '.join(streams)} in {lists[0] if len(lists) == 1 else f'zip({chr(44).join(lists)})'}"
+    if mask: return ["if w.full:", f"  w.set_mask(CARRY, sum(compress(BITS, [{result} {each}])))", "  return"]
+    stored = f"w.{VIEW[kind.name]}[{target}][:] = array('{_CODE[kind.name]}', "
+    if wide is None: return ["if w.full:", f"  {stored}[{result} {each}])", "  return"]
+    reads = [f"    {name} = {name.upper()}[l]" for name in streams]
+    return ["if w.full:", f"  sums = [{wide} {each}]", "  for l in doubtful(sums):", *reads, f"    sums[l] = {result}", f"  {stored}sums)",
+            "  return"]
+
+  def unrounded_fma(self, value: Node) -> str | None:
+    """A fused multiplication and addition of float32 as two operations on doubles, if that is what the meaning is; `doubtful` says where it may be
+    wrong."""
+    if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32: return None
+    a, b, c = (self.exact(argument) for argument in value.args)
+    return f"{a} * {b} + {c}"
+
+  # ***** results *****
+
+  def assign(self, assignment: Assignment, suffix: str) -> None:
+    """One assignment of the meaning. suffix: tells local values of passes apart."""
+    target, kind, value = assignment.target, assignment.type, assignment.value
+    if target == "CARRY" and self.shape.lanes: self.assign_carry(value)
+    elif target == "SCC": self.after.append(f"w.scc = 1 if {self.exact(value)} else 0")
+    elif target == "PC": self.after.append(f"w.pc = {self.exact(value)}")
+    elif target == "EXEC": self.after.append(f"w.set_exec({self.exact(value)})")
+    elif target in self.targets: self.write(target, self.targets[target], kind, value)
+    elif target.startswith("D"): raise NotationError(f"{target} is no operand of this instruction")
+    else: self.assign_local(target, f"t_{target}{suffix}", kind, value)
+
+  def assign_carry(self, value: Node) -> None:
+    """This lane's bit of the mask that is written."""
+    self.parameter("CARRY")
+    if "mask_out = 0" not in self.before:
+      self.before.append("mask_out = 0")
+      self.after.append("w.set_mask(CARRY, mask_out)")
+    self.inside.append(f"if {self.exact(value)}: mask_out |= 1 << l")
+
+  def assign_local(self, target: str, name: str, kind: Type, value: Node) -> None:
+    """A value that a meaning names."""
+    self.inside.append(f"{name} = {self.exact(value)}")
+    found = self.value(value)
+    low, high = (0, 1) if kind.kind == "b" else (kind.low, kind.high)
+    within = low <= found.low and found.high <= high
+    self.locals[target] = Value(name, found.low if within else low, found.high if within else high)
+
+  def result(self, value: Node, kind: Type, rounding: bool = True) -> Value:
+    """The value as it is written: modified, rounded, with denormals flushed as the mode says. Without `rounding` storing a float32 rounds it."""
+    found, flushes = self.value(value), self.shape.flushes(kind)
+    if kind.kind == "f":
+      if not (rounding or self.shape.omod or self.shape.clamp or flushes): return found
+      text = self.rounded(found, kind)
+      if self.shape.omod: text = self.rounded(Value(f"({text} * {2.0 ** self.shape.omod})", rounded=False), kind)
+      if self.shape.clamp: text = f"clamp_float({text})"
+      return Value(f"flush_{kind.name}({text})" if flushes else text)
+    if self.shape.clamp: return Value(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low), min(found.high, kind.high))
+    return Value(self.wrapped(found, kind), kind.low, kind.high)
+
+  def write(self, target: str, form: Target, kind: Type, value: Node) -> None:
+    """A result into its register."""
+    if form.kind == "none": return
+    self.parameter(target)
+    if form.kind == "v" and kind.name in VIEW and not form.width:
+      name = f"{target}_{VIEW[kind.name]}{form.dword}"
+      self.once(f"{name} = w.{VIEW[kind.name]}[{target}{plus(form.dword)}]")
+      self.inside.append(f"{name}[l] = {self.result(value, kind, rounding=False).text}")
+      return
+    bits = self.bits_of(self.result(value, kind).text, kind)
+    if form.kind == "s": self.write_scalar(target, form, kind, bits)
+    else: self.write_lane(target, form, kind, bits)
+
+  def bits_of(self, text: str, kind: Type) -> str:
+    """An exact value as an unsigned number."""
+    if kind.kind == "i": return f"({text} & {(1 << kind.bits) - 1:#x})"
+    if kind.kind == "b": return f"(1 if {text} else 0)"
+    if kind.kind == "u": return text
+    return f"{_ENCODE[kind.name]}({text})"
+
+  def write_scalar(self, target: str, form: Target, kind: Type, bits: str) -> None:
+    """Bits into scalar registers, behind all reads."""
+    if kind.bits <= 32: self.after.append(f"s[{target}{plus(form.dword)}] = {bits}")
+    else:
+      self.after.append(f"{target}_bits = {bits}")
+      self.after += [f"s[{target}{plus(i)}] = {target}_bits >> {32 * i} & 0xffffffff" for i in range(kind.bits // 32)]
+
+  def write_lane(self, target: str, form: Target, kind: Type, bits: str) -> None:
+    """Bits into this lane of vector registers, or into a part of one."""
+    count = max(kind.bits // 32, 1)
+    for i in range(form.dword, form.dword + count): self.once(f"{target}_u{i} = w.u[{target}{plus(i)}]")
+    if count > 1:
+      self.inside.append(f"{target}_bits = {bits}")
+      self.inside += [f"{target}_u{form.dword + i}[l] = {target}_bits >> {32 * i} & 0xffffffff" for i in range(count)]
+      return
+    name, width = f"{target}_u{form.dword}", form.width or kind.bits
+    if width < kind.bits: bits = f"({bits} & {(1 << width) - 1:#x})"
+    moved = f"({bits} << {form.shift})" if form.shift else bits
+    if form.keep: self.inside.append(f"{name}[l] = {name}[l] & {0xffffffff ^ ((1 << width) - 1 << form.shift):#x} | {moved}")
+    elif form.extend: self.inside.append(f"{name}[l] = (({bits} ^ {1 << width - 1:#x}) - {1 << width - 1:#x} << {form.shift}) & 0xffffffff")
+    else: self.inside.append(f"{name}[l] = {moved}")

@@ -1,0 +1,216 @@
+"""What is looked at before translated code accesses memory or the LDS, in assembly: is the access plain (windows.py)? x86-64 only.
+
+A probe asks it of one place: `probe_read4` of memory, `probe_local_write2` of the LDS; there is one for reading and one for writing 1, 2 and 4 bytes.
+Functions of native/access.py call them for each place that an instruction touches, before they move anything. What is not plain leaves the loop for
+Python, by way of `.slow_probe`.
+
+In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, where the host has it; r15, the window in which it
+is. rcx and rbp are lost. Marks and bits of what has been written are noted at once, also if a later lane's place turns out not to be plain: Python
+then executes the instruction, which notes the same.
+"""
+from __future__ import annotations
+from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
+
+from tinyhw.emulator.memory.cache import LINE
+from tinyhw.emulator.memory.windows import WINDOW_BYTES, Local, Window
+from tinyhw.named_tuple import NamedTuple
+
+class Size(NamedTuple):
+  """Accesses of so many bytes. word: what memory of that size is called; ones: 1 in each of its bytes; marks: what the marks of the bytes together
+  are called; c, b: the parts of rcx and rbp that hold them."""
+  bytes: int
+  word: str
+  ones: int
+  marks: str
+  c: str
+  b: str
+
+# Marks of memory have 16 bits, those of the LDS have 8
+SIZES = (Size(1, "byte", 0x01, "word", "cx", "bp"), Size(2, "word", 0x0101, "dword", "ecx", "ebp"),
+         Size(4, "dword", 0x01010101, "qword", "rcx", "rbp"))
+LOCAL_SIZES = (Size(1, "byte", 0x01, "byte", "cl", "bpl"), Size(2, "word", 0x0101, "word", "cx", "bp"),
+               Size(4, "dword", 0x01010101, "dword", "ecx", "ebp"))
+
+def at(fields: tuple[str, ...]) -> SimpleNamespace:
+  """Where the words of a Window or a Local stand, in bytes, by name."""
+  return SimpleNamespace(**{name: 8 * i for i, name in enumerate(fields)})
+
+# ***** memory *****
+
+PROBE = """
+.probe_{name}:
+  cmp rax, qword ptr [r15 + {window.start}]
+  jb .search_{name}
+  lea rdx, [rax + {bytes}]
+  cmp rdx, qword ptr [r15 + {window.end}]
+  ja .search_{name}
+.found_{name}:
+{check}
+  mov rdx, qword ptr [r15 + {window.data}]
+  add rdx, rax
+  ret
+.search_{name}:
+  mov r15, qword ptr [rbx + {TABLE}]
+  mov rcx, qword ptr [r15]
+  add r15, 8
+.next_{name}:
+  sub rcx, 1
+  jb .slow_probe
+  lea rdx, [rax + {bytes}]
+  cmp rax, qword ptr [r15 + {window.start}]
+  jb .other_{name}
+  cmp rdx, qword ptr [r15 + {window.end}]
+  jbe .found_{name}
+.other_{name}:
+  add r15, {WINDOW_BYTES}
+  jmp .next_{name}
+"""
+def _marked(table: str, unit: str, place: str, bits: int) -> str:
+  """It is marked as read: by this one, or by several (-1) if all its bytes had the same other reader; else Python looks. unit: of memory that has the
+  marks of all bytes that are read; place: where they stand among the readers of the table; bits: of a byte's mark."""
+  there, mark = f"{unit} ptr [rdx + {place}]", f"{unit} ptr [r15 + {{{table}.mark}}]"
+  return f"""
+  mov rdx, qword ptr [r15 + {{{table}.readers}}]
+  mov {{c}}, {there}
+  cmp {{c}}, {mark}
+  je .marked_{{name}}
+  test {{c}}, {{c}}
+  je .mine_{{name}}
+  mov {{b}}, {{c}}
+  rol {{b}}, {bits}
+  cmp {{b}}, {{c}}
+  jne .slow_probe
+  mov {there}, -1
+  jmp .marked_{{name}}
+.mine_{{name}}:
+  mov {{c}}, {mark}
+  mov {there}, {{c}}
+.marked_{{name}}:
+"""
+# Has it been written? Do caches hold it as memory has it, or can they take it in? Has another workgroup written it? It is marked as read.
+READ = """
+  mov rdx, qword ptr [r15 + {window.written}]
+  test rdx, rdx
+  je .written_{name}
+  cmp {word} ptr [rax + rdx], {ones}
+  jne .slow_probe
+.written_{name}:
+  mov rdx, qword ptr [r15 + {window.held0}]
+  test rdx, rdx
+  je .coherent_{name}
+  mov rcx, rax
+  and ecx, {LAST_OF_LINE}
+  cmp ecx, {last_start}
+  ja .slow_probe
+  mov rcx, rax
+  shr rcx, 7
+  cmp byte ptr [rdx + rcx], 1
+  je .coherent_{name}
+  ja .slow_probe
+  mov rbp, qword ptr [r15 + {window.dirty}]
+  movzx ebp, byte ptr [rbp + rcx]
+  test ebp, ebp
+  je .take_{name}
+  cmp rbp, qword ptr [r15 + {window.own}]
+  jne .slow_probe
+.take_{name}:
+  mov rbp, qword ptr [r15 + {window.held1}]
+  cmp byte ptr [rbp + rcx], 1
+  ja .slow_probe
+  je .first_{name}
+  mov rbp, qword ptr [r15 + {window.held2}]
+  cmp byte ptr [rbp + rcx], 1
+  ja .slow_probe
+  mov byte ptr [rbp + rcx], 1
+  mov rbp, qword ptr [r15 + {window.held1}]
+  mov byte ptr [rbp + rcx], 1
+.first_{name}:
+  mov byte ptr [rdx + rcx], 1
+  mov rbp, qword ptr [r15 + {window.seen}]
+  mov byte ptr [rbp + rcx], 1
+.coherent_{name}:
+  mov rdx, qword ptr [r15 + {window.writers}]
+  test rdx, rdx
+  je .marked_{name}
+  mov {c}, {marks} ptr [rdx + 2*rax]
+  test {c}, {c}
+  je .readers_{name}
+  cmp {c}, {marks} ptr [r15 + {window.mark}]
+  jne .slow_probe
+.readers_{name}:""" + _marked("window", "{marks}", "2*rax", 16)
+# May it be written, with nothing to be looked at?
+WRITE = """
+  cmp qword ptr [r15 + {window.writable}], 0
+  je .slow_probe
+  cmp qword ptr [r15 + {window.held0}], 0
+  jne .slow_probe
+"""
+# It has been written.
+MARK = """
+  mov rdx, qword ptr [r15 + {window.marked}]
+  test rdx, rdx
+  je .marked_{name}
+  mov {word} ptr [rax + rdx], {ones}
+.marked_{name}:
+"""
+
+# ***** the LDS *****
+
+LOCAL_PROBE = """
+.probe_{name}:
+  lea rdx, [rax + {bytes}]
+  cmp rdx, qword ptr [r15 + {local.size}]
+  ja .slow_probe
+{rivals}
+{check}
+  mov rdx, qword ptr [r15 + {local.data}]
+  add rdx, rax
+  ret
+"""
+# Has another wave done what this access must not meet?
+RIVAL = """
+  mov rdx, qword ptr [r15 + {marks_of_rival}]
+  mov {c}, {word} ptr [rdx + rax]
+  test {c}, {c}
+  je .no_{rival}_{name}
+  cmp {c}, {word} ptr [r15 + {local.mark}]
+  jne .slow_probe
+.no_{rival}_{name}:
+"""
+# Has it been written? It is marked as read: by this wave, or by several.
+LOCAL_READ = """
+  mov rdx, qword ptr [r15 + {local.written}]
+  cmp {word} ptr [rdx + rax], {ones}
+  jne .slow_probe""" + _marked("local", "{word}", "rax", 8)
+# Will an asynchronous copy write it? It is marked as written by this wave, and has been.
+LOCAL_WRITE = """
+  mov rdx, qword ptr [r15 + {local.coming}]
+  cmp {word} ptr [rdx + rax], 0
+  jne .slow_probe
+  mov rdx, qword ptr [r15 + {local.writers}]
+  mov {c}, {word} ptr [r15 + {local.mark}]
+  mov {word} ptr [rdx + rax], {c}
+  mov rdx, qword ptr [r15 + {local.written}]
+  mov {word} ptr [rdx + rax], {ones}
+"""
+RIVALS = {"read": ("writers", "atomics"), "write": ("readers", "writers", "atomics")}
+
+def text(context: Mapping[str, int]) -> str:
+  """All probes, for contexts with words at these places."""
+  return "".join((*_probes(context["TABLE"]), *_local_probes()))
+
+def _probes(table: int) -> Iterator[str]:
+  for size in SIZES:
+    for kind, check in (("read", READ), ("write", WRITE + MARK)):
+      words = {**size._asdict(), "name": f"{kind}{size.bytes}", "window": at(Window._fields), "TABLE": table, "WINDOW_BYTES": WINDOW_BYTES,
+               "LAST_OF_LINE": LINE - 1, "last_start": LINE - size.bytes}
+      yield PROBE.format_map({**words, "check": check.format_map(words)})
+
+def _local_probes() -> Iterator[str]:
+  local = at(Local.FIELDS)
+  for size in LOCAL_SIZES:
+    for kind, check in (("read", LOCAL_READ), ("write", LOCAL_WRITE)):
+      words = {**size._asdict(), "name": f"local_{kind}{size.bytes}", "local": local}
+      rivals = "".join(RIVAL.format_map({**words, "rival": rival, "marks_of_rival": getattr(local, rival)}) for rival in RIVALS[kind])
+      yield LOCAL_PROBE.format_map({**words, "rivals": rivals, "check": check.format_map(words)})

@@ -1,0 +1,271 @@
+"""Threaded code: the loop in machine code of the host that walks what a virtual processor's program has been translated to. x86-64 only.
+
+A program becomes records (records.py), one after the other. The loop calls a record's first function, or its second one while some lanes are not
+active, and goes on to the next record. A function gets the address of a `context`: the processor's state, the record, and what else stands in the
+table below; most are compiled from Programs (UOps) with the state as parameter 0 and the record as parameter 1. The functions that steer are written
+here: entries of blocks, jumps, exits to Python, checks of what has been written; those that load and store in native/access.py.
+
+Strict checks that depend only on the way that was taken are done once: what they know is a numbered state, and the entry of a block has pairs
+(state before, state behind) of those for which Python has found no mistake. Another state leaves the loop, and Python looks. Nothing here knows an
+instruction set.
+"""
+from __future__ import annotations
+import ctypes
+import importlib
+from collections.abc import Callable
+from enum import IntEnum
+from platform import machine
+
+from tinyhw.drivers.cpu import processor
+from tinyhw.drivers.cpu.memory import CodeArena
+from tinyhw.emulator.native import access as window_access
+from tinyhw.emulator.native.records import OPERANDS, PAIRS, WORD, offsets
+from tinyhw.errors import TinyError
+from tinyhw.machine.ir.code import Code
+from tinyhw.once import once
+
+CONTEXT = (           # words of a context
+  "STATE",            # the address of the registers
+  "RECORD",           # that of the record where the loop is
+  "BUDGET",           # instructions that may still begin
+  "KNOWN",            # the number of what strict checks know
+  "ENTERED",          # the same where the current block was entered
+  "ENTRY",            # the address of its record
+  "ACTIVE",           # the mask of active lanes
+  "ALL",              # that of all
+  "PARTIAL",          # 0 or 8, the place of the function that a record's next call takes
+  "WRITTEN",          # the address of a mask for each register: lanes in which something has written it
+  "VECTOR_WINDOWS",   # those of tables of windows (windows.py) for accesses of vectors and
+  "SCALAR_WINDOWS",   # of scalars
+  "TABLE",            # that of the table in use
+  "LOCAL",            # that of a Local
+  "FAILED",           # an address whose access was not plain
+  "PLACES")           # and on: a word for each place that an instruction's lanes touch
+AT = {name: i for i, name in enumerate(CONTEXT)}
+MOST_PLACES = 256  # of an instruction
+CONTEXT_BYTES = (8 * (len(CONTEXT) + MOST_PLACES) + 63) // 64 * 64
+
+class Exit(IntEnum):
+  """Why the loop has ended; RECORD is where."""
+  BUDGET = 0     # at an entry: nothing is left
+  UNKNOWN = 1    # at an entry: no pair has this state
+  PYTHON = 2     # an instruction that Python executes; the loop goes on behind it
+  LINK = 3       # at the end of a block, whose next one is not known yet
+  UNWRITTEN = 4  # a register that is about to be read has not been written in an active lane
+  MAKE = 5       # the function for some lanes is not there yet
+
+# r12: the record, r13: 0, or 8 while some lanes are not active, rbx: the context. `{jump.to}` is an operand of a record, by name.
+TEXT = """
+{pushes}
+  sub rsp, {frame}
+  mov rbx, {argument0}
+  mov r12, qword ptr [rbx + {RECORD}]
+  mov r13, qword ptr [rbx + {PARTIAL}]
+.next:
+  mov {argument0}, rbx
+  call qword ptr [r12 + r13]
+  add r12, qword ptr [r12 + 16]
+  mov qword ptr [rbx + {RECORD}], r12
+  jmp .next
+.go:                                   ; from a function: r12 is the record that comes next
+  add rsp, 8
+  mov qword ptr [rbx + {RECORD}], r12
+  jmp .next
+.leave:                                ; from a function: eax says why
+  add rsp, 8
+  add rsp, {frame}
+{pops}
+  ret
+
+.entry:
+  cmp qword ptr [rbx + {BUDGET}], 0
+  jle .entry_budget
+  mov rax, qword ptr [rbx + {KNOWN}]
+{tests}
+  mov eax, {UNKNOWN}
+  jmp .leave
+.entry_budget:
+  mov eax, {BUDGET_EXIT}
+  jmp .leave
+{founds}
+
+.python:
+  mov eax, {PYTHON}
+  jmp .leave
+.link:
+  mov eax, {LINK}
+  jmp .leave
+.make:
+  mov eax, {MAKE}
+  jmp .leave
+
+.jump:
+  mov r12, qword ptr [r12 + {jump.to}]
+  jmp .go
+.jump_zero:
+  mov rcx, qword ptr [rbx + {STATE}]
+  mov rdx, qword ptr [r12 + {jump_zero.place}]
+  mov rax, qword ptr [rcx + rdx]
+  and rax, qword ptr [r12 + {jump_zero.mask}]
+  je .taken
+.not_taken:                            ; those that choose between two records have these as their first operands
+  mov r12, qword ptr [r12 + {jump_zero.no}]
+  jmp .go
+.jump_set:
+  mov rcx, qword ptr [rbx + {STATE}]
+  mov rdx, qword ptr [r12 + {jump_set.place}]
+  mov rax, qword ptr [rcx + rdx]
+  and rax, qword ptr [r12 + {jump_set.mask}]
+  je .not_taken
+.taken:
+  mov r12, qword ptr [r12 + {jump_set.yes}]
+  jmp .go
+
+.activate:
+  mov rcx, qword ptr [rbx + {STATE}]
+  mov rdx, qword ptr [r12 + {activate.mask}]
+  mov rax, qword ptr [rcx + rdx]
+  mov rcx, qword ptr [rbx + {ALL}]
+  and rax, rcx
+.activate_these:
+  mov qword ptr [rbx + {ACTIVE}], rax
+  xor r13d, r13d
+  mov edx, 8
+  cmp rax, rcx
+  cmovne r13, rdx
+  mov qword ptr [rbx + {PARTIAL}], r13
+  ret
+
+.guard:
+  call .guarded_lanes
+  mov rax, rdi
+  mov rdx, qword ptr [r12 + {guard.active}]
+  mov dword ptr [rcx + rdx], eax
+  mov rcx, qword ptr [rbx + {ALL}]
+  jmp .activate_these
+.branch:
+  add r12, {branch_is_later}           ; its operands of this kind stand behind two others
+  call .guarded_lanes
+  sub r12, {branch_is_later}
+  test rdi, rdi
+  je .not_taken
+  cmp rdi, rax
+  je .taken
+  jmp .python
+.guarded_lanes:                        ; gives rax: lanes that run, rdi: those of them in the mask, rcx: the state. Leaves the function of who calls
+  mov rcx, qword ptr [rbx + {STATE}]
+  mov rdx, qword ptr [r12 + {guard.running}]
+  mov eax, dword ptr [rcx + rdx]
+  mov rsi, qword ptr [rbx + {WRITTEN}]
+  mov rdi, qword ptr [r12 + {guard.number}]
+  mov rsi, qword ptr [rsi + 8*rdi]
+  not rsi
+  test rsi, rax
+  jne .guard_unwritten
+  mov rdx, qword ptr [r12 + {guard.mask}]
+  mov edi, dword ptr [rcx + rdx]
+  xor rdi, qword ptr [r12 + {guard.inversion}]
+  and rdi, rax
+  ret
+.guard_unwritten:
+  add rsp, 8
+  jmp .unwritten
+
+.written_all:                          ; checks for all lanes
+  mov rax, qword ptr [rbx + {ALL}]
+  jmp .written_lanes
+.written:                              ; the same for the active lanes
+  mov rax, qword ptr [rbx + {ACTIVE}]
+.written_lanes:
+  mov rcx, qword ptr [rbx + {WRITTEN}]
+  mov r8, qword ptr [r12 + {written.reads}]
+  mov r9, qword ptr [r12 + {written.writes}]
+  lea r10, [r12 + {written.numbers}]
+  test r8, r8
+  je .written_writes
+.written_read:
+  mov rdx, qword ptr [r10]
+  mov rdx, qword ptr [rcx + 8*rdx]
+  not rdx
+  test rdx, rax
+  jne .unwritten
+  add r10, 8
+  sub r8, 1
+  jne .written_read
+.written_writes:
+  test r9, r9
+  je .written_done
+.written_write:
+  mov rdx, qword ptr [r10]
+  or qword ptr [rcx + 8*rdx], rax
+  add r10, 8
+  sub r9, 1
+  jne .written_write
+.written_done:
+  ret
+.unwritten:
+  mov eax, {UNWRITTEN}
+  jmp .leave
+"""
+
+# For each of an entry's pairs: whether the state before is what is known, and what happens then
+TEST = """\
+  cmp rax, qword ptr [r12 + {before}]
+  je .found{i}"""
+FOUND = """
+.found{i}:
+  mov qword ptr [rbx + {ENTERED}], rax
+  mov qword ptr [rbx + {ENTRY}], r12
+  mov rax, qword ptr [r12 + {behind}]
+  mov qword ptr [rbx + {KNOWN}], rax
+  mov rax, qword ptr [r12 + {entry.instructions}]
+  sub qword ptr [rbx + {BUDGET}], rax
+  ret"""
+
+def text() -> str:
+  """The assembly text of the loop and its functions."""
+  abi = importlib.import_module("tinyhw.isa.x86.abi").abi()
+  context = {name: WORD * i for i, name in enumerate(CONTEXT)}
+  words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
+  words |= {f"{name}_EXIT" if name in words else name: int(code) for name, code in Exit.__members__.items()}
+  words["branch_is_later"] = offsets("branch").mask - offsets("guard").mask
+  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "behind": offsets("entry").pairs + 16 * i + WORD} for i in range(PAIRS)]
+  words["tests"] = "\n".join(TEST.format_map(pair) for pair in pairs)
+  words["founds"] = "".join(FOUND.format_map(pair) for pair in pairs)
+  steering = TEXT.format_map(words | {
+    "pushes": "\n".join(f"  push {r}" for r in abi.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(abi.saved)),
+    "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})  # rsp is a multiple of 16 at a call
+  return steering + window_access.text(context, Exit.PYTHON)
+
+@once
+def level() -> str | None:
+  """What the host's code is compiled for, or None if it is no x86-64 with AVX2 or pages cannot be executable."""
+  if machine() not in ("x86_64", "AMD64"): return None
+  try: return processor(importlib.import_module("tinyhw.isa.x86.runtime").code).arch
+  except (TinyError, KeyError, OSError, AttributeError): return None
+
+_arena = CodeArena()
+
+class Engine:
+  """The loop, ready to run. `run(address of a context)` gives an Exit; `functions` has the addresses of what stands in TEXT by name."""
+  def __init__(self) -> None:
+    syntax = importlib.import_module("tinyhw.isa.x86.asm.syntax")
+    function = syntax.parse_function(text())
+    code, lines = importlib.import_module("tinyhw.isa.x86.asm.encode").encode_function(function)
+    offsets = {id(inst): at for at, inst in lines}
+    address, self.chunk = _arena.add(code)
+    self.functions: dict[str, int] = {block.name: address + offsets[id(block.insts[0])] for block in function.blocks if block.name and block.insts}
+    self.run: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
+
+@once
+def engine() -> Engine | None:
+  """The loop, or None on a host that has none."""
+  return None if level() is None else Engine()
+
+def load(code: Code) -> int:
+  """Where the host may call a compiled Program; it stays there."""
+  address, chunk = _arena.add(code.text)
+  _kept.append(chunk)
+  return address + code.entry
+
+_kept: list[object] = []

@@ -1,0 +1,315 @@
+"""Kernels as threaded code (native/threaded.py): blocks of steps that have been executed often, and the turns of a wave that executes them.
+
+A `Block` is a straight run of steps up to a branch. It is translated when it has been executed HOT times: a family writes records for its steps. What
+strict checks know depends only on the way taken, so it is foreseen once for each state with which a block is entered: such states are numbered, and
+the block's entry lets those in that it has seen. Where the checks find anything, the wave goes back to the start of the block, or of a stretch
+between checks of what has been written, and executes step by step: errors are those of the family's strict.py, and nothing else raises them.
+
+A `Translation` has the blocks of one kernel's code as it stands at its address. Launches share it as long as the bytes are the same.
+"""
+from __future__ import annotations
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from tinyhw.emulator.errors import EmulatorError, PageFault
+from tinyhw.emulator.memory.memory import Kind, WindowedMemory
+from tinyhw.emulator.native.records import PAIRS, WORD, Records, ScalarAccess, VectorAccess
+from tinyhw.emulator.native.threaded import AT, Engine, Exit, engine
+from tinyhw.named_tuple import NamedTuple
+
+if TYPE_CHECKING:
+  from typing import Protocol
+  class WaveLike(Protocol):
+    """What executes. numbered: what strict checks know of it is the number in its context."""
+    context: memoryview
+    memory: WindowedMemory
+    pc: int
+    waiting: bool
+    numbered: bool
+    @property
+    def address(self) -> int:
+      """Of the context."""
+    @property
+    def ended(self) -> bool:
+      """It has nothing more to execute."""
+    @property
+    def mode(self) -> int:
+      """What of its state changes what instructions do."""
+
+HOT = 8          # executions of a block after which it is translated
+MOST = 512       # translations that are kept
+TRIES = 4        # windows that are opened for one execution of an instruction
+RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "FAILED"))
+VECTOR_WINDOWS, SCALAR_WINDOWS = AT["VECTOR_WINDOWS"], AT["SCALAR_WINDOWS"]
+
+Wave = TypeVar("Wave", bound="WaveLike")
+Code = TypeVar("Code")                  # what decodes a launch's code
+Step = TypeVar("Step")
+State = TypeVar("State", bound=Hashable)
+
+class Access(NamedTuple):
+  """How an instruction reaches memory."""
+  kind: Kind
+  write: bool
+
+class Transfer(NamedTuple):
+  """A load or store that translated code does itself. function: of native/access.py, with its operands; access: to memory, None for the LDS."""
+  function: str
+  operands: VectorAccess | ScalarAccess
+  access: Access | None
+
+@dataclass
+class Stop:
+  """What Python has to know of a record where the loop may stop.
+
+  step: index of the step that it executes; access: how that accesses memory, where a function has tried: a window may be opened for it. make:
+  compiles the function for some lanes, which is not there yet; its address. first: index of the first step of the stretch whose check may fail.
+  following: the address of the code that comes next.
+  """
+  step: int = -1
+  access: Access | None = None
+  make: Callable[[], int] | None = None
+  first: int = -1
+  following: int = -1
+
+class Block(Generic[Step]):
+  """A run of steps from an address, for waves in one mode.
+
+  steps: (address, step); code: their bytes. stops: by a record's place in words. ways: number of what is known before -> behind, None where there is
+  an error. pairs: how many of them the entry has been told.
+  """
+  def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
+    self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
+    self.stops: dict[int, Stop] = {}
+    self.ways: dict[int, int | None] = {}
+    self.pairs = 0
+
+  def pass_through(self, before: int, behind: int) -> None:
+    """From now on the entry lets this state in."""
+    self.records.admit(self.pairs % PAIRS, before, behind)
+    self.pairs += 1
+
+  # ***** records with stops *****
+
+  def link(self, pc: int) -> int:
+    """Append a record that goes to the block at an address; its place."""
+    at = self.records.link()
+    self.stops[at] = Stop(following=pc)
+    return at
+
+  def python(self, step: int) -> None:
+    """Append a step that Python executes."""
+    self.stops[self.records.python()] = Stop(step=step)
+
+  def transfer(self, step: int, found: Transfer) -> None:
+    """Append a load or store."""
+    self.stops[self.records.steer(found.function, *found.operands)] = Stop(step=step, access=found.access)
+
+  def compute(self, function: int, operands: Sequence[int], make: Callable[[], int] | None) -> None:
+    """Append a call of a compiled function. make: what compiles it for some lanes; None where it does not ask which are active."""
+    at = self.records.add(function, function if make is None else self.records.functions["make"], operands)
+    if make is not None: self.stops[at] = Stop(make=make)
+
+  def check(self, at: int, first: int) -> None:
+    """The record at a place checks a stretch that begins with step `first`."""
+    self.stops[at] = Stop(first=first)
+
+class Translation(Generic[Wave, Code, Step, State]):
+  """The blocks of a kernel, by address and mode of the wave, and the states that strict checks have come to, by number."""
+  def __init__(self, engine: Engine):
+    self.engine = engine
+    self.blocks: dict[tuple[int, int], Block[Step] | None] = {}
+    self.by_entry: dict[int, Block[Step]] = {}
+    self.counts: Counter[tuple[int, int]] = Counter()
+    self.states: list[State] = []
+    self.numbers: dict[State, int] = {}
+    self.opening = 0      # the address of the record for which windows have been opened last, and how many
+    self.opened = 0
+
+  # ***** what a family says *****
+
+  def steps_from(self, pc: int, mode: int, decoder: Code) -> list[tuple[int, Step]]:
+    """The steps of the block at an address; none if it must be executed step by step."""
+    raise NotImplementedError
+
+  def size(self, step: Step) -> int:
+    """The bytes of a step."""
+    raise NotImplementedError
+
+  def read(self, decoder: Code, address: int, size: int) -> bytes:
+    """Bytes of the code."""
+    raise NotImplementedError
+
+  def write(self, block: Block[Step], decoder: Code) -> None:
+    """Make the records of a block. Raises KeyError for a register that the kernel has not."""
+    raise NotImplementedError
+
+  def known(self, wave: Wave) -> State:
+    """What strict checks know of a wave."""
+    raise NotImplementedError
+
+  def tell(self, wave: Wave, what: State) -> None:
+    """Let a wave be watched with this knowledge."""
+    raise NotImplementedError
+
+  def foresee(self, wave: Wave, before: State, steps: Sequence[tuple[int, Step]]) -> State | None:
+    """What will be known behind steps; None if one of them is an error."""
+    raise NotImplementedError
+
+  def execute(self, wave: Wave, pc: int, step: Step) -> bool:
+    """Execute a step in Python, but for what is foreseen. Whether translated code goes on behind it."""
+    raise NotImplementedError
+
+  def prepare(self, wave: Wave) -> None:
+    """Translated code is about to go on."""
+
+  # ***** blocks *****
+
+  def is_of(self, decoder: Code) -> bool:
+    """Whether the code still is what was translated."""
+    try: return all(self.read(decoder, b.pc, len(b.code)) == b.code for b in self.blocks.values() if b is not None)
+    except (EmulatorError, PageFault): return False
+
+  def number(self, what: State) -> int:
+    """The number of a state."""
+    found = self.numbers.get(what)
+    if found is None:
+      found = self.numbers[what] = len(self.states)
+      self.states.append(what)
+    return found
+
+  def block(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
+    """The translated block at an address; None while it is not hot, or if it must be executed step by step."""
+    key = pc, mode
+    if key in self.blocks: return self.blocks[key]
+    self.counts[key] += 1
+    if self.counts[key] < HOT: return None
+    made = self.blocks[key] = self.translate(pc, mode, decoder)
+    if made is not None: self.by_entry[made.records.address] = made
+    return made
+
+  def translate(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
+    """Make a block."""
+    steps = self.steps_from(pc, mode, decoder)
+    if not steps: return None
+    last, step = steps[-1]
+    block = Block(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc), Records(self.engine.functions))
+    block.records.entry(len(steps))
+    try: self.write(block, decoder)
+    except KeyError: return None  # a register that there is not: strict.py says so
+    block.records.done()
+    return block
+
+  # ***** what is known *****
+
+  def way(self, block: Block[Step], before: int, wave: Wave) -> int | None:
+    """The state behind a block that is entered with one."""
+    if before in block.ways: return block.ways[before]
+    found = self.foresee(wave, self.states[before], block.steps)
+    behind = block.ways[before] = None if found is None else self.number(found)
+    return behind
+
+  def enter(self, wave: Wave) -> None:
+    """The wave's state becomes a number."""
+    if wave.numbered: return
+    wave.context[KNOWN], wave.numbered = self.number(self.known(wave)), True
+
+  def leave(self, wave: Wave) -> None:
+    """The wave is watched step by step from here on."""
+    if not wave.numbered: return
+    self.tell(wave, self.states[wave.context[KNOWN]])
+    wave.numbered = False
+
+  # ***** execution *****
+
+  def run(self, wave: Wave, block: Block[Step], budget: int, decoder: Code) -> int:
+    """Let a wave execute blocks, beginning with one, until the budget is spent, it waits or ends, or comes to what goes step by step. How many
+    instructions there were; `wave.pc` is where it goes on."""
+    self.enter(wave)
+    context, address = wave.context, wave.address
+    self.prepare(wave)
+    context[VECTOR_WINDOWS], context[SCALAR_WINDOWS] = wave.memory.windows()
+    context[RECORD], context[BUDGET] = block.records.address, budget
+    while True:
+      reason = self.engine.run(address)
+      if reason == Exit.PYTHON:
+        if self.python(wave): continue
+        following = None if wave.waiting or wave.ended else self.block(wave.pc, wave.mode, decoder)
+        if following is None: break
+        context[RECORD] = following.records.address
+      elif reason == Exit.LINK:
+        block, place = self.here(wave)
+        wave.pc = block.stops[place].following
+        following = self.block(wave.pc, wave.mode, decoder)
+        if following is None: break
+        block.records.join(place, following.records.address)
+        context[RECORD] = following.records.address
+      elif reason == Exit.UNKNOWN:
+        block = self.by_entry[context[RECORD]]
+        behind = self.way(block, context[KNOWN], wave)
+        if behind is None:
+          wave.pc = block.pc
+          self.leave(wave)
+          break
+        block.pass_through(context[KNOWN], behind)
+      elif reason == Exit.MAKE:
+        block, place = self.here(wave)
+        make = block.stops[place].make
+        assert make is not None, "a record without a function for some lanes has what makes one"
+        block.records.complete(place, make())
+      elif reason == Exit.BUDGET:
+        wave.pc = self.by_entry[context[RECORD]].pc
+        break
+      else:
+        self.retreat(wave)
+        break
+    return budget - int(context[BUDGET])
+
+  def here(self, wave: Wave) -> tuple[Block[Step], int]:
+    """The block and the place in words where the loop has stopped."""
+    entry = wave.context[ENTRY]
+    return self.by_entry[entry], (wave.context[RECORD] - entry) // WORD
+
+  def python(self, wave: Wave) -> bool:
+    """Execute a step in Python, or have a window for it and try again. Whether the loop goes on."""
+    block, place = self.here(wave)
+    stop = block.stops[place]
+    if stop.access is not None and self.has_opened(wave, stop.access): return True
+    goes_on = self.execute(wave, *block.steps[stop.step])
+    self.prepare(wave)
+    wave.context[RECORD] += block.records.size(place)
+    return goes_on
+
+  def has_opened(self, wave: Wave, access: Access) -> bool:
+    """Whether there is a new window onto the place that an instruction could not access. Only so many for one instruction: they are few."""
+    address, wave.context[FAILED] = wave.context[FAILED], 0
+    if wave.context[RECORD] != self.opening: self.opening, self.opened = wave.context[RECORD], 0
+    if not address or self.opened >= TRIES or not wave.memory.open_window(address, access.kind, access.write):
+      self.opening = 0
+      return False
+    self.opened += 1
+    return True
+
+  def retreat(self, wave: Wave) -> None:
+    """Back to the first step of the stretch whose check has failed, to be executed step by step."""
+    block, place = self.here(wave)
+    first = block.stops[place].first
+    found = self.foresee(wave, self.states[wave.context[ENTERED]], block.steps[:first])
+    assert found is not None, "a part of a block without errors has none"
+    wave.context[KNOWN], wave.pc = self.number(found), block.steps[first][0]
+    self.leave(wave)
+
+_kept: dict[tuple[object, ...], Any] = {}
+Made = TypeVar("Made", bound=Translation[Any, Any, Any, Any])
+
+def kept(key: tuple[object, ...], decoder: object, make: Callable[[Engine], Made]) -> Made | None:
+  """The translation of a kernel that is called so, as long as its code is the same; None on a host without the loop."""
+  loop = engine()
+  if loop is None: return None
+  found: Made | None = _kept.pop(key, None)
+  if found is None or not found.is_of(decoder): found = make(loop)
+  _kept[key] = found
+  if len(_kept) > MOST: del _kept[next(iter(_kept))]
+  return found

@@ -1,0 +1,36 @@
+"""Results of warps' instructions that nothing reads (unused.py). What a guard lets be written overwrites nothing: other lanes keep the old value.
+Code that goes where only registers tell (calls, indirect branches) is left alone.
+"""
+from __future__ import annotations
+import functools
+
+from tinyhw.emulator.checks.unused import Node, refuse, unused
+from tinyhw.emulator.nvidia.checks.ways import follow, reachable
+from tinyhw.emulator.nvidia.execute.decoded import Decoded, Decoder
+from tinyhw.emulator.nvidia.execute.launch import Launch
+from tinyhw.isa.sass.asm.encode import BYTES
+from tinyhw.isa.sass.asm.syntax import show
+from tinyhw.isa.sass.table import regs
+from tinyhw.machine.ir.inst import Effect
+
+SCALAR = frozenset({"UR", "UP", "B"})
+
+def check(launch: Launch, decoder: Decoder) -> None:
+  """Raise UnusedResult for a kernel with results that nothing reads."""
+  found, whole = reachable(launch.code, decoder)
+  if not whole: return
+  code = tuple((at - launch.code, decoder.read(at, BYTES)) for at in sorted(found))
+  refuse(looked_at(launch.arch, code), f"kernel {launch.name}")
+
+@functools.lru_cache(maxsize=256)
+def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
+  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be reached."""
+  pieces = dict(code)
+  decoder = Decoder(arch, lambda at, size: pieces[at])
+  return unused({at: node(decoder.at(at), at) for at in pieces}, SCALAR)
+
+def node(step: Decoded, at: int) -> Node:
+  """An instruction with what it reads and writes."""
+  reads, writes = frozenset(unit for unit, _ in step.uses.reads), frozenset(step.uses.writes)
+  results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
+  return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False, tuple(follow(step, at)))

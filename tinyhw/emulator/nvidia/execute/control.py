@@ -1,0 +1,85 @@
+"""Branches, barriers, the end, and special registers."""
+from __future__ import annotations
+from collections.abc import Callable
+
+from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UnknownInstruction
+from tinyhw.emulator.nvidia.execute.operands import Operands, put
+from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
+from tinyhw.isa.sass.asm.special import names
+from tinyhw.isa.sass.table import regs
+
+Step = Callable[[Warp, int], None]
+
+def branch(o: Operands) -> Step:
+  """To a place. Lanes that go different ways meet again at a barrier (convergence.py)."""
+  distance, condition = o.number("t"), o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None:
+    taken = mask & condition(warp)
+    if taken == warp.active: warp.pc += distance
+    elif taken: return warp.convergence.part(warp, taken, warp.pc + distance)
+    if warp.convergence.ready: warp.convergence.switch(warp)
+  return run
+
+def meeting(o: Operands) -> Step:
+  """BSSY: the lanes that are there will meet, and go on at a place."""
+  number, distance = o.values["bar"].index, o.number("t")
+  o.word("reconv")
+  return lambda warp, mask: warp.convergence.set(number, mask, warp.pc + distance)
+
+def meet(o: Operands) -> Step:
+  """BSYNC: these lanes have come to where they meet the others."""
+  number, condition = o.values["bar"].index, o.predicate("pp")
+  o.word("reconv")
+  return lambda warp, mask: warp.convergence.arrive(warp, number, mask & condition(warp))
+
+def leave(o: Operands) -> Step:
+  condition = o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None: warp.convergence.leave(warp, mask & condition(warp))
+  return run
+
+def barrier(o: Operands) -> Step:
+  """BAR.SYNC of all warps of the block."""
+  o.word("defer")
+  number, threads = o.number("id"), o.number("n")
+  if threads: raise UnknownInstruction("a barrier for some threads of a block has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    if number >= warp.launch.barriers: raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
+    if mask != warp.active or warp.convergence.parted: raise EmulatorError("some lanes of a warp are at a barrier, others are not")
+    warp.waiting = True
+  return run
+
+VOTES: dict[str, Callable[[int, int], bool]] = {  # from lanes with the predicate, and lanes that take part
+  "ALL": lambda yes, mask: yes == mask, "ANY": lambda yes, mask: yes != 0, "EQ": lambda yes, mask: yes in (0, mask)}
+
+def vote(o: Operands) -> Step:
+  """What lanes have in common; with ANY, a register gets the lanes whose predicate is true."""
+  word, condition, ballot, put_truth = o.word("vote"), o.predicate("pp"), o.sink("d"), o.sink("pu", "p")
+  if word != "ANY" and o.values["d"] != regs.RZ: raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    yes = condition(warp) & mask
+    put_truth(warp, ALL if VOTES[word](yes, mask) else 0, mask)
+    ballot(warp, [yes] * LANES, mask)
+  return run
+
+SPECIAL: dict[str, Callable[[Warp], list[int]]] = {
+  "SR_TID.X": lambda warp: [warp.number * LANES + lane for lane in range(LANES)],
+  "SR_CTAID.X": lambda warp: [warp.block] * LANES,
+  "SR_LANEID": lambda warp: list(range(LANES)),
+}
+
+def special(o: Operands) -> Step:
+  name = names(o.form.generation).get(o.number("sr"), "")
+  if name not in SPECIAL: raise UnknownInstruction(f"special register {name or o.number('sr')} has no meaning here yet")
+  read, index = SPECIAL[name], o.values["d"].index
+  return lambda warp, mask: put(warp, index, read(warp), mask)
+
+def ordered(o: Operands) -> Step:
+  """MEMBAR of a block: accesses of a warp to its memory are done in order here. Raises UnknownInstruction for wider ones."""
+  o.word("order")
+  if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} has no meaning here yet")
+  return lambda warp, mask: None
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {
+  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "MEMBAR": ordered,
+  "NOP": lambda o: lambda warp, mask: None,
+}

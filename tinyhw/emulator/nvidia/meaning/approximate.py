@@ -1,0 +1,71 @@
+"""The functions of the special function unit, as far off as they may be.
+
+A result that is not exact is the one farthest above or below, as the operand's bits and EMULATE_SEED decide, so that no program can rely on more than
+is promised. Of reciprocals and their roots more is known: NVIDIA's own code for rcp.rn and sqrt.rn makes them correctly rounded by one step of
+Newton's method, so where the farthest result would spoil that, a nearer one comes. Denormal operands and results are zeros. The units for float64 see
+the upper word alone, and give one: 20 bits of the mantissa. Source: CUDA C++ programming guide, "Mathematical Functions": maximum errors in units of
+the last place; of log2 between 0.5 and 2 an absolute one.
+"""
+from __future__ import annotations
+import math
+from collections.abc import Callable
+
+from tinyhw.arithmetic import divide, exp2, fused_float32, log2, round_float32
+from tinyhw.config import EMULATE_SEED
+from tinyhw.emulator.nvidia.meaning.numbers import WORD, double_of, float_of, long_of_double, word_of
+
+SMALLEST_FLOAT, SMALLEST_DOUBLE = 2.0 ** -126, 2.0 ** -1022  # normal numbers
+HASH = 2654435761
+Bound = Callable[[float, float], float]  # of an operand and the exact result: how far off a result may be
+chance = EMULATE_SEED.value              # another number gives other results
+
+def reciprocal(x: float) -> float: return divide(1.0, x)
+def root(x: float) -> float: return math.sqrt(x) if x >= 0 else math.nan
+def reciprocal_root(x: float) -> float: return divide(1.0, math.sqrt(x) if x > 0 else x if x == 0 else math.nan)
+
+def flushed(x: float, smallest: float) -> float: return math.copysign(0.0, x) if abs(x) < smallest else x
+
+def units(count: int) -> Bound: return lambda x, value: math.ldexp(count, max(math.frexp(value)[1] - 24, -149))
+def near_one(x: float, value: float) -> float: return 2.0 ** -22 if 0.5 <= x <= 2 else units(2)(x, value)
+
+def always(x: float, found: float) -> bool: return True
+def inverts(x: float, found: float) -> bool:
+  """Whether one step of Newton's method makes a reciprocal correctly rounded."""
+  step = fused_float32(found, fused_float32(-x, found, 1.0), found)
+  return step == round_float32(divide(1.0, x)) or abs(step) < SMALLEST_FLOAT
+
+def leads_to_root(x: float, found: float) -> bool:
+  """Whether one step of Newton's method from the reciprocal of a root makes the root correctly rounded."""
+  mantissa, exponent = math.frexp(x)
+  x, found = math.ldexp(mantissa, exponent % 2), math.ldexp(found, exponent // 2)
+  first = round_float32(x * found)
+  return fused_float32(fused_float32(-first, first, x), found / 2, first) == round_float32(math.sqrt(x))
+
+def single(exact: Callable[[float], float], bound: Bound, fine: Callable[[float, float], bool] = always) -> Callable[[int], int]:
+  """A function of float32, on bits. bound: how far off it may be; fine: whether an operand may have some result."""
+  def call(word: int) -> int:
+    x = flushed(float_of(word), SMALLEST_FLOAT)
+    value = exact(x)
+    nearest = round_float32(value)
+    if nearest == value or nearest != nearest or math.isinf(nearest) or abs(value) < SMALLEST_FLOAT: return word_of(flushed(nearest, SMALLEST_FLOAT))
+    side = 1 if (word ^ chance * 0x61c88647) * HASH >> 31 & 1 else -1
+    most = bound(x, value)
+    farthest = word_of(round_float32(value + side * most))
+    inward = -side if float_of(farthest) > 0 else side
+    while abs(float_of(farthest) - value) > most or not fine(x, float_of(farthest)): farthest += inward
+    return word_of(flushed(float_of(farthest), SMALLEST_FLOAT))
+  return call
+
+def upper(exact: Callable[[float], float]) -> Callable[[int], int]:
+  """A function of float64, on upper words."""
+  def call(word: int) -> int:
+    value = flushed(exact(flushed(double_of(word << 32), SMALLEST_DOUBLE)), SMALLEST_DOUBLE)
+    found = long_of_double(value) >> 32
+    if not math.isfinite(value) or value == 0 or word * HASH >> 31 & 1: return found
+    return found + 1 & WORD
+  return call
+
+FUNCTIONS: dict[str, Callable[[int], int]] = {
+  "RCP": single(reciprocal, units(1), inverts), "RSQ": single(reciprocal_root, units(2), leads_to_root), "SQRT": single(root, units(1)),
+  "EX2": single(exp2, units(2)), "LG2": single(log2, near_one), "RCP64H": upper(reciprocal), "RSQ64H": upper(reciprocal_root),
+}

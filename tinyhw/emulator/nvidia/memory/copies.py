@@ -1,0 +1,94 @@
+"""Asynchronous copies from global to shared memory: LDGSTS, and what waits for them, LDGDEPBAR and DEPBAR.LE.
+
+A copy may write to shared memory at any time until its warp has waited for it. So from its start on nobody may read those bytes, nor write them;
+other warps may not have done so since the last barrier either. When the warp waits, the bytes are there for it; for others behind the next barrier.
+LDGDEPBAR makes a group of the copies that the warp has started since the last one, and counts it in a scoreboard; groups are done in order, and
+DEPBAR.LE waits until the scoreboard counts no more than so many. A copy that is never waited for is never seen.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+
+from tinyhw.emulator.errors import MissingWait, UnknownInstruction
+from tinyhw.emulator.memory.lds import Access, WRITE
+from tinyhw.emulator.nvidia.execute.operands import Operands, Source
+from tinyhw.emulator.nvidia.execute.state import Warp, lanes_of
+from tinyhw.emulator.nvidia.meaning.numbers import LONG, WORD
+from tinyhw.emulator.nvidia.memory.transfer import aligned, based, hints
+from tinyhw.isa.sass.table.control import NONE
+from tinyhw.named_tuple import NamedTuple
+
+Step = Callable[[Warp, int], None]
+SIZES = {"": 4, "64": 8, "128": 16}
+BYPASS = 16
+
+class Copy(NamedTuple):
+  """Bytes on their way to an address of shared memory."""
+  address: int
+  data: bytes
+
+class Copies:
+  """Those of one warp. open: started, in no group yet. groups: scoreboard and copies, the oldest first."""
+  __slots__ = ("open", "groups")
+
+  def __init__(self) -> None:
+    self.open: list[Copy] = []
+    self.groups: list[tuple[int, list[Copy]]] = []
+
+  def unfinished(self) -> list[Access]:
+    """The accesses to shared memory that may still happen."""
+    return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups)) for copy in copies]
+
+  def finish(self, board: int, left: int) -> list[Copy]:
+    """The copies that are done when a scoreboard counts `left` groups at most; they are under way no longer."""
+    mine = [at for at, (other, _) in enumerate(self.groups) if other == board]
+    done = set(mine[:max(0, len(mine) - left)])
+    found = [copy for at in sorted(done) for copy in self.groups[at][1]]
+    self.groups = [group for at, group in enumerate(self.groups) if at not in done]
+    return found
+
+def start(o: Operands) -> Step:
+  """shared memory = memory, some time."""
+  read, far = o.raw("a", "q"), o.number("g")
+  return started(o, lambda warp: [x + far & LONG for x in read(warp)])
+
+def based_start(o: Operands) -> Step:
+  """The same with a base in uniform registers."""
+  return started(o, based(o, "uc", "g"))
+
+def started(o: Operands, place: Source) -> Step:
+  size = SIZES[o.word("copy")]
+  if o.word("bypass") and size != BYPASS: raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
+  o.word("ltcs")  # how the second cache is used
+  hints(o)
+  if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
+  goal, near = o.raw("d", "u"), o.number("s")
+  condition = o.predicate("pp")
+  def run(warp: Warp, mask: int) -> None:
+    lanes = lanes_of(mask & condition(warp))
+    goals, places = goal(warp), place(warp)
+    goals = aligned([goals[lane] + near & WORD for lane in lanes], size)
+    data = warp.memory.gather(aligned([places[lane] for lane in lanes], size), size)
+    for address, piece in zip(goals, data):
+      warp.shared.start(warp.number, address, len(piece))
+      warp.copies.open.append(Copy(address, bytes(piece)))
+  return run
+
+def commit(o: Operands) -> Step:
+  """What has been started is a group."""
+  board = o.control.write
+  def run(warp: Warp, mask: int) -> None:
+    if board == NONE: raise MissingWait("LDGDEPBAR takes no scoreboard: nothing tells when its copies are done")
+    warp.copies.groups.append((board, warp.copies.open))
+    warp.copies.open = []
+  return run
+
+def wait(o: Operands) -> Step:
+  """Copies of older groups are there."""
+  board, left = o.number("board"), o.number("n")
+  if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    for copy in warp.copies.finish(board, left): warp.shared.finish(warp.number, copy.address, copy.data)
+  return run
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {
+  "LDGSTS": start, "LDGSTS.plain": start, "LDGSTS.U": based_start, "LDGDEPBAR": commit, "DEPBAR.LE": wait}

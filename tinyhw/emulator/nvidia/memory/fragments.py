@@ -1,0 +1,37 @@
+"""LDSM: blocks of 8 rows of 16 bytes of shared memory, by all lanes of a warp together.
+
+Lane 8b + r gives the address of row r of block b. Of each block a lane gets one register: word number lane % 4 of row lane / 4, or, with
+transposition (MT88), of elements of two bytes the one number lane / 4 of rows 2 * (lane % 4) and the next one. Source: PTX ISA, ldmatrix.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+
+from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
+from tinyhw.emulator.nvidia.execute.operands import Operands, put
+from tinyhw.emulator.nvidia.execute.state import ALL, LANES, Warp
+from tinyhw.emulator.nvidia.memory.transfer import aligned, shared_gather, sum_of
+
+Step = Callable[[Warp, int], None]
+ROWS, BYTES = 8, 16
+
+def load_blocks(o: Operands) -> Step:
+  tile, count = o.word("tile"), int(o.word("count") or 1)
+  if tile not in ("M88", "MT88"): raise UnknownInstruction(f"LDSM of {tile} has no meaning here yet")
+  address, index = sum_of(o, False), o.values["d"].index
+  def run(warp: Warp, mask: int) -> None:
+    if mask != ALL: raise EmulatorError("LDSM is executed by some lanes only; all 32 must run")
+    lanes = list(range(ROWS * count))
+    places = address(warp)
+    rows = shared_gather(warp, lanes, aligned([places[lane] for lane in lanes], BYTES), BYTES)
+    for block in range(count):
+      mine = rows[ROWS * block:ROWS * (block + 1)]
+      put(warp, index + block, [word_of(mine, lane, tile == "MT88") for lane in range(LANES)], mask)
+  return run
+
+def word_of(rows: list[bytes], lane: int, transposed: bool) -> int:
+  """What a lane gets of a block."""
+  row, word = divmod(lane, 4)
+  if not transposed: return int.from_bytes(rows[row][4 * word:4 * word + 4], "little")
+  return int.from_bytes(rows[2 * word][2 * row:2 * row + 2] + rows[2 * word + 1][2 * row:2 * row + 2], "little")
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"LDSM": load_blocks}

@@ -1,0 +1,163 @@
+"""Barriers in shared memory (mbarriers): SYNCS, which initialises them, arrives, expects bytes of copies, and looks whether a phase has completed.
+
+A phase completes when `count` threads have arrived and all bytes that were expected have come; then the next one begins. Its parity is that of its
+number. The word in memory, as code of NVIDIA's assembler makes and takes apart: bit 63 the parity, bits 43 to 62 2^20 - arrivals that are missing,
+bits 21 to 42 bytes that are missing, bits 1 to 20 2^20 - count. Who arrives passes on what it knows (shared.py), who sees that the phase has
+completed learns it. Copies see a barrier when who initialised it has fenced it. Sources: PTX ISA, mbarrier; ptxas.
+"""
+from __future__ import annotations
+from collections.abc import Callable
+
+from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead, UnknownInstruction
+from tinyhw.emulator.memory.lds import ATOMIC, WRITE
+from tinyhw.emulator.nvidia.execute.operands import Operands, Source, put
+from tinyhw.emulator.nvidia.execute.state import ZEROS, Warp, lanes_of
+from tinyhw.emulator.nvidia.meaning.numbers import WORD
+from tinyhw.emulator.nvidia.memory.shared import MBARRIER_BYTES, Clock, SharedMemory
+from tinyhw.isa.sass.table import regs
+
+Step = Callable[[Warp, int], None]
+MOST = (1 << 20) - 1             # arrivals, and bytes
+HASTE, LATE = 2, 8               # drawn: one of so many looks with patience gives up at once, at one of so many looks a copy arrives
+
+class Mbarrier:
+  """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of the copies that it counts.
+
+  gathered: what those know who have arrived; published: the same, when a phase completed last."""
+  def __init__(self, shared: SharedMemory, address: int, count: int):
+    self.shared, self.address, self.count, self.missing, self.expected, self.phase = shared, address, count, count, 0, 0
+    self.actor = shared.actor(f"a copy that mbarrier {address:#x} counts")
+    self.gathered: Clock = {}
+    self.published: Clock = {}
+    shared.mbarriers[address] = self
+    self.write()
+
+  def word(self) -> int:
+    """The 64 bits in memory."""
+    arrivals, bytes_missing = MOST + 1 - self.missing & MOST, self.expected & (1 << 22) - 1
+    return (self.phase & 1) << 63 | arrivals << 43 | bytes_missing << 21 | (MOST + 1 - self.count & MOST) << 1
+
+  def write(self) -> None:
+    self.shared.put(self.address, MBARRIER_BYTES, self.word())
+    self.shared.written[self.address:self.address + MBARRIER_BYTES] = b"\1" * MBARRIER_BYTES
+
+  def arrive(self, known: Clock, arrivals: int, expects: int) -> None:
+    """So many threads arrive, and say that so many bytes will come. Raises EmulatorError."""
+    if arrivals > self.missing:
+      raise EmulatorError(f"mbarrier {self.address:#x}: {arrivals} arrive where {self.missing} of {self.count} are missing; the phase is not "
+                          f"complete ({self.expected} bytes are under way)")
+    for actor, time in known.items(): self.gathered[actor] = max(time, self.gathered.get(actor, 0))
+    self.change(arrivals, expects)
+
+  def under_way(self) -> int:
+    """How many copies that it counts have not come."""
+    return sum(delivery.actor == self.actor for delivery in self.shared.deliveries)
+
+  def change(self, arrivals: int, expects: int) -> None:
+    """Count, and begin the next phase if this one is complete."""
+    self.missing, self.expected = self.missing - arrivals, self.expected + expects
+    if not -MOST <= self.expected <= MOST: raise EmulatorError(f"mbarrier {self.address:#x}: {self.expected} bytes are expected, {MOST} are the most")
+    if not self.missing and not self.expected:
+      late = self.under_way()
+      if late: raise EmulatorError(f"mbarrier {self.address:#x}: a phase is complete while {late} of its copies are under way: expect all bytes")
+      self.phase += 1
+      self.missing, self.published = self.count, {**self.gathered, self.actor: self.phase}
+    self.write()
+
+def barrier_at(shared: SharedMemory, address: int) -> Mbarrier:
+  """Raises UninitialisedRead."""
+  found = shared.mbarriers.get(address)
+  if found is None: raise UninitialisedRead(f"shared memory {address:#x}: no mbarrier has been initialised there (SYNCS.EXCH)")
+  return found
+
+def shared_of(warp: Warp) -> SharedMemory:
+  assert isinstance(warp.shared, SharedMemory), "a kernel with mbarriers has shared memory with clocks"
+  return warp.shared
+
+def checked(address: int) -> int:
+  """Raises OutOfBounds."""
+  if address % MBARRIER_BYTES: raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {MBARRIER_BYTES}")
+  return address
+
+# ***** instructions *****
+
+def place(o: Operands) -> Source:
+  """The address in each lane."""
+  lanes, uniform, offset = o.raw("a", "u"), o.raw("uc", "u"), o.number("o")
+  return lambda warp: [x + y + offset & WORD for x, y in zip(lanes(warp), uniform(warp))]
+
+def initialise(o: Operands) -> Step:
+  """SYNCS.EXCH.64, of the word of a barrier with `count` missing arrivals."""
+  if o.values["ud"] is not regs.URZ: raise UnknownInstruction("SYNCS.EXCH with a result has no meaning here yet")
+  base, offset, source = o.raw("ua", "u"), o.number("o"), o.raw("ub", "q")
+  def run(warp: Warp, mask: int) -> None:
+    address, word, shared = checked(base(warp)[0] + offset & WORD), source(warp)[0], shared_of(warp)
+    count = MOST + 1 - (word >> 1 & MOST)
+    if count > MOST: raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is a word of {count} arrivals; there are 1 to {MOST}")
+    if address in shared.mbarriers: raise EmulatorError(f"mbarrier {address:#x} is initialised again: SYNCS.CCTL.IV must end it before")
+    shared.touch(warp.number, address, MBARRIER_BYTES, WRITE)
+    if Mbarrier(shared, address, count).word() != word:
+      raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is no word of a barrier whose first phase has just begun")
+    shared.hide(warp.number, address, MBARRIER_BYTES)
+  return run
+
+# what a lane's register means: arrivals, and bytes that are expected
+ARRIVALS: dict[str, Callable[[int], tuple[int, int]]] = {
+  "": lambda x: (1, x), "A1T0": lambda x: (1, 0), "A0TR": lambda x: (0, x), "ART0": lambda x: (x, 0)}
+
+def arrive(o: Operands) -> Step:
+  """SYNCS.ARRIVE, of every lane. d: the upper word of the barrier before."""
+  kind, red = o.word("arrive"), o.word("red")
+  if kind not in ARRIVALS or red == "TMASK": raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} has no meaning here yet")
+  meaning, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
+  def run(warp: Warp, mask: int) -> None:
+    shared, places, values, words = shared_of(warp), address(warp), source(warp), list(ZEROS)
+    known = shared.release(warp.number)
+    for lane in lanes_of(mask):
+      barrier = barrier_at(shared, checked(places[lane]))
+      shared.touch(warp.number, barrier.address, MBARRIER_BYTES, ATOMIC)
+      words[lane] = barrier.word() >> 32
+      barrier.arrive(known, *meaning(values[lane]))
+    if index != regs.ZERO: put(warp, index, words, mask)
+  return run
+
+def look(o: Operands) -> Step:
+  """SYNCS.PHASECHK: whether the phase with the parity of bit 31 has completed. TRYWAIT has patience, for some time."""
+  patient, address, source, truth = o.word("trywait") == "TRYWAIT", place(o), o.raw("b", "u"), o.sink("pu", "p")
+  def run(warp: Warp, mask: int) -> None:
+    shared, places, values = shared_of(warp), address(warp), source(warp)
+    def see() -> int:
+      if shared.source.randrange(LATE) == 0: shared.deliver()
+      return sum(1 << lane for lane in lanes_of(mask) if has_completed(warp, places[lane], values[lane] >> 31))
+    found = see()
+    truth(warp, found, mask)
+    if found == mask or not patient or shared.source.randrange(HASTE) == 0: return
+    def until() -> bool:
+      now = see()
+      if now == mask: truth(warp, now, mask)
+      return now == mask
+    warp.wait_until(until, f"for the phases of mbarrier {places[lanes_of(mask)[0]]:#x}, for which arrivals or bytes are missing")
+  return run
+
+def has_completed(warp: Warp, address: int, parity: int) -> bool:
+  """Whether a warp sees a phase as complete; then it knows what those knew who arrived."""
+  shared = shared_of(warp)
+  barrier = barrier_at(shared, checked(address))
+  shared.touch(warp.number, address, MBARRIER_BYTES, ATOMIC)
+  if barrier.phase & 1 == parity: return False
+  shared.acquire(warp.number, barrier.published)
+  return True
+
+def forget(o: Operands) -> Step:
+  """SYNCS.CCTL.IV: the memory is no barrier any more."""
+  address = place(o)
+  def run(warp: Warp, mask: int) -> None:
+    shared, places = shared_of(warp), address(warp)
+    for at in {places[lane] for lane in lanes_of(mask)}:
+      if late := barrier_at(shared, checked(at)).under_way():
+        raise EmulatorError(f"mbarrier {at:#x} ends while {late} of its copies are under way: wait for their phase before")
+      del shared.mbarriers[at]
+      shared.touch(warp.number, at, MBARRIER_BYTES, WRITE)
+  return run
+
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive, "SYNCS.PHASECHK": look, "SYNCS.IV": forget}

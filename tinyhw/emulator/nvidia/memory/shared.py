@@ -1,0 +1,175 @@
+"""Shared memory of a block whose warps do not meet at barriers alone, and in which not only warps read and write.
+
+Races are found by clocks, where lds.py has barriers only: each warp, each warpgroup's products and each mbarrier's copies are an actor with a clock,
+and each actor has a table of what it knows of the others. What an actor does is stamped with its clock; who touches the same byte must know of that
+time. Barriers of the block, mbarriers and waits for products pass knowledge on (`release`, `acquire`).
+
+Loads and stores of warps go another way than products and tensor copies do (the generic and the asynchronous proxy): what a warp has stored is
+visible to these when the same warp has executed FENCE.VIEW.ASYNC afterwards. Source: PTX ISA, "Async proxy"; that a fence of who reads would do as
+well is not relied on.
+"""
+from __future__ import annotations
+import random
+import re
+from array import array
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from tinyhw.emulator.errors import DataRace, EmulatorError
+from tinyhw.emulator.memory.lds import ATOMIC, READ, RIVALS, WHAT, WRITE, Access, LocalMemory, Words
+from tinyhw.emulator.memory.windows import NOWHERE, Local
+from tinyhw.named_tuple import NamedTuple
+
+if TYPE_CHECKING: from tinyhw.emulator.nvidia.memory.mbarrier import Mbarrier
+
+WORDS = Words("shared memory", "warp", "block", "raise SHARED_MEMORY_SIZE", "put a barrier between them (BAR.SYNC)")
+MBARRIER_BYTES = 8
+VIEW = 3              # becoming visible to the asynchronous proxy
+DONE = (*WHAT, "make visible to products and copies")
+Clock = dict[int, int]   # actor -> time
+
+class Delivery(NamedTuple):
+  """A copy under way: pieces by address. arrived: called when they are there. actor: that of its mbarrier."""
+  actor: int
+  pieces: list[tuple[int, bytes]]
+  arrived: Callable[[], None]
+
+class Marks:
+  """Of each byte the clock of somebody's last access of a kind, and the latest of all."""
+  __slots__ = ("times", "latest")
+
+  def __init__(self, size: int):
+    self.times, self.latest = array("I", bytes(4 * size)), 0
+
+class SharedMemory(LocalMemory):
+  """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when an actor knows what others have
+  done. marks: by kind and actor, its accesses. unfenced: of each byte the warp, plus 1, that has stored it and not made visible to the asynchronous
+  proxy since. mbarriers: by address. deliveries: tensor copies under way."""
+
+  def __init__(self, size: int, source: random.Random, warps: int):
+    super().__init__(size, source, WORDS)
+    self.warps = range(warps)
+    self.names: list[str] = []
+    self.now: list[int] = []
+    self.knows: list[Clock] = []
+    self.marks: tuple[dict[int, Marks], ...] = tuple({} for _ in DONE)
+    self.unfenced = bytearray(size)
+    self.mbarriers: dict[int, Mbarrier] = {}
+    self.deliveries: list[Delivery] = []
+    self.source = source
+    for warp in self.warps: self.actor(f"warp {warp}")
+
+  def actor(self, name: str) -> int:
+    """The number of somebody new who reads and writes."""
+    self.names.append(name)
+    self.knows.append({})
+    self.now.append(1)
+    return len(self.names) - 1
+
+  def reach(self, wave: int) -> Local: return NOWHERE   # translated code knows no clocks
+
+  # ***** what actors know *****
+
+  def release(self, warp: int) -> Clock:
+    """What a warp knows, all that it has done included; what it does from here on is later."""
+    known = {**self.knows[warp], warp: self.now[warp]}
+    self.now[warp] += 1
+    return known
+
+  def acquire(self, actor: int, known: Clock) -> None:
+    """An actor knows all that somebody has released."""
+    mine = self.knows[actor]
+    for other, time in known.items(): mine[other] = max(time, mine.get(other, 0))
+
+  def in_common(self, warps: Iterable[int]) -> Clock:
+    """What each of some warps knows."""
+    all_known = [{**self.knows[warp], warp: self.now[warp]} for warp in warps]
+    return {other: min(known.get(other, 0) for known in all_known) for other in all_known[0]}
+
+  def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
+    everything: Clock = {}
+    for warp in self.warps:
+      for other, time in self.release(warp).items(): everything[other] = max(time, everything.get(other, 0))
+    for warp in self.warps: self.acquire(warp, everything)
+    for warp, (address, size, kind) in unfinished: self.touch(warp, address, size, kind)
+
+  # ***** accesses *****
+
+  def store(self, wave: int, address: int, data: bytes) -> None:
+    super().store(wave, address, data)
+    self.hide(wave, address, len(data))
+
+  def finish(self, wave: int, address: int, data: bytes) -> None:
+    super().finish(wave, address, data)
+    self.mark(wave, address, len(data), WRITE)   # it may have written until now: who knows of the start only does not know this
+    self.hide(wave, address, len(data))
+
+  def hide(self, warp: int, address: int, size: int) -> None:
+    """The asynchronous proxy does not see yet what a warp has written."""
+    self.unfenced[address:address + size] = bytes((warp + 1,)) * size
+
+  def expect(self, actor: int, address: int, size: int) -> None:
+    """A tensor copy will write here, sooner or later."""
+    self.touch(actor, address, size, WRITE, (*RIVALS[WRITE], VIEW))
+    self.check_fenced(address, size)
+    self.start(actor, address, size)
+
+  def check_end(self) -> None:
+    """Raise DataRace if the block ends too early."""
+    if self.deliveries: raise DataRace(f"the block ends, and {len(self.deliveries)} copies to its memory have not been waited for (SYNCS.PHASECHK)")
+
+  def deliver(self) -> bool:
+    """A copy arrives, any of them. Whether there was one under way."""
+    if not self.deliveries: return False
+    delivery = self.deliveries.pop(self.source.randrange(len(self.deliveries)))
+    for address, data in delivery.pieces: super().finish(delivery.actor, address, data)
+    delivery.arrived()
+    return True
+
+  def fence(self, warp: int) -> None:
+    """What a warp has stored is visible to the asynchronous proxy from now on, for those who know that it is."""
+    for found in re.finditer(re.escape(bytes((warp + 1,))) + b"+", self.unfenced): self.mark(warp, found.start(), found.end() - found.start(), VIEW)
+    self.unfenced = bytearray(self.unfenced.translate(bytes(0 if mark == warp + 1 else mark for mark in range(256))))
+
+  def look(self, actor: int, address: int, size: int) -> bytes:
+    """Bytes as the asynchronous proxy reads them."""
+    self.touch(actor, address, size, READ, (WRITE, ATOMIC, VIEW))
+    self.check_written(address, size)
+    self.check_fenced(address, size)
+    return bytes(self.data[address:address + size])
+
+  def check_fenced(self, address: int, size: int) -> None:
+    warps = set(self.unfenced[address:address + size]) - {0}
+    if warps:
+      raise DataRace(f"shared memory address {address:#x}: a product or tensor copy meets what warp {min(warps) - 1} has stored: that warp "
+                     "must execute FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
+
+  def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
+    """wave: or another actor."""
+    self.check_bounds(address, size, kind)
+    if kind != ATOMIC and self.mbarriers: self.check_no_mbarrier(address, size)
+    known = self.knows[wave]
+    for rival in RIVALS[kind] if rivals is None else rivals:
+      for other, marks in self.marks[rival].items():
+        seen = known.get(other, 0)
+        if other == wave or marks.latest <= seen: continue
+        if max(marks.times[address:address + size]) > seen: raise DataRace(self.conflict(wave, address, kind, other, rival))
+    self.mark(wave, address, size, kind)
+
+  def check_no_mbarrier(self, address: int, size: int) -> None:
+    """Raises EmulatorError for memory that only SYNCS may touch."""
+    for at in self.mbarriers:
+      if at < address + size and address < at + MBARRIER_BYTES:
+        raise EmulatorError(f"shared memory address {address:#x}: {size} bytes are read or written where an mbarrier is, at {at:#x}: until "
+                            "SYNCS.CCTL.IV only SYNCS may touch it")
+
+  def mark(self, actor: int, address: int, size: int, kind: int) -> None:
+    marks = self.marks[kind].get(actor)
+    if marks is None: marks = self.marks[kind][actor] = Marks(self.size)
+    marks.times[address:address + size] = array("I", (self.now[actor],)) * size
+    marks.latest = self.now[actor]
+
+  def conflict(self, actor: int, address: int, kind: int, other: int, rival: int) -> str:
+    cure = self.words.apart if other in self.warps else \
+      "wait until that is done (WARPGROUP.DEPBAR, SYNCS.PHASECHK), and let who did meet who has not"
+    return f"shared memory address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does {DONE[rival]} there; {cure}"

@@ -1,0 +1,176 @@
+"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of those.
+
+What has no meaning there, modifiers that it does not know and functions that native/expressions.py has not stay Python.
+"""
+from __future__ import annotations
+
+from tinyhw.dtype import dtypes
+from tinyhw.emulator.errors import UnknownInstruction
+from tinyhw.emulator.native.expressions import HOST, Untranslatable
+from tinyhw.emulator.native.native import Lanes, Native, built
+from tinyhw.emulator.notation import Assignment, Node, Type, nodes, parse
+from tinyhw.emulator.nvidia.execute.operands import Operands
+from tinyhw.emulator.nvidia.execute.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word
+from tinyhw.emulator.nvidia.meaning.meanings import MEANINGS
+from tinyhw.isa.sass.table import regs
+from tinyhw.machine.ir.inst import MInst, Reg
+from tinyhw.machine.ir.target import Capabilities
+from tinyhw.named_tuple import NamedTuple
+from tinyhw.once import once
+from tinyhw.uop.enums import Ops
+from tinyhw.uop.ops import UOp
+
+class Form(NamedTuple):
+  """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero. upper: a constant is the upper
+  word of a float64. shift: of a half of a word."""
+  kind: str
+  negate: bool = False
+  magnitude: bool = False
+  upper: bool = False
+  shift: int = 0
+
+class Shape(NamedTuple):
+  """What a function is made for. targets: operands, and "v", "s" or "m". lanes: 0 for what concerns no lanes: uniform registers, whole predicates."""
+  meaning: str
+  sources: tuple[tuple[str, Form], ...]
+  targets: tuple[tuple[str, str], ...]
+  lanes: int
+
+class Computation(NamedTuple):
+  """What an instruction computes. arguments: of each operand the register, the word of the state, or the constant."""
+  shape: Shape
+  arguments: dict[str, int]
+
+STATE_WORDS = {"LANES": GUARDED, "FIRST": FIRST, "BLOCK": BLOCK}
+BUILT_IN = ("LANE",)
+
+def computation(inst: MInst, registers: int, constants: int) -> Computation | None:
+  """What an instruction computes, or None if it stays Python. registers: of the launch; constants: bytes of its constant bank."""
+  meaning = MEANINGS.get(inst.row.name)
+  if meaning is None: return None
+  o = Operands(inst)
+  if any(name.endswith("_bank") for name in o.values): return None   # operands in constant memory, which no compiled kernel has
+  try:
+    text = meaning if isinstance(meaning, str) else meaning(o)
+    if not text: return None
+    found = Binder(o, text, registers, constants).computation()
+    o.finish()
+  except (UnknownInstruction, Untranslatable, KeyError): return None
+  return found
+
+class Binder:
+  """An instruction's operands for its meaning."""
+  def __init__(self, o: Operands, text: str, registers: int, constants: int):
+    self.o, self.text, self.registers, self.constants = o, text, registers, constants
+    self.meaning = parse(text)
+    self.arguments: dict[str, int] = {}
+
+  def computation(self) -> Computation | None:
+    """Raises Untranslatable, UnknownInstruction, KeyError for what is not plain."""
+    reads: dict[str, Node] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read" and n.value not in BUILT_IN}
+    sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
+    targets = tuple((a.target, kind) for a in self.meaning if (kind := self.target(a)))
+    if not targets: return None
+    lanes = LANES if any(kind != "s" for _, kind in targets) else 0
+    return Computation(Shape(self.text, sources, targets, lanes), self.arguments)
+
+  def source(self, name: str, kind: Type) -> Form:
+    if name in STATE_WORDS:
+      self.arguments[name] = STATE_WORDS[name]
+      return Form("s")
+    if name == "W": return self.constant_bank(kind.bits // 8)
+    value = self.o.values[name.lower()]
+    negate, magnitude = (kind.kind == "f" and self.o.flag(f"{name.lower()}_{sign}") for sign in ("neg", "abs"))
+    form = Form(self.place(name, value, kind.kind == "b"), negate, magnitude)
+    if kind.name == "f16":
+      form = form._replace(shift=16 * (self.o.word(f"half_{name.lower()}") == "H1_H1"))
+    return form._replace(upper=form.kind == "k" and kind.name == "f64")
+
+  def place(self, name: str, value: Reg | int, truth: bool) -> str:
+    """The kind of an operand, and its argument."""
+    if not isinstance(value, Reg):
+      self.arguments[name] = value & 0xffffffff
+      return "k"
+    assert value.index is not None, "a physical register is expected"
+    if value.index == regs.ZERO: return "z"
+    bank = value.cls.bank
+    first = {regs.VECTOR: 0, regs.UNIFORM: UR_AT, regs.PREDICATE: P_AT, regs.UNIFORM_PREDICATE: UP_AT}[bank]
+    self.arguments[name] = first + value.index
+    return "v" if bank is regs.VECTOR else "m" if truth else "s"
+
+  def constant_bank(self, size: int) -> Form:
+    offset = self.o.number("w")
+    if offset % size or not 0 <= offset <= self.constants - size: raise Untranslatable
+    self.arguments["W"] = constants_word(self.registers) + offset // 4
+    return Form("s")
+
+  def target(self, assignment: Assignment) -> str:
+    """The kind of a result, "" for a local value and for what is forgotten."""
+    value = self.o.values.get(assignment.target.lower())
+    if value is None: return ""
+    kind = self.place(assignment.target, value, assignment.type.kind == "b")
+    return "" if kind == "z" or value is regs.PT or value is regs.UPT else kind
+
+class Translator(Lanes):
+  """One shape as a Program."""
+  def __init__(self, shape: Shape, masked: bool, host: Capabilities):
+    super().__init__(parse(shape.meaning), shape.lanes, masked, GUARDED, host)
+    self.sources, self.targets = dict(shape.sources), dict(shape.targets)
+    self.values: dict[tuple[str, str], UOp] = {}
+
+  def keeps(self, mask: str) -> bool: return True
+
+  def chunk(self) -> list[UOp]:
+    stores: list[UOp] = []
+    self.values.clear()
+    self.locals.clear()
+    for target, kind, node in ((a.target, a.type, a.value) for a in self.meaning):
+      form = self.targets.get(target)
+      if form == "m": self.put_mask(target, self.value(node))
+      elif form == "v": stores += [self.row_store(target, i, word) for i, word in enumerate(self.words(self.value(node), kind))]
+      elif form == "s":
+        stores += [self.word_store(self.operand("scalar", target, i), word) for i, word in enumerate(self.words(self.value(node), kind))]
+      else: self.locals[target] = self.value(node)
+    return stores
+
+  # ***** operands *****
+
+  def read(self, name: str, kind: Type) -> UOp:
+    key = name, kind.name
+    if key not in self.values: self.values[key] = self.fetch(name, kind)
+    return self.values[key]
+
+  def fetch(self, name: str, kind: Type) -> UOp:
+    if name == "LANE": return self.numbers(list(range(self.start, self.start + self.width)))
+    form = self.sources[name]
+    if form.kind == "m": return self.mask_bit(name)
+    if kind.name not in HOST: raise Untranslatable
+    host = self.vector(HOST[kind.name])
+    if kind.bits == 64: bits = self.pair(self.word(name, form, 0), self.word(name, form, 1)).bitcast(host)
+    elif kind.name == "f16":
+      half = self.word(name, form, 0)
+      if form.shift: half = half.alu(Ops.SHR, self.constant(dtypes.uint32, form.shift))
+      bits = self.half_of(half.alu(Ops.AND, self.constant(dtypes.uint32, 0xffff)))
+    elif kind.bits == 32: bits = self.word(name, form, 0).bitcast(host)
+    else: raise Untranslatable
+    return self.signed(bits, form.negate, form.magnitude, kind)
+
+  def word(self, name: str, form: Form, part: int) -> UOp:
+    """32 bits of an operand."""
+    if form.kind == "v": return self.row(name, part)
+    if form.kind == "s": return self.word_scalar(name, part)
+    if form.kind == "z" or form.upper != bool(part): return self.constant(dtypes.uint32, 0)
+    return self.word_constant(name, 0)
+
+@once
+def native(shape: Shape, masked: bool) -> Native | None:
+  """The compiled shape, or None if it stays Python. masked: for when some lanes are not active."""
+  return built(lambda host: Translator(shape, masked, host))
+
+def words_of(made: Native, found: Computation, registers: int) -> list[int]:
+  """The operands of a record of the function, for a launch with so many registers. Raises KeyError for a register that it has not."""
+  words = []
+  for kind, name, part in made.operands:
+    value = found.arguments[name]
+    words.append(row_word(value + part, registers) if kind == "row" else value + part if kind == "scalar" else value)
+  return words
