@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = {"tinyhw": ROOT / "tinyhw", "tinyhw.drivers": ROOT / "drivers", "tinyhw.autogen": ROOT / "autogen"}
-MOST_LINES, MOST_COLUMNS = 600, 150
+MOST_LINES, MOST_COLUMNS, MOST_FILES = 600, 150, 16
 
 BASE = ("tinyhw.errors tinyhw.config tinyhw.dtype tinyhw.arithmetic tinyhw.trace tinyhw.helpers tinyhw.named_tuple tinyhw.once tinyhw.progress "
         "tinyhw.files tinyhw.threads tinyhw.http")
@@ -104,6 +104,12 @@ def test_files_are_of_readable_size(module: str) -> None:
   assert len(lines) <= MOST_LINES, f"{FILES[module]} has {len(lines)} lines: is it two things?"
   wide = [i for i, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS]
   assert not wide, f"{FILES[module]}: lines {wide} exceed {MOST_COLUMNS} columns"
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in FILES.values()}), ids=lambda folder: str(folder.relative_to(ROOT)))
+def test_folders_are_rooms(folder: Path) -> None:
+  """A reader sees what a folder holds at one glance. Entry points are not counted."""
+  names = sorted(path.name for path in folder.glob("*.py") if not path.name.startswith("__"))
+  assert len(names) <= MOST_FILES, f"{folder} has {len(names)} files: give it rooms, and docs/design.md a table of them"
 
 def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
   program = "import sys; before = set(sys.modules); import tinyhw; print(*sorted(set(sys.modules) - before))"
