@@ -3,7 +3,8 @@ from pathlib import Path
 
 from setuptools import setup
 
-# In the repository drivers/ and autogen/ lie beside tinyhw/, and the digits lie with the examples; installed, all of them are inside the package.
+# In the repository drivers/ and autogen/ lie beside tinyhw/, and the digits lie with the examples; installed, all of
+# them are inside the package.
 ROOTS = {"tinyhw": "tinyhw", "tinyhw.drivers": "drivers", "tinyhw.autogen": "autogen"}
 DIGITS = {"tinyhw.nn.data": "examples/data"}
 
@@ -31,7 +32,8 @@ setup(
   extras_require={
     "test": ["pytest>=9", "pytest-xdist>=3.5", "hypothesis>=6.100", "numpy>=2", "ruff>=0.6", "mypy>=1.11"],
     "bench": ["torch", "numpy>=2", "tinygrad"],
-    "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],  # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
+    # clang's assembler for AMD (411 MB), NVIDIA's disassembler (690 MB)
+    "oracle": ["ziglang>=0.17", "triton>=3.7; sys_platform == 'linux'"],
   },
   classifiers=[
     "Programming Language :: Python :: 3",

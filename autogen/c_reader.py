@@ -1,8 +1,10 @@
-"""Declarations of C headers: macros, enumerations, and how structures lie in memory. For generate.py, which makes tables of them.
+"""Declarations of C headers: macros, enumerations, and how structures lie in memory. For generate.py, which makes
+tables of them.
 
-`read` takes the text of a header and gives a `Header`. Macros keep their text; `Header.value` computes what is a constant expression, with macros
-that take arguments, enumerators, sizeof and the kernel's _IOWR. Structures are laid out as on 64-bit Linux: arrays, nested and unnamed structures and
-unions, bit-fields, packed ones. What is not declared in the text (included files) is not known; functions and variables are passed over.
+`read` takes the text of a header and gives a `Header`. Macros keep their text; `Header.value` computes what is a
+constant expression, with macros that take arguments, enumerators, sizeof and the kernel's _IOWR. Structures are laid
+out as on 64-bit Linux: arrays, nested and unnamed structures and unions, bit-fields, packed ones. What is not declared
+in the text (included files) is not known; functions and variables are passed over.
 """
 from __future__ import annotations
 import re
@@ -18,7 +20,8 @@ class Macro(NamedTuple):
   tokens: tuple[str, ...]
 
 class Member(NamedTuple):
-  """A place in a structure. name is "" for an unnamed structure or union; kind: as it is declared; counts: of an array; offset, size: bytes.
+  """A place in a structure. name is "" for an unnamed structure or union; kind: as it is declared; counts: of an array;
+  offset, size: bytes.
 
   bits: of a bit-field, its first bit from the offset, and how many.
   """
@@ -38,13 +41,15 @@ class Struct(NamedTuple):
   members: tuple[Member, ...]
 
   def flat(self, start: int = 0, prefix: str = "") -> Iterator[Member]:
-    """The members that hold something themselves, those of inner structures as "a.b", with offsets from the beginning."""
+    """The members that hold something themselves, those of inner structures as "a.b", with offsets from the
+    beginning."""
     for member in self.members:
       name = prefix + member.name
       if member.inner is None or member.counts: yield member._replace(name=name, offset=start + member.offset)
       else: yield from member.inner.flat(start + member.offset, f"{name}." if member.name else prefix)
 
-SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "unsigned": 4, "signed": 4, "float": 4, "double": 8, "bool": 1, "_Bool": 1,
+SIZES = {"char": 1, "short": 2, "int": 4, "long": 8, "unsigned": 4, "signed": 4, "float": 4, "double": 8, "bool": 1,
+         "_Bool": 1,
          **{f"{sign}{bits}": bits // 8 for sign in ("__u", "__s", "__le", "u", "s") for bits in (8, 16, 32, 64)},
          **{f"{sign}int{bits}_t": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
          "size_t": 8, "uintptr_t": 8, "__aligned_u64": 8, "long long": 8}
@@ -54,9 +59,11 @@ TOKEN = re.compile(r"""\s+|(?P<number>0[xX][0-9a-fA-F]+|\d+)[uUlL]*|(?P<name>[A-
                        |(?P<sign><<|>>|<=|>=|==|!=|&&|\|\||->|\.\.\.|[!-/:-@\[-`{-~])""", re.X)
 # Operators of two operands, from those that bind least
 LEVELS: tuple[dict[str, Callable[[int, int], int]], ...] = (
-  {"||": lambda a, b: int(bool(a or b))}, {"&&": lambda a, b: int(bool(a and b))}, {"|": lambda a, b: a | b}, {"^": lambda a, b: a ^ b},
+  {"||": lambda a, b: int(bool(a or b))}, {"&&": lambda a, b: int(bool(a and b))}, {"|": lambda a, b: a | b},
+  {"^": lambda a, b: a ^ b},
   {"&": lambda a, b: a & b}, {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
-  {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b), ">=": lambda a, b: int(a >= b)},
+  {"<": lambda a, b: int(a < b), ">": lambda a, b: int(a > b), "<=": lambda a, b: int(a <= b), ">=": lambda a,
+   b: int(a >= b)},
   {"<<": lambda a, b: a << b, ">>": lambda a, b: a >> b}, {"+": lambda a, b: a + b, "-": lambda a, b: a - b},
   {"*": lambda a, b: a * b, "/": lambda a, b: int(a / b), "%": lambda a, b: a - int(a / b) * b},
 )
@@ -82,7 +89,10 @@ class Header:
     self.types: dict[str, tuple[int, int, Struct | None]] = {}  # typedefs: size, alignment
 
   def value(self, name: str) -> int:
-    """The value of a macro without arguments, or of an enumerator. Raises HeaderError where there is none, or no number."""
+    """The value of a macro without arguments, or of an enumerator.
+
+    Raises HeaderError where there is none, or no number.
+    """
     return Expression(self, (name,)).whole()
 
   def ioctl(self, name: str) -> tuple[int, Struct | None]:
@@ -99,7 +109,8 @@ class Expression:
 
   def whole(self) -> int:
     result = self.choice()
-    if self.place < len(self.tokens): raise HeaderError(f"{' '.join(self.tokens)}: {self.tokens[self.place]!r} is left over")
+    if self.place < len(self.tokens):
+      raise HeaderError(f"{' '.join(self.tokens)}: {self.tokens[self.place]!r} is left over")
     return result
 
   def peek(self) -> str: return self.tokens[self.place] if self.place < len(self.tokens) else ""
@@ -183,12 +194,14 @@ class Parser:
   def __init__(self, header: Header, tokens: tuple[str, ...]):
     self.header, self.tokens, self.place = header, tokens, 0
 
-  def peek(self, ahead: int = 0) -> str: return self.tokens[self.place + ahead] if self.place + ahead < len(self.tokens) else ""
+  def peek(self, ahead: int = 0) -> str:
+    return self.tokens[self.place + ahead] if self.place + ahead < len(self.tokens) else ""
 
   def take(self, wanted: str = "") -> str:
     word = self.peek()
     if not word or wanted and word != wanted:
-      raise HeaderError(f"{wanted or 'a word'} is expected, not {word or 'the end'}, behind {' '.join(self.tokens[:self.place][-8:])}")
+      raise HeaderError(f"{wanted or 'a word'} is expected, not {word or 'the end'}, behind "
+                        f"{' '.join(self.tokens[:self.place][-8:])}")
     self.place += 1
     return word
 
@@ -378,7 +391,8 @@ def read(text: str, known: Header | None = None) -> Header:
   """The declarations of a header. known: what other headers have declared; it is added to. Raises HeaderError."""
   header = Header() if known is None else known
   text = COMMENT.sub(lambda m: m[1] or " ", text.replace("\\\r\n", " ").replace("\\\n", " "))
-  kept, taken = list[str](), list[list[bool]]()   # taken: for each #if around: do its lines count now; has one of its parts been taken
+  kept, taken = list[str](), list[list[bool]]()   # taken: for each #if around: do its lines count now; has one of its
+                                                  # parts been taken
   for line in text.splitlines():
     line = line.strip()
     if not line.startswith("#"):
@@ -396,7 +410,8 @@ def read(text: str, known: Header | None = None) -> Header:
       if not taken: raise HeaderError("#endif without #if")
       taken.pop()
     elif all(t[0] for t in taken):
-      if kind == "pragma" and "pack" in rest: raise HeaderError("#pragma pack is not read; only __attribute__((packed)) is")
+      if kind == "pragma" and "pack" in rest:
+        raise HeaderError("#pragma pack is not read; only __attribute__((packed)) is")
       found = DEFINE.match(line)
       if found: header.macros[found[1]] = _macro(found)
       elif kind == "undef": header.macros.pop(rest.strip(), None)

@@ -1,6 +1,8 @@
-"""DLPack: the structures in which array libraries hand memory to each other, and the names of the capsules that carry them.
+"""DLPack: the structures in which array libraries hand memory to each other, and the names of the capsules that carry
+them.
 
-Source: dlpack.h of DLPack 1.1 (github.com/dmlc/dlpack), and "Python Specification for DLPack" of its documentation; written by hand.
+Source: dlpack.h of DLPack 1.1 (github.com/dmlc/dlpack), and "Python Specification for DLPack" of its documentation;
+written by hand.
 """
 from __future__ import annotations
 from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
@@ -31,5 +33,6 @@ class DLManagedTensor(Structure):
 
 class DLManagedTensorVersioned(Structure):
   """What a capsule named "dltensor_versioned" holds."""
-  _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p), ("flags", c_uint64),
+  _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
+              ("flags", c_uint64),
                          ("dl_tensor", DLTensor)]

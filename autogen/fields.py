@@ -1,4 +1,5 @@
-"""Words with named bits: registers, command packets, and tables of them. One row of text says where each field is; encoder and decoder both read it.
+"""Words with named bits: registers, command packets, and tables of them. One row of text says where each field is;
+encoder and decoder both read it.
 
 A row describes the 32-bit words of a value, separated by "|". In a word stand names of fields with their bits:
 
@@ -14,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 class Field(NamedTuple):
-  """Bits low..high of the words from number `word` on. high is up to 63: the next word follows. fixed: what they always hold."""
+  """Bits low..high of the words from number `word` on. high is up to 63: the next word follows. fixed: what they
+  always hold."""
   name: str
   word: int
   low: int
@@ -57,14 +59,18 @@ class Layout:
     return field.high // 32 + 1
 
   def encode(self, values: dict[str, Any]) -> list[int]:
-    """The words. Fields that are not given are 0. Raises ValueError for a field that there is not, or a value that does not fit."""
+    """The words.
+
+    Fields that are not given are 0. Raises ValueError for a field that there is not, or a value that does not fit.
+    """
     words, places = self._base[:], self._places
     for name, value in values.items():
       if name not in places:
         if name == self.rest: continue
         raise ValueError(f"{self.name} has no field {name}; it has {', '.join(self.names())}")
       word, low, mask = places[name]
-      if value & ~mask: raise ValueError(f"{self.name}: {name}={value:#x} does not fit into bits {low} to {self.fields[name].high}")
+      if value & ~mask:
+        raise ValueError(f"{self.name}: {name}={value:#x} does not fit into bits {low} to {self.fields[name].high}")
       value <<= low
       words[word] |= value & 0xFFFF_FFFF
       if value >> 32: words[word + 1] |= value >> 32
@@ -90,7 +96,8 @@ class Layout:
       left[field.word] &= ~taken
       if field.high >= 32: left[field.word + 1] &= ~(taken >> 32)
     for number, word in enumerate(left):
-      if word: raise ValueError(f"{self.name}: word {number} is {words[number]:#010x}, and no field has its bits {word:#x}")
+      if word:
+        raise ValueError(f"{self.name}: word {number} is {words[number]:#010x}, and no field has its bits {word:#x}")
     if self.rest: found[self.rest] = list(words[self.words:])
     return found
 

@@ -4,11 +4,12 @@
   python3 -m tinyhw.autogen.generate --check FOLDER sdma gc         some of them
   python3 -m tinyhw.autogen.generate --rows FOLDER gc COMPUTE_NEW   rows in the notation of the table, to be put there
 
-FOLDER is a tree of Linux (or of its headers: /usr/include has kfd_ioctl.h), or of a version of NVIDIA's open kernel modules. The tables are a choice:
-what headers have and a table has not is no difference. Which files a table is compared with is in `FILES`; files that FOLDER lacks are told, and what
-they would say is not compared.
+FOLDER is a tree of Linux (or of its headers: /usr/include has kfd_ioctl.h), or of a version of NVIDIA's open kernel
+modules. The tables are a choice: what headers have and a table has not is no difference. Which files a table is
+compared with is in `FILES`; files that FOLDER lacks are told, and what they would say is not compared.
 
-Each table becomes facts, once from the headers and once from the tree: for each name a set of short texts, which must be equal.
+Each table becomes facts, once from the headers and once from the tree: for each name a set of short texts, which must
+be equal.
 """
 from __future__ import annotations
 import re
@@ -34,12 +35,16 @@ class Files(NamedTuple):
   prelude: str = ""                      # declarations that the headers have from elsewhere
   prepare: Callable[[str], str] = str    # makes of a header's text what c_reader.py takes
 
-CHIPS = ((9, "9_4_3", ("7_9_0",)), (11, "11_0_0", ("4_3_0",)), (12, "12_0_0", ()))   # generation, versions of GC and NBIO
+# generation, versions of GC and NBIO
+CHIPS = ((9, "9_4_3", ("7_9_0",)), (11, "11_0_0", ("4_3_0",)), (12, "12_0_0", ()))
 FILES = (
-  Files("kfd", 0, (("include/uapi/linux/kfd_ioctl.h", "linux/kfd_ioctl.h"), ("include/uapi/linux/kfd_sysfs.h", "linux/kfd_sysfs.h"))),
+  Files("kfd", 0, (("include/uapi/linux/kfd_ioctl.h", "linux/kfd_ioctl.h"),
+                   ("include/uapi/linux/kfd_sysfs.h", "linux/kfd_sysfs.h"))),
   *(Files("gc", generation, ((f"{ASIC}/gc/gc_{version}_offset.h",), (f"{ASIC}/gc/gc_{version}_sh_mask.h",),
-                             *((f"{ASIC}/nbio/nbio_{bridge}_offset.h",) for bridge in bridges))) for generation, version, bridges in CHIPS),
-  Files("sdma", 4, ((f"{AMDGPU}/vega10_sdma_pkt_open.h",),)), Files("sdma", 6, ((f"{AMDGPU}/sdma_v6_0_0_pkt_open.h",),)),
+                             *((f"{ASIC}/nbio/nbio_{bridge}_offset.h",) for bridge in bridges)))
+    for generation, version, bridges in CHIPS),
+  Files("sdma", 4, ((f"{AMDGPU}/vega10_sdma_pkt_open.h",),)),
+  Files("sdma", 6, ((f"{AMDGPU}/sdma_v6_0_0_pkt_open.h",),)),
   Files("pm4", 9, ((f"{AMDGPU}/soc15d.h",),)), Files("pm4", 10, ((f"{AMDGPU}/nvd.h",),)),
   Files("rm", 0, nvidia.HEADERS, nvidia.PRELUDE, nvidia.plain),
 )
@@ -82,7 +87,8 @@ def kfd_headers(header: Header) -> Facts:
     number, struct = header.ioctl(macro_of(call.__name__))
     if struct is not None: found[call.__name__] = frozenset([f"number {number:#x}", *integers(struct.flat())])
   for name, kind in structures().items():
-    if name in header.structs: found[name] = frozenset([f"{header.structs[name].size} bytes", *integers(header.structs[name].flat())])
+    if name in header.structs:
+      found[name] = frozenset([f"{header.structs[name].size} bytes", *integers(header.structs[name].flat())])
   for name in kfd_constants():
     try: found[name] = frozenset([f"{header.value(name) & 0xFFFF_FFFF:#x}"])
     except HeaderError: continue
@@ -90,13 +96,16 @@ def kfd_headers(header: Header) -> Facts:
 
 def structures() -> dict[str, type[Any]]:
   """Structures that calls point to, by the name that C has for them, which is the first word of their text."""
-  kinds = [kind for kind in vars(kfd_ioctl).values() if isinstance(kind, type) and issubclass(kind, Structure) and kind is not Structure]
+  kinds = [kind for kind in vars(kfd_ioctl).values() if isinstance(kind, type) and issubclass(kind, Structure)
+           and kind is not Structure]
   return {re.split(r"[.:,]", kind.__doc__ or "")[0]: kind for kind in kinds if not hasattr(kind, "REQUEST")}
 
-def kfd_constants() -> dict[str, int]: return {name: value for name, value in vars(kfd_ioctl).items() if name.startswith("KFD_")}
+def kfd_constants() -> dict[str, int]:
+  return {name: value for name, value in vars(kfd_ioctl).items() if name.startswith("KFD_")}
 
 def kfd_tree() -> Facts:
-  calls = {call.__name__: frozenset([f"number {vars(call)['REQUEST']:#x}", *ctypes_members(call)]) for call in kfd_ioctl.CALLS.values()}
+  calls = {call.__name__: frozenset([f"number {vars(call)['REQUEST']:#x}", *ctypes_members(call)])
+           for call in kfd_ioctl.CALLS.values()}
   others = {name: frozenset([f"{sizeof(kind)} bytes", *ctypes_members(kind)]) for name, kind in structures().items()}
   return {**calls, **others, **{name: frozenset([f"{value:#x}"]) for name, value in kfd_constants().items()}}
 
@@ -105,11 +114,13 @@ def kfd_row(header: Header, name: str) -> str:
   number, struct = header.ioctl(macro_of(name))
   if struct is None: raise HeaderError(f"{macro_of(name)} takes no structure")
   direction = {1: "_WRITE", 2: "_READ", 3: "_READ | _WRITE"}[number >> 30]
-  return f"{name} = _call(\"{name}\", {direction}, {number & 0xFF:#04x}, \"{' '.join(text.split('@')[0] for text in integers(struct.flat()))}\")"
+  return (f"{name} = _call(\"{name}\", {direction}, {number & 0xFF:#04x}, "
+          f"\"{' '.join(text.split('@')[0] for text in integers(struct.flat()))}\")")
 
 # **** gc: registers ****
 
-BASES = {9: (0x2000, 0xA000), 11: (0x1260, 0xA000), 12: (0x1260, 0xA000)}   # of the segments of GC, as amdgpu's *_ip_offset.h have them
+# of the segments of GC, as amdgpu's *_ip_offset.h have them
+BASES = {9: (0x2000, 0xA000), 11: (0x1260, 0xA000), 12: (0x1260, 0xA000)}
 NBIO_BASES = (0, 0x14, 0xD20)
 RENAMED = {"interleave_bits_x": "interleave_bits", "interleave_bits_y": "interleave_bits"}
 
@@ -139,17 +150,20 @@ def gc_headers(header: Header, generation: int) -> Facts:
 
 def gc_tree(generation: int) -> Facts:
   registers = gc.registers(generation).rows.values()
-  return {r.name: frozenset([f"{r.address:#06x}", *(f.name + place(f.low, f.high) for f in r.fields.values())]) for r in registers}
+  return {r.name: frozenset([f"{r.address:#06x}", *(f.name + place(f.low, f.high) for f in r.fields.values())])
+          for r in registers}
 
 # **** sdma: packets ****
 
-OPCODES = {"COPY_LINEAR": "COPY", "WRITE_UNTILED": "WRITE", "CONSTANT_FILL": "CONST_FILL", "TIMESTAMP_SET": "TIMESTAMP", "TIMESTAMP_GET": "TIMESTAMP",
+OPCODES = {"COPY_LINEAR": "COPY", "WRITE_UNTILED": "WRITE", "CONSTANT_FILL": "CONST_FILL", "TIMESTAMP_SET": "TIMESTAMP",
+           "TIMESTAMP_GET": "TIMESTAMP",
            "TIMESTAMP_GET_GLOBAL": "TIMESTAMP"}
 SUFFIX = re.compile(r"_(\d+)_(\d+)$")   # src_addr_31_0: these bits of the value
 
 def sdma_places(header: Header) -> dict[str, list[tuple[int, int, int, str]]]:
   """Of each packet: word, bits and name of its fields, in order."""
-  names = {name[len("SDMA_PKT_"):-len("_HEADER_op_offset")] for name in header.macros if name.endswith("_HEADER_op_offset")}
+  names = {name[len("SDMA_PKT_"):-len("_HEADER_op_offset")] for name in header.macros
+           if name.endswith("_HEADER_op_offset")}
   found: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in names}
   for macro in header.macros:
     match = re.fullmatch(r"SDMA_PKT_(\w*?)_([a-z][A-Za-z0-9_]*)_offset", macro)
@@ -162,14 +176,16 @@ def sdma_places(header: Header) -> dict[str, list[tuple[int, int, int, str]]]:
   return {name: sorted(fields) for name, fields in found.items()}
 
 def _aligned(word: int, low: int, high: int, name: str) -> str:
-  """A place as a fact: names are not compared, and an address that is told from bit 3 on is one whose lower bits are 0."""
+  """A place as a fact: names are not compared, and an address that is told from bit 3 on is one whose lower bits are
+  0."""
   match = SUFFIX.search(name)
   return f"{word}.{0 if match and int(match[2]) == low else low}-{high}"
 
 def sdma_headers(header: Header) -> Facts:
   found: Facts = {}
   for name, fields in sdma_places(header).items():
-    facts = {_aligned(*field) for field in fields if not re.fullmatch(r"data0?", field[3]) or name not in ("NOP", "WRITE_UNTILED")}
+    facts = {_aligned(*field) for field in fields if not re.fullmatch(r"data0?", field[3])
+             or name not in ("NOP", "WRITE_UNTILED")}
     opcode = f"SDMA_OP_{OPCODES.get(name, name)}"
     if opcode in header.macros: facts.add(f"op {header.value(opcode)}")
     if f"SDMA_SUBOP_{name}" in header.macros: facts.add(f"sub_op {header.value(f'SDMA_SUBOP_{name}')}")
@@ -235,9 +251,11 @@ def facts(files: Files, header: Header) -> tuple[Facts, Facts]:
   if table == "kfd": return kfd_headers(header), kfd_tree()
   if table == "gc":
     told, tree = gc_headers(header, generation), gc_tree(generation)
-    if not any(name.endswith("__SHIFT") for name in header.macros):    # without the file of fields only addresses are told
+    if not any(name.endswith("__SHIFT") for name in header.macros):    # without the file of fields only addresses are
+                                                                       # told
       tree = {name: frozenset(text for text in texts if text.startswith("0x")) for name, texts in tree.items()}
-    return told, {name: frozenset(t for t in texts if t.startswith("0x")) if name.startswith("BIF") else texts for name, texts in tree.items()}
+    return told, {name: frozenset(t for t in texts if t.startswith("0x")) if name.startswith("BIF") else texts
+                  for name, texts in tree.items()}
   told = sdma_headers(header) if table == "sdma" else pm4_headers(header, generation)
   return told, sdma_tree(generation, told) if table == "sdma" else pm4_tree(generation, told)
 
@@ -245,7 +263,8 @@ def load(folder: Path, files: Files) -> tuple[Header | None, list[str]]:
   """The headers of a table's generation read one after the other, and those that are not there."""
   header, missing = c_reader.read(files.prelude), list[str]()
   for places in files.headers:
-    path = next((folder / place for place in places if (folder / place).is_file() and (folder / place).stat().st_size), None)
+    path = next((folder / place for place in places if (folder / place).is_file() and (folder / place).stat().st_size),
+                None)
     if path is None: missing.append(places[0])
     else: c_reader.read(files.prepare(path.read_text(encoding="utf-8", errors="replace")), header)
   return (None if len(missing) == len(files.headers) else header), missing
@@ -256,7 +275,8 @@ def differences(told: Facts, tree: Facts) -> Iterator[str]:
     there = told.get(name)
     if there is None: yield f"{name}: not in the headers"
     elif there != here:
-      yield f"{name}: headers have {', '.join(sorted(there - here)) or 'no more'}; here {', '.join(sorted(here - there)) or 'no more'}"
+      yield (f"{name}: headers have {', '.join(sorted(there - here)) or 'no more'}; here "
+             f"{', '.join(sorted(here - there)) or 'no more'}")
 
 def check(folder: Path, tables: Sequence[str], say: Callable[[str], None]) -> int:
   """Compare tables with headers. How many names differ; at least 1 where nothing could be compared."""
@@ -310,9 +330,12 @@ def rows(folder: Path, table: str, names: Sequence[str]) -> list[str]:
     elif table == "sdma":
       places = {g: p for g, header in headers.items() if (p := sdma_places(header).get(name))}
       words = sorted({field[0] for fields in places.values() for field in fields})
-      parts = [merged({g: [f[3] + place(f[1], f[2]) for f in fields if f[0] == word] for g, fields in places.items()}) for word in words]
+      parts = [merged({g: [f[3] + place(f[1], f[2]) for f in fields if f[0] == word] for g, fields in places.items()})
+               for word in words]
       found.append(f"{name} " + " | ".join(" ".join(part) for part in parts) if places else "")
-    else: raise HeaderError(f"rows of {table} are made by hand, since headers do not tell all of them; --check compares what they tell")
+    else:
+      raise HeaderError(f"rows of {table} are made by hand, since headers do not tell all of them; --check compares "
+                        f"what they tell")
     if not found[-1]: raise HeaderError(f"no header of {table} has {name}")
   return found
 
@@ -323,14 +346,16 @@ def main(arguments: Sequence[str]) -> int:
   known = sorted({files.table for files in FILES})
   words = list(arguments)
   def say(line: str) -> None: sys.stdout.write(line + "\n")
-  if words[:1] == ["--check"] and len(words) > 1 and set(words[2:]) <= set(known): return int(check(Path(words[1]), words[2:], say) > 0)
+  if words[:1] == ["--check"] and len(words) > 1 and set(words[2:]) <= set(known):
+    return int(check(Path(words[1]), words[2:], say) > 0)
   if words[:1] == ["--rows"] and len(words) > 3 and words[2] in known:
     try: say("\n".join(rows(Path(words[1]), words[2], words[3:])))
     except HeaderError as error:
       sys.stderr.write(f"generate: {error}\n")
       return 1
     return 0
-  sys.stderr.write(f"--check FOLDER [TABLE ...] or --rows FOLDER TABLE NAME ... is expected; tables are {', '.join(known)}\n")
+  sys.stderr.write(f"--check FOLDER [TABLE ...] or --rows FOLDER TABLE NAME ... is expected; tables are "
+                   f"{', '.join(known)}\n")
   return 2
 
 if __name__ == "__main__": sys.exit(main(sys.argv[1:]))

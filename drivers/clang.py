@@ -1,6 +1,8 @@
-"""The CLANG device: kernels as C source, compiled by an installed compiler into shared objects, run by the CPU's worker threads.
+"""The CLANG device: kernels as C source, compiled by an installed compiler into shared objects, run by the CPU's worker
+threads.
 
-Optional. It serves processors that this repository has no assembler for, and as an oracle in tests. Kernels that are loaded together are compiled
+Optional. It serves processors that this repository has no assembler for, and as an oracle in tests. Kernels that are
+loaded together are compiled
 together: most of the time that a compiler takes for one kernel is its own start and the linker's.
 """
 from __future__ import annotations
@@ -25,7 +27,8 @@ from tinyhw.machine.ir.code import Code
 from tinyhw.named_tuple import NamedTuple
 
 COMPILERS = ("clang", "gcc", "cc")
-FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC", "-shared", "-w")
+FLAGS = ("-x", "c", "-O2", "-march=native", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-fPIC",
+         "-shared", "-w")
 SHOWN_LINES = 12  # of what a compiler says
 RUN_BYTES = 1 << 15  # source that takes longer to compile than another compiler to start
 
@@ -33,12 +36,14 @@ def find_compiler() -> tuple[str, ...]:
   """The command of the C compiler: CC, or the first that is on PATH. Raises DeviceError that says what to install."""
   if CC.value:
     command = shlex.split(CC.value)
-    if shutil.which(command[0]) is None: raise DeviceError(f"CC={CC.value}: {command[0]} is not on PATH; name an installed compiler, or unset CC")
+    if shutil.which(command[0]) is None:
+      raise DeviceError(f"CC={CC.value}: {command[0]} is not on PATH; name an installed compiler, or unset CC")
     return tuple(command)
   for name in COMPILERS:
     found = shutil.which(name)
     if found: return (found,)
-  raise DeviceError(f"none of {', '.join(COMPILERS)} is on PATH; install a C compiler (Debian: apt install clang; macOS: xcode-select --install), or "
+  raise DeviceError(f"none of {', '.join(COMPILERS)} is on PATH; install a C compiler (Debian: apt install clang; "
+                    f"macOS: xcode-select --install), or "
                     "name one in CC")
 
 class Source(NamedTuple):
@@ -46,25 +51,31 @@ class Source(NamedTuple):
   name: str
   text: bytes
 
-_addresses: dict[tuple[tuple[str, ...], Source], int] = {}  # of what is compiled, by compiler; it stays loaded for the life of the process
+_addresses: dict[tuple[tuple[str, ...], Source], int] = {}  # of what is compiled, by compiler; it stays loaded for the
+                                                            # life of the process
 
 def addresses(command: tuple[str, ...], sources: Sequence[Source]) -> list[int]:
-  """Where the functions of sources are. What is not compiled yet is compiled now, all of it by a few runs of the compiler, at once.
+  """Where the functions of sources are. What is not compiled yet is compiled now, all of it by a few runs of the
+  compiler, at once.
 
-  Starting a compiler takes as long as compiling ten kernels. Raises CompileError, which names the kernel, with what the compiler said.
+  Starting a compiler takes as long as compiling ten kernels. Raises CompileError, which names the kernel, with what the
+  compiler said.
   """
   missing = [source for source in dict.fromkeys(sources) if (command, source) not in _addresses]
   groups = shared_out(missing)
   for group, built in zip(groups, build(command, [joined(group) for group in groups])):
     if isinstance(built, ctypes.CDLL):
-      for source, name in zip(group, names_in(group)): _addresses[command, source] = address_of(built, name, source.name)
+      for source, name in zip(group, names_in(group)):
+        _addresses[command, source] = address_of(built, name, source.name)
     elif len(group) > 1:
-      for source in group: addresses(command, [source])  # by itself, so that who is at fault is known, and the others are there
+      for source in group: addresses(command, [source])  # by itself, so that who is at fault is known, and the others
+                                                         # are there
     else: raise CompileError(f"{' '.join(command)} failed on kernel {group[0].name} {built}")
   return [_addresses[command, source] for source in sources]
 
 def shared_out(sources: Sequence[Source]) -> list[list[Source]]:
-  """The sources in groups of about the same length, one for each run of the compiler: as many as have enough to do, and as there are processors."""
+  """The sources in groups of about the same length, one for each run of the compiler: as many as have enough to do,
+  and as there are processors."""
   length = sum(len(source.text) for source in sources)
   groups: list[list[Source]] = [[] for _ in range(min(len(sources), available_threads(), 1 + length // RUN_BYTES))]
   lengths = [0] * len(groups)
@@ -81,12 +92,16 @@ def names_in(group: Sequence[Source]) -> list[str]:
 def joined(group: Sequence[Source]) -> bytes:
   """Sources as one text, in which their functions have the names of `names_in`."""
   if len(group) == 1: return group[0].text
-  return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text, source.name.encode())
+  return b"".join(b"#define %b %b\n%b\n#undef %b\n" % (source.name.encode(), name.encode(), source.text,
+                                                       source.name.encode())
                   for source, name in zip(group, names_in(group)))
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[str]:
-  """A temporary folder. An interrupt while it is removed stays one: shutil makes an OSError of it, when it closes a file twice."""
+  """A temporary folder.
+
+  An interrupt while it is removed stays one: shutil makes an OSError of it, when it closes a file twice.
+  """
   folder = tempfile.mkdtemp(prefix="tinyhw-")
   try: yield folder
   finally:
@@ -95,7 +110,10 @@ def scratch_folder() -> Iterator[str]:
       if isinstance(error.__context__, KeyboardInterrupt): raise error.__context__ from None
 
 def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL | str]:
-  """Each text as a shared object, or the exit status of the compiler and what it said. Compilers run at the same time, one for each text."""
+  """Each text as a shared object, or the exit status of the compiler and what it said.
+
+  Compilers run at the same time, one for each text.
+  """
   with scratch_folder() as folder:
     found = run_compilers(command, FLAGS, texts, folder)
     if any(isinstance(built, str) for built in found):  # some compilers do not know the machine they run on
@@ -103,18 +121,25 @@ def build(command: tuple[str, ...], texts: Sequence[bytes]) -> list[ctypes.CDLL 
       found = [second if isinstance(first, str) else first for first, second in zip(found, again)]
   return found
 
-def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Sequence[bytes], folder: str) -> list[ctypes.CDLL | str]:
-  """As `build`, with these flags. Raises DriverError where the compiler does not start, or the folder lets nothing be loaded."""
-  paths = [os.path.join(folder, f"{len(flags)}.{k}.so") for k in range(len(texts))]  # a library is found by its path: never two of the same
+def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Sequence[bytes],
+                  folder: str) -> list[ctypes.CDLL | str]:
+  """As `build`, with these flags.
+
+  Raises DriverError where the compiler does not start, or the folder lets nothing be loaded.
+  """
+  # a library is found by its path: never two of the same
+  paths = [os.path.join(folder, f"{len(flags)}.{k}.so") for k in range(len(texts))]
   runs: list[subprocess.Popen[bytes]] = []
   try:
     for path, text in zip(paths, texts):
       with tempfile.TemporaryFile(dir=folder) as file:
         file.write(text)
         file.seek(0)
-        runs.append(subprocess.Popen([*command, *flags, "-o", path, "-"], stdin=file, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        runs.append(subprocess.Popen([*command, *flags, "-o", path, "-"], stdin=file, stdout=subprocess.PIPE,
+                                     stderr=subprocess.STDOUT))
     said = [run.communicate()[0].decode(errors="replace").splitlines()[:SHOWN_LINES] for run in runs]
-  except OSError as error: raise DriverError(f"starting {command[0]}: {error.strerror}; name a working compiler in CC") from error
+  except OSError as error:
+    raise DriverError(f"starting {command[0]}: {error.strerror}; name a working compiler in CC") from error
   finally:
     for run in runs:  # after an interrupt they are still at work
       if run.poll() is None: run.kill()
@@ -124,7 +149,9 @@ def run_compilers(command: tuple[str, ...], flags: tuple[str, ...], texts: Seque
 
 def load_library(path: str) -> ctypes.CDLL:
   try: return ctypes.CDLL(path)
-  except OSError as error: raise DriverError(f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
+  except OSError as error:
+    raise DriverError(
+      f"loading {path}: {error}; if the folder is mounted noexec, set TMPDIR to one that is not") from error
 
 def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
   """The worker loop in C."""
@@ -133,17 +160,24 @@ def compile_loop(command: tuple[str, ...]) -> CompiledLoop:
 def address_of(library: ctypes.CDLL, name: str, shown: str) -> int:
   """Where a function is. Raises CompileError if there is none of that name; `shown` is what its source calls it."""
   try: return ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0
-  except AttributeError: raise CompileError(f"the C source has no function {shown}; a kernel's function is named as its Code") from None
+  except AttributeError:
+    raise CompileError(f"the C source has no function {shown}; a kernel's function is named as its Code") from None
 
 class ClangDevice(HostDevice):
-  """Compiles each source once in a process, also if the device is opened again. processor: what it runs on, where that is known."""
-  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None, processor: Processor | None = None):
+  """Compiles each source once in a process, also if the device is opened again. processor: what it runs on, where that
+  is known."""
+  def __init__(self, name: str, command: tuple[str, ...], loop: Loop, threads: int | None = None,
+               processor: Processor | None = None):
     self.command, self.processor = command, processor
     super().__init__(name, "c", loop, threads)
 
   def place(self, code: Code) -> Program:
-    """Compile and load. Raises DeviceError for Code that is no C source, CompileError for source that the compiler refuses."""
-    if code.arch != "c": raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
+    """Compile and load.
+
+    Raises DeviceError for Code that is no C source, CompileError for source that the compiler refuses.
+    """
+    if code.arch != "c":
+      raise DeviceError(f"{self.name} takes C source, and {code.name} is code for {code.arch}; compile it for arch c")
     return Program(code, addresses(self.command, [Source(code.name, code.text)])[0])
 
   def load_all(self, codes: Sequence[Code]) -> list[Program]:
@@ -153,7 +187,8 @@ class ClangDevice(HostDevice):
 
   def facts(self) -> dict[str, Any]:
     facts = {"arch": self.arch, "compiler": " ".join(self.command), "threads": self.ring.threads}
-    return facts if self.processor is None else {**facts, "cache_bytes": self.processor.cache_bytes, "local_bytes": self.processor.local_bytes}
+    return facts if self.processor is None else {**facts, "cache_bytes": self.processor.cache_bytes,
+                                                 "local_bytes": self.processor.local_bytes}
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> ClangDevice:
   """Open the device. Raises DeviceError where there is no C compiler."""

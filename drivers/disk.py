@@ -1,8 +1,9 @@
 """The devices DISK:/path: the bytes of one file as memory. They keep and give bytes, and compute nothing.
 
-Nothing is mapped into memory: what is wanted is read when it is wanted, straight to where it goes, so that a file that becomes shorter under a tensor
-gives an error and not a signal. An open file stays the one that was opened: who replaces it under its name (as `safe_save` does) disturbs nobody.
-Files are read only, unless the Buffer was made with `BufferOptions(writable=True)`; then the file is made, and made long enough, at the first write.
+Nothing is mapped into memory: what is wanted is read when it is wanted, straight to where it goes, so that a file that
+becomes shorter under a tensor gives an error and not a signal. An open file stays the one that was opened: who replaces
+it under its name (as `safe_save` does) disturbs nobody. Files are read only, unless the Buffer was made with
+`BufferOptions(writable=True)`; then the file is made, and made long enough, at the first write.
 """
 from __future__ import annotations
 import errno
@@ -36,19 +37,25 @@ class File:
     if self._descriptor >= 0: os.close(self._descriptor)
 
   def opened(self, make: bool = False) -> int:
-    """Its descriptor. make: it is made if it is not there, and made long enough. Raises MissingFileError, ArgumentError, DriverError."""
+    """Its descriptor. make: it is made if it is not there, and made long enough.
+
+    Raises MissingFileError, ArgumentError, DriverError.
+    """
     if self._descriptor < 0:
       with _opening:   # two threads open it once
         if self._descriptor < 0: self._descriptor = self._open(make)
     if make and os.fstat(self._descriptor).st_size < self.size:
       try: os.ftruncate(self._descriptor, self.size)
-      except OSError as error: raise DriverError(f"cannot make {self.path} {self.size} bytes long: {error.strerror}") from None
+      except OSError as error:
+        raise DriverError(f"cannot make {self.path} {self.size} bytes long: {error.strerror}") from None
     return self._descriptor
 
   def _open(self, make: bool) -> int:
     flags = (os.O_RDWR if self.writable else os.O_RDONLY) | (os.O_CREAT if make else 0)
     try: return descriptor(self.path, flags | getattr(os, "O_BINARY", 0))
-    except NotRegular: raise ArgumentError(f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file") from None
+    except NotRegular:
+      raise ArgumentError(
+        f"{self.path} is a folder, a pipe or a device; a tensor's bytes come from a regular file") from None
     except (OSError, ValueError) as error: raise self._refusal(error) from None
 
   def _refusal(self, error: OSError | ValueError) -> Exception:
@@ -68,14 +75,19 @@ class File:
       try: count = _read_at(file, dest[done:done + _MOST_AT_ONCE], offset + done)
       except OSError as error: raise DriverError(f"reading {self.path}: {error.strerror}") from None
       if not count:
-        raise FileFormatError(f"{self.path} ends at byte {offset + done}, and bytes {offset} to {offset + dest.nbytes} are wanted; "
+        raise FileFormatError(f"{self.path} ends at byte {offset + done}, and bytes {offset} to "
+                              f"{offset + dest.nbytes} are wanted; "
                               "it became shorter since it was opened, or is another file now")
       done += count
 
   def write(self, offset: int, source: memoryview) -> None:
-    """Overwrite a part. Raises DeviceError for a file that was not opened to be written, DriverError if it cannot be."""
+    """Overwrite a part.
+
+    Raises DeviceError for a file that was not opened to be written, DriverError if it cannot be.
+    """
     if not self.writable:
-      raise DeviceError(f"{self.path} is open for reading only; to write to it, use Tensor.empty(n, device=\"DISK:{self.path}\", dtype=...)"
+      raise DeviceError(f"{self.path} is open for reading only; to write to it, use Tensor.empty(n, "
+                        f"device=\"DISK:{self.path}\", dtype=...)"
                         ".assign(x)")
     file, done = self.opened(make=True), 0
     while done < source.nbytes:
@@ -84,7 +96,8 @@ class File:
 
 if hasattr(os, "preadv"):
   def _read_at(descriptor: int, dest: memoryview, offset: int) -> int: return os.preadv(descriptor, [dest], offset)
-  def _write_at(descriptor: int, source: memoryview, offset: int) -> int: return os.pwritev(descriptor, [source], offset)
+  def _write_at(descriptor: int, source: memoryview, offset: int) -> int:
+    return os.pwritev(descriptor, [source], offset)
 else:
   import io
   _position = threading.Lock()  # where there is no read at a place, a descriptor has one position for all threads
@@ -112,7 +125,8 @@ class DiskAllocator(Allocator):
 
   def alloc(self, size: int, options: BufferOptions | None = None) -> Part:
     return Part(File(self.path, size, options is not None and options.writable), 0)
-  def free(self, opaque: Part, size: int | None = None, options: Any = None) -> None: pass  # the last reference closes it
+  # the last reference closes it
+  def free(self, opaque: Part, size: int | None = None, options: Any = None) -> None: pass
   def drop(self, opaque: Part) -> None: pass
 
   def _copyin(self, dest: Part, src: memoryview) -> None: dest.file.write(dest.begin, src)
@@ -128,4 +142,5 @@ class DiskDevice(Compiled):
   def load(self, code: Code) -> Any: raise self._refusal()
   def submit(self, launches: Any) -> None: raise self._refusal()
   def record(self, launches: Any) -> Any: raise self._refusal()
-  def _refusal(self) -> DeviceError: return DeviceError(f"{self.name} computes nothing; move the tensor first, with .to(None)")
+  def _refusal(self) -> DeviceError:
+    return DeviceError(f"{self.name} computes nothing; move the tensor first, with .to(None)")

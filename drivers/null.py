@@ -1,4 +1,5 @@
-"""The NULL device: allocates nothing and runs nothing, so that what is left to measure is schedule and compile. Reading from it is an error.
+"""The NULL device: allocates nothing and runs nothing, so that what is left to measure is schedule and compile. Reading
+from it is an error.
 
 arch: what kernels are compiled for: NULL_ARCH, "python" by default, e.g. "x86_64:avx2".
 """
@@ -26,7 +27,8 @@ class NullAllocator(Allocator):
   def _alloc(self, size: int) -> NullMemory: return NullMemory(size)
   def _copyin(self, dest: NullMemory, src: memoryview) -> None: pass
   def _copyout(self, dest: memoryview, src: NullMemory) -> None:
-    raise DeviceError(f"{self.dev} has no memory to read; it only measures compilation, use another device to get values")
+    raise DeviceError(f"{self.dev} has no memory to read; it only measures compilation, use another device to get "
+                      f"values")
   def address(self, opaque: NullMemory) -> int: return 0
   def offset(self, opaque: NullMemory, size: int, offset: int) -> NullMemory: return NullMemory(size)
 

@@ -1,6 +1,8 @@
-"""The PYTHON device: kernels are Python functions (codegen/render/python.py writes them), memory is bytearrays, and a launch is a call.
+"""The PYTHON device: kernels are Python functions (codegen/render/python.py writes them), memory is bytearrays, and a
+launch is a call.
 
-For machines without an assembler here and without a C compiler, and the oracle that the other devices are tested against.
+For machines without an assembler here and without a C compiler, and the oracle that the other devices are tested
+against.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -36,7 +38,8 @@ class PythonAllocator(Allocator):
 def load(code: Code) -> Kernel:
   """The function of Code whose text is Python source. Raises DeviceError for Code of another arch."""
   if code.arch != "python":
-    raise DeviceError(f"the PYTHON device runs Python source, and {code.name} is code for {code.arch}; compile it for arch python")
+    raise DeviceError(f"the PYTHON device runs Python source, and {code.name} is code for {code.arch}; compile it for "
+                      f"arch python")
   namespace = dict(vars(arithmetic))
   exec(compile(code.text, f"<tinyhw kernel {code.name}>", "exec"), namespace)
   kernel: Kernel = namespace["kernel"]

@@ -2,8 +2,9 @@
 
     python3 examples/digits.py
 
-Needs Python and nothing else. The last line printed is the accuracy on the images that the network has not seen. Every kernel of the training
-step is machine code from this repository's assembler; `DEBUG=2` lists them, `DEBUG=7` shows their instructions.
+Needs Python and nothing else. The last line printed is the accuracy on the images that the network has not seen. Every
+kernel of the training step is machine code from this repository's assembler; `DEBUG=2` lists them, `DEBUG=7` shows
+their instructions.
 """
 import os
 import signal
@@ -63,11 +64,13 @@ def main() -> None:
       loss = result.item()
       images = (i + 1) * BATCH / (time.perf_counter() - start)
       if interactive: progress.set_description(f"loss {loss:.4f}, {images:,.0f} images/s")
-      elif (i + 1) // steps_per_epoch % 5 == 0: print(f"epoch {(i + 1) // steps_per_epoch:3d}  loss {loss:.4f}  {images:9,.0f} images/s", flush=True)
+      elif (i + 1) // steps_per_epoch % 5 == 0:
+        print(f"epoch {(i + 1) // steps_per_epoch:3d}  loss {loss:.4f}  {images:9,.0f} images/s", flush=True)
 
   correct = (model(x_test).argmax(axis=1) == y_test).sum().item()
   print(f"test accuracy: {100 * correct / len(y_test):.2f} %")
 
 if __name__ == "__main__":
-  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `digits.py | head -1` ends without a word
+  # `digits.py | head -1` ends without a word
+  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
   main()

@@ -1,6 +1,8 @@
-"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is checked, engines; the tensor suite.
+"""What all tests share: random tests that are the same in every run, a cache of their own, machine code that is
+checked, engines; the tensor suite.
 
-`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them; `--changed`, `--layer` and `--fast` those of scope.py.
+`--suite tensor` takes the files of suite.py only, `--share N` one test of N of them; `--changed`, `--layer` and
+`--fast` those of scope.py.
 """
 import gc
 import mmap
@@ -19,20 +21,24 @@ from test import scope, suite
 from test.helpers import ENGINES, keeps_host_memory, on
 from tinyhw.config import CACHEDIR, CHECK, DEV, EMULATE
 
-# A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt themselves and their programs.
+# A shell lets what it starts in the background ignore Ctrl-C, and so would all that starts there; tests interrupt
+# themselves and their programs.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN: signal.signal(signal.SIGINT, signal.default_int_handler)
 
 hypothesis.settings.register_profile("tinyhw", derandomize=True, deadline=None, database=None)
-hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)   # pytest --hypothesis-profile=nightly
+# pytest --hypothesis-profile=nightly
+hypothesis.settings.register_profile("nightly", deadline=None, max_examples=5000, print_blob=True)
 hypothesis.settings.load_profile("tinyhw")
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-  """Tests and what they start, other libraries and browsers too, leave the user's folders alone: theirs are in the temporary folder of this run."""
+  """Tests and what they start, other libraries and browsers too, leave the user's folders alone: theirs are in the
+  temporary folder of this run."""
   os.environ["no_proxy"] = "127.0.0.1"  # servers on loopback are reached directly
   os.environ["CACHEDIR"] = CACHEDIR.value = str(tmp_path_factory.mktemp("cache"))
   for kind in ("CACHE", "CONFIG"): os.environ[f"XDG_{kind}_HOME"] = str(tmp_path_factory.mktemp(f"xdg_{kind.lower()}"))
-  os.environ["PARALLEL"] = "0"          # tinygrad compiles what its cache lacks in this process: its workers would wait for ever below pytest
+  os.environ["PARALLEL"] = "0"          # tinygrad compiles what its cache lacks in this process: its workers would wait
+                                        # for ever below pytest
   CHECK.value = 1  # allocated machine code is run symbolically and compared with what was to be allocated
   yield
 
@@ -40,7 +46,8 @@ MOST_BYTES = 1 << 29   # that a process grows by, from the last collection to th
 
 @pytest.fixture(scope="module", autouse=True)
 def no_virtual_memory_left() -> Iterator[None]:
-  """What virtual computers of a file's tests hold is given back: as garbage they are few objects, that Python does not hurry to collect."""
+  """What virtual computers of a file's tests hold is given back: as garbage they are few objects, that Python does not
+  hurry to collect."""
   global collected
   yield
   if not STATM.exists() or resident() < collected + MOST_BYTES: return
@@ -64,9 +71,12 @@ COUNTER = suite.Counter(suite.chip_of(EMULATE.value))
 def pytest_addoption(parser: pytest.Parser) -> None:
   group = parser.getgroup("tinyhw")
   group.addoption("--suite", choices=("tensor",), help="run the tests of test/suite.py only")
-  group.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by the names of test and card")
-  group.addoption("--changed", nargs="?", const="HEAD", metavar="COMMIT", help="run the tests of what differs from the last commit, or from another")
-  group.addoption("--layer", action="append", metavar="NAME", help="run the tests of a layer: a folder of test/, or tensor for the files beside them")
+  group.addoption("--share", type=int, default=1, metavar="N", help="run one test of N, drawn by the names of test "
+                  "and card")
+  group.addoption("--changed", nargs="?", const="HEAD", metavar="COMMIT", help="run the tests of what differs from "
+                  "the last commit, or from another")
+  group.addoption("--layer", action="append", metavar="NAME", help="run the tests of a layer: a folder of test/, or "
+                  "tensor for the files beside them")
   group.addoption("--fast", action="store_true", help="without tests that are marked as slow")
   group.addoption("--count-into", metavar="FILE", help="write there what test/suite.py counts")
 
@@ -92,7 +102,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
   mark = item.get_closest_marker("host")
-  if mark is not None and DEV.value and not keeps_host_memory(DEV.value): pytest.skip(f"of the host alone: {mark.args[0]}")
+  if mark is not None and DEV.value and not keeps_host_memory(DEV.value):
+    pytest.skip(f"of the host alone: {mark.args[0]}")
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
   """Of this process's tests, or, where it shares them among others, of all of them."""

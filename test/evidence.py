@@ -1,11 +1,12 @@
-"""The evidence table of README.md: for each target, how far it is proven, from the tests and golden files that there are.
+"""The evidence table of README.md: for each target, how far it is proven, from the tests and golden files that there
+are.
 
     python3 test/evidence.py
 
-Levels: L0 it encodes; L1 it decodes back, and agrees with an independent assembler; L2 an emulator runs the exact bytes and passes the tensor tests;
-L3 the conversation with the driver is checked; L4 it ran on silicon. A level stands here only if what shows it is in the repository, counted here.
-Runs of the whole tensor suite on virtual GPUs are recorded by test/suite.py, runs on silicon by hand, in `silicon`. test/test_docs.py compares
-README.md with the table.
+Levels: L0 it encodes; L1 it decodes back, and agrees with an independent assembler; L2 an emulator runs the exact bytes
+and passes the tensor tests; L3 the conversation with the driver is checked; L4 it ran on silicon. A level stands here
+only if what shows it is in the repository, counted here. Runs of the whole tensor suite on virtual GPUs are recorded by
+test/suite.py, runs on silicon by hand, in `silicon`. test/test_docs.py compares README.md with the table.
 """
 from __future__ import annotations
 import re
@@ -17,10 +18,11 @@ import suite
 TEST = Path(__file__).resolve().parent
 
 class Target(NamedTuple):
-  """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must exist for each level.
+  """A line of the table. golden: vectors, and the pattern of those that belong to this target. files: tests that must
+  exist for each level.
 
-  tools: independent assemblers that made the vectors. chip: the virtual GPU, whose recorded run of the tensor suite is all of L2; without one that
-  passed, L2 is reached in part.
+  tools: independent assemblers that made the vectors. chip: the virtual GPU, whose recorded run of the tensor suite is
+  all of L2; without one that passed, L2 is reached in part.
   """
   name: str
   golden: tuple[str, str]
@@ -34,29 +36,37 @@ DRIVER = "drivers/cpu/test_workers.py"
 
 AMD = {"L0": "isa/amd/asm/test_encode.py", "L1": "isa/amd/asm/test_decode.py", "L2": "emulator/amd/test_tensors.py",
        "L3": "drivers/gpu/test_emulated.py"}
-NVIDIA = {"L0": "isa/sass/asm/test_encode.py", "L1": "isa/sass/asm/test_decode.py", "L2": "emulator/nvidia/test_tensors.py",
+NVIDIA = {"L0": "isa/sass/asm/test_encode.py", "L1": "isa/sass/asm/test_decode.py",
+          "L2": "emulator/nvidia/test_tensors.py",
           "L3": "drivers/gpu/test_emulated.py"}
 ENCODES = {level: NVIDIA[level] for level in ("L0", "L1")}
 X86 = {"L0": "isa/x86/asm/test_encode.py", "L1": "isa/x86/asm/test_decode.py", "L3": DRIVER}
 
 TARGETS = (
   Target("x86-64, AVX2", ("golden/x86_64.txt", f"^(?!.*(?:{WIDE}))"), {**X86, "L2": "isa/x86/select/test_mask.py"},
-         "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of `docs/tour.md`"),
+         "AMD Zen 3 (EPYC, family 25 model 1) and Intel Granite Rapids, Linux: `examples/digits.py`, every kernel of "
+         "`docs/tour.md`"),
   Target("x86-64, AVX-512", ("golden/x86_64.txt", f"(?:{WIDE})"), {**X86, "L2": "isa/x86/select/test_evex.py"},
          "Intel Granite Rapids (KVM guest), Linux: `examples/digits.py`, `test/isa/x86/test_silicon.py`"),
-  *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip) for name, chip, tools in (
-    ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"), ("CDNA3", "gfx942", "LLVM 19 and 22"),
+  *(Target(f"AMD {name} ({chip})", (f"golden/amd_{chip}.txt", "^(?!@)"), AMD, tools=tools, chip=chip)
+    for name, chip, tools in (
+    ("RDNA3", "gfx1100", "LLVM 19 and 22"), ("RDNA4", "gfx1200", "LLVM 19 and 22"),
+    ("CDNA3", "gfx942", "LLVM 19 and 22"),
     ("CDNA4", "gfx950", "LLVM 22"))),
   # Its vectors are gfx1200's, which LLVM 22 gives for it, too (isa/amd/test_oracle.py).
-  Target("AMD RDNA4 (gfx1201)", ("golden/amd_gfx1200.txt", "^(?!@)"), {"L0": "isa/amd/asm/test_encode.py", "L1": "isa/amd/test_oracle.py"},
+  Target("AMD RDNA4 (gfx1201)", ("golden/amd_gfx1200.txt", "^(?!@)"),
+         {"L0": "isa/amd/asm/test_encode.py", "L1": "isa/amd/test_oracle.py"},
          tools="LLVM 22"),
   *(Target(f"NVIDIA {name} (sm_{number})", ("golden/sass.txt", rf"^[\d,]*\b{number}\b"), files, chip=f"sm_{number}",
            tools="ptxas 13.0 and nvdisasm 13.1") for name, number, files in (
-    ("Ampere", 80, NVIDIA), ("Ada", 89, NVIDIA), ("Hopper", 90, NVIDIA), ("Blackwell", 100, ENCODES), ("Blackwell", 120, ENCODES))),
+    ("Ampere", 80, NVIDIA), ("Ada", 89, NVIDIA), ("Hopper", 90, NVIDIA), ("Blackwell", 100, ENCODES),
+    ("Blackwell", 120, ENCODES))),
 )
 SOURCES = (
-  ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests compare it with PYTHON"),
-  ("Python (`DEV=PYTHON`)", "drivers/test_python.py", "no machine code; compared with the interpreter `tinyhw/uop/evaluate/`, the definition"),
+  ("C (`DEV=CLANG`)", "drivers/test_clang.py", "an installed compiler makes the code; the same worker ring; tests "
+   "compare it with PYTHON"),
+  ("Python (`DEV=PYTHON`)", "drivers/test_python.py", "no machine code; compared with the interpreter "
+   "`tinyhw/uop/evaluate/`, the definition"),
 )
 
 def vectors(golden: tuple[str, str]) -> tuple[int, int]:
@@ -89,7 +99,8 @@ def row(target: Target) -> str:
 
 def table() -> str:
   """The table as Markdown."""
-  head = "| target | L0 encodes | L1 decodes, agrees | L2 emulated | L3 driver | L4 on silicon |\n|---|---|---|---|---|---|\n"
+  head = ("| target | L0 encodes | L1 decodes, agrees | L2 emulated | L3 driver | L4 on silicon "
+          "|\n|---|---|---|---|---|---|\n")
   checked = {test: f"`test/{test}`" if (TEST / test).exists() else "–" for _, test, _ in SOURCES}
   rest = "".join(f"| {name} | – | – | – | {checked[test]} | {what} |\n" for name, test, what in SOURCES)
   return head + "".join(map(row, TARGETS)) + rest

@@ -1,8 +1,10 @@
 """Digests of the machine code of benchmark kernels, for each target: a move or a rename must not change a byte.
 
-    python3 test/generated_code.py        # writes test/golden/generated_code.txt anew; say in the commit why code changed
+    python3 test/generated_code.py        # writes test/golden/generated_code.txt anew; say in the commit why code
+                                          changed
 
-test/test_generated_code.py compares. Nothing runs: each target's backend assumes its machine, so the digests are the same everywhere.
+test/test_generated_code.py compares. Nothing runs: each target's backend assumes its machine, so the digests are the
+same everywhere.
 """
 from __future__ import annotations
 import hashlib
@@ -20,12 +22,15 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 
 GOLDEN = Path(__file__).resolve().parent / "golden/generated_code.txt"
-TARGETS = ("x86_64:avx2", "x86_64:avx512", "gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90", "c", "python")
+TARGETS = ("x86_64:avx2", "x86_64:avx512", "gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90", "c",
+           "python")
 HEAD = "# workload, target, kernels, bytes of code, digest of it; python3 test/generated_code.py writes this.\n"
 
-def empty(*shape: int, dtype: str = "float32") -> Tensor: return Tensor.empty(*shape, dtype=dtype, device="NULL", requires_grad=True)
+def empty(*shape: int, dtype: str = "float32") -> Tensor:
+  return Tensor.empty(*shape, dtype=dtype, device="NULL", requires_grad=True)
 
-def product(m: int, n: int, k: int, dtype: str = "float32") -> list[Tensor]: return [empty(m, k, dtype=dtype) @ empty(k, n, dtype=dtype)]
+def product(m: int, n: int, k: int, dtype: str = "float32") -> list[Tensor]:
+  return [empty(m, k, dtype=dtype) @ empty(k, n, dtype=dtype)]
 
 def convolution_gradients() -> list[Tensor]:
   x, w = empty(8, 16, 28, 28), empty(32, 16, 3, 3)
@@ -81,6 +86,7 @@ def golden() -> dict[tuple[str, str], str]:
   return {(fields[0], fields[1]): line for line in lines if (fields := line.split(", "))}
 
 def main() -> None:
-  GOLDEN.write_text(HEAD + "".join(f"{digest(workload, target)}\n" for target in TARGETS for workload in WORKLOADS), "utf-8")
+  GOLDEN.write_text(HEAD + "".join(f"{digest(workload, target)}\n" for target in TARGETS for workload in WORKLOADS),
+                    "utf-8")
 
 if __name__ == "__main__": main()

@@ -1,7 +1,8 @@
 """What tests of tensors share: arrays, comparison with NumPy, finite differences, and the engines that they run on.
 
-Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference interpreter (`uop/evaluate/`, which
-shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; with DEV set, also to a device from outside, they run on that alone.
+Tests of what methods mean use the fixture `engine` (conftest.py), so they run on each of ENGINES: the reference
+interpreter (`uop/evaluate/`, which shares nothing with engine and codegen) and all devices. `-k AVX2` picks one; with
+DEV set, also to a device from outside, they run on that alone.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +35,8 @@ HOME = DEV.value or "CPU"   # the device of a test that wants a single one, or t
 LOWER_LEVEL = "CPU:2"   # the engine AVX2: a CPU device opened with ARCH=x86_64:avx2
 
 def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
-  """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is written in the end."""
+  """engine.realize by the reference interpreter: each node by itself, from the contents before; what ASSIGNs left is
+  written in the end."""
   todo = [u for u in nodes if realizing.known(u) is None and not realizing.is_buffer(u)]
   canonical = canonicalize(todo, realizing.known)
   kept = realizing.Kept(todo, canonical, overwritten) if canonical.assigns or overwritten else None
@@ -46,9 +48,14 @@ def interpret(nodes: list[UOp], overwritten: Sequence[Buffer] = ()) -> None:
   if kept is not None: kept.finish()
 
 def compute(u: UOp) -> dict[UOp, bytearray]:
-  """Evaluate a node, and store its value unless it is an ASSIGN. Gives what the ASSIGNs in it made of copies of the BUFFERs."""
-  graph = u.substitute({n: n.realized for n in u.toposort() if realizing.known(n) is not None and n.realized is not None})
-  memory = {n: bytearray(buffer_of(n).ensure_allocated().as_memoryview()) for n in graph.toposort() if n.op is Ops.BUFFER}
+  """Evaluate a node, and store its value unless it is an ASSIGN.
+
+  Gives what the ASSIGNs in it made of copies of the BUFFERs.
+  """
+  graph = u.substitute({n: n.realized for n in u.toposort() if realizing.known(n) is not None
+                        and n.realized is not None})
+  memory = {n: bytearray(buffer_of(n).ensure_allocated().as_memoryview()) for n in graph.toposort()
+            if n.op is Ops.BUFFER}
   result = evaluate(graph, {n: memoryview(content) for n, content in memory.items()})
   if u.op is not Ops.ASSIGN:
     node = new_buffer(u.device or Device.DEFAULT, len(result.values), u.dtype)
@@ -76,13 +83,19 @@ def open_engine(engine: str) -> str:
   except DeviceError as error: pytest.skip(error.message)
 
 def keeps_host_memory(device: str) -> bool:
-  """Whether a device's tensors are in memory that the program sees, as the CPU's are, and a GPU's are not. False where it does not open."""
+  """Whether a device's tensors are in memory that the program sees, as the CPU's are, and a GPU's are not.
+
+  False where it does not open.
+  """
   try: buffer = Buffer(device, 1, dtypes.uint8).allocate()
   except DeviceError: return False
   return buffer.allocator.as_memoryview(buffer._buf) is not None
 
 def only_on(engine: str, *names: str, why: str) -> None:
-  """Skip the test on other engines of BUILT_IN than `names`: these show it. A device from outside, which DEV names, shows it for itself."""
+  """Skip the test on other engines of BUILT_IN than `names`: these show it.
+
+  A device from outside, which DEV names, shows it for itself.
+  """
   if engine in BUILT_IN and engine not in names: pytest.skip(why)
 
 class Ran(NamedTuple):
@@ -98,9 +111,11 @@ def current_test(engine: str) -> str:
 
 @contextlib.contextmanager
 def compiled_together(engine: str, device: str) -> Iterator[None]:
-  """CLANG compiles the kernels of a test that has just run on CPU together, before the test: starting the compiler for each takes most of the time.
+  """CLANG compiles the kernels of a test that has just run on CPU together, before the test: starting the compiler for
+  each takes most of the time.
 
-  They are the same expressions on both. One that is not among them, or does not compile, is met where the test wants it.
+  They are the same expressions on both. One that is not among them, or does not compile, is met where the test wants
+  it.
   """
   global _last
   if engine == "CLANG" and _last.test == current_test(engine):
@@ -114,11 +129,15 @@ def compiled_together(engine: str, device: str) -> Iterator[None]:
   finally:
     new = [(key, launched) for key, launched in kernels.items() if key not in before]
     # those with fixed values are launches of others, which are there too
-    _last = Ran(current_test(engine), [sink for (sink, found), launched in new if found == mode() and not any(part.fixed for part in launched)])
+    _last = Ran(current_test(engine), [sink for (sink, found), launched in new if found == mode()
+                                       and not any(part.fixed for part in launched)])
 
 @contextlib.contextmanager
 def on(engine: str) -> Iterator[str]:
-  """Inside, tensors are computed by one of ENGINES; gives its name. Graphs and bounds are verified, random numbers start anew."""
+  """Inside, tensors are computed by one of ENGINES; gives its name.
+
+  Graphs and bounds are verified, random numbers start anew.
+  """
   before, Device.DEFAULT = Device._default, open_engine(engine)
   with pytest.MonkeyPatch.context() as patch, Context(SPEC=2):
     if engine == "interpreter":
@@ -129,7 +148,8 @@ def on(engine: str) -> Iterator[str]:
       with compiled_together(engine, Device.DEFAULT): yield engine
     finally: Device.DEFAULT = before
 
-def arrays(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0, dtype: Any = np.float32, seed: int = 0) -> list[Any]:
+def arrays(*shapes: tuple[int, ...], low: float = -2.0, high: float = 2.0, dtype: Any = np.float32,
+           seed: int = 0) -> list[Any]:
   """Random arrays, the same in each run."""
   rng = np.random.default_rng(seed)
   if np.dtype(dtype) == np.bool_: return [rng.random(s) < 0.5 for s in shapes]
@@ -150,16 +170,19 @@ def same(got: Any, want: Any, rtol: float = 1e-5, atol: float = 1e-6, types: boo
   if types: assert found.dtype == want.dtype, f"type {found.dtype}, not {want.dtype}"
   np.testing.assert_allclose(found.astype(np.float64), want.astype(np.float64), rtol=rtol, atol=atol)
 
-def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6, types: bool = True,
+def compare(f: Callable[..., Any], g: Callable[..., Any], *inputs: Any, rtol: float = 1e-5, atol: float = 1e-6,
+            types: bool = True,
   **kwargs: Any) -> None:
   """f of tensors is g of arrays. inputs: arrays, or shapes of random ones (kwargs as for `arrays`)."""
   data = arrays(*inputs, **kwargs) if all(isinstance(x, tuple) for x in inputs) else list(inputs)
   with np.errstate(all="ignore"): want = g(*data)
   same(f(*(Tensor(x) for x in data)), want, rtol, atol, types)
 
-def check_gradient(f: Callable[..., Tensor], *inputs: Any, step: float = 1e-5, tolerance: float = 1e-6, **kwargs: Any) -> None:
+def check_gradient(f: Callable[..., Tensor], *inputs: Any, step: float = 1e-5, tolerance: float = 1e-6,
+                   **kwargs: Any) -> None:
   """Tensor.gradient of a weighted sum of f agrees with central differences, in float64."""
-  data = [np.asarray(x, np.float64) for x in (arrays(*inputs, dtype=np.float64, **kwargs) if all(isinstance(x, tuple) for x in inputs) else inputs)]
+  data = [np.asarray(x, np.float64) for x in (arrays(*inputs, dtype=np.float64, **kwargs)
+                                              if all(isinstance(x, tuple) for x in inputs) else inputs)]
   shape = f(*(Tensor(x) for x in data)).shape
   weights = np.cos(np.arange(int(np.prod(shape)))).reshape(shape) + 1.5
   def loss(*tensors: Tensor) -> Tensor: return (f(*tensors) * Tensor(weights)).sum()

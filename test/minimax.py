@@ -1,8 +1,10 @@
-"""Where the coefficients in tinyhw/codegen/{exponential,logarithm,power,saturating,trigonometric}.py come from: `python3 test/minimax.py [name …]`.
+"""Where the coefficients in tinyhw/codegen/{exponential,logarithm,power,saturating,trigonometric}.py come from:
+`python3 test/minimax.py [name …]`.
 
-Minimax polynomials by Remez's exchange, in 220 bits (needs mpmath), on a grid of Chebyshev points. Coefficients are rounded to the float type one
-after the other, from the lowest power; after each, the rest is fitted again, so that it makes up for the rounding. Prints the errors, as powers of
-two, of the ideal polynomial and of the one with rounded coefficients, and these.
+Minimax polynomials by Remez's exchange, in 220 bits (needs mpmath), on a grid of Chebyshev points. Coefficients are
+rounded to the float type one after the other, from the lowest power; after each, the rest is fitted again, so that it
+makes up for the rounding. Prints the errors, as powers of two, of the ideal polynomial and of the one with rounded
+coefficients, and these.
 """
 from __future__ import annotations
 import sys
@@ -68,7 +70,10 @@ def exchange(xs: list[Any], goal: list[Any], weights: list[Any], powers: list[in
   return best
 
 class Fit(NamedTuple):
-  """sum(c[p] * x**p) near f(x) for low <= x <= high; `weight` makes the error relative to what is computed. `fixed`: given coefficients."""
+  """sum(c[p] * x**p) near f(x) for low <= x <= high; `weight` makes the error relative to what is computed.
+
+  `fixed`: given coefficients.
+  """
   f: Function
   low: Any
   high: Any
@@ -96,7 +101,8 @@ class Fit(NamedTuple):
 
 LOG_2, WIDER = mp.log(2), mp.mpf("1.0001")  # intervals a little wider than needed, since reduction rounds
 
-def smooth(f: Function, near_0: Function, below: str = "1e-20") -> Function: return lambda x: near_0(x) if abs(x) < mp.mpf(below) else f(x)
+def smooth(f: Function, near_0: Function, below: str = "1e-20") -> Function:
+  return lambda x: near_0(x) if abs(x) < mp.mpf(below) else f(x)
 
 def of_root(f: Function) -> Function: return lambda z: f(mp.sqrt(z))
 
@@ -115,13 +121,16 @@ def exp(degree: int, bits: int) -> Fit:
   return Fit(mp.exp, -LOG_2 * WIDER, LOG_2 * WIDER, range(1, degree + 1), lambda x: mp.exp(-x), bits, {0: mp.mpf(1)})
 
 def exp2(degree: int, bits: int) -> Fit:
-  return Fit(lambda x: mp.mpf(2) ** x, -mp.mpf(1) / 2, mp.mpf(1) / 2, range(1, degree + 1), lambda x: mp.mpf(2) ** -x, bits, {0: mp.mpf(1)})
+  return Fit(lambda x: mp.mpf(2) ** x, -mp.mpf(1) / 2, mp.mpf(1) / 2, range(1, degree + 1), lambda x: mp.mpf(2) ** -x,
+             bits, {0: mp.mpf(1)})
 
 def expm1(degree: int, bits: int) -> Fit:
-  return Fit(mp.expm1, -LOG_2 / 2 * WIDER, LOG_2 / 2 * WIDER, range(2, degree + 1), nonzero(lambda x: 1 / mp.expm1(x)), bits, {1: mp.mpf(1)})
+  return Fit(mp.expm1, -LOG_2 / 2 * WIDER, LOG_2 / 2 * WIDER, range(2, degree + 1), nonzero(lambda x: 1 / mp.expm1(x)),
+             bits, {1: mp.mpf(1)})
 
 def logarithm(degree: int, scale: Any) -> Fit:
-  return Fit(lambda x: log_rest(x) * scale, LOW, HIGH, range(degree + 1), nonzero(lambda x: x ** 2 / mp.log1p(x) / scale), SINGLE, {})
+  return Fit(lambda x: log_rest(x) * scale, LOW, HIGH, range(degree + 1),
+             nonzero(lambda x: x ** 2 / mp.log1p(x) / scale), SINGLE, {})
 
 def atanh(degree: int) -> Fit: return Fit(atanh_rest, mp.mpf(0), SQUARE, range(degree + 1), lambda z: z / 2, DOUBLE, {})
 
@@ -133,19 +142,22 @@ def sine(degree: int, bits: int) -> Fit:
   return Fit(sine_rest, mp.mpf(0), QUARTER, range(degree + 1), nonzero(of_root(lambda r: r ** 3 / mp.sin(r))), bits, {})
 
 def cosine(degree: int, bits: int) -> Fit:
-  return Fit(cosine_rest, mp.mpf(0), QUARTER, range(1, degree + 1), of_root(lambda r: r ** 2 / mp.cos(r)), bits, {0: -mp.mpf(1) / 2})
+  return Fit(cosine_rest, mp.mpf(0), QUARTER, range(1, degree + 1), of_root(lambda r: r ** 2 / mp.cos(r)), bits,
+             {0: -mp.mpf(1) / 2})
 
 def erf(degree: int, high: int, bits: int) -> Fit:
   slope = -2 / mp.sqrt(mp.pi)
   first = rounded(slope, bits)
   weight = nonzero(lambda x: mp.erfc(x) / mp.erf(x))
-  return Fit(lambda x: mp.log(mp.erfc(x)), mp.mpf(0), mp.mpf(high), range(2, degree + 1), weight, bits, {1: first + rounded(slope - first, bits)})
+  return Fit(lambda x: mp.log(mp.erfc(x)), mp.mpf(0), mp.mpf(high), range(2, degree + 1), weight, bits,
+             {1: first + rounded(slope - first, bits)})
 
 FITS: dict[str, Callable[[], Fit]] = {
   "exp.float32": lambda: exp(7, SINGLE), "exp.float64": lambda: exp(13, DOUBLE),
   "exp2.float32": lambda: exp2(6, SINGLE), "exp2.float64": lambda: exp2(11, DOUBLE),
   "expm1.float32": lambda: expm1(6, SINGLE), "expm1.float64": lambda: expm1(11, DOUBLE),
-  "log.float32": lambda: logarithm(7, mp.mpf(1)), "log2.float32": lambda: logarithm(8, 1 / LOG_2), "atanh.float64": lambda: atanh(6),
+  "log.float32": lambda: logarithm(7, mp.mpf(1)), "log2.float32": lambda: logarithm(8, 1 / LOG_2),
+  "atanh.float64": lambda: atanh(6),
   "power.float32": lambda: power(2, SINGLE), "power.float64": lambda: power(6, DOUBLE),
   "sin.float32": lambda: sine(2, SINGLE), "sin.float64": lambda: sine(5, DOUBLE),
   "cos.float32": lambda: cosine(3, SINGLE), "cos.float64": lambda: cosine(6, DOUBLE),

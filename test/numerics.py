@@ -1,4 +1,5 @@
-"""Measures how exact results are, and writes docs/numerics.md: `python3 test/numerics.py` (a minute; needs NumPy and x86-64's 80-bit floats).
+"""Measures how exact results are, and writes docs/numerics.md: `python3 test/numerics.py` (a minute; needs NumPy and
+x86-64's 80-bit floats).
 
 test/test_numerics.py makes the document again and compares, so it is never older than the code.
 """
@@ -24,7 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs/numerics.md"
 NARROW = (dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3, dtypes.fp8e5m2)
 # All 2**32 numbers, tried once by hand
-SWEPT = {Ops.EXP: 1.652, Ops.EXP2: 0.879, Ops.LOG: 1.197, Ops.LOG2: 0.971, Ops.SIN: 1.536, Ops.COS: 1.540, Ops.TANH: 2.566, Ops.ERF: 1.841}
+SWEPT = {Ops.EXP: 1.652, Ops.EXP2: 0.879, Ops.LOG: 1.197, Ops.LOG2: 0.971, Ops.SIN: 1.536, Ops.COS: 1.540,
+         Ops.TANH: 2.566, Ops.ERF: 1.841}
 
 HEAD = """# What numbers come out
 
@@ -56,8 +58,10 @@ rounded twice. No device here is one (CLANG calls `fma` where the processor has 
 |---|---|---|---|---|---|
 """
 EXACT = {
-  Ops.EXP: "exp(0)", Ops.EXP2: "powers with whole exponents", Ops.LOG: "log(1)", Ops.LOG2: "powers of two", Ops.SIN: "sin(±0)",
-  Ops.COS: "cos(0)", Ops.TANH: "tanh(±0); never beyond ±1", Ops.ERF: "erf(±0); never beyond ±1", Ops.POW: "x**0, 1**y; C's special cases",
+  Ops.EXP: "exp(0)", Ops.EXP2: "powers with whole exponents", Ops.LOG: "log(1)", Ops.LOG2: "powers of two",
+  Ops.SIN: "sin(±0)",
+  Ops.COS: "cos(0)", Ops.TANH: "tanh(±0); never beyond ±1", Ops.ERF: "erf(±0); never beyond ±1",
+  Ops.POW: "x**0, 1**y; C's special cases",
 }
 GPUS = """
 Kernels for AMD GPUs compute EXP2, EXP, LOG2, LOG, SQRT, RECIPROCAL and FDIV of float32 by the hardware's approximate units and what corrects those
@@ -177,7 +181,8 @@ def shown(error: float) -> str:
 
 def accuracy_row(name: str, method: accuracy.Method) -> str:
   cells = [accuracy.worst(method, dtype, "CPU")[0] for dtype in (dtypes.float32, dtypes.float64, *NARROW)]
-  cells += [accuracy.worst(method, dtype, "PYTHON", accuracy.PYTHON_SAMPLES)[0] for dtype in (dtypes.float32, dtypes.float64)]
+  cells += [accuracy.worst(method, dtype, "PYTHON", accuracy.PYTHON_SAMPLES)[0]
+            for dtype in (dtypes.float32, dtypes.float64)]
   return f"| {name}{'*' if method.beside else ''} | " + " | ".join(map(shown, cells)) + " |\n"
 
 def unfused(op: Ops, dtype: DType) -> float:
@@ -195,7 +200,8 @@ def unit_row(op: Ops) -> str:
   """How many instructions an operation is on GPUs, and how wrong where that is not what the tables above have."""
   counts = [str(amd_recipes.instruction_count(op, arch)) for arch in ("gfx1100", "gfx942")]
   known = op in amd_recipes.FUNCTIONS
-  error = shown(max(amd_recipes.worst(op, side)[0] for side in amd_recipes.SIDES)) if known else "0.5" if op in EXACTLY else "as above"
+  error = (shown(max(amd_recipes.worst(op, side)[0] for side in amd_recipes.SIDES)) if known else "0.5" if op in EXACTLY
+           else "as above")
   return f"| {op.name} | " + " | ".join([*counts, error]) + " |\n"
 
 def nvidia_row(op: Ops) -> str:
@@ -211,23 +217,27 @@ def range_row(dtype: DType) -> str:
   beyond, zero = (Tensor([x], device="CPU").cast(dtype).double().tolist()[0] for x in (1e300, -0.0))
   smallest = accuracy.smallest_of(dtype)
   infinity = "yes" if beyond == float("inf") else "no: NaN"
-  return f"| {name_of(dtype)} | {accuracy.largest_of(dtype):.6g} | {smallest:.6g} | {infinity} | {'kept' if np.signbit(zero) else 'becomes 0.0'} |\n"
+  return (f"| {name_of(dtype)} | {accuracy.largest_of(dtype):.6g} | {smallest:.6g} | {infinity} | "
+          f"{'kept' if np.signbit(zero) else 'becomes 0.0'} |\n")
 
 def sum_row(dtype: DType) -> str:
   x = Tensor.ones(1, 1, 2, 2, dtype=dtype, device="CPU")
   sums = (x.sum(), x.prod(), x.cumsum(), x.cumprod())
-  products = (x @ x, x.dot(x[0, 0, 0]), x.linear(x), x.conv2d(x), x.conv_transpose2d(x), Tensor.einsum("abij,abjk->abik", x, x),
+  products = (x @ x, x.dot(x[0, 0, 0]), x.linear(x), x.conv2d(x), x.conv_transpose2d(x),
+              Tensor.einsum("abij,abjk->abik", x, x),
               Tensor.einsum("abij->a", x))
   means = (x.mean(), x.var(), x.std(), x.softmax(), x.layernorm())
   columns = [{y.dtype for y in column} for column in (sums, products, means)]
   assert all(len(column) == 1 for column in columns) and x.max().dtype is dtype, columns
-  return f"| {name_of(dtype)} | {name_of(graph.accumulator(dtype))} | " + " | ".join(name_of(column.pop()) for column in columns) + " |\n"
+  return f"| {name_of(dtype)} | {name_of(graph.accumulator(dtype))} | " + " | ".join(name_of(column.pop())
+                                                                                     for column in columns) + " |\n"
 
 def promotion_table() -> str:
   types = (dtypes.bool, *sorted(dtypes.ints + dtypes.floats, key=lambda d: d.priority))
   short = {d: name_of(d).replace("float", "f").replace("uint", "u").replace("int", "i") for d in types}
   head = "| | " + " | ".join(short.values()) + " |\n|" + "---|" * (len(types) + 1) + "\n"
-  return head + "".join(f"| **{short[a]}** | " + " | ".join(short[least_upper_dtype(a, b)] for b in types) + " |\n" for a in types)
+  return head + "".join(f"| **{short[a]}** | " + " | ".join(short[least_upper_dtype(a, b)] for b in types) + " |\n"
+                        for a in types)
 
 # ***** sums *****
 
@@ -241,27 +251,33 @@ def various(count: int) -> float:
 def alike(shape: tuple[int, ...], axis: int | None) -> float:
   """The sum of 0.1 over and over, from memory."""
   x = np.full(shape, 0.1, np.float32)
-  return relative(Tensor(x, device="CPU").sum(axis).max().item(), float(x[0].flat[0]) * (x.size if axis is None else shape[axis]))
+  return relative(Tensor(x, device="CPU").sum(axis).max().item(),
+                  float(x[0].flat[0]) * (x.size if axis is None else shape[axis]))
 
 def relative(got: object, want: float) -> float: return abs(float(str(got)) - want) / want
 
 SUMS: dict[str, Callable[[], float]] = {
-  "2**16 various": lambda: various(1 << 16), "2**20 various": lambda: various(1 << 20), "2**26 various": lambda: various(1 << 26),
-  "2**22 alike": lambda: alike((1 << 22, 1), None), "each of 16 columns of 2**18 alike": lambda: alike((1 << 18, 16), 0),
+  "2**16 various": lambda: various(1 << 16), "2**20 various": lambda: various(1 << 20),
+  "2**26 various": lambda: various(1 << 26),
+  "2**22 alike": lambda: alike((1 << 22, 1), None),
+  "each of 16 columns of 2**18 alike": lambda: alike((1 << 18, 16), 0),
   "each of 16 rows of 2**18 alike": lambda: alike((16, 1 << 18), 1),
 }
 
 def document() -> str:
   """The whole text."""
   swept = ", ".join(f"{op.name} {error}" for op, error in SWEPT.items())
-  head = HEAD.format(single=accuracy.SAMPLES[dtypes.float32], double=accuracy.SAMPLES[dtypes.float64], python=accuracy.PYTHON_SAMPLES)
+  head = HEAD.format(single=accuracy.SAMPLES[dtypes.float32], double=accuracy.SAMPLES[dtypes.float64],
+                     python=accuracy.PYTHON_SAMPLES)
   operations = "".join(accuracy_row(*item) for item in accuracy.OPERATIONS.items())
   methods = "".join(accuracy_row(*item) for item in accuracy.METHODS.items())
   sums = "".join(f"| {what} | {error():.1e} |\n" for what, error in SUMS.items())
   return (head + TABLE + operations + FUNCTIONS + "".join(map(function_row, ulps.FUNCTIONS))
           + GPUS + "".join(map(unit_row, (*EXACTLY, *ulps.FUNCTIONS)))
-          + NVIDIA + "".join(map(nvidia_row, (*EXACTLY, *ulps.FUNCTIONS))) + METHODS.format(swept=swept) + TABLE + methods + REST
-          + "".join(map(range_row, dtypes.floats)) + REDUCTIONS + "".join(map(sum_row, (dtypes.bool, *dtypes.ints, *dtypes.floats)))
+          + NVIDIA + "".join(map(nvidia_row, (*EXACTLY, *ulps.FUNCTIONS))) + METHODS.format(swept=swept) + TABLE
+          + methods + REST
+          + "".join(map(range_row, dtypes.floats)) + REDUCTIONS
+          + "".join(map(sum_row, (dtypes.bool, *dtypes.ints, *dtypes.floats)))
           + ORDER + sums + PROMOTION + promotion_table())
 
 if __name__ == "__main__":

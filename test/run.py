@@ -3,11 +3,13 @@
   python3 test/run.py [arguments for pytest]
   python3 test/run.py --changed | --layer codegen --fast     # the tests of a change, or of a layer (test/scope.py)
 
-pytest runs in a process for each of up to 8 cores, a file's tests in one of them; `-n 0` behind the command: in one process.
+pytest runs in a process for each of up to 8 cores, a file's tests in one of them; `-n 0` behind the command: in one
+process.
 
-Makes a virtual environment (.venv beside the sources, or in the user's cache folder where the sources are read-only), installs the `test` extra of
-setup.py there, then runs ruff, mypy and pytest. The exit status is 0 when all three pass; pytest comes last, so that its summary ends the output.
-This file uses the standard library only, and only syntax that old Pythons can read: an old one is told so, and a newer one on PATH is used.
+Makes a virtual environment (.venv beside the sources, or in the user's cache folder where the sources are read-only),
+installs the `test` extra of setup.py there, then runs ruff, mypy and pytest. The exit status is 0 when all three pass;
+pytest comes last, so that its summary ends the output. This file uses the standard library only, and only syntax that
+old Pythons can read: an old one is told so, and a newer one on PATH is used.
 """
 import hashlib
 import os
@@ -33,7 +35,8 @@ def need_new_python():  # type: () -> None
   for minor in (15, 14, 13, 12, 11, 10):
     found = shutil.which("python3.%d" % minor)
     if found: os.execv(found, [found, os.path.abspath(__file__)] + sys.argv[1:])
-  sys.exit("run.py: this is Python %d.%d; tinyhw needs 3.10 or newer: install one and call it: python3.13 test/run.py" % sys.version_info[:2])
+  sys.exit("run.py: this is Python %d.%d; tinyhw needs 3.10 or newer: install one and call it: python3.13 "
+           "test/run.py" % sys.version_info[:2])
 
 def environment_folder():  # type: () -> str
   """Where the virtual environment of this Python goes."""
@@ -47,27 +50,40 @@ def python_of(folder):  # type: (str) -> str
   return os.path.join(folder, "Scripts", "python.exe") if os.name == "nt" else os.path.join(folder, "bin", "python")
 
 def make_environment(folder):  # type: (str) -> list[str]
-  """A new virtual environment; gives the command that is its pip. Where Python comes without ensurepip, the pip that runs here serves it."""
+  """A new virtual environment; gives the command that is its pip.
+
+  Where Python comes without ensurepip, the pip that runs here serves it.
+  """
   shutil.rmtree(folder, ignore_errors=True)
   if subprocess.call([sys.executable, "-m", "venv", folder], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0:
     return [python_of(folder), "-m", "pip"]
   shutil.rmtree(folder, ignore_errors=True)
-  bare = subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+  bare = subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT)
   pip = [sys.executable, "-m", "pip", "--python", python_of(folder)]
-  if bare.returncode == 0 and subprocess.call(pip + ["--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) == 0: return pip
-  sys.exit("run.py: cannot make a virtual environment in %s: this Python lacks venv or pip; install them (Debian: apt install python3-venv)\n%s"
+  if bare.returncode == 0 and subprocess.call(pip + ["--version"], stdout=subprocess.DEVNULL,
+                                              stderr=subprocess.DEVNULL) == 0:
+    return pip
+  sys.exit("run.py: cannot make a virtual environment in %s: this Python lacks venv or pip; install them (Debian: apt "
+           "install python3-venv)\n%s"
            % (folder, bare.stdout.decode(errors="replace")))
 
 def test_requirements():  # type: () -> list[str]
-  """The `test` extra as setup.py states it; in continuous integration (CI is set) the `oracle` extra too: 1.1 GB of tools to compare with."""
+  """The `test` extra as setup.py states it; in continuous integration (CI is set) the `oracle` extra too: 1.1 GB of
+  tools to compare with."""
   import ast
   with open(os.path.join(ROOT, "setup.py"), encoding="utf-8") as file: tree = ast.parse(file.read())
-  extras = next(k.value for node in ast.walk(tree) if isinstance(node, ast.Call) for k in node.keywords if k.arg == "extras_require")
+  extras = next(k.value for node in ast.walk(tree) if isinstance(node, ast.Call) for k in node.keywords
+                if k.arg == "extras_require")
   declared = ast.literal_eval(extras)
-  return [requirement for extra in ["test"] + ["oracle"] * bool(os.environ.get("CI")) for requirement in declared[extra]]
+  return [requirement for extra in ["test"] + ["oracle"] * bool(os.environ.get("CI"))
+          for requirement in declared[extra]]
 
 def prepare():  # type: () -> str
-  """The interpreter of an environment that has the `test` extra. Done once for each Python and each state of the extra."""
+  """The interpreter of an environment that has the `test` extra.
+
+  Done once for each Python and each state of the extra.
+  """
   folder, wanted = environment_folder(), test_requirements()
   stamp, state = os.path.join(folder, "tinyhw-stamp"), "%s %s" % (sys.version, wanted)
   if os.path.exists(stamp):
@@ -78,7 +94,8 @@ def prepare():  # type: () -> str
   for attempt in range(1, ATTEMPTS + 1):
     if subprocess.call(pip + ["install", "--quiet", "--disable-pip-version-check"] + wanted) == 0: break
     if attempt == ATTEMPTS:
-      sys.exit("run.py: pip could not install %s (its reasons are above); the tests need a package registry once: check the network, a proxy, "
+      sys.exit("run.py: pip could not install %s (its reasons are above); the tests need a package registry once: "
+               "check the network, a proxy, "
                "or point PIP_INDEX_URL or PIP_FIND_LINKS at one" % ", ".join(wanted))
     say("pip failed; trying again in %d s" % (5 * attempt))
     time.sleep(5 * attempt)
@@ -91,8 +108,8 @@ def link(source, target):  # type: (str, str) -> None
   except OSError: (shutil.copytree if os.path.isdir(source) else shutil.copy)(source, target)
 
 def check_types(python):  # type: (str) -> int
-  """mypy on the package and the examples, in a throw-away tree of links in which drivers and autogen lie inside of the package, as when it is
-  installed."""
+  """mypy on the package and the examples, in a throw-away tree of links in which drivers and autogen lie inside of the
+  package, as when it is installed."""
   with tempfile.TemporaryDirectory() as tree:
     package = os.path.join(tree, "tinyhw")
     os.mkdir(package)
@@ -101,7 +118,8 @@ def check_types(python):  # type: (str) -> int
     for name in PACKAGE_ROOTS[1:]: link(os.path.join(ROOT, name), os.path.join(package, name))
     link(os.path.join(ROOT, "examples"), os.path.join(tree, "examples"))
     cache = os.path.join(ROOT if os.access(ROOT, os.W_OK) else tree, ".mypy_cache")
-    options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw", "-p", "examples"]
+    options = ["--config-file", os.path.join(ROOT, "pyproject.toml"), "--cache-dir", cache, "-p", "tinyhw", "-p",
+               "examples"]
     return subprocess.call([python, "-m", "mypy"] + options, cwd=tree)
 
 def at_once():  # type: () -> int

@@ -1,12 +1,12 @@
 """Which tests a change wants: `--changed`, `--layer` and `--fast` of pytest, and so of test/run.py.
 
-    python3 test/run.py --changed            # tests of the files that differ from the last commit, and of the modules that import them
-    python3 test/run.py --changed origin/main    # from another commit
+    python3 test/run.py --changed            # tests of the files that differ from the last commit, and of the modules
+    that import them python3 test/run.py --changed origin/main    # from another commit
     python3 test/run.py --layer codegen --fast   # the tests in test/codegen, without those marked `slow`
 
-A test file belongs to a module if it mirrors its path (test/uop/rewrite/test_match.py or test_match_more.py for uop/rewrite/match.py)
-or if it imports it. A module that imports a changed one brings the tests that mirror it, and no others: one step, as nearly all modules reach all
-others.
+A test file belongs to a module if it mirrors its path (test/uop/rewrite/test_match.py or test_match_more.py for
+uop/rewrite/match.py) or if it imports it. A module that imports a changed one brings the tests that mirror it, and no
+others: one step, as nearly all modules reach all others.
 """
 from __future__ import annotations
 import ast
@@ -63,7 +63,8 @@ def wanted_by(changes: Iterable[Path]) -> set[Path]:
 def _is_test(path: Path) -> bool: return path.is_relative_to(TEST) and path.name.startswith("test_")
 
 def _mirrors(path: Path) -> set[Path]:
-  """The test files that stand where a module stands: of tinyhw/uop/rewrite/match.py test/uop/test_match*.py; of a package its folder's."""
+  """The test files that stand where a module stands: of tinyhw/uop/rewrite/match.py test/uop/test_match*.py; of a
+  package its folder's."""
   parts = path.relative_to(ROOT).with_suffix("").parts
   if parts[0] not in ("tinyhw", "drivers", "autogen"): return set()
   below, name = parts[1:-1] if parts[0] == "tinyhw" else parts[:-1], parts[-1]
@@ -86,7 +87,8 @@ def _importers() -> dict[Path, set[Path]]:
   return found
 
 def _names(path: Path) -> list[str]:
-  """By which names a file is imported: drivers and autogen are inside of the package, too, and test/support is on the path of tests."""
+  """By which names a file is imported: drivers and autogen are inside of the package, too, and test/support is on the
+  path of tests."""
   name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
   if path.parent == TEST / "support": return [name, path.stem]
   return [name, f"tinyhw.{name}"] if name.split(".")[0] in ("drivers", "autogen") else [name]

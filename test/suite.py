@@ -1,13 +1,15 @@
 """The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs.
 
-    python3 test/suite.py                          # all of them on each of CHIPS, in turn; writes down what ran (RECORD)
-    python3 test/suite.py --share 16 gfx942        # a sixteenth on one of them, drawn by the names of tests and chip; writes nothing
-    EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # what it does for a chip; further arguments are pytest's
+    python3 test/suite.py                          # all of them on each of CHIPS, in turn; writes down what ran
+    (RECORD) python3 test/suite.py --share 16 gfx942        # a sixteenth on one of them, drawn by the names of tests
+    and chip; writes nothing EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # what it does for
+    a chip; further arguments are pytest's
 
-The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made smaller for GPUs. What speaks of
-the host's own memory or processor has the marker `host`, with a reason, and is skipped where DEV names a device that has neither. A run in which no
-workgroup was executed has failed. README.md and docs/emulator.md say what the recorded runs counted. Some 320 tests compare with PyTorch, and are
-skipped where the Python that runs this has none (extra `bench`).
+The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made
+smaller for GPUs. What speaks of the host's own memory or processor has the marker `host`, with a reason, and is skipped
+where DEV names a device that has neither. A run in which no workgroup was executed has failed. README.md and
+docs/emulator.md say what the recorded runs counted. Some 320 tests compare with PyTorch, and are skipped where the
+Python that runs this has none (extra `bench`).
 """
 from __future__ import annotations
 import argparse
@@ -27,10 +29,12 @@ from typing import NamedTuple
 
 TEST = Path(__file__).resolve().parent
 RECORD = TEST / "golden/tensor_suite.txt"
-CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items() for chip in chips.split()}
+CHIPS = {chip: device for device, chips in {"AMD": "gfx1100 gfx1200 gfx942 gfx950", "NV": "sm_80 sm_89 sm_90"}.items()
+         for chip in chips.split()}
 NEEDED = ("pytest", "xdist", "hypothesis", "numpy")  # what a Python must have to run the suite itself
 ENDED = (0, 1)  # pytest's statuses of runs that came to their end: others were interrupted, or never began
-PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may have other work, too
+PATIENCE = "200000"  # milliseconds for a submission, of which virtual cards get several times as many: the machine may
+                     # have other work, too
 CARDS = 6   # tests of tensors on several devices name the first one, and those with the numbers 1, 3, 4 and 5
 
 AREA = ("test_*.py", "methods/test_*.py", "engine/test_*.py", "nn/test_*.py")
@@ -41,8 +45,10 @@ OUT = {file: reason for reason, files in {
   "is about devices themselves; a GPU's driver has test/drivers/amd and test/emulator": "test_device test_doctor",
   "trains whole networks, which takes hours on a virtual GPU": "test_programs",
   "runs programs of its own, which choose their devices": "test_docs test_silicon engine/test_compile",
-  "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there and back":
-    "nn/test_datasets nn/test_npy nn/test_safetensors nn/test_tar_archive nn/test_torch_file nn/test_unpickle nn/test_zip_archive",
+  "is about formats of files, whose bytes are the same on every device; test_tensor_io and test_disk move them there "
+  "and back":
+    "nn/test_datasets nn/test_npy nn/test_safetensors nn/test_tar_archive nn/test_torch_file nn/test_unpickle "
+  "nn/test_zip_archive",
 }.items() for file in (f"{name}.py" for name in files.split())}
 
 def files() -> list[str]:
@@ -62,8 +68,8 @@ def drawn(test: str, chip: str, share: int) -> bool:
 # ***** what ran *****
 
 class Run(NamedTuple):
-  """What a run of the suite on a chip counted. commit: of the tree that was tested. workgroups: executed by the virtual GPU. skipped: how many
-  tests for each reason.
+  """What a run of the suite on a chip counted. commit: of the tree that was tested. workgroups: executed by the virtual
+  GPU. skipped: how many tests for each reason.
   """
   chip: str
   date: str
@@ -74,7 +80,8 @@ class Run(NamedTuple):
   skipped: dict[str, int]
 
   def line(self) -> str:
-    counts = f"{self.passed} passed, {self.failed} failed, {self.workgroups} workgroups; skipped: {json.dumps(self.skipped)}"
+    counts = (f"{self.passed} passed, {self.failed} failed, {self.workgroups} workgroups; skipped: "
+              f"{json.dumps(self.skipped)}")
     return f"{self.chip} {self.date} {self.commit} {counts}"
 
 def parse(line: str) -> Run:
@@ -86,12 +93,14 @@ def parse(line: str) -> Run:
 def recorded() -> dict[str, Run]:
   """The last run of the whole suite on each chip."""
   if not RECORD.exists(): return {}
-  return {run.chip: run for run in map(parse, filter(lambda line: line and not line.startswith("#"), RECORD.read_text("utf-8").splitlines()))}
+  return {run.chip: run for run in map(parse, filter(lambda line: line and not line.startswith("#"),
+                                                     RECORD.read_text("utf-8").splitlines()))}
 
 def record(runs: list[Run]) -> None:
   """Write them down in the place of earlier ones of the same chips."""
   all_runs = {**recorded(), **{run.chip: run for run in runs}}
-  head = "# The last runs of the whole tensor suite on virtual GPUs, under all checks; python3 test/suite.py writes this.\n"
+  head = ("# The last runs of the whole tensor suite on virtual GPUs, under all checks; python3 test/suite.py writes "
+          "this.\n")
   RECORD.write_text(head + "".join(f"{all_runs[chip].line()}\n" for chip in CHIPS if chip in all_runs), "utf-8")
 
 def table() -> str:
@@ -100,23 +109,34 @@ def table() -> str:
   missing = [chip for chip in CHIPS if chip not in recorded()]
   lines = [f"No run of everything is recorded of {', '.join(missing)}.", ""] if missing else []
   if runs:
-    lines += ["| card | run | commit | tests that passed | failed | skipped | workgroups executed |", "|---|---|---|---|---|---|---|"]
-    lines += [f"| {r.chip} | {r.date} | {r.commit} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | {r.workgroups} |" for r in runs]
+    lines += ["| card | run | commit | tests that passed | failed | skipped | workgroups executed |",
+              "|---|---|---|---|---|---|---|"]
+    lines += [f"| {r.chip} | {r.date} | {r.commit} | {r.passed} | {r.failed} | {sum(r.skipped.values())} | "
+              f"{r.workgroups} |" for r in runs]
     lines += ["", "| skipped because | " + " | ".join(r.chip for r in runs) + " |", "|---" * (1 + len(runs)) + "|"]
-    lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |" for why in sorted({why for r in runs for why in r.skipped})]
+    lines += [f"| {why} | " + " | ".join(str(r.skipped.get(why, 0)) for r in runs) + " |"
+              for why in sorted({why for r in runs for why in r.skipped})]
     lines.append("")
   lines += ["| not in the suite | because it |", "|---|---|"]
-  for reason in dict.fromkeys(OUT.values()): lines.append(f"| {', '.join(f'`{name}`' for name in OUT if OUT[name] == reason)} | {reason} |")
+  for reason in dict.fromkeys(OUT.values()):
+    lines.append(f"| {', '.join(f'`{name}`' for name in OUT if OUT[name] == reason)} | {reason} |")
   return "\n".join(lines) + "\n"
 
 def commit() -> str:
-  """What git calls the tree: a short hash, with +changes where files other than RECORD differ from it. `unknown` without git."""
-  def git(*arguments: str) -> str: return subprocess.run(["git", *arguments], cwd=TEST, check=True, capture_output=True, text=True).stdout.strip()
-  try: return git("rev-parse", "--short", "HEAD") + "+changes" * bool(git("diff", "--name-only", "HEAD", "--", ":/", f":(exclude){RECORD}"))
+  """What git calls the tree: a short hash, with +changes where files other than RECORD differ from it.
+
+  `unknown` without git.
+  """
+  def git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=TEST, check=True, capture_output=True, text=True).stdout.strip()
+  try:
+    return git("rev-parse", "--short", "HEAD") + "+changes" * bool(git("diff", "--name-only", "HEAD", "--", ":/",
+                                                                       f":(exclude){RECORD}"))
   except (OSError, subprocess.CalledProcessError): return "unknown"
 
 class Counter:
-  """Counts the outcomes of a session's tests, and the workgroups that the virtual GPU executes; conftest.py tells it."""
+  """Counts the outcomes of a session's tests, and the workgroups that the virtual GPU executes; conftest.py tells
+  it."""
   def __init__(self, chip: str):
     self.chip, self.workgroups = chip, 0
     self.outcomes: collections.Counter[str] = collections.Counter()
@@ -129,13 +149,15 @@ class Counter:
 
   def run(self) -> Run:
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    return Run(self.chip, today, commit(), self.outcomes["passed"], self.outcomes["failed"], self.workgroups, dict(sorted(self.reasons.items())))
+    return Run(self.chip, today, commit(), self.outcomes["passed"], self.outcomes["failed"], self.workgroups,
+               dict(sorted(self.reasons.items())))
 
 # ***** the command *****
 
 def environment(share: int) -> tuple[str, list[str], int]:
-  """A Python that has what is NEEDED, this one or that of test/run.py's environment; arguments that spread tests over the processor's cores; and how
-  many chips run side by side. A small share is not worth spreading: each process collects all tests.
+  """A Python that has what is NEEDED, this one or that of test/run.py's environment; arguments that spread tests over
+  the processor's cores; and how many chips run side by side. A small share is not worth spreading: each process
+  collects all tests.
   """
   sys.path.insert(0, str(TEST))
   import run  # beside this file, wherever that was imported from
@@ -145,16 +167,19 @@ def environment(share: int) -> tuple[str, list[str], int]:
 def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
   """pytest's exit status, and what it counted."""
   python, spread, _ = environment(share)
-  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip], HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
+  variables = dict(os.environ, EMULATE=f"{chip}x{CARDS}", EMULATE_STRICT="1", DEV=CHIPS[chip],
+                   HCQDEV_WAIT_TIMEOUT_MS=PATIENCE)
   with tempfile.TemporaryDirectory() as folder:
     told = Path(folder, "run")
-    command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told), *rest]
+    command = [python, "-m", "pytest", *spread, "--suite", "tensor", "--share", str(share), "--count-into", str(told),
+               *rest]
     title = f"suite.py: {chip}: {' '.join(command[1:])}"
     if share == 1:
       print(title, flush=True)
       status = subprocess.call(command, cwd=TEST.parent, env=variables)
     else:
-      done = subprocess.run(command, cwd=TEST.parent, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+      done = subprocess.run(command, cwd=TEST.parent, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True, errors="replace")
       print(f"{title}\n{done.stdout}", end="", flush=True)
       status = done.returncode
     return status, parse(told.read_text("utf-8")) if told.exists() else None
@@ -162,13 +187,16 @@ def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
 def main() -> int:
   """Run the suite on the chips that are named; 0 if all passed."""
   parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs.")
-  parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP", help=f"one of {', '.join(CHIPS)}; all of them if none is named")
+  parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP",
+                      help=f"one of {', '.join(CHIPS)}; all of them if none is named")
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")
   options, rest = parser.parse_known_args()
-  if wrong := set(options.chips) - set(CHIPS): parser.error(f"no such chip: {', '.join(sorted(wrong))}; there are {', '.join(CHIPS)}")
+  if wrong := set(options.chips) - set(CHIPS):
+    parser.error(f"no such chip: {', '.join(sorted(wrong))}; there are {', '.join(CHIPS)}")
   failed, (_, _, at_once) = False, environment(options.share)
   with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
-    for status, found in (pool.map if at_once > 1 else map)(lambda chip: run_on(chip, options.share, rest), options.chips):
+    for status, found in (pool.map if at_once > 1 else map)(lambda chip: run_on(chip, options.share, rest),
+                                                            options.chips):
       failed |= status != 0
       if found is None: continue
       print(f"suite.py: {found.line()}", flush=True)

@@ -17,7 +17,8 @@ class FakeAllocator(LRUAllocator):
 def test_limit_and_message() -> None:
   allocator = FakeAllocator("FAKE", limit=1000)
   held = allocator.alloc(600)
-  message = r"FAKE: cannot allocate 401 bytes: 1 live buffers hold 600 bytes of 1000 bytes that the device has; drop references"
+  message = (r"FAKE: cannot allocate 401 bytes: 1 live buffers hold 600 bytes of 1000 bytes that the device has; drop "
+             r"references")
   with pytest.raises(OutOfMemory, match=message): allocator.alloc(401)
   allocator.free(held)
   assert allocator.cached and len(allocator.alloc(900)) >= 900 and not allocator.cached, "the pool makes room"
@@ -25,9 +26,12 @@ def test_limit_and_message() -> None:
 def test_rounding() -> None:
   for size in [*range(1, 3000), 10**6, 10**9 + 7]:
     rounded = LRUAllocator.rounded(size)
-    assert size <= rounded <= max(64, size * 1.25 + 64) and rounded % 64 == 0 and LRUAllocator.rounded(rounded) == rounded
+    assert (size <= rounded <= max(64, size * 1.25 + 64) and rounded % 64 == 0 and LRUAllocator.rounded(rounded)
+            == rounded)
 
-def test_show_bytes() -> None: assert [show_bytes(n) for n in (5, 1536, 3 << 30)] == ["5 bytes", "1.50 KB (1536 bytes)", "3.00 GB (3221225472 bytes)"]
+def test_show_bytes() -> None:
+  assert [show_bytes(n) for n in (5, 1536, 3 << 30)] == ["5 bytes", "1.50 KB (1536 bytes)",
+                                                         "3.00 GB (3221225472 bytes)"]
 
 def test_plain_allocators_keep_nothing() -> None:
   class Plain(Allocator):

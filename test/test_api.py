@@ -1,4 +1,5 @@
-"""The documented API by name: every name of support/api_names.txt is there, with its parameters in that order, and the state dict keys are those."""
+"""The documented API by name: every name of support/api_names.txt is there, with its parameters in that order, and the
+state dict keys are those."""
 from __future__ import annotations
 import importlib
 import inspect
@@ -48,15 +49,19 @@ def split(text: str) -> tuple[str, tuple[str, ...] | None]:
 SECTIONS = sections()
 NAMES = [Name(split(heading.split(" ", 1)[1])[0], *split(line)) for heading, lines in SECTIONS.items() for line in lines
          if heading.startswith(("class ", "module "))]
-CLASSES = [split(heading.removeprefix("class ")) for heading in SECTIONS if heading.startswith("class ") and "(" in heading]
+CLASSES = [split(heading.removeprefix("class ")) for heading in SECTIONS if heading.startswith("class ")
+           and "(" in heading]
 OPERATORS = " ".join(SECTIONS["operators tinyhw.Tensor"]).split()
 
 # Attributes that only objects have.
 OBJECTS: dict[str, Any] = {
   "tinyhw.device.Buffer": lambda: Buffer("PYTHON", 1, dtypes.int8), "tinyhw.helpers.ContextVar": undeclared_variable,
-  "tinyhw.helpers.Context": lambda: Context(), "tinyhw.helpers.GlobalCounters": lambda: GlobalCounters, "tinyhw.helpers.tqdm": lambda: tqdm([]),
-  "tinyhw.helpers.Timing": Timing, "tinyhw.helpers.Profiling": lambda: Profiling(enabled=False), "tinyhw.Tensor": lambda: Tensor([1.0]),
-  "tinyhw.device.Device": lambda: Device, "tinyhw.dtype.DType": lambda: dtypes.float32, "tinyhw.device.Allocator": lambda: Allocator("PYTHON"),
+  "tinyhw.helpers.Context": lambda: Context(), "tinyhw.helpers.GlobalCounters": lambda: GlobalCounters,
+  "tinyhw.helpers.tqdm": lambda: tqdm([]),
+  "tinyhw.helpers.Timing": Timing, "tinyhw.helpers.Profiling": lambda: Profiling(enabled=False),
+  "tinyhw.Tensor": lambda: Tensor([1.0]),
+  "tinyhw.device.Device": lambda: Device, "tinyhw.dtype.DType": lambda: dtypes.float32,
+  "tinyhw.device.Allocator": lambda: Allocator("PYTHON"),
 }
 
 def find(path: str) -> Any:
@@ -72,7 +77,8 @@ def owner_of(name: Name) -> Any:
   return OBJECTS[name.owner]() if not hasattr(found, name.name) and name.owner in OBJECTS else found
 
 def wrong_parameters(call: Any, wanted: tuple[str, ...]) -> str:
-  """What keeps a call from taking these, in this order. *args and **kwargs may be spelled out, more parameters may follow."""
+  """What keeps a call from taking these, in this order. *args and **kwargs may be spelled out, more parameters may
+  follow."""
   stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
   given = [stars.get(p.kind, "") + name for name, p in inspect.signature(call).parameters.items() if name != "self"]
   plain = [w for w in wanted if not w.startswith("*")]
@@ -86,7 +92,8 @@ def wrong_parameters(call: Any, wanted: tuple[str, ...]) -> str:
 def check(name: Name) -> None:
   owner = owner_of(name)
   assert hasattr(owner, name.name), f"{name} is missing"
-  if name.parameters: assert not (wrong := wrong_parameters(getattr(owner, name.name), name.parameters)), f"{name} {wrong}"
+  if name.parameters:
+    assert not (wrong := wrong_parameters(getattr(owner, name.name), name.parameters)), f"{name} {wrong}"
   elif name.parameters is not None: assert callable(getattr(owner, name.name)), f"{name} cannot be called"
 
 @pytest.mark.parametrize("name", NAMES, ids=str)
@@ -111,8 +118,10 @@ def test_operator(operator: str) -> None: assert callable(getattr(Tensor, f"__{o
 def test_dtype(name: str) -> None: assert str(getattr(dtypes, name)).startswith("dtypes.")
 
 ARGUMENTS: dict[str, tuple[Any, ...]] = {
-  "BatchNorm": (3,), "BatchNorm2d": (3,), "Conv1d": (2, 3, 3), "Conv2d": (2, 3, 3), "ConvTranspose1d": (2, 3, 3), "ConvTranspose2d": (2, 3, 3),
-  "Linear": (2, 3), "GroupNorm": (2, 4), "InstanceNorm": (3,), "LayerNorm": (3,), "LayerNorm2d": (3,), "RMSNorm": (3,), "Embedding": (5, 3),
+  "BatchNorm": (3,), "BatchNorm2d": (3,), "Conv1d": (2, 3, 3), "Conv2d": (2, 3, 3), "ConvTranspose1d": (2, 3, 3),
+  "ConvTranspose2d": (2, 3, 3),
+  "Linear": (2, 3), "GroupNorm": (2, 4), "InstanceNorm": (3,), "LayerNorm": (3,), "LayerNorm2d": (3,), "RMSNorm": (3,),
+  "Embedding": (5, 3),
   "LSTMCell": (2, 3),
 }
 
@@ -138,8 +147,10 @@ def test_kernels_and_expressions() -> None:
   both = first + PatternMatcher([(UPat.var("y") + UPat.const(dtypes.int32, 0), lambda y: y)])
   four = UOp.const(dtypes.int32, 4)
   assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (four, four)), both, None) is four * 2
-  assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (x.cast(dtypes.int32), UOp.const(dtypes.int32, 0))), both) is x.cast(dtypes.int32)
-  any_sum = PatternMatcher([(UPat(Ops.ADD, name="u", src=(UPat.var("a"),), allow_any_len=True), lambda u, a: a * len(u.src))])
+  assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (x.cast(dtypes.int32), UOp.const(dtypes.int32, 0))),
+                       both) is x.cast(dtypes.int32)
+  any_sum = PatternMatcher([(UPat(Ops.ADD, name="u", src=(UPat.var("a"),), allow_any_len=True), lambda u,
+                             a: a * len(u.src))])
   assert graph_rewrite(UOp(Ops.ADD, dtypes.int32, (four, four)), any_sum) is four * 2
   assert AxisType.GLOBAL and KernelInfo(name="k").name == "k" and Opt(OptOps.UPCAST, 0, 4).amount == 4
 
@@ -157,5 +168,6 @@ def test_defaults_are_those_of_tinygrad() -> None:
     for key, parameter in inspect.signature(getattr(theirs, name)).parameters.items():
       if key not in ours or parameter.default is parameter.empty: continue
       a, b = ours[key].default, parameter.default
-      if a != b and not re.search(r"dtypes\.int(32)?$", f"{a}") and (name, key) not in OTHER_DEFAULTS: found[name, key] = a, b
+      if a != b and not re.search(r"dtypes\.int(32)?$", f"{a}") and (name, key) not in OTHER_DEFAULTS:
+        found[name, key] = a, b
   assert not found

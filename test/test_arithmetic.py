@@ -13,7 +13,8 @@ from tinyhw.errors import DTypeError
 
 np = pytest.importorskip("numpy")
 np.seterr(all="ignore")
-pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy says when casts overflow; that is what is tested
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")  # NumPy says when casts overflow; that is what is
+                                                                   # tested
 few = settings(max_examples=12)
 
 NUMPY = {d: np.dtype(d.fmt) for d in dtypes.ints + (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.bool)}
@@ -23,11 +24,15 @@ def same(a: object, b: object) -> bool: return a == b or (a != a and b != b)
 def numbers(d: DType) -> st.SearchStrategy:
   """Values of a type, extreme ones often."""
   if d is dtypes.bool: return st.booleans()
-  if dtypes.is_int(d): return st.integers(d.min, d.max) | st.sampled_from([0, 1, d.min, d.max]) | st.integers(max(d.min, -9), 9)
-  return (st.floats() | st.floats(-100, 100) | st.sampled_from([1e-40, 65504.0, 65520.0, 3.4028235677973366e38, 2.0 ** -149])).map(round_to(d))
+  if dtypes.is_int(d):
+    return st.integers(d.min, d.max) | st.sampled_from([0, 1, d.min, d.max]) | st.integers(max(d.min, -9), 9)
+  return (st.floats() | st.floats(-100, 100) | st.sampled_from([1e-40, 65504.0, 65520.0, 3.4028235677973366e38,
+                                                                2.0 ** -149])).map(round_to(d))
 
-FLOAT_OPS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "FDIV": np.divide, "CMPLT": np.less, "CMPNE": np.not_equal}
-INT_OPS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "MAX": np.maximum, "AND": np.bitwise_and, "OR": np.bitwise_or,
+FLOAT_OPS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "FDIV": np.divide, "CMPLT": np.less,
+             "CMPNE": np.not_equal}
+INT_OPS = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "MAX": np.maximum, "AND": np.bitwise_and,
+           "OR": np.bitwise_or,
            "XOR": np.bitwise_xor, "CMPLT": np.less, "CMPEQ": np.equal}
 
 @pytest.mark.parametrize("d", (dtypes.float16, dtypes.float32, dtypes.float64), ids=str)
@@ -45,7 +50,8 @@ def test_float_operations_agree_with_numpy(d: DType, name: str) -> None:
 def test_integer_operations_agree_with_numpy(d: DType, name: str) -> None:
   @few
   @given(numbers(d), numbers(d))
-  def check(a: int, b: int) -> None: assert operation(name, d)(a, b) == INT_OPS[name](NUMPY[d].type(a), NUMPY[d].type(b)).item()
+  def check(a: int, b: int) -> None:
+    assert operation(name, d)(a, b) == INT_OPS[name](NUMPY[d].type(a), NUMPY[d].type(b)).item()
   check()
 
 @pytest.mark.parametrize("d", dtypes.ints, ids=str)
@@ -130,7 +136,8 @@ def test_float64_rounds_once(dtype: DType) -> None:
     low, high = decode(code), decode(code + 1)
     middle = (low + high) / 2
     assert round_to(dtype)(middle * (1 + 2.0 ** -40)) == high and round_to(dtype)(middle * (1 - 2.0 ** -40)) == low
-    assert encode(middle * (1 + 2.0 ** -40)) == code + 1 and cast(dtypes.float64, dtype)(middle * (1 - 2.0 ** -40)) == low
+    assert encode(middle * (1 + 2.0 ** -40)) == code + 1 and cast(dtypes.float64,
+                                                                  dtype)(middle * (1 - 2.0 ** -40)) == low
     assert truncate[dtype](middle * (1 + 2.0 ** -40)) == high
 
 def test_floats_that_no_integer_holds() -> None:
@@ -139,7 +146,8 @@ def test_floats_that_no_integer_holds() -> None:
     assert [to(d, x) for d in (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16)] == [0, 0, 0, 0]
     assert [to(d, x) for d in (dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64)] == [-2**31, 0, -2**63, 2**63]
   assert to(dtypes.uint8, -1.5) == 255 and to(dtypes.uint8, 300.0) == 44 and to(dtypes.uint32, -1.0) == 2**32 - 1
-  assert to(dtypes.uint64, -1.0) == 2**64 - 1 and to(dtypes.uint64, 2.0 ** 63) == 2**63 and to(dtypes.bool, math.nan) is True
+  assert to(dtypes.uint64, -1.0) == 2**64 - 1 and to(dtypes.uint64,
+                                                     2.0 ** 63) == 2**63 and to(dtypes.bool, math.nan) is True
 
 @given(st.integers(-2**63, 2**64 - 1))
 def test_integers_become_float32_with_one_rounding(x: int) -> None:
@@ -161,17 +169,22 @@ def test_fast_rounding_agrees_with_the_plain_one(d: DType, x: float) -> None:
 
 def test_transcendentals_have_values_everywhere() -> None:
   f = lambda name, *x: operation(name, dtypes.float32)(*x)
-  assert [f("LOG2", x) for x in (0.0, 8.0, math.inf)] == [-math.inf, 3.0, math.inf] and f("LOG2", -1.0) != f("LOG2", -1.0)
+  assert [f("LOG2", x) for x in (0.0, 8.0, math.inf)] == [-math.inf, 3.0,
+                                                          math.inf] and f("LOG2", -1.0) != f("LOG2", -1.0)
   assert [f("EXP2", x) for x in (1000.0, -1000.0, -math.inf, 0.5)] == [math.inf, 0.0, 0.0, float(np.float32(2 ** 0.5))]
   assert f("SIN", math.inf) != f("SIN", math.inf) and math.copysign(1, f("SIN", -0.0)) == -1
-  assert f("POW", -8.0, 1e9) == math.inf and f("POW", 0.0, -1.0) == math.inf and f("POW", -0.0, -3.0) == -math.inf and f("POW", -2.0, 0.5) != 0
+  assert (f("POW", -8.0, 1e9) == math.inf and f("POW", 0.0, -1.0) == math.inf and f("POW", -0.0, -3.0) == -math.inf
+          and f("POW", -2.0, 0.5) != 0)
   assert f("FDIV", 1.0, -0.0) == -math.inf and f("RECIPROCAL", 0.0) == math.inf and f("FDIV", 0.0, 0.0) != 0
-  assert f("SQRT", -0.0) == 0.0 and f("SQRT", -1.0) != 0 and f("TRUNC", -1.7) == -1.0 and f("TRUNC", math.inf) == math.inf
+  assert f("SQRT", -0.0) == 0.0 and f("SQRT", -1.0) != 0 and f("TRUNC",
+                                                               -1.7) == -1.0 and f("TRUNC", math.inf) == math.inf
 
 def test_maximum_is_nan_if_an_operand_is_and_the_first_of_equals() -> None:
   f = operation("MAX", dtypes.float32)
-  assert all(f(a, b) != f(a, b) for a, b in ((math.nan, 1.0), (1.0, math.nan), (math.nan, math.inf), (math.inf, math.nan), (math.nan, math.nan)))
-  assert math.copysign(1, f(-0.0, 0.0)) == -1 and math.copysign(1, f(0.0, -0.0)) == 1 and f(1.0, 2.0) == f(2.0, 1.0) == 2.0
+  assert all(f(a, b) != f(a, b) for a, b in ((math.nan, 1.0), (1.0, math.nan), (math.nan, math.inf),
+                                             (math.inf, math.nan), (math.nan, math.nan)))
+  assert math.copysign(1, f(-0.0, 0.0)) == -1 and math.copysign(1,
+                                                                f(0.0, -0.0)) == 1 and f(1.0, 2.0) == f(2.0, 1.0) == 2.0
 
 def test_bools() -> None:
   table = {"ADD": operator.or_, "MUL": operator.and_, "MAX": operator.or_, "SUB": operator.xor, "XOR": operator.xor}

@@ -1,5 +1,6 @@
-"""Every method called with what it does not want: wrong kinds, shapes, types and values. It may work, or raise one of tinyhw's errors with a message,
-or Python's own about the arguments of a call; never an error from deep inside, and never for long."""
+"""Every method called with what it does not want: wrong kinds, shapes, types and values. It may work, or raise one of
+tinyhw's errors with a message, or Python's own about the arguments of a call; never an error from deep inside, and
+never for long."""
 from __future__ import annotations
 from collections.abc import Callable
 import inspect
@@ -12,11 +13,13 @@ import pytest
 from tinyhw import Tensor, UOp, dtypes
 from tinyhw.errors import TinyError
 
-# not called at all: they download, read memory at any address, change other tensors' state by design, or only concern names inside
+# not called at all: they download, read memory at any address, change other tensors' state by design, or only concern
+# names inside
 SKIPPED = set("from_url from_blob hold manual_seed no_grad train training backward".split())
 SLOW = {"hash", "svd", "qr"}   # called, but the result is not computed
 NAMES = [n for n in sorted(dir(Tensor)) if not n.startswith("_") and n not in SKIPPED and callable(getattr(Tensor, n))]
-OPERATORS = ["__add__", "__rsub__", "__getitem__", "__setitem__", "__matmul__", "__pow__", "__lshift__", "__contains__", "__floordiv__", "__mod__",
+OPERATORS = ["__add__", "__rsub__", "__getitem__", "__setitem__", "__matmul__", "__pow__", "__lshift__", "__contains__",
+             "__floordiv__", "__mod__",
              "__and__", "__lt__", "__eq__", "__truediv__"]
 CALLS = 7
 MOST_COMPUTED = 1 << 14
@@ -29,9 +32,12 @@ def operand(choices: random.Random) -> Tensor:
 def argument(choices: random.Random) -> Any:
   n = UOp.variable("n", 1, 3)
   makers: list[Callable[[], Any]] = [
-    *[lambda x=x: x for x in (None, 0, 1, -1, 2, 5, -7, 10 ** 30, 1 << 40, 2.5, -0.5, float("nan"), float("inf"), "x", "", "mean", "linear", "->",
-                              "a b -> b a", "i,j->", "float32", b"ab", True, 1j, int, dtypes.int32, n, n.bind(2), slice(None), slice(0, 1, -1), ...)],
-    lambda: [], lambda: [1], lambda: (1, 2), lambda: (0, 1), lambda: [[1], [2, 3]], lambda: [(0, 1), None], dict, set, object, lambda: (lambda x: x),
+    *[lambda x=x: x for x in (None, 0, 1, -1, 2, 5, -7, 10 ** 30, 1 << 40, 2.5, -0.5, float("nan"), float("inf"), "x",
+                              "", "mean", "linear", "->",
+                              "a b -> b a", "i,j->", "float32", b"ab", True, 1j, int, dtypes.int32, n, n.bind(2),
+                              slice(None), slice(0, 1, -1), ...)],
+    lambda: [], lambda: [1], lambda: (1, 2), lambda: (0, 1), lambda: [[1], [2, 3]], lambda: [(0, 1), None], dict, set,
+    object, lambda: (lambda x: x),
     lambda: Tensor([1.0, 2, 3]), lambda: Tensor([0, 1]), lambda: Tensor([[1.0, 2, 3], [4, 5, 6]]), lambda: Tensor(True),
     lambda: Tensor([True, False]),
     lambda: Tensor.zeros(1, 2, 2, 2), lambda: np.float32(3), lambda: np.int64(1), lambda: np.bool_(True)]
@@ -45,7 +51,8 @@ def arguments(choices: random.Random, function: Any) -> tuple[list[Any], dict[st
     if p.name == "self": continue
     if p.kind is p.VAR_POSITIONAL: given += [argument(choices) for _ in range(choices.randrange(3))]
     elif p.kind is p.VAR_KEYWORD:
-      if choices.random() < 0.3: named[choices.choice(["dtype", "device", "buffer", "requires_grad"])] = argument(choices)
+      if choices.random() < 0.3:
+        named[choices.choice(["dtype", "device", "buffer", "requires_grad"])] = argument(choices)
     elif p.kind is p.KEYWORD_ONLY: named[p.name] = argument(choices)
     elif p.default is p.empty: given.append(argument(choices))
     elif choices.random() < 0.5: named[p.name] = argument(choices)
@@ -54,12 +61,16 @@ def arguments(choices: random.Random, function: Any) -> tuple[list[Any], dict[st
 def compute(found: Any, name: str) -> None:
   """Realize the Tensors of a result, if they are small."""
   for x in found if isinstance(found, (tuple, list)) else (found,):
-    if isinstance(x, Tensor) and name not in SLOW and all(isinstance(d, int) for d in x.shape) and int(x.numel()) <= MOST_COMPUTED: x.realize()
+    if (isinstance(x, Tensor) and name not in SLOW and all(isinstance(d, int) for d in x.shape)
+        and int(x.numel()) <= MOST_COMPUTED):
+      x.realize()
 
 def is_about_the_call(error: TypeError) -> bool:
   """Is this what Python says where arguments do not fit a function's parameters?"""
-  return any(words in str(error) for words in ("unexpected keyword argument", "required positional argument", "required keyword-only argument",
-                                               "positional arguments but", "positional argument but", "multiple values for"))
+  return any(words in str(error) for words in ("unexpected keyword argument", "required positional argument",
+                                               "required keyword-only argument",
+                                               "positional arguments but", "positional argument but",
+                                               "multiple values for"))
 
 @pytest.mark.parametrize("name", NAMES + OPERATORS)
 def test_bad_input(name):

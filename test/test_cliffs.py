@@ -1,15 +1,17 @@
-"""No constant makes cost jump: one element more is at most 10 % more counted work, or a step that test/support/cliffs.py explains.
+"""No constant makes cost jump: one element more is at most 10 % more counted work, or a step that
+test/support/cliffs.py explains.
 
-Sizes from 16 on, around each limit in the tables of docs/design.md and around other sizes at which something is chosen. What is counted
-(test/support/work.py) is what Programs execute on AVX2 and AVX-512, kernels and bytes, each by what it costs, so
-nothing here depends on the machine. test/campaigns/cliffs.py sweeps all
+Sizes from 16 on, around each limit in the tables of docs/design.md and around other sizes at which something is chosen.
+What is counted (test/support/work.py) is what Programs execute on AVX2 and AVX-512, kernels and bytes, each by what it
+costs, so nothing here depends on the machine. test/campaigns/cliffs.py sweeps all
 sizes.
 """
 from __future__ import annotations
 
 import pytest
 
-from test.support.cliffs import EXPLAINED, FAMILIES, STEEP, STEP, conv, conv_gradients, empty, excess, gradients_of, image_norm, sizes_of, works
+from test.support.cliffs import (
+  EXPLAINED, FAMILIES, STEEP, STEP, conv, conv_gradients, empty, excess, gradients_of, image_norm, sizes_of, works)
 from test.support.work import kernel_work, work_of
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.tensor import Tensor
@@ -31,12 +33,17 @@ def test_explained_steps_are_of_families_that_there_are_and_small() -> None:
 @pytest.mark.parametrize("width", (7, 9, 14, 32, 56, 64, 128, 256))
 def test_a_convolution_to_one_channel_is_no_more_work_than_to_eight(arch: str, width: int) -> None:
   one, eight = (work_of([conv(16, outputs, width)[2]], arch) for outputs in (1, 8))
-  assert one.instructions < 0.6 * eight.instructions and one.operations < 0.8 * eight.operations and one.kernels == eight.kernels
+  assert (one.instructions < 0.6 * eight.instructions and one.operations < 0.8 * eight.operations
+          and one.kernels == eight.kernels)
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("kernel, stride", ((3, 2), (4, 2), (3, 3), (1, 2), (2, 2), (5, 2)))
-def test_the_image_gradient_of_a_strided_convolution_multiplies_no_zeros_between_windows(arch: str, kernel: int, stride: int) -> None:
-  """Work by the products that there are: it was stride**2 times as many, 4 to 10. Phases with fewer elements of a kernel have some zeros."""
+def test_the_image_gradient_of_a_strided_convolution_multiplies_no_zeros_between_windows(arch: str, kernel: int,
+                                                                                         stride: int) -> None:
+  """Work by the products that there are: it was stride**2 times as many, 4 to 10.
+
+  Phases with fewer elements of a kernel have some zeros.
+  """
   x, _, y = conv(32, 32, 48, kernel, stride=stride)
   forward, back = work_of([y], arch), work_of(gradients_of((y * empty(*y.shape)).sum(), x), arch)
   zeros = (-(-kernel // stride) * min(kernel, stride) / kernel) ** 2
@@ -65,9 +72,11 @@ def test_a_row_that_registers_do_not_hold_computes_its_exponentials_once() -> No
     less, more = works("softmax", n, "x86_64:avx512")
     assert more.operations < 1.45 * less.operations
 
-@pytest.mark.parametrize("arch, n, most", (("x86_64:avx2", 17, 45_000), ("x86_64:avx512", 17, 30_000), ("x86_64:avx512", 33, 40_000)))
+@pytest.mark.parametrize("arch, n, most", (("x86_64:avx2", 17, 45_000), ("x86_64:avx512", 17, 30_000),
+                                           ("x86_64:avx512", 33, 40_000)))
 def test_a_tile_covers_a_whole_range_that_is_no_multiple_of_registers(arch: str, n: int, most: int) -> None:
-  """Each of its registers was a loop of its own, which loaded the other factor again: 59,160, 35,632, 53,496 instructions."""
+  """Each of its registers was a loop of its own, which loaded the other factor again: 59,160, 35,632, 53,496
+  instructions."""
   assert work_of(FAMILIES["matmul n"][0](n), arch).instructions < most
 
 def test_what_is_counted() -> None:
@@ -83,13 +92,16 @@ def test_scalar_work_is_counted_as_more_instructions() -> None:
   assert a.instructions / 3 > 4 * b.instructions / 1024
 
 @pytest.mark.parametrize("family, arch, most", (("cumsum", "x86_64:avx2", 40_000), ("cumsum", "x86_64:avx512", 20_000),
-                                                ("attention", "x86_64:avx2", 190_000), ("attention", "x86_64:avx512", 105_000)))
+                                                ("attention", "x86_64:avx2", 190_000),
+                                                ("attention", "x86_64:avx512", 105_000)))
 def test_sums_of_few_terms_have_lanes_along_their_results(family: str, arch: str, most: int) -> None:
-  """To fold the lanes of each result takes more than the sum does: for 32 terms it was 64,000, 45,000, 250,000 and 165,000 instructions."""
+  """To fold the lanes of each result takes more than the sum does: for 32 terms it was 64,000, 45,000, 250,000 and
+  165,000 instructions."""
   assert work_of(FAMILIES[family][0](32), arch).instructions < most
 
 @pytest.mark.parametrize("family", ("cat", "stack"))
 def test_many_parts_are_joined_in_groups(family: str) -> None:
   """Four times as many parts were 16 times as much work. Now it grows with n * sqrt(n)."""
   few, many = (work_of(FAMILIES[family][0](n), "x86_64:avx2") for n in (16, 64))
-  assert many.operations < 8 * few.operations and many.instructions < 8 * few.instructions and many.bytes < 4.2 * few.bytes
+  assert (many.operations < 8 * few.operations and many.instructions < 8 * few.instructions
+          and many.bytes < 4.2 * few.bytes)

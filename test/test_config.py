@@ -23,17 +23,22 @@ def defaults(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(DEV, "_base", "")
   getenv.cache_clear()
 
-@pytest.mark.parametrize("text,default,value", [("3", 0, 3), ("", 7, 7), (None, "x", "x"), ("0", True, False), ("2.5", 1.0, 2.5), ("abc", "", "abc")])
-def test_getenv_has_the_type_of_its_default(monkeypatch: pytest.MonkeyPatch, text: str | None, default: object, value: object) -> None:
+@pytest.mark.parametrize("text,default,value", [("3", 0, 3), ("", 7, 7), (None, "x", "x"), ("0", True, False),
+                                                ("2.5", 1.0, 2.5), ("abc", "", "abc")])
+def test_getenv_has_the_type_of_its_default(monkeypatch: pytest.MonkeyPatch, text: str | None, default: object,
+                                            value: object) -> None:
   monkeypatch.delenv("TINYHW_X", raising=False)
   if text is not None: monkeypatch.setenv("TINYHW_X", text)
-  assert getenv("TINYHW_X", default) == value and type(getenv("TINYHW_X", default)) is type(default)  # type: ignore[call-overload]
+  assert getenv("TINYHW_X",
+                default) == value and type(getenv("TINYHW_X", default)) is type(default)  # type: ignore[call-overload]
 
 def test_getenv_refuses_text_for_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("TINYHW_X", "yes")
-  with pytest.raises(ConfigError, match="TINYHW_X='yes' is not a number; set it to one, or unset it"): getenv("TINYHW_X")
+  with pytest.raises(ConfigError, match="TINYHW_X='yes' is not a number; set it to one, or unset it"):
+    getenv("TINYHW_X")
 
-@pytest.mark.parametrize("environment, value", [({}, "all"), ({"CUDA_VISIBLE_DEVICES": ""}, ""), ({"CUDA_VISIBLE_DEVICES": "1"}, "1")])
+@pytest.mark.parametrize("environment, value",
+                         [({}, "all"), ({"CUDA_VISIBLE_DEVICES": ""}, ""), ({"CUDA_VISIBLE_DEVICES": "1"}, "1")])
 def test_an_empty_text_is_a_value_where_the_variable_says_so(environment: dict[str, str], value: str) -> None:
   """CUDA's programs use all GPUs where this variable is not set, and none where it is empty."""
   program = "from tinyhw.config import CUDA_VISIBLE_DEVICES; print(repr(CUDA_VISIBLE_DEVICES))"
@@ -41,21 +46,26 @@ def test_an_empty_text_is_a_value_where_the_variable_says_so(environment: dict[s
   assert done.stdout == f"ContextVar(CUDA_VISIBLE_DEVICES={value!r})\n", done.stderr
 
 def test_bad_environment_is_refused_at_import() -> None:
-  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"DEBUG": "loud"}, capture_output=True, text=True)
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"DEBUG": "loud"},
+                        capture_output=True, text=True)
   assert done.returncode and "DEBUG='loud' is not a number" in done.stderr
 
-@pytest.mark.parametrize("key, value, why", [("HCQDEV_WAIT_TIMEOUT_MS", 0, "the least that it takes is 1"), ("EMULATE_SEED", -1, "it takes is 0"),
-                                             ("HCQDEV_WAIT_TIMEOUT_MS", -5, "it takes is 1"), ("EMULATE_STRICT", 3, "it is from 0 to 2")])
+@pytest.mark.parametrize("key, value, why", [("HCQDEV_WAIT_TIMEOUT_MS", 0, "the least that it takes is 1"),
+                                             ("EMULATE_SEED", -1, "it takes is 0"),
+                                             ("HCQDEV_WAIT_TIMEOUT_MS", -5, "it takes is 1"),
+                                             ("EMULATE_STRICT", 3, "it is from 0 to 2")])
 def test_numbers_out_of_a_variables_range_are_refused(key: str, value: int, why: str) -> None:
   for given in (value, str(value)):
     with pytest.raises(ConfigError, match=f"{key}={value}: .*{why}"): Context(**{key: given})
   with pytest.raises(ConfigError, match=why): ContextVar._cache[key].value = value
-  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={key: str(value)}, capture_output=True, text=True)
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={key: str(value)},
+                        capture_output=True, text=True)
   assert done.returncode and f"{key}={value}: " in done.stderr and why in done.stderr
 
 def test_variable_compares_as_its_value() -> None:
   with Context(DEBUG=2):
-    assert DEBUG and DEBUG == 2 and DEBUG >= 2 and DEBUG > 1 and DEBUG < 3 and DEBUG <= 2 and int(DEBUG) == 2 and list(range(DEBUG)) == [0, 1]
+    assert (DEBUG and DEBUG == 2 and DEBUG >= 2 and DEBUG > 1 and DEBUG < 3 and DEBUG <= 2 and int(DEBUG) == 2
+            and list(range(DEBUG)) == [0, 1])
     assert repr(DEBUG) == "ContextVar(DEBUG=2)" and str(DEBUG) == "2"
   assert not DEBUG
 
@@ -110,7 +120,8 @@ def test_asyncio_tasks_have_their_own_values() -> None:
 
 def test_refusals() -> None:
   with pytest.raises(ConfigError, match="no variable is named DEBUGG; the known ones are .*BEAM, "): Context(DEBUGG=1)
-  with pytest.raises(ConfigError, match="DEBUG is a number, not None; pass an int"): Context(DEBUG=None)  # type: ignore[arg-type]
+  with pytest.raises(ConfigError, match="DEBUG is a number, not None; pass an int"):
+    Context(DEBUG=None)  # type: ignore[arg-type]
   with pytest.raises(ConfigError, match="DEV is text, not 1; pass a str"): DEV.value = 1  # type: ignore[assignment]
   with pytest.raises(ConfigError, match="variable DEBUG is declared already"): ContextVar("DEBUG", 0)
 
@@ -123,9 +134,12 @@ def test_every_variable_is_declared_and_documented() -> None:
   assert all(doc for _, _, _, doc in config.documentation())
   for path in [p for root in ("tinyhw", "drivers") for p in (ROOT / root).rglob("*.py")]:
     for node in ast.walk(ast.parse(path.read_text())):
-      if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getenv", "ContextVar") and node.args): continue
+      if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+              and node.func.id in ("getenv", "ContextVar") and node.args):
+        continue
       key = node.args[0]
-      if isinstance(key, ast.Constant): assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value!r} in config.py"
+      if isinstance(key, ast.Constant):
+        assert key.value in ContextVar._cache, f"{path}:{node.lineno}: declare {key.value!r} in config.py"
 
 def test_first_use() -> None:
   variable: ContextVar[int] = ContextVar("TEST_FIRST_USE", 1)
@@ -145,4 +159,5 @@ def test_variables_are_themselves_in_pickles_and_copies() -> None:
 def test_a_variable_that_nothing_declares_is_not_unpickled() -> None:
   data = pickle.dumps(ContextVar("TEST_PICKLED", 1))
   del ContextVar._cache["TEST_PICKLED"]
-  with pytest.raises(ConfigError, match="no variable is named TEST_PICKLED; import the module that declares it"): pickle.loads(data)
+  with pytest.raises(ConfigError, match="no variable is named TEST_PICKLED; import the module that declares it"):
+    pickle.loads(data)

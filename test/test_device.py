@@ -41,7 +41,8 @@ class FakeAllocator(LRUAllocator):
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[types.ModuleType]:
   """A device FAKE, whose driver is a module made here."""
   module = types.ModuleType("fake_driver")
-  module.open = lambda ordinal, runtime: Compiled(f"FAKE:{ordinal}", FakeAllocator("FAKE", limit=1000), arch="fake")  # type: ignore[attr-defined]
+  module.open = lambda ordinal, runtime: Compiled(f"FAKE:{ordinal}", FakeAllocator("FAKE", limit=1000),
+                                                  arch="fake")  # type: ignore[attr-defined]
   monkeypatch.setitem(sys.modules, "fake_driver", module)
   module.__spec__ = types.SimpleNamespace(name="fake_driver")  # type: ignore[assignment]
   monkeypatch.setitem(devices.DRIVERS, "FAKE", "fake_driver")
@@ -57,11 +58,14 @@ def test_names() -> None:
   for name in ("CUDA", "gpu", "NV:0"): assert Device.canonicalize(name) == "NV"
   assert Device.canonicalize("cuda:1") == "NV:1"
   assert Device.canonicalize(None) == Device.DEFAULT
-  with pytest.raises(DeviceError, match="there is no device 'ABACUS'; the known ones are NV, NV:CUDA, AMD"): Device["ABACUS"]
-  with pytest.raises(DeviceError, match="what follows the colon is a number, as in CPU:1"): Device["CPU:x"]
-  with Context(PLUGINS="json, not_there"), pytest.raises(ConfigError, match="importing 'not_there' failed: No module named 'not_there'"):
+  with pytest.raises(DeviceError, match="there is no device 'ABACUS'; the known ones are NV, NV:CUDA, AMD"):
     Device["ABACUS"]
-  with pytest.raises(DeviceError, match="named by a string .*, not by 3"): Device.canonicalize(3)  # type: ignore[arg-type]
+  with pytest.raises(DeviceError, match="what follows the colon is a number, as in CPU:1"): Device["CPU:x"]
+  with Context(PLUGINS="json, not_there"), pytest.raises(ConfigError, match="importing 'not_there' failed: No module "
+                                                         "named 'not_there'"):
+    Device["ABACUS"]
+  with pytest.raises(DeviceError, match="named by a string .*, not by 3"):
+    Device.canonicalize(3)  # type: ignore[arg-type]
 
 def test_opened_once(host: str) -> None:
   assert Device[host] is Device[host.lower()] is Device[f"{host}:0"]
@@ -69,14 +73,18 @@ def test_opened_once(host: str) -> None:
   assert repr(Device[host]).startswith("<") and Device[host].arch in repr(Device[host])
 
 def test_refusals_have_reasons(fake: types.ModuleType) -> None:
-  def refuse(ordinal: int, runtime: object) -> Compiled: raise DriverError("opening /dev/fake: permission denied; join the group fake")
+  def refuse(ordinal: int, runtime: object) -> Compiled:
+    raise DriverError("opening /dev/fake: permission denied; join the group fake")
   fake.open = refuse  # type: ignore[attr-defined]
-  with pytest.raises(DeviceError, match="device FAKE does not open: opening /dev/fake: permission denied; join the group fake"): Device["FAKE"]
+  with pytest.raises(DeviceError, match="device FAKE does not open: opening /dev/fake: permission denied; join the "
+                     "group fake"):
+    Device["FAKE"]
   assert Device.refused["FAKE"].startswith("opening /dev/fake") and "FAKE" not in Device.get_available_devices()
   assert any("FAKE" in line and "join the group fake" in line for line in devices.enumerate_devices_str())
 
 def test_no_driver_yet() -> None:
-  with pytest.raises(DeviceError, match="device METAL does not open: this version of tinyhw has no driver for it"): Device["METAL"]
+  with pytest.raises(DeviceError, match="device METAL does not open: this version of tinyhw has no driver for it"):
+    Device["METAL"]
 
 def test_default_is_assigned(host: str) -> None:
   before = Device._default
@@ -91,7 +99,8 @@ def test_default_is_assigned(host: str) -> None:
   finally: Device._default = before
 
 def run_python(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd(), **environment}, capture_output=True, text=True,
+  return subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd(), **environment},
+                        capture_output=True, text=True,
                         timeout=60)
 
 FALLBACK = """
@@ -108,17 +117,21 @@ def test_fallback_says_so_once() -> None:
 
 def test_dev_is_obeyed() -> None:
   assert run_python("from tinyhw.device import Device; print(Device.DEFAULT)", DEV="python").stdout == "PYTHON\n"
-  assert "there is no device 'abacus'" in run_python("from tinyhw.device import Device; Device.DEFAULT", DEV="abacus").stderr
+  assert "there is no device 'abacus'" in run_python("from tinyhw.device import Device; Device.DEFAULT",
+                                                     DEV="abacus").stderr
 
-@pytest.mark.parametrize(("emulate", "dev", "default"), [("gfx1100", "", "AMD"), ("sm_90x2", "", "NV"), ("gfx942", "PYTHON", "PYTHON")])
+@pytest.mark.parametrize(("emulate", "dev", "default"),
+                         [("gfx1100", "", "AMD"), ("sm_90x2", "", "NV"), ("gfx942", "PYTHON", "PYTHON")])
 def test_a_virtual_gpu_is_the_default_unless_another_device_is_named(emulate: str, dev: str, default: str) -> None:
-  done = run_python("from tinyhw import Tensor; x = Tensor([1, 2]) + 1; print(x.tolist(), x.device)", DEV=dev, EMULATE=emulate)
+  done = run_python("from tinyhw import Tensor; x = Tensor([1, 2]) + 1; print(x.tolist(), x.device)", DEV=dev,
+                    EMULATE=emulate)
   assert done.stdout == f"[2, 3] {default}\n", done.stderr
 
 def test_names_of_no_virtual_gpu_are_refused() -> None:
   done = run_python("from tinyhw import Tensor; Tensor([1])", DEV="", EMULATE="i486")
   assert "ConfigError: EMULATE='i486' is no virtual card; its name begins with gfx or sm_" in done.stderr
-  done = run_python("from tinyhw import Context, Tensor\nTensor([1])\nwith Context(EMULATE='i486'): Tensor([1])", DEV="", EMULATE="")
+  done = run_python("from tinyhw import Context, Tensor\nTensor([1])\nwith Context(EMULATE='i486'): Tensor([1])",
+                    DEV="", EMULATE="")
   assert "ConfigError: EMULATE='i486' is no virtual card; its name begins with gfx or sm_" in done.stderr
 
 def test_virtual_gpus_of_a_context_are_no_defaults() -> None:
@@ -134,14 +147,16 @@ Device.DEFAULT = "{1}"
 with Context({0}): print(Device.DEFAULT)
 """
 
-@pytest.mark.parametrize(("setting", "device"), [("EMULATE='gfx1100'", "AMD"), ("EMULATE='sm_90x2'", "NV"), ("DEV='python'", "PYTHON"),
+@pytest.mark.parametrize(("setting", "device"), [("EMULATE='gfx1100'", "AMD"), ("EMULATE='sm_90x2'", "NV"),
+                                                 ("DEV='python'", "PYTHON"),
                                                  ("DEV='NULL', EMULATE='gfx1100'", "NULL")])
 def test_a_device_of_a_context_that_is_no_default_is_told_once(setting: str, device: str) -> None:
   done = run_python(SET_LATE.format(setting, device), DEV="", EMULATE="")
   before = run_python(SET_LATE.format("DEBUG=0", "CPU"), DEV="", EMULATE="")
   variable = setting.split(", ")[0].replace("'", "")
   assert (done.stdout, before.stdout, before.stderr) == (f"CPU CPU NULL\n{device}\n", "CPU CPU NULL\nCPU\n", "")
-  assert done.stderr == (f"tinyhw: {variable} was set after the start, so what names no device is on CPU; pass device=\"{device}\", "
+  assert done.stderr == (f"tinyhw: {variable} was set after the start, so what names no device is on CPU; pass "
+                         f"device=\"{device}\", "
                          f"or assign Device.DEFAULT = \"{device}\"\n")
 
 def test_dev_of_the_start_says_more_than_emulate_of_a_context() -> None:
@@ -165,7 +180,8 @@ def test_debug_names_what_opened(fake: types.ModuleType, capsys: pytest.CaptureF
 def test_a_device_of_parts() -> None:
   """Without a subclass: what it takes, what makes a program of Code, and what records launches."""
   seen: list[Any] = []
-  def load(code: str) -> Any: return lambda buffers, variables, first, last: seen.append((code, buffers, tuple(variables), first, last))
+  def load(code: str) -> Any:
+    return lambda buffers, variables, first, last: seen.append((code, buffers, tuple(variables), first, last))
   device = Compiled("PARTS", FakeAllocator("PARTS"), ["best", "good"], runtime=load)
   assert (device.name, device.device, device.arch, device.renderers) == ("PARTS", "PARTS", "best", ("best", "good"))
   program = device.load("code")
@@ -183,10 +199,12 @@ def test_a_device_of_parts() -> None:
   assert graphed.record([]) == (graphed, []) and graphed.renderers == ("good",)
   with pytest.raises(NotImplementedError): graphed.load("code")
   with pytest.raises(ArgumentError, match="give arch, or renderers"): Compiled("PARTS", FakeAllocator("PARTS"))
-  with pytest.raises(ArgumentError, match="arch 'bad' is none of its renderers"): Compiled("PARTS", FakeAllocator("PARTS"), ["good"], arch="bad")
+  with pytest.raises(ArgumentError, match="arch 'bad' is none of its renderers"):
+    Compiled("PARTS", FakeAllocator("PARTS"), ["good"], arch="bad")
 
 def test_code_is_called_on_buffers() -> None:
-  source = "def kernel(buffers, variables, first, last):\n  out, a = (b.cast('i') for b in buffers)\n  out[0] = a[0] * variables[0]\n"
+  source = ("def kernel(buffers, variables, first, last):\n  out, a = (b.cast('i') for b in buffers)\n  out[0] = a[0] "
+            "* variables[0]\n")
   double = Device["PYTHON"].program(Code("scale", "python", source.encode(), ("buffer", "buffer", "int64")))
   a, out = Buffer("PYTHON", 1, dtypes.int32).copyin(memoryview(struct.pack("i", 21))), Buffer("PYTHON", 1, dtypes.int32)
   double(out, a, variables=[2])
@@ -199,7 +217,8 @@ def test_compilers_keep_what_they_made() -> None:
       self.made += 1
       return src.upper().encode()
   kept, fresh = Upper("test_upper"), Upper()
-  assert [kept.compile_cached("a"), kept.compile_cached("a"), Upper("test_upper").compile_cached("a")] == [b"A"] * 3 and kept.made == 1
+  assert ([kept.compile_cached("a"), kept.compile_cached("a"), Upper("test_upper").compile_cached("a")] == [b"A"] * 3
+          and kept.made == 1)
   assert fresh.compile_cached("a") == fresh.compile_cached("a") == b"A" and fresh.made == 2
   assert Compiler().compile("x") == b"x"
   with pytest.raises(ArgumentError, match="Upper has no disassembler"): fresh.disassemble(b"")
@@ -207,7 +226,8 @@ def test_compilers_keep_what_they_made() -> None:
 # **** Buffer ****
 
 def floats(device: str, *numbers: float) -> Buffer:
-  return Buffer(device, len(numbers), dtypes.float32).allocate().copyin(memoryview(struct.pack(f"{len(numbers)}f", *numbers)))
+  return Buffer(device, len(numbers),
+                dtypes.float32).allocate().copyin(memoryview(struct.pack(f"{len(numbers)}f", *numbers)))
 
 def test_copyin_and_copyout(host: str) -> None:
   buffer = floats(host, 1, 2, 3)
@@ -228,7 +248,8 @@ def test_no_zero_copy_where_the_host_is_blind(fake: types.ModuleType) -> None:
   with pytest.raises(DeviceError, match="FAKE memory is not visible to the host; call as_memoryview\\(\\) for a copy"):
     buffer.as_memoryview(force_zero_copy=True)
   with pytest.raises(DeviceError, match="FAKE cannot map memory of PYTHON"): floats("PYTHON", 1).get_buf("FAKE")
-  with pytest.raises(DeviceError, match="FAKE cannot use memory at a given address"): Buffer("FAKE", 1, dtypes.int8).allocate(external_ptr=4096)
+  with pytest.raises(DeviceError, match="FAKE cannot use memory at a given address"):
+    Buffer("FAKE", 1, dtypes.int8).allocate(external_ptr=4096)
   assert floats("PYTHON", 3, 4).copy_from(buffer).as_memoryview().cast("f").tolist() == [1, 2]
 
 def test_views(host: str) -> None:
@@ -241,7 +262,8 @@ def test_views(host: str) -> None:
   assert base.as_memoryview().cast("f").tolist() == [0, 8, 9, 3]
   base.deallocate()
   assert not view.is_allocated() and not inner.is_initialized()
-  with pytest.raises(ArgumentError, match="a view of bytes 12 to 20 does not fit into"): base.view(2, dtypes.float32, 12)
+  with pytest.raises(ArgumentError, match="a view of bytes 12 to 20 does not fit into"):
+    base.view(2, dtypes.float32, 12)
   with pytest.raises(ArgumentError, match="pass base.base"): Buffer(host, 1, dtypes.int8, base=view)
 
 def test_views_keep_the_base_alive(host: str) -> None:
@@ -301,10 +323,13 @@ def test_empty(host: str) -> None:
 
 def test_mistakes(host: str) -> None:
   buffer = floats(host, 1, 2)
-  with pytest.raises(ArgumentError, match="copyin of 4 bytes into <Buffer .*> of 8 bytes; sizes must be equal"): buffer.copyin(memoryview(bytes(4)))
+  with pytest.raises(ArgumentError, match="copyin of 4 bytes into <Buffer .*> of 8 bytes; sizes must be equal"):
+    buffer.copyin(memoryview(bytes(4)))
   with pytest.raises(ArgumentError, match="copyin wants contiguous memory"): buffer.copyin(memoryview(bytes(16))[::2])
-  with pytest.raises(ArgumentError, match="copyout of <Buffer .*> of 8 bytes into 4 bytes"): buffer.copyout(memoryview(bytearray(4)))
-  with pytest.raises(ArgumentError, match="copyout wants contiguous, writable memory"): buffer.copyout(memoryview(bytes(8)))
+  with pytest.raises(ArgumentError, match="copyout of <Buffer .*> of 8 bytes into 4 bytes"):
+    buffer.copyout(memoryview(bytearray(4)))
+  with pytest.raises(ArgumentError, match="copyout wants contiguous, writable memory"):
+    buffer.copyout(memoryview(bytes(8)))
   empty = Buffer(host, 2, dtypes.float32)
   for read in (empty.as_memoryview, lambda: empty.copyout(memoryview(bytearray(8)))):
     with pytest.raises(DeviceError, match="has no memory to read yet"): read()
@@ -314,14 +339,16 @@ def test_numpy(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
   pytest.importorskip("numpy")
   found = floats(host, 1, 2).numpy()
   assert found.tolist() == [1, 2] and found.dtype == "float32"
-  with pytest.raises(ArgumentError, match="NumPy has no dtypes.bfloat16; cast to float32 first"): Buffer(host, 1, dtypes.bfloat16).numpy()
+  with pytest.raises(ArgumentError, match="NumPy has no dtypes.bfloat16; cast to float32 first"):
+    Buffer(host, 1, dtypes.bfloat16).numpy()
   monkeypatch.setitem(sys.modules, "numpy", None)
   with pytest.raises(DeviceError, match="numpy\\(\\) needs NumPy, which is not installed"): floats(host, 1).numpy()
 
 def test_pickle(host: str) -> None:
   buffer = floats(host, 1, 2)
   for again in (pickle.loads(pickle.dumps(buffer)), pickle.loads(pickle.dumps(buffer.view(2, dtypes.float32, 0)))):
-    assert (again.device, again.size, again.dtype) == (host, 2, dtypes.float32) and again.as_memoryview().cast("f").tolist() == [1, 2]
+    assert ((again.device, again.size, again.dtype) == (host, 2, dtypes.float32)
+            and again.as_memoryview().cast("f").tolist() == [1, 2])
   assert not pickle.loads(pickle.dumps(Buffer(host, 2, dtypes.float32))).is_allocated()
 
 def test_references_and_numbers(host: str) -> None:

@@ -1,4 +1,5 @@
-"""The same numbers on every device: random programs against NumPy, training against the interpreter, TinyJit against plain calls.
+"""The same numbers on every device: random programs against NumPy, training against the interpreter, TinyJit against
+plain calls.
 
 Kernels of the CPU are checked after register allocation (CHECK=1, conftest.py).
 """
@@ -36,7 +37,8 @@ def everywhere(f: Callable[[], Any], *names: str) -> list[Any]:
 def test_random_programs(name):
   @settings(max_examples=int(SHARES.get(name, 1) * settings().max_examples), suppress_health_check=list(HealthCheck))
   @given(tensor_programs.programs())
-  def equal_to_numpy(program: tensor_programs.Program) -> None: tensor_programs.check(program, tensor_programs.run(program, Device.DEFAULT))
+  def equal_to_numpy(program: tensor_programs.Program) -> None:
+    tensor_programs.check(program, tensor_programs.run(program, Device.DEFAULT))
   with on(name): equal_to_numpy()
 
 def test_optimised_kernels_are_equal_to_plain_ones():
@@ -55,7 +57,8 @@ def test_types_that_numpy_does_not_have(kind):
   x, y = arrays((37,), (37,), low=-20, high=20)
   def f() -> list[Any]:
     a, b = (Tensor(v).cast(getattr(dtypes, kind)) for v in (x, y))
-    results = [a, a + b, (a < b).where(a, b), a.max(), a.cast(dtypes.int32), a.reshape(37, 1).expand(37, 8), a.pad((3, 2)), a.flip(0)]
+    results = [a, a + b, (a < b).where(a, b), a.max(), a.cast(dtypes.int32), a.reshape(37, 1).expand(37, 8),
+               a.pad((3, 2)), a.flip(0)]
     results.append(a[Tensor([0, 36, 5])])
     return [r.contiguous().float().numpy() for r in results]
   first, second = everywhere(f)
@@ -63,25 +66,29 @@ def test_types_that_numpy_does_not_have(kind):
 
 # ***** products and convolutions of awkward sizes *****
 
-@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (7, 5, 3), (1, 64, 17), (17, 33, 65), (64, 64, 64), (33, 1, 40), (8, 129, 1), (40, 8, 24)])
+@pytest.mark.parametrize("m, k, n", [(1, 1, 1), (7, 5, 3), (1, 64, 17), (17, 33, 65), (64, 64, 64), (33, 1, 40),
+                                     (8, 129, 1), (40, 8, 24)])
 def test_matmul(device, m, k, n):
   a, b = (np.round(x * 4) / 4 for x in arrays((m, k), (k, n)))
   same(Tensor(a) @ Tensor(b), a @ b, rtol=0, atol=0)
 
 @pytest.mark.parametrize("x, w, options", [
   ((2, 3, 9, 7), (4, 3, 3, 3), {"padding": 1}), ((1, 4, 8, 8), (8, 2, 3, 3), {"groups": 2, "stride": 2}),
-  ((1, 1, 11, 5), (3, 1, 5, 2), {"dilation": 2, "padding": 4}), ((2, 8, 6, 6), (8, 1, 3, 3), {"groups": 8, "padding": 1}),
+  ((1, 1, 11, 5), (3, 1, 5, 2), {"dilation": 2, "padding": 4}),
+  ((2, 8, 6, 6), (8, 1, 3, 3), {"groups": 8, "padding": 1}),
   ((3, 5, 1, 1), (2, 5, 1, 1), {})])
 def test_conv2d(device, x, w, options):
   """Against the definition: each weight times a shifted, strided view of the input."""
   a, b = (np.round(v * 4) / 4 for v in arrays(x, w))
-  stride, dilation, pad, groups = (options.get(k, d) for k, d in (("stride", 1), ("dilation", 1), ("padding", 0), ("groups", 1)))
+  stride, dilation, pad, groups = (options.get(k, d) for k, d in (("stride", 1), ("dilation", 1), ("padding", 0),
+                                                                  ("groups", 1)))
   padded = np.pad(a, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
   h, v = ((padded.shape[2 + i] - dilation * (w[2 + i] - 1) - 1) // stride + 1 for i in (0, 1))
   want = np.zeros((x[0], w[0], h, v), np.float32)
   for i in range(w[2]):
     for j in range(w[3]):
-      view = padded[:, :, i * dilation:i * dilation + stride * h:stride, j * dilation:j * dilation + stride * v:stride][:, :, :h, :v]
+      view = padded[:, :, i * dilation:i * dilation + stride * h:stride,
+                    j * dilation:j * dilation + stride * v:stride][:, :, :h, :v]
       for g in range(groups):
         rows, columns = slice(g * w[0] // groups, (g + 1) * w[0] // groups), slice(g * w[1], (g + 1) * w[1])
         want[:, rows] += np.einsum("bchw,oc->bohw", view[:, columns], b[rows, :, i, j])
@@ -173,7 +180,8 @@ def test_replay_across_devices():
 def test_kernels_are_few(device):
   """A matmul and what follows it, a softmax, a layernorm: as few kernels as the data flow allows."""
   a, b, rows = (Tensor(x).realize() for x in arrays((16, 16), (16, 16), (32, 64)))
-  for f in (lambda: (a @ b).relu() + 1, lambda: rows.softmax(), lambda: rows.layernorm(), lambda: (a * 2).permute(1, 0).reshape(-1)[3:]):
+  for f in (lambda: (a @ b).relu() + 1, lambda: rows.softmax(), lambda: rows.layernorm(),
+            lambda: (a * 2).permute(1, 0).reshape(-1)[3:]):
     before = GlobalCounters.kernel_count
     f().realize()
     assert GlobalCounters.kernel_count - before == 1

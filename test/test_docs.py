@@ -1,7 +1,9 @@
-"""README.md and docs/: what they show runs, what they print is what is printed, what they name exists, and what is generated is up to date.
+"""README.md and docs/: what they show runs, what they print is what is printed, what they name exists, and what is
+generated is up to date.
 
-The ```python blocks of a document run in order, in one namespace and one process. A ```text block that follows one is what it prints. After a
-change of the compiler, `python3 test/test_docs.py` writes outputs and generated parts anew; the diff is then reviewed.
+The ```python blocks of a document run in order, in one namespace and one process. A ```text block that follows one is
+what it prints. After a change of the compiler, `python3 test/test_docs.py` writes outputs and generated parts anew; the
+diff is then reviewed.
 """
 from __future__ import annotations
 import contextlib
@@ -36,10 +38,12 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 NAMED_FILE = re.compile(r"`((?:tinyhw|drivers|autogen|test|examples|docs)/[\w/.-]+\.(?:py|md|txt))`")
 GENERATED = "(<!-- {0}: .*? -->\\n).*?(<!-- end of {0} -->)"   # a part of a document that `with_tables` writes
-ENVIRONMENT = {"DEV": "CPU", "THREADS": "2", "CACHE": "0", "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+ENVIRONMENT = {"DEV": "CPU", "THREADS": "2", "CACHE": "0", "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT),
+               "PYTHONUTF8": "1"}
 
 class Example(NamedTuple):
-  """A python block: its first line, its text, and where in the document the expected output stands (None: it is not compared)."""
+  """A python block: its first line, its text, and where in the document the expected output stands (None: it is not
+  compared)."""
   line: int
   source: str
   output: tuple[int, int] | None
@@ -50,7 +54,8 @@ def examples(document: str) -> list[Example]:
   end = -1
   for fence in FENCE.finditer(document):
     if fence[1] == "python": found.append(Example(document.count("\n", 0, fence.start(2)) + 1, fence[2], None))
-    elif fence[1] == "text" and found and end >= 0 and not document[end:fence.start()].strip(): found[-1] = found[-1]._replace(output=fence.span(2))
+    elif fence[1] == "text" and found and end >= 0 and not document[end:fence.start()].strip():
+      found[-1] = found[-1]._replace(output=fence.span(2))
     end = fence.end() if fence[1] == "python" else -1
   return found
 
@@ -67,17 +72,20 @@ def run_here(path: Path) -> list[str]:
 
 def run_apart(path: Path) -> list[str]:
   """What the blocks of a document print, in a fresh process with settings of our own."""
-  done = subprocess.run([sys.executable, __file__, "--run", str(path)], cwd=ROOT, env=ENVIRONMENT, capture_output=True, text=True, timeout=120)
+  done = subprocess.run([sys.executable, __file__, "--run", str(path)], cwd=ROOT, env=ENVIRONMENT, capture_output=True,
+                        text=True, timeout=120)
   assert done.returncode == 0, f"{path.name}:\n{done.stderr}"
   printed: list[str] = json.loads(done.stdout)
   return printed
 
 def environment_page() -> str:
   """docs/environment.md."""
-  rows = "".join(f"| `{key}` | {json.dumps(default) if default != '' else 'empty'} | {meaning.replace('|', chr(92) + '|')} |\n"
+  rows = "".join(f"| `{key}` | {json.dumps(default) if default != '' else 'empty'} | "
+                 f"{meaning.replace('|', chr(92) + '|')} |\n"
                  for key, _, default, meaning in documentation())
   return ("# Environment variables\n\n"
-          "All variables that tinyhw reads, in order of declaration. Written by `python3 test/test_docs.py` from `tinyhw/config.py`; do not edit.\n"
+          "All variables that tinyhw reads, in order of declaration. Written by `python3 test/test_docs.py` from "
+          "`tinyhw/config.py`; do not edit.\n"
           "`with Context(DEBUG=2):` sets one for a while, in one thread or task.\n\n"
           f"| variable | default | meaning |\n|---|---|---|\n{rows}")
 
@@ -104,7 +112,8 @@ def with_tables(path: Path) -> str:
   """A document with its generated parts up to date."""
   document = path.read_text(encoding="utf-8")
   for name, made in TABLES.get(path.name, {}).items():
-    document, found = re.subn(GENERATED.format(name), lambda found, made=made: found[1] + made() + found[2], document, flags=re.S)
+    document, found = re.subn(GENERATED.format(name), lambda found, made=made: found[1] + made() + found[2], document,
+                              flags=re.S)
     assert found == 1, f"{path.name} has no place for its table of {name}"
   return document
 
@@ -115,7 +124,8 @@ def has_cpu() -> bool:
   try: return bool(Device["CPU"].arch)
   except TinyError: return False
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
+                         ids=lambda path: path.name)
 def test_examples_run_and_print_what_stands_there(path: Path) -> None:
   document = path.read_text(encoding="utf-8")
   if not has_cpu(): pytest.skip("the CPU device does not open here")
@@ -135,7 +145,8 @@ def test_environment_page_lists_every_variable() -> None:
   assert (ROOT / "docs/environment.md").read_text(encoding="utf-8") == environment_page()
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.name in TABLES], ids=lambda path: path.name)
-def test_generated_tables_are_up_to_date(path: Path) -> None: assert path.read_text(encoding="utf-8") == with_tables(path)
+def test_generated_tables_are_up_to_date(path: Path) -> None:
+  assert path.read_text(encoding="utf-8") == with_tables(path)
 
 DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
 CONSTANTS = [(row["constant"].strip("`"), row["value"]) for row in rows_of(DESIGN) if "constant" in row]

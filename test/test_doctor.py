@@ -15,7 +15,8 @@ from tinyhw.device import DRIVERS, Device
 ROOT = Path(__file__).resolve().parent.parent
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, "-m", "tinyhw", "doctor", *arguments], capture_output=True, text=True, cwd=ROOT,
+  return subprocess.run([sys.executable, "-m", "tinyhw", "doctor", *arguments], capture_output=True, text=True,
+                        cwd=ROOT,
                         env={**os.environ, "DEV": "", **environment})
 
 def test_json_and_text() -> None:
@@ -23,7 +24,8 @@ def test_json_and_text() -> None:
   facts = json.loads(done.stdout)
   assert done.returncode == shown.returncode == 0 and done.stderr == shown.stderr == ""
   names = {d["name"] for d in facts["devices"]}
-  assert facts["python"]["executable"] == sys.executable and {"CPU", "CLANG", "PYTHON"} <= names <= set(DRIVERS), "tests may register more"
+  assert (facts["python"]["executable"] == sys.executable and {"CPU", "CLANG", "PYTHON"} <= names
+          <= set(DRIVERS)), "tests may register more"
   for device in facts["devices"]: assert device["arch"] if device["opens"] else device["reason"]
   assert shown.stdout == doctor.show(facts) + "\n" and f"default device: {facts['default']}" in shown.stdout
 
@@ -38,7 +40,8 @@ def test_no_device_at_all() -> None:
   assert "settings: DEV=ABACUS" in done.stdout
 
 def test_wrong_options() -> None:
-  assert (run("--xml").returncode, run("--xml").stderr) == (2, "doctor: the options are --json and --device NAME, got --xml\n")
+  assert (run("--xml").returncode, run("--xml").stderr) == (2, "doctor: the options are --json and --device NAME, got "
+                                                            "--xml\n")
 
 def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(doctor.shutil, "which", lambda program: program if program in ("dnf", "apk") else None)
@@ -46,7 +49,8 @@ def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
   assert doctor.fix("NV", "this version of tinyhw has no driver for it") is None
   assert doctor.fix("CLANG", "none is on PATH") == doctor.fix("CPU", "lacks avx2") == "sudo dnf install -y clang"
   assert doctor.fix("CLANG", "CC=x: x is not on PATH") == "unset CC"
-  reason = "opening /dev/kfd: permission denied (EACCES); join the group render, which owns it (sudo usermod -aG render $USER), and log in again"
+  reason = ("opening /dev/kfd: permission denied (EACCES); join the group render, which owns it (sudo usermod -aG "
+            "render $USER), and log in again")
   assert doctor.fix("AMD", reason) == "sudo usermod -aG render $USER, then log in again"
   assert doctor.fix("AMD", "there is no /dev/kfd") is None
   assert doctor.fix("CPU", "ARCH=z80 is not known") == "unset ARCH"
@@ -55,7 +59,8 @@ def test_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "new"))
-  assert doctor._cache() == {"folder": str(tmp_path / "new"), "writable": True, "files": 0, "bytes": 0} and not (tmp_path / "new").exists()
+  assert doctor._cache() == {"folder": str(tmp_path / "new"), "writable": True, "files": 0,
+                             "bytes": 0} and not (tmp_path / "new").exists()
   (tmp_path / "new").mkdir()
   (tmp_path / "new" / "entry").write_bytes(bytes(100))
   assert doctor._cache() == {"folder": str(tmp_path / "new"), "writable": True, "files": 1, "bytes": 100}
@@ -68,7 +73,8 @@ def test_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_device() -> None:
   done = run("--device", "AMD", EMULATE="gfx1100")
-  assert (done.returncode, done.stderr) == (0, "") and "chip                 ok       gfx1100, which is driven as gfx1100\n" in done.stdout
+  assert ((done.returncode, done.stderr) == (0, "") and "chip                 ok       gfx1100, which is driven as "
+          "gfx1100\n" in done.stdout)
   found = json.loads(run("--device", "PYTHON", "--json").stdout)
   assert found == [{"name": "PYTHON", "state": "ok", "words": "opens: python", "fix": ""}]
   refused = run("--device", "METAL")
@@ -79,6 +85,7 @@ def test_one_device() -> None:
   assert run("--device").returncode == 2 and run("--device", "A", "B").returncode == 2
 
 def test_findings_for_people() -> None:
-  found = [{"name": "card", "state": "ok", "words": "one", "fix": ""}, {"name": "a", "state": "problem", "words": "b", "fix": "c"}]
+  found = [{"name": "card", "state": "ok", "words": "one", "fix": ""},
+           {"name": "a", "state": "problem", "words": "b", "fix": "c"}]
   shown = doctor.show_findings(found)
   assert shown == "card  ok       one\na     problem  b\n               to fix: c"

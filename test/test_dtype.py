@@ -1,4 +1,5 @@
-"""Data types: interned, ordered, promoted as a lattice; codes of floats against every code there is, and NumPy where it knows the type."""
+"""Data types: interned, ordered, promoted as a lattice; codes of floats against every code there is, and NumPy where
+it knows the type."""
 from __future__ import annotations
 import copy
 import itertools
@@ -10,8 +11,10 @@ from hypothesis import given, strategies as st
 import pytest
 
 from tinyhw.arithmetic import round_to
-from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, decode_float, dtypes, encode_float, float_to_bf16,
-                          float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, to_dtype, truncate)
+from tinyhw.dtype import (ALIASES_BY_TYPE, FLOAT_FORMATS, DType, DTypes, can_lossless_cast, decode_float, dtypes,
+                          encode_float, float_to_bf16,
+                          float_to_fp8, float_to_fp16, fp8_to_float, least_upper_dtype, least_upper_float, to_dtype,
+                          truncate)
 from tinyhw.errors import DTypeError
 from tinyhw.tensor import Tensor
 
@@ -30,12 +33,15 @@ def test_types_are_interned(d: DType) -> None:
     v = d.vec(lanes)
     assert v is d.vec(lanes) and v.scalar() is d and v.count == lanes and v.itemsize == (d.bitsize * lanes + 7) // 8
     assert pickle.loads(pickle.dumps(v)) is v and copy.deepcopy(v) is v
-  assert d.vec(1) is d and eval(repr(d), {"dtypes": dtypes}) is d and eval(repr(d.vec(4)), {"dtypes": dtypes}) is d.vec(4)
+  assert d.vec(1) is d and eval(repr(d), {"dtypes": dtypes}) is d and eval(repr(d.vec(4)),
+                                                                           {"dtypes": dtypes}) is d.vec(4)
   with pytest.raises(AssertionError, match="has lanes already"): d.vec(2).vec(2)
 
 def test_names() -> None:
-  for d, name in ALIASES_BY_TYPE.items(): assert to_dtype(name) is d and to_dtype(name.upper()) is d and to_dtype(d) is d
-  assert to_dtype("half") is dtypes.float16 and to_dtype("double") is dtypes.float64 and to_dtype("uchar") is dtypes.uint8
+  for d, name in ALIASES_BY_TYPE.items():
+    assert to_dtype(name) is d and to_dtype(name.upper()) is d and to_dtype(d) is d
+  assert (to_dtype("half") is dtypes.float16 and to_dtype("double") is dtypes.float64
+          and to_dtype("uchar") is dtypes.uint8)
   for wrong in ("float31", "is_float", "vec", ""):
     with pytest.raises(DTypeError, match="unknown dtype .*known: void, .*float64"): to_dtype(wrong)
 
@@ -52,8 +58,10 @@ def test_types_of_numpy() -> None:
     if d.fmt is None or d is dtypes.bfloat16: continue
     kind = np.dtype(d.fmt)
     for alike in (kind, kind.type, kind.newbyteorder()): assert to_dtype(alike) is d, alike
-  assert to_dtype(np.bool_) is dtypes.bool and to_dtype(np.intc) is dtypes.int32 and to_dtype(np.longlong) is dtypes.int64
-  for wrong in (np.complex64, np.str_, np.datetime64, np.longdouble, np.dtype("S3"), np.dtype("f4,i4"), np.float32(1), np.ones(2)):
+  assert (to_dtype(np.bool_) is dtypes.bool and to_dtype(np.intc) is dtypes.int32
+          and to_dtype(np.longlong) is dtypes.int64)
+  for wrong in (np.complex64, np.str_, np.datetime64, np.longdouble, np.dtype("S3"), np.dtype("f4,i4"), np.float32(1),
+                np.ones(2)):
     with pytest.raises(DTypeError, match="unknown dtype"): to_dtype(wrong)
 
 def test_types_of_ml_dtypes() -> None:
@@ -66,18 +74,26 @@ def test_types_of_ml_dtypes() -> None:
 def test_methods_take_types_of_others(kind: Any) -> None:
   if kind == "numpy": kind = pytest.importorskip("numpy").float64
   wanted, x = to_dtype(kind), Tensor([[1, 2], [3, 4]])
-  made = [Tensor([1], dtype=kind), Tensor(1, dtype=kind), x.cast(kind), x.sum(dtype=kind), x.prod(dtype=kind), x.softmax(dtype=kind),
-          x.matmul(x, dtype=kind), x.linear(x, dtype=kind), x.full_like(1, dtype=kind), x.const_like(1, dtype=kind), Tensor.zeros(2, dtype=kind),
-          Tensor.ones(2, dtype=kind), Tensor.full((2,), 1, dtype=kind), Tensor.empty(2, dtype=kind), Tensor.arange(2, dtype=kind),
-          Tensor.linspace(0, 1, 2, dtype=kind), Tensor.eye(2, dtype=kind), Tensor.rand(2, dtype=kind), Tensor.randn(2, dtype=kind),
-          Tensor.uniform(2, dtype=kind), x.randn_like(dtype=kind), x.zeros_like(dtype=kind), Tensor.einsum("ij->i", x, dtype=kind)]
+  made = [Tensor([1], dtype=kind), Tensor(1, dtype=kind), x.cast(kind), x.sum(dtype=kind), x.prod(dtype=kind),
+          x.softmax(dtype=kind),
+          x.matmul(x, dtype=kind), x.linear(x, dtype=kind), x.full_like(1, dtype=kind), x.const_like(1, dtype=kind),
+          Tensor.zeros(2, dtype=kind),
+          Tensor.ones(2, dtype=kind), Tensor.full((2,), 1, dtype=kind), Tensor.empty(2, dtype=kind),
+          Tensor.arange(2, dtype=kind),
+          Tensor.linspace(0, 1, 2, dtype=kind), Tensor.eye(2, dtype=kind), Tensor.rand(2, dtype=kind),
+          Tensor.randn(2, dtype=kind),
+          Tensor.uniform(2, dtype=kind), x.randn_like(dtype=kind), x.zeros_like(dtype=kind),
+          Tensor.einsum("ij->i", x, dtype=kind)]
   assert [t.dtype for t in made] == [wanted] * len(made)
-  assert x.bitcast(int).dtype is dtypes.int32 and Tensor.randint(2, dtype=int).dtype is dtypes.int32 and x.cast(bool).dtype is dtypes.bool
+  assert (x.bitcast(int).dtype is dtypes.int32 and Tensor.randint(2, dtype=int).dtype is dtypes.int32
+          and x.cast(bool).dtype is dtypes.bool)
 
 def test_groups_are_of_one_kind() -> None:
-  assert set(dtypes.all) == set(dtypes.floats) | set(dtypes.ints) | {dtypes.bool} and set(dtypes.narrow_floats) < set(dtypes.floats)
+  assert (set(dtypes.all) == set(dtypes.floats) | set(dtypes.ints) | {dtypes.bool}
+          and set(dtypes.narrow_floats) < set(dtypes.floats))
   for d in dtypes.all:
-    assert (dtypes.is_float(d), dtypes.is_int(d), dtypes.is_bool(d)).count(True) == 1 and dtypes.is_float(d.vec(4)) == dtypes.is_float(d)
+    assert ((dtypes.is_float(d), dtypes.is_int(d), dtypes.is_bool(d)).count(True) == 1
+            and dtypes.is_float(d.vec(4)) == dtypes.is_float(d))
     assert not dtypes.is_unsigned(d) or d.min == 0
 
 @everything
@@ -93,14 +109,18 @@ def test_limits(d: DType) -> None:
 def test_promotion_is_a_lattice(a: DType, b: DType, c: DType) -> None:
   both = least_upper_dtype(a, b)
   assert both is least_upper_dtype(b, a) and least_upper_dtype(a, a) is a and least_upper_dtype(a, both) is both
-  if len({a, b, c} & set(dtypes.fp8s)) < 2: assert least_upper_dtype(a, b, c) is least_upper_dtype(both, c)   # two of them have two least ancestors
+  # two of them have two least ancestors
+  if len({a, b, c} & set(dtypes.fp8s)) < 2: assert least_upper_dtype(a, b, c) is least_upper_dtype(both, c)
   assert dtypes.is_float(both) == (dtypes.is_float(a) or dtypes.is_float(b))
 
 @pytest.mark.parametrize("a, b, both", [
-  (dtypes.int8, dtypes.uint8, dtypes.int16), (dtypes.int32, dtypes.uint32, dtypes.int64), (dtypes.int64, dtypes.uint64, dtypes.uint64),
-  (dtypes.bool, dtypes.uint16, dtypes.uint16), (dtypes.int64, dtypes.float16, dtypes.float16), (dtypes.float16, dtypes.bfloat16, dtypes.float32),
+  (dtypes.int8, dtypes.uint8, dtypes.int16), (dtypes.int32, dtypes.uint32, dtypes.int64),
+  (dtypes.int64, dtypes.uint64, dtypes.uint64),
+  (dtypes.bool, dtypes.uint16, dtypes.uint16), (dtypes.int64, dtypes.float16, dtypes.float16),
+  (dtypes.float16, dtypes.bfloat16, dtypes.float32),
   (dtypes.fp8e4m3, dtypes.fp8e5m2, dtypes.float16), (dtypes.float32, dtypes.float64, dtypes.float64)])
-def test_promotions_that_everybody_knows(a: DType, b: DType, both: DType) -> None: assert least_upper_dtype(a, b) is both
+def test_promotions_that_everybody_knows(a: DType, b: DType, both: DType) -> None:
+  assert least_upper_dtype(a, b) is both
 
 def test_floats_of_integers() -> None:
   assert least_upper_float(dtypes.int64) is dtypes.default_float and least_upper_float(dtypes.float16) is dtypes.float16
@@ -132,7 +152,8 @@ def test_rounding_is_to_the_nearest_and_to_even_codes(d: DType) -> None:
     middle = (a + b) / 2
     low = encode_float(a, d)
     assert decode_float(encode_float(middle, d), d) == (a if low % 2 == 0 else b), f"halfway between {a} and {b}"
-    assert encode_float(math.nextafter(middle, a), d) == low and decode_float(encode_float(math.nextafter(middle, b), d), d) == b
+    assert encode_float(math.nextafter(middle, a),
+                        d) == low and decode_float(encode_float(math.nextafter(middle, b), d), d) == b
 
 @given(st.floats(), st.sampled_from([dtypes.float16, dtypes.float32]))
 def test_numpy_agrees(x: float, d: DType) -> None:
@@ -143,7 +164,8 @@ def test_numpy_agrees(x: float, d: DType) -> None:
 
 @given(st.floats(allow_nan=False))
 def test_helpers_round(x: float) -> None:
-  assert float_to_fp16(x) == decode_float(encode_float(x, dtypes.float16), dtypes.float16) and float_to_bf16(x) == truncate[dtypes.bfloat16](x)
+  assert float_to_fp16(x) == decode_float(encode_float(x, dtypes.float16),
+                                          dtypes.float16) and float_to_bf16(x) == truncate[dtypes.bfloat16](x)
   for d in dtypes.fp8s:
     found = fp8_to_float(float_to_fp8(x, d), d)
     assert found == decode_float(encode_float(x, d), d) or found != found
@@ -162,15 +184,18 @@ def test_constants_are_pythons() -> None:
 
 def test_types_of_python_numbers() -> None:
   assert [dtypes.from_py(x) for x in (True, 3, 1.5, [1, 2.0], [], [[True], [2]])] == [
-    dtypes.bool, dtypes.default_int, dtypes.default_float, dtypes.default_float, dtypes.default_float, dtypes.default_int]
+    dtypes.bool, dtypes.default_int, dtypes.default_float, dtypes.default_float, dtypes.default_float,
+    dtypes.default_int]
   with pytest.raises(DTypeError, match="no data type for 'x'"): dtypes.from_py("x")
 
 def test_defaults_can_be_set() -> None:
   before = dtypes.default_float, dtypes.default_int
   try:
     dtypes.default_float, dtypes.default_int = dtypes.float16, dtypes.int64
-    assert dtypes.from_py(1.5) is dtypes.float16 and dtypes.from_py(1) is dtypes.int64 and least_upper_float(dtypes.int8) is dtypes.float16
-    with pytest.raises(DTypeError, match="default_float must be a float type, not dtypes.int8"): dtypes.default_float = dtypes.int8
+    assert (dtypes.from_py(1.5) is dtypes.float16 and dtypes.from_py(1) is dtypes.int64
+            and least_upper_float(dtypes.int8) is dtypes.float16)
+    with pytest.raises(DTypeError, match="default_float must be a float type, not dtypes.int8"):
+      dtypes.default_float = dtypes.int8
     with pytest.raises(DTypeError, match="default_int must be an integer type"): dtypes.default_int = dtypes.float32
   finally: dtypes.default_float, dtypes.default_int = before
 

@@ -1,4 +1,5 @@
-"""Edge cases of methods, written by hand: the tables of test/edges on each device. support/edge_cases.py tells what a table says."""
+"""Edge cases of methods, written by hand: the tables of test/edges on each device. support/edge_cases.py tells what a
+table says."""
 from __future__ import annotations
 import importlib
 from pathlib import Path
@@ -21,7 +22,8 @@ def tables() -> dict[str, list[Case]]:
   """The cases of each method, of all families: several may have some."""
   found: dict[str, list[Case]] = {}
   for family in FAMILIES:
-    for name, cases in importlib.import_module(f"test.edges.{family}").EDGES.items(): found.setdefault(name, []).extend(cases)
+    for name, cases in importlib.import_module(f"test.edges.{family}").EDGES.items():
+      found.setdefault(name, []).extend(cases)
   return found
 
 EDGES = tables()
@@ -48,11 +50,16 @@ def test_methods_have_cases_of_their_own() -> None:
 def test_enough_methods_have_cases() -> None: assert len(EDGES) >= LEAST_METHODS
 
 @pytest.mark.parametrize(("code", "expected"), [
-  ("Tensor([1.0])", [1]), ("Tensor([1])", [1.0]), ("Tensor([1])", [True]), ("Tensor([1])", 1), ("Tensor([[1]])", [1]), ("Tensor([1, 2])", [1]),
-  ("Tensor([0.0])", [-0.0]), ("Tensor([-0.0])", [0.0]), ("Tensor([nan])", [0.0]), ("Tensor([0.0])", [nan]), ("Tensor([inf])", [-inf]),
-  ("Tensor([1.00001])", [1.0]), ("Tensor([1.0])", [inf]), ("Tensor([1e-9])", [0.0]), ("Tensor.empty(2, 0)", []), ("Tensor.empty(0, 2)", []),
-  ("Tensor([1])", like([1], dtypes.int64)), ("Tensor([1])", like(shape=(2,))), ("Tensor([1.1])", like([1.0], tolerance=0.05)),
-  ("(Tensor([1]),)", ([2],)), ("(Tensor([1]),)", [[1]]), ("(1, 2)", (1,)), ("1", 1.0), ("1.5", like(1.0, tolerance=0.1)), ("True", 1),
+  ("Tensor([1.0])", [1]), ("Tensor([1])", [1.0]), ("Tensor([1])", [True]), ("Tensor([1])", 1), ("Tensor([[1]])", [1]),
+  ("Tensor([1, 2])", [1]),
+  ("Tensor([0.0])", [-0.0]), ("Tensor([-0.0])", [0.0]), ("Tensor([nan])", [0.0]), ("Tensor([0.0])", [nan]),
+  ("Tensor([inf])", [-inf]),
+  ("Tensor([1.00001])", [1.0]), ("Tensor([1.0])", [inf]), ("Tensor([1e-9])", [0.0]), ("Tensor.empty(2, 0)", []),
+  ("Tensor.empty(0, 2)", []),
+  ("Tensor([1])", like([1], dtypes.int64)), ("Tensor([1])", like(shape=(2,))),
+  ("Tensor([1.1])", like([1.0], tolerance=0.05)),
+  ("(Tensor([1]),)", ([2],)), ("(Tensor([1]),)", [[1]]), ("(1, 2)", (1,)), ("1", 1.0),
+  ("1.5", like(1.0, tolerance=0.1)), ("True", 1),
   ("1", raises(ValueError, "1")), ("Tensor([1, 2]).item()", raises(ValueError, "three elements")),
 ])
 def test_differences_are_seen(code: str, expected: object) -> None: assert difference(code, expected)

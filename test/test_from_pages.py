@@ -1,4 +1,5 @@
-"""docs/from-pytorch.md and docs/from-tinygrad.md, line by line: rows of code run on both sides, and each statement has its test here by its name."""
+"""docs/from-pytorch.md and docs/from-tinygrad.md, line by line: rows of code run on both sides, and each statement has
+its test here by its name."""
 from __future__ import annotations
 import ast
 import importlib
@@ -17,12 +18,14 @@ from tinyhw.uop.upat import PatternMatcher, UPat, graph_rewrite
 
 torch = pytest.importorskip("torch", reason="the left column is PyTorch's")
 ROOT = Path(__file__).resolve().parent.parent
-PYTORCH, TINYGRAD = ((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("from-pytorch.md", "from-tinygrad.md"))
+PYTORCH, TINYGRAD = ((ROOT / "docs" / name).read_text(encoding="utf-8")
+                     for name in ("from-pytorch.md", "from-tinygrad.md"))
 pytestmark = pytest.mark.host("the pages speak of a computer without a GPU, and of its memory")
 
 def rows(page: str) -> list[list[str]]:
   """The cells of the rows of a page's table."""
-  return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines() if line.startswith("| ")][1:]
+  return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in page.splitlines()
+          if line.startswith("| ")][1:]
 
 def snippets(cell: str) -> list[str]:
   """What of a cell is code that stands for itself: no single name or text."""
@@ -53,8 +56,10 @@ def names(own: bool, folder: Path) -> dict[str, Any]:
   make = Tensor if own else torch.tensor
   saved = folder / "saved.pth"
   if not saved.exists(): torch.save({"x": torch.tensor(A)}, saved)
-  common = {"np": np, "array": np.array(A, dtype=np.float32), "saved": saved, "path": str(folder / f"x{own}"), "f": lambda x: x * 2 + 1,
-            "a": make(A), "b": make(B), "x": make(A), "c": make([[True, False, True], [False, True, False]]), "y": make([2, 0])}
+  common = {"np": np, "array": np.array(A, dtype=np.float32), "saved": saved, "path": str(folder / f"x{own}"),
+            "f": lambda x: x * 2 + 1,
+            "a": make(A), "b": make(B), "x": make(A), "c": make([[True, False, True], [False, True, False]]),
+            "y": make([2, 0])}
   if own: return {**common, "Tensor": Tensor, "TinyJit": TinyJit, "nn": nn, "net": Net()}
   importlib.import_module("torch.utils.checkpoint")
   return {**common, "torch": torch, "F": torch.nn.functional, "net": TorchNet()}
@@ -78,7 +83,8 @@ def test_both_columns_say_the_same(left: str, right: str, tmp_path: Path) -> Non
   for there, here in pairs:
     a, b = plain(run(there, theirs)), plain(run(here, ours))
     if a is None or b is None or callable(a): continue    # statements, and functions: to run is all that they are asked
-    if isinstance(a, (list, float)) and not isinstance(np.ravel(a)[0], str): assert np.allclose(a, b, rtol=1e-6), f"{there}: {a}; {here}: {b}"
+    if isinstance(a, (list, float)) and not isinstance(np.ravel(a)[0], str):
+      assert np.allclose(a, b, rtol=1e-6), f"{there}: {a}; {here}: {b}"
     else: assert a == b, f"{there}: {a}; {here}: {b}"
 
 def test_more_of_the_table() -> None:
@@ -140,7 +146,8 @@ def gradients_add_up() -> None:
     (used * 2).sum().backward()
     if not own: steps[-1].step()
     else:
-      with Tensor.train(), pytest.raises(GradientError, match="parameter 1 .* has no gradient.*leave it out"): steps[-1].step()
+      with Tensor.train(), pytest.raises(GradientError, match="parameter 1 .* has no gradient.*leave it out"):
+        steps[-1].step()
     assert used.tolist() == [1.0 if own else 0.0] and unused.tolist() == [2.0]
 
 def places_in_a_tensor() -> None:
@@ -199,13 +206,15 @@ def in_place_writes() -> None:
     product.sum().backward()
     assert w.grad is not None and w.grad.tolist() == [6, 6] and product.tolist() == [6, 5]
   value = x + 1
-  for write in (lambda: there.expand(3, 2).add_(1), lambda: x.expand(3, 2).assign(1), lambda: value.expand(3, 2).assign(1)):
+  for write in (lambda: there.expand(3, 2).add_(1), lambda: x.expand(3, 2).assign(1),
+                lambda: value.expand(3, 2).assign(1)):
     with pytest.raises((RuntimeError, ArgumentError), match="clone"): write()
   for make in (torch.tensor, Tensor):
     w, data = make([1.0, 2.0], requires_grad=True), make([3.0, 4.0])
     product = data * w
     data[0] = 0.0
-    with pytest.raises((RuntimeError, GradientError), match="modified by an inplace|overwritten in place"): (product + w).sum().backward()
+    with pytest.raises((RuntimeError, GradientError), match="modified by an inplace|overwritten in place"):
+      (product + w).sum().backward()
 
 def training_mode() -> None:
   assert not Tensor.training
@@ -213,7 +222,8 @@ def training_mode() -> None:
   assert not Tensor.training and Tensor.ones(10).dropout(0.5).tolist() == [1] * 10
 
 def types() -> None:
-  assert Tensor([1.0]).dtype is dtypes.float32 and Tensor([1]).dtype is dtypes.int32 and torch.tensor([1]).dtype is torch.int64
+  assert (Tensor([1.0]).dtype is dtypes.float32 and Tensor([1]).dtype is dtypes.int32
+          and torch.tensor([1]).dtype is torch.int64)
   assert (Tensor([1.0], dtype="float16") / np.sqrt(2)).dtype is dtypes.float16
   x = Tensor([-7])
   assert (x // 2).tolist() == [-7 // 2] and (x % 4).tolist() == [-7 % 4]
@@ -237,9 +247,11 @@ def equal_extremes() -> None:
   assert windows == [[1, 0, 0], [0.5, 0, 0.5]]
   assert gradient(torch.tensor, lambda x: x.cummax(0)[0].sum()) == gradient(Tensor, lambda x: x.cummax(0)[0].sum())
 
-STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes, "Equal extremes": equal_extremes,
+STATEMENTS = {"Lazy.": lazy, "Gradients add up": gradients_add_up, "In-place writes": in_place_writes,
+              "Equal extremes": equal_extremes,
               "Shared memory.": shared_memory, "Parameters.": parameters,
-              "Places in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types, "Layouts": layouts}
+              "Places in a Tensor": places_in_a_tensor, "Training mode": training_mode, "Types.": types,
+              "Layouts": layouts}
 
 def test_each_statement_is_known() -> None: assert re.findall(r"^- \*\*(.*?)\*\*", PYTORCH, re.M) == list(STATEMENTS)
 
@@ -250,7 +262,8 @@ def test_statements(name: str) -> None: STATEMENTS[name]()
 
 def default_device() -> None:
   from tinyhw.device import PREFERENCE
-  assert next(name for name in PREFERENCE if name in {*Device.get_available_devices()}) == "CPU" and not {"AMD", "NV"} & {*PREFERENCE}
+  assert (next(name for name in PREFERENCE if name in {*Device.get_available_devices()}) == "CPU"
+          and not {"AMD", "NV"} & {*PREFERENCE})
 
 def grads() -> None:
   x = Tensor([1.0, 2.0])
@@ -286,7 +299,8 @@ def pickles_of_a_tinyjit() -> None:
     for k in range(3): jitted(Tensor([k]))
     again = pickle.loads(pickle.dumps(jitted))
     kernels = again.captured
-    assert kernels is not None and [again(Tensor([k])).tolist() for k in range(3)] == [[1], [2], [3]] and again.captured is kernels
+    assert (kernels is not None and [again(Tensor([k])).tolist() for k in range(3)] == [[1], [2], [3]]
+            and again.captured is kernels)
     again.reset()
     if function is plus_one: assert again(Tensor([1])).tolist() == [2]
     else:
@@ -297,7 +311,8 @@ def pickles_of_a_tinyjit() -> None:
     def run(self, x: Tensor) -> Tensor: return (x * self.w).realize()
   method = TinyJit(Scaled().run)
   for k in range(3): method(Tensor([1.0]))
-  with pytest.raises((AttributeError, pickle.PicklingError), match="local object"): pickle.dumps(method)     # the object would come along
+  # the object would come along
+  with pytest.raises((AttributeError, pickle.PicklingError), match="local object"): pickle.dumps(method)
 
 def training() -> None:
   with Tensor.train(): assert Tensor.training
@@ -312,7 +327,8 @@ def counters() -> None:
       GlobalCounters.reset()
       (Tensor([1.0, 2.0]) + 1).realize()
     assert GlobalCounters.kernel_count == 1
-    assert bool(GlobalCounters.global_ops) is bool(GlobalCounters.global_mem) is bool(GlobalCounters.time_sum_s) is counted
+    assert bool(GlobalCounters.global_ops) is bool(GlobalCounters.global_mem) is bool(
+      GlobalCounters.time_sum_s) is counted
 
 def integers() -> None:
   with pytest.raises(DTypeError): Tensor([1], dtype="uint8") + 300
@@ -325,12 +341,15 @@ def debug() -> None:
   from tinyhw.config import documentation
   assert "7 annotated machine code" in next(meaning for key, _, _, meaning in documentation() if key == "DEBUG")
 
-def rules() -> None: assert all(value.__module__ == "tinyhw.uop.upat" or callable(value) for value in (UPat, PatternMatcher, graph_rewrite))
+def rules() -> None:
+  assert all(value.__module__ == "tinyhw.uop.upat" or callable(value)
+             for value in (UPat, PatternMatcher, graph_rewrite))
 
 DIFFERENT: dict[str, Callable[[], None]] = {
   "kernels on a CPU": kernels_on_a_cpu, "default device": default_device, "in-place writes": in_place_writes,
   "`grad` after `backward()`": grads, "TinyJit": tinyjit,
-  "first call of a TinyJit function": first_call, "pickles of a TinyJit": pickles_of_a_tinyjit, "`Tensor.training`": training,
+  "first call of a TinyJit function": first_call, "pickles of a TinyJit": pickles_of_a_tinyjit,
+  "`Tensor.training`": training,
   "`GlobalCounters`": counters, "integers that do not fit": integers, "errors": errors,
   "`DEBUG`": debug, "graphs of rules": rules}
 

@@ -1,4 +1,5 @@
-"""`function`: what it gives is what the function gives; what it depends on, gradients of its own, kernels that are compiled ahead; errors."""
+"""`function`: what it gives is what the function gives; what it depends on, gradients of its own, kernels that are
+compiled ahead; errors."""
 from __future__ import annotations
 import copy
 import pickle
@@ -64,14 +65,16 @@ def test_it_pickles_by_its_name() -> None:
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1): assert pickle.loads(pickle.dumps(f, protocol)) is f
     assert copy.copy(f) is f and copy.deepcopy(f) is f
   scale, inner = pickle.loads(pickle.dumps((Scale(2), Scale.Inner())))
-  for f, value in ((scale, 6), (scale.twice, 12), (scale.half, 1.5), (inner.add, 4), (Scale.third, 1), (scale.third, 1)):
+  for f, value in ((scale, 6), (scale.twice, 12), (scale.half, 1.5), (inner.add, 4), (Scale.third, 1),
+                   (scale.third, 1)):
     again = pickle.loads(pickle.dumps(f))
     assert f(tensor(3)).tolist() == again(tensor(3)).tolist() == [value]
 
 def test_another_pickles_with_its_function() -> None:
   made = function(plain, precompile=True)
   for again in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
-    assert again is not made and again.fxn is plain and again.precompile and again.name == "plain" and again(tensor(2)).tolist() == [10]
+    assert (again is not made and again.fxn is plain and again.precompile and again.name == "plain"
+            and again(tensor(2)).tolist() == [10])
   with pytest.raises((AttributeError, pickle.PicklingError)): pickle.dumps(function(lambda x: x))
 
 def test_a_captured_one_pickles_with_it() -> None:
@@ -88,7 +91,8 @@ def test_nothing_is_computed_before_it_is_wanted() -> None:
 
 def test_tensors_that_were_not_given_are_refused() -> None:
   x, w = tensor(1, 2), tensor(5, 6)
-  with pytest.raises(FunctionError, match=r"uses 1 buffers that are not among its arguments \(\(2,\) dtypes.float32 on .*allow_implicit=True"):
+  with pytest.raises(FunctionError, match=r"uses 1 buffers that are not among its arguments \(\(2,\) dtypes.float32 "
+                     r"on .*allow_implicit=True"):
     function(lambda x: x * w)(x)
   with pytest.raises(FunctionError, match="uses 1 buffers"): function(lambda x: x * (w + 1))(x)
   assert function(allow_implicit=True)(lambda x: x * w)(x).tolist() == [5, 12]
@@ -118,21 +122,25 @@ def test_random_numbers_and_writes() -> None:
 
 def test_values_are_not_read_inside() -> None:
   for read in (lambda x: x * x.sum().item(), lambda x: (x * 2).realize() + 1, lambda x: Tensor(x.tolist())):
-    with pytest.raises(FunctionError, match="is (read|realized) inside of function .*lambda.*; do that outside"): function(read)(tensor(1, 2))
+    with pytest.raises(FunctionError, match="is (read|realized) inside of function .*lambda.*; do that outside"):
+      function(read)(tensor(1, 2))
   assert (tensor(1) + 1).realize().item() == 2
 
-@pytest.mark.parametrize("wrong", [lambda x: None, lambda x: 3, lambda x: [x], lambda x: {"a": x}, lambda x: (), lambda x: (x, (x,))])
+@pytest.mark.parametrize("wrong", [lambda x: None, lambda x: 3, lambda x: [x], lambda x: {"a": x}, lambda x: (),
+                                   lambda x: (x, (x,))])
 def test_other_results_are_refused(wrong: Any) -> None:
   with pytest.raises(FunctionError, match="return a Tensor, or a tuple of Tensors"): function(wrong)(tensor(1))
 
 def test_what_cannot_be_called_is_refused() -> None:
-  with pytest.raises(ArgumentError, match="wants something that can be called, not 3"): function(3)  # type: ignore[arg-type]  # that is the test
+  with pytest.raises(ArgumentError, match="wants something that can be called, not 3"):
+    function(3)  # type: ignore[arg-type]  # that is the test
   with pytest.raises(ArgumentError, match="grad_fxn can be called, or is None"): function(lambda x: x,
     grad_fxn=3)  # type: ignore[arg-type]  # as above
 
 # ***** gradients *****
 
-@pytest.mark.parametrize("settings", [{}, {"precompile": True}, {"precompile_backward": True}, {"precompile": True, "precompile_backward": True}])
+@pytest.mark.parametrize("settings", [{}, {"precompile": True}, {"precompile_backward": True},
+                                      {"precompile": True, "precompile_backward": True}])
 def test_gradients_are_those_of_the_function(settings: dict[str, bool]) -> None:
   x, y, w = tensor(1, 2), tensor(3, 4), tensor(0.5, 0.25)
   def f(x: Tensor, y: Tensor, z: Tensor) -> Tensor: return (x * y * w + z).square() * x
@@ -140,7 +148,8 @@ def test_gradients_are_those_of_the_function(settings: dict[str, bool]) -> None:
   expected = [g.tolist() for g in f(x, y, lazy).sum().gradient(x, y, w)]
   made = function(f, allow_implicit=True, **settings)(x, y, lazy)
   assert made.tolist() == f(x, y, lazy).tolist()
-  assert [g.tolist() for g in function(f, allow_implicit=True, **settings)(x, y, lazy).sum().gradient(x, y, w)] == expected
+  assert ([g.tolist() for g in function(f, allow_implicit=True, **settings)(x, y, lazy).sum().gradient(x, y, w)]
+          == expected)
   def cube(x: Tensor) -> Tensor: return x * x * x
   g = function(cube, **settings)(x).sum().gradient(x)[0]
   assert g.tolist() == [3, 12] and g.sum().gradient(x)[0].tolist() == [6, 12]
@@ -154,7 +163,8 @@ def test_an_unused_input_has_no_gradient(settings: dict[str, bool]) -> None:
   made = function(lambda x, y, z: x * z.detach(), **settings)(x, y, z)
   made.sum().backward()
   assert x.grad is not None and x.grad.tolist() == [1, 2] and y.grad is None and z.grad is None
-  with pytest.raises(GradientError, match="was not computed from"): function(lambda x, y: x * 2, **settings)(x, y).sum().gradient(y)
+  with pytest.raises(GradientError, match="was not computed from"):
+    function(lambda x, y: x * 2, **settings)(x, y).sum().gradient(y)
 
 def test_a_gradient_of_its_own() -> None:
   x, y, seen = tensor(1, 2), tensor(3, 4, 5), []
@@ -174,9 +184,12 @@ def test_a_gradient_of_its_own() -> None:
 
 def test_a_gradient_that_does_not_fit_is_refused() -> None:
   x, y = tensor(1, 2), tensor(3, 4, 5)
-  for wrong, message in ((lambda g, call: (g,), "gives 1, and there are 2 inputs"), (lambda g, call: g, "and there are 2 inputs"),
-                         (lambda g, call: (g, g), r"for input 1 of shape \(3,\)"), (lambda g, call: (3, None), "for input 0 of shape")):
-    with pytest.raises(GradientError, match=message): function(lambda x, y: x * y.sum(), grad_fxn=wrong)(x, y).sum().gradient(x, y)
+  for wrong, message in ((lambda g, call: (g,), "gives 1, and there are 2 inputs"),
+                         (lambda g, call: g, "and there are 2 inputs"),
+                         (lambda g, call: (g, g), r"for input 1 of shape \(3,\)"),
+                         (lambda g, call: (3, None), "for input 0 of shape")):
+    with pytest.raises(GradientError, match=message):
+      function(lambda x, y: x * y.sum(), grad_fxn=wrong)(x, y).sum().gradient(x, y)
 
 # ***** kernels *****
 
@@ -218,8 +231,12 @@ def test_inside_of_a_jit_and_of_another() -> None:
 def test_module_and_name_are_both_there() -> None:
   assert exported(lambda x: x + 1)(tensor(1)).item() == by_module(lambda x: x + 1)(tensor(1)).item() == 2
   programs = ["from tinyhw import function; from tinyhw.function import function as f; assert function is f",
-              "import tinyhw.function; from tinyhw import function, Tensor; print(function(lambda x: x + 1)(Tensor([1])).tolist())",
-              "import tinyhw, tinyhw.function; print(tinyhw.function(lambda: tinyhw.Tensor([2]))().tolist(), tinyhw.function.function)",
-              "from tinyhw import function; import tinyhw.function as m; m.function; import tinyhw; tinyhw.function.function"]
+              "import tinyhw.function; from tinyhw import function, Tensor; print(function(lambda x: x + "
+              "1)(Tensor([1])).tolist())",
+              "import tinyhw, tinyhw.function; print(tinyhw.function(lambda: tinyhw.Tensor([2]))().tolist(), "
+              "tinyhw.function.function)",
+              "from tinyhw import function; import tinyhw.function as m; m.function; import tinyhw; "
+              "tinyhw.function.function"]
   for program in programs:
-    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).resolve().parent.parent, capture_output=True)
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).resolve().parent.parent,
+                   capture_output=True)

@@ -1,4 +1,5 @@
-"""Gathers into everything: random programs against NumPy, some of them new each day, and the oracle against differences.
+"""Gathers into everything: random programs against NumPy, some of them new each day, and the oracle against
+differences.
 
 What test/campaigns/gathers.py does by the ten thousand.
 """
@@ -18,7 +19,8 @@ from tinyhw import Tensor
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = 200
-SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
+SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints
+                                                      # its own
 
 @pytest.mark.parametrize("part", range(4))
 def test_random_programs_are_what_numpy_gives(part: int) -> None:
@@ -26,7 +28,8 @@ def test_random_programs_are_what_numpy_gives(part: int) -> None:
     for seed in range(SEED + part * PROGRAMS // 4, SEED + (part + 1) * PROGRAMS // 4):
       program = gather_programs.make(seed)
       found = gather_programs.run(program)
-      assert not gather_programs.wrong(program, found), f"python3 test/campaigns/gathers.py --programs 1 --seed {seed}\n{program.source()}"
+      assert not gather_programs.wrong(program, found), (f"python3 test/campaigns/gathers.py --programs 1 --seed "
+                                                         f"{seed}\n{program.source()}")
 
 def test_a_seed_is_one_program() -> None:
   first, second = gather_programs.make(7), gather_programs.make(7)
@@ -47,7 +50,8 @@ def test_what_fails_is_told_as_short_as_it_is() -> None:
 
 def test_every_operation_is_drawn() -> None:
   drawn = "".join("\n".join(gather_programs.make(seed).lines) for seed in range(300))
-  for text in (".gather(", "scatter_reduce", "] += ", ".pad(", ".conv2d(", "max_pool2d", "avg_pool2d", " @ ", ".cat(", ".gradient(", "::2", ".half()",
+  for text in (".gather(", "scatter_reduce", "] += ", ".pad(", ".conv2d(", "max_pool2d", "avg_pool2d", " @ ", ".cat(",
+               ".gradient(", "::2", ".half()",
                "Tensor.arange"):
     assert text in drawn, f"{text} is never drawn"
 
@@ -59,8 +63,10 @@ def test_gradients_of_the_oracle_are_those_by_differences() -> None:
     u, v = Value(a), Value(b)
     moved = take(lambda p: np.pad(p[rows], 1, constant_values=-1)[:, 1:5], u)
     product = einsum("ab,bc->ac", moved, v)
-    both = elementwise(product.array * u.array[:1, :1], (product, u.array[:1, :1]), (take(lambda p: p[:1, :1], u), product.array))
-    return elementwise(total(largest(both, (0,)), (0,)).array + total(both, (0, 1)).array, (total(largest(both, (0,)), (0,)), 1.0),
+    both = elementwise(product.array * u.array[:1, :1], (product, u.array[:1, :1]),
+                       (take(lambda p: p[:1, :1], u), product.array))
+    return elementwise(total(largest(both, (0,)), (0,)).array + total(both, (0, 1)).array,
+                       (total(largest(both, (0,)), (0,)), 1.0),
                        (total(both, (0, 1)), 1.0)), [u, v]
   for k, g in enumerate(gradients(*f(x, w))):
     for at in np.ndindex(g.shape):
@@ -73,14 +79,20 @@ def test_gradients_of_the_oracle_are_those_by_differences() -> None:
 def test_rows_that_an_index_names_into_the_backward_of_a_convolution() -> None:
   """The window of a convolution held an index, a number of no width: vectorize did not know it (KeyError)."""
   rng = np.random.default_rng(0)
-  x, i, j, f = rng.integers(-2, 3, (32, 3, 16, 16)), rng.integers(0, 16, (32, 16)), rng.integers(0, 16, (32, 16)), rng.integers(-2, 3, (8, 3, 3, 3))
+  x, i, j, f = rng.integers(-2, 3, (32, 3, 16, 16)), rng.integers(0, 16,
+                                                                  (32, 16)), rng.integers(0, 16,
+                                                                                          (32, 16)), rng.integers(
+    -2, 3, (8, 3, 3, 3))
   u, v = Value(x), Value(f)
   images, channels = np.arange(32)[:, None, None, None], np.arange(3)[None, :, None, None]
   crop = take(lambda p: p[images, channels, i[:, None, :, None], j[:, None, None]], u)
   product = einsum("bchwij,ocij->bohw", take(gather_programs.windows(3, 3, 1, 1), crop), v)
   want, = gradients(total(elementwise(product.array ** 2, (product, 2 * product.array)), (0, 1, 2, 3)), [v])
   with on(HOME):
-    t, weight, rows, columns = Tensor(x.astype("float32")), Tensor(f.astype("float32")), Tensor(i.astype("int32")), Tensor(j.astype("int32"))
-    taken = t.gather(2, rows.reshape(32, 1, 16, 1).expand(32, 3, 16, 16)).gather(3, columns.reshape(32, 1, 1, 16).expand(32, 3, 16, 16))
+    t, weight, rows, columns = Tensor(x.astype("float32")), Tensor(f.astype("float32")), Tensor(
+      i.astype("int32")), Tensor(j.astype("int32"))
+    taken = t.gather(2, rows.reshape(32, 1, 16, 1).expand(32, 3, 16, 16)).gather(3,
+                                                                                 columns.reshape(32, 1, 1, 16).expand(
+      32, 3, 16, 16))
     got, = taken.conv2d(weight, padding=1).square().sum().gradient(weight)
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-5, atol=1)

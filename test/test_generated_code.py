@@ -11,7 +11,8 @@ def test_code_is_what_it_was(target: str) -> None:
   wanted = golden()
   changed = [f"{now} (was {wanted.get((workload, target))})" for workload in WORKLOADS
              if (now := digest(workload, target)) != wanted.get((workload, target))]
-  assert not changed, "machine code has changed; if it was meant to, run python3 test/generated_code.py:\n" + "\n".join(changed)
+  assert not changed, ("machine code has changed; if it was meant to, run python3 test/generated_code.py:\n"
+                       + "\n".join(changed))
 
 def test_the_file_has_these_lines_and_no_others() -> None:
   assert list(golden()) == [(workload, target) for target in TARGETS for workload in WORKLOADS]

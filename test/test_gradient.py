@@ -19,7 +19,8 @@ pytestmark = pytest.mark.usefixtures("engine")
 def test_higher_derivatives():
   x = Tensor([0.7])
   y = x.sin() * x.exp() + x ** 4
-  for want in (lambda a: (math.sin(a) + math.cos(a)) * math.exp(a) + 4 * a ** 3, lambda a: 2 * math.cos(a) * math.exp(a) + 12 * a * a,
+  for want in (lambda a: (math.sin(a) + math.cos(a)) * math.exp(a) + 4 * a ** 3,
+               lambda a: 2 * math.cos(a) * math.exp(a) + 12 * a * a,
                lambda a: 2 * (math.cos(a) - math.sin(a)) * math.exp(a) + 24 * a):
     y = y.sum().gradient(x)[0]
     same(y, np.array([want(0.7)], np.float32))
@@ -27,7 +28,8 @@ def test_higher_derivatives():
 def test_shared_nodes_add_up():
   x = Tensor([2.0, 3.0])
   h = x * x
-  assert (h + h * h).sum().gradient(x, h) and [g.tolist() for g in (h + h * h).sum().gradient(x, h)] == [[36.0, 114.0], [9.0, 19.0]]
+  assert ((h + h * h).sum().gradient(x, h) and [g.tolist() for g in (h + h * h).sum().gradient(x, h)]
+          == [[36.0, 114.0], [9.0, 19.0]])
 
 def test_deep_graphs_need_no_recursion():
   x = Tensor([1.0])
@@ -115,7 +117,8 @@ def test_a_gradient_has_storage_of_its_own():
     g, = x.gradient(x, gradient=view(weight))
     x.grad += 1
     g *= 3
-    assert weight.tolist() == [1.0, 2.0] and x.grad.tolist() == (view(weight) + 1).tolist() and g.tolist() == (view(weight) * 3).tolist()
+    assert (weight.tolist() == [1.0, 2.0] and x.grad.tolist() == (view(weight) + 1).tolist()
+            and g.tolist() == (view(weight) * 3).tolist())
 
 def test_results_retain_their_gradients_if_asked():
   w = Tensor([1.0, 2.0], requires_grad=True)
@@ -124,7 +127,8 @@ def test_results_retain_their_gradients_if_asked():
   w.retain_grad()
   for times in (1, 2):
     (y * y + other).sum().backward()
-    assert y.grad.tolist() == [4.0 * times, 8.0 * times] and w.grad.tolist() == [13.0 * times, 21.0 * times] and other.grad is None
+    assert y.grad.tolist() == [4.0 * times, 8.0 * times] and w.grad.tolist() == [13.0 * times,
+                                                                                 21.0 * times] and other.grad is None
   y *= 3    # the gradient of what it is now
   y[0] = 1.0
   y.grad = None
@@ -179,7 +183,8 @@ def test_writing_in_place():
 
 def test_reinterpreted_bits_have_no_gradient():
   x = Tensor([1.0, 2.0], dtype="float16")
-  with pytest.raises(GradientError, match="BITCAST of .*bfloat16 has no gradient; detach"): x.bitcast("bfloat16").float().sum().gradient(x)
+  with pytest.raises(GradientError, match="BITCAST of .*bfloat16 has no gradient; detach"):
+    x.bitcast("bfloat16").float().sum().gradient(x)
   assert (x * 2 + x.bitcast("int16").bitcast("float16")).sum().gradient(x)[0].tolist() == [2.0, 2.0]
 
 def test_refusals():
@@ -196,7 +201,8 @@ def test_a_network():
 # ***** checkpoints *****
 
 class Layers:
-  """Blocks with everything that makes computing again hard: statistics of rows, dropout, a running mean, a residual, a convolution."""
+  """Blocks with everything that makes computing again hard: statistics of rows, dropout, a running mean, a residual, a
+  convolution."""
   def __init__(self, count: int = 3):
     self.weights = [Tensor(x) for x in arrays(*[(6, 6)] * count)]
     self.kernels = [Tensor(x) for x in arrays(*[(2, 2, 3)] * count, seed=1)]
@@ -245,7 +251,8 @@ def test_checkpoints_hold_less_memory():
 def test_a_large_network_bit_by_bit(engine):
   only_on(engine, "CPU", "AVX2", why="large")
   shape, count = ((12, 10), 3) if EMULATE.value else ((300, 130), 6)   # virtual GPUs take their time
-  with Context(NOOPT=bool(EMULATE.value)):   # whose matrix units are used or not, as a kernel comes; each has an order of sums
+  with Context(NOOPT=bool(EMULATE.value)):   # whose matrix units are used or not, as a kernel comes; each has an order
+                                             # of sums
     plain, again = ([t.numpy() for t in deep(checkpoint, shape, count)] for checkpoint in (False, True))
   for a, b in zip(plain, again): np.testing.assert_array_equal(a, b)
 
@@ -269,7 +276,8 @@ def test_nested_checkpoints():
   ways = [lambda v: outer(v, False), lambda v: outer(v, True), lambda v: Tensor.checkpoint(outer, v, True)]
   with Context(NOOPT=1): want, *found = map(gradients_of, ways)
   assert found == [want, want]
-  for result in map(gradients_of, ways):   # one kernel reads the softmax of both passes, and may add up otherwise than that of one
+  for result in map(gradients_of, ways):   # one kernel reads the softmax of both passes, and may add up otherwise than
+                                           # that of one
     for a, b in zip(result, want): np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)
 
 def test_a_checkpoint_with_several_results():
@@ -278,14 +286,16 @@ def test_a_checkpoint_with_several_results():
     h = (v @ w).sin()
     return {"a": h, "b": [h.exp() * 2, h.argmax(1)], "c": (v, 3)}
   def gradients_of(found) -> list[object]:
-    return [g.tolist() for g in (found["a"] * found["b"][0]).sum().gradient(x, w, found["a"])] + [found["b"][1].tolist(), found["c"][1]]
+    return ([g.tolist() for g in (found["a"] * found["b"][0]).sum().gradient(x, w, found["a"])]
+            + [found["b"][1].tolist(), found["c"][1]])
   want = gradients_of(parts(x))
   assert gradients_of(Tensor.checkpoint(parts, x)) == want
 
 def test_higher_derivatives_through_a_checkpoint():
   x = Tensor([0.3, 0.7])
   y = Tensor.checkpoint(lambda v: v.sin() * v.exp(), x)
-  for want in (lambda a: (np.sin(a) + np.cos(a)) * np.exp(a), lambda a: 2 * np.cos(a) * np.exp(a), lambda a: 2 * (np.cos(a) - np.sin(a)) * np.exp(a)):
+  for want in (lambda a: (np.sin(a) + np.cos(a)) * np.exp(a), lambda a: 2 * np.cos(a) * np.exp(a),
+               lambda a: 2 * (np.cos(a) - np.sin(a)) * np.exp(a)):
     y = y.sum().gradient(x)[0]
     same(y, want(np.array([0.3, 0.7], np.float32)))
 

@@ -1,6 +1,8 @@
-"""Gradients of every differentiable method: against finite differences, to the second derivative, and against PyTorch where it is installed.
+"""Gradients of every differentiable method: against finite differences, to the second derivative, and against PyTorch
+where it is installed.
 
-In float64, along random directions: (f(x + hv) - f(x - hv)) / 2h is the gradient times v. One device is enough, as a gradient is a graph like any
+In float64, along random directions: (f(x + hv) - f(x - hv)) / 2h is the gradient times v. One device is enough, as a
+gradient is a graph like any
 other: PYTHON, which compiles fastest, or the one that DEV names.
 """
 from __future__ import annotations
@@ -33,9 +35,11 @@ class Slopes:
   def at(self, order: int, step: float = 0.0) -> float:
     tensors = [Tensor(x + step * d) for x, d in zip(self.inputs, self.direction)]
     y = self.f(*tensors)
-    nothing = Tensor.usum(*[(t * 0).sum() for t in tensors])   # else a derivative that is constant would not be computed from them
+    nothing = Tensor.usum(*[(t * 0).sum() for t in tensors])   # else a derivative that is constant would not be
+                                                               # computed from them
     y = (y * Tensor(weights(y.shape))).sum() + nothing
-    for _ in range(order): y = Tensor.usum(*[(g * Tensor(d)).sum() for g, d in zip(y.gradient(*tensors), self.direction)], nothing)
+    for _ in range(order):
+      y = Tensor.usum(*[(g * Tensor(d)).sum() for g, d in zip(y.gradient(*tensors), self.direction)], nothing)
     return float(y.item())
 
   def check(self, order: int, step: float = 1e-5, tolerance: float = 1e-6) -> None:
@@ -47,9 +51,11 @@ def test_derivatives_are_those_by_finite_differences(case: Case) -> None:
   slopes = Slopes(case)
   for order in range(1, case.order + 1): slopes.check(order)
 
-@pytest.mark.parametrize("name", ["exp", "sin", "tanh", "sigmoid", "pow", "softmax", "matmul", "logsumexp 1 False", "silu", "erf", "conv2d",
+@pytest.mark.parametrize("name", ["exp", "sin", "tanh", "sigmoid", "pow", "softmax", "matmul", "logsumexp 1 False",
+                                  "silu", "erf", "conv2d",
                                   "layernorm"])
-def test_third_derivatives(name: str) -> None: Slopes(next(case for case in CASES if case.name == name)).check(3, tolerance=1e-5)
+def test_third_derivatives(name: str) -> None:
+  Slopes(next(case for case in CASES if case.name == name)).check(3, tolerance=1e-5)
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.torch is not None], ids=lambda case: case.name)
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -69,7 +75,8 @@ def test_gradients_are_those_of_pytorch(case: Case) -> None:
 @pytest.mark.parametrize("kink", KINKS, ids=lambda kink: kink.name)
 def test_gradients_where_mathematics_has_none(kink: Kink) -> None:
   x = Tensor(np.array(kink.at, np.float64))
-  np.testing.assert_allclose(kink.f(x).sum().gradient(x)[0].numpy(), np.array(kink.gradient, np.float64), rtol=1e-9, atol=1e-300)
+  np.testing.assert_allclose(kink.f(x).sum().gradient(x)[0].numpy(), np.array(kink.gradient, np.float64), rtol=1e-9,
+                             atol=1e-300)
 
 @pytest.mark.parametrize("kink", [kink for kink in KINKS if kink.torch is not None], ids=lambda kink: kink.name)
 def test_what_is_chosen_there_is_what_pytorch_has(kink: Kink) -> None:
@@ -79,8 +86,8 @@ def test_what_is_chosen_there_is_what_pytorch_has(kink: Kink) -> None:
   (kink.f if kink.torch is SAME else kink.torch)(t).sum().backward()
   np.testing.assert_allclose(t.grad.numpy(), np.array(kink.gradient, np.float64), rtol=1e-9, atol=1e-300)
 
-# Methods that no case needs: results without gradients (integers, bools, new tensors, Python values), what acts on handles, and other names of those
-# that have a case.
+# Methods that no case needs: results without gradients (integers, bools, new tensors, Python values), what acts on
+# handles, and other names of those that have a case.
 OTHERS = set("""
 all allclose any arange argmax argmin argsort assign backward bfloat16 bitcast bitwise_and bitwise_not bitwise_or bitwise_xor bool ceildiv
 checkpoint const_like copied custom_kernel data device div double dropout dtype element_size empty empty_like eq eye float floordiv from_blob

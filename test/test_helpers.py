@@ -17,7 +17,8 @@ from tinyhw.helpers import Context, GlobalCounters, Profiling, Timing
 
 def test_lists() -> None:
   assert helpers.prod(()) == 1 and helpers.prod([2, 3, 4]) == 24
-  assert helpers.argfix() == () and helpers.argfix(1, 2) == helpers.argfix((1, 2)) == helpers.argfix([1, 2]) == (1, 2) and helpers.argfix(()) == ()
+  assert (helpers.argfix() == () and helpers.argfix(1, 2) == helpers.argfix((1, 2)) == helpers.argfix([1, 2]) == (1, 2)
+          and helpers.argfix(()) == ())
   assert helpers.all_same([]) and helpers.all_same([1, 1]) and not helpers.all_same([1, 2])
   assert helpers.dedup([3, 1, 3, 2, 1]) == [3, 1, 2]
   assert helpers.flatten([[1], [], [2, 3]]) == [1, 2, 3]
@@ -27,13 +28,15 @@ def test_lists() -> None:
   assert helpers.get_single_element({7}) == 7
   assert [x for x, _ in zip(helpers.count(3, 2), range(3))] == [3, 5, 7]
 
-@pytest.mark.parametrize("x,shape", [(3, ()), ([], (0,)), ([[], []], (2, 0)), ([[1, 2, 3], (4, 5, 6)], (2, 3)), ("abc", ()), (range(4), (4,)),
+@pytest.mark.parametrize("x,shape", [(3, ()), ([], (0,)), ([[], []], (2, 0)), ([[1, 2, 3], (4, 5, 6)], (2, 3)),
+                                     ("abc", ()), (range(4), (4,)),
                                      ([SimpleNamespace(shape=(2, 5), __len__=0)], (1,))])
 def test_get_shape(x: object, shape: tuple[int, ...]) -> None: assert helpers.get_shape(x) == shape
 
 @pytest.mark.parametrize("call,error,message", [
   (lambda: helpers.argfix((1, 2), 3), ArgumentError, "mixes a sequence and other arguments; pass one sequence"),
-  (lambda: helpers.get_shape([[1, 2], [3]]), ShapeError, r"inhomogeneous shape: item 0 has shape \(2,\) and item 1 has shape \(1,\)"),
+  (lambda: helpers.get_shape([[1, 2], [3]]), ShapeError, r"inhomogeneous shape: item 0 has shape \(2,\) and item 1 "
+   r"has shape \(1,\)"),
   (lambda: helpers.get_shape([[1], 3]), ShapeError, r"item 1 has shape \(\); make the nested lists equally long"),
   (lambda: helpers.get_single_element([1, 2]), ArgumentError, "expected one item, got 2"),
   (lambda: helpers.merge_dicts([{"a": 1}, {"a": 2}]), ArgumentError, "cannot merge: 'a' is 1 and 2"),
@@ -56,7 +59,8 @@ def test_numbers() -> None:
 def test_colors() -> None:
   assert helpers.colored("x", "red") == "\033[31mx\033[0m" and helpers.colored("x", "RED") == "\033[91mx\033[0m"
   assert helpers.colored("x", "blue", background=True) == "\033[44mx\033[0m" and helpers.colored("x", None) == "x"
-  assert helpers.ansistrip("a" + helpers.colored("b[1m", "GREEN") + "c\033[Kd") == "ab[1mcd" and helpers.ansistrip("plain") == "plain"
+  assert (helpers.ansistrip("a" + helpers.colored("b[1m", "GREEN") + "c\033[Kd") == "ab[1mcd"
+          and helpers.ansistrip("plain") == "plain")
 
 @given(st.text(alphabet="ab \n", max_size=40), st.integers(1, 7))
 def test_word_wrap(text: str, width: int) -> None:
@@ -65,12 +69,14 @@ def test_word_wrap(text: str, width: int) -> None:
   colored = helpers.word_wrap("".join(helpers.colored(c, "red") if c != "\n" else c for c in text), width)
   assert helpers.ansistrip(colored) == wrapped
 
-@pytest.mark.parametrize("text,stripped", [("(a+b)", "a+b"), ("(a)+(b)", "(a)+(b)"), ("((a)+(b))", "(a)+(b)"), ("a", "a"), ("", ""), ("()", "")])
+@pytest.mark.parametrize("text,stripped", [("(a+b)", "a+b"), ("(a)+(b)", "(a)+(b)"), ("((a)+(b))", "(a)+(b)"),
+                                           ("a", "a"), ("", ""), ("()", "")])
 def test_strip_parens(text: str, stripped: str) -> None: assert helpers.strip_parens(text) == stripped
 
 def test_text() -> None:
   assert helpers.to_function_name("r_" + helpers.colored("16", "blue") + "-é") == "r_162DE9"
-  assert [helpers.time_to_str(t) for t in (12.0, 0.5, 0.012, 3e-5)] == ["   12.00s ", "  500.00ms", "   12.00ms", "   30.00us"]
+  assert [helpers.time_to_str(t) for t in (12.0, 0.5, 0.012, 3e-5)] == ["   12.00s ", "  500.00ms", "   12.00ms",
+                                                                        "   30.00us"]
   assert helpers.temp("x").endswith("/x") and helpers.temp("x", append_user=True).rpartition("/")[2].startswith("x.")
 
 def test_memory_views_share_memory() -> None:
@@ -85,10 +91,12 @@ def test_memory_views_share_memory() -> None:
   assert len(helpers.to_mv(helpers.mv_address(memoryview(bytearray())), 0)) == 0
 
 def test_counters_reset_what_ran_and_keep_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-  for name, value in (("kernel_count", 3), ("global_ops", 4), ("global_mem", 5), ("time_sum_s", 0.5), ("mem_used", 100)):
+  for name, value in (("kernel_count", 3), ("global_ops", 4), ("global_mem", 5), ("time_sum_s", 0.5),
+                      ("mem_used", 100)):
     monkeypatch.setattr(GlobalCounters, name, value)
   GlobalCounters.reset()
-  assert (GlobalCounters.kernel_count, GlobalCounters.global_ops, GlobalCounters.global_mem, GlobalCounters.time_sum_s) == (0, 0, 0, 0.0)
+  assert (GlobalCounters.kernel_count, GlobalCounters.global_ops, GlobalCounters.global_mem,
+          GlobalCounters.time_sum_s) == (0, 0, 0, 0.0)
   assert GlobalCounters.mem_used == 100 and GlobalCounters.mem_used_per_device["none"] == 0
 
 def test_timing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -147,12 +155,15 @@ def test_profile_markers_and_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
   with Context(VIZ=1): everything()
   assert [e.name for e in trace.events] == ["epoch 1", "decorated", "load"] * 2 and len(started) == 6
   marker, inner, outer = trace.events[:3]
-  assert marker.lane == "markers" and inner.details == {"color": "red"} and outer.start_ns <= inner.start_ns <= inner.end_ns <= outer.end_ns
+  assert (marker.lane == "markers" and inner.details == {"color": "red"} and outer.start_ns <= inner.start_ns
+          <= inner.end_ns <= outer.end_ns)
 
 def test_import_loads_nothing_slow() -> None:
   """helpers and what it needs, without the package's own __init__."""
   slow = "typing contextlib re dataclasses inspect ctypes hashlib urllib tempfile pickle pathlib cProfile".split()
-  program = (f"import sys, types; package = types.ModuleType('tinyhw'); package.__path__ = [{str(Path(helpers.__file__).parent)!r}]; "
+  program = (f"import sys, types; package = types.ModuleType('tinyhw'); package.__path__ = "
+             f"[{str(Path(helpers.__file__).parent)!r}]; "
              "sys.modules['tinyhw'] = package; import tinyhw.helpers; print(*sys.modules)")
-  loaded = subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, capture_output=True, text=True).stdout.split()
+  loaded = subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, capture_output=True,
+                          text=True).stdout.split()
   assert "tinyhw.helpers" in loaded and not [m for m in slow if m in loaded]

@@ -1,4 +1,5 @@
-"""Interrupts at any bytecode leave nothing behind: a little of test/campaigns/interrupts.py, with a seed that changes from day to day."""
+"""Interrupts at any bytecode leave nothing behind: a little of test/campaigns/interrupts.py, with a seed that changes
+from day to day."""
 from __future__ import annotations
 import gc
 import importlib
@@ -18,7 +19,8 @@ from tinyhw.device import Buffer
 from tinyhw.dtype import dtypes
 from tinyhw.engine.run import realize as realizing
 
-needs_tables = pytest.mark.skipif(sys.version_info < (3, 11), reason="the code of older Pythons does not say where handlers may run")
+needs_tables = pytest.mark.skipif(sys.version_info < (3, 11), reason="the code of older Pythons does not say where "
+                                  "handlers may run")
 
 @needs_tables
 @pytest.mark.parametrize("machine", range(3))

@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, "-m", "tinyhw", *arguments], input=text, capture_output=True, text=True, cwd=ROOT)
+  return subprocess.run([sys.executable, "-m", "tinyhw", *arguments], input=text, capture_output=True, text=True,
+                        cwd=ROOT)
 
 def test_asm() -> None:
   done = run("asm", "--arch", "x86_64", text="# comment\nvaddps ymm0, ymm1, ymm2\n\nret ; done\n")
@@ -60,7 +61,8 @@ def test_amd() -> None:
   assert (done.returncode, done.stdout, done.stderr) == (0, "v_cmp_lt_f32_e32 vcc, v0, v2\n", "")
   refused = run("asm", "--arch", "gfx942:wave32", text="s_endpgm\n").stderr
   assert refused == "asm: gfx942:wave32 is unknown; there is gfx942, gfx942:wave64\n"
-  for arch in ("gfx942:", "gfx1100:wave16", "sm_90:", "x86_64:foo"): assert run("asm", "--arch", arch, text="").returncode == 2
+  for arch in ("gfx942:", "gfx1100:wave16", "sm_90:", "x86_64:foo"):
+    assert run("asm", "--arch", arch, text="").returncode == 2
 
 def test_emulate(tmp_path: Path) -> None:
   kernel = tmp_path / "kernel.s"
@@ -70,7 +72,8 @@ def test_emulate(tmp_path: Path) -> None:
   kernel.write_text("s_mov_b32 s4, s5\ns_endpgm\n")
   done = run("emulate", str(kernel), "--arch", "gfx1200")
   assert done.returncode == 1
-  assert done.stderr.startswith("emulate: s5 is read and nothing has written it\n  at 0x10000 (kernel + 0x0): s_mov_b32 s4, s5")
+  assert done.stderr.startswith("emulate: s5 is read and nothing has written it\n  at 0x10000 (kernel + 0x0): "
+                                "s_mov_b32 s4, s5")
   assert "--stop" in run("emulate", "--help").stdout and run("emulate").returncode == 2
 
 def test_control_words_of_nvidia() -> None:
@@ -82,7 +85,8 @@ def test_control_words_of_nvidia() -> None:
 
 def test_usage() -> None:
   done = run("asm")
-  assert done.returncode == 2 and done.stderr.startswith("asm: --arch is missing, the instruction set that it is for: x86_64, gfx942, ")
+  assert done.returncode == 2 and done.stderr.startswith("asm: --arch is missing, the instruction set that it is for: "
+                                                         "x86_64, gfx942, ")
   assert done.stderr.endswith("; write: python3 -m tinyhw asm --arch ARCH\n")
   assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, " \
     "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n"
@@ -90,13 +94,16 @@ def test_usage() -> None:
   assert run("--help").returncode == 0
 
 @pytest.mark.parametrize("words, says", [
-  ("disasm --plain code.txt", r"code.txt is not read: .* on standard input; --arch is missing, .*; write: .* disasm --arch ARCH < FILE"),
-  ("asm --arch sm_90 code.txt", r"code.txt is not read: .* on standard input; write: python3 -m tinyhw asm --arch sm_90 < FILE"),
+  ("disasm --plain code.txt", r"code.txt is not read: .* on standard input; --arch is missing, .*; write: .* disasm "
+   r"--arch ARCH < FILE"),
+  ("asm --arch sm_90 code.txt", r"code.txt is not read: .* on standard input; write: python3 -m tinyhw asm --arch "
+   r"sm_90 < FILE"),
   ("disasm --arch=sm_90 --plian", r"--plian is no option; write: python3 -m tinyhw disasm --arch sm_90"),
   ("disasm --plain --arch", r"--arch is missing, .*; write: python3 -m tinyhw disasm --arch ARCH"),
 ])
 def test_words_that_asm_and_disasm_do_not_take(words: str, says: str) -> None:
-  """What is wrong is named, the files that are not read as well as the option that is not there, and so is what to write."""
+  """What is wrong is named, the files that are not read as well as the option that is not there, and so is what to
+  write."""
   command, *rest = words.split()
   done = run(command, *rest)
   assert done.returncode == 2 and re.fullmatch(f"{command}: {says}\n", done.stderr), done.stderr
@@ -105,4 +112,5 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("THREADS", "-3")
   monkeypatch.delenv("DEV", raising=False)   # the choice of a default device opens CPU
   done = run("doctor")
-  assert done.returncode == 1 and done.stderr == "doctor: THREADS=-3 is no number of threads; set it to 1 or more, or to 0 for one per core\n"
+  assert (done.returncode == 1 and done.stderr == "doctor: THREADS=-3 is no number of threads; set it to 1 or more, "
+          "or to 0 for one per core\n")

@@ -1,5 +1,5 @@
-"""Methods of Tensor on awkward operands: every row of tensor_table.py with no elements, no axes, one element, infinities, NaN; and which methods of
-the API have rows."""
+"""Methods of Tensor on awkward operands: every row of tensor_table.py with no elements, no axes, one element,
+infinities, NaN; and which methods of the API have rows."""
 from __future__ import annotations
 from typing import Any
 
@@ -15,8 +15,10 @@ from tinyhw import Tensor
 SHAPES: list[tuple[int, ...]] = [(), (0,), (1,), (5,), (2, 3), (2, 0, 3), (1, 3, 2)]
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, np.inf, -np.inf, np.nan]
 SEEN_ELSEWHERE = {   # what has no value to compare, or its own tests with hand-written cases
-  "attributes and Python's values": "data device dtype grad item ndim nbytes numel numpy shape size tolist uop element_size is_floating_point",
-  "random numbers (test_random.py)": "glorot_uniform kaiming_normal kaiming_uniform manual_seed multinomial normal rand rand_like randint randn "
+  "attributes and Python's values": "data device dtype grad item ndim nbytes numel numpy shape size tolist uop "
+  "element_size is_floating_point",
+  "random numbers (test_random.py)": "glorot_uniform kaiming_normal kaiming_uniform manual_seed multinomial normal "
+  "rand rand_like randint randn "
                                      "randn_like random_bits randperm scaled_uniform threefry uniform",
   "gradients (test_gradient.py)": "backward checkpoint gradient retain_grad retains_grad",
   "storage (test_tensor.py)": "from_blob from_dlpack from_url invalidate to_ shard shard_ shard_like",
@@ -44,7 +46,8 @@ def check(row: Row, a: Any) -> None:
   t = row.tensor(Tensor(a))
   got = t.numpy()
   where = f"{row.name} of {a.dtype}{list(a.shape)} {a.tolist()}"
-  assert got.shape == want.shape and got.dtype == want.dtype, f"{got.dtype}{list(got.shape)}, not {want.dtype}{list(want.shape)}: {where}"
+  assert got.shape == want.shape and got.dtype == want.dtype, (f"{got.dtype}{list(got.shape)}, not "
+                                                               f"{want.dtype}{list(want.shape)}: {where}")
   if row.result != "about": np.testing.assert_array_equal(got, want, err_msg=where)
   else:
     tolerance = {"float16": 4e-3, "float32": 1e-5}.get(str(a.dtype), 1e-12)

@@ -1,4 +1,5 @@
-"""Networks as they are used, against NumPy on every engine: values, gradients, training, a jitted block with a cache, random numbers."""
+"""Networks as they are used, against NumPy on every engine: values, gradients, training, a jitted block with a cache,
+random numbers."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,8 @@ def batchnorm(x: Any, s: dict[str, Any], name: str, train: bool) -> Any:
   return scaled * s[f"{name}.weight"].reshape(shape) + s[f"{name}.bias"].reshape(shape)
 
 def layernorm(x: Any, s: dict[str, Any], name: str) -> Any:
-  return (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * s[f"{name}.weight"] + s[f"{name}.bias"]
+  return ((x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * s[f"{name}.weight"]
+          + s[f"{name}.bias"])
 
 def linear(x: Any, s: dict[str, Any], name: str) -> Any: return x @ s[f"{name}.weight"].T + s[f"{name}.bias"]
 
@@ -42,13 +44,15 @@ def cross_entropy(scores: Any, y: Any) -> float: return float(-np.log(softmax(sc
 
 State = dict[str, Any]
 
-def state_of(model: Any) -> State: return {k: t.numpy().astype(np.float64) for k, t in nn.state.get_state_dict(model).items()}
+def state_of(model: Any) -> State:
+  return {k: t.numpy().astype(np.float64) for k, t in nn.state.get_state_dict(model).items()}
 
 def randomized(model: Any) -> Any:
   """The model with float64 parameters, none of which is 0 or 1."""
   for k, (name, t) in enumerate(nn.state.get_state_dict(model).items()):
     if name.endswith("num_batches_tracked"): continue
-    value = arrays(t.shape, low=0.5, high=1.5, dtype=np.float64, seed=k)[0] if "running" in name or t.ndim == 1 else None
+    value = (arrays(t.shape, low=0.5, high=1.5, dtype=np.float64, seed=k)[0] if "running" in name or t.ndim == 1
+             else None)
     if value is None: value = arrays(t.shape, low=-0.5, high=0.5, dtype=np.float64, seed=k)[0]
     t.replace(Tensor(value))
   return model
@@ -60,13 +64,15 @@ class Mlp:
   def __init__(self) -> None: self.first, self.second = nn.Linear(6, 16), nn.Linear(16, 3)
   def __call__(self, x: Tensor) -> Tensor: return self.second(self.first(x.flatten(1)).relu())
   @staticmethod
-  def numpy(x: Any, s: State, train: bool) -> Any: return linear(relu(linear(x.reshape(len(x), -1), s, "first")), s, "second")
+  def numpy(x: Any, s: State, train: bool) -> Any:
+    return linear(relu(linear(x.reshape(len(x), -1), s, "first")), s, "second")
 
 class Convnet:
   """A convolution, batchnorm, pooling, a linear layer."""
   def __init__(self) -> None:
     self.conv, self.norm, self.linear = nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm(4), nn.Linear(4 * 1 * 1, 3)
-  def __call__(self, x: Tensor) -> Tensor: return self.linear(self.norm(self.conv(x)).relu().max_pool2d((2, 3)).flatten(1))
+  def __call__(self, x: Tensor) -> Tensor:
+    return self.linear(self.norm(self.conv(x)).relu().max_pool2d((2, 3)).flatten(1))
   @staticmethod
   def numpy(x: Any, s: State, train: bool) -> Any:
     y = conv(x, s["conv.weight"], pad=1) + s["conv.bias"].reshape(1, -1, 1, 1)
@@ -77,7 +83,8 @@ class Residual:
   def __init__(self, inputs: int, outputs: int, stride: int):
     self.conv1, self.bn1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False), nn.BatchNorm(outputs)
     self.conv2, self.bn2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm(outputs)
-    self.around = [nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm(outputs)] if stride > 1 else []
+    self.around = ([nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm(outputs)] if stride > 1
+                   else [])
 
   def __call__(self, x: Tensor) -> Tensor:
     return (self.bn2(self.conv2(self.bn1(self.conv1(x)).relu())) + x.sequential(self.around)).relu()
@@ -87,7 +94,8 @@ class ResNet18:
   def __init__(self, width: int = 2, classes: int = 3):
     self.conv1, self.bn1 = nn.Conv2d(1, width, 7, stride=2, padding=3, bias=False), nn.BatchNorm(width)
     sizes = [width << k for k in range(4)]
-    self.groups = [[Residual(sizes[max(k - 1, 0)], sizes[k], 2 if k else 1), Residual(sizes[k], sizes[k], 1)] for k in range(4)]
+    self.groups = [[Residual(sizes[max(k - 1, 0)], sizes[k], 2 if k else 1), Residual(sizes[k], sizes[k], 1)]
+                   for k in range(4)]
     self.fc = nn.Linear(sizes[3], classes)
 
   def __call__(self, x: Tensor) -> Tensor:
@@ -114,7 +122,8 @@ def test_values_and_gradients(engine, kind):
   x, y = arrays((8, 1, 2, 3), dtype=np.float64)[0], np.arange(8) % 3
   with Tensor.train():
     model = randomized(kind())
-    state, parameters = state_of(model), {k: t for k, t in nn.state.get_state_dict(model).items() if "running" not in k and "num_" not in k}
+    state, parameters = state_of(model), {k: t for k, t in nn.state.get_state_dict(model).items() if "running" not in k
+                                          and "num_" not in k}
     scores = model(Tensor(x))
     same(scores, kind.numpy(x, state, True), rtol=1e-10, atol=1e-10)
     found = scores.sparse_categorical_crossentropy(Tensor(y)).gradient(*parameters.values())
@@ -137,7 +146,8 @@ def test_resnet18(name):
 
 OPTIMIZERS: dict[str, tuple[Callable[[list[Tensor]], Any], dict[str, float]]] = {
   "sgd": (lambda p: nn.optim.SGD(p, lr=0.1, momentum=0.9), {}),
-  "adam": (lambda p: nn.optim.Adam(p, lr=0.01, eps=1e-3), {"decay": 0.0}), "adamw": (lambda p: nn.optim.AdamW(p, lr=0.01, eps=1e-3), {"decay": 0.01}),
+  "adam": (lambda p: nn.optim.Adam(p, lr=0.01, eps=1e-3), {"decay": 0.0}),
+  "adamw": (lambda p: nn.optim.AdamW(p, lr=0.01, eps=1e-3), {"decay": 0.01}),
 }
 
 def gradients_of(x: Any, y: Any, s: State) -> State:
@@ -146,7 +156,8 @@ def gradients_of(x: Any, y: Any, s: State) -> State:
   hidden = relu(linear(flat, s, "first"))
   d = (softmax(linear(hidden, s, "second")) - np.eye(3)[y]) / len(x)
   inner = (d @ s["second.weight"]) * (hidden > 0)
-  return {"first.weight": inner.T @ flat, "first.bias": inner.sum(0), "second.weight": d.T @ hidden, "second.bias": d.sum(0)}
+  return {"first.weight": inner.T @ flat, "first.bias": inner.sum(0), "second.weight": d.T @ hidden,
+          "second.bias": d.sum(0)}
 
 def train_numpy(x: Any, y: Any, s: State, name: str, steps: int) -> list[float]:
   losses, m, v = [], {k: 0.0 for k in s}, {k: 0.0 for k in s}
@@ -185,18 +196,22 @@ class Block:
   """Like GPT-2's, with a cache of keys and values."""
   def __init__(self, dim: int, heads: int, most: int):
     self.heads, self.dim = heads, dim
-    self.attn, self.proj, self.fc, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), nn.Linear(dim, 4 * dim), nn.Linear(4 * dim, dim)
+    self.attn, self.proj, self.fc, self.out = nn.Linear(dim, 3 * dim), nn.Linear(dim,
+                                                                                 dim), nn.Linear(
+      dim, 4 * dim), nn.Linear(4 * dim, dim)
     self.ln1, self.ln2 = nn.LayerNorm(dim), nn.LayerNorm(dim)
     self.cache = Tensor.zeros(2, 1, most, heads, dim // heads, requires_grad=False).contiguous().realize()
 
   def __call__(self, x: Tensor, start: UOp | int | None = None) -> Tensor:
-    """start: the position of the first token, where a cache has those before it; None: all tokens are here, and nothing is kept."""
+    """start: the position of the first token, where a cache has those before it; None: all tokens are here, and
+    nothing is kept."""
     b, t, _ = x.shape
     q, k, v = (y.reshape(b, t, self.heads, -1) for y in self.attn(self.ln1(x)).chunk(3, -1))
     if start is not None:
       self.cache.shrink((None, None, (start, start + t), None, None)).assign(k.stack(v)).realize()
       k, v = self.cache[0, :, :start + t], self.cache[1, :, :start + t]
-    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2), is_causal=not isinstance(start, UOp) and t > 1)
+    y = q.transpose(1, 2).scaled_dot_product_attention(k.transpose(1, 2), v.transpose(1, 2),
+                                                       is_causal=not isinstance(start, UOp) and t > 1)
     x = x + self.proj(y.transpose(1, 2).reshape(b, t, self.dim))
     return x + self.out(self.fc(self.ln2(x)).gelu())
 
@@ -204,7 +219,8 @@ class Block:
   def numpy(x: Any, s: State, heads: int) -> Any:
     """All tokens at once: each sees those before it."""
     t, dim = x.shape
-    q, k, v = (y.reshape(t, heads, -1).swapaxes(0, 1) for y in np.split(linear(layernorm(x, s, "ln1"), s, "attn"), 3, -1))
+    q, k, v = (y.reshape(t, heads, -1).swapaxes(0, 1) for y in np.split(linear(layernorm(x, s, "ln1"), s, "attn"), 3,
+                                                                        -1))
     scores = q @ k.swapaxes(1, 2) / np.sqrt(dim // heads) + np.where(np.tri(t), 0, -np.inf)
     x = x + linear((softmax(scores) @ v).swapaxes(0, 1).reshape(t, dim), s, "proj")
     return x + linear(gelu(linear(layernorm(x, s, "ln2"), s, "fc")), s, "out")
@@ -229,7 +245,8 @@ def test_random_numbers_are_the_same_on_every_engine():
     try:
       with on(name):
         Tensor.manual_seed(11)
-        draws = [Tensor.rand(7, 5), Tensor.randint(9, low=-3, high=50), Tensor.rand(4, dtype="float64"), Tensor.randn(33)]
+        draws = [Tensor.rand(7, 5), Tensor.randint(9, low=-3, high=50), Tensor.rand(4, dtype="float64"),
+                 Tensor.randn(33)]
         found[name] = [t.numpy() for t in (draws if len(found) % 2 else draws[::-1])][::1 if len(found) % 2 else -1]
     except pytest.skip.Exception: continue   # the engine is not here
   assert len(found) >= 2 or len(ENGINES) == 1

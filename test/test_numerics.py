@@ -1,4 +1,5 @@
-"""docs/numerics.md: that it says what is measured now, that what it says keeps the bars, and that devices agree to the bit where it says so."""
+"""docs/numerics.md: that it says what is measured now, that what it says keeps the bars, and that devices agree to the
+bit where it says so."""
 from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
@@ -49,30 +50,39 @@ def table(title: str) -> dict[str, list[str]]:
   return rows
 
 def close(old: str, new: str) -> bool:
-  """Measured again: to 0.1 ULP, since Python's `math` is the C library's. Both are written with two decimals: 1.36 and 1.26 are 0.1 apart."""
+  """Measured again: to 0.1 ULP, since Python's `math` is the C library's.
+
+  Both are written with two decimals: 1.36 and 1.26 are 0.1 apart.
+  """
   return round(abs(float(old) - float(new)), 2) <= 0.1
 
 @pytest.mark.slow
 @pytest.mark.host("what is measured are CPU, CLANG and PYTHON")
 @pytest.mark.skipif(not accuracy.EXACT, reason="NumPy's longdouble is no wider than a float64 here")
-@pytest.mark.skipif(sys.platform != "linux", reason="the errors of the device PYTHON are written down for the C library of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the errors of the device PYTHON are written down for the C "
+                    "library of Linux")
 def test_the_document_says_what_is_measured() -> None:
   new, old = generator().document().splitlines(), written()
   assert len(new) == len(old), "run python3 test/numerics.py"
   for a, b in zip(old, new):
     assert NUMBER.sub("#", a) == NUMBER.sub("#", b), f"{a!r} is {b!r}: run python3 test/numerics.py"
     if re.match(r"\| (2\*\*|each of)", a): continue  # sums: the order of additions is the processor's
-    assert all(close(x, y) for x, y in zip(NUMBER.findall(a), NUMBER.findall(b))), f"{a!r} is {b!r}: run python3 test/numerics.py"
+    assert all(close(x, y) for x, y in zip(NUMBER.findall(a), NUMBER.findall(b))), (f"{a!r} is {b!r}: run python3 "
+                                                                                    f"test/numerics.py")
 
 def test_a_document_that_is_out_of_date_is_noticed() -> None:
-  assert NUMBER.sub("#", "| exp | 1.21 | 0.5 |") == "| exp | # | # |" and NUMBER.findall("| 2**16 x | 4.8e-08 |") == ["4.8e-08"]
+  assert (NUMBER.sub("#", "| exp | 1.21 | 0.5 |") == "| exp | # | # |" and NUMBER.findall("| 2**16 x | 4.8e-08 |")
+          == ["4.8e-08"])
   assert close("1.21", "1.3") and not close("1.21", "1.35") and not close("0.5", "inf")
 
-BARS = {"x + y": 0.5, "x - y": 0.5, "x * y": 0.5, "x / y": 0.5, "reciprocal": 0.5, "sqrt": 0.5, "trunc": 0, "floor": 0, "ceil": 0, "round": 0,
-        "fmod": 0, "x % y": 0.5, "exp": 2, "exp2": 1, "log": 2, "log2": 1, "sin": 2, "cos": 2, "tanh": 4, "erf": 4, "x ** y": 1}
+BARS = {"x + y": 0.5, "x - y": 0.5, "x * y": 0.5, "x / y": 0.5, "reciprocal": 0.5, "sqrt": 0.5, "trunc": 0, "floor": 0,
+        "ceil": 0, "round": 0,
+        "fmod": 0, "x % y": 0.5, "exp": 2, "exp2": 1, "log": 2, "log2": 1, "sin": 2, "cos": 2, "tanh": 4, "erf": 4,
+        "x ** y": 1}
 
 def bar(name: str, dtype: DType) -> float:
-  """The largest error that a function may have: of operations as BARS, float64 2 at most; of methods 4; of narrower types 0.5."""
+  """The largest error that a function may have: of operations as BARS, float64 2 at most; of methods 4; of narrower
+  types 0.5."""
   if dtype not in (dtypes.float32, dtypes.float64): return 0.5
   if name not in BARS: return 4
   return BARS[name] if dtype is dtypes.float32 or BARS[name] <= 0.5 else 2
@@ -116,7 +126,8 @@ OTHERS = ("AVX2", "CLANG") if HOME == "CPU" else (HOME,)
 def test_devices_give_the_same_bits(name: str, other: str) -> None:
   """Those built in; one from outside in float64, for which no GPU has approximate units that are used."""
   device, first = open_engine(other), open_engine("CPU")
-  for dtype in (dtypes.float32, dtypes.float64)[other not in BUILT_IN:1 if other == "CLANG" else 2]:  # a C compiler is slow
+  # a C compiler is slow
+  for dtype in (dtypes.float32, dtypes.float64)[other not in BUILT_IN:1 if other == "CLANG" else 2]:
     operands = accuracy.inputs(METHODS[name], dtype, 1 << 11)
     got, want = (accuracy.run(METHODS[name], dtype, operands, d) for d in (device, first))
     same = (got == want) & (np.signbit(got) == np.signbit(want)) | np.isnan(got) & np.isnan(want)
@@ -128,14 +139,18 @@ def random(*shape: int, seed: int = 0) -> np.ndarray[tuple[int, ...], np.dtype[n
   return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 COMPUTATIONS: dict[str, Callable[[str], Tensor]] = {
-  "sum": lambda d: Tensor(random(300, 700), device=d).sum(), "rows": lambda d: Tensor(random(100, 900), device=d).sum(1),
-  "columns": lambda d: Tensor(random(5000, 20), device=d).sum(0), "mean": lambda d: Tensor(random(1 << 18), device=d).mean(),
+  "sum": lambda d: Tensor(random(300, 700), device=d).sum(),
+  "rows": lambda d: Tensor(random(100, 900), device=d).sum(1),
+  "columns": lambda d: Tensor(random(5000, 20), device=d).sum(0),
+  "mean": lambda d: Tensor(random(1 << 18), device=d).mean(),
   "matmul": lambda d: Tensor(random(70, 300), device=d) @ Tensor(random(300, 90), device=d),
   "long matmul": lambda d: Tensor(random(8, 9000), device=d) @ Tensor(random(9000, 8), device=d),
   "matrix by vector": lambda d: Tensor(random(400, 500), device=d) @ Tensor(random(500), device=d),
   "conv2d": lambda d: Tensor(random(2, 8, 20, 20), device=d).conv2d(Tensor(random(16, 8, 3, 3), device=d)),
-  "softmax": lambda d: Tensor(random(50, 333), device=d).softmax(), "layernorm": lambda d: Tensor(random(30, 400), device=d).layernorm(),
-  "cumsum": lambda d: Tensor(random(3000), device=d).cumsum(), "float16": lambda d: Tensor(random(64, 300), device=d).half().sum(1).float(),
+  "softmax": lambda d: Tensor(random(50, 333), device=d).softmax(),
+  "layernorm": lambda d: Tensor(random(30, 400), device=d).layernorm(),
+  "cumsum": lambda d: Tensor(random(3000), device=d).cumsum(),
+  "float16": lambda d: Tensor(random(64, 300), device=d).half().sum(1).float(),
 }
 
 def bits(make: Callable[[str], Tensor], device: str) -> bytes: return make(device).contiguous().numpy().tobytes()
@@ -165,14 +180,16 @@ def test_sums_are_the_same_with_avx2_and_in_c(name: str) -> None:
 # ***** types of results *****
 
 KINDS: dict[str, DType] = {
-  **{f"i{n}": getattr(dtypes, f"int{n}") for n in (8, 16, 32, 64)}, **{f"u{n}": getattr(dtypes, f"uint{n}") for n in (8, 16, 32, 64)},
+  **{f"i{n}": getattr(dtypes, f"int{n}") for n in (8, 16, 32, 64)},
+  **{f"u{n}": getattr(dtypes, f"uint{n}") for n in (8, 16, 32, 64)},
   "bool": dtypes.bool,
   "f16": dtypes.float16, "bf16": dtypes.bfloat16, "f32": dtypes.float32, "f64": dtypes.float64,
   **{d: getattr(dtypes, d) for d in ("fp8e4m3", "fp8e5m2", "fp8e4m3fnuz", "fp8e5m2fnuz")},
 }
 
 def expected(a: DType, b: DType) -> DType:
-  """Promotion said another way: the smallest type that holds both; floats beat integers; uint64 beats int64; 8-bit floats meet in float16."""
+  """Promotion said another way: the smallest type that holds both; floats beat integers; uint64 beats int64; 8-bit
+  floats meet in float16."""
   if a is b: return a
   floats = [d for d in (a, b) if dtypes.is_float(d)]
   if len(floats) == 1: return floats[0]
@@ -183,7 +200,8 @@ def expected(a: DType, b: DType) -> DType:
   if dtypes.is_unsigned(a) == dtypes.is_unsigned(b): return max(a, b, key=lambda d: d.bitsize)
   unsigned, signed = (a, b) if dtypes.is_unsigned(a) else (b, a)
   if unsigned.bitsize == 64: return dtypes.uint64
-  return signed if signed.bitsize > unsigned.bitsize else getattr(dtypes, f"int{2 * unsigned.bitsize}")  # type: ignore[no-any-return]  # getattr
+  return (signed if signed.bitsize > unsigned.bitsize
+          else getattr(dtypes, f"int{2 * unsigned.bitsize}"))  # type: ignore[no-any-return]  # getattr
 
 def test_promotion_of_all_pairs() -> None:
   rows = table("## 7.")
@@ -193,7 +211,8 @@ def test_promotion_of_all_pairs() -> None:
     for other, cell in zip(columns, cells):
       a, b = KINDS[name.strip("*")], KINDS[other]
       assert KINDS[cell] is expected(a, b), (name, other)
-      assert (Tensor([1], dtype=a, device="PYTHON") * Tensor([1], dtype=b, device="PYTHON")).dtype is expected(a, b), (name, other)
+      assert (Tensor([1], dtype=a, device="PYTHON") * Tensor([1], dtype=b, device="PYTHON")).dtype is expected(a, b), (
+        name, other)
 
 def test_numbers_are_weak() -> None:
   for dtype in dtypes.all:

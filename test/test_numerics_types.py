@@ -1,4 +1,5 @@
-"""What types do at their limits, on every engine: integers that wrap, divide and shift; casts; rounding of narrow floats; what sums accumulate in.
+"""What types do at their limits, on every engine: integers that wrap, divide and shift; casts; rounding of narrow
+floats; what sums accumulate in.
 
 The numbers are Python's own, or the formats' by hand; docs/numerics.md says the same in words.
 """
@@ -36,14 +37,17 @@ def test_integers(engine: str, dtype: DType) -> None:
   a, b = [x for x in values for _ in values], values * len(values)
   x, y = T(a, dtype=dtype), T(b, dtype=dtype)
   def expect(f: Any) -> list[int]: return [wrap(f(p, q), dtype) for p, q in zip(a, b)]
-  found = {"+": x + y, "-": x - y, "*": x * y, "//": x // y, "%": x % y, "trunc": x.div(y, rounding_mode="trunc"), "fmod": x.fmod(y),
+  found = {"+": x + y, "-": x - y, "*": x * y, "//": x // y, "%": x % y, "trunc": x.div(y, rounding_mode="trunc"),
+           "fmod": x.fmod(y),
            "max": x.maximum(y), "min": x.minimum(y), "&": x & y, "^": x ^ y}
   want = {"+": expect(lambda p, q: p + q), "-": expect(lambda p, q: p - q), "*": expect(lambda p, q: p * q),
           "//": expect(lambda p, q: p // q if q else 0), "%": expect(lambda p, q: p % q if q else 0),
-          "trunc": expect(lambda p, q: c_quotient(p, q) if q else 0), "fmod": expect(lambda p, q: p - q * c_quotient(p, q) if q else p),
+          "trunc": expect(lambda p, q: c_quotient(p, q) if q else 0),
+          "fmod": expect(lambda p, q: p - q * c_quotient(p, q) if q else p),
           "max": expect(max), "min": expect(min), "&": expect(lambda p, q: p & q), "^": expect(lambda p, q: p ^ q)}
   found |= {"neg": -x, "abs": x.abs(), "sign": x.sign(), "~": ~x}
-  want |= {"neg": expect(lambda p, q: -p), "abs": expect(lambda p, q: abs(p)), "sign": expect(lambda p, q: (p > 0) - (p < 0)),
+  want |= {"neg": expect(lambda p, q: -p), "abs": expect(lambda p, q: abs(p)),
+           "sign": expect(lambda p, q: (p > 0) - (p < 0)),
            "~": expect(lambda p, q: ~p)}
   T.realize(*found.values())
   for name, result in found.items(): assert result.dtype is dtype and result.tolist() == want[name], name
@@ -53,23 +57,28 @@ def test_shifts(engine: str, dtype: DType) -> None:
   values, bits = numbers(dtype), dtype.bitsize
   for amount in (0, 1, bits - 1, bits, bits + 3):
     count = T([amount] * len(values), dtype=dtype)
-    assert (T(values, dtype=dtype) << count).tolist() == [wrap(v << amount, dtype) if amount < bits else 0 for v in values]
+    assert (T(values, dtype=dtype) << count).tolist() == [wrap(v << amount, dtype) if amount < bits else 0
+                                                          for v in values]
     assert (T(values, dtype=dtype) >> count).tolist() == [v >> amount for v in values]
-  if int(dtype.min) < 0: assert (T([5, -5], dtype=dtype) >> -1).tolist() == [0, -1] and (T([5, -5], dtype=dtype) << -1).tolist() == [0, 0]
+  if int(dtype.min) < 0:
+    assert (T([5, -5], dtype=dtype) >> -1).tolist() == [0, -1] and (T([5, -5], dtype=dtype) << -1).tolist() == [0, 0]
 
 def test_powers_of_integers(engine: str) -> None:
-  assert (T([3, 3, -1, -1, 0, 2], dtype=dtypes.int8) ** T([4, 5, -3, -2, 0, -1], dtype=dtypes.int8)).tolist() == [81, -13, -1, 1, 1, 0]
+  assert ((T([3, 3, -1, -1, 0, 2], dtype=dtypes.int8) ** T([4, 5, -3, -2, 0, -1], dtype=dtypes.int8)).tolist()
+          == [81, -13, -1, 1, 1, 0])
   with pytest.raises(ArgumentError, match="no reciprocals"): T([2]) ** -1
 
 def test_bools(engine: str) -> None:
   a, b = T([True, True, False, False]), T([True, False, True, False])
   assert (a + b).tolist() == [True, True, True, False] and (a * b).tolist() == [True, False, False, False]
-  assert a.sum().tolist() == 2 and a.mean().tolist() == 0.5 and a.max().tolist() is True and (a / b).tolist()[:2] == [1.0, inf]
+  assert (a.sum().tolist() == 2 and a.mean().tolist() == 0.5 and a.max().tolist() is True
+          and (a / b).tolist()[:2] == [1.0, inf])
   assert (a % T([True] * 4)).tolist() == a.fmod(T([True] * 4)).tolist() == [0, 0, 0, 0]
   assert a.cast(dtypes.int8).tolist() == [1, 1, 0, 0] and (-a).tolist() == [False, False, True, True]
   with pytest.raises(DTypeError, match="cannot subtract"): a - b
 
-FLOATS = [0.0, -0.0, 1.9, -1.9, -1.0, 127.5, 128.0, 255.9, 256.0, -129.0, 65536.0, 2147483520.0, 3e9, -3e9, 5e9, 1e10, 1e19, 1.5e19, 1e30,
+FLOATS = [0.0, -0.0, 1.9, -1.9, -1.0, 127.5, 128.0, 255.9, 256.0, -129.0, 65536.0, 2147483520.0, 3e9, -3e9, 5e9, 1e10,
+          1e19, 1.5e19, 1e30,
           inf, -inf, nan]
 
 def as_integer(x: float, dtype: DType) -> int:
@@ -94,18 +103,25 @@ def test_integers_to_floats(engine: str) -> None:
   assert T(big, dtype=dtypes.int64).float().tolist() == [float(np.float32(np.int64(v))) for v in big]
   assert T(big, dtype=dtypes.int64).double().tolist() == [float(v) for v in big]
   assert T([(1 << 64) - 1, 1 << 63], dtype=dtypes.uint64).float().tolist() == [2.0 ** 64, 2.0 ** 63]
-  assert T([70000, 65519, 65520, -65520, 2049, 2051], dtype=dtypes.int32).half().float().tolist() == [inf, 65504.0, inf, -inf, 2048.0, 2052.0]
+  assert T([70000, 65519, 65520, -65520, 2049, 2051],
+           dtype=dtypes.int32).half().float().tolist() == [inf, 65504.0, inf, -inf, 2048.0, 2052.0]
 
-NARROW: dict[DType, dict[float, float]] = {   # what a float32 becomes: ties, the last number and what is beyond it, subnormal numbers
-  dtypes.float16: {65519.0: 65504.0, 65520.0: inf, -1e30: -inf, 1.00048828125: 1.0, 1.00146484375: 1.001953125, 2.0 ** -25: 0.0,
+NARROW: dict[DType, dict[float, float]] = {   # what a float32 becomes: ties, the last number and what is beyond it,
+                                              # subnormal numbers
+  dtypes.float16: {65519.0: 65504.0, 65520.0: inf, -1e30: -inf, 1.00048828125: 1.0, 1.00146484375: 1.001953125,
+                   2.0 ** -25: 0.0,
                    3 * 2.0 ** -26: 2.0 ** -24, inf: inf, nan: nan, -0.0: -0.0},
-  dtypes.bfloat16: {3.4e38: inf, 3.39e38: 3.3895313892515355e38, 1.00390625: 1.0, 1.01171875: 1.015625, 1e-40: 9.183549615799121e-41,
+  dtypes.bfloat16: {3.4e38: inf, 3.39e38: 3.3895313892515355e38, 1.00390625: 1.0, 1.01171875: 1.015625,
+                    1e-40: 9.183549615799121e-41,
                     -inf: -inf, nan: nan},
-  dtypes.fp8e4m3: {448.0: 448.0, 464.0: 448.0, 465.0: nan, -1e9: nan, inf: nan, nan: nan, 17.0: 16.0, 19.0: 20.0, 2.0 ** -10: 0.0,
+  dtypes.fp8e4m3: {448.0: 448.0, 464.0: 448.0, 465.0: nan, -1e9: nan, inf: nan, nan: nan, 17.0: 16.0, 19.0: 20.0,
+                   2.0 ** -10: 0.0,
                    3 * 2.0 ** -11: 2.0 ** -9, -0.0: -0.0},
-  dtypes.fp8e5m2: {57344.0: 57344.0, 61439.0: 57344.0, 61440.0: inf, -1e9: -inf, inf: inf, nan: nan, 9.0: 8.0, 11.0: 12.0,
+  dtypes.fp8e5m2: {57344.0: 57344.0, 61439.0: 57344.0, 61440.0: inf, -1e9: -inf, inf: inf, nan: nan, 9.0: 8.0,
+                   11.0: 12.0,
                    2.0 ** -17: 0.0, -0.0: -0.0},
-  dtypes.fp8e4m3fnuz: {240.0: 240.0, 247.0: 240.0, 248.0: nan, inf: nan, nan: nan, 17.0: 16.0, 2.0 ** -11: 0.0, -0.0: 0.0, -1.0: -1.0},
+  dtypes.fp8e4m3fnuz: {240.0: 240.0, 247.0: 240.0, 248.0: nan, inf: nan, nan: nan, 17.0: 16.0, 2.0 ** -11: 0.0,
+                       -0.0: 0.0, -1.0: -1.0},
   dtypes.fp8e5m2fnuz: {57344.0: 57344.0, 61440.0: nan, -inf: nan, 9.0: 8.0, 2.0 ** -18: 0.0, -0.0: 0.0, -2.0: -2.0},
 }
 
@@ -116,7 +132,8 @@ def test_rounding_to_narrow_floats(engine: str, dtype: DType, source: DType) -> 
   given, want = list(NARROW[dtype]), list(NARROW[dtype].values())
   got = T(given, dtype=source).cast(dtype).float().tolist()
   assert isinstance(got, list)
-  for x, g, w in zip(given, got, want): assert (g != g and w != w) or g == w and math.copysign(1, g) == math.copysign(1, w), f"{x} is {g}, not {w}"
+  for x, g, w in zip(given, got, want):
+    assert (g != g and w != w) or g == w and math.copysign(1, g) == math.copysign(1, w), f"{x} is {g}, not {w}"
 
 def test_float64_is_rounded_once(engine: str) -> None:
   """By way of float32 these would be ties."""
@@ -138,9 +155,11 @@ def test_narrow_floats_accumulate_in_float32(engine: str, dtype: DType) -> None:
   assert T([1.0], dtype=dtype).scatter_reduce(0, T([0] * (n - 1)), ones[1:], "sum").float().tolist() == [n]
 
 def test_narrow_integers_accumulate_in_32_bits(engine: str) -> None:
-  for dtype, wide, value in ((dtypes.int8, dtypes.int32, 100), (dtypes.uint8, dtypes.uint32, 200), (dtypes.int16, dtypes.int32, 30000)):
+  for dtype, wide, value in ((dtypes.int8, dtypes.int32, 100), (dtypes.uint8, dtypes.uint32, 200),
+                             (dtypes.int16, dtypes.int32, 30000)):
     x = T([[value] * 4], dtype=dtype)
-    for result, want in ((x.sum(), 4 * value), (x.dot(x.T, dtype=wide), wrap(4 * value * value, wide)), (x.cumsum(1)[0, -1], 4 * value),
+    for result, want in ((x.sum(), 4 * value), (x.dot(x.T, dtype=wide), wrap(4 * value * value, wide)),
+                         (x.cumsum(1)[0, -1], 4 * value),
                          (x.prod(1), wrap(value ** 4, wide))):
       assert result.dtype is wide and result.flatten().tolist() in ([want], want)
     assert (x @ x.T).tolist() == [[wrap(4 * value * value, dtype)]]
@@ -149,6 +168,8 @@ def test_narrow_integers_accumulate_in_32_bits(engine: str) -> None:
 def test_statistics_of_large_numbers(engine: str) -> None:
   """In two passes: nothing cancels."""
   x = T([1e6 + 1, 1e6 + 2, 1e6 + 3, 1e6 + 4])
-  assert x.var().tolist() == pytest.approx(5 / 3, rel=1e-6) and x.std(correction=0).tolist() == pytest.approx(math.sqrt(1.25), rel=1e-6)
+  assert (x.var().tolist() == pytest.approx(5 / 3, rel=1e-6) and x.std(correction=0).tolist()
+          == pytest.approx(math.sqrt(1.25), rel=1e-6))
   assert x.layernorm().tolist() == pytest.approx([-1.3416353, -0.4472118, 0.4472118, 1.3416353], rel=1e-5)
-  assert T([1e4, 1e4]).logsumexp().tolist() == pytest.approx(1e4 + math.log(2)) and T([1e4, 1e4]).softmax().tolist() == [0.5, 0.5]
+  assert (T([1e4, 1e4]).logsumexp().tolist() == pytest.approx(1e4 + math.log(2)) and T([1e4, 1e4]).softmax().tolist()
+          == [0.5, 0.5])

@@ -1,4 +1,5 @@
-"""What users of tinygrad have written for years, older names included, as they wrote it: it runs, and gives the numbers."""
+"""What users of tinygrad have written for years, older names included, as they wrote it: it runs, and gives the
+numbers."""
 from __future__ import annotations
 import platform
 import struct
@@ -110,7 +111,8 @@ def test_two_plus_three_as_a_graph():
   from tinyhw.device import Buffer
   from tinyhw.uop.ops import Ops
   device = Device.DEFAULT
-  a, b = (Tensor([n], dtype=dtypes.int32, device="PYTHON").to(device) for n in (2, 3)) if device != "PYTHON" else (Tensor([2]), Tensor([3]))
+  a, b = ((Tensor([n], dtype=dtypes.int32, device="PYTHON").to(device) for n in (2, 3)) if device != "PYTHON"
+          else (Tensor([2]), Tensor([3])))
   result = a + b
   add = result.lazydata
   assert add.op is Ops.ADD and add.dtype is dtypes.int32 and add.device == device and not add.is_realized
@@ -204,7 +206,8 @@ def test_shapetracker():
   assert len(a.views) == 2
   assert a.expr_idxs()[0].render() == "(((idx0%10)*10)+(idx0//10))"
   assert ShapeTracker.from_shape((10, 10)).permute((1, 0)).permute((1, 0)).simplify().contiguous
-  assert View.create((10, 10)).shape == (10, 10) and View.create((10, 10)).offset == 0 and View.create((10, 10)).mask is None
+  assert (View.create((10, 10)).shape == (10, 10) and View.create((10, 10)).offset == 0
+          and View.create((10, 10)).mask is None)
 
 def test_variables():
   a, b = Variable("a", 0, 10), Variable("b", 0, 10)
@@ -254,7 +257,8 @@ def test_a_network_of_parameters():
 
 def digits() -> tuple[Tensor, Tensor]:
   """Images of bars: the class is the row."""
-  images = [[[[1.0 if (r // 2) == k else 0.1 * ((r + c + n) % 3) for c in range(10)] for r in range(10)]] for n in range(8) for k in range(5)]
+  images = [[[[1.0 if (r // 2) == k else 0.1 * ((r + c + n) % 3) for c in range(10)] for r in range(10)]]
+            for n in range(8) for k in range(5)]
   return Tensor(images), Tensor([k for _ in range(8) for k in range(5)])
 
 def test_the_training_loop_of_the_mnist_tutorial():

@@ -1,4 +1,5 @@
-"""tinyhw/once.py: one object for all threads; and the rule of the whole tree, that what is shared is published whole."""
+"""tinyhw/once.py: one object for all threads; and the rule of the whole tree, that what is shared is published
+whole."""
 import ast
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from tinyhw.once import once
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = sorted(path for folder in ("tinyhw", "drivers", "autogen") for path in (ROOT / folder).rglob("*.py"))
-CHANGES = frozenset({"append", "add", "update", "setdefault", "extend", "insert", "pop", "appendleft", "remove", "discard", "clear", "sort"})
+CHANGES = frozenset({"append", "add", "update", "setdefault", "extend", "insert", "pop", "appendleft", "remove",
+                     "discard", "clear", "sort"})
 
 # ***** once *****
 
@@ -55,7 +57,8 @@ def _is_fresh(value: ast.expr) -> bool:
 
 def _shared_names(tree: ast.Module) -> set[str]:
   """What all threads see: the file's own variables, but for constants' classes and functions."""
-  targets = [t for s in tree.body if isinstance(s, (ast.Assign, ast.AnnAssign)) for t in (s.targets if isinstance(s, ast.Assign) else [s.target])]
+  targets = [t for s in tree.body if isinstance(s, (ast.Assign, ast.AnnAssign))
+             for t in (s.targets if isinstance(s, ast.Assign) else [s.target])]
   return {t.id for t in targets if isinstance(t, ast.Name)}
 
 def _changed_at(function: ast.FunctionDef, name: str, after: int) -> int:
@@ -64,15 +67,20 @@ def _changed_at(function: ast.FunctionDef, name: str, after: int) -> int:
   for node in ast.walk(function):
     line = getattr(node, "lineno", 0)
     if line < after: continue
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES and ast.unparse(node.func.value) == name:
+    if (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES
+        and ast.unparse(node.func.value) == name):
       found.append(line)
-    if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == name: found.append(line)
+    if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx,
+                                                                       ast.Store) and ast.unparse(node.value) == name:
+      found.append(line)
   return min(found, default=0)
 
 def published_early(tree: ast.Module) -> Iterator[tuple[int, str]]:
-  """(line, text) of each assignment that puts a container where others find it, while the function goes on to change it.
+  """(line, text) of each assignment that puts a container where others find it, while the function goes on to change
+  it.
 
-  Where others find it: a global variable, a place in one, and a place in an attribute of an object (`self.known[key]`), as tables have them.
+  Where others find it: a global variable, a place in one, and a place in an attribute of an object (`self.known[key]`),
+  as tables have them.
   """
   shared = _shared_names(tree)
   for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name != "__init__"]:
@@ -80,8 +88,10 @@ def published_early(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(function):
       if not isinstance(node, ast.Assign) or not _is_fresh(node.value): continue
       outside = [t for t in node.targets if isinstance(t, ast.Name) and t.id in declared
-                 or isinstance(t, ast.Subscript) and (isinstance(t.value, ast.Attribute) or isinstance(t.value, ast.Name) and t.value.id in shared)]
-      if outside and any(_changed_at(function, ast.unparse(t), node.end_lineno + 1) for t in node.targets):  # type: ignore[operator]  # it has one
+                 or isinstance(t, ast.Subscript)
+                 and (isinstance(t.value, ast.Attribute) or isinstance(t.value, ast.Name) and t.value.id in shared)]
+      if outside and any(_changed_at(function, ast.unparse(t), node.end_lineno + 1)
+                         for t in node.targets):  # type: ignore[operator]  # it has one
         yield node.lineno, ast.unparse(node)
 
 def filled_in_place(tree: ast.Module) -> Iterator[tuple[int, str]]:
@@ -89,17 +99,21 @@ def filled_in_place(tree: ast.Module) -> Iterator[tuple[int, str]]:
   shared = _shared_names(tree)
   for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
     for node in ast.walk(function):
-      if not isinstance(node, ast.If) or not isinstance(node.test, ast.UnaryOp) or not isinstance(node.test.op, ast.Not): continue
+      if not isinstance(node, ast.If) or not isinstance(node.test,
+                                                        ast.UnaryOp) or not isinstance(node.test.op, ast.Not):
+        continue
       if isinstance(node.test.operand, ast.Name) and node.test.operand.id in shared and node.test.operand.id.isupper():
         if not isinstance(node.body[0], (ast.Return, ast.Raise)): yield node.lineno, ast.unparse(node.test)
 
 def made_twice(tree: ast.Module) -> Iterator[tuple[int, str]]:
-  """(line, text) of each `x = TABLE[key] = ...` in a global table: of two threads each would keep its own; setdefault gives both the first."""
+  """(line, text) of each `x = TABLE[key] = ...` in a global table: of two threads each would keep its own; setdefault
+  gives both the first."""
   shared = _shared_names(tree)
   for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
     for node in ast.walk(function):
       if isinstance(node, ast.Assign) and len(node.targets) > 1:
-        if any(isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name) and t.value.id in shared for t in node.targets):
+        if any(isinstance(t, ast.Subscript) and isinstance(t.value, ast.Name) and t.value.id in shared
+               for t in node.targets):
           yield node.lineno, ast.unparse(node)
       if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) and isinstance(node.test.ops[0], ast.NotIn):
         table, body = node.test.comparators[0], node.body[0]
@@ -137,7 +151,8 @@ def test_the_rules_are_found_to_be_broken() -> None:
 
 # What only one thread at a time can reach, and why.
 GUARDED = {
-  "drivers/amd/kfd.py: found = _connections[id(box)] = Kfd(box)": "a connection opens files, so none is made in vain: Device._lock is held",
+  "drivers/amd/kfd.py: found = _connections[id(box)] = Kfd(box)": "a connection opens files, so none is made in vain: "
+  "Device._lock is held",
   "drivers/nvidia/rm.py: found = _connections[key] = Connection(box)": "the same",
   "tinyhw/engine/schedule/schedule.py: made = _schedules[canonical.roots] = make_schedule(canonical.roots)": "engine.lock is held",
   "tinyhw/uop/evaluate/execute.py: kernel.together[store] = groups.setdefault(ranges_of_store(store), [])": "a kernel that is being made",
@@ -148,7 +163,8 @@ def test_shared_tables_are_published_whole(path: Path) -> None:
   tree = ast.parse(path.read_text(encoding="utf-8"))
   found = [*published_early(tree), *filled_in_place(tree), *made_twice(tree)]
   found = [(line, text) for line, text in found if f"{path.relative_to(ROOT).as_posix()}: {text}" not in GUARDED]
-  assert not found, "\n".join(f"{path}:{line}: {text}: make it whole, then publish it with setdefault (tinyhw/once.py)" for line, text in found)
+  assert not found, "\n".join(f"{path}:{line}: {text}: make it whole, then publish it with setdefault (tinyhw/once.py)"
+                              for line, text in found)
 
 PERSISTENT = ("isa", "machine")   # their results are compared with `is`
 
@@ -158,4 +174,5 @@ def test_what_is_compared_with_is_comes_from_once(folder: str) -> None:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
       if not isinstance(node, ast.FunctionDef): continue
       texts = [ast.unparse(decorator) for decorator in node.decorator_list]
-      assert not [t for t in texts if t.endswith((".cache", "lru_cache(None)", "lru_cache(maxsize=None)"))], f"{path}: {node.name}: use @once"
+      assert not [t for t in texts if t.endswith((".cache", "lru_cache(None)",
+                                                  "lru_cache(maxsize=None)"))], f"{path}: {node.name}: use @once"

@@ -1,9 +1,12 @@
-"""The programs of test/programs, as a user runs them: the losses of 50 steps beside those of their twins in PyTorch (golden/programs.txt).
+"""The programs of test/programs, as a user runs them: the losses of 50 steps beside those of their twins in PyTorch
+(golden/programs.txt).
 
-How near is near: both compute in float32, where sums in another order differ by some 1e-7, and training amplifies differences. Six programs stay
-within 1e-6 of their twins. NEAR has the others: a transformer whose keys have a bias (its gradient is zero, and Adam makes steps of what rounding
-leaves of it: 7e-6), two networks that play against each other (2e-5), and relu between batchnorms (cifar_resnet: 2e-4; PyTorch with one thread is
-1e-4 from itself with two). Learning rates are chosen so that it stays so: with thrice the rate PyTorch's losses of cifar_resnet differ by 1e-3.
+How near is near: both compute in float32, where sums in another order differ by some 1e-7, and training amplifies
+differences. Six programs stay within 1e-6 of their twins. NEAR has the others: a transformer whose keys have a bias
+(its gradient is zero, and Adam makes steps of what rounding
+leaves of it: 7e-6), two networks that play against each other (2e-5), and relu between batchnorms (cifar_resnet: 2e-4;
+PyTorch with one thread is 1e-4 from itself with two). Learning rates are chosen so that it stays so: with thrice the
+rate PyTorch's losses of cifar_resnet differ by 1e-3.
 """
 from __future__ import annotations
 import importlib.util
@@ -16,7 +19,8 @@ from test.golden.make_programs import FILE, STEPS, losses
 from tinyhw.device import Device
 
 PROGRAMS = sorted(path.stem.removesuffix("_torch") for path in Path(__file__).parent.glob("programs/*_torch.py"))
-GOLDEN = {line.split()[0]: [float(loss) for loss in line.split()[1:]] for line in FILE.read_text("utf-8").splitlines()[1:]}
+GOLDEN = {line.split()[0]: [float(loss) for loss in line.split()[1:]]
+          for line in FILE.read_text("utf-8").splitlines()[1:]}
 SLOW = Device.DEFAULT == "PYTHON"   # no machine code: minutes for a step
 
 NEAR = {"vit": 5e-5, "gan": 2e-4, "cifar_resnet": 1e-3}

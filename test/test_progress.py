@@ -34,13 +34,15 @@ def test_bar(clock: list[float], screen: Terminal) -> None:
   assert lines[2].startswith("train:  38%|████") and lines[2].endswith("| 3/8 [00:02<00:03,  1.50it/s]")
   assert lines[3].startswith("loss 1.5:  50%|") and lines[-1].endswith("| 4/8 [00:04<00:04,  1.00it/s]\n")
 
-@pytest.mark.parametrize("n,total,bar", [(0, 8, "    "), (8, 8, "████"), (4, 8, "██  "), (3, 16, "▊   "), (9, 8, "████")])
+@pytest.mark.parametrize("n,total,bar", [(0, 8, "    "), (8, 8, "████"), (4, 8, "██  "), (3, 16, "▊   "),
+                                         (9, 8, "████")])
 def test_blocks(n: int, total: int, bar: str, screen: Terminal) -> None:
   t = tqdm[int](total=total, disable=True)
   t.n = n
   assert t._bar(4) == bar
 
-@pytest.mark.parametrize("x,text", [(0, "0.00"), (9.99, "9.99"), (999, "999"), (1000, "1.00k"), (12345, "12.3k"), (999_999, "1.00M"), (2e9, "2.00G")])
+@pytest.mark.parametrize("x,text", [(0, "0.00"), (9.99, "9.99"), (999, "999"), (1000, "1.00k"), (12345, "12.3k"),
+                                    (999_999, "1.00M"), (2e9, "2.00G")])
 def test_scaled(x: float, text: str) -> None: assert progress._scaled(x) == text
 
 def test_slow_and_scaled_rates(clock: list[float], screen: Terminal) -> None:

@@ -1,4 +1,5 @@
-"""Every Python that setup.py names: those that are on this computer run test/support/any_python.py, the newest ones as WebAssembly."""
+"""Every Python that setup.py names: those that are on this computer run test/support/any_python.py, the newest ones as
+WebAssembly."""
 from __future__ import annotations
 import functools
 import os
@@ -21,9 +22,11 @@ HERE = f"{sys.version_info[0]}.{sys.version_info[1]}"
 @functools.lru_cache(maxsize=None)
 def interpreter(python: str) -> str | None:
   """A Python of this version: on PATH, or among those of pyenv."""
-  named = [sys.executable] if python == HERE else [found for name in (f"python{python}", "python3") if (found := shutil.which(name))]
+  named = [sys.executable] if python == HERE else [found for name in (f"python{python}", "python3")
+                                                   if (found := shutil.which(name))]
   for found in [*named, *map(str, sorted(Path.home().glob(f".pyenv/versions/{python}.*/bin/python3")))]:
-    said = subprocess.run([found, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+    said = subprocess.run([found, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True,
+                          text=True)
     if said.stdout.strip() == python: return found
   return None
 

@@ -13,10 +13,14 @@ ROOT, TEST = scope.ROOT, scope.TEST
 def names(paths: set[Path]) -> set[str]: return {path.relative_to(TEST).as_posix() for path in paths}
 
 def test_layers_are_the_folders_that_have_tests() -> None:
-  assert {"tensor", "codegen", "engine", "machine", "isa", "uop", "methods", "nn", "drivers", "emulator"} <= set(scope.layers())
-  assert "codegen/transform/test_tiling.py" in names(scope.of_layer("codegen")) and "isa/x86/test_abi.py" in names(scope.of_layer("isa"))
-  assert "test_tensor.py" in names(scope.of_layer("tensor")) and not any("/" in name for name in names(scope.of_layer("tensor")))
-  with pytest.raises(scope.ScopeError, match="--layer codgen: there is no such layer; there are tensor, .*codegen"): scope.of_layer("codgen")
+  assert {"tensor", "codegen", "engine", "machine", "isa", "uop", "methods", "nn", "drivers",
+          "emulator"} <= set(scope.layers())
+  assert ("codegen/transform/test_tiling.py" in names(scope.of_layer("codegen"))
+          and "isa/x86/test_abi.py" in names(scope.of_layer("isa")))
+  assert "test_tensor.py" in names(scope.of_layer("tensor")) and not any("/" in name
+                                                                         for name in names(scope.of_layer("tensor")))
+  with pytest.raises(scope.ScopeError, match="--layer codgen: there is no such layer; there are tensor, .*codegen"):
+    scope.of_layer("codgen")
 
 def test_a_module_wants_its_own_tests_those_that_import_it_and_those_of_its_importers() -> None:
   found = names(scope.wanted_by([ROOT / "tinyhw/codegen/transform/stage.py"]))
@@ -26,7 +30,8 @@ def test_a_module_wants_its_own_tests_those_that_import_it_and_those_of_its_impo
 
 def test_what_tests_share_wants_the_tests_that_use_it() -> None:
   assert "test_cliffs.py" in names(scope.wanted_by([TEST / "support/work.py"]))
-  assert "test_symbolic.py" in names(scope.wanted_by([TEST / "support/symbolic_steps.py"])), "by way of symbolic_programs.py"
+  assert "test_symbolic.py" in names(scope.wanted_by([TEST / "support/symbolic_steps.py"])), ("by way of "
+                                                                                              "symbolic_programs.py")
   assert names(scope.wanted_by([TEST / "test_tensor.py"])) == {"test_tensor.py"}
 
 def test_other_files() -> None:
@@ -36,7 +41,8 @@ def test_other_files() -> None:
 
 def test_changes_are_asked_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   def git(*words: str) -> None:
-    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=b", *words], cwd=tmp_path, check=True,
+                   capture_output=True)
   monkeypatch.setattr(scope, "ROOT", tmp_path)
   git("init", "-q")
   (tmp_path / "a.py").write_text("1\n")
@@ -48,7 +54,8 @@ def test_changes_are_asked_of_git(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
   with pytest.raises(scope.ScopeError, match="--changed nowhere: git says .*nowhere"): scope.changed_since("nowhere")
 
 def collected(*options: str) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *options], cwd=ROOT, capture_output=True,
+  return subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", *options],
+                        cwd=ROOT, capture_output=True,
                         text=True, check=False)
 
 def test_options_of_pytest() -> None:

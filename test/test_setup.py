@@ -32,4 +32,5 @@ def test_every_source_file_is_in_a_package(declared: dict[str, Any]) -> None:
   assert sources <= folders and all(folder.is_dir() for folder in folders), f"without __init__.py: {sources - folders}"
 
 def test_data_files_are_there(declared: dict[str, Any]) -> None:
-  assert all((folder_of(package, declared) / file).exists() for package, files in declared["package_data"].items() for file in files)
+  assert all((folder_of(package, declared) / file).exists() for package, files in declared["package_data"].items()
+             for file in files)

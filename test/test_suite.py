@@ -8,11 +8,13 @@ import pytest
 
 from test import suite
 
-def test_what_is_left_out_exists() -> None: assert [name for name in suite.OUT if not (suite.TEST / name).exists()] == []
+def test_what_is_left_out_exists() -> None:
+  assert [name for name in suite.OUT if not (suite.TEST / name).exists()] == []
 
 def test_the_list_has_every_other_file_of_tensors() -> None:
   files = suite.files()
-  assert {"test_tensor.py", "methods/test_matmul.py", "engine/schedule/test_multi.py", "nn/test_training.py"} <= set(files)
+  assert {"test_tensor.py", "methods/test_matmul.py", "engine/schedule/test_multi.py",
+          "nn/test_training.py"} <= set(files)
   assert not set(files) & set(suite.OUT) and len(files) == len(set(files))
 
 def test_shares_have_each_test_once_in_a_while() -> None:
@@ -20,7 +22,8 @@ def test_shares_have_each_test_once_in_a_while() -> None:
   for chip in suite.CHIPS:
     assert all(suite.drawn(name, chip, 1) for name in names)
     assert 60 < sum(suite.drawn(name, chip, 20) for name in names) < 140
-  assert {name for name in names if suite.drawn(name, "gfx1100", 20)} != {name for name in names if suite.drawn(name, "gfx942", 20)}
+  assert {name for name in names if suite.drawn(name, "gfx1100", 20)} != {name for name in names
+                                                                          if suite.drawn(name, "gfx942", 20)}
 
 def test_runs_are_written_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   monkeypatch.setattr(suite, "RECORD", tmp_path / "record.txt")
@@ -30,7 +33,8 @@ def test_runs_are_written_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_pa
   suite.record([first])
   suite.record([second])
   assert suite.recorded() == {"gfx1100": second, "gfx942": first}
-  assert "| gfx942 | 2026-01-02 | 0a1b2c3 | 7 | 1 | 2 | 12 |" in suite.table() and "| large; and slow | 0 | 2 |" in suite.table()
+  assert ("| gfx942 | 2026-01-02 | 0a1b2c3 | 7 | 1 | 2 | 12 |" in suite.table()
+          and "| large; and slow | 0 | 2 |" in suite.table())
 
 def test_a_tree_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   monkeypatch.setattr(suite, "TEST", tmp_path)
@@ -38,7 +42,8 @@ def test_a_tree_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_outcomes_are_counted() -> None:
   counter = suite.Counter("gfx1100")
-  for report in (("setup", "passed", ""), ("call", "passed", ""), ("teardown", "passed", ""), ("setup", "skipped", "why"), ("call", "failed", ""),
+  for report in (("setup", "passed", ""), ("call", "passed", ""), ("teardown", "passed", ""),
+                 ("setup", "skipped", "why"), ("call", "failed", ""),
                  ("setup", "failed", "")): counter.add(*report)
   run = counter.run()
   assert (run.passed, run.failed, run.skipped) == (1, 2, {"why": 1})
@@ -50,13 +55,16 @@ def test_chips_of_names(name: str, chip: str) -> None: assert suite.chip_of(name
 @pytest.mark.parametrize("chip", suite.CHIPS)
 def test_a_few_tests_run_on_the_chip(chip: str, sharing: list[str], capfd: pytest.CaptureFixture[str]) -> None:
   if not importlib.util.find_spec("xdist"): pytest.skip("pytest-xdist is not installed")
-  status, run = suite.run_on(chip, 1, ["test/methods/pointwise/test_elementwise.py", "-k", "test_equal_operands_of_maximum", *sharing])
-  assert status == 0 and run is not None and run.chip == chip and run.passed and not run.failed and run.workgroups, capfd.readouterr().out
+  status, run = suite.run_on(chip, 1, ["test/methods/pointwise/test_elementwise.py", "-k",
+                                       "test_equal_operands_of_maximum", *sharing])
+  assert (status == 0 and run is not None and run.chip == chip and run.passed and not run.failed
+          and run.workgroups), capfd.readouterr().out
 
 def test_a_run_that_executes_nothing_fails() -> None:
   command = [sys.executable, "-m", "pytest", "--suite", "tensor", "test/methods/pointwise/test_elementwise.py", "-k",
              "test_equal_operands_of_maximum"]
-  done = subprocess.run(command, cwd=suite.TEST.parent, capture_output=True, text=True, env={"EMULATE": "gfx1100x6", "DEV": "PYTHON", "PATH": ""})
+  done = subprocess.run(command, cwd=suite.TEST.parent, capture_output=True, text=True,
+                        env={"EMULATE": "gfx1100x6", "DEV": "PYTHON", "PATH": ""})
   assert done.returncode != 0 and "nothing ran on gfx1100x6: set DEV=AMD" in done.stdout, done.stdout + done.stderr
 
 def test_whole_runs_that_came_to_their_end_are_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -71,7 +79,8 @@ def test_whole_runs_that_came_to_their_end_are_recorded(monkeypatch: pytest.Monk
     monkeypatch.setattr(sys, "argv", ["suite.py", *arguments.split(), *statuses])
     assert suite.main() == 1 and list(suite.recorded()) == recorded
 
-def test_a_chip_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chip_that_there_is_not_is_refused(capsys: pytest.CaptureFixture[str],
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(sys, "argv", ["suite.py", "gfx9999"])
   with pytest.raises(SystemExit): suite.main()
   assert "no such chip: gfx9999" in capsys.readouterr().err

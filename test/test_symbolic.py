@@ -19,8 +19,10 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
 
 PROGRAMS = 200
-SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
-NEVER_REFUSED = ("cat", "pad", "split", "chunk", "cumsum", "argmax", "roll", "arange", "back", "from the end", "step down", "conv1d", "conv2d")
+SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints
+                                                      # its own
+NEVER_REFUSED = ("cat", "pad", "split", "chunk", "cumsum", "argmax", "roll", "arange", "back", "from the end",
+                 "step down", "conv1d", "conv2d")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
@@ -53,7 +55,8 @@ def test_differences_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert symbolic_programs.check(program).kind == "wrong"
 
 def test_a_sort_reads_inside_of_what_is_padded_by_a_variable() -> None:
-  """It was sorted at its size of now, by a kernel that read outside of the buffer for other values of the Variable (SPEC=2 refused it)."""
+  """It was sorted at its size of now, by a kernel that read outside of the buffer for other values of the Variable
+  (SPEC=2 refused it)."""
   x = np.arange(24, dtype=np.float32).reshape(8, 3)
   for n in (1, 5):
     w = UOp.variable("w", 1, 6).bind(n)
@@ -83,14 +86,16 @@ def test_a_roll_by_variables_of_an_axis_of_a_variable_size() -> None:
     return t[:, :n].roll((by, 1), (1, 0)).sum(0).realize()
   source = Tensor(x).realize()
   for n, by in ((7, 3), (4, 2), (1, 9), (5, -9), (7, 0), (7, 7), (6, -1)):
-    assert rolled(source, shift.bind(by), size.bind(n))[:size.bind(n)].tolist() == np.roll(x[:, :n], (by, 1), (1, 0)).sum(0).tolist()
+    assert rolled(source, shift.bind(by), size.bind(n))[:size.bind(n)].tolist() == np.roll(x[:, :n], (by, 1),
+                                                                                           (1, 0)).sum(0).tolist()
   assert len(calls) == 2
   w = Tensor([1.0, 2.0, 3.0], requires_grad=True)
   (w.roll(shift.bind(-8)) * Tensor([1.0, 10.0, 100.0])).sum().backward()
   assert w.grad.tolist() == [10.0, 100.0, 1.0]
   with pytest.raises(ArgumentError, match="a shift is a whole number or a Variable"): w.roll(shift.bind(1) / 2)
 
-@pytest.mark.parametrize("most, values, captures", [(64, (10, 33, 64, 50), 1), (200, (40, 63, 50), 1), (200, (40, 64, 50, 70, 71), 3)])
+@pytest.mark.parametrize("most, values, captures",
+                         [(64, (10, 33, 64, 50), 1), (200, (40, 63, 50), 1), (200, (40, 64, 50, 70, 71), 3)])
 def test_running_sums_are_captured_for_each_number_of_blocks(most: int, values: tuple[int, ...], captures: int) -> None:
   calls: list[int] = []
   n, x = UOp.variable("n", 1, most), Tensor.ones(most, dtype="int32").contiguous().realize()

@@ -18,13 +18,16 @@ from tinyhw.uop.ops import UOp
 pytestmark = pytest.mark.usefixtures("engine")
 
 @pytest.mark.parametrize("data, shape, dtype", [
-  (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32), ([[1, 2.5]], (1, 2), dtypes.float32),
+  (1, (), dtypes.int32), (1.5, (), dtypes.float32), (True, (), dtypes.bool), ([1, 2], (2,), dtypes.int32),
+  ([[1, 2.5]], (1, 2), dtypes.float32),
     ([True], (1,), dtypes.bool),
-  ([], (0,), dtypes.float32), ([[], []], (2, 0), dtypes.float32), ([1, True], (2,), dtypes.int32), (b"ab", (2,), dtypes.uint8),
+  ([], (0,), dtypes.float32), ([[], []], (2, 0), dtypes.float32), ([1, True], (2,), dtypes.int32),
+  (b"ab", (2,), dtypes.uint8),
   (None, (), dtypes.float32),
   (array.array("d", [1, 2]), (2,), dtypes.float64), (memoryview(bytes(8)).cast("i"), (2,), dtypes.int32),
   (np.zeros((2, 3), np.float16), (2, 3), dtypes.float16),
-  (np.zeros((2, 3), np.int64).T, (3, 2), dtypes.int64), (np.array(3, np.int8), (), dtypes.int8), (np.zeros((0, 2)), (0, 2), dtypes.float64),
+  (np.zeros((2, 3), np.int64).T, (3, 2), dtypes.int64), (np.array(3, np.int8), (), dtypes.int8),
+  (np.zeros((0, 2)), (0, 2), dtypes.float64),
   (np.float32(2), (), dtypes.float32),
   (range(3), (3,), dtypes.int32), (np.array([True]), (1,), dtypes.bool), ([np.float32(1.5), 2], (2,), dtypes.float32)])
 def test_from_data(data, shape, dtype):
@@ -33,12 +36,14 @@ def test_from_data(data, shape, dtype):
   if isinstance(data, np.ndarray): same(t, data)
 
 def test_from_data_with_a_type():
-  assert Tensor([1, 2], dtype="float16").tolist() == [1.0, 2.0] and Tensor([1.9, -1.9], dtype=dtypes.int8).tolist() == [1, -1]
+  assert Tensor([1, 2], dtype="float16").tolist() == [1.0, 2.0] and Tensor([1.9, -1.9],
+                                                                           dtype=dtypes.int8).tolist() == [1, -1]
   assert Tensor(np.array([300, -1]), dtype=dtypes.uint8).tolist() == [44, 255]
   assert Tensor([0.1, 3.0], dtype=dtypes.bfloat16).tolist() == [0.10009765625, 3.0]
   assert Tensor(np.arange(3), dtype=dtypes.float32).tolist() == [0.0, 1.0, 2.0] and Tensor([1.0, 500.0], dtype=dtypes.fp8e5m2).tolist() == [1.0,
     512.0]
-  assert Tensor(array.array("i", [1, 2]), dtype=dtypes.float32).tolist() == [1.0, 2.0] and Tensor(bytes(8), dtype="float32").shape == (2,)
+  assert (Tensor(array.array("i", [1, 2]), dtype=dtypes.float32).tolist() == [1.0, 2.0]
+          and Tensor(bytes(8), dtype="float32").shape == (2,))
   assert Tensor(5, dtype=dtypes.float32).item() == 5.0 and Tensor(2.0, dtype="int32").dtype is dtypes.int32
   assert Tensor(None, dtype="int8").item() == 0 == Tensor().item() and Tensor(None, dtype=bool).item() is False
 
@@ -46,13 +51,15 @@ def test_from_tensors_nodes_and_files(tmp_path):
   x = Tensor([1.0, 2.0])
   assert Tensor(x).uop is x.uop and Tensor(x, dtype="int32").dtype is dtypes.int32
   same(Tensor([x, x]), np.array([[1, 2], [1, 2]], np.float32))
-  assert Tensor(UOp.variable("n", 0, 9).bind(4)).item() == 4 and (Tensor([1.0]) + UOp.variable("n", 0, 9).bind(4)).item() == 5.0
+  assert (Tensor(UOp.variable("n", 0, 9).bind(4)).item() == 4
+          and (Tensor([1.0]) + UOp.variable("n", 0, 9).bind(4)).item() == 5.0)
   (tmp_path / "f").write_bytes(b"\x01\x02")
   assert Tensor(tmp_path / "f").tolist() == [1, 2]
   assert is_numpy_ndarray(np.zeros(1)) and not is_numpy_ndarray([1])
 
 @pytest.mark.parametrize("data, error, text", [
-  ([[1, 2], [3]], ShapeError, "different lengths at depth 1"), ([1, [2]], ShapeError, "mix numbers and lists"), (["a"], DTypeError, "give numbers"),
+  ([[1, 2], [3]], ShapeError, "different lengths at depth 1"), ([1, [2]], ShapeError, "mix numbers and lists"),
+  (["a"], DTypeError, "give numbers"),
     ("abc", ArgumentError, "cannot make a tensor of.*pathlib.Path"),
   (object(), ArgumentError, "cannot make a tensor of"), ([math.nan], None, ""), (1j, ArgumentError, "cannot make")])
 def test_refused_data(data, error, text):
@@ -65,7 +72,8 @@ def test_more_refused_data():
     with pytest.raises(DTypeError, match="does not fit into dtypes.int32.*int64"): Tensor(wide)
     assert Tensor(wide, dtype="int64").tolist() == wide
   with pytest.raises(DTypeError, match="cannot make nan an element"): Tensor([math.nan], dtype="int32")
-  with pytest.raises(DTypeError, match="cannot make -inf an element .* use a float type"): Tensor(-math.inf, dtype="int32")
+  with pytest.raises(DTypeError, match="cannot make -inf an element .* use a float type"):
+    Tensor(-math.inf, dtype="int32")
   with pytest.raises(DTypeError, match="cannot make nan an element"): Tensor.full((2,), math.nan, dtype="uint8")
   with pytest.raises(ShapeError, match="no whole number"): Tensor(b"abc", dtype="float32")
   with pytest.raises(DTypeError): Tensor(np.array(["a"]))
@@ -73,8 +81,10 @@ def test_more_refused_data():
 
 def test_reading():
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
-  assert x.data().tolist() == x.tolist() and x.data().shape == (2, 2) and x[0, 1].item() == 2.0 and Tensor(3).data().tolist() == 3
-  assert np.asarray(x).shape == (2, 2) and np.asarray(x, dtype=np.float64).dtype == np.float64 and Tensor(np.zeros((2, 0))).tolist() == [[], []]
+  assert (x.data().tolist() == x.tolist() and x.data().shape == (2, 2) and x[0, 1].item() == 2.0
+          and Tensor(3).data().tolist() == 3)
+  assert (np.asarray(x).shape == (2, 2) and np.asarray(x, dtype=np.float64).dtype == np.float64
+          and Tensor(np.zeros((2, 0))).tolist() == [[], []])
   assert Tensor([1.0], dtype="bfloat16").numpy().dtype == np.float32 and f"{x.sum():.1f}" == "10.0"
   with pytest.raises(DTypeError, match="tolist"): Tensor([1.0], dtype="bfloat16").data()
   with pytest.raises(ShapeError, match="one element"): x.item()
@@ -83,7 +93,8 @@ def test_python_protocols():
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
   assert float(x[1, 0]) == 3.0 and int(x.sum()) == 10
   with pytest.raises(ShapeError, match="one element"): float(x)
-  assert len(x) == 2 and [row.tolist() for row in x] == x.tolist() and hash(x) == id(x) and {x: 1}[x] == 1 and x.lazydata is x.uop
+  assert (len(x) == 2 and [row.tolist() for row in x] == x.tolist() and hash(x) == id(x) and {x: 1}[x] == 1
+          and x.lazydata is x.uop)
   assert "float32" in repr(x) and "(2, 2)" in repr(x)
   for wrong in (lambda: bool(x), lambda: len(Tensor(1)), lambda: 1.0 in x): pytest.raises(TypeError, wrong)
   copy = pickle.loads(pickle.dumps(x + 1))
@@ -138,7 +149,8 @@ def test_devices():
 def test_constants_stay_on_the_device():
   x, n = (Tensor(v, device="PYTHON:1").realize() for v in ([1.0, 2.0, 3.0], [1, 2, 3]))
   y = x.sum()
-  for t in (x ** 0, n ** 0, n ** 0.0, *y.gradient(y, x), *(x.detach().sum() + y * 0).gradient(x), x.zeros_like(), x.const_like(2)):
+  for t in (x ** 0, n ** 0, n ** 0.0, *y.gradient(y, x), *(x.detach().sum() + y * 0).gradient(x), x.zeros_like(),
+            x.const_like(2)):
     assert t.device == t.uop.device == "PYTHON:1" and t.realize().device == "PYTHON:1"
   assert ((x ** 0) + n.argmax()).tolist() == [3.0] * 3
 
@@ -188,7 +200,8 @@ def test_marked_tensors_are_the_only_ones():
   x, w = Tensor([1.0, 2.0]), Tensor([3.0, 4.0], requires_grad=True)
   h = (x * w).requires_grad_()
   h.sum().backward()
-  assert x.grad is None and w.grad.tolist() == [1.0, 2.0] and h.grad.tolist() == [1.0, 1.0] and w.requires_grad is True and x.requires_grad is None
+  assert (x.grad is None and w.grad.tolist() == [1.0, 2.0] and h.grad.tolist() == [1.0, 1.0] and w.requires_grad is True
+          and x.requires_grad is None)
 
 def test_backward_with_a_weight_and_refusals():
   x = Tensor([1.0, 2.0])

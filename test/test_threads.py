@@ -1,4 +1,5 @@
-"""tinyhw/threads.py, and the contract of docs/threads.md: several threads, and forks. Interrupts are in test_interrupts.py.
+"""tinyhw/threads.py, and the contract of docs/threads.md: several threads, and forks. Interrupts are in
+test_interrupts.py.
 
 The whole campaign is test/campaigns/threads.py; here a little of it runs, with a seed that changes from day to day.
 """
@@ -53,8 +54,10 @@ def test_an_error_gives_the_lock_back() -> None:
   in_thread(lambda: taken.append(lock.acquire(timeout=5)) or lock.release())
   assert taken == [True]
 
-@pytest.mark.parametrize("use", [lambda t: t.tolist(), lambda t: t.numpy().tolist(), lambda t: t.__iadd__(1), lambda t: t.assign(t * 2),
-                                 lambda t: t.__setitem__(0, 5), lambda t: (t + 1).realize(), lambda t: t.data().tolist(), repr],
+@pytest.mark.parametrize("use", [lambda t: t.tolist(), lambda t: t.numpy().tolist(), lambda t: t.__iadd__(1),
+                                 lambda t: t.assign(t * 2),
+                                 lambda t: t.__setitem__(0, 5), lambda t: (t + 1).realize(),
+                                 lambda t: t.data().tolist(), repr],
                          ids=["tolist", "numpy", "+=", "assign", "[]=", "realize", "data", "repr"])
 def test_reads_and_writes_wait_for_the_thread_that_is_within(use: Any) -> None:
   pytest.importorskip("numpy")
@@ -94,7 +97,8 @@ def test_random_numbers_of_another_thread_are_not_the_captures() -> None:
   jit: Any = TinyJit(f)
   for k in range(3): assert jit(Tensor([k]).realize()).tolist() == [k + 1]
 
-@pytest.mark.parametrize("draw", [random.random, lambda: random.randint(0, 9), lambda: random.gauss(0, 1), lambda: random.choice([1, 2])])
+@pytest.mark.parametrize("draw", [random.random, lambda: random.randint(0, 9), lambda: random.gauss(0, 1),
+                                  lambda: random.choice([1, 2])])
 def test_random_numbers_of_the_captures_own_thread_are_refused(draw: Any) -> None:
   jit: Any = TinyJit(lambda x: x + float(draw() * 0 + 1))
   for _ in range(2): draw()   # gauss keeps the second of two

@@ -23,13 +23,15 @@ def from_inside(filename: str) -> trace.Location | None:
 LINE_OF_CALL = inspect.getsourcelines(from_inside)[1] + 4
 PACKAGE = Path(trace.__file__).parent
 
-@pytest.mark.parametrize("filename", [str(PACKAGE / "tensor.py"), str(PACKAGE.parent / "drivers/cpu/ring.py"), "<tinyhw match>",
+@pytest.mark.parametrize("filename", [str(PACKAGE / "tensor.py"), str(PACKAGE.parent / "drivers/cpu/ring.py"),
+                                      "<tinyhw match>",
                                       "/usr/lib/python3.11/functools.py", "/usr/lib/python3.11/importlib/__init__.py",
                                       "<frozen importlib._bootstrap>"])
 def test_frames_of_tinyhw_are_skipped(filename: str) -> None:
   assert from_inside(filename) == (__file__, LINE_OF_CALL, "from_inside")
 
-@pytest.mark.parametrize("filename", ["/home/me/tinyhw_experiments/a.py", "<stdin>", str(PACKAGE.parent / "examples/a.py")])
+@pytest.mark.parametrize("filename",
+                         ["/home/me/tinyhw_experiments/a.py", "<stdin>", str(PACKAGE.parent / "examples/a.py")])
 def test_other_frames_are_the_users(filename: str) -> None:
   assert from_inside(filename) == (filename, 1, "inner")
 
@@ -93,7 +95,8 @@ def test_lanes_of_threads() -> None:
 class Listener:
   """A recorder that keeps what walks tell it."""
   def __init__(self) -> None: self.heard: list[tuple[Any, Any, str]] = []
-  def became(self, before: Any, after: Any, frame: Any) -> None: self.heard.append((before, after, frame.f_code.co_name))
+  def became(self, before: Any, after: Any, frame: Any) -> None:
+    self.heard.append((before, after, frame.f_code.co_name))
 
 def test_a_recorder_hears_what_walks_make(monkeypatch: pytest.MonkeyPatch) -> None:
   assert not trace.follows()
@@ -103,6 +106,7 @@ def test_a_recorder_hears_what_walks_make(monkeypatch: pytest.MonkeyPatch) -> No
   assert trace.follows()
   trace.inherit(new, node)
   trace.hand_on({node: other})
-  assert listener.heard == [(node, new, "test_a_recorder_hears_what_walks_make"), (node, other, "test_a_recorder_hears_what_walks_make")]
+  assert listener.heard == [(node, new, "test_a_recorder_hears_what_walks_make"),
+                            (node, other, "test_a_recorder_hears_what_walks_make")]
   trace.same_line(new, node)
   assert len(listener.heard) == 2

@@ -14,7 +14,8 @@ pytest.importorskip("torch", reason="PyTorch says what the programs give")
 import write_programs
 
 PROGRAMS = 200
-SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints its own
+SEED = int(time.time() // 86400) * 100_000 + 50_000   # of today, and not that of the nightly campaign; a failure prints
+                                                      # its own
 
 @pytest.mark.parametrize("part", range(2))
 def test_random_programs_are_what_pytorch_gives(part: int) -> None:
@@ -24,7 +25,8 @@ def test_random_programs_are_what_pytorch_gives(part: int) -> None:
       program = write_programs.make(seed)
       found = write_programs.check(program)
       kinds[found] += 1
-      assert found in ("same", "refused"), f"python3 test/campaigns/writes.py --programs 1 --seed {seed}\n{program}\n{found}"
+      assert found in ("same", "refused"), (f"python3 test/campaigns/writes.py --programs 1 --seed "
+                                            f"{seed}\n{program}\n{found}")
   assert kinds["refused"] <= PROGRAMS // 5, kinds     # about one in fourteen
 
 def test_a_seed_is_one_program() -> None:

@@ -26,14 +26,16 @@ _ROOT = _os.path.dirname(__path__[0])
 _PLACE = _os.path.join(__path__[0], "<beside>")   # no folder: an entry of __path__ that only _Beside understands
 
 class _Beside:
-  """In a clone, and in an archive of one, `drivers/` and `autogen/` lie beside this folder. Finds these two there, and nothing else: the clone itself
-  in `__path__` would make setup.py, the examples and this package its own modules, without end."""
+  """In a clone, and in an archive of one, `drivers/` and `autogen/` lie beside this folder. Finds these two there, and
+  nothing else: the clone itself in `__path__` would make setup.py, the examples and this package its own modules,
+  without end."""
   def __init__(self, path: str) -> None:
     if path != _PLACE: raise ImportError(f"{path} is not the place of {' and '.join(_BESIDE)}")
 
   def find_spec(self, name: str, target: Any = None) -> Any:
     import importlib.machinery as machinery
-    return machinery.PathFinder.find_spec(name, [_ROOT], target) if name in [f"{__name__}.{part}" for part in _BESIDE] else None
+    return (machinery.PathFinder.find_spec(name, [_ROOT], target) if name in [f"{__name__}.{part}" for part in _BESIDE]
+            else None)
 
   def iter_modules(self, prefix: str = "") -> list[tuple[str, bool]]:
     """For pkgutil: who lists this package sees them."""
@@ -44,7 +46,8 @@ if not _os.path.isdir(_os.path.join(__path__[0], "drivers")):   # installed, the
   __path__.append(_PLACE)
 
 _MODULES = {
-  "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "capture.jit", "GlobalCounters": "helpers",
+  "Context": "config", "getenv": "config", "Device": "device", "dtypes": "dtype", "TinyJit": "capture.jit",
+  "GlobalCounters": "helpers",
   "fetch": "files.storage", "function": "function", "Tensor": "tensor", "UOp": "uop.ops", "Variable": "uop.ops",
 }
 

@@ -24,13 +24,15 @@ def assembler(command: str, arguments: Sequence[str]) -> tuple[ModuleType, str]:
     at = words.index("--arch")
     arch = "".join(words[at + 1:at + 2])
     del words[at:at + 2]
-  wrong = [f"{w} is " + ("no option" if w.startswith("-") else "not read: what is to be translated is on standard input") for w in words]
+  wrong = [f"{w} is " + ("no option" if w.startswith("-") else "not read: what is to be translated is on standard "
+                         "input") for w in words]
   if not arch: wrong.append(f"--arch is missing, the instruction set that it is for: {', '.join(isa.ASSEMBLERS)}")
   if wrong:
     source = " < FILE" if any(not w.startswith("-") for w in words) else ""
     raise UsageError(f"{'; '.join(wrong)}; write: python3 -m tinyhw {command} --arch {arch or 'ARCH'}{source}")
   name, colon, variant = arch.partition(":")
-  if name not in isa.ASSEMBLERS: raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
+  if name not in isa.ASSEMBLERS:
+    raise UsageError(f"no instruction set is called {name}; there is {', '.join(isa.ASSEMBLERS)}")
   known = isa.VARIANTS.get(name, ())
   if colon and variant not in known:
     raise UsageError(f"{arch} is unknown; there is {', '.join([name, *(f'{name}:{other}' for other in known)])}")
@@ -42,7 +44,8 @@ def asm(arguments: Sequence[str]) -> int:
   return translate(sys.stdin, lambda text: show_bytes(module.assemble(text, arch)), sys.stdout, sys.stderr)
 
 def disasm(arguments: Sequence[str]) -> int:
-  """The bytes of an instruction in hex, one a line on standard input, to assembly text; --plain: without the control words that NVIDIA's have."""
+  """The bytes of an instruction in hex, one a line on standard input, to assembly text; --plain: without the control
+  words that NVIDIA's have."""
   module, arch = assembler("disasm", [word for word in arguments if word != "--plain"])
   show = getattr(module, "plain", module.disassemble) if "--plain" in arguments else module.disassemble
   def one(text: str) -> str:
@@ -52,9 +55,11 @@ def disasm(arguments: Sequence[str]) -> int:
   return translate(sys.stdin, one, sys.stdout, sys.stderr)
 
 def doctor(arguments: Sequence[str]) -> int:
-  """Which devices open here, why others do not, and the command that would change that; 1 if none opens. --device: all that is found about one."""
+  """Which devices open here, why others do not, and the command that would change that; 1 if none opens. --device: all
+  that is found about one."""
   words = [word for word in arguments if word != "--json"]
-  if words and (words[0] != "--device" or len(words) != 2): raise UsageError(f"the options are --json and --device NAME, got {' '.join(arguments)}")
+  if words and (words[0] != "--device" or len(words) != 2):
+    raise UsageError(f"the options are --json and --device NAME, got {' '.join(arguments)}")
   examination, as_json = importlib.import_module("tinyhw.doctor"), "--json" in arguments
   if words:
     findings = examination.diagnose(words[1])
@@ -65,41 +70,50 @@ def doctor(arguments: Sequence[str]) -> int:
   return 0 if facts["default"] else 1
 
 def cache(arguments: Sequence[str]) -> int:
-  """Where the cache lies, and how many entries and bytes of each kind there are; `clear` removes all but downloads, or the kinds that are named;
-  `limit` sets the most that it may take: 500M, 2G, none."""
+  """Where the cache lies, and how many entries and bytes of each kind there are; `clear` removes all but downloads, or
+  the kinds that are named; `limit` sets the most that it may take: 500M, 2G, none."""
   caches, storage = importlib.import_module("tinyhw.files.cache"), importlib.import_module("tinyhw.files.storage")
   said = caches.run(arguments, storage.cache_dir())
-  if said is None: raise UsageError(f"the words are clear [KIND ...], limit [SIZE] and --json, got {' '.join(arguments)}")
+  if said is None:
+    raise UsageError(f"the words are clear [KIND ...], limit [SIZE] and --json, got {' '.join(arguments)}")
   print(said if isinstance(said, str) else json.dumps(said, indent=2))
   return 0
 
 def viz(arguments: Sequence[str]) -> int:
-  """Show a recording of VIZ=1 on a local page: the file that is named, else the newest one in CACHEDIR. Ctrl-C ends it."""
+  """Show a recording of VIZ=1 on a local page: the file that is named, else the newest one in CACHEDIR.
+
+  Ctrl-C ends it.
+  """
   words = [w for a in arguments for w in (a.split("=", 1) if a.startswith("--") else [a])]
   port = 0
   if "--port" in words:
     at = words.index("--port")
     text = "".join(words[at + 1:at + 2])
-    if not text.isdecimal() or not 0 <= int(text) < 65536: raise UsageError(f"--port wants a number below 65536, got {text or 'nothing'}")
+    if not text.isdecimal() or not 0 <= int(text) < 65536:
+      raise UsageError(f"--port wants a number below 65536, got {text or 'nothing'}")
     port = int(text)
     del words[at:at + 2]
-  if len(words) > 1 or any(w.startswith("-") for w in words): raise UsageError(f"one file and --port PORT are expected, got {' '.join(arguments)}")
+  if len(words) > 1 or any(w.startswith("-") for w in words):
+    raise UsageError(f"one file and --port PORT are expected, got {' '.join(arguments)}")
   server, archive = importlib.import_module("tinyhw.viz.server"), importlib.import_module("tinyhw.viz.archive")
   server.serve(words[0] if words else archive.latest(), port)
   return 0
 
 def emulate(arguments: Sequence[str]) -> int:
-  """Run a kernel of an AMD or NVIDIA GPU on a virtual one that forgives nothing, with a trace, stops, and registers lane by lane."""
+  """Run a kernel of an AMD or NVIDIA GPU on a virtual one that forgives nothing, with a trace, stops, and registers
+  lane by lane."""
   if not arguments: raise UsageError("a file and --arch are expected; `emulate --help` says what else there is")
   command = importlib.import_module("tinyhw.emulator.command")
   if HELP & set(arguments): print(f"usage: python3 -m tinyhw emulate {command.USAGE}\n\n{command.__doc__}")
   return 0 if HELP & set(arguments) else int(command.run(arguments))
 
 def selftest(arguments: Sequence[str]) -> int:
-  """Ask a device step by step whether it does what the driver and the compiler rely on; --faults provokes a hang and a page fault."""
+  """Ask a device step by step whether it does what the driver and the compiler rely on; --faults provokes a hang and a
+  page fault."""
   words = [word for word in arguments if not word.startswith("-")]
   unknown = set(arguments) - {*words, "--json", "--faults"}
-  if unknown or len(words) != 1: raise UsageError(f"a device is expected, and --faults or --json; got {' '.join(arguments) or 'nothing'}")
+  if unknown or len(words) != 1:
+    raise UsageError(f"a device is expected, and --faults or --json; got {' '.join(arguments) or 'nothing'}")
   command = importlib.import_module("tinyhw.selftest.command")
   return int(command.run(words[0], "--faults" in arguments, "--json" in arguments))
 
@@ -115,9 +129,11 @@ COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
 }
 
 def main(arguments: Sequence[str]) -> int:
-  """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a variable is wrong."""
+  """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a
+  variable is wrong."""
   width = max(len(f"{name} {takes}") for name, (takes, _) in COMMANDS.items()) + 2
-  usage = "\n".join([f"  {f'{name} {takes}':<{width}}{' '.join((function.__doc__ or '').split())}" for name, (takes, function) in COMMANDS.items()])
+  usage = "\n".join([f"  {f'{name} {takes}':<{width}}{' '.join((function.__doc__ or '').split())}"
+                     for name, (takes, function) in COMMANDS.items()])
   if not arguments or arguments[0] in HELP | {"help"}:
     print(f"usage: python3 -m tinyhw <command>\n{usage}")
     return 0 if arguments else 2
@@ -137,5 +153,6 @@ def main(arguments: Sequence[str]) -> int:
     return 1
 
 if __name__ == "__main__":
-  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `... | head -1` ends it without a word, as it ends other commands
+  # `... | head -1` ends it without a word, as it ends other commands
+  if hasattr(signal, "SIGPIPE"): signal.signal(signal.SIGPIPE, signal.SIG_DFL)
   sys.exit(main(sys.argv[1:]))

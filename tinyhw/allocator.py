@@ -1,6 +1,8 @@
-"""Memory of a device: what drivers give out and take back. `Allocator` counts and refuses, `LRUAllocator` keeps what is freed for the next who asks.
+"""Memory of a device: what drivers give out and take back. `Allocator` counts and refuses, `LRUAllocator` keeps what is
+freed for the next who asks.
 
-Drivers subclass one of them (docs/new-accelerator.md). Buffers, which own what they are given, are in device.py, as are these names.
+Drivers subclass one of them (docs/new-accelerator.md). Buffers, which own what they are given, are in device.py, as are
+these names.
 """
 from __future__ import annotations
 import collections
@@ -15,8 +17,8 @@ if TYPE_CHECKING: from tinyhw.device import Buffer
 class Returned:
   """What finalizers give back to the owner of a lock: at once if the lock is free, else when its owner calls `take`.
 
-  A finalizer runs wherever garbage is collected, under whatever locks its thread holds. If it waited for another one, and the thread that holds that
-  one waited for one of these, both would wait for ever. So finalizers call `put`.
+  A finalizer runs wherever garbage is collected, under whatever locks its thread holds. If it waited for another one,
+  and the thread that holds that one waited for one of these, both would wait for ever. So finalizers call `put`.
   """
   def __init__(self, give: Callable[..., None]):
     self.give, self.waiting = give, collections.deque[tuple[Any, ...]]()
@@ -33,17 +35,20 @@ class Returned:
     while self.waiting: self.give(*self.waiting.popleft())
 
 class Allocator:
-  """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if the host can see it.
+  """Memory of one device. Subclasses provide _alloc, _free, _copyin, _copyout, address, offset, and as_memoryview if
+  the host can see it.
 
-  limit: bytes that live buffers may take together (None: as many as _alloc gives). lasting: the memory has contents before it is written, as a
-  file's has, and is none of the host's.
+  limit: bytes that live buffers may take together (None: as many as _alloc gives). lasting: the memory has contents
+  before it is written, as a file's has, and is none of the host's.
   """
   lasting = False
 
-  def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False, limit: int | None = None):
+  def __init__(self, dev: str, supports_copy_from_disk: bool = False, supports_transfer: bool = False,
+               limit: int | None = None):
     self.dev, self.limit = dev, limit
     self.supports_copy_from_disk, self.supports_transfer = supports_copy_from_disk, supports_transfer
-    self.lock = kept_in_forks(threading.RLock())  # reentrant: garbage collection may free a buffer while one is being allocated
+    self.lock = kept_in_forks(threading.RLock())  # reentrant: garbage collection may free a buffer while one is being
+                                                  # allocated
     self.live: dict[int, tuple[Any, int]] = {}  # by id: the opaque buffer (so that its id stays its own) and its bytes
     self.held = 0                   # bytes in live buffers
     self.returned = Returned(self._free_now)
@@ -85,8 +90,10 @@ class Allocator:
 
   def out_of_memory(self, size: int) -> OutOfMemory:
     limit = "" if self.limit is None else f" of {show_bytes(self.limit)} that the device has"
-    if self.limit is None or self.held + size <= self.limit: limit += ", and the system gives no more: other programs may hold the rest"
-    return OutOfMemory(f"{self.dev}: cannot allocate {show_bytes(size)}: {len(self.live)} live buffers hold {show_bytes(self.held)}{limit}; "
+    if self.limit is None or self.held + size <= self.limit:
+      limit += ", and the system gives no more: other programs may hold the rest"
+    return OutOfMemory(f"{self.dev}: cannot allocate {show_bytes(size)}: {len(self.live)} live buffers hold "
+                       f"{show_bytes(self.held)}{limit}; "
                        "drop references to tensors that are not needed, or use a smaller batch")
 
   def copyin(self, dest: Any, src: memoryview) -> None:
@@ -114,9 +121,11 @@ class Allocator:
   def as_memoryview(self, opaque: Any) -> memoryview | None:
     """The bytes themselves, or None where the host cannot see them."""
     return None
-  def map(self, buf: Buffer) -> Any: raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
+  def map(self, buf: Buffer) -> Any:
+    raise DeviceError(f"{self.dev} cannot map memory of {buf.device}; copy it with .to({self.dev!r})")
   def transfer(self, dest: Any, src: Any, size: int) -> bool:
-    """Copy from an opaque buffer of another device, without the host. False where that cannot be; then nothing has happened.
+    """Copy from an opaque buffer of another device, without the host. False where that cannot be; then nothing has
+    happened.
 
     Only asked where supports_transfer is set.
     """
@@ -125,7 +134,8 @@ class Allocator:
     """Give back what no live buffer needs."""
 
 class LRUAllocator(Allocator):
-  """Keeps freed buffers, by size, for the next allocation of that size; when it keeps more than cache_limit bytes, the oldest sizes go first.
+  """Keeps freed buffers, by size, for the next allocation of that size; when it keeps more than cache_limit bytes, the
+  oldest sizes go first.
 
   Sizes are rounded up to four steps per power of two, so that nearly equal sizes share (at most a quarter is wasted).
   """

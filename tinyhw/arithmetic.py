@@ -1,8 +1,10 @@
-"""What one operation on one element gives, in Python numbers: the meaning of arithmetic here, for every data type. No graph, no memory layout.
+"""What one operation on one element gives, in Python numbers: the meaning of arithmetic here, for every data type. No
+graph, no memory layout.
 
-The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int or float that its type can
-hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A float type narrower than float32 computes in float32 and
-rounds the result to itself; conversions to and from it go by way of float32, but from float64 with one rounding. docs/design.md section 3.6 has all.
+The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int
+or float that its type can hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A
+float type narrower than float32 computes in float32 and rounds the result to itself; conversions to and from it go by
+way of float32, but from float64 with one rounding. docs/design.md section 3.6 has all.
 """
 from __future__ import annotations
 import math
@@ -39,21 +41,24 @@ def encode_bfloat16(x: float) -> int:
   bits: int = _BITS32.unpack(_FLOAT.pack(single))[0]
   return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16
 
-def decode_bfloat16(code: int) -> float: return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]  # struct gives Any
+def decode_bfloat16(code: int) -> float:
+  return _FLOAT.unpack(_BITS32.pack(code << 16))[0]  # type: ignore[no-any-return]  # struct gives Any
 
 def encode_float16(x: float) -> int:
   """The 16 bits of x rounded to float16."""
   if x != x: return 0x7e00
   return _SHORT.unpack(_HALF.pack(round_float16(x)))[0]  # type: ignore[no-any-return]  # struct gives Any
 
-def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0]  # type: ignore[no-any-return]  # struct gives Any
+# struct gives Any
+def decode_float16(code: int) -> float: return _HALF.unpack(_SHORT.pack(code))[0]  # type: ignore[no-any-return]
 def round_bfloat16(x: float) -> float: return decode_bfloat16(encode_bfloat16(x))
 
 def round_to(dtype: DType) -> Function:
   """The function that rounds (wraps) a number to what a scalar type holds."""
   return _ROUND.get(dtype) or truncate[dtype]
 
-_ROUND: dict[DType, Function] = {dtypes.float32: round_float32, dtypes.float16: round_float16, dtypes.bfloat16: round_bfloat16}
+_ROUND: dict[DType, Function] = {dtypes.float32: round_float32, dtypes.float16: round_float16,
+                                 dtypes.bfloat16: round_bfloat16}
 
 def divide(a: float, b: float) -> float:
   """a / b as IEEE 754 has it: no exception."""
@@ -87,7 +92,8 @@ def fused_float32(a: float, b: float, c: float) -> float:
   return round_float32(fused_to_odd(a, b, c))
 
 def fused_to_odd(a: float, b: float, c: float) -> float:
-  """a*b + c in a double that rounds to float32 and narrower types as if it was exact. The product must be exact in a double.
+  """a*b + c in a double that rounds to float32 and narrower types as if it was exact. The product must be exact in a
+  double.
 
   The sum is rounded to odd: the last bit is 1 where something was cut off.
   """
@@ -96,7 +102,8 @@ def fused_to_odd(a: float, b: float, c: float) -> float:
   if math.isfinite(total):
     part = total - product
     error = (product - (total - part)) + (c - part)
-    if error and not int(math.frexp(total)[0] * 9007199254740992.0) & 1: total = math.nextafter(total, math.inf if error > 0 else -math.inf)
+    if error and not int(math.frexp(total)[0] * 9007199254740992.0) & 1:
+      total = math.nextafter(total, math.inf if error > 0 else -math.inf)
   return total
 
 def _guarded(f: Callable[[float], float], overflow: float = math.inf) -> Function:
@@ -139,7 +146,10 @@ def shift_right(bits: int) -> Function:
   return lambda a, b: a >> (b if 0 <= b < bits else bits)
 
 def threefry(counter: int, key: int) -> int:
-  """64 random bits from a counter and a key. Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds; low words come first."""
+  """64 random bits from a counter and a key.
+
+  Source: Salmon et al. 2011, Threefry-2x32 with 20 rounds; low words come first.
+  """
   mask = 0xffffffff
   keys = (key & mask, key >> 32, (key & mask) ^ (key >> 32) ^ 0x1bd11bda)
   x0, x1 = (counter + keys[0]) & mask, ((counter >> 32) + keys[1]) & mask
@@ -153,7 +163,8 @@ def threefry(counter: int, key: int) -> int:
 # ***** conversions *****
 
 def float_to_int32(x: float) -> int: return int(x) if -2147483649.0 < x < 2147483648.0 else -0x80000000
-def float_to_int64(x: float) -> int: return int(x) if -9223372036854775808.0 <= x < 9223372036854775808.0 else -0x8000000000000000
+def float_to_int64(x: float) -> int:
+  return int(x) if -9223372036854775808.0 <= x < 9223372036854775808.0 else -0x8000000000000000
 
 def float_to_uint64(x: float) -> int:
   """Negative numbers wrap from int64; what is in neither range gives 2**63."""
@@ -173,14 +184,16 @@ def _int_to_float64(x: int) -> float:
   try: return float(x)
   except OverflowError: return -math.inf if x < 0 else math.inf
 
-_FLOAT_TO_INT: dict[DType, Function] = {dtypes.uint32: float_to_int64, dtypes.int64: float_to_int64, dtypes.uint64: float_to_uint64}
+_FLOAT_TO_INT: dict[DType, Function] = {dtypes.uint32: float_to_int64, dtypes.int64: float_to_int64,
+                                        dtypes.uint64: float_to_uint64}
 _cast: dict[tuple[DType, DType], Function] = {}
 
 def cast(source: DType, target: DType) -> Function:
   """The conversion of a value of type `source` to type `target` (both scalar).
 
-  Float to integer truncates toward zero: by way of int32 for types up to 16 bits and int32, of int64 for uint32 and int64, and then wraps; NaN and
-  what is outside of that way's range give its smallest number, as x86 has it. To bool: whether it differs from 0.
+  Float to integer truncates toward zero: by way of int32 for types up to 16 bits and int32, of int64 for uint32 and
+  int64, and then wraps; NaN and what is outside of that way's range give its smallest number, as x86 has it. To bool:
+  whether it differs from 0.
   """
   found = _cast.get((source, target))
   if found is None: found = _cast.setdefault((source, target), _make_cast(source, target))
@@ -217,7 +230,8 @@ def from_bytes(data: bytes, dtype: DType) -> Scalar:
 # Types that memoryview does not know: (decode, encode) to and from unsigned integers of their width
 CODED: dict[DType, tuple[Callable[[int], float], Callable[[float], int]]] = {
   dtypes.float16: (decode_float16, encode_float16), dtypes.bfloat16: (decode_bfloat16, encode_bfloat16),
-  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d))) for d in dtypes.fp8s},  # type: ignore[misc]  # no type of d
+  **{d: ((lambda code, d=d: decode_float(code, d)), (lambda x, d=d: encode_float(x, d)))
+     for d in dtypes.fp8s},  # type: ignore[misc]  # no type of d
 }
 
 class _Coded:
@@ -233,7 +247,10 @@ class _Coded:
   def __setitem__(self, i: int, x: float) -> None: self.codes[i] = self.encode(x)
 
 def elements(memory: Any, dtype: DType) -> Any:
-  """Memory (whatever has the buffer protocol) as a sequence of elements of a scalar type. A list is its elements already."""
+  """Memory (whatever has the buffer protocol) as a sequence of elements of a scalar type.
+
+  A list is its elements already.
+  """
   if isinstance(memory, list): return memory
   view = memoryview(memory)
   if view.format != "B" or view.ndim != 1: view = view.cast("B")
@@ -245,20 +262,25 @@ def elements(memory: Any, dtype: DType) -> Any:
 # ***** operations by name *****
 
 _COMPARE: dict[str, Function] = {"CMPLT": operator.lt, "CMPNE": operator.ne, "CMPEQ": operator.eq}
-_CHOOSE: dict[str, Function] = {"MAX": maximum, "WHERE": lambda c, a, b: a if c else b}  # the result is one of the operands
+# the result is one of the operands
+_CHOOSE: dict[str, Function] = {"MAX": maximum, "WHERE": lambda c, a, b: a if c else b}
 
 # Rounded after the operation
 _ON_FLOATS: dict[str, Function] = {
-  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "FDIV": divide, "RECIPROCAL": lambda x: divide(1.0, x), "SQRT": square_root,
-  "EXP2": exp2, "LOG2": log2, "EXP": exp, "LOG": log, "SIN": sin, "COS": cos, "TANH": math.tanh, "ERF": math.erf, "POW": power,
+  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "FDIV": divide, "RECIPROCAL": lambda x: divide(1.0, x),
+  "SQRT": square_root,
+  "EXP2": exp2, "LOG2": log2, "EXP": exp, "LOG": log, "SIN": sin, "COS": cos, "TANH": math.tanh, "ERF": math.erf,
+  "POW": power,
   "NEG": operator.neg, "TRUNC": truncate_float,
 }
 _ON_INTS: dict[str, Function] = {
-  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "IDIV": floor_divide, "MOD": modulo, "NEG": operator.neg, "TRUNC": lambda x: x,
+  "ADD": operator.add, "SUB": operator.sub, "MUL": operator.mul, "IDIV": floor_divide, "MOD": modulo,
+  "NEG": operator.neg, "TRUNC": lambda x: x,
   "AND": operator.and_, "OR": operator.or_, "XOR": operator.xor, "MULACC": lambda a, b, c: a * b + c,
 }
 _ON_BOOLS: dict[str, Function] = {
-  "ADD": operator.or_, "MUL": operator.and_, "SUB": operator.xor, "AND": operator.and_, "OR": operator.or_, "XOR": operator.xor,
+  "ADD": operator.or_, "MUL": operator.and_, "SUB": operator.xor, "AND": operator.and_, "OR": operator.or_,
+  "XOR": operator.xor,
   "NEG": operator.not_, "MULACC": lambda a, b, c: (a and b) or c,
 }
 

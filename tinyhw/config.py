@@ -1,7 +1,8 @@
 """Every environment variable that tinyhw reads, and `Context`, which overrides them for a while.
 
-A variable is read from the environment once, at import. `DEBUG >= 2`, `if JIT:` and `BEAM.value` read it; `DEBUG.value = 2` sets it. What a
-`Context` sets is seen by the thread (or asyncio task) that entered it and by nobody else, so threads cannot restore each other's values.
+A variable is read from the environment once, at import. `DEBUG >= 2`, `if JIT:` and `BEAM.value` read it;
+`DEBUG.value = 2` sets it. What a `Context` sets is seen by the thread (or asyncio task) that entered it and by nobody
+else, so threads cannot restore each other's values.
 """
 from __future__ import annotations
 import contextvars
@@ -38,7 +39,10 @@ def _convert(key: str, text: str, kind: type) -> Any:
 
 @functools.lru_cache(maxsize=None, typed=True)
 def _getenv(key: str, default: Any = 0) -> Any:
-  """An environment variable as the type of its default; unset and empty are the default. Remembered: see `getenv.cache_clear()`."""
+  """An environment variable as the type of its default; unset and empty are the default.
+
+  Remembered: see `getenv.cache_clear()`.
+  """
   text = os.environ.get(key, "")
   return default if text == "" else _convert(key, text, type(default))
 
@@ -59,9 +63,9 @@ def parse_size(text: str) -> int | None:
   return size
 
 class ContextVar(Generic[Value]):
-  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from `least` to `most`. With
-  `empty`, an empty text in the environment is a value like others; else it means the default. parse: raises ArgumentError for a text that the
-  variable does not take, empty ones aside."""
+  """A variable with a key, a default whose type (int or str) it keeps, and one line of documentation. A number is from
+  `least` to `most`. With `empty`, an empty text in the environment is a value like others; else it means the default.
+  parse: raises ArgumentError for a text that the variable does not take, empty ones aside."""
   _cache: dict[str, ContextVar[Any]] = {}
 
   def __init__(self, key: str, default_value: Value, doc: str = "", least: int | None = None, most: int | None = None,
@@ -105,7 +109,8 @@ class ContextVar(Generic[Value]):
     """A value, if the variable takes it. Raises ConfigError."""
     least, most = self._limits
     if least is not None and value < least or most is not None and value > most:
-      raise ConfigError(f"{self.key}={value}: " + (f"the least that it takes is {least}" if most is None else f"it is from {least} to {most}"))
+      raise ConfigError(f"{self.key}={value}: " + (f"the least that it takes is {least}" if most is None
+                                                   else f"it is from {least} to {most}"))
     if self._parse is None or not value: return value
     try: self._parse(value)
     except ArgumentError as error: raise ConfigError(f"{self.key}: {error.message}") from None
@@ -116,7 +121,8 @@ class ContextVar(Generic[Value]):
     parts = [part for part in str(self.value).split(",") if part]
     return parts if obj is None else [getattr(obj, part) for part in parts]
 
-  def __reduce__(self) -> Any: return _declared, (self.key,)   # itself, by its name: there is one of each, and a process has values of its own
+  def __reduce__(self) -> Any: return _declared, (self.key,)   # itself, by its name: there is one of each, and a
+                                                               # process has values of its own
   def __copy__(self) -> ContextVar[Value]: return self
   def __deepcopy__(self, memo: Any) -> ContextVar[Value]: return self
 
@@ -147,11 +153,13 @@ class _Noted(ContextVar):  # type: ignore[type-arg]  # Generic is for type check
 def _declared(key: str) -> ContextVar[Any]:
   """The variable of this name, for pickle. Raises ConfigError where nothing has declared it."""
   found = ContextVar._cache.get(key)
-  if found is None: raise ConfigError(f"no variable is named {key}; import the module that declares it before it is unpickled")
+  if found is None:
+    raise ConfigError(f"no variable is named {key}; import the module that declares it before it is unpickled")
   return found
 
 class FirstUse:
-  """`with FirstUse(variable) as use:`: `use.first` says how this thread first used the variable inside: "read", "set", None if not at all."""
+  """`with FirstUse(variable) as use:`: `use.first` says how this thread first used the variable inside: "read", "set",
+  None if not at all."""
   _lock = kept_in_forks(threading.RLock())
   _looking: tuple[FirstUse, ...] = ()
 
@@ -178,10 +186,15 @@ class FirstUse:
       if not any(use.variable is self.variable for use in FirstUse._looking): self.variable.__class__ = ContextVar
 
 class Wrapper:
-  """A context manager that can also decorate a function. Each call of the function enters `fresh()`, so calls may nest and run in threads."""
+  """A context manager that can also decorate a function.
+
+  Each call of the function enters `fresh()`, so calls may nest and run in threads.
+  """
   def fresh(self) -> Wrapper: return self
   def __enter__(self) -> Any: return self
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: pass
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
+    pass
 
   def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
     @functools.wraps(function)
@@ -189,22 +202,28 @@ class Wrapper:
       with self.fresh(): return function(*args, **kwargs)
     return wrapped
 
-# What each Context on this thread's stack has to undo, innermost first: (reset, rest). A linked list: copies of a context share its tail.
+# What each Context on this thread's stack has to undo, innermost first: (reset, rest). A linked list: copies of a
+# context share its tail.
 _undo: contextvars.ContextVar[Any] = contextvars.ContextVar("undo", default=None)
 
 class Context(Wrapper):
-  """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and their old ones after."""
+  """`with Context(DEBUG=2, BEAM=4):`, or a decorator: the variables have these values inside, and their old ones
+  after."""
   def __init__(self, **kwargs: int | str) -> None:
     unknown = [key for key in kwargs if key not in ContextVar._cache]
-    if unknown: raise ConfigError(f"no variable is named {', '.join(unknown)}; the known ones are {', '.join(sorted(ContextVar._cache))}")
+    if unknown:
+      raise ConfigError(f"no variable is named {', '.join(unknown)}; the known ones are "
+                        f"{', '.join(sorted(ContextVar._cache))}")
     self.kwargs = {key: ContextVar._cache[key]._checked(value) for key, value in kwargs.items()}
 
   def __enter__(self) -> None:
     for key in self.kwargs: ContextVar._cache[key].was_set = True
-    tokens = [(ContextVar._cache[key]._override, ContextVar._cache[key]._override.set(value)) for key, value in self.kwargs.items()]
+    tokens = [(ContextVar._cache[key]._override, ContextVar._cache[key]._override.set(value))
+              for key, value in self.kwargs.items()]
     _undo.set((tokens, _undo.get()))
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     found = _undo.get()
     if found is None: return  # entered in another asyncio task: nothing was overridden in this one
     tokens, rest = found
@@ -217,65 +236,93 @@ def documentation() -> list[tuple[str, int | str, int | str, str]]:
 
 # **** the variables ****
 
-DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 pseudo-code; 5 UOps; 6 linear "
+DEBUG = ContextVar("DEBUG", 0, "1 devices and why others were refused; 2 a line per kernel; 3 optimisations; 4 "
+                   "pseudo-code; 5 UOps; 6 linear "
                    "program; 7 annotated machine code")
-DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the one that EMULATE names, else the best of the last three "
+DEV = ContextVar("DEV", "", "the default device: AMD, NV, CPU, CLANG or PYTHON; empty: the one that EMULATE names, "
+                 "else the best of the last three "
                  "that opens")
-PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device is named that is not known")
+PLUGINS = ContextVar("PLUGINS", "", "modules with devices of their own, separated by commas; imported when a device "
+                     "is named that is not known")
 
 # what is computed
 DEFAULT_FLOAT = ContextVar("DEFAULT_FLOAT", "float32", "dtype of Tensor(1.5), rand, zeros and ones")
 TRAINING = ContextVar("TRAINING", 0, "1: dropout drops and batchnorm learns its statistics, as Tensor.train() does")
 SEED = ContextVar("SEED", -1, "seed of Tensor.rand and its relatives; -1: another one in each process")
 
-ALLOW_TF32 = ContextVar("ALLOW_TF32", 0, "1: factors of float32 products may be rounded to 10 bits of mantissa, for NVIDIA's matrix units "
+ALLOW_TF32 = ContextVar("ALLOW_TF32", 0, "1: factors of float32 products may be rounded to 10 bits of mantissa, for "
+                        "NVIDIA's matrix units "
                         "(docs/numerics.md, section 6)")
-ALLOW_FP8_SUMS = ContextVar("ALLOW_FP8_SUMS", 0, "1: sums of products of fp8 may keep 13 bits of mantissa, those of sm_89's and sm_90's matrix units "
+ALLOW_FP8_SUMS = ContextVar("ALLOW_FP8_SUMS", 0, "1: sums of products of fp8 may keep 13 bits of mantissa, those of "
+                            "sm_89's and sm_90's matrix units "
                             "for fp8 (docs/numerics.md, section 6)")
 
 # how it is compiled
-JIT = ContextVar("JIT", 1, "0: TinyJit runs its function each time; 1: it captures and replays; 2: it replays kernel by kernel")
+JIT = ContextVar("JIT", 1, "0: TinyJit runs its function each time; 1: it captures and replays; 2: it replays kernel "
+                 "by kernel")
 BEAM = ContextVar("BEAM", 0, "n > 0: time candidates for each kernel, keep the best n in each round")
 IGNORE_BEAM_CACHE = ContextVar("IGNORE_BEAM_CACHE", 0, "1: search again even if an earlier search stored its winner")
 NOOPT = ContextVar("NOOPT", 0, "1: kernels as they come, without optimisations")
-NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32 behind a base, should a card fail the "
+NV_BASES = ContextVar("NV_BASES", 1, "0: on NVIDIA's GPUs each lane has addresses of 64 bits, not 32 behind a base, "
+                      "should a card fail the "
                       "self-test's step `bases`")
 THREADS = ContextVar("THREADS", 0, "worker threads of the CPU device; 0: one per core that this process may use")
-ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: the best it has")
+ARCH = ContextVar("ARCH", "", "what the CPU device compiles for, e.g. x86_64:avx2 on a processor with AVX-512; empty: "
+                  "the best it has")
 CC = ContextVar("CC", "", "C compiler of the CLANG device; empty: clang, gcc or cc, the first found")
-EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, gfx1201, gfx942, gfx950, "
-                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them. The first is the default device of a program that is started with it, unless "
+EMULATE = ContextVar("EMULATE", "", "virtual GPUs in place of this computer's, for their drivers: gfx1100, gfx1200, "
+                     "gfx1201, gfx942, gfx950, "
+                     "sm_80, sm_89 or sm_90; gfx1100x2: two of them. The first is the default device of a program "
+                     "that is started with it, unless "
                      "DEV names another one")
-EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays", least=0)
-EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as translated code of the host")
-EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and then (stale caches, memory that "
-                            "nothing has written), and are faster; 2: also for instructions whose results nothing reads", least=0, most=2)
-CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that NV uses (NV:CUDA, too, by its library), separated by commas: numbers "
-                                  "of nvidia-smi, or how UUIDs begin; the first word that is neither (-1) ends it. Set and empty: none; virtual ones "
+EMULATE_SEED = ContextVar("EMULATE_SEED", 0, "the seed of all that is random in a virtual GPU: orders, garbage, delays",
+                          least=0)
+EMULATE_TRANSLATE = ContextVar("EMULATE_TRANSLATE", 1, "0: virtual GPUs execute all instructions in Python, none as "
+                               "translated code of the host")
+EMULATE_STRICT = ContextVar("EMULATE_STRICT", 1, "0: virtual GPUs do not look for what real ones punish only now and "
+                            "then (stale caches, memory that "
+                            "nothing has written), and are faster; 2: also for instructions whose results nothing "
+                            "reads", least=0, most=2)
+CUDA_VISIBLE_DEVICES = ContextVar("CUDA_VISIBLE_DEVICES", "all", "the GPUs that NV uses (NV:CUDA, too, by its "
+                                  "library), separated by commas: numbers "
+                                  "of nvidia-smi, or how UUIDs begin; the first word that is neither (-1) ends it. "
+                                  "Set and empty: none; virtual ones "
                                   "are always all there", empty=True)
-HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one submission; then it is given up, and "
-                                    "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long", least=1)
-NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running anything")
+HCQDEV_WAIT_TIMEOUT_MS = ContextVar("HCQDEV_WAIT_TIMEOUT_MS", 30000, "milliseconds that a GPU may take for one "
+                                    "submission; then it is given up, and "
+                                    "what is known of the reason is told. Virtual ones (EMULATE) have 20 times as long",
+                                    least=1)
+NULL_ARCH = ContextVar("NULL_ARCH", "python", "the architecture that the NULL device compiles for, without running "
+                       "anything")
 
 # how it is checked and seen
 SPEC = ContextVar("SPEC", 0, "1: verify graphs between passes; 2: after each rewrite too")
 CHECK = ContextVar("CHECK", 0, "1: re-run allocated machine code symbolically and compare")
 DUMP = ContextVar("DUMP", "", "pass:kernel: print that kernel after that pass, e.g. allocate:r_64_64")
 TRACEMETA = ContextVar("TRACEMETA", 1, "0: do not remember which source line made an operation")
-VIZ = ContextVar("VIZ", 0, "1: record graphs, schedules, every pass of the compiler and the timeline of launches, and show them on a local page when "
+VIZ = ContextVar("VIZ", 0, "1: record graphs, schedules, every pass of the compiler and the timeline of launches, and "
+                 "show them on a local page when "
                  "the program ends (docs/viz.md); above 1: at that port")
-VIZ_FILE = ContextVar("VIZ_FILE", "", "where VIZ=1 writes its recording; it is not shown then. Empty: a file in CACHEDIR/viz")
-PROFILE = ContextVar("PROFILE", 0, "1: write a trace of launches, copies, memory, the compiler's phases and markers, for Perfetto (docs/viz.md)")
+VIZ_FILE = ContextVar("VIZ_FILE", "", "where VIZ=1 writes its recording; it is not shown then. Empty: a file in "
+                      "CACHEDIR/viz")
+PROFILE = ContextVar("PROFILE", 0, "1: write a trace of launches, copies, memory, the compiler's phases and markers, "
+                     "for Perfetto (docs/viz.md)")
 PROFILE_FILE = ContextVar("PROFILE_FILE", "", "where PROFILE=1 writes its trace; empty: a file in CACHEDIR/profile")
 
 # where files are
-CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tinyhw is imported: 0 is CACHE=0, other numbers change nothing")
-CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on disk")
-CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's cache folder")
-CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take there together, and that "
-                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else 1G (docs/caches.md)",
+CACHELEVEL = ContextVar("CACHELEVEL", 2, "the older name of CACHE, read when tinyhw is imported: 0 is CACHE=0, other "
+                        "numbers change nothing")
+CACHE = ContextVar("CACHE", 1 if CACHELEVEL else 0, "0: neither read nor write compiled kernels and search results on "
+                   "disk")
+CACHEDIR = ContextVar("CACHEDIR", "", "folder of kernels, search results and downloads; empty: tinyhw in the user's "
+                      "cache folder")
+CACHE_LIMIT = ContextVar("CACHE_LIMIT", "", "the most that kernels, search results and results of @diskcache take "
+                         "there together, and that "
+                         "recordings take: 500M, 2G, none; empty: what `python3 -m tinyhw cache limit` has set, else "
+                         "1G (docs/caches.md)",
                          parse=parse_size)
 DISABLE_HTTP_CACHE = ContextVar("DISABLE_HTTP_CACHE", 0, "1: download again even if the file is in CACHEDIR")
 DATASETS = ContextVar("DATASETS", "", "a folder that has the files of mnist() and cifar(), instead of a download")
-READ_LIMIT = ContextVar("READ_LIMIT", 0, "bytes of memory that reading one file may make; 0: 64 MB, and 20 for each byte of the file (SECURITY.md)",
+READ_LIMIT = ContextVar("READ_LIMIT", 0, "bytes of memory that reading one file may make; 0: 64 MB, and 20 for each "
+                        "byte of the file (SECURITY.md)",
                         least=0)

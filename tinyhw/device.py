@@ -1,7 +1,8 @@
 """The device interface: `Device` (which devices there are), `Buffer` (memory on one), and what a driver must provide.
 
-A driver is a module with `open(ordinal, runtime) -> Compiled`; it is imported when its device is first asked for. This file knows no hardware and
-no compiler. Every device is a queue: `submit` runs launches in order, `record` prepares them so that one call replays all.
+A driver is a module with `open(ordinal, runtime) -> Compiled`; it is imported when its device is first asked for. This
+file knows no hardware and no compiler. Every device is a queue: `submit` runs launches in order, `record` prepares them
+so that one call replays all.
 """
 from __future__ import annotations
 import atexit
@@ -16,7 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, overload
 
 from tinyhw import threads, trace
-from tinyhw.allocator import Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes
+from tinyhw.allocator import (
+  Allocator as Allocator, LRUAllocator as LRUAllocator, Returned as Returned, show_bytes as show_bytes)
 from tinyhw.config import DEBUG, DEV, EMULATE, PLUGINS
 from tinyhw.dtype import DType
 from tinyhw.errors import ArgumentError, ConfigError, DeviceError, DriverError, OutOfMemory
@@ -35,10 +37,12 @@ DRIVERS = {
   "PYTHON": "tinyhw.drivers.python",
   "NULL": "tinyhw.drivers.null",  # runs nothing: to measure compilation
 }
-DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among those that compute
+DISK, DISK_DRIVER = "DISK", "tinyhw.drivers.disk"  # DISK:/path is the device of a file; it keeps bytes and is not among
+                                                   # those that compute
 DeviceLike = str | tuple[str, ...]  # a name, or those of several devices that share a tensor
 ALIASES = {"CUDA": "NV", "GPU": "NV", "HIP": "AMD"}
-PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens; AMD and NV have not met hardware yet
+PREFERENCE = ("METAL", "CPU", "CLANG", "PYTHON")  # the default device is the first that opens; AMD and NV have not met
+                                                  # hardware yet
 EMULATED = {"gfx": "AMD", "sm_": "NV"}    # how the names of virtual GPUs begin -> the device that drives them
 FALLBACKS = ("CLANG", "PYTHON")                                # a default that deserves a line on standard error
 
@@ -50,9 +54,13 @@ def processor() -> str:
   return os.uname().machine if hasattr(os, "uname") else os.environ.get("PROCESSOR_ARCHITECTURE", "unknown")
 
 def runtime(name: str) -> Any:
-  """The machine code `name` for this processor, as Code. Raises DeviceError where the repository has no assembler for it."""
+  """The machine code `name` for this processor, as Code.
+
+  Raises DeviceError where the repository has no assembler for it.
+  """
   module = RUNTIMES.get(processor())
-  if module is None: raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
+  if module is None:
+    raise DeviceError(f"tinyhw has no assembler for {processor()} yet; use DEV=CLANG with a C compiler, or DEV=PYTHON")
   return importlib.import_module(module).code(name)
 
 def on_disk(device: DeviceLike | None) -> bool:
@@ -68,8 +76,9 @@ def computing(device: DeviceLike) -> DeviceLike:
 class Launch(NamedTuple):
   """One kernel to run: a handle from `load`, opaque buffers, ints, and the number of work items.
 
-  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions of the buffers that it stores
-  to, so that a device may run launches at the same time that do not need each other; None: any of them. line: where the program wants it, for errors.
+  small: a few microseconds of work at most; sharing it among workers would cost more than it gains. written: positions
+  of the buffers that it stores to, so that a device may run launches at the same time that do not need each other;
+  None: any of them. line: where the program wants it, for errors.
   """
   program: Any
   buffers: Sequence[Any]
@@ -80,9 +89,13 @@ class Launch(NamedTuple):
   line: trace.Location | None = None
 
 class Recording(Protocol):
-  """Launches prepared for replay. Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has."""
+  """Launches prepared for replay.
+
+  Keeps its programs alive, not its buffers. One may have `submit_timed`, as drivers/cpu/launch.py has.
+  """
   def patch(self, launch: int, position: int, value: Any) -> None:
-    """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an int."""
+    """Replace argument `position` (buffers first, then variables) of launch number `launch` by an opaque buffer or an
+    int."""
   def patch_grid(self, launch: int, grid: int) -> None:
     """Replace the number of work items."""
   def submit(self) -> None:
@@ -92,7 +105,8 @@ class Kept:
   """Launches kept as they are: the Recording of a device that has nothing better."""
   def __init__(self, device: Compiled, launches: Sequence[Launch]):
     self.device = device
-    self.launches = [launch._replace(buffers=list(launch.buffers), variables=list(launch.variables)) for launch in launches]
+    self.launches = [launch._replace(buffers=list(launch.buffers), variables=list(launch.variables))
+                     for launch in launches]
 
   def patch(self, launch: int, position: int, value: Any) -> None:
     """Replace argument `position` of launch number `launch`: buffers come first, then variables."""
@@ -101,7 +115,8 @@ class Kept:
     if position < len(buffers): buffers[position] = value
     else: variables[position - len(buffers)] = value
 
-  def patch_grid(self, launch: int, grid: int) -> None: self.launches[launch] = self.launches[launch]._replace(grid=grid)
+  def patch_grid(self, launch: int, grid: int) -> None:
+    self.launches[launch] = self.launches[launch]._replace(grid=grid)
   def submit(self) -> None: self.device.submit(self.launches)
 
   def submit_timed(self) -> list[tuple[int, int]]:
@@ -111,19 +126,23 @@ class Kept:
 class Compiled:
   """An opened device. arch says what its compiler must emit: "x86_64:avx2", "c", "python".
 
-  renderers: the names of such architectures that it takes, best first; arch is the first of them unless it is given. runtime: makes of Code what
-  `load` gives; `submit` calls it with opaque buffers, variables, and the first and last work item. graph: makes the Recording of launches, from
-  the device and them. Subclasses override `load`, `submit` and `record` instead where they have their own ways.
+  renderers: the names of such architectures that it takes, best first; arch is the first of them unless it is given.
+  runtime: makes of Code what `load` gives; `submit` calls it with opaque buffers, variables, and the first and last
+  work item. graph: makes the Recording of launches, from the device and them. Subclasses override `load`, `submit` and
+  `record` instead where they have their own ways.
   """
   some_asynchronous = False     # was such a device ever opened?
 
-  def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (), runtime: Callable[[Any], Any] | None = None,
+  def __init__(self, device: str, allocator: Allocator, renderers: Sequence[str] = (),
+               runtime: Callable[[Any], Any] | None = None,
                graph: Callable[[Compiled, Sequence[Launch]], Recording] | None = None, arch: str | None = None):
-    if arch is None and not renderers: raise ArgumentError(f"device {device}: give arch, or renderers, to say what code it takes")
+    if arch is None and not renderers:
+      raise ArgumentError(f"device {device}: give arch, or renderers, to say what code it takes")
     self.name, self.allocator = device, allocator
     self.arch = renderers[0] if arch is None else arch
     self.renderers = tuple(renderers) or (self.arch,)
-    if self.arch not in self.renderers: raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
+    if self.arch not in self.renderers:
+      raise ArgumentError(f"device {device}: arch {self.arch!r} is none of its renderers {self.renderers}")
     self.runtime, self.graph = runtime, graph
     self.kernels: dict[Any, Any] = {}  # what the engine has loaded here, by its own keys; gone when the device closes
     Compiled.some_asynchronous = Compiled.some_asynchronous or self.is_asynchronous
@@ -140,7 +159,10 @@ class Compiled:
     """Run launches in order. Their memory may be read after `synchronize`."""
     for launch in launches: launch.program(launch.buffers, launch.variables, 0, launch.grid)
   def submit_timed(self, launches: Sequence[Launch]) -> list[tuple[int, int]]:
-    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns. By the device's clock, where it has one."""
+    """Run launches one by one; when each began and ended, in nanoseconds of time.perf_counter_ns.
+
+    By the device's clock, where it has one.
+    """
     times = [time.perf_counter_ns()]
     for launch in launches:
       self.submit([launch])
@@ -168,9 +190,15 @@ class Compiled:
   def before_fork(self) -> None:
     """The process is about to be copied, without its other threads: come to rest."""
   def after_fork(self, in_child: bool) -> None:
-    """It was copied. A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free."""
+    """It was copied.
+
+    A device's own locks may be held by threads that the child has not; those of `kept_in_forks` are free.
+    """
   def close(self) -> None:
-    """Stop what runs and give memory back. Buffers that are still referenced stay readable. Subclasses call this too."""
+    """Stop what runs and give memory back.
+
+    Buffers that are still referenced stay readable. Subclasses call this too.
+    """
     self.kernels.clear()
     _open.discard(self)
   def facts(self) -> dict[str, Any]:
@@ -185,7 +213,8 @@ class Compiled:
   def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} {self.arch}>"
 
 class Compiler:
-  """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached` keeps results; None: none.
+  """Makes code of source: subclasses say how in `compile`. cachekey: the table of the disk cache where `compile_cached`
+  keeps results; None: none.
 
   What the engine compiles itself it keeps by kernel (engine/run/compile.py); this is for those who have source.
   """
@@ -225,12 +254,14 @@ def _after_fork(in_child: bool) -> None:
   threads.release_after_fork()
 
 if hasattr(os, "register_at_fork"):
-  os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False), after_in_child=lambda: _after_fork(True))
+  os.register_at_fork(before=_before_fork, after_in_parent=lambda: _after_fork(False),
+                      after_in_child=lambda: _after_fork(True))
 
 # **** memory ****
 
 class BufferOptions(NamedTuple):
-  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it there.
+  """external_ptr: the address of memory that someone else owns, to be used in place. owner: an object that keeps it
+  there.
 
   writable: a file (DISK) may be written, and made.
   """
@@ -239,17 +270,21 @@ class BufferOptions(NamedTuple):
   writable: bool = False
 
 class Buffer:
-  """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`, `offset` bytes from its start.
+  """`size` elements of `dtype` on a device, allocated when first needed. A view shares the memory of its `base`,
+  `offset` bytes from its start.
 
-  opaque: memory from the device's allocator; the Buffer becomes its owner. initial_value: bytes to start with. Deleting the last reference frees it.
+  opaque: memory from the device's allocator; the Buffer becomes its owner. initial_value: bytes to start with. Deleting
+  the last reference frees it.
   """
-  __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf", "_allocator", "_views", "viewers",
+  __slots__ = ("device", "size", "dtype", "options", "offset", "uop_refcount", "trace_num", "_base", "_buf",
+               "_allocator", "_views", "viewers",
                "__weakref__")
   _count = 0
   profile_events: ClassVar[list[trace.Event]] = []  # with PROFILE=1 or VIZ=1: allocations and frees of all Buffers
 
   def __init__(self, device: str, size: int, dtype: DType, opaque: Any = None, options: BufferOptions | None = None,
-               initial_value: bytes | None = None, uop_refcount: int = 0, base: Buffer | None = None, offset: int = 0, preallocate: bool = False):
+               initial_value: bytes | None = None, uop_refcount: int = 0, base: Buffer | None = None, offset: int = 0,
+               preallocate: bool = False):
     if size < 0: raise ArgumentError(f"a Buffer has at least 0 elements, not {size}")
     Buffer._count += 1
     self.device, self.size, self.dtype, self.options, self.offset = device, size, dtype, options, offset
@@ -258,7 +293,8 @@ class Buffer:
     self._allocator: Allocator | None = None
     self._views: list[weakref.ref[Buffer]] = []  # allocated views of this one
     self.viewers: list[Any] | None = None        # the engine's: who looks at this memory
-    if base is not None and base._base is not None: raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
+    if base is not None and base._base is not None:
+      raise ArgumentError("the base of a view is a Buffer that is no view itself; pass base.base")
     if opaque is not None: self.allocate(opaque)
     if initial_value is not None: self.allocate().copyin(memoryview(initial_value))
     elif preallocate: self.ensure_allocated()
@@ -283,10 +319,15 @@ class Buffer:
   def ensure_allocated(self) -> Buffer: return self if self._buf is not None else self.allocate()
 
   def allocate(self, opaque: Any = None, external_ptr: int | None = None) -> Buffer:
-    """Take memory now: new, `opaque`, or that at address external_ptr, which must outlive the Buffer. Raises DeviceError if it has memory."""
-    if self._buf is not None: raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
+    """Take memory now: new, `opaque`, or that at address external_ptr, which must outlive the Buffer.
+
+    Raises DeviceError if it has memory.
+    """
+    if self._buf is not None:
+      raise DeviceError(f"{self!r} is allocated already; deallocate it first, or use ensure_allocated")
     if external_ptr is None and self.options is not None: external_ptr = self.options.external_ptr
-    allocator = self._allocator = Device[self.device].allocator   # before _buf, which says that there is memory: an interrupt may come in between
+    allocator = self._allocator = Device[self.device].allocator   # before _buf, which says that there is memory: an
+                                                                  # interrupt may come in between
     if self._base is not None:
       self._buf = allocator.offset(self._base.ensure_allocated()._buf, self.nbytes, self.offset)
       self._base._views.append(weakref.ref(self))
@@ -336,14 +377,17 @@ class Buffer:
   def view(self, size: int, dtype: DType, offset: int) -> Buffer:
     """`size` elements of `dtype` from byte `offset` on. Shares memory; keeps the base alive."""
     end = offset + size * dtype.itemsize
-    if offset < 0 or end > self.nbytes: raise ArgumentError(f"a view of bytes {offset} to {end} does not fit into {self!r} of {self.nbytes} bytes")
+    if offset < 0 or end > self.nbytes:
+      raise ArgumentError(f"a view of bytes {offset} to {end} does not fit into {self!r} of {self.nbytes} bytes")
     return Buffer(self.device, size, dtype, base=self.base, offset=self.offset + offset)
 
   def copyin(self, mv: memoryview) -> Buffer:
     """Overwrite with the bytes of mv, which must be contiguous and as long as this."""
     source = memoryview(mv)
-    if source.nbytes != self.nbytes: raise ArgumentError(f"copyin of {source.nbytes} bytes into {self!r} of {self.nbytes} bytes; sizes must be equal")
-    if not source.c_contiguous: raise ArgumentError("copyin wants contiguous memory; make a copy first, e.g. with bytes(mv)")
+    if source.nbytes != self.nbytes:
+      raise ArgumentError(f"copyin of {source.nbytes} bytes into {self!r} of {self.nbytes} bytes; sizes must be equal")
+    if not source.c_contiguous:
+      raise ArgumentError("copyin wants contiguous memory; make a copy first, e.g. with bytes(mv)")
     self.ensure_allocated()
     if self.nbytes:
       Device[self.device].synchronize()
@@ -354,9 +398,12 @@ class Buffer:
 
   def copyout(self, mv: memoryview) -> memoryview:
     """Copy all bytes into mv (contiguous, writable, as long as this). Returns mv."""
-    if mv.nbytes != self.nbytes: raise ArgumentError(f"copyout of {self!r} of {self.nbytes} bytes into {mv.nbytes} bytes; sizes must be equal")
-    if mv.readonly or not mv.c_contiguous: raise ArgumentError("copyout wants contiguous, writable memory; pass memoryview(bytearray(buffer.nbytes))")
-    if not self.is_initialized(): raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
+    if mv.nbytes != self.nbytes:
+      raise ArgumentError(f"copyout of {self!r} of {self.nbytes} bytes into {mv.nbytes} bytes; sizes must be equal")
+    if mv.readonly or not mv.c_contiguous:
+      raise ArgumentError("copyout wants contiguous, writable memory; pass memoryview(bytearray(buffer.nbytes))")
+    if not self.is_initialized():
+      raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
     self.ensure_allocated()
     if self.nbytes:
       Device[self.device].synchronize()
@@ -366,44 +413,56 @@ class Buffer:
     return mv
 
   def copy_from(self, src: Buffer) -> Buffer:
-    """Overwrite with the bytes of another Buffer, on any device. What the host sees of neither goes through its memory."""
+    """Overwrite with the bytes of another Buffer, on any device.
+
+    What the host sees of neither goes through its memory.
+    """
     there = self.ensure_allocated().allocator.as_memoryview(self._buf)
     if self.allocator.supports_transfer and src.nbytes == self.nbytes and src.is_allocated():
       Device[self.device].synchronize()
       if self.allocator.transfer(self._buf, src._buf, self.nbytes): return self
-    if there is None or src.nbytes != self.nbytes or not src.allocator.lasting: return self.copyin(src.as_memoryview(allow_zero_copy=True))
+    if there is None or src.nbytes != self.nbytes or not src.allocator.lasting:
+      return self.copyin(src.as_memoryview(allow_zero_copy=True))
     Device[self.device].synchronize()
     src.copyout(there[:self.nbytes])
     return self
 
-  def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False, no_sync: bool = False) -> memoryview:
+  def as_memoryview(self, allow_zero_copy: bool = False, force_zero_copy: bool = False,
+                    no_sync: bool = False) -> memoryview:
     """The contents as bytes: a copy, unless zero copy is allowed and the host can see the memory.
 
-    A zero-copy view holds this Buffer, so its memory is not used for anything else before the view, and all that is made of it, is gone; `deallocate`
-    takes the contents all the same. Raises DeviceError if force_zero_copy cannot be met.
+    A zero-copy view holds this Buffer, so its memory is not used for anything else before the view, and all that is
+    made of it, is gone; `deallocate` takes the contents all the same. Raises DeviceError if force_zero_copy cannot be
+    met.
     """
-    if not self.is_initialized(): raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
+    if not self.is_initialized():
+      raise DeviceError(f"{self!r} has no memory to read yet; allocate it and copy data in, or run what computes it")
     self.ensure_allocated()
     if allow_zero_copy or force_zero_copy:
       found = self.allocator.as_memoryview(self._buf)
       if found is not None:
         if not no_sync: Device[self.device].synchronize()
         return _held_by(found[:self.nbytes], self)
-      if force_zero_copy: raise DeviceError(f"{self.device} memory is not visible to the host; call as_memoryview() for a copy")
+      if force_zero_copy:
+        raise DeviceError(f"{self.device} memory is not visible to the host; call as_memoryview() for a copy")
     try: copy = memoryview(bytearray(self.nbytes))
-    except MemoryError: raise OutOfMemory(f"there is no memory for a copy of {show_bytes(self.nbytes)} of {self!r}; read a part of it") from None
+    except MemoryError:
+      raise OutOfMemory(
+        f"there is no memory for a copy of {show_bytes(self.nbytes)} of {self!r}; read a part of it") from None
     return self.copyout(copy)
 
   def numpy(self) -> Any:
     """A copy as a flat NumPy array. Raises DeviceError without NumPy, ArgumentError for a dtype that NumPy has not."""
     if self.dtype.fmt is None: raise ArgumentError(f"NumPy has no {self.dtype}; cast to float32 first")
     try: numpy = importlib.import_module("numpy")
-    except ImportError: raise DeviceError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
+    except ImportError:
+      raise DeviceError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
     return numpy.frombuffer(self.as_memoryview(), dtype=numpy.dtype(self.dtype.fmt))
 
   def __reduce_ex__(self, protocol: Any) -> Any:
     """Pickles with its contents, as a Tensor does. A view becomes a buffer of its own."""
-    with threads.lock: contents = outside(self.as_memoryview(allow_zero_copy=protocol >= 5), protocol) if self.is_initialized() else None
+    with threads.lock:
+      contents = outside(self.as_memoryview(allow_zero_copy=protocol >= 5), protocol) if self.is_initialized() else None
     return Buffer, (computing(self.device), self.size, self.dtype, None, None, contents)
 
   def __repr__(self) -> str:
@@ -411,13 +470,17 @@ class Buffer:
     return f"<Buffer {self.device} {self.size} {self.dtype}{view}{'' if self.is_allocated() else ' (not allocated)'}>"
 
 def outside(raw: memoryview, protocol: int) -> Any:
-  """Bytes for a pickle: from protocol 5 on as a buffer that a pickler may leave outside of it (buffer_callback), and copies at most once."""
+  """Bytes for a pickle: from protocol 5 on as a buffer that a pickler may leave outside of it (buffer_callback), and
+  copies at most once."""
   if protocol < 5: return bytes(raw)
   from pickle import PickleBuffer  # whoever pickles has loaded it
   return PickleBuffer(raw.toreadonly())
 
 def _held_by(view: memoryview, owner: Buffer) -> memoryview:
-  """The same bytes, in a memoryview that keeps owner alive. Slices and casts of a memoryview refer to what it was made of: here, a ctypes array."""
+  """The same bytes, in a memoryview that keeps owner alive.
+
+  Slices and casts of a memoryview refer to what it was made of: here, a ctypes array.
+  """
   from ctypes import c_ubyte  # many programs never look at memory in place
   if not view.nbytes: return view
   array: Any = (c_ubyte * view.nbytes).from_buffer(view)
@@ -427,15 +490,18 @@ def _held_by(view: memoryview, owner: Buffer) -> memoryview:
 def _count_memory(buffer: Buffer, nbytes: int) -> None:
   GlobalCounters.mem_used += nbytes
   GlobalCounters.mem_used_per_device[buffer.device] += nbytes
-  if trace is not None and trace.recorder is not None: trace.recorder.memory(buffer, nbytes)  # modules are None when the interpreter ends
+  # modules are None when the interpreter ends
+  if trace is not None and trace.recorder is not None: trace.recorder.memory(buffer, nbytes)
 
 # **** which devices there are ****
 
 class _Devices:
-  """`Device["CPU"]` opens a device, once; `Device.DEFAULT` is the best that opens, or DEV, or what was assigned to it."""
+  """`Device["CPU"]` opens a device, once; `Device.DEFAULT` is the best that opens, or DEV, or what was assigned to
+  it."""
   def __init__(self) -> None:
     self._opened: dict[str, Compiled] = {}
-    self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()  # devices of files; they live as long as their buffers
+    # devices of files; they live as long as their buffers
+    self._files: weakref.WeakValueDictionary[str, Compiled] = weakref.WeakValueDictionary()
     self._default: str | None = None
     self._settings = "", ""     # DEV and EMULATE, as the default device knows them
     self._told: set[str] = set()
@@ -451,15 +517,18 @@ class _Devices:
   @overload
   def canonicalize(self, device: DeviceLike | None) -> DeviceLike: ...
   def canonicalize(self, device: DeviceLike | None) -> DeviceLike:
-    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises DeviceError for unknown names.
+    """The one way to write a device: "cpu:0" and "CPU" are "CPU", "CUDA" is "NV", None is the default. Raises
+    DeviceError for unknown names.
 
     A tuple or list names several devices, each once, for a tensor that they share; of one device it is that device.
     """
     if device is None: return self.DEFAULT
     if type(device) is str and device in self._opened: return device
     if isinstance(device, (tuple, list)): return self._several(device)
-    if not isinstance(device, str): raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
-    if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"): return _canonical_path(device)
+    if not isinstance(device, str):
+      raise DeviceError(f"a device is named by a string such as \"CPU\" or \"CPU:1\", not by {device!r}")
+    if device[:len(DISK)].upper() == DISK and device[len(DISK):len(DISK) + 1] in ("", ":"):
+      return _canonical_path(device)
     name, _, ordinal = device.upper().partition(":")
     name = ALIASES.get(name, name)
     way, _, number = ordinal.partition(":")
@@ -470,13 +539,16 @@ class _Devices:
         except ImportError as error:
           raise ConfigError(f"PLUGINS={str(PLUGINS)!r}: importing {module.strip()!r} failed: {error}; "
                             "name modules that PYTHONPATH reaches") from error
-    if name not in DRIVERS: raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}, and DISK:/path")
-    if ordinal and not ordinal.isdecimal(): raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
+    if name not in DRIVERS:
+      raise DeviceError(f"there is no device {device!r}; the known ones are {', '.join(DRIVERS)}, and DISK:/path")
+    if ordinal and not ordinal.isdecimal():
+      raise DeviceError(f"device {device!r}: what follows the colon is a number, as in {name}:1")
     return f"{name}:{int(ordinal)}" if ordinal and int(ordinal) else name
 
   def _several(self, devices: Sequence[str]) -> DeviceLike:
     names = tuple([self.canonicalize(d) for d in devices])
-    if any(on_disk(d) for d in names): raise DeviceError(f"a file is no device to share a tensor: {names}; name devices that compute")
+    if any(on_disk(d) for d in names):
+      raise DeviceError(f"a file is no device to share a tensor: {names}; name devices that compute")
     if not names: raise DeviceError("a tensor lives on one device at least, and the tuple of devices is empty")
     if len(set(names)) != len(names): raise DeviceError(f"the devices of a tensor are {names}; name each once")
     return names if len(names) > 1 else names[0]
@@ -502,7 +574,8 @@ class _Devices:
 
   def _open_file(self, name: str) -> Compiled:
     found = self._files.get(name)
-    if found is None: found = self._files[name] = importlib.import_module(DISK_DRIVER).open(name.partition(":")[2], runtime)
+    if found is None:
+      found = self._files[name] = importlib.import_module(DISK_DRIVER).open(name.partition(":")[2], runtime)
     return found
 
   def get_class(self, ix: str) -> type[Compiled]: return type(self[ix])
@@ -518,13 +591,18 @@ class _Devices:
   @DEFAULT.setter
   def DEFAULT(self, device: str | None) -> None:
     name = None if device is None else self.canonicalize(device)
-    if on_disk(name): raise DeviceError(f"{device} keeps a file and computes nothing; the default is one of {', '.join(DRIVERS)}")
+    if on_disk(name):
+      raise DeviceError(f"{device} keeps a file and computes nothing; the default is one of {', '.join(DRIVERS)}")
     self._settings = DEV.value, EMULATE.value
     self._default = name
 
   def _tell(self, default: str) -> None:
-    """Say once that a DEV or EMULATE of a Context, or one set after the start, has not changed the default device. Raises as `_choose` does."""
-    if (DEV.value, EMULATE.value) == self._settings or DEV.value and DEV.value == self._settings[0]: return   # DEV says more than EMULATE
+    """Say once that a DEV or EMULATE of a Context, or one set after the start, has not changed the default device.
+
+    Raises as `_choose` does.
+    """
+    # DEV says more than EMULATE
+    if (DEV.value, EMULATE.value) == self._settings or DEV.value and DEV.value == self._settings[0]: return
     wanted, variable = (self.canonicalize(DEV.value), DEV) if DEV.value else (_emulated(EMULATE.value), EMULATE)
     line = f"{variable.key}={variable.value} was set after the start, so what names no device is on {default}"
     if wanted in (None, default) or line in self._told: return
@@ -537,7 +615,8 @@ class _Devices:
   def _choose(self) -> str:
     if DEV.value:
       name = self.canonicalize(DEV.value)
-      if on_disk(name): raise DeviceError(f"DEV={DEV.value} keeps a file and computes nothing; use one of {', '.join(DRIVERS)}")
+      if on_disk(name):
+        raise DeviceError(f"DEV={DEV.value} keeps a file and computes nothing; use one of {', '.join(DRIVERS)}")
       return name
     found = _emulated(EMULATE.outside)
     if found is not None: return found
@@ -567,7 +646,8 @@ def _emulated(card: str) -> str | None:
   """The device that drives a virtual card; None without one. Raises ConfigError."""
   if not card: return None
   found = next((name for begin, name in EMULATED.items() if card.startswith(begin)), None)
-  if found is None: raise ConfigError(f"EMULATE={card!r} is no virtual card; its name begins with {' or '.join(EMULATED)}")
+  if found is None:
+    raise ConfigError(f"EMULATE={card!r} is no virtual card; its name begins with {' or '.join(EMULATED)}")
   return found
 
 def _canonical_path(device: str) -> str:

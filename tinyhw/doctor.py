@@ -1,8 +1,10 @@
-"""`python3 -m tinyhw doctor`: which devices open here, why others do not and what would change that, and where the caches are.
+"""`python3 -m tinyhw doctor`: which devices open here, why others do not and what would change that, and where the
+caches are.
 
-`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. `--device AMD` asks a driver that can tell more (its
-module `doctor`) for all that it finds, not only for the first reason: `diagnose`, `show_findings`. It only looks: nothing is installed or written,
-except a file in the cache folder that is removed at once.
+`examine` collects facts, `show` makes them readable; `--json` prints the facts themselves. `--device AMD` asks a driver
+that can tell more (its module `doctor`) for all that it finds, not only for the first reason: `diagnose`,
+`show_findings`. It only looks: nothing is installed or written, except a file in the cache folder that is removed at
+once.
 """
 from __future__ import annotations
 import importlib
@@ -92,14 +94,16 @@ def examine() -> dict[str, Any]:
   try: default, problem = Device.DEFAULT, None
   except DeviceError as error: default, problem = None, error.message
   return {
-    "python": {"version": platform.python_version(), "implementation": platform.python_implementation(), "executable": sys.executable},
+    "python": {"version": platform.python_version(), "implementation": platform.python_implementation(),
+               "executable": sys.executable},
     "system": {"platform": sys.platform, "release": platform.release(), "processor": platform.machine()},
     "default": default, "problem": problem, "devices": found, "cache": _cache(),
     "settings": {key: value for key, value, default_value, _ in documentation() if value != default_value},
   }
 
 def diagnose(name: str) -> list[dict[str, Any]]:
-  """What a device's driver finds, in order: name, state ("ok", "note" or "problem"), words, and a fix where there is one. Raises DeviceError."""
+  """What a device's driver finds, in order: name, state ("ok", "note" or "problem"), words, and a fix where there is
+  one. Raises DeviceError."""
   name = Device.canonicalize(name)
   kind, _, ordinal = (name, "", "0") if name in DRIVERS else name.rpartition(":")
   if kind not in DRIVERS: raise DeviceError(f"{name} keeps a file and computes nothing; there are {', '.join(DRIVERS)}")
@@ -122,10 +126,13 @@ def show_findings(findings: list[dict[str, Any]]) -> str:
 
 # fact -> how it is printed, under its device
 LINES: dict[str, Callable[[dict[str, Any]], str]] = {
-  "processor": lambda d: (d["processor"] or d["vendor"]) + (f", core {d.get('microarchitecture', 'unknown')}" if "vendor" in d else ""),
+  "processor": lambda d: (d["processor"] or d["vendor"]) + (f", core {d.get('microarchitecture', 'unknown')}"
+                                                            if "vendor" in d else ""),
   "threads": lambda d: f"{d['threads']} threads",
-  "cache_bytes": lambda d: "caches " + ", ".join(f"L{i} {show_bytes(n).split(' (')[0]}" for i, n in enumerate(d["cache_bytes"], 1) if n),
-  "memory_limit": lambda d: f"memory {show_bytes(d['memory_limit']).split(' (')[0]}" if d["memory_limit"] else "memory of unknown size",
+  "cache_bytes": lambda d: "caches " + ", ".join(f"L{i} {show_bytes(n).split(' (')[0]}"
+                                                 for i, n in enumerate(d["cache_bytes"], 1) if n),
+  "memory_limit": lambda d: f"memory {show_bytes(d['memory_limit']).split(' (')[0]}" if d["memory_limit"]
+  else "memory of unknown size",
   "features": lambda d: "features " + " ".join(d["features"]),
   "visible_bytes": lambda d: f"of which the processor sees {show_bytes(d['visible_bytes']).split(' (')[0]}",
   "kernel_interface": lambda d: f"driven by the kernel's {d['kernel_interface']}",
@@ -138,7 +145,8 @@ def show(facts: dict[str, Any]) -> str:
   where = f"{system['platform']} {system['release']}, {system['processor']}"
   lines = [f"{python['implementation']} {python['version']} ({python['executable']}) on {where}"]
   lines.append(f"default device: {facts['default']}" if facts["default"] else f"no default device: {facts['problem']}")
-  if facts["settings"]: lines.append("settings: " + " ".join(f"{key}={value}" for key, value in facts["settings"].items()))
+  if facts["settings"]:
+    lines.append("settings: " + " ".join(f"{key}={value}" for key, value in facts["settings"].items()))
   lines.append("")
   for device in facts["devices"]:
     if device["opens"]:

@@ -1,7 +1,7 @@
 """Data types: what an element is, how types promote, and how numbers round to them.
 
-A `DType` is interned, so types compare with `is`. `dtype.vec(n)` is n lanes of it, as a vector register holds them. What a type means on a
-device (which are storage only, which have arithmetic) is the business of codegen.
+A `DType` is interned, so types compare with `is`. `dtype.vec(n)` is n lanes of it, as a vector register holds them.
+What a type means on a device (which are storage only, which have arithmetic) is the business of codegen.
 """
 from __future__ import annotations
 import math
@@ -17,13 +17,16 @@ ConstType = float | int | bool
 DTypeLike = Union[str, type, "DType"]   # and NumPy's dtypes, whose class is not known here
 
 class DType:
-  """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format character or None.
+  """An element type with `count` lanes. priority orders promotion; bitsize is per lane; fmt is the struct format
+  character or None.
 
   itemsize: bytes of one value, all lanes counted. Plain attributes: a compile asks for them a hundred thousand times.
   """
-  __slots__ = ("priority", "bitsize", "name", "fmt", "count", "itemsize", "_scalar", "_vectors", "_limits", "__weakref__")
+  __slots__ = ("priority", "bitsize", "name", "fmt", "count", "itemsize", "_scalar", "_vectors", "_limits",
+               "__weakref__")
 
-  def __init__(self, priority: int, bitsize: int, name: str, fmt: str | None, count: int = 1, scalar: DType | None = None):
+  def __init__(self, priority: int, bitsize: int, name: str, fmt: str | None, count: int = 1,
+               scalar: DType | None = None):
     self.priority, self.bitsize, self.name, self.fmt, self.count = priority, bitsize, name, fmt, count
     self.itemsize = (bitsize * count + 7) // 8
     self._scalar = scalar or self
@@ -39,7 +42,8 @@ class DType:
     if lanes == 1 or self.bitsize == 0: return self
     found = self._vectors.get(lanes)
     if found is None:
-      found = self._vectors.setdefault(lanes, DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None, lanes, self))
+      found = self._vectors.setdefault(lanes, DType(self.priority, self.bitsize, f"{self.name}.vec({lanes})", None,
+                                                    lanes, self))
     return found
 
   def scalar(self) -> DType: return self._scalar
@@ -56,16 +60,21 @@ class DType:
     return self._limits
 
   def const(self, val: ConstType) -> ConstType:
-    """val as Python's bool, int or float, as this type is written in a CONST. Integers wrap, floats round only to Python's."""
+    """val as Python's bool, int or float, as this type is written in a CONST.
+
+    Integers wrap, floats round only to Python's.
+    """
     scalar = self.scalar()
     if scalar is dtypes.bool: return bool(val)
     if dtypes.is_float(scalar): return float(val)
     if dtypes.is_int(scalar): return int(val) if scalar is dtypes.weakint else truncate[scalar](val)
     raise DTypeError(f"no constant has type {self}")
 
-  def __repr__(self) -> str: return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")
+  def __repr__(self) -> str:
+    return f"dtypes.{ALIASES_BY_TYPE.get(self.scalar(), self.name)}" + (f".vec({self.count})" if self.count > 1 else "")
   def __reduce__(self) -> Any: return _restore, (self.scalar().name, self.count)
-  def __lt__(self, other: DType) -> bool: return (self.priority, self.bitsize, self.name) < (other.priority, other.bitsize, other.name)
+  def __lt__(self, other: DType) -> bool:
+    return (self.priority, self.bitsize, self.name) < (other.priority, other.bitsize, other.name)
 
 class DTypes:
   """The types by name, with C's names as aliases, and questions about them."""
@@ -172,7 +181,8 @@ _INTS = frozenset(DTypes.ints + (DTypes.weakint,))
 _UINTS = frozenset(DTypes.uints)
 
 ALIASES_BY_TYPE: dict[DType, str] = {}
-for _name in ("void", "weakint", "weakfloat", "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "fp8e4m3", "fp8e5m2",
+for _name in ("void", "weakint", "weakfloat", "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64",
+              "uint64", "fp8e4m3", "fp8e5m2",
               "fp8e4m3fnuz", "fp8e5m2fnuz", "float16", "bfloat16", "float32", "float64"):
   ALIASES_BY_TYPE[getattr(DTypes, _name)] = _name
 _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
@@ -180,7 +190,8 @@ _BY_CNAME = {d.name: d for d in ALIASES_BY_TYPE}
 def _restore(name: str, count: int) -> DType: return _BY_CNAME[name].vec(count)
 
 def to_dtype(dtype: DTypeLike) -> DType:
-  """A type from itself, from its name ("float32", "half"), from Python's float, int and bool, which are the default types, or from NumPy's.
+  """A type from itself, from its name ("float32", "half"), from Python's float, int and bool, which are the default
+  types, or from NumPy's.
 
   >>> dtype.to_dtype("float16")
   dtypes.float16
@@ -197,11 +208,15 @@ def to_dtype(dtype: DTypeLike) -> DType:
 
 # What extensions of NumPy call what has another name here.
 _NUMPY = {
-  "float8_e4m3fn": DTypes.fp8e4m3, "float8_e5m2": DTypes.fp8e5m2, "float8_e4m3fnuz": DTypes.fp8e4m3fnuz, "float8_e5m2fnuz": DTypes.fp8e5m2fnuz,
+  "float8_e4m3fn": DTypes.fp8e4m3, "float8_e5m2": DTypes.fp8e5m2, "float8_e4m3fnuz": DTypes.fp8e4m3fnuz,
+  "float8_e5m2fnuz": DTypes.fp8e5m2fnuz,
 }
 
 def _numpy_name(dtype: Any) -> str:
-  """The name of a NumPy dtype, or of a class of NumPy's numbers, which stands for one; of anything else "". NumPy is not imported for that."""
+  """The name of a NumPy dtype, or of a class of NumPy's numbers, which stands for one; of anything else "".
+
+  NumPy is not imported for that.
+  """
   numpy = sys.modules.get("numpy")
   if numpy is None: return ""
   if isinstance(dtype, type) and issubclass(dtype, numpy.generic): dtype = numpy.dtype(dtype)
@@ -209,22 +224,25 @@ def _numpy_name(dtype: Any) -> str:
 
 # ***** promotion *****
 
-# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's lattice). Two fp8 types have two such
-# ancestors, of which float16 is taken.
+# Each type promotes to those beside it; the least common ancestor of two types is their sum's type (as in JAX's
+# lattice). Two fp8 types have two such ancestors, of which float16 is taken.
 _PROMOTES: dict[DType, tuple[DType, ...]] = {
-  DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,), DTypes.int16: (DTypes.int32,),
+  DTypes.bool: (DTypes.weakint,), DTypes.weakint: (DTypes.int8, DTypes.uint8), DTypes.int8: (DTypes.int16,),
+  DTypes.int16: (DTypes.int32,),
   DTypes.int32: (DTypes.int64,), DTypes.int64: (DTypes.uint64,), DTypes.uint8: (DTypes.int16, DTypes.uint16),
   DTypes.uint16: (DTypes.int32, DTypes.uint32),
   DTypes.uint32: (DTypes.int64, DTypes.uint64), DTypes.uint64: (DTypes.weakfloat,), DTypes.weakfloat: DTypes.fp8s,
   DTypes.fp8e4m3: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2: (DTypes.float16, DTypes.bfloat16),
   DTypes.fp8e4m3fnuz: (DTypes.float16, DTypes.bfloat16), DTypes.fp8e5m2fnuz: (DTypes.float16, DTypes.bfloat16),
-  DTypes.float16: (DTypes.float32,), DTypes.bfloat16: (DTypes.float32,), DTypes.float32: (DTypes.float64,), DTypes.float64: (),
+  DTypes.float16: (DTypes.float32,), DTypes.bfloat16: (DTypes.float32,), DTypes.float32: (DTypes.float64,),
+  DTypes.float64: (),
 }
 _ancestors: dict[DType, frozenset[DType]] = {}
 _least_upper: dict[tuple[DType, ...], DType] = {}
 
 def _ancestors_of(dtype: DType) -> frozenset[DType]:
-  if dtype not in _ancestors: _ancestors.setdefault(dtype, frozenset({dtype}).union(*(_ancestors_of(p) for p in _PROMOTES[dtype])))
+  if dtype not in _ancestors:
+    _ancestors.setdefault(dtype, frozenset({dtype}).union(*(_ancestors_of(p) for p in _PROMOTES[dtype])))
   return _ancestors[dtype]
 
 def least_upper_dtype(*ds: DType) -> DType:
@@ -260,7 +278,8 @@ def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
   if not dtypes.is_float(dt1): return False
   to = _format_of(dt1)
   if dtypes.is_int(dt0):
-    return dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1 and dt0.max <= dt1.max
+    return (dt0 is not dtypes.weakint and dt0.bitsize - (not dtypes.is_unsigned(dt0)) <= to.mantissa_bits + 1
+            and dt0.max <= dt1.max)
   source = _format_of(dt0)
   if source.fnuz != to.fnuz and not (source.fnuz and to.mantissa_bits >= 10): return False
   return source.exponent_bits <= to.exponent_bits and source.mantissa_bits <= to.mantissa_bits
@@ -268,7 +287,8 @@ def can_lossless_cast(dt0: DType, dt1: DType) -> bool:
 # ***** numbers *****
 
 class FloatFormat:
-  """How a float type is laid out: sign, exponent, mantissa. has_inf: it encodes infinities. fnuz: no negative zero, bias one more, 0x80 is NaN."""
+  """How a float type is laid out: sign, exponent, mantissa. has_inf: it encodes infinities. fnuz: no negative zero,
+  bias one more, 0x80 is NaN."""
   def __init__(self, exponent_bits: int, mantissa_bits: int, has_inf: bool = True, fnuz: bool = False):
     self.exponent_bits, self.mantissa_bits, self.has_inf, self.fnuz = exponent_bits, mantissa_bits, has_inf, fnuz
     self.bias = (1 << (exponent_bits - 1)) - 1 + fnuz
@@ -282,15 +302,20 @@ class FloatFormat:
     return top if self.fnuz else top - 1
 
 FLOAT_FORMATS: dict[DType, FloatFormat] = {
-  DTypes.float64: FloatFormat(11, 52), DTypes.float32: FloatFormat(8, 23), DTypes.float16: FloatFormat(5, 10), DTypes.bfloat16: FloatFormat(8, 7),
+  DTypes.float64: FloatFormat(11, 52), DTypes.float32: FloatFormat(8, 23), DTypes.float16: FloatFormat(5, 10),
+  DTypes.bfloat16: FloatFormat(8, 7),
   DTypes.fp8e4m3: FloatFormat(4, 3, has_inf=False), DTypes.fp8e5m2: FloatFormat(5, 2),
   DTypes.fp8e4m3fnuz: FloatFormat(4, 3, False, True), DTypes.fp8e5m2fnuz: FloatFormat(5, 2, False, True),
 }
 
-def _format_of(dtype: DType) -> FloatFormat: return FLOAT_FORMATS[dtypes.float64 if dtype is dtypes.weakfloat else dtype]
+def _format_of(dtype: DType) -> FloatFormat:
+  return FLOAT_FORMATS[dtypes.float64 if dtype is dtypes.weakfloat else dtype]
 
 def decode_float(code: int, dtype: DType) -> float:
-  """The number that an encoded float stands for. Source: IEEE 754; OCP 8-bit floating point specification; the FNUZ variants of AMD."""
+  """The number that an encoded float stands for.
+
+  Source: IEEE 754; OCP 8-bit floating point specification; the FNUZ variants of AMD.
+  """
   form = FLOAT_FORMATS[dtype]
   sign, magnitude = code >> (form.bits - 1), code & ((1 << (form.bits - 1)) - 1)
   if form.fnuz and sign and not magnitude: return math.nan
@@ -303,8 +328,8 @@ def decode_float(code: int, dtype: DType) -> float:
   return -value if sign else value
 
 def encode_float(x: float, dtype: DType) -> int:
-  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without infinities (saturation is
-  not done here)."""
+  """x rounded to nearest, ties to even, as the type's code. Overflow gives infinity, or NaN in a type without
+  infinities (saturation is not done here)."""
   form = FLOAT_FORMATS[dtype]
   sign = 1 << (form.bits - 1) if math.copysign(1.0, x) < 0 else 0
   overflow = form.largest_code + 1 if form.has_inf else (1 << (form.bits - 1)) - 1
@@ -315,12 +340,14 @@ def encode_float(x: float, dtype: DType) -> int:
   if x == 0: return 0 if form.fnuz else sign
   _, exponent = math.frexp(abs(x))
   quantum = max(exponent - 1, 1 - form.bias) - form.mantissa_bits          # the exponent of the last bit
-  steps = _round_half_even(math.ldexp(abs(x), -quantum)) if quantum > -1070 else _round_half_even(abs(x) / 2.0 ** -1000 / 2.0 ** (quantum + 1000))
+  steps = (_round_half_even(math.ldexp(abs(x), -quantum)) if quantum > -1070
+           else _round_half_even(abs(x) / 2.0 ** -1000 / 2.0 ** (quantum + 1000)))
   code = steps + ((quantum + form.bias + form.mantissa_bits - 1) << form.mantissa_bits)
   if code > form.largest_code: return overflow if form.fnuz else sign | overflow
   return sign | code if code or not form.fnuz else 0
 
-def _round_half_even(x: float) -> int: return round(x)  # Python's round is half to even, and exact here: x has at most 53 bits
+def _round_half_even(x: float) -> int: return round(x)  # Python's round is half to even, and exact here: x has at most
+                                                        # 53 bits
 
 def float_to_fp16(x: float) -> float:
   """x rounded to float16; overflow gives infinity.
@@ -367,9 +394,11 @@ def _wrap(bits: int, signed: bool) -> Callable[[Any], int]:
 
 # truncate[dtype](x): x as the type would hold it; integers wrap, floats round to nearest even
 truncate: dict[DType, Callable[[Any], Any]] = {
-  DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float, DTypes.float32: _round_float32,
+  DTypes.bool: bool, DTypes.weakint: int, DTypes.weakfloat: float, DTypes.float64: float,
+  DTypes.float32: _round_float32,
   DTypes.float16: float_to_fp16, DTypes.bfloat16: float_to_bf16,
-  **{d: (lambda x, d=d: decode_float(encode_float(x, d), d)) for d in DTypes.fp8s},  # type: ignore[misc]  # no type of d
+  # no type of d
+  **{d: (lambda x, d=d: decode_float(encode_float(x, d), d)) for d in DTypes.fp8s},  # type: ignore[misc]
   **{d: _wrap(d.bitsize, True) for d in DTypes.sints}, **{d: _wrap(d.bitsize, False) for d in DTypes.uints},
 }
 

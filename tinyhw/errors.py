@@ -1,15 +1,18 @@
 """The errors that tinyhw raises: what went wrong, where, and what to do about it.
 
-Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`, and leaves the engine as an InternalError.
-A class also derives from the Python error that fits, so `except ValueError` works. Errors about a call (`names_line`) say which line outside of
-tinyhw made the call.
+Every mistake of a user raises a class of this file; a broken invariant of tinyhw itself is an `assert`, and leaves the
+engine as an InternalError. A class also derives from the Python error that fits, so `except ValueError` works. Errors
+about a call (`names_line`) say which line outside of tinyhw made the call.
 """
 from __future__ import annotations
 
 from tinyhw.trace import Location, caller
 
 class TinyError(Exception):
-  """The base of all of them. `message` is the text alone; `location` is (file, line, function) of the user's call, or None."""
+  """The base of all of them.
+
+  `message` is the text alone; `location` is (file, line, function) of the user's call, or None.
+  """
   names_line = False
 
   def __init__(self, message: str = "", location: Location | None = None) -> None:
@@ -50,13 +53,15 @@ class JitError(UserError, RuntimeError):
   """A function that TinyJit cannot capture, or a call that does not match the capture."""
 
 class FunctionError(UserError, RuntimeError):
-  """A function that @function cannot make a unit of: it reads values, uses Tensors that it was not given, or returns something else."""
+  """A function that @function cannot make a unit of: it reads values, uses Tensors that it was not given, or returns
+  something else."""
 
 class SymbolicError(UserError, ValueError):
   """A Variable without a value, bound twice to different values, or bound outside of its range."""
 
 class UnknownValueError(UserError, TypeError):
-  """Python asks for a value (a truth, a length, a number) that a Tensor or a symbolic expression only has once it is computed or bound."""
+  """Python asks for a value (a truth, a length, a number) that a Tensor or a symbolic expression only has once it is
+  computed or bound."""
 
 class InterchangeError(UserError, BufferError):
   """Memory that cannot be shared with another library as asked for (DLPack, buffers)."""
@@ -68,7 +73,10 @@ class OutOfMemory(TinyError, MemoryError):
   """The device has not enough memory. Says how much was asked for and how much is held."""
 
 class AllocationError(TinyError, RuntimeError):
-  """The register allocator could not place the values of a kernel. An error in tinyhw; the message says which kernel."""
+  """The register allocator could not place the values of a kernel.
+
+  An error in tinyhw; the message says which kernel.
+  """
 
 class DriverError(TinyError, RuntimeError):
   """The operating system or the hardware refused; says which file or call, the reason, and what grants it."""
@@ -89,7 +97,10 @@ class CompileError(TinyError, RuntimeError):
   """A kernel that cannot be compiled for the device, or an external compiler that failed."""
 
 class InternalError(TinyError, RuntimeError):
-  """A fault of tinyhw while it scheduled, compiled or ran. Names the kernel and the line; please report it. The original is its `__cause__`."""
+  """A fault of tinyhw while it scheduled, compiled or ran.
+
+  Names the kernel and the line; please report it. The original is its `__cause__`.
+  """
   names_line = True
 
 class VerifyError(TinyError, AssertionError):

@@ -1,13 +1,18 @@
-"""`function`: a function over Tensors as a unit of the graph: it says what it depends on, and may have a gradient and kernels of its own.
+"""`function`: a function over Tensors as a unit of the graph: it says what it depends on, and may have a gradient and
+kernels of its own.
 
-A call runs the Python function, which expresses its results as always; nothing is computed. What it adds to a plain call:
-  what it depends on   The Tensors among its arguments, in containers and in attributes of objects there (`self`). Others that it uses are implicit,
-                       and refused unless they are allowed. Data and random numbers that are made inside are its own.
+A call runs the Python function, which expresses its results as always; nothing is computed. What it adds to a plain
+call:
+  what it depends on   The Tensors among its arguments, in containers and in attributes of objects there (`self`).
+                       Others that it uses are implicit, and refused unless they are allowed. Data and random numbers
+                       that are made inside are its own.
   no values            Inside, Tensors cannot be read or realized: the results depend on nothing but graphs.
   gradient             `grad_fxn` stands for the rules of what is inside.
-  kernels              `precompile`: results are made by kernels that are not fused with what comes after, and these are compiled in the call;
+  kernels              `precompile`: results are made by kernels that are not fused with what comes after, and these are
+                       compiled in the call;
                        `precompile_backward`: the gradients, too, when they are asked for.
-The function's Python runs in each call, so nothing that it reads can be out of date; the schedule and kernels of equal calls are found in the caches.
+The function's Python runs in each call, so nothing that it reads can be out of date; the schedule and kernels of equal
+calls are found in the caches.
 """
 from __future__ import annotations
 import functools
@@ -39,7 +44,8 @@ class Function(Generic[R]):
   def __init__(self, fxn: Callable[..., R], precompile: bool, precompile_backward: bool, allow_implicit: bool,
                grad_fxn: Callable[..., Any] | None):
     if not callable(fxn): raise ArgumentError(f"function wants something that can be called, not {fxn!r}")
-    if grad_fxn is not None and not callable(grad_fxn): raise ArgumentError(f"grad_fxn can be called, or is None; it is {grad_fxn!r}")
+    if grad_fxn is not None and not callable(grad_fxn):
+      raise ArgumentError(f"grad_fxn can be called, or is None; it is {grad_fxn!r}")
     self.fxn, self.precompile, self.precompile_backward = fxn, precompile, precompile_backward
     self.allow_implicit, self.grad_fxn = allow_implicit, grad_fxn
     self.name = getattr(fxn, "__qualname__", type(fxn).__qualname__)
@@ -66,7 +72,8 @@ class Function(Generic[R]):
     implicit = _implicit([t.uop for t in results], inputs, first)
     if implicit and not self.allow_implicit:
       listed = ", ".join(f"{graph.show(u.shape)} {u.dtype} on {u.device}" for u in implicit[:8])
-      raise FunctionError(f"function {self.name} uses {len(implicit)} buffers that are not among its arguments ({listed}); pass the Tensors, or "
+      raise FunctionError(f"function {self.name} uses {len(implicit)} buffers that are not among its arguments "
+                          f"({listed}); pass the Tensors, or "
                           "say function(..., allow_implicit=True)")
     nodes = [t.uop for t in results]
     if self.precompile: nodes = [graph.contiguous(u) for u in nodes]
@@ -75,18 +82,22 @@ class Function(Generic[R]):
     if self.precompile: prepare(nodes)
     if all(u is t.uop for u, t in zip(nodes, results)): return made
     found = tuple(Tensor._new(u) for u in nodes)
-    return found if isinstance(made, tuple) else found[0]  # type: ignore[return-value]  # what the function returned, around other nodes
+    # what the function returned, around other nodes
+    return found if isinstance(made, tuple) else found[0]  # type: ignore[return-value]
 
   def _with_gradient(self, nodes: list[UOp], inputs: list[UOp]) -> list[UOp]:
-    """The results with the user's rule as their gradient. It gets a gradient for each result, and a node whose sources are the results and inputs.
+    """The results with the user's rule as their gradient. It gets a gradient for each result, and a node whose sources
+    are the results and inputs.
 
-    With several results it is called for each of them, with zeros for the others, and what it gives is added up: gradients are linear in these.
+    With several results it is called for each of them, with zeros for the others, and what it gives is added up:
+    gradients are linear in these.
     """
     call = UOp(Ops.GROUP, dtypes.void, (UOp(Ops.GROUP, dtypes.void, tuple(nodes)), *inputs))
     shapes = [(u.shape, u.dtype) for u in nodes]
     def rule_of(k: int) -> Callable[[UOp, UOp], tuple[UOp | None, ...]]:
       def rule(_: UOp, g: UOp) -> tuple[UOp | None, ...]:
-        if len(shapes) == 1: return given_gradients(self.name, self.grad_fxn(g, call), inputs)  # type: ignore[misc]  # it is there
+        # it is there
+        if len(shapes) == 1: return given_gradients(self.name, self.grad_fxn(g, call), inputs)  # type: ignore[misc]
         grads = [g if i == k else graph.full(shape, dtype, 0, g.device) for i, (shape, dtype) in enumerate(shapes)]
         return given_gradients(self.name, self.grad_fxn(*grads, call=call), inputs)  # type: ignore[misc]  # it is there
       return rule
@@ -102,7 +113,8 @@ def _explicit(values: Iterable[Any]) -> list[Tensor]:
   found: list[Tensor] = []
   for value in values:
     if isinstance(value, Tensor): found.append(value)
-    elif hasattr(value, "__dict__") or isinstance(value, (list, tuple, dict)): found.extend(get_state_dict(value).values())
+    elif hasattr(value, "__dict__") or isinstance(value, (list, tuple, dict)):
+      found.extend(get_state_dict(value).values())
   return found
 
 def _implicit(results: list[UOp], inputs: list[UOp], first: int) -> list[UOp]:
@@ -110,17 +122,20 @@ def _implicit(results: list[UOp], inputs: list[UOp], first: int) -> list[UOp]:
   given = UOp(Ops.GROUP, dtypes.void, tuple(inputs)).toposort() if inputs else {}
   storages = {id(u.storage) for u in given if u.op is Ops.BUFFER}
   below = UOp(Ops.GROUP, dtypes.void, tuple(results)).toposort(lambda u: u not in given)
-  return [u for u in below if u.op is Ops.BUFFER and u not in given and u.arg[0] < first and id(u.storage) not in storages]
+  return [u for u in below if u.op is Ops.BUFFER and u not in given and u.arg[0] < first
+          and id(u.storage) not in storages]
 
 def _wanted(u: UOp, inputs: list[UOp]) -> list[UOp]:
-  """What u's gradient flows to: the inputs, and other nodes below it, but not below them, that Tensors stand for whose gradient may be asked for."""
+  """What u's gradient flows to: the inputs, and other nodes below it, but not below them, that Tensors stand for whose
+  gradient may be asked for."""
   below = u.toposort(lambda node: node not in inputs)
   found = [node for node in inputs if node in below] + [t.uop for t in leaves() if t.uop in below]
   return list(dict.fromkeys(node for node in found if node is not u and dtypes.is_float(node.dtype)))
 
 def _wrapped(u: UOp, inputs: list[UOp], rule: Callable[[UOp, UOp], tuple[UOp | None, ...]]) -> UOp:
   """u under a node with a gradient of its own, that equals no other node."""
-  node = graph.node(Ops.DETACH, u.dtype, (u, *inputs), None, u.shape, fresh_tag())     # backward() finds the inputs below it
+  # backward() finds the inputs below it
+  node = graph.node(Ops.DETACH, u.dtype, (u, *inputs), None, u.shape, fresh_tag())
   define_gradient(node, tuple(inputs), rule)
   return node
 
@@ -133,28 +148,32 @@ def _compiled_backward(u: UOp, inputs: list[UOp]) -> UOp:
     return tuple(made)
   return _wrapped(u, inputs, rule)
 
-def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, precompile_backward: bool = False, allow_implicit: bool = False,
+def function(fxn: Callable[..., R] | None = None, *, precompile: bool = False, precompile_backward: bool = False,
+             allow_implicit: bool = False,
              grad_fxn: Callable[..., Any] | None = None) -> Any:
   """Decorator, with or without parentheses, for a function that gives a Tensor or a tuple of Tensors; also for methods.
 
-  allow_implicit: it may use Tensors that it was not given. grad_fxn(gradient, call) gives the gradients of the inputs in order, None for none, as
-  nodes or Tensors; `call.src[1:]` are the inputs. With several results it is grad_fxn(*gradients, call=call). precompile: compile its kernels in
-  the call; precompile_backward: those of its gradients when they are expressed.
+  allow_implicit: it may use Tensors that it was not given. grad_fxn(gradient, call) gives the gradients of the inputs
+  in order, None for none, as nodes or Tensors; `call.src[1:]` are the inputs. With several results it is
+  grad_fxn(*gradients, call=call). precompile: compile its kernels in the call; precompile_backward: those of its
+  gradients when they are expressed.
 
-  Raises FunctionError for Tensors that were not given, for other results, and where Tensors are read or realized inside; GradientError for a grad_fxn
-  that does not give what it should.
+  Raises FunctionError for Tensors that were not given, for other results, and where Tensors are read or realized
+  inside; GradientError for a grad_fxn that does not give what it should.
 
   A decorated function pickles by its name, as functions do; function(f) of another name with f.
 
-  An input that the function does not use has no gradient: backward() leaves its `grad` alone, so None, and gradient() raises GradientError.
+  An input that the function does not use has no gradient: backward() leaves its `grad` alone, so None, and gradient()
+  raises GradientError.
 
   >>> @function
   ... def area(width, height): return width * height
   >>> area(Tensor([2, 3]), Tensor([4, 5])).tolist()
   [8, 15]
   """
-  if fxn is None: return lambda wrapped: function(wrapped, precompile=precompile, precompile_backward=precompile_backward,
-                                                  allow_implicit=allow_implicit, grad_fxn=grad_fxn)
+  if fxn is None:
+    return lambda wrapped: function(wrapped, precompile=precompile, precompile_backward=precompile_backward,
+                                    allow_implicit=allow_implicit, grad_fxn=grad_fxn)
   return Function(fxn, precompile, precompile_backward, allow_implicit, grad_fxn)
 
 class _Module(ModuleType):

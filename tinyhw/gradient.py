@@ -1,20 +1,24 @@
 """Differentiate a tensor graph: one rule per operation, from the result back to the targets.
 
-`gradients(root, gradient, targets)` walks the nodes below root once, last first. A rule gets a node and the gradient of its value, and gives what
-each source contributes; contributions to one node are added. Results are graphs themselves, so derivatives of any order work. Nothing is
+`gradients(root, gradient, targets)` walks the nodes below root once, last first. A rule gets a node and the gradient of
+its value, and gives what each source contributes; contributions to one node are added. Results are graphs themselves,
+so derivatives of any order work. Nothing is
 computed here. Cost: linear in the graph; no recursion.
 
-What a rule decides where mathematics does not: equal operands of MAX share the gradient equally, as do equal maxima of a reduction (so of a pooling
-window), but that of a running maximum is the last one's, whose place cummax returns; relu, abs and sign have gradient 0 at 0; rounding, comparisons,
-integers and DETACH pass nothing. GATHER adds up what was read from one place with a sum over "index equals place", as a one-hot matrix product would;
-so an embedding's gradient costs (indices x rows) multiplications per column.
+What a rule decides where mathematics does not: equal operands of MAX share the gradient equally, as do equal maxima of
+a reduction (so of a pooling window), but that of a running maximum is the last one's, whose place cummax returns; relu,
+abs and sign have gradient 0 at 0; rounding, comparisons, integers and DETACH pass nothing. GATHER adds up what was read
+from one place with a sum over "index equals place", as a one-hot matrix product would; so an embedding's gradient costs
+(indices x rows) multiplications per column.
 
-A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its last node.
+A group of nodes may have a better rule than the sum of its parts (a convolution): `define_gradient` attaches one to its
+last node.
 
-Checkpoints (`define_checkpoint`): values between some inputs and outputs are not kept for the backward pass but computed again. When the walk comes
-to an output, the nodes between are copied, over AFTER(input, gradient of the output) in place of each input: equal values, but other nodes, which
-therefore have storage of their own, and are computed when that gradient is there. Rules get the copies for values; gradients still flow along the
-nodes themselves, so targets may be anywhere.
+Checkpoints (`define_checkpoint`): values between some inputs and outputs are not kept for the backward pass but
+computed again. When the walk comes to an output, the nodes between are copied, over AFTER(input, gradient of the
+output) in place of each input: equal values, but other nodes, which therefore have storage of their own, and are
+computed when that gradient is there. Rules get the copies for values; gradients still flow along the nodes themselves,
+so targets may be anywhere.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence, Set
@@ -32,7 +36,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 Gradients = tuple[UOp | None, ...]
-Rule = Callable[[UOp, UOp], Gradients]   # (node, gradient of its value) -> gradient of each source, None where nothing flows
+Rule = Callable[[UOp, UOp], Gradients]   # (node, gradient of its value) -> gradient of each source, None where nothing
+                                         # flows
 
 class Custom(NamedTuple):
   """A rule of its own for one node: the sources that it reaches past the nodes in between, and the rule."""
@@ -44,7 +49,8 @@ _custom: WeakKeyDictionary[UOp, Custom] = WeakKeyDictionary()
 def define_gradient(node: UOp, sources: tuple[UOp, ...], rule: Rule) -> None:
   """Let `rule` give the gradients of `sources` from that of `node`.
 
-  rule must not hold node, nor values from below it: it takes them from the node that it is passed, which may be one that computes them again.
+  rule must not hold node, nor values from below it: it takes them from the node that it is passed, which may be one
+  that computes them again.
   """
   _custom[node] = Custom(sources, rule)
 
@@ -133,7 +139,8 @@ def _gather(u: UOp, g: UOp) -> Gradients:
   index = graph.counting(index, rows)
   wide = (*shape[:axis + 1], rows, *shape[axis + 1:])  # (..., index, row, ...)
   column = (*shape[:axis + 1], 1, *shape[axis + 1:])
-  place = graph.expand(graph.reshape(graph.iota(rows, index.dtype, u.device), (rows,) + (1,) * (len(shape) - axis - 1)), (rows, *shape[axis + 1:]))
+  place = graph.expand(graph.reshape(graph.iota(rows, index.dtype, u.device), (rows,) + (1,) * (len(shape) - axis - 1)),
+                       (rows, *shape[axis + 1:]))
   place = graph.broadcast(place, wide)
   hit = compare(Ops.CMPEQ, graph.expand(graph.reshape(index, column), wide), place)
   spread = graph.cast(graph.expand(graph.reshape(g, column), wide), graph.accumulator(g.dtype))
@@ -145,23 +152,28 @@ def _copy(u: UOp, g: UOp) -> Gradients:
   return graph.copy(g, home, axis_of(u.src[0])), None
 
 _RULES: dict[Ops, Rule] = {
-  Ops.ADD: lambda u, g: (g, g), Ops.SUB: lambda u, g: (g, negate(g)), Ops.MUL: _multiply, Ops.FDIV: _divide, Ops.MAX: _maximum, Ops.POW: _power,
+  Ops.ADD: lambda u, g: (g, g), Ops.SUB: lambda u, g: (g, negate(g)), Ops.MUL: _multiply, Ops.FDIV: _divide,
+  Ops.MAX: _maximum, Ops.POW: _power,
   Ops.MULACC: lambda u, g: (mul(g, u.src[1]), mul(g, u.src[0]), g), Ops.WHERE: _choice,
   Ops.NEG: lambda u, g: (negate(g),), Ops.RECIPROCAL: lambda u, g: (negate(mul(g, mul(u, u))),),
   Ops.SQRT: lambda u, g: (binary(Ops.FDIV, g, scale(u, 2)),), Ops.EXP: lambda u, g: (mul(g, u),),
   Ops.EXP2: lambda u, g: (mul(g, scale(u, math.log(2))),), Ops.LOG: lambda u, g: (binary(Ops.FDIV, g, u.src[0]),),
-  Ops.LOG2: lambda u, g: (binary(Ops.FDIV, g, scale(u.src[0], math.log(2))),), Ops.SIN: lambda u, g: (mul(g, unary(Ops.COS, u.src[0])),),
+  Ops.LOG2: lambda u, g: (binary(Ops.FDIV, g, scale(u.src[0], math.log(2))),), Ops.SIN: lambda u,
+  g: (mul(g, unary(Ops.COS, u.src[0])),),
   Ops.COS: lambda u, g: (negate(mul(g, unary(Ops.SIN, u.src[0]))),),
   Ops.TANH: lambda u, g: (mul(g, binary(Ops.SUB, like(u, 1), mul(u, u))),), Ops.ERF: _error_function,
-  Ops.CAST: lambda u, g: (graph.cast(g, u.src[0].dtype),), Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
-  Ops.PERMUTE: _permute, Ops.FLIP: lambda u, g: (graph.flip(g, u.arg),), Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
+  Ops.CAST: lambda u, g: (graph.cast(g, u.src[0].dtype),), Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape,
+  Ops.EXPAND: _expand,
+  Ops.PERMUTE: _permute, Ops.FLIP: lambda u, g: (graph.flip(g, u.arg),), Ops.PAD: _pad, Ops.SHRINK: _shrink,
+  Ops.GATHER: _gather,
   Ops.CONTIGUOUS: lambda u, g: (g,), Ops.CONTIGUOUS_BACKWARD: lambda u, g: (graph.contiguous(g),), Ops.COPY: _copy,
   Ops.ASSIGN: lambda u, g: (None, g), Ops.AFTER: lambda u, g: (g, *(None,) * (len(u.src) - 1)),
 }
 _ALL = slice(None)
 
 def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
-  """value, of view's shape, put back to where `view`, a chain of movements that repeat nothing, took it from `whole`; zero elsewhere."""
+  """value, of view's shape, put back to where `view`, a chain of movements that repeat nothing, took it from `whole`;
+  zero elsewhere."""
   while view is not whole:
     back = _RULES[view.op](view, value)[0]
     assert back is not None
@@ -171,7 +183,8 @@ def transposed(value: UOp, view: UOp, whole: UOp) -> UOp:
 # ***** the walk *****
 
 def gradients(root: UOp, gradient: UOp, targets: Sequence[UOp], ends: Sequence[UOp] = ()) -> list[UOp | None]:
-  """The gradient of each target: how root, weighted by `gradient`, changes with it. None for a target that root does not depend on smoothly.
+  """The gradient of each target: how root, weighted by `gradient`, changes with it. None for a target that root does
+  not depend on smoothly.
 
   ends: nodes past which nothing flows.
 
@@ -224,7 +237,10 @@ class _Again:
     self.copies: dict[UOp, UOp] = {}
 
   def value(self, u: UOp, g: UOp) -> UOp:
-    """The node that a rule may take values from, for u. With the first output of a checkpoint that has a gradient, its values are made anew."""
+    """The node that a rule may take values from, for u.
+
+    With the first output of a checkpoint that has a gradient, its values are made anew.
+    """
     if self.outputs:
       for checkpoint in reversed(_checkpoints.get(u, ())):
         outputs = self.outputs.pop(checkpoint, None)
@@ -242,7 +258,8 @@ class _Again:
         src = tuple([new[s] for s in u.src])
         new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
         custom = _custom.get(u)
-        if custom is not None and new[u] is not u: define_gradient(new[u], tuple([new.get(s, s) for s in custom.sources]), custom.rule)
+        if custom is not None and new[u] is not u:
+          define_gradient(new[u], tuple([new.get(s, s) for s in custom.sources]), custom.rule)
     self.copies.update(new)
 
 def _contributions(u: UOp, value: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple[UOp, UOp]]:
@@ -251,12 +268,14 @@ def _contributions(u: UOp, value: UOp, g: UOp, live: set[UOp]) -> Iterable[tuple
   if custom is not None and any(s in live for s in custom.sources): sources, rule = custom
   else:
     sources = u.src
-    if u.op not in _RULES: raise GradientError(f"{u.op.name} of {u.dtype} has no gradient; detach() what should not be differentiated")
+    if u.op not in _RULES:
+      raise GradientError(f"{u.op.name} of {u.dtype} has no gradient; detach() what should not be differentiated")
     rule = _RULES[u.op]
   return [(s, contribution) for s, contribution in zip(sources, rule(value, g)) if contribution is not None]
 
 def _accumulate(into: dict[UOp, UOp], u: UOp, g: UOp) -> None:
   if g.shape != u.shape and graph.same_numbers(g.shape, u.shape): g = graph.relabelled(g, u.shape)
-  assert g.shape == u.shape and g.dtype is u.dtype, f"the gradient of {u} has shape {g.shape} and type {g.dtype}, not {u.shape} and {u.dtype}"
+  assert g.shape == u.shape and g.dtype is u.dtype, (f"the gradient of {u} has shape {g.shape} and type {g.dtype}, "
+                                                     f"not {u.shape} and {u.dtype}")
   old = into.get(u)
   into[u] = g if old is None else add(old, g)

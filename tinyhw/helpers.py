@@ -1,7 +1,8 @@
 """Small functions that the whole project and its users share: lists, integers, text, memory views, timing, counters.
 
-Settings live in config.py, files in files/storage.py, progress bars in progress.py; their names are here too, as users expect them.
-ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw` does not pay for them.
+Settings live in config.py, files in files/storage.py, progress bars in progress.py; their names are here too, as users
+expect them. ctypes, cProfile, tempfile, ... are imported inside the functions that need them: `import tinyhw` does not
+pay for them.
 """
 from __future__ import annotations
 import functools
@@ -13,13 +14,16 @@ from collections import defaultdict
 from itertools import count as count
 
 from tinyhw import trace
-from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG as DEBUG, DEV as DEV, DUMP as DUMP, JIT as JIT, NOOPT as NOOPT,
-                           PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA, TRAINING as TRAINING,
+from tinyhw.config import (BEAM as BEAM, CACHE as CACHE, CHECK as CHECK, DEBUG as DEBUG, DEV as DEV, DUMP as DUMP,
+                           JIT as JIT, NOOPT as NOOPT,
+                           PROFILE as PROFILE, SEED as SEED, SPEC as SPEC, THREADS as THREADS, TRACEMETA as TRACEMETA,
+                           TRAINING as TRAINING,
                            VIZ as VIZ, Context as Context, ContextVar as ContextVar, Wrapper, getenv as getenv)
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.files.regular import write_atomically as write_atomically
 from tinyhw.progress import tqdm as tqdm, trange as trange
-from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear, diskcache_get as diskcache_get,
+from tinyhw.files.storage import (cache_dir as cache_dir, diskcache as diskcache, diskcache_clear as diskcache_clear,
+                                  diskcache_get as diskcache_get,
                             diskcache_put as diskcache_put, fetch as fetch)
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
@@ -48,7 +52,8 @@ def argfix(*x: Any) -> tuple[Any, ...]:
   ((2, 3), (2, 3))
   """
   if not x or not isinstance(x[0], (tuple, list)): return x
-  if len(x) != 1: raise ArgumentError(f"{x} mixes a sequence and other arguments; pass one sequence, or the items one by one")
+  if len(x) != 1:
+    raise ArgumentError(f"{x} mixes a sequence and other arguments; pass one sequence, or the items one by one")
   return tuple(x[0])
 
 def all_same(items: Sequence[Any]) -> bool:
@@ -96,7 +101,8 @@ def get_shape(x: Any) -> tuple[int, ...]:
   shapes = [get_shape(item) for item in x]
   if not all_same(shapes):
     odd = next(i for i, shape in enumerate(shapes) if shape != shapes[0])
-    raise ShapeError(f"inhomogeneous shape: item 0 has shape {shapes[0]} and item {odd} has shape {shapes[odd]}; make the nested lists equally long")
+    raise ShapeError(f"inhomogeneous shape: item 0 has shape {shapes[0]} and item {odd} has shape {shapes[odd]}; make "
+                     f"the nested lists equally long")
   return (len(shapes),) + (shapes[0] if shapes else ())
 
 def get_single_element(x: Iterable[T]) -> T:
@@ -128,7 +134,8 @@ def merge_dicts(ds: Iterable[Mapping[T, U]]) -> dict[T, U]:
   merged: dict[T, U] = {}
   for d in ds:
     for key, value in d.items():
-      if merged.setdefault(key, value) != value: raise ArgumentError(f"cannot merge: {key!r} is {merged[key]!r} and {value!r}")
+      if merged.setdefault(key, value) != value:
+        raise ArgumentError(f"cannot merge: {key!r} is {merged[key]!r} and {value!r}")
   return merged
 
 # **** numbers ****
@@ -264,7 +271,8 @@ def time_to_str(t: float, w: int = 8) -> str:
   return f"{t * 1e6:{w}.2f}us"
 
 def temp(x: str, append_user: bool = False) -> str:
-  """The path of a file named x in the temporary folder. append_user: with the user's name, where users share the folder."""
+  """The path of a file named x in the temporary folder. append_user: with the user's name, where users share the
+  folder."""
   import getpass
   import tempfile
   return os.path.join(tempfile.gettempdir(), f"{x}.{getpass.getuser()}" if append_user else x).replace(os.sep, "/")
@@ -290,7 +298,8 @@ def mv_address(mv: memoryview) -> int:
 # **** time and counters ****
 
 class GlobalCounters:
-  """What ran since reset(): kernels, and at DEBUG >= 2 operations, bytes moved and seconds. mem_used is what is held now."""
+  """What ran since reset(): kernels, and at DEBUG >= 2 operations, bytes moved and seconds. mem_used is what is held
+  now."""
   global_ops: int = 0
   global_mem: int = 0
   time_sum_s: float = 0.0
@@ -301,7 +310,8 @@ class GlobalCounters:
   @staticmethod
   def reset() -> None:
     """Zero what ran; what is held stays."""
-    GlobalCounters.global_ops, GlobalCounters.global_mem, GlobalCounters.time_sum_s, GlobalCounters.kernel_count = 0, 0, 0.0, 0
+    GlobalCounters.global_ops, GlobalCounters.global_mem, GlobalCounters.time_sum_s, GlobalCounters.kernel_count = (
+      0, 0, 0.0, 0)
 
 class disable_gc(Wrapper):
   """No cyclic garbage collection inside, or in the decorated function. Collection stays off where it was off."""
@@ -311,11 +321,15 @@ class disable_gc(Wrapper):
     self.was_enabled = gc.isenabled()
     gc.disable()
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     if self.was_enabled: gc.enable()
 
 def uncollected(work: Callable[..., T], *args: Any, **named: Any) -> T:
-  """work(...) without cyclic garbage collection. Unlike in a `with` block, no interrupt can come between the end and `gc.enable`."""
+  """work(...) without cyclic garbage collection.
+
+  Unlike in a `with` block, no interrupt can come between the end and `gc.enable`.
+  """
   collects = gc.isenabled()
   try:
     gc.disable()
@@ -324,7 +338,8 @@ def uncollected(work: Callable[..., T], *args: Any, **named: Any) -> T:
     if collects: gc.enable()
 
 def keep_objects() -> None:
-  """What lives now will live on: collections of young objects walk it no more, but those of all objects do. Where the program froze objects, nothing.
+  """What lives now will live on: collections of young objects walk it no more, but those of all objects do. Where the
+  program froze objects, nothing.
 
   For a process that has just loaded a compiler: to walk its tables takes 6 ms, and frees nothing.
   """
@@ -343,13 +358,16 @@ class Timing(Wrapper):
     self.st = time.perf_counter_ns()
     return self
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     self.et = time.perf_counter_ns() - self.st
     if self.enabled: print(f"{self.prefix}{self.et * 1e-6:6.2f} ms" + (self.on_exit(self.et) if self.on_exit else ""))
 
 class Profiling(Wrapper):
-  """Profile with cProfile and print the top `frac` of functions by `sort`; fn: write the statistics there too; times are in ms/ts."""
-  def __init__(self, enabled: bool = True, sort: str = "cumtime", frac: float = 0.2, fn: str | None = None, ts: float = 1) -> None:
+  """Profile with cProfile and print the top `frac` of functions by `sort`; fn: write the statistics there too; times
+  are in ms/ts."""
+  def __init__(self, enabled: bool = True, sort: str = "cumtime", frac: float = 0.2, fn: str | None = None,
+               ts: float = 1) -> None:
     self.enabled, self.sort, self.frac, self.fn, self.ts = enabled, sort, frac, fn, ts
 
   def fresh(self) -> Profiling: return Profiling(self.enabled, self.sort, self.frac, self.fn, self.ts)
@@ -360,7 +378,8 @@ class Profiling(Wrapper):
     if self.enabled: self.profile.enable()
     return self
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     self.profile.disable()
     if not self.enabled: return
     import pstats
@@ -390,5 +409,7 @@ class profile_range(Wrapper):
     self.start_ns = time.perf_counter_ns()
     return self
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-    if PROFILE or VIZ: trace.event(self.name, trace.host_lane(), self.start_ns, time.perf_counter_ns(), color=self.color)
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
+    if PROFILE or VIZ:
+      trace.event(self.name, trace.host_lane(), self.start_ns, time.perf_counter_ns(), color=self.color)

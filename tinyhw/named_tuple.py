@@ -4,9 +4,11 @@
       x: int
       y: int = 0
 
-A process that compiles its first kernel makes about eighty such classes. `typing` compiles each annotation, and the text of a constructor for each
-class: 75 us a class of six fields on the machine where this is 8 us. Here annotations stay texts, and the constructor is that of any class with as
-many fields, with other names for its arguments. To type checkers it is `typing.NamedTuple`.
+A process that compiles its first kernel makes about eighty such classes. `typing` compiles each annotation, and the
+text of a constructor for each
+class: 75 us a class of six fields on the machine where this is 8 us. Here annotations stay texts, and the constructor
+is that of any class with as many fields, with other names for its arguments. To type checkers it is
+`typing.NamedTuple`.
 
 Left out: calls (`NamedTuple("Point", ...)`), and `Generic` as a second base.
 """
@@ -19,7 +21,8 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 GLOBALS = {"new": tuple.__new__}           # of all constructors
-_field = getattr(collections, "_tuplegetter")  # what reads a field: of C where there is one; collections' own fields are that, too
+_field = getattr(collections, "_tuplegetter")  # what reads a field: of C where there is one; collections' own fields
+                                               # are that, too
 
 class Named(tuple[Any, ...]):
   """What all these classes can do."""
@@ -30,13 +33,15 @@ class Named(tuple[Any, ...]):
   def _make(cls, values: Iterable[Any]) -> Any:
     """The tuple of these values, in the order of the fields."""
     made = tuple.__new__(cls, values)
-    if len(made) != len(cls._fields): raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, got {len(made)} values")
+    if len(made) != len(cls._fields):
+      raise TypeError(f"{cls.__name__} has {len(cls._fields)} fields, got {len(made)} values")
     return made
 
   def _replace(self, /, **changes: Any) -> Any:
     """The same with other values in some of its fields."""
     made = self._make(map(changes.pop, self._fields, self))
-    if changes: raise ValueError(f"{type(self).__name__} has no field {', '.join(changes)}; it has {', '.join(self._fields)}")
+    if changes:
+      raise ValueError(f"{type(self).__name__} has no field {', '.join(changes)}; it has {', '.join(self._fields)}")
     return made
 
   __replace__ = _replace   # for copy.replace
@@ -56,20 +61,28 @@ def constructor_of(count: int) -> CodeType:
   return made.__code__
 
 def annotations_of(body: dict[str, Any]) -> dict[str, Any]:
-  """The annotations in a class's body. From Python 3.14 on (PEP 649), without `from __future__ import annotations`, it has a function that tells."""
+  """The annotations in a class's body.
+
+  From Python 3.14 on (PEP 649), without `from __future__ import annotations`, it has a function that tells.
+  """
   annotate = body.get("__annotate_func__") or body.get("__annotate__")
   library = None if annotate is None else importlib.import_module("annotationlib")
-  found: dict[str, Any] = body.get("__annotations__", {}) if library is None else library.call_annotate_function(annotate, library.Format.FORWARDREF)
+  found: dict[str, Any] = (body.get("__annotations__", {}) if library is None
+                           else library.call_annotate_function(annotate, library.Format.FORWARDREF))
   return found
 
 def make(name: str, body: dict[str, Any]) -> type:
-  """The class of a body. Raises TypeError for one that could not be constructed, AttributeError for names that are not free."""
+  """The class of a body.
+
+  Raises TypeError for one that could not be constructed, AttributeError for names that are not free.
+  """
   annotations = annotations_of(body)
   fields = tuple(annotations)
   defaults = {field: body.pop(field) for field in fields if field in body}
   late = next((field for field, after in zip(fields, fields[1:]) if field in defaults and after not in defaults), None)
   if late is not None: raise TypeError(f"{name}: a field without a default is behind {late}, which has one")
-  taken = [field for field in fields if field[0] == "_"] + [key for key in ("__new__", "_fields", "_make", "_replace", "_asdict") if key in body]
+  taken = [field for field in fields if field[0] == "_"] + [key for key in ("__new__", "_fields", "_make", "_replace",
+                                                                            "_asdict") if key in body]
   if taken: raise AttributeError(f"{name} may not define {taken[0]}")
   code = constructor_of(len(fields)).replace(co_varnames=("_cls", *fields), co_name="__new__")
   new = FunctionType(code, GLOBALS, "__new__", tuple(defaults.values()) or None)

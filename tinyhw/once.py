@@ -1,11 +1,13 @@
 """`once`: a function whose result is made at the first call with its arguments, and is one object for all threads.
 
-Tables here are made when they are first asked for: at import a process pays for none of them. Two rules keep them right in threads and after an
-interrupt (docs/threads.md):
-  whole  A value is complete before anything but its maker can reach it. So nobody meets half of it, and an interrupt leaves none of it.
-  first  It is published with one `setdefault`, whose result is used. So two threads that make a value at the same time go on with the same one.
-`functools.cache` keeps the first rule only: of two threads that call at once each gets what it made itself, and rows, registers and targets are
-compared with `is`.
+Tables here are made when they are first asked for: at import a process pays for none of them. Two rules keep them right
+in threads and after an interrupt (docs/threads.md):
+  whole  A value is complete before anything but its maker can reach it. So nobody meets half of it, and an interrupt
+         leaves none of it.
+  first  It is published with one `setdefault`, whose result is used. So two threads that make a value at the same time
+         go on with the same one.
+`functools.cache` keeps the first rule only: of two threads that call at once each gets what it made itself, and rows,
+registers and targets are compared with `is`.
 """
 from __future__ import annotations
 import functools
@@ -15,7 +17,10 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 def once(function: F) -> F:
-  """Decorate a function of hashable arguments. A call that finds its result costs what it costs with functools.cache: 40 ns."""
+  """Decorate a function of hashable arguments.
+
+  A call that finds its result costs what it costs with functools.cache: 40 ns.
+  """
   made: dict[Any, Any] = {}
 
   @functools.cache

@@ -38,9 +38,11 @@ def _scaled(x: float) -> str:
 class tqdm(Generic[T]):
   """Wrap an iterable, or count by hand with `update(n)`.
 
-  total: how many there will be (default: len(iterable)); rate: the most redraws a second; unit_scale: 1.5k instead of 1500.
+  total: how many there will be (default: len(iterable)); rate: the most redraws a second; unit_scale: 1.5k instead of
+  1500.
   """
-  def __init__(self, iterable: Iterable[T] | None = None, desc: str = "", disable: bool = False, unit: str = "it", unit_scale: bool = False,
+  def __init__(self, iterable: Iterable[T] | None = None, desc: str = "", disable: bool = False, unit: str = "it",
+               unit_scale: bool = False,
                total: int | None = None, rate: int = 100) -> None:
     self.iterable, self.disable, self.unit, self.unit_scale, self.rate = iterable, disable, unit, unit_scale, rate
     self.total = total if total is not None or iterable is None else getattr(iterable, "__len__", lambda: None)()
@@ -60,7 +62,9 @@ class tqdm(Generic[T]):
     finally: self.close()
 
   def __enter__(self) -> tqdm[T]: return self
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None: self.close()
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
+    self.close()
 
   def set_description(self, desc: str) -> None:
     """The text before the bar."""
@@ -112,6 +116,7 @@ class tqdm(Generic[T]):
 
 class trange(tqdm[int]):
   """tqdm(range(n))."""
-  def __init__(self, n: int, desc: str = "", disable: bool = False, unit: str = "it", unit_scale: bool = False, total: int | None = None,
+  def __init__(self, n: int, desc: str = "", disable: bool = False, unit: str = "it", unit_scale: bool = False,
+               total: int | None = None,
                rate: int = 100) -> None:
     super().__init__(range(n), desc, disable, unit, unit_scale, total, rate)

@@ -1,8 +1,9 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
-A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using those before it:
-  base casts elementwise functions activations movement reduction creation random matmul indexing sorting convolution loss interchange decomposition
-  digest kernels
+A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using
+those before it:
+  base casts elementwise functions activations movement reduction creation random matmul indexing sorting convolution
+  loss interchange decomposition digest kernels
 This file adds what is left: making tensors from data, reading them back, devices, training mode and gradients.
 """
 from __future__ import annotations
@@ -49,8 +50,8 @@ class train(Wrapper):
   def __exit__(self, *error: Any) -> None: self.context.__exit__(*error)
 
 class NoGrad(Wrapper):
-  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were computed from, in
-  this thread."""
+  """`with Tensor.no_grad():`, `@Tensor.no_grad()` or `Tensor.no_grad = True`: results are cut off from what they were
+  computed from, in this thread."""
   def __init__(self) -> None: self.before = False
   def fresh(self) -> NoGrad: return NoGrad()
   def __call__(self, function: Any = None) -> Any: return NoGrad() if function is None else super().__call__(function)
@@ -68,14 +69,15 @@ class _TensorType(TensorType):
 class Tensor(Kernels, metaclass=_TensorType):
   """An n-dimensional array of one type on one device.
 
-  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on DISK), a graph node, a Tensor,
-  or None, which is 0.
+  data: a number, nested lists, bytes, anything with the buffer protocol or __array__, a path (the file's bytes, on
+  DISK), a graph node, a Tensor, or None, which is 0.
   device: None is `Device.DEFAULT`. dtype: None follows the data. requires_grad: see the property.
   """
   __slots__ = ()
   train = train
 
-  def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None):
+  def __init__(self, data: Any = None, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+               requires_grad: bool | None = None):
     if requires_grad is not None: requires_grad = flag("requires_grad", requires_grad)
     self.grad, self._requires_grad, self._is_leaf, self._alias = None, requires_grad, False, None
     kind = None if dtype is None else to_dtype(dtype)
@@ -106,15 +108,18 @@ class Tensor(Kernels, metaclass=_TensorType):
     note(self)
 
   @staticmethod
-  def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
-    """A tensor over memory at an address, which must outlive it and the work on it. Raises DeviceError where the device cannot see it.
+  def from_blob(ptr: int, shape: tuple[int, ...], dtype: DTypeLike | None = None,
+                device: DeviceLike | None = None) -> Tensor:
+    """A tensor over memory at an address, which must outlive it and the work on it. Raises DeviceError where the device
+    cannot see it.
 
-    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`. After its owner has written the
-    memory, `invalidate()` lets what was computed from the tensor be computed again.
+    Devices work on after the last tensor is gone: before the memory is given back, `Device[...].synchronize()`. After
+    its owner has written the memory, `invalidate()` lets what was computed from the tensor be computed again.
     """
     ptr, sizes = whole("an address", ptr, 0), checked_shape((shape,))
     kind, place = to_dtype(dtype or dtypes.default_float), Device.canonicalize(device)
-    if not isinstance(place, str): raise DeviceError(f"memory at an address is of one device, not of {place}; name one, and shard() the tensor")
+    if not isinstance(place, str):
+      raise DeviceError(f"memory at an address is of one device, not of {place}; name one, and shard() the tensor")
     size = int(graph.size(sizes))
     node = new_buffer(place, size, kind, storage=Buffer(place, size, kind, options=BufferOptions(ptr)).allocate())
     return Tensor._leaf(graph.reshape(node, sizes))
@@ -128,13 +133,18 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** reading *****
 
   def _static_shape(self) -> tuple[int, ...]:
-    shape = tuple([d if isinstance(d, int) else d.substitute({u: u.src[1] for u in d.toposort() if u.op is Ops.BIND}).simplify() for d in self.shape])
+    shape = tuple([d if isinstance(d, int)
+                   else d.substitute({u: u.src[1] for u in d.toposort() if u.op is Ops.BIND}).simplify()
+                   for d in self.shape])
     if not all(isinstance(d, int) or d.op is Ops.CONST for d in shape):
       raise ShapeError(f"a tensor of shape {graph.show(self.shape)} has no value; bind its Variables")
     return tuple([int(d) for d in shape])
 
   def _read(self, zero_copy: bool = False) -> tuple[memoryview, tuple[int, ...]]:
-    """The bytes of the elements, and the shape. The caller holds the lock, or knows that no other thread writes there."""
+    """The bytes of the elements, and the shape.
+
+    The caller holds the lock, or knows that no other thread writes there.
+    """
     shape = self._static_shape()
     count = 1
     for d in shape: count *= d
@@ -144,13 +154,15 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._buffer().as_memoryview(allow_zero_copy=zero_copy)[:count * self.dtype.itemsize], shape
 
   def _wait(self) -> None:
-    """Where a device works while the host goes on, wait for it before the lock is taken to read: other threads go on, too."""
+    """Where a device works while the host goes on, wait for it before the lock is taken to read: other threads go on,
+    too."""
     devices = self.uop.device
     if not isinstance(devices, str) or on_disk(devices) or not Device[devices].is_asynchronous: return
     Device[self._buffer().device].synchronize()
 
   def data(self) -> memoryview:
-    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8); tolist() knows them.
+    """The elements as a memoryview of this shape. Raises DTypeError for types that Python has not (bfloat16, fp8);
+    tolist() knows them.
 
     >>> Tensor([[1, 2], [3, 4]]).data()[1, 0]
     3
@@ -163,8 +175,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     if Compiled.some_asynchronous: self._wait()
     with lock: raw, shape = self._read(zero_copy)
     form: Any = self.dtype.fmt
-    try: flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)  # a memoryview has no other empty shapes
-    except ValueError: raise DTypeError(f"this Python has no memoryview of {self.dtype}; use tolist(), or cast to float32 first") from None
+    # a memoryview has no other empty shapes
+    try: flat: memoryview = raw.cast("B").cast(form) if 0 in shape else raw.cast("B").cast(form, shape)
+    except ValueError:
+      raise DTypeError(
+        f"this Python has no memoryview of {self.dtype}; use tolist(), or cast to float32 first") from None
     return flat
 
   def tolist(self) -> Any:
@@ -187,7 +202,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     if Compiled.some_asynchronous: self._wait()
     with lock:
       raw, shape = self._read(zero_copy=True)
-      if len(raw) != self.dtype.itemsize: raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
+      if len(raw) != self.dtype.itemsize:
+        raise ShapeError(f"item() wants one element, and the shape is {shape}; use tolist()")
       return elements(raw, self.dtype)[0]
 
   def numpy(self) -> Any:
@@ -198,7 +214,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     """
     if self.dtype.fmt is None: return self.float().numpy()
     try: numpy = importlib.import_module("numpy")
-    except ImportError: raise ArgumentError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
+    except ImportError:
+      raise ArgumentError("numpy() needs NumPy, which is not installed; use tolist() or data() instead") from None
     if Compiled.some_asynchronous: self._wait()
     with lock: raw, shape = self._read()
     return numpy.frombuffer(raw, dtype=numpy.dtype(self.dtype.fmt)).reshape(shape)
@@ -210,7 +227,8 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** devices *****
 
   def to(self, device: DeviceLike | None) -> Tensor:
-    """This tensor on another device; itself if it is there. None is the default device. On several (a tuple), each has all of it: see `shard`.
+    """This tensor on another device; itself if it is there. None is the default device. On several (a tuple), each has
+    all of it: see `shard`.
 
     DISK:/path is a file, which is written now. From DISK only the bytes that are wanted are read, when they are.
 
@@ -218,7 +236,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     [1, 2]
     """
     place = Device.canonicalize(device)
-    if on_disk(place) and place != self.uop.device: return self.empty(self._static_shape(), device=place, dtype=self.dtype).assign(self)
+    if on_disk(place) and place != self.uop.device:
+      return self.empty(self._static_shape(), device=place, dtype=self.dtype).assign(self)
     return self if place == self.uop.device else self._moved(_on_device(self.uop, place), lambda grad: grad.to(device))
 
   def to_(self, device: DeviceLike | None) -> Tensor:
@@ -231,9 +250,11 @@ class Tensor(Kernels, metaclass=_TensorType):
     return self._replaced(self.to(device))
 
   def shard(self, devices: tuple[str, ...], axis: int | None = None) -> Tensor:
-    """This tensor on several devices: in equal parts along an axis, or (None) all of it on each. What is computed with it runs on all of them.
+    """This tensor on several devices: in equal parts along an axis, or (None) all of it on each. What is computed with
+    it runs on all of them.
 
-    Raises ShapeError where the axis does not divide among the devices, DeviceError for devices that are no tuple of different names.
+    Raises ShapeError where the axis does not divide among the devices, DeviceError for devices that are no tuple of
+    different names.
 
     >>> x = Tensor([[1, 2], [3, 4]]).shard(("CPU", "CPU:1"), axis=0)
     >>> x.device
@@ -241,7 +262,8 @@ class Tensor(Kernels, metaclass=_TensorType):
     >>> x.sum(0).tolist()
     [4, 6]
     """
-    if not isinstance(devices, (tuple, list)): raise DeviceError(f"shard wants a tuple of devices, not {devices!r}; to() moves to one device")
+    if not isinstance(devices, (tuple, list)):
+      raise DeviceError(f"shard wants a tuple of devices, not {devices!r}; to() moves to one device")
     place = Device.canonicalize(tuple(devices))
     k = None if axis is None else self._own_axis("shard", axis)
     if isinstance(place, str): return self.to(place)
@@ -306,10 +328,11 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** gradients *****
 
   def gradient(self, *targets: Tensor, gradient: Tensor | float | None = None) -> list[Tensor]:
-    """How this scalar (or, with `gradient`, which broadcasts, the product of both summed) changes with each target: tensors of the targets' shapes.
+    """How this scalar (or, with `gradient`, which broadcasts, the product of both summed) changes with each target:
+    tensors of the targets' shapes.
 
-    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not computed from; of one that
-    it depends on only past detach(), rounding or an index the gradient is zeros.
+    They are graphs: differentiate them again for higher derivatives. Raises GradientError for a target that it was not
+    computed from; of one that it depends on only past detach(), rounding or an index the gradient is zeros.
 
     >>> x = Tensor([1.0, 2.0])
     >>> slope, = (x * x).sum().gradient(x)
@@ -318,17 +341,20 @@ class Tensor(Kernels, metaclass=_TensorType):
     """
     for t in targets:
       if not isinstance(t, Tensor): raise ArgumentError(f"gradient() wants Tensors, not {t!r}")
-      if not dtypes.is_float(t.dtype): raise GradientError(f"a tensor of {t.dtype} has no gradient; only float types do")
+      if not dtypes.is_float(t.dtype):
+        raise GradientError(f"a tensor of {t.dtype} has no gradient; only float types do")
     if this_thread.capture is not None: this_thread.capture.differentiated = True
     found = gradients(self.uop, self._seed(gradient), [t.uop for t in targets])
-    if (missed := cuts.missed(self.uop, targets)) is not None: raise GradientError(f"gradient() would not be all of {_cut(missed)}")
+    if (missed := cuts.missed(self.uop, targets)) is not None:
+      raise GradientError(f"gradient() would not be all of {_cut(missed)}")
     below = None
     results = []
     for t, g in zip(targets, found):
       if g is None:
         below = self.uop.toposort() if below is None else below
         if t.uop not in below and 0 not in t.shape and not any(u.realized is t.uop for u in below):
-          raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of shape {graph.show(t.shape)}; " +
+          raise GradientError(f"the tensor of shape {graph.show(self.shape)} was not computed from the target of "
+                              f"shape {graph.show(t.shape)}; " +
                               (_LOST if any(u in lost for u in below) else
                                "take the gradient before the tensor is realized, and for the tensor that went in"))
         g = graph.full(t.shape, t.dtype, 0, t.uop.device)
@@ -336,25 +362,32 @@ class Tensor(Kernels, metaclass=_TensorType):
     return results
 
   def _seed(self, gradient: Tensor | float | None) -> UOp:
-    if not dtypes.is_float(self.dtype): raise GradientError(f"a tensor of {self.dtype} cannot be differentiated; only float types can")
+    if not dtypes.is_float(self.dtype):
+      raise GradientError(f"a tensor of {self.dtype} cannot be differentiated; only float types can")
     if gradient is None:
       if not all(d == 1 for d in self.shape):
-        raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is {graph.show(self.shape)}; "
+        raise GradientError(f"a gradient without `gradient` is that of one number, and the shape is "
+                            f"{graph.show(self.shape)}; "
                             "reduce it with sum() or mean(), or pass gradient=")
       return graph.full(self.shape, self.dtype, 1, self.uop.device)
-    what, given = "weight the gradient of", self.ufix(gradient) if is_number(gradient) else self._operand("gradient", gradient)
-    if given.shape != self.shape and not graph.same_numbers(graph.broadcast_shape(what, self.shape, given.shape), self.shape):
+    what, given = ("weight the gradient of", self.ufix(gradient) if is_number(gradient)
+                   else self._operand("gradient", gradient))
+    if given.shape != self.shape and not graph.same_numbers(graph.broadcast_shape(what, self.shape, given.shape),
+                                                            self.shape):
       graph.refuse_shape(what, self.shape, given.shape)
     return graph.cast(graph.relabelled(graph.broadcast(given.uop, self.shape), self.shape), self.dtype)
 
   def backward(self, gradient: Tensor | float | None = None) -> Tensor:
-    """Add to `grad` of the tensors that this one was computed from; without `gradient` it is one number, else that broadcasts to its shape.
+    """Add to `grad` of the tensors that this one was computed from; without `gradient` it is one number, else that
+    broadcasts to its shape.
 
-    Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has requires_grad=True only
-    those do; else all but those with False. Results get none unless `retain_grad()` asks for it. A tensor that this one was not computed from, or
-    only past detach(), keeps its `grad`, so None. Optimizers mark their parameters. Nothing is computed yet.
+    Which: float tensors that were made from data or by creation functions, or realized, or marked. If any of them has
+    requires_grad=True only those do; else all but those with False. Results get none unless `retain_grad()` asks for
+    it. A tensor that this one was not computed from, or only past detach(), keeps its `grad`, so None. Optimizers mark
+    their parameters. Nothing is computed yet.
 
-    Raises GradientError where nothing wants a gradient, and where an in-place write cut off a part of that of a marked tensor.
+    Raises GradientError where nothing wants a gradient, and where an in-place write cut off a part of that of a marked
+    tensor.
 
     >>> x = Tensor([1.0, 2.0])
     >>> loss = (x * x).sum().backward()
@@ -365,14 +398,18 @@ class Tensor(Kernels, metaclass=_TensorType):
     if this_thread.capture is not None: this_thread.capture.differentiated = True
     below = self.uop.toposort()
     stands_for = {u.realized for u in below if u.realized is not None}
-    found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype) and (t.uop in below or t.uop in stands_for)]
+    found = [t for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype)
+             and (t.uop in below or t.uop in stands_for)]
     retained, found = [t for t in found if t.retains_grad], [t for t in found if not t.retains_grad]
     marked = ([t for t in found if t._requires_grad] or found) + retained
     if marked and all(not t._requires_grad and memory_of(t.uop)[0] in lost for t in marked):
       raise GradientError(f"backward() finds nothing to go on to: {_LOST}")
-    if (missed := cuts.missed(self.uop)) is not None: raise GradientError(f"backward() would not reach all of {_cut(missed)}")
-    if not marked: raise GradientError("backward() found no tensor that wants a gradient: the tensor was computed from none that is still alive, "
-                                       "or it was realized, which forgets how it was computed")
+    if (missed := cuts.missed(self.uop)) is not None:
+      raise GradientError(f"backward() would not reach all of {_cut(missed)}")
+    if not marked:
+      raise GradientError("backward() found no tensor that wants a gradient: the tensor was computed from none that "
+                          "is still alive, "
+                          "or it was realized, which forgets how it was computed")
     for t, g in zip(marked, gradients(self.uop, seed, [t.uop for t in marked])):
       if g is None: continue
       if (capture := this_thread.capture) is not None:
@@ -384,12 +421,14 @@ class Tensor(Kernels, metaclass=_TensorType):
 
   @staticmethod
   def checkpoint(fxn: Callable[..., Any], *args: Any) -> Any:
-    """fxn(*args), whose inner values are not kept for the backward pass but computed again there: less memory for more work.
+    """fxn(*args), whose inner values are not kept for the backward pass but computed again there: less memory for more
+    work.
 
-    fxn: a function of Tensors (and anything else) that returns a Tensor, or Tensors in tuples, lists and dicts. Kept are its arguments, its results,
-    and Tensors from outside that it uses. Gradients reach all of them, and are what they would be without, bit for bit but where a kernel that
-    needs a value of both passes is optimised to add up in another order. fxn is called once, so what else it does happens once, and random
-    numbers inside are the same again. Raises ArgumentError if fxn is not callable.
+    fxn: a function of Tensors (and anything else) that returns a Tensor, or Tensors in tuples, lists and dicts. Kept
+    are its arguments, its results, and Tensors from outside that it uses. Gradients reach all of them, and are what
+    they would be without, bit for bit but where a kernel that needs a value of both passes is optimised to add up in
+    another order. fxn is called once, so what else it does happens once, and random numbers inside are the same again.
+    Raises ArgumentError if fxn is not callable.
 
     >>> w = Tensor([[1.0, 2.0], [3.0, 4.0]])
     >>> Tensor.checkpoint(lambda x: (x @ w).square(), Tensor([[1.0, -1.0]])).sum().gradient(w)[0].tolist()
@@ -405,14 +444,16 @@ class Tensor(Kernels, metaclass=_TensorType):
   # ***** Python's protocols *****
 
   def __len__(self) -> int:
-    if not self.ndim: raise UnknownValueError("a tensor of shape () has no length; use .item() for its value, or .numel()")
+    if not self.ndim:
+      raise UnknownValueError("a tensor of shape () has no length; use .item() for its value, or .numel()")
     d = self.shape[0]
     return d if isinstance(d, int) else int(d)
 
   def __iter__(self) -> Iterator[Tensor]:
     for i in range(len(self)): yield self[i]
 
-  def __bool__(self) -> bool: raise UnknownValueError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
+  def __bool__(self) -> bool:
+    raise UnknownValueError("the truth of a Tensor is not known without computing it; use .item(), .any() or .all()")
 
   def __float__(self) -> builtins.float: return float(self.item())
 
@@ -421,8 +462,9 @@ class Tensor(Kernels, metaclass=_TensorType):
   def __contains__(self, x: Any) -> bool: raise UnknownValueError("`in` needs the values; use .eq(x).any().item()")
 
   def __reduce_ex__(self, protocol: Any) -> Any:
-    """Pickles with its elements: from protocol 5 on without a copy of them where the host sees them, and out of band where the pickler wants that.
-    What is all of a Buffer pickles with that, so that tensors, and captures of TinyJit, that share memory do so after a pickle of them together."""
+    """Pickles with its elements: from protocol 5 on without a copy of them where the host sees them, and out of band
+    where the pickler wants that. What is all of a Buffer pickles with that, so that tensors, and captures of TinyJit,
+    that share memory do so after a pickle of them together."""
     with lock:
       whole = self._whole_buffer()
       if whole is not None: return _over, (whole, self.shape, self._requires_grad)
@@ -430,10 +472,14 @@ class Tensor(Kernels, metaclass=_TensorType):
     return _unpickled, (outside(raw, protocol), shape, self.dtype, computing(self.device), self._requires_grad)
 
   def _whole_buffer(self) -> Buffer | None:
-    """The Buffer whose elements are this tensor's, all of them, in order; None where it is a value, a part, or elsewhere than on one device."""
-    if isinstance(self.device, tuple) or on_disk(self.device) or memory_of(self.uop)[0] is None or 0 in self._static_shape(): return None
+    """The Buffer whose elements are this tensor's, all of them, in order; None where it is a value, a part, or
+    elsewhere than on one device."""
+    if (isinstance(self.device, tuple) or on_disk(self.device) or memory_of(self.uop)[0] is None
+        or 0 in self._static_shape()):
+      return None
     found, node = self._buffer(), memory_of(self.uop)[0]
-    is_whole = node is not None and node.storage is found and found.base is found and found.nbytes == self.nbytes() and found.dtype is self.dtype
+    is_whole = (node is not None and node.storage is found and found.base is found and found.nbytes == self.nbytes()
+                and found.dtype is self.dtype)
     return found if is_whole else None
 
   def __format__(self, spec: str) -> str: return format(self.item(), spec) if spec else repr(self)
@@ -462,16 +508,20 @@ def _new_nodes(found: Any, known: set[UOp]) -> list[UOp]:
   """The nodes of the new float Tensors that a function returned."""
   if isinstance(found, dict): return [u for x in found.values() for u in _new_nodes(x, known)]
   if isinstance(found, (list, tuple)): return [u for x in found for u in _new_nodes(x, known)]
-  computed = isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop) and dtypes.is_float(found.dtype)
+  computed = (isinstance(found, Tensor) and found.uop not in known and not is_storage(found.uop)
+              and dtypes.is_float(found.dtype))
   return [found.uop] if computed else []
 
 def _cut(t: Any) -> str:
   """What of a tensor's gradient is missing, and what to do."""
-  return (f"the gradient of a tensor of shape {graph.show(t.shape)}: a tensor below was computed from it, and one of the two was overwritten in "
-          "place since (assign, an optimizer's step, t[...] = value). Take gradients before that; or make a clone() of the storage before the first "
+  return (f"the gradient of a tensor of shape {graph.show(t.shape)}: a tensor below was computed from it, and one of "
+          f"the two was overwritten in "
+          "place since (assign, an optimizer's step, t[...] = value). Take gradients before that; or make a clone() "
+          "of the storage before the first "
           "write, and write to that; or detach() or realize() what is to be a constant")
 
-_LOST = ("a tensor below it was computed from contents that were overwritten in place since (assign, an optimizer's step, t[...] = value), and is "
+_LOST = ("a tensor below it was computed from contents that were overwritten in place since (assign, an optimizer's "
+         "step, t[...] = value), and is "
          "storage now; take gradients before that, or write to a clone() made before the first write")
 
 # ***** making tensors *****
@@ -482,13 +532,18 @@ def _host_data(data: Any, dtype: DType | None) -> hostdata.HostData:
   return hostdata.from_array(data, dtype)
 
 def _file(path: os.PathLike[Any], dtype: DType | None) -> UOp:
-  """A file as a tensor on DISK: of bytes, or of a type. It is opened, and read where the tensor is. Raises MissingFileError, ShapeError."""
+  """A file as a tensor on DISK: of bytes, or of a type.
+
+  It is opened, and read where the tensor is. Raises MissingFileError, ShapeError.
+  """
   kind = dtypes.uint8 if dtype is None else dtype
   device = Device.canonicalize(f"DISK:{os.fsdecode(path)}")
   opaque = Device[device].allocator.alloc(0)
   length = opaque.file.length()
-  if length % kind.itemsize: raise ShapeError(f"{device} has {length} bytes, no whole number of {kind}, which has {kind.itemsize} each")
-  return new_buffer(device, length // kind.itemsize, kind, storage=Buffer(device, length // kind.itemsize, kind, opaque))
+  if length % kind.itemsize:
+    raise ShapeError(f"{device} has {length} bytes, no whole number of {kind}, which has {kind.itemsize} each")
+  return new_buffer(device, length // kind.itemsize, kind,
+                    storage=Buffer(device, length // kind.itemsize, kind, opaque))
 
 def _stacked(self: Tensor, rows: Any, device: DeviceLike, dtype: DType | None) -> UOp:
   """A list with Tensors in it."""

@@ -1,11 +1,13 @@
-"""What the threads of a program share: the lock of the engine, and what a fork waits for. The contract stands in docs/threads.md.
+"""What the threads of a program share: the lock of the engine, and what a fork waits for. The contract stands in
+docs/threads.md.
 
-`lock` is held while anything is written, scheduled, compiled for a schedule, launched, replayed or read: what one thread does of these is whole
-before another one begins. It is reentrant: a write may realize. Expressing (`a + b`) takes no lock: nodes are interned, and tables fill as once.py
-says. Whoever holds it may take the locks of devices and allocators, never the other way round. Finalizers take none.
+`lock` is held while anything is written, scheduled, compiled for a schedule, launched, replayed or read: what one
+thread does of these is whole before another one begins. It is reentrant: a write may realize. Expressing (`a + b`)
+takes no lock: nodes are interned, and tables fill as once.py says. Whoever holds it may take the locks of devices and
+allocators, never the other way round. Finalizers take none.
 
-A fork copies one thread. What others hold at that moment nobody gives back in the child: so `hold_for_fork` waits until no other thread is within the
-engine, nor importing for it, and holds both until the fork is done.
+A fork copies one thread. What others hold at that moment nobody gives back in the child: so `hold_for_fork` waits until
+no other thread is within the engine, nor importing for it, and holds both until the fork is done.
 """
 from __future__ import annotations
 import functools
@@ -23,13 +25,16 @@ if TYPE_CHECKING:
 
 lock = threading.RLock()
 
-_LONGEST_WAIT = 30.0     # seconds that a fork waits for imports of other threads: an import that takes longer waits for something itself
+_LONGEST_WAIT = 30.0     # seconds that a fork waits for imports of other threads: an import that takes longer waits for
+                         # something itself
 _IMPORT = "<frozen importlib._bootstrap>"
-_forks: list[tuple[float, list[Any]]] = []  # for each fork under way: the switch interval to set again, and the locks that it holds
+_forks: list[tuple[float, list[Any]]] = []  # for each fork under way: the switch interval to set again, and the locks
+                                            # that it holds
 _kept: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def kept_in_forks(small: L) -> L:
-  """A lock that is held for moments only, and by nobody who waits for a longer one: forks take it first, so that no other thread holds it then."""
+  """A lock that is held for moments only, and by nobody who waits for a longer one: forks take it first, so that no
+  other thread holds it then."""
   _kept.add(small)
   return small
 
@@ -55,7 +60,10 @@ def importing() -> list[str]:
   return found
 
 def hold_for_fork() -> None:
-  """Wait for the other threads, and keep them away until `release_after_fork`, which both processes call. A fork cannot be refused."""
+  """Wait for the other threads, and keep them away until `release_after_fork`, which both processes call.
+
+  A fork cannot be refused.
+  """
   lock.acquire()
   interval, begin = sys.getswitchinterval(), time.monotonic()
   while True:

@@ -1,8 +1,9 @@
 """Where things came from and when they happened: source lines of tensor operations, and the events of PROFILE=1.
 
-`caller()` finds the line outside of tinyhw that made a call; `record` and `origin` remember it for a graph node as long as the node lives, `follow`
-and `inherit` hand it on to what the node becomes. `event` and `span` fill a list that `chrome_trace` turns into what chrome://tracing and
-Perfetto show. `recorder` is what VIZ=1 and PROFILE=1 tell everything to (tinyhw/viz); None otherwise, and then nothing of that is loaded. Nothing
+`caller()` finds the line outside of tinyhw that made a call; `record` and `origin` remember it for a graph node as long
+as the node lives, `follow` and `inherit` hand it on to what the node becomes. `event` and `span` fill a list that
+`chrome_trace` turns into what chrome://tracing and Perfetto show. `recorder` is what VIZ=1 and PROFILE=1 tell
+everything to (tinyhw/viz); None otherwise, and then nothing of that is loaded. Nothing
 here decides when to record: callers ask TRACEMETA, VIZ and PROFILE.
 
 Cost: `caller` 0.25 us plus 0.06 us a frame; `record` 1.4 us more (Python 3.11, Zen 3, measured with timeit).
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     def begin(self, kind: str, name: str, node: Any, device: str = "") -> None:
       """This thread begins to make a "schedule" or "kernel" from a node, or several."""
     def passed(self, name: str, made: Any, because: str = "") -> None:
-      """A step of it is done; `made` is what there is now: a node, a Program, a machine Function, or what only a schedule has."""
+      """A step of it is done; `made` is what there is now: a node, a Program, a machine Function, or what only a
+      schedule has."""
     def rewrite(self, rule: Callable[..., Any], before: Any, after: Any) -> None:
       """A rule replaced a node."""
     def became(self, before: Any, after: Any, frame: FrameType) -> None:
@@ -54,17 +56,21 @@ if TYPE_CHECKING:
 
 Location = tuple[str, int, str]  # file, line, function
 
-# Code whose file lies in the package, or beside it in a clone, is ours; so is what was compiled at run time under a name like "<tinyhw match>".
+# Code whose file lies in the package, or beside it in a clone, is ours; so is what was compiled at run time under a
+# name like "<tinyhw match>".
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(_PACKAGE)
-_OURS = tuple(os.path.join(*parts, "") for parts in ((_PACKAGE,), (_ROOT, "drivers"), (_ROOT, "autogen"))) + ("<tinyhw",)
+_OURS = (tuple(os.path.join(*parts, "") for parts in ((_PACKAGE,), (_ROOT, "drivers"), (_ROOT, "autogen")))
+         + ("<tinyhw",))
 # a decorator's frame, or an import's, is not the line that the user wrote
-_WRAPPERS = tuple(os.path.join(os.sep, *parts) for parts in (("functools.py",), ("contextlib.py",), ("importlib", "__init__.py")))
+_WRAPPERS = tuple(os.path.join(os.sep, *parts) for parts in (("functools.py",), ("contextlib.py",),
+                                                             ("importlib", "__init__.py")))
 _inside: dict[str, bool] = {}
 
 def _is_inside(filename: str) -> bool:
   """Whether a file belongs to tinyhw or is the standard library's wrapping machinery. Remembered per name."""
-  ours = filename.startswith((*_OURS, "<frozen ")) or (not os.path.isabs(filename) and os.path.abspath(filename).startswith(_OURS))
+  ours = filename.startswith((*_OURS, "<frozen ")) or (not os.path.isabs(filename)
+                                                       and os.path.abspath(filename).startswith(_OURS))
   return _inside.setdefault(filename, ours or filename.endswith(_WRAPPERS))
 
 def caller() -> Location | None:
@@ -85,8 +91,9 @@ def show(location: Location | None) -> str:
 
 # **** origins of graph nodes ****
 
-# Tensor operations leave their lines in their nodes' `line` (TRACEMETA). Rewrites hand lines on only while _origins has any: `follow` puts them
-# there, and the engine calls it only when a listing wants them (DEBUG=7), so that otherwise a rewrite pays for one look at an empty table.
+# Tensor operations leave their lines in their nodes' `line` (TRACEMETA). Rewrites hand lines on only while _origins has
+# any: `follow` puts them there, and the engine calls it only when a listing wants them (DEBUG=7), so that otherwise a
+# rewrite pays for one look at an empty table.
 _origins: WeakKeyDictionary[Any, Location] = WeakKeyDictionary()
 
 def record(node: Any, location: Location | None = None) -> None:
@@ -143,13 +150,15 @@ def start_recorder() -> None:
 MOST_EVENTS = 1 << 18  # more are counted, not kept: 0.4 KB each
 
 class Event:
-  """Something that happened on a lane ("host", "CPU", ...) from start_ns to end_ns of time.perf_counter_ns; equal for a point in time."""
+  """Something that happened on a lane ("host", "CPU", ...) from start_ns to end_ns of time.perf_counter_ns; equal for
+  a point in time."""
   __slots__ = ("name", "lane", "start_ns", "end_ns", "details")
 
   def __init__(self, name: str, lane: str, start_ns: int, end_ns: int, details: dict[str, Any]) -> None:
     self.name, self.lane, self.start_ns, self.end_ns, self.details = name, lane, start_ns, end_ns, details
 
-  def __repr__(self) -> str: return f"Event({self.name!r}, {self.lane!r}, {self.start_ns}, {self.end_ns}, {self.details})"
+  def __repr__(self) -> str:
+    return f"Event({self.name!r}, {self.lane!r}, {self.start_ns}, {self.end_ns}, {self.details})"
 
 events: list[Event] = []
 dropped = 0  # events beyond MOST_EVENTS
@@ -165,7 +174,8 @@ def add(found: Event) -> None:
   if len(events) < MOST_EVENTS: events.append(found)
   else: dropped += 1
 
-def event(name: str, lane: str = "host", start_ns: int | None = None, end_ns: int | None = None, **details: Any) -> None:
+def event(name: str, lane: str = "host", start_ns: int | None = None, end_ns: int | None = None,
+          **details: Any) -> None:
   """Append an event; without times it is a point: now."""
   start = time.perf_counter_ns() if start_ns is None else start_ns
   add(Event(name, lane, start, start if end_ns is None else end_ns, details))
@@ -179,17 +189,20 @@ class span:
     self.start_ns = time.perf_counter_ns()
     return self
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     add(Event(self.name, self.lane, self.start_ns, time.perf_counter_ns(), self.details))
 
 COUNTERS = "counters: "  # lanes whose events are values at a point in time begin with this
 
 def chrome_trace() -> dict[str, Any]:
-  """The events in the Trace Event Format ("X" complete, "i" instant, "C" counter; microseconds), ready for json.dump."""
+  """The events in the Trace Event Format ("X" complete, "i" instant, "C" counter; microseconds), ready for
+  json.dump."""
   found = list(events)
   lanes = {lane: number for number, lane in enumerate(dict.fromkeys(e.lane for e in found))}
   rows: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "tinyhw"}}]
-  rows += [{"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": lane}} for lane, number in lanes.items()
+  rows += [{"ph": "M", "name": "thread_name", "pid": 0, "tid": number, "args": {"name": lane}}
+           for lane, number in lanes.items()
            if not lane.startswith(COUNTERS)]
   for e in found:
     row: dict[str, Any] = {"name": e.name, "pid": 0, "tid": lanes[e.lane], "ts": e.start_ns / 1e3, "args": e.details}

@@ -1,10 +1,13 @@
-"""Registers of AMD's graphics and compute block that set up a kernel, for the generations 9 (GC 9.4.3), 11 (GC 11.0.0) and 12 (GC 12.0.0).
+"""Registers of AMD's graphics and compute block that set up a kernel, for the generations 9 (GC 9.4.3), 11 (GC 11.0.0)
+and 12 (GC 12.0.0).
 
-Notation: autogen/fields.py; an address with "@" is that of the generations named. Addresses are absolute, in units of words, with the default bases
-of the segments; SET_SH_REG counts from pm4.SET_SH_REG_START. NAME_{X,Y} are registers at addresses that follow each other.
+Notation: autogen/fields.py; an address with "@" is that of the generations named. Addresses are absolute, in units of
+words, with the default bases of the segments; SET_SH_REG counts from pm4.SET_SH_REG_START. NAME_{X,Y} are registers at
+addresses that follow each other.
 
-Source: Linux, drivers/gpu/drm/amd/include/asic_reg/gc/gc_{9_4_3,11_0_0,12_0_0}_{offset,sh_mask}.h, and nbio/nbio_{4_3_0,7_9_0}_offset.h for HDP;
-merged into rows by hand. Checked by test/autogen/amd/test_gc.py against test/golden/amd_registers.txt.
+Source: Linux, drivers/gpu/drm/amd/include/asic_reg/gc/gc_{9_4_3,11_0_0,12_0_0}_{offset,sh_mask}.h, and
+nbio/nbio_{4_3_0,7_9_0}_offset.h for HDP; merged into rows by hand. Checked by test/autogen/amd/test_gc.py against
+test/golden/amd_registers.txt.
 """
 from __future__ import annotations
 import functools
@@ -93,10 +96,12 @@ class Registers(Table):
     super().__init__(_registers(generation))
     self.generation = generation
     self.addresses: dict[int, Register] = {}
-    for register in self.rows.values(): self.addresses.setdefault(register.address, register)  # the first name of those that share an address
+    # the first name of those that share an address
+    for register in self.rows.values(): self.addresses.setdefault(register.address, register)
 
 @functools.cache
 def registers(generation: int) -> Registers:
   """The registers of generation 9, 11 or 12."""
-  if generation not in (9, 11, 12): raise ValueError(f"there are no registers of generation {generation}; there are 9, 11 and 12")
+  if generation not in (9, 11, 12):
+    raise ValueError(f"there are no registers of generation {generation}; there are 9, 11 and 12")
   return Registers(generation)

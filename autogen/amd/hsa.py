@@ -1,7 +1,9 @@
-"""What AMD's command processor reads of an AQL queue: packets, the queue's descriptor, signals, and the descriptor of a kernel.
+"""What AMD's command processor reads of an AQL queue: packets, the queue's descriptor, signals, and the descriptor of a
+kernel.
 
-Source: ROCm, hsa.h and amd_hsa_{queue,signal,kernel_code}.h; LLVM, docs/AMDGPUUsage.rst ("Kernel Descriptor"); written by hand. Offsets are checked
-by test/autogen/amd/test_hsa.py against test/golden/amd_hsa.txt, which are those of a C compiler.
+Source: ROCm, hsa.h and amd_hsa_{queue,signal,kernel_code}.h; LLVM, docs/AMDGPUUsage.rst ("Kernel Descriptor"); written
+by hand. Offsets are checked by test/autogen/amd/test_hsa.py against test/golden/amd_hsa.txt, which are those of a C
+compiler.
 """
 from __future__ import annotations
 from ctypes import Structure, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
@@ -28,7 +30,8 @@ PACKET_TYPE_AGENT_DISPATCH, PACKET_TYPE_BARRIER_OR = 4, 5
 FENCE_SCOPE_NONE, FENCE_SCOPE_AGENT, FENCE_SCOPE_SYSTEM = range(3)
 
 class KernelDispatchPacket(Structure):
-  """hsa_kernel_dispatch_packet_t. grid_size counts work-items; kernel_object: the address of a KernelDescriptor; setup: the number of dimensions."""
+  """hsa_kernel_dispatch_packet_t. grid_size counts work-items; kernel_object: the address of a KernelDescriptor;
+  setup: the number of dimensions."""
   _fields_ = _fields("""u16 header u16 setup u16 workgroup_size_x u16 workgroup_size_y u16 workgroup_size_z u16 reserved0
     u32 grid_size_x u32 grid_size_y u32 grid_size_z u32 private_segment_size u32 group_segment_size u64 kernel_object u64 kernarg_address
     u64 reserved2 u64 completion_signal""")
@@ -38,7 +41,8 @@ class BarrierAndPacket(Structure):
   _fields_ = _fields("u16 header u16 reserved0 u32 reserved1 u64[5] dep_signal u64 reserved2 u64 completion_signal")
 
 class Pm4IndirectPacket(Structure):
-  """A vendor packet that holds an INDIRECT_BUFFER packet of PM4: how PM4 runs in an AQL queue. remaining: PM4_REMAINING."""
+  """A vendor packet that holds an INDIRECT_BUFFER packet of PM4: how PM4 runs in an AQL queue. remaining:
+  PM4_REMAINING."""
   _fields_ = _fields("u16 header u16 format u32[4] indirect_buffer u32 remaining u32[8] reserved u64 completion_signal")
 
 FORMAT_PM4_IB, PM4_REMAINING = 1, 10
@@ -54,19 +58,25 @@ class Queue(Structure):
     u64 scratch_backing_memory_location u64 reserved3 u32 scratch_wave64_lane_byte_size u32 queue_properties u64 reserved4
     u64 queue_inactive_signal u32[14] reserved5""")
 
-QUEUE_PROPERTIES = Word("amd_queue_properties", "enable_trap_handler:0 is_ptr64:1 enable_trap_handler_debug_sgprs:2 enable_profiling:3 "
+QUEUE_PROPERTIES = Word("amd_queue_properties", "enable_trap_handler:0 is_ptr64:1 enable_trap_handler_debug_sgprs:2 "
+                        "enable_profiling:3 "
                         "use_scratch_once:4")
 
 class Signal(Structure):
-  """amd_signal_t. The command processor writes start_ts and end_ts of a completion signal if the queue has enable_profiling."""
-  _fields_ = _fields("i64 kind i64 value u64 event_mailbox_ptr u32 event_id u32 reserved1 u64 start_ts u64 end_ts u64 queue_ptr u64 reserved3")
+  """amd_signal_t.
+
+  The command processor writes start_ts and end_ts of a completion signal if the queue has enable_profiling.
+  """
+  _fields_ = _fields("i64 kind i64 value u64 event_mailbox_ptr u32 event_id u32 reserved1 u64 start_ts u64 end_ts u64 "
+                     "queue_ptr u64 reserved3")
 
 SIGNAL_KIND_INVALID, SIGNAL_KIND_USER = 0, 1
 
 # **** the kernel's descriptor ****
 
 class KernelDescriptor(Structure):
-  """64 bytes, at a multiple of 64. kernel_code_entry_byte_offset: from here to the code, which begins at a multiple of 256."""
+  """64 bytes, at a multiple of 64. kernel_code_entry_byte_offset: from here to the code, which begins at a multiple of
+  256."""
   _fields_ = _fields("""u32 group_segment_fixed_size u32 private_segment_fixed_size u32 kernarg_size u32 reserved0
     i64 kernel_code_entry_byte_offset u8[20] reserved1 u32 compute_pgm_rsrc3 u32 compute_pgm_rsrc1 u32 compute_pgm_rsrc2
     u16 kernel_code_properties u16 kernarg_preload u32 reserved3""")

@@ -1,9 +1,12 @@
-"""The ioctls of /dev/kfd: a ctypes structure for each, whose REQUEST is the number to call it by, and the constants of their fields.
+"""The ioctls of /dev/kfd: a ctypes structure for each, whose REQUEST is the number to call it by, and the constants of
+their fields.
 
-Source: Linux, include/uapi/linux/kfd_ioctl.h, interface version 1.17, written by hand; without the calls of debuggers, CRIU and AMD's own kernel.
-Sizes, offsets and numbers are checked by test/autogen/amd/test_kfd_ioctl.py against test/golden/amd_kfd.txt, which are those of a C compiler.
+Source: Linux, include/uapi/linux/kfd_ioctl.h, interface version 1.17, written by hand; without the calls of debuggers,
+CRIU and AMD's own kernel. Sizes, offsets and numbers are checked by test/autogen/amd/test_kfd_ioctl.py against
+test/golden/amd_kfd.txt, which are those of a C compiler.
 
-The kernel finds a call by the low byte of its number, takes as many bytes as the caller's structure has, and fills up with zeros.
+The kernel finds a call by the low byte of its number, takes as many bytes as the caller's structure has, and fills up
+with zeros.
 """
 from __future__ import annotations
 from ctypes import Structure, Union, c_uint32, c_uint64, sizeof
@@ -11,7 +14,8 @@ from typing import Any
 
 VERSION = (1, 17)
 _TYPES = {"u32": c_uint32, "u64": c_uint64}
-_WRITE, _READ = 1, 2                                           # directions of an ioctl's number, as the kernel sees the caller
+_WRITE, _READ = 1, 2                                           # directions of an ioctl's number, as the kernel sees the
+                                                               # caller
 
 def _fields(text: str) -> list[tuple[str, Any]]:
   words = text.split()
@@ -20,7 +24,8 @@ def _fields(text: str) -> list[tuple[str, Any]]:
 def _call(name: str, direction: int, number: int, text: str) -> type[Structure]:
   """The structure of a call. REQUEST: the number for its size, KEY: the byte by which the kernel knows it."""
   made = type(name, (Structure,), {"_fields_": _fields(text), "__doc__": f"AMDKFD_IOC number {number:#04x}."})
-  made.REQUEST, made.KEY = direction << 30 | sizeof(made) << 16 | ord("K") << 8 | number, number  # type: ignore[attr-defined]
+  made.REQUEST, made.KEY = (direction << 30 | sizeof(made) << 16 | ord("K") << 8 | number,
+                            number)  # type: ignore[attr-defined]
   return made
 
 GetVersion = _call("GetVersion", _READ, 0x01, "u32 major_version u32 minor_version")
@@ -33,25 +38,32 @@ SetMemoryPolicy = _call("SetMemoryPolicy", _WRITE, 0x04, """
   u64 alternate_aperture_base u64 alternate_aperture_size u32 gpu_id u32 default_policy u32 alternate_policy u32 pad""")
 GetClockCounters = _call("GetClockCounters", _READ | _WRITE, 0x05, """
   u64 gpu_clock_counter u64 cpu_clock_counter u64 system_clock_counter u64 system_clock_freq u32 gpu_id u32 pad""")
-UpdateQueue = _call("UpdateQueue", _WRITE, 0x07, "u64 ring_base_address u32 queue_id u32 ring_size u32 queue_percentage u32 queue_priority")
+UpdateQueue = _call("UpdateQueue", _WRITE, 0x07, "u64 ring_base_address u32 queue_id u32 ring_size u32 "
+                    "queue_percentage u32 queue_priority")
 CreateEvent = _call("CreateEvent", _READ | _WRITE, 0x08, """
   u64 event_page_offset u32 event_trigger_data u32 event_type u32 auto_reset u32 node_id u32 event_id u32 event_slot_index""")
 DestroyEvent = _call("DestroyEvent", _WRITE, 0x09, "u32 event_id u32 pad")
 SetEvent = _call("SetEvent", _WRITE, 0x0A, "u32 event_id u32 pad")
 ResetEvent = _call("ResetEvent", _WRITE, 0x0B, "u32 event_id u32 pad")
-WaitEvents = _call("WaitEvents", _READ | _WRITE, 0x0C, "u64 events_ptr u32 num_events u32 wait_for_all u32 timeout u32 wait_result")
+WaitEvents = _call("WaitEvents", _READ | _WRITE, 0x0C, "u64 events_ptr u32 num_events u32 wait_for_all u32 timeout "
+                   "u32 wait_result")
 SetScratchBackingVa = _call("SetScratchBackingVa", _READ | _WRITE, 0x11, "u64 va_addr u32 gpu_id u32 pad")
 SetTrapHandler = _call("SetTrapHandler", _WRITE, 0x13, "u64 tba_addr u64 tma_addr u32 gpu_id u32 pad")
-GetProcessAperturesNew = _call("GetProcessAperturesNew", _READ | _WRITE, 0x14, "u64 kfd_process_device_apertures_ptr u32 num_of_nodes u32 pad")
+GetProcessAperturesNew = _call("GetProcessAperturesNew", _READ | _WRITE, 0x14,
+                               "u64 kfd_process_device_apertures_ptr u32 num_of_nodes u32 pad")
 AcquireVm = _call("AcquireVm", _WRITE, 0x15, "u32 drm_fd u32 gpu_id")
-AllocMemoryOfGpu = _call("AllocMemoryOfGpu", _READ | _WRITE, 0x16, "u64 va_addr u64 size u64 handle u64 mmap_offset u32 gpu_id u32 flags")
+AllocMemoryOfGpu = _call("AllocMemoryOfGpu", _READ | _WRITE, 0x16, "u64 va_addr u64 size u64 handle u64 mmap_offset "
+                         "u32 gpu_id u32 flags")
 FreeMemoryOfGpu = _call("FreeMemoryOfGpu", _WRITE, 0x17, "u64 handle")
-MapMemoryToGpu = _call("MapMemoryToGpu", _READ | _WRITE, 0x18, "u64 handle u64 device_ids_array_ptr u32 n_devices u32 n_success")
-UnmapMemoryFromGpu = _call("UnmapMemoryFromGpu", _READ | _WRITE, 0x19, "u64 handle u64 device_ids_array_ptr u32 n_devices u32 n_success")
+MapMemoryToGpu = _call("MapMemoryToGpu", _READ | _WRITE, 0x18, "u64 handle u64 device_ids_array_ptr u32 n_devices u32 "
+                       "n_success")
+UnmapMemoryFromGpu = _call("UnmapMemoryFromGpu", _READ | _WRITE, 0x19, "u64 handle u64 device_ids_array_ptr u32 "
+                           "n_devices u32 n_success")
 SetCuMask = _call("SetCuMask", _WRITE, 0x1A, "u32 queue_id u32 num_cu_mask u64 cu_mask_ptr")
 GetQueueWaveState = _call("GetQueueWaveState", _READ | _WRITE, 0x1B, """
   u64 ctl_stack_address u32 ctl_stack_used_size u32 save_area_used_size u32 queue_id u32 pad""")
-GetDmabufInfo = _call("GetDmabufInfo", _READ | _WRITE, 0x1C, "u64 size u64 metadata_ptr u32 metadata_size u32 gpu_id u32 flags u32 dmabuf_fd")
+GetDmabufInfo = _call("GetDmabufInfo", _READ | _WRITE, 0x1C, "u64 size u64 metadata_ptr u32 metadata_size u32 gpu_id "
+                      "u32 flags u32 dmabuf_fd")
 ImportDmabuf = _call("ImportDmabuf", _READ | _WRITE, 0x1D, "u64 va_addr u64 handle u32 gpu_id u32 dmabuf_fd")
 SmiEvents = _call("SmiEvents", _READ | _WRITE, 0x1F, "u32 gpuid u32 anon_fd")
 SetXnackMode = _call("SetXnackMode", _READ | _WRITE, 0x21, "u32 xnack_enabled")
@@ -59,13 +71,15 @@ GetAvailableMemory = _call("GetAvailableMemory", _READ | _WRITE, 0x23, "u64 avai
 ExportDmabuf = _call("ExportDmabuf", _READ | _WRITE, 0x24, "u64 handle u32 flags u32 dmabuf_fd")
 RuntimeEnable = _call("RuntimeEnable", _READ | _WRITE, 0x25, "u64 r_debug u32 mode_mask u32 capabilities_mask")
 
-CALLS = {made.KEY: made for made in list(globals().values()) if isinstance(made, type) and hasattr(made, "KEY")}  # by their number's low byte
+# by their number's low byte
+CALLS = {made.KEY: made for made in list(globals().values()) if isinstance(made, type) and hasattr(made, "KEY")}
 
 # **** what calls point to ****
 
 class ProcessDeviceApertures(Structure):
   """kfd_process_device_apertures."""
-  _fields_ = _fields("u64 lds_base u64 lds_limit u64 scratch_base u64 scratch_limit u64 gpuvm_base u64 gpuvm_limit u32 gpu_id u32 pad")
+  _fields_ = _fields("u64 lds_base u64 lds_limit u64 scratch_base u64 scratch_limit u64 gpuvm_base u64 gpuvm_limit "
+                     "u32 gpu_id u32 pad")
 
 class MemoryExceptionFailure(Structure):
   """kfd_memory_exception_failure."""
@@ -84,7 +98,8 @@ class SignalEvent(Structure):
   _fields_ = _fields("u64 last_event_age")
 
 class _EventUnion(Union):
-  _fields_ = [("memory_exception_data", MemoryException), ("hw_exception_data", HwException), ("signal_event_data", SignalEvent)]
+  _fields_ = [("memory_exception_data", MemoryException), ("hw_exception_data", HwException),
+              ("signal_event_data", SignalEvent)]
 
 class EventData(Structure):
   """kfd_event_data: what WaitEvents waits for, and what it tells of it."""
@@ -92,7 +107,8 @@ class EventData(Structure):
   _fields_ = [("data", _EventUnion), *_fields("u64 kfd_event_data_ext u32 event_id u32 pad")]
 
 class ContextSaveAreaHeader(Structure):
-  """kfd_context_save_area_header, with wave_state's fields in place: what the save area of each XCC of a compute queue begins with."""
+  """kfd_context_save_area_header, with wave_state's fields in place: what the save area of each XCC of a compute queue
+  begins with."""
   _fields_ = _fields("""u32 control_stack_offset u32 control_stack_size u32 wave_state_offset u32 wave_state_size
     u32 debug_offset u32 debug_size u64 err_payload_addr u32 err_event_id u32 reserved1""")
 

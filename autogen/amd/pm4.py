@@ -1,7 +1,8 @@
-"""PM4: the packets that AMD's command processor reads, for compute. Notation: autogen/fields.py; @9 is GFX9, @10 are GFX10 and later.
+"""PM4: the packets that AMD's command processor reads, for compute. Notation: autogen/fields.py; @9 is GFX9, @10 are
+GFX10 and later.
 
-Source: Linux, drivers/gpu/drm/amd/amdgpu/nvd.h and soc15d.h, and the packets' field lists of ROCm's libhsakmt and tinygrad's autogen; written as
-rows by hand. Checked by test/autogen/amd/test_pm4.py against test/golden/amd_pm4.txt.
+Source: Linux, drivers/gpu/drm/amd/amdgpu/nvd.h and soc15d.h, and the packets' field lists of ROCm's libhsakmt and
+tinygrad's autogen; written as rows by hand. Checked by test/autogen/amd/test_pm4.py against test/golden/amd_pm4.txt.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -10,7 +11,8 @@ from typing import Any
 from tinyhw.autogen.fields import Layout, Table, lines, of_generation
 
 TYPE3 = 3
-SET_SH_REG_START, SET_SH_REG_END = 0x2C00, 0x3000           # addresses that SET_SH_REG reaches; its reg_offset counts from the first
+SET_SH_REG_START, SET_SH_REG_END = 0x2C00, 0x3000           # addresses that SET_SH_REG reaches; its reg_offset counts
+                                                            # from the first
 SET_UCONFIG_REG_START, SET_UCONFIG_REG_END = 0xC000, 0x10000
 MOST_WORDS = 0x3FFF                                         # behind a header
 NOP_WORD = 0xFFFF_1000                                      # a NOP whose count says that it has no body
@@ -60,7 +62,8 @@ class Packet(Layout):
 
 def header(opcode: int, body_words: int) -> int:
   """The first word of a packet. body_words: how many follow it; 0 only for NOP."""
-  if body_words > MOST_WORDS: raise ValueError(f"a packet has at most {MOST_WORDS} words behind its header, not {body_words}")
+  if body_words > MOST_WORDS:
+    raise ValueError(f"a packet has at most {MOST_WORDS} words behind its header, not {body_words}")
   return TYPE3 << 30 | (body_words - 1 & 0x3FFF) << 16 | opcode << 8
 
 class Packets(Table):
@@ -71,14 +74,18 @@ class Packets(Table):
     self.opcodes: dict[int, Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
   def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that begins at a place: its row, its fields, and how many words it has. Raises ValueError for what is none."""
+    """The packet that begins at a place: its row, its fields, and how many words it has.
+
+    Raises ValueError for what is none.
+    """
     first = words[place]
     if first >> 30 != TYPE3: raise ValueError(f"{first:#010x} is no header of a type-3 packet")
     packet = self.opcodes.get(first >> 8 & 0xFF)
     if packet is None: raise ValueError(f"{first:#010x}: no packet has the opcode {first >> 8 & 0xFF:#x}")
     if first & 0xFF: raise ValueError(f"{first:#010x}: a predicate, or another bit that {packet.name} has not")
     count = ((first >> 16) + 1 & 0x3FFF) + 1
-    if len(words) - place < count: raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
+    if len(words) - place < count:
+      raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
     return packet, packet.decode(words[place + 1:place + count]), count
 
 GFX9, GFX10 = Packets(9), Packets(10)
@@ -91,7 +98,8 @@ EVENT_INDEX_PARTIAL_FLUSH, EVENT_INDEX_END_OF_PIPE, EVENT_INDEX_SHADER_DONE = 4,
 # WAIT_REG_MEM: function, mem_space, operation
 ALWAYS, LESS, LESS_EQUAL, EQUAL, NOT_EQUAL, GREATER_EQUAL, GREATER = range(7)
 MEM_SPACE_REGISTER, MEM_SPACE_MEMORY = 0, 1
-OPERATION_WAIT, OPERATION_WRITE_WAIT, OPERATION_WAIT_PREEMPTABLE = 0, 1, 3  # WRITE_WAIT: writes register addr[31:0], waits for addr[63:32]
+# WRITE_WAIT: writes register addr[31:0], waits for addr[63:32]
+OPERATION_WAIT, OPERATION_WRITE_WAIT, OPERATION_WAIT_PREEMPTABLE = 0, 1, 3
 # RELEASE_MEM: dst_sel, int_sel, data_sel
 DST_MEMORY, DST_L2 = 0, 1
 INT_NONE, INT_ONLY, INT_WRITE_CONFIRM = 0, 1, 2
@@ -100,4 +108,5 @@ DATA_NONE, DATA_32, DATA_64, DATA_GPU_CLOCK, DATA_SYSTEM_CLOCK = range(5)
 WRITE_REGISTER, WRITE_L2, WRITE_MEMORY = 0, 2, 5
 COPY_REGISTER, COPY_MEMORY, COPY_L2, COPY_PERFCOUNTERS, COPY_IMMEDIATE, COPY_ATOMIC_RETURN, COPY_GPU_CLOCK = 0, 1, 2, 4, 5, 6, 9
 COUNT_32, COUNT_64 = 0, 1
-COHER_SIZE_ALL = (1 << 40) - 1                              # ACQUIRE_MEM: all of memory, from coher_base 0; units of 256 bytes
+COHER_SIZE_ALL = (1 << 40) - 1                              # ACQUIRE_MEM: all of memory, from coher_base 0; units of
+                                                            # 256 bytes

@@ -1,7 +1,8 @@
-"""SDMA: the packets that AMD's copy engines read. Notation: autogen/fields.py; @4 is SDMA 4.4.2 (gfx942), @6 is 6.0 (gfx11), @7 is 7.0 (gfx12).
+"""SDMA: the packets that AMD's copy engines read. Notation: autogen/fields.py; @4 is SDMA 4.4.2 (gfx942), @6 is 6.0
+(gfx11), @7 is 7.0 (gfx12).
 
-Source: Linux, drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h (4) and sdma_v6_0_0_pkt_open.h (6 and 7), sdma_v7_0.c for what cpv means; written as
-rows by hand. Checked by test/autogen/amd/test_sdma.py against test/golden/amd_sdma.txt.
+Source: Linux, drivers/gpu/drm/amd/amdgpu/vega10_sdma_pkt_open.h (4) and sdma_v6_0_0_pkt_open.h (6 and 7), sdma_v7_0.c
+for what cpv means; written as rows by hand. Checked by test/autogen/amd/test_sdma.py against test/golden/amd_sdma.txt.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ class Packet(Layout):
   def size(self, words: Sequence[int], place: int = 0) -> int:
     """How many words the packet has that begins at a place."""
     if self.name == "NOP": return 1 + (words[place] >> 16 & 0x3FFF)
-    if self.name == "WRITE_UNTILED": return self.words + (words[place + 3] & 0xFFFFF) + 1 if len(words) > place + 3 else self.words
+    if self.name == "WRITE_UNTILED":
+      return self.words + (words[place + 3] & 0xFFFFF) + 1 if len(words) > place + 3 else self.words
     return self.words + (1 if self.rest == "compression" and words[place] >> 19 & 1 else 0)
 
 class Packets(Table):
@@ -57,12 +59,16 @@ class Packets(Table):
     self.opcodes: dict[tuple[int | None, int | None], Packet] = {packet.opcode: packet for packet in self.rows.values()}
 
   def read(self, words: Sequence[int], place: int = 0) -> tuple[Packet, dict[str, Any], int]:
-    """The packet that begins at a place: its row, its fields, and how many words it has. Raises ValueError for what is none."""
+    """The packet that begins at a place: its row, its fields, and how many words it has.
+
+    Raises ValueError for what is none.
+    """
     op, sub_op = words[place] & 0xFF, words[place] >> 8 & 0xFF
     packet = self.opcodes.get((op, sub_op)) or self.opcodes.get((op, None))
     if packet is None: raise ValueError(f"{words[place]:#010x}: no packet has the opcode {op}, {sub_op}")
     count = packet.size(words, place)
-    if len(words) - place < count: raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
+    if len(words) - place < count:
+      raise ValueError(f"{packet.name} has {count} words, and {len(words) - place} are left")
     return packet, packet.decode(words[place:place + count]), count
 
 V4, V6, V7 = Packets(4), Packets(6), Packets(7)

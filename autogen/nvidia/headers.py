@@ -1,7 +1,9 @@
-"""Headers of NVIDIA's open kernel modules as facts, for autogen/generate.py: what one version has of what rm.py is a table of.
+"""Headers of NVIDIA's open kernel modules as facts, for autogen/generate.py: what one version has of what rm.py is a
+table of.
 
-A fact of a structure is its number, its size, or the place of a field: "hRoot@0:4", offset and bytes. Fields of inner structures count as those of
-the outer one, arrays as one field. What the table calls `_` covers fields that are not used; they are not compared.
+A fact of a structure is its number, its size, or the place of a field: "hRoot@0:4", offset and bytes. Fields of inner
+structures count as those of the outer one, arrays as one field. What the table calls `_` covers fields that are not
+used; they are not compared.
 """
 from __future__ import annotations
 import contextlib
@@ -15,10 +17,13 @@ from tinyhw.autogen.fields import lines
 from tinyhw.autogen.nvidia import rm
 
 _SDK, _UNIX, _OPEN = "src/common/sdk/nvidia/inc", "src/nvidia/arch/nvalloc/unix/include", "kernel-open"
-_CLASSES = ("0000", "0080", "2080", "2080_notification", "83de", "90f1", "a06c", "9067", "0040", "003e", "0070", "0071", "c661", "c86f", "c8b5",
+_CLASSES = ("0000", "0080", "2080", "2080_notification", "83de", "90f1", "a06c", "9067", "0040", "003e", "0070", "0071",
+            "c661", "c86f", "c8b5",
             "b0b5sw")
-_CONTROLS = ("xxxx", "0000/ctrl0000base", "0000/ctrl0000gpu", "0080/ctrl0080gpu", "0080/ctrl0080gr", "2080/ctrl2080gpu", "2080/ctrl2080tmr",
-             "2080/ctrl2080gr", "2080/ctrl2080fb", "2080/ctrl2080mc", "2080/ctrl2080perf", "83de/ctrl83dedebug", "906f", "a06f/ctrla06fgpfifo",
+_CONTROLS = ("xxxx", "0000/ctrl0000base", "0000/ctrl0000gpu", "0080/ctrl0080gpu", "0080/ctrl0080gr", "2080/ctrl2080gpu",
+             "2080/ctrl2080tmr",
+             "2080/ctrl2080gr", "2080/ctrl2080fb", "2080/ctrl2080mc", "2080/ctrl2080perf", "83de/ctrl83dedebug", "906f",
+             "a06f/ctrla06fgpfifo",
              "a06c", "c36f")
 # in the order in which they need each other; of some places the first that there is
 HEADERS = (
@@ -35,11 +40,13 @@ HEADERS = (
 PRELUDE = "#define NV_LINUX 1\n#define BIT(b) (1U << (b))\n" + "".join(f"typedef {kind} {names};\n" for kind, names in (
   ("u8", "NvU8, NvBool"), ("u16", "NvU16"), ("u32", "NvU32, NvV32, NvHandle, NV_STATUS"), ("s32", "NvS32"),
   ("u64", "NvU64, NvP64, NvUPtr, NvLength"), ("s64", "NvS64")))
-# Alignments that are told are those that members have anyway on 64-bit Linux. Statuses are the arguments of a macro whose meaning changes.
+# Alignments that are told are those that members have anyway on 64-bit Linux. Statuses are the arguments of a macro
+# whose meaning changes.
 _REWRITTEN = ((re.compile(r"NV_DECLARE_ALIGNED\(([^,;]*),\s*\d+\)|NV_ALIGN_BYTES\(\d+\)"), r"\1"),
               (re.compile(r"^NV_STATUS_CODE\(\s*(\w+)\s*,\s*(\w+)\s*,.*$", re.M), r"#define \1 \2"))
 
-# Our name, C's name of the structure, the macro of its number. That of a control's structure and of UVM's follows from the structure's name.
+# Our name, C's name of the structure, the macro of its number. That of a control's structure and of UVM's follows from
+# the structure's name.
 NAMES = """
 RmAllocMemory        nv_ioctl_nvos02_parameters_with_fd    NV_ESC_RM_ALLOC_MEMORY
 RmFree               NVOS00_PARAMETERS                     NV_ESC_RM_FREE
@@ -104,8 +111,10 @@ UvmValidateVaRange   UVM_VALIDATE_VA_RANGE_PARAMS
 UvmCreateExternal    UVM_CREATE_EXTERNAL_RANGE_PARAMS
 UvmMmInitialize      UVM_MM_INITIALIZE_PARAMS
 """
-CONSTANTS = {"ROOT": "NV01_ROOT_CLIENT", "DEVICE": "NV01_DEVICE_0", "SUBDEVICE": "NV20_SUBDEVICE_0", "VA_SPACE": "FERMI_VASPACE_A",
-             "CHANNEL_GROUP": "KEPLER_CHANNEL_GROUP_A", "CONTEXT_SHARE": "FERMI_CONTEXT_SHARE_A", "DEBUGGER": "GT200_DEBUGGER",
+CONSTANTS = {"ROOT": "NV01_ROOT_CLIENT", "DEVICE": "NV01_DEVICE_0", "SUBDEVICE": "NV20_SUBDEVICE_0",
+             "VA_SPACE": "FERMI_VASPACE_A",
+             "CHANNEL_GROUP": "KEPLER_CHANNEL_GROUP_A", "CONTEXT_SHARE": "FERMI_CONTEXT_SHARE_A",
+             "DEBUGGER": "GT200_DEBUGGER",
              "MEMORY_SYSTEM": "NV01_MEMORY_SYSTEM", "MEMORY_LOCAL": "NV01_MEMORY_LOCAL_USER",
              "MEMORY_OF_PROGRAM": "NV01_MEMORY_SYSTEM_OS_DESCRIPTOR", "HOPPER_USERMODE": "HOPPER_USERMODE_A"}
 Facts = dict[str, frozenset[str]]
@@ -129,9 +138,11 @@ def version_of(header: Header) -> str:
   return found.tokens[0].strip('"') if found else ""
 
 def compared(version: str) -> rm.Version:
-  """The version of the table that one of headers is compared with: itself, or of a branch that the table has not the last branch before it."""
+  """The version of the table that one of headers is compared with: itself, or of a branch that the table has not the
+  last branch before it."""
   found = rm.version_of(version) or (0,)
-  return found if found[0] in rm.BRANCHES else (max((branch for branch in rm.BRANCHES if branch <= found[0]), default=rm.BRANCHES[0]),)
+  return found if found[0] in rm.BRANCHES else (max((branch for branch in rm.BRANCHES if branch <= found[0]),
+                                                    default=rm.BRANCHES[0]),)
 
 def told(header: Header) -> Facts:
   """What the headers have."""
@@ -144,7 +155,8 @@ def told(header: Header) -> Facts:
   for name, macro in _constants():
     with contextlib.suppress(HeaderError): found[name] = frozenset({f"{header.value(macro):#x}"})
   for name, _, start in _flags():
-    with contextlib.suppress(HeaderError): found[name] = frozenset({f"{header.value(name) << _first_bit(header, start):#x}"})
+    with contextlib.suppress(HeaderError):
+      found[name] = frozenset({f"{header.value(name) << _first_bit(header, start):#x}"})
   return found
 
 def _flags() -> Iterator[tuple[str, int, str]]:
@@ -163,10 +175,12 @@ def about(header: Header) -> str:
   version = version_of(header)
   if not version: return "rm: the headers do not tell their version; the table's first is compared"
   own = rm.version_of(version) == compared(version)
-  return f"rm: the headers are of version {version}" + ("" if own else f", which the table has not; its branch {compared(version)[0]} is compared")
+  return f"rm: the headers are of version {version}" + ("" if own else f", which the table has not; its branch "
+                                                        f"{compared(version)[0]} is compared")
 
 def tree(header: Header, headers: Facts) -> Facts:
-  """What the table has for the headers' version. headers: what they have, since a structure that a version lacks is an empty one in the table."""
+  """What the table has for the headers' version. headers: what they have, since a structure that a version lacks is an
+  empty one in the table."""
   structures, found = rm.structures(compared(version_of(header))), Facts()
   for name, _, macro in rows():
     kind = getattr(structures, name)
@@ -174,7 +188,8 @@ def tree(header: Header, headers: Facts) -> Facts:
     unused = [(place, place + size) for field, place, size in _own(kind) if field.startswith("_")]
     number = {f"number {kind.NUMBER:#x}"} if macro else set[str]()
     own = {f"{field}@{place}:{size}" for field, place, size in _own(kind) if not field.startswith("_")}
-    found[name] = frozenset({f"{ctypes.sizeof(kind)} bytes", *number, *own, *_covered(headers.get(name, frozenset()), unused)})
+    found[name] = frozenset({f"{ctypes.sizeof(kind)} bytes", *number, *own,
+                             *_covered(headers.get(name, frozenset()), unused)})
   for name, _ in _constants():
     found[name] = frozenset({f"{int(rm.Status[name] if name in rm.Status.__members__ else getattr(rm, name)):#x}"})
   for name, value, _ in _flags(): found[name] = frozenset({f"{value:#x}"})
@@ -188,7 +203,8 @@ def _constants() -> Iterator[tuple[str, str]]:
 def _places(struct: Struct) -> Iterator[str]:
   for member in struct.flat():
     *outer, name = member.name.split(".")
-    yield f"{outer[-1] if outer and name == 'uuid' else name}@{member.offset}:{member.size}"   # NvProcessorUuid is a structure of one field
+    # NvProcessorUuid is a structure of one field
+    yield f"{outer[-1] if outer and name == 'uuid' else name}@{member.offset}:{member.size}"
 
 def _own(kind: Any, start: int = 0) -> Iterator[tuple[str, int, int]]:
   """Name, offset and size of the fields of a ctypes structure."""

@@ -1,11 +1,13 @@
-"""Methods of NVIDIA's engines: what a pushbuffer says to the host engine (channels), to compute and to copy engines; and how it is packed.
+"""Methods of NVIDIA's engines: what a pushbuffer says to the host engine (channels), to compute and to copy engines;
+and how it is packed.
 
-Notation: autogen/fields.py, with a method's offset in bytes before its fields; NAME_{A,B} are methods that follow each other. Generations: 8 is
-Ampere and Ada (classes C56F, C6C0 to C9C0, C6B5 and C7B5), 9 Hopper (C86F, CBC0, C8B5), 10 Blackwell (C96F, CDC0, C9B5).
+Notation: autogen/fields.py, with a method's offset in bytes before its fields; NAME_{A,B} are methods that follow each
+other. Generations: 8 is Ampere and Ada (classes C56F, C6C0 to C9C0, C6B5 and C7B5), 9 Hopper (C86F, CBC0, C8B5), 10
+Blackwell (C96F, CDC0, C9B5).
 
-Source: NVIDIA/open-gpu-doc, classes/{host,compute,dma-copy}/cl*.h; of C86F and C96F open-gpu-kernel-modules, kernel-open/nvidia-uvm/clc86f.h and
-clc96f.h; merged into rows by hand, without what this repository has no use for. Checked by test/autogen/nvidia/test_methods.py against
-test/golden/nvidia_methods.txt.
+Source: NVIDIA/open-gpu-doc, classes/{host,compute,dma-copy}/cl*.h; of C86F and C96F open-gpu-kernel-modules,
+kernel-open/nvidia-uvm/clc86f.h and clc96f.h; merged into rows by hand, without what this repository has no use for.
+Checked by test/autogen/nvidia/test_methods.py against test/golden/nvidia_methods.txt.
 """
 from __future__ import annotations
 import functools
@@ -80,16 +82,19 @@ SET_REMAP_COMPONENTS    0x708  dst_x:0-2 dst_y:4-6 dst_z:8-10 dst_w:12-14 compon
 """
 
 # Values of fields
-ACQUIRE, RELEASE, ACQUIRE_AT_LEAST = 0, 1, 3                      # SEM_EXECUTE operation; the last compares as numbers that wrap
+ACQUIRE, RELEASE, ACQUIRE_AT_LEAST = 0, 1, 3                      # SEM_EXECUTE operation; the last compares as numbers
+                                                                  # that wrap
 MEMBAR, L2_FLUSH_DIRTY = 5, 16                                    # MEM_OP_D operation
 SCHEDULE, INVALIDATE_COPY_SCHEDULE, PREFETCH_SCHEDULE = 2, 3, 9   # SEND_SIGNALING_PCAS2_B pcas_action
 PITCH = 1                                                         # memory layouts
 PIPELINED, NON_PIPELINED = 1, 2                                   # data_transfer_type
-ONE_WORD, FOUR_WORDS = 1, 2                                       # semaphore_type: the payload; the payload and the time
+ONE_WORD, FOUR_WORDS = 1, 2                                       # semaphore_type: the payload; the payload and the
+                                                                  # time
 CONST_A, NO_WRITE = 4, 6                                          # of SET_REMAP_COMPONENTS dst_*
 COPY_SUBCHANNEL, COMPUTE_SUBCHANNEL = 4, 1
 
-# How methods are packed: a header, then data. INCREASE: of methods that follow each other; IMMEDIATE: the data is in the header
+# How methods are packed: a header, then data. INCREASE: of methods that follow each other; IMMEDIATE: the data is in
+# the header
 HEADER = Word("HEADER", "method:0-11 subchannel:13-15 count:16-28 opcode:29-31")
 INCREASE, SAME, IMMEDIATE, INCREASE_ONCE, END_SEGMENT = 1, 3, 4, 5, 7
 MOST_DATA = 0x1FFF
@@ -111,7 +116,8 @@ class Methods(Table):
 def _methods(rows: str, generation: int) -> Iterator[Register]:
   for name, text in lines(rows):
     offset, _, fields = text.strip().partition(" ")
-    for number, member in enumerate(members(name)): yield Register(member, int(offset, 16) + 4 * number, fields, generation)
+    for number, member in enumerate(members(name)):
+      yield Register(member, int(offset, 16) + 4 * number, fields, generation)
 
 class Engines(NamedTuple):
   """The methods of a generation."""
@@ -122,7 +128,8 @@ class Engines(NamedTuple):
 @functools.cache
 def engines(generation: int) -> Engines:
   """The methods of generation 8, 9 or 10."""
-  if generation not in GENERATIONS: raise ValueError(f"there are no methods of generation {generation}; there are {GENERATIONS}")
+  if generation not in GENERATIONS:
+    raise ValueError(f"there are no methods of generation {generation}; there are {GENERATIONS}")
   return Engines(*(Methods(rows, generation) for rows in (HOST, COMPUTE, COPY)))
 
 class Call(NamedTuple):
@@ -146,8 +153,10 @@ def decode(words: Sequence[int]) -> list[Call]:
     if opcode == IMMEDIATE:
       found.append(Call(subchannel, offset, count))
       continue
-    if opcode not in (INCREASE, SAME, INCREASE_ONCE): raise ValueError(f"word {at - 1} is {words[at - 1]:#010x}, which is no header of methods")
-    if at + count > len(words): raise ValueError(f"word {at - 1} is a header of {count} words, and {len(words) - at} follow")
+    if opcode not in (INCREASE, SAME, INCREASE_ONCE):
+      raise ValueError(f"word {at - 1} is {words[at - 1]:#010x}, which is no header of methods")
+    if at + count > len(words):
+      raise ValueError(f"word {at - 1} is a header of {count} words, and {len(words) - at} follow")
     for i, data in enumerate(words[at:at + count]):
       step = {INCREASE: i, SAME: 0, INCREASE_ONCE: min(i, 1)}[opcode]
       found.append(Call(subchannel, offset + 4 * step, data))

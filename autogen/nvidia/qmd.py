@@ -1,11 +1,12 @@
 """Queue meta data (QMD): the description of a launch that NVIDIA's compute engines read, by generation.
 
-A row is a field's name and its bits in version 3.0 (generation 8: Ampere, Ada), 4.0 (9: Hopper) and 5.0 (10: Blackwell); "-" where there is none.
-`1024-1072+64` is the first of several, each 64 bits behind the other; `1024-1076>>4` holds the value without its lowest 4 bits, which are 0. An
-address that the headers have in two fields, one behind the other, is one field here.
+A row is a field's name and its bits in version 3.0 (generation 8: Ampere, Ada), 4.0 (9: Hopper) and 5.0 (10:
+Blackwell); "-" where there is none. `1024-1072+64` is the first of several, each 64 bits behind the other;
+`1024-1076>>4` holds the value without its lowest 4 bits, which are 0. An address that the headers have in two fields,
+one behind the other, is one field here.
 
-Source: NVIDIA/open-gpu-doc, classes/compute/clc7c0qmd.h, clcbc0qmd.h, clcdc0qmd.h, without what this repository has no use for. Checked by
-test/autogen/nvidia/test_qmd.py against test/golden/nvidia_qmd.txt.
+Source: NVIDIA/open-gpu-doc, classes/compute/clc7c0qmd.h, clcbc0qmd.h, clcdc0qmd.h, without what this repository has no
+use for. Checked by test/autogen/nvidia/test_qmd.py against test/golden/nvidia_qmd.txt.
 """
 from __future__ import annotations
 import functools
@@ -108,22 +109,28 @@ class Layout:
       found = _BITS.match(text.split()[generation - 8])
       if found is None: continue
       numbers = {key: int(value or 0) for key, value in found.groupdict().items()}
-      self.fields[name] = Field(name, numbers["low"], numbers["high"] or numbers["low"], numbers["stride"], numbers["shift"])
+      self.fields[name] = Field(name, numbers["low"], numbers["high"] or numbers["low"], numbers["stride"],
+                                numbers["shift"])
 
   def place(self, name: str) -> tuple[Field, int]:
     """A field by its name, and its first bit. Raises ValueError for one that there is not."""
     plain, _, index = name.partition("[")
     field = self.fields.get(plain)
-    if field is None or bool(index) != bool(field.stride): raise ValueError(f"a QMD of generation {self.generation} has no field {name}")
+    if field is None or bool(index) != bool(field.stride):
+      raise ValueError(f"a QMD of generation {self.generation} has no field {name}")
     return field, field.low + field.stride * int(index.rstrip("]") or 0)
 
   def number(self, values: Mapping[str, int]) -> int:
-    """All bits of a QMD as one number; what is not given is 0. Raises ValueError for a field that there is not, or a value that does not fit."""
+    """All bits of a QMD as one number; what is not given is 0.
+
+    Raises ValueError for a field that there is not, or a value that does not fit.
+    """
     whole = 0
     for name, value in values.items():
       field, low = self.place(name)
       if value & (1 << field.shift) - 1: raise ValueError(f"{name}={value:#x} is not a multiple of {1 << field.shift}")
-      if value >> field.shift & ~field.mask: raise ValueError(f"{name}={value:#x} does not fit into {field.high - field.low + 1} bits")
+      if value >> field.shift & ~field.mask:
+        raise ValueError(f"{name}={value:#x} does not fit into {field.high - field.low + 1} bits")
       whole |= value >> field.shift << low
     return whole
 
@@ -138,12 +145,14 @@ class Layout:
 
   def show(self, data: bytes) -> dict[str, int]:
     """All fields of a QMD that are not 0."""
-    names = [f"{f.name}[{i}]" for f in self.fields.values() if f.stride for i in range(CONSTANT_BUFFERS if "buffer" in f.name else 2)]
+    names = [f"{f.name}[{i}]" for f in self.fields.values() if f.stride
+             for i in range(CONSTANT_BUFFERS if "buffer" in f.name else 2)]
     names += [f.name for f in self.fields.values() if not f.stride]
     return {name: value for name in sorted(names, key=lambda n: self.place(n)[1]) if (value := self.get(data, name))}
 
 @functools.cache
 def layout(generation: int) -> Layout:
   """The fields of generation 8, 9 or 10. Raises ValueError for others."""
-  if generation not in VERSIONS: raise ValueError(f"there is no QMD of generation {generation}; there are {tuple(VERSIONS)}")
+  if generation not in VERSIONS:
+    raise ValueError(f"there is no QMD of generation {generation}; there are {tuple(VERSIONS)}")
   return Layout(generation)

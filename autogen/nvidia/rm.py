@@ -1,15 +1,17 @@
-"""Structures of NVIDIA's kernel driver, for the branches that we know: calls of /dev/nvidiactl, parameters of objects and controls, UVM's calls.
+"""Structures of NVIDIA's kernel driver, for the branches that we know: calls of /dev/nvidiactl, parameters of objects
+and controls, UVM's calls.
 
-A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise: `pMemory:u64`, `data:u8[256]`,
-another row's name. `field@570-` is there from version 570 on, `field@-580` up to the last of 580, `field@550.40.53-` begins within a branch. Numbers:
-of a call its own; of a control its command; of the parameters of an object one of its classes. Parts of others have 0.
+A row is a name, a number, and fields in C's order with C's alignment. A field is a u32 unless it says otherwise:
+`pMemory:u64`, `data:u8[256]`, another row's name. `field@570-` is there from version 570 on, `field@-580` up to the
+last of 580, `field@550.40.53-` begins within a branch. Numbers: of a call its own; of a control its command; of the
+parameters of an object one of its classes. Parts of others have 0.
 
-Sizes of calls, controls and UVM's structures must be exactly right. Parameters of objects must only be long enough: RM takes as many bytes as it
-knows of.
+Sizes of calls, controls and UVM's structures must be exactly right. Parameters of objects must only be long enough: RM
+takes as many bytes as it knows of.
 
-Source: NVIDIA/open-gpu-kernel-modules, all versions that are published there from 535.43.02 to 595.45.04: nvos.h, nv-ioctl.h, class/*.h, ctrl/*.h,
-alloc/alloc_channel.h, uvm_ioctl.h, by hand. test/autogen/nvidia/test_rm.py compares one or two versions of each branch (test/golden/nvidia_rm.txt),
-`generate --check` any.
+Source: NVIDIA/open-gpu-kernel-modules, all versions that are published there from 535.43.02 to 595.45.04: nvos.h,
+nv-ioctl.h, class/*.h, ctrl/*.h, alloc/alloc_channel.h, uvm_ioctl.h, by hand. test/autogen/nvidia/test_rm.py compares
+one or two versions of each branch (test/golden/nvidia_rm.txt), `generate --check` any.
 """
 from __future__ import annotations
 import ctypes
@@ -110,7 +112,8 @@ UvmCreateExternal    73  base:u64 length:u64 rmStatus
 UvmMmInitialize      75  uvmFd:i32 rmStatus
 """
 
-# Flags of calls and parameters, the same in all versions: what their names begin with, the first bit of their field, and the values that are used
+# Flags of calls and parameters, the same in all versions: what their names begin with, the first bit of their field,
+# and the values that are used
 FLAGS = """
 NV_VASPACE_ALLOCATION_FLAGS_             0 IS_EXTERNALLY_OWNED=0x8 ENABLE_PAGE_FAULTING=0x40
 NV_CTXSHARE_ALLOCATION_FLAGS_SUBCONTEXT_ 0 ASYNC=1
@@ -133,7 +136,8 @@ UvmGpuMappingType                        0 ReadWriteAtomic=1
 """
 
 _FIELD = re.compile(r"(?P<name>\w+)(:(?P<type>\w+)(\[(?P<count>\d+)\])?)?(@(?P<first>[\d.]*)-(?P<last>[\d.]*))?$")
-_TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
+_TYPES: dict[str, Any] = {"u8": ctypes.c_uint8, "u16": ctypes.c_uint16, "u32": ctypes.c_uint32, "u64": ctypes.c_uint64,
+                          "i32": ctypes.c_int32}
 
 Version = tuple[int, ...]   # (550, 40, 7)
 
@@ -148,17 +152,20 @@ def _fields(text: str, version: Version, known: dict[str, Any]) -> Iterator[tupl
     first, last = version_of(found["first"] or ""), version_of(found["last"] or "")
     if version < first or last and version[:len(last)] > last: continue
     kind = known[found["type"] or "u32"]
-    yield found["name"] if found["name"] != "_" else f"_{number}", kind * int(found["count"]) if found["count"] else kind
+    yield (found["name"] if found["name"] != "_" else f"_{number}", kind * int(found["count"]) if found["count"]
+           else kind)
 
 class Structures(Table):
-  """The structures of a version, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to call them by."""
+  """The structures of a version, as attributes: ctypes classes with NUMBER; those of calls have REQUEST, the number to
+  call them by."""
   def __init__(self, version: Version):
     self.branch, known = version[0], dict(_TYPES)
     made: list[Any] = []
     for rows in (CALLS, PARAMETERS, CONTROLS, UVM):
       for name, text in lines(rows):
         number, _, fields = text.strip().partition(" ")
-        kind: Any = type(name, (ctypes.Structure,), {"_fields_": list(_fields(fields, version, known)), "NUMBER": int(number, 0), "name": name})
+        kind: Any = type(name, (ctypes.Structure,),
+                         {"_fields_": list(_fields(fields, version, known)), "NUMBER": int(number, 0), "name": name})
         if rows is CALLS: kind.REQUEST = 3 << 30 | ctypes.sizeof(kind) << 16 | ord("F") << 8 | kind.NUMBER
         if rows is UVM: kind.REQUEST = kind.NUMBER
         known[name] = kind
@@ -167,9 +174,13 @@ class Structures(Table):
 
 @functools.cache
 def structures(version: Version) -> Structures:
-  """The structures of a version of the kernel driver: (580, 142). Raises ValueError for one of a branch that is not known."""
+  """The structures of a version of the kernel driver: (580, 142).
+
+  Raises ValueError for one of a branch that is not known.
+  """
   if version[0] not in BRANCHES:
-    raise ValueError(f"structures of NVIDIA's kernel driver {version[0]} are not known; known are {', '.join(map(str, BRANCHES))}")
+    raise ValueError(f"structures of NVIDIA's kernel driver {version[0]} are not known; known are "
+                     f"{', '.join(map(str, BRANCHES))}")
   return Structures(version)
 
 @functools.cache
@@ -181,7 +192,8 @@ def _flags() -> dict[str, int]:
   return found
 
 def flags(start: str, *ends: str) -> int:
-  """Flags of FLAGS whose names are start and an end, all together: flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE", "LOCATION_PCI")."""
+  """Flags of FLAGS whose names are start and an end, all together: flags("NVOS32_ATTR_", "PAGE_SIZE_HUGE",
+  "LOCATION_PCI")."""
   found = 0
   for end in ends: found |= _flags()[start + end]
   return found

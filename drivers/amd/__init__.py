@@ -27,7 +27,8 @@ from tinyhw.machine.ir.code import Code
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> AMDDevice:
   """Open GPU number `ordinal` of the topology. Raises DeviceError or DriverError, which say what to do."""
-  if sys.platform != "linux": raise DeviceError("AMD GPUs are driven through the Linux kernel; use another device on this system")
+  if sys.platform != "linux":
+    raise DeviceError("AMD GPUs are driven through the Linux kernel; use another device on this system")
   box = machine()
   gpu = choose(box, ordinal)
   kfd = connect(box)

@@ -1,7 +1,8 @@
 """AQL queues, for GPUs that show several compute dies as one: the only kind of queue that all dies read.
 
-Its packets are of 64 bytes; those used here are vendor packets that send every die to an indirect buffer of PM4. Source: ROCm, hsa.h, amd_hsa_queue.h
-and amd_gpu_pm4.h. Each packet has the barrier bit, so all dies have done with one before any begins the next.
+Its packets are of 64 bytes; those used here are vendor packets that send every die to an indirect buffer of PM4.
+Source: ROCm, hsa.h, amd_hsa_queue.h and amd_gpu_pm4.h. Each packet has the barrier bit, so all dies have done with one
+before any begins the next.
 """
 from __future__ import annotations
 import ctypes
@@ -32,21 +33,28 @@ class PacketRing(Ring):
     self.memory.store32(place * 4, words[0])
 
 class AqlQueue(Queue):
-  """A compute queue of all dies of a GPU. Its pointers count packets; the doorbell is told the index of the last one."""
+  """A compute queue of all dies of a GPU.
+
+  Its pointers count packets; the doorbell is told the index of the last one.
+  """
   name = "compute"
   kind = kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
 
-  def empty_ring(self, size: int) -> bytes: return struct.pack(f"<I{hsa.PACKET_BYTES - 4}x", INVALID) * (size // hsa.PACKET_BYTES)
+  def empty_ring(self, size: int) -> bytes:
+    return struct.pack(f"<I{hsa.PACKET_BYTES - 4}x", INVALID) * (size // hsa.PACKET_BYTES)
 
   def descriptor(self) -> bytes:
     """The command processor finds its queue by the read pointer's address."""
     gpu = self.owner.gpu
-    queue = hsa.Queue(base_address=self.memory.address, size=self.memory.size // hsa.PACKET_BYTES, max_cu_id=gpu.compute_units * gpu.xccs - 1,
+    queue = hsa.Queue(base_address=self.memory.address, size=self.memory.size // hsa.PACKET_BYTES,
+                      max_cu_id=gpu.compute_units * gpu.xccs - 1,
                       max_wave_id=gpu.values.get("max_waves_per_simd", 8) * gpu.values["simd_per_cu"] - 1,
-                      read_dispatch_id_field_base_byte_offset=READ_POINTER, queue_properties=hsa.QUEUE_PROPERTIES(is_ptr64=1))
+                      read_dispatch_id_field_base_byte_offset=READ_POINTER,
+                      queue_properties=hsa.QUEUE_PROPERTIES(is_ptr64=1))
     return bytes(queue).ljust(PAGE, b"\0")
 
-  def make_ring(self, words: int) -> Ring: return PacketRing(self.memory.mapping, words, self.consumed, self.publish, self.wait)
+  def make_ring(self, words: int) -> Ring:
+    return PacketRing(self.memory.mapping, words, self.consumed, self.publish, self.wait)
 
   def consumed(self) -> int: return self.pointers.load64(READ_POINTER) * WORDS & self.ring.words - 1
   def pointer(self, written: int) -> int: return written // WORDS

@@ -1,4 +1,7 @@
-"""One AMD GPU: what drivers/gpu/device.py wants to know of it. KFD, events, PM4 or AQL for compute, SDMA for copies, scratch memory of waves."""
+"""One AMD GPU: what drivers/gpu/device.py wants to know of it.
+
+KFD, events, PM4 or AQL for compute, SDMA for copies, scratch memory of waves.
+"""
 from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
@@ -43,20 +46,24 @@ class AMDDevice(GpuDevice):
       words = self.allocate(PAGE, HOST, "signals").mapping
       words.copyin(0, bytes(PAGE))
       self.timeline, self.meeting = Timeline(words, 0), (words.address + 64, words.address + 128)
-      staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST, "commands and arguments")
+      staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST,
+                                                                                          "commands and arguments")
       self.stage = Stage(self, staging)
-      self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number, Program.alignment)
+      self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number,
+                                 Program.alignment)
       self.compute: ComputeQueue = Pm4Queue(self) if gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES)
       undo.callback(self.compute.close)
       self.copies = CopyQueue(self)
       undo.callback(self.copies.close)
-      self.begin(kfd.kept.pop(gpu.gpu_id, None) or Left(GpuAllocator(self, VRAM, gpu.vram_bytes or None), GpuAllocator(self, CODE, None), set()),
+      self.begin(kfd.kept.pop(gpu.gpu_id, None) or Left(GpuAllocator(self, VRAM, gpu.vram_bytes or None),
+                                                        GpuAllocator(self, CODE, None), set()),
                  gpu.chip.arch)
       self.undo = undo.pop_all()
 
   # **** memory ****
 
-  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Reserved: return self.kfd.allocate(self.gpu, size, kind, label, host)
+  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Reserved:
+    return self.kfd.allocate(self.gpu, size, kind, label, host)
   def share(self, memory: Memory) -> None: self.kfd.share(memory, self.gpu)
 
   def reserve_scratch(self, lane_bytes: int) -> None:
@@ -122,7 +129,8 @@ class AMDDevice(GpuDevice):
       needed = self.queues.take(self.copies.name, number, what, self.timeline.completed)
       if needed: self.copies.wait_memory(self.timeline.address, needed)
       self.copies.copy(dest, source, size)
-      if self.last == self.compute.name and needed < number - 1: self.copies.wait_memory(self.timeline.address, number - 1)
+      if self.last == self.compute.name and needed < number - 1:
+        self.copies.wait_memory(self.timeline.address, number - 1)
       self.copies.signal(self.timeline.address, number, self.event)
     return self.epoch, number
 
@@ -136,8 +144,10 @@ class AMDDevice(GpuDevice):
 
   def facts(self) -> dict[str, Any]:
     gpu, version = self.gpu, ".".join(map(str, self.kfd.version))
-    caches = {"cache_bytes": gpu.caches} if all(gpu.caches[:2]) else {}  # kernels are compiled for them, so only where they are known
+    # kernels are compiled for them, so only where they are known
+    caches = {"cache_bytes": gpu.caches} if all(gpu.caches[:2]) else {}
     units = f"{gpu.compute_units} compute units" + (f" on each of {gpu.xccs} dies" if gpu.xccs > 1 else "")
     return {"arch": self.arch, "processor": f"{gpu.chip.arch}, {units}", **caches,
-            "threads": gpu.compute_units * gpu.xccs, "local_bytes": gpu.chip.lds_bytes, "memory_limit": self.allocator.limit,
+            "threads": gpu.compute_units * gpu.xccs, "local_bytes": gpu.chip.lds_bytes,
+            "memory_limit": self.allocator.limit,
             "visible_bytes": gpu.visible_bytes, "kernel_interface": f"KFD {version}"}

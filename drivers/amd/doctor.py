@@ -1,6 +1,8 @@
-"""Why an AMD GPU cannot be driven here, in the order in which it would be noticed: `python3 -m tinyhw doctor --device AMD`.
+"""Why an AMD GPU cannot be driven here, in the order in which it would be noticed:
+`python3 -m tinyhw doctor --device AMD`.
 
-Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would refuse first.
+Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would
+refuse first.
 """
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from tinyhw.drivers.linux.diagnosis import NOTE, OK, PROBLEM, Finding, node
 from tinyhw.drivers.linux.files import Box, machine
 from tinyhw.errors import TinyError
 
-AMD = Vendor("AMD", "AMD", pci=0x1002, module="amdgpu", control=KFD, log="amdgpu", container="--device=/dev/kfd --device=/dev/dri")
+AMD = Vendor("AMD", "AMD", pci=0x1002, module="amdgpu", control=KFD, log="amdgpu",
+             container="--device=/dev/kfd --device=/dev/dri")
 
 def diagnose(ordinal: int) -> list[Finding]:
   """What is found about GPU number `ordinal`. Looks only; /dev/kfd stays open, since a process opens it once."""
@@ -22,7 +25,8 @@ def diagnose(ordinal: int) -> list[Finding]:
   found.append(node(box, KFD, AMD.container))
   try: seen = gpus(box)
   except OSError as error:
-    return [*found, Finding("topology", PROBLEM, f"{NODES} cannot be read ({error.strerror})", "let the container or service see /sys")]
+    return [*found, Finding("topology", PROBLEM, f"{NODES} cannot be read ({error.strerror})",
+                            "let the container or service see /sys")]
   found.append(counted(AMD, "topology", len(seen), ordinal))
   if found[-1].state == PROBLEM: return found
   gpu = seen[ordinal]
@@ -33,7 +37,8 @@ def diagnose(ordinal: int) -> list[Finding]:
 def _chip(gpu: Gpu) -> Finding:
   name = version_name(gpu.values.get("gfx_target_version", 0))
   if gpu.chip is not UNKNOWN: return Finding("chip", OK, f"{name}, which is driven as {gpu.chip.arch}")
-  return Finding("chip", PROBLEM, f"it is a {name}, which has no driver here; there are {', '.join(chip.arch for chip in CHIPS.values())}",
+  return Finding("chip", PROBLEM, f"it is a {name}, which has no driver here; there are "
+                 f"{', '.join(chip.arch for chip in CHIPS.values())}",
                  "use another device; to add a chip is a row in drivers/amd/topology.py, if its generation is there")
 
 def _driven(box: Box, ordinal: int) -> Finding:
@@ -50,6 +55,9 @@ def _interface(box: Box) -> Finding:
 def _window(gpu: Gpu) -> Finding:
   """Is all of the GPU's memory behind the PCI window?"""
   total, seen = (show_bytes(number).split(" (")[0] for number in (gpu.vram_bytes, gpu.visible_bytes))
-  if gpu.visible_bytes >= gpu.vram_bytes: return Finding("PCI window", OK, f"the processor sees all {total} of the GPU's memory")
-  return Finding("PCI window", NOTE, f"the processor sees {seen} of {total}: all works, but other GPUs may not reach its memory, so that copies "
-                 "between GPUs go through the host", "enable Resizable BAR and Above 4G Decoding in the firmware's setup")
+  if gpu.visible_bytes >= gpu.vram_bytes:
+    return Finding("PCI window", OK, f"the processor sees all {total} of the GPU's memory")
+  return Finding("PCI window", NOTE, f"the processor sees {seen} of {total}: all works, but other GPUs may not reach "
+                 f"its memory, so that copies "
+                 "between GPUs go through the host", "enable Resizable BAR and Above 4G Decoding in the firmware's "
+                 "setup")

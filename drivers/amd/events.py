@@ -1,7 +1,8 @@
-"""Events: how a process sleeps until its GPUs have done something, and how it learns of their faults. Source: Linux, kfd_events.c.
+"""Events: how a process sleeps until its GPUs have done something, and how it learns of their faults. Source: Linux,
+kfd_events.c.
 
-A GPU signals event n by writing n into slot n of the event page, and by an interrupt that carries n. The page is one for the process: the memory of
-the first GPU that has events, which the others see too.
+A GPU signals event n by writing n into slot n of the event page, and by an interrupt that carries n. The page is one
+for the process: the memory of the first GPU that has events, which the others see too.
 """
 from __future__ import annotations
 import contextlib
@@ -31,7 +32,8 @@ class HardwareFault(NamedTuple):
   memory_lost: bool
 
 class Events:
-  """The events of one GPU: its queues signal `number`, through `mailbox`, when something is done; faults come by themselves."""
+  """The events of one GPU: its queues signal `number`, through `mailbox`, when something is done; faults come by
+  themselves."""
   def __init__(self, kfd: Kfd, gpu: Gpu):
     self.kfd, self.gpu = kfd, gpu
     with contextlib.ExitStack() as undo:
@@ -59,14 +61,17 @@ class Events:
     return request
 
   def wait(self, timeout_ms: int) -> MemoryFault | HardwareFault | None:
-    """Sleep until the queues signal something, or a fault happens, which is returned; else None after timeout_ms at most."""
+    """Sleep until the queues signal something, or a fault happens, which is returned; else None after timeout_ms at
+    most."""
     waited = (kfd_ioctl.EventData * 3)()
     for data, number in zip(waited, (self.number, self.memory_fault, self.hardware_fault)): data.event_id = number
-    self.kfd.node.ioctl(kfd_ioctl.WaitEvents(events_ptr=ctypes.addressof(waited), num_events=len(waited), wait_for_all=0, timeout=timeout_ms))
+    self.kfd.node.ioctl(kfd_ioctl.WaitEvents(events_ptr=ctypes.addressof(waited), num_events=len(waited),
+                                             wait_for_all=0, timeout=timeout_ms))
     memory, hardware = waited[1].memory_exception_data, waited[2].hw_exception_data
     if memory.gpu_id == self.gpu.gpu_id:
       failure = memory.failure
-      return MemoryFault(memory.va, bool(failure.NotPresent), bool(failure.ReadOnly), bool(failure.NoExecute), bool(failure.imprecise),
+      return MemoryFault(memory.va, bool(failure.NotPresent), bool(failure.ReadOnly), bool(failure.NoExecute),
+                         bool(failure.imprecise),
                          memory.ErrorType)
     if hardware.gpu_id == self.gpu.gpu_id:
       return HardwareFault(hardware.reset_type == kfd_ioctl.KFD_HW_EXCEPTION_WHOLE_GPU_RESET,

@@ -12,6 +12,7 @@ def explain(device: AMDDevice, fault: MemoryFault | HardwareFault) -> str:
     cause = "of an uncorrectable memory error" if fault.ecc else "it did not respond to this program or to another one"
     kept = "; what was in its memory is gone" if fault.memory_lost else ""
     return f"was reset by the kernel ({'all of it' if fault.whole else 'an engine'}), because {cause}{kept}"
-  kind = "writes to read-only memory" if fault.read_only else "executes what is no code" if fault.no_execute else "touches memory that it has not"
+  kind = ("writes to read-only memory" if fault.read_only else "executes what is no code" if fault.no_execute
+          else "touches memory that it has not")
   if fault.error_type: kind = "met a memory error (ECC)"
   return f"{kind} at {fault.address:#x}{' or near it' if fault.imprecise else ''}: {place(device, fault.address)}"

@@ -1,7 +1,9 @@
-"""The process's connection to the kernel's compute driver: /dev/kfd, the render nodes of the GPUs in use, and their memory.
+"""The process's connection to the kernel's compute driver: /dev/kfd, the render nodes of the GPUs in use, and their
+memory.
 
-KFD knows one address space per process and GPU, bound to the first render node that the process shows it, for as long as the process lives. So there
-is one `Kfd` for a computer, it keeps what it has opened, and devices that are closed and opened again find it. Source: Linux, kfd_chardev.c.
+KFD knows one address space per process and GPU, bound to the first render node that the process shows it, for as long
+as the process lives. So there is one `Kfd` for a computer, it keeps what it has opened, and devices that are closed and
+opened again find it. Source: Linux, kfd_chardev.c.
 """
 from __future__ import annotations
 import contextlib
@@ -12,26 +14,34 @@ from typing import Any
 from tinyhw.autogen.amd import kfd_ioctl
 from tinyhw.drivers.amd.topology import KFD, Gpu
 from tinyhw.drivers.gpu.memory import HUGE_PAGE, Memory
-from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns, Unreturned, map_memory,
+from tinyhw.drivers.linux.files import (PAGE, PROT_NONE, RESERVED, Box, HostMapping, Mapping, Node, Refused, Returns,
+                                        Unreturned, map_memory,
                                         refusal)
 from tinyhw.errors import DeviceError
 
 OLDEST = (1, 11)          # the oldest interface whose structures were compared with ours
-# From here on the process has its settings for debuggers made anew. For KFD they are those of a new process with and without the call (mode_mask 0
-# is its runtime_disable); but firmware that schedules processes (MES, from GC 11 on) is told them by it, and may still have those of a process
+# From here on the process has its settings for debuggers made anew. For KFD they are those of a new process with and
+# without the call (mode_mask 0 is its runtime_disable); but firmware that schedules processes (MES, from GC 11 on) is
+# told them by it, and may still have those of a process
 # that has ended. Source: Linux, kfd_chardev.c, kfd_process.c, kfd_debug.c.  guess: without the call all goes well
 RUNTIME_ENABLE = (1, 14)
 DOORBELL_BYTES = 8192     # of a GPU's doorbells in a process: 1024 of 8 bytes
 ADVICE = {
-  "open": {errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given (--device=/dev/kfd --device=/dev/dri)",
+  "open": {errno.EPERM: "the kernel takes 64-bit processes, and containers to which the device was given "
+           "(--device=/dev/kfd --device=/dev/dri)",
            errno.ENOENT: "load the kernel's amdgpu driver (modprobe amdgpu)"},
-  "AcquireVm": {errno.EBUSY: "this process has used the GPU through another driver; use one of them, or another process"},
+  "AcquireVm": {errno.EBUSY: "this process has used the GPU through another driver; use one of them, or another "
+                "process"},
   "AllocMemoryOfGpu": {errno.ENOMEM: "drop references to tensors that are not needed, or use a smaller batch",
-                       errno.EINVAL: "the kernel refuses the kind of memory; enable Resizable BAR in the firmware's setup if it is the GPU's own"},
-  "MapMemoryToGpu": {errno.ENOMEM: "the GPU cannot reach the memory: between GPUs that wants Resizable BAR and peer-to-peer access"},
-  "CreateQueue": {errno.EINVAL: "the kernel wants other sizes for the queue's memory; report this with the kernel's version and dmesg",
+                       errno.EINVAL: "the kernel refuses the kind of memory; enable Resizable BAR in the firmware's "
+                       "setup if it is the GPU's own"},
+  "MapMemoryToGpu": {errno.ENOMEM: "the GPU cannot reach the memory: between GPUs that wants Resizable BAR and "
+                     "peer-to-peer access"},
+  "CreateQueue": {errno.EINVAL: "the kernel wants other sizes for the queue's memory; report this with the kernel's "
+                  "version and dmesg",
                   errno.ENOMEM: "other processes have all queues of the GPU; end one of them",
-                  errno.EPERM: "processes have as many queues as the kernel allows a GPU (amdgpu.max_num_of_queues_per_device); end one of them"},
+                  errno.EPERM: "processes have as many queues as the kernel allows a GPU "
+                  "(amdgpu.max_num_of_queues_per_device); end one of them"},
   "ImportDmabuf": {errno.EINVAL: "the GPUs cannot see each other's memory; copy through the host"},
 }
 _F = kfd_ioctl
@@ -45,14 +55,18 @@ class Kind:
 _ALL = _F.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
 VRAM = Kind("VRAM", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, visible=False)
 CODE = Kind("VRAM for code", VRAM.flags | _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE, visible=False)
-# Memory of the host that both sides see at once: no cache of the GPU keeps it, the processor's are snooped. For rings, commands, arguments, signals.
-HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
+# Memory of the host that both sides see at once: no cache of the GPU keeps it, the processor's are snooped. For rings,
+# commands, arguments, signals.
+HOST = Kind("host memory", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_GTT | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+            | _F.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |
             _F.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | _F.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, visible=True)
-USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT, visible=False)
+USER = Kind("memory of the program", _ALL | _F.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | _F.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT,
+            visible=False)
 
 class Reserved(Memory):
   """Memory at addresses of the process that are reserved for it. seen_by: gpu_ids."""
-  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns, handle: int, reserved: HostMapping):
+  def __init__(self, kind: Kind, address: int, size: int, label: str, returns: Returns, handle: int,
+               reserved: HostMapping):
     super().__init__(kind, address, size, label, returns, handle)
     self.reserved = reserved
 
@@ -68,7 +82,8 @@ class Kfd:
     self.box = box
     self.renders: dict[int, Node] = {}     # by gpu_id; kept until the end, see above
     self.kept: dict[int, Any] = {}         # by gpu_id: what a device that was closed leaves to the next one (device.py)
-    self.event_page: Reserved | None = None  # also until the end: the kernel takes one page of events from a process, and does not let go of it
+    self.event_page: Reserved | None = None  # also until the end: the kernel takes one page of events from a process,
+                                             # and does not let go of it
     self.events_begun = False
     self.unreturned = Unreturned()         # what the kernel refused to take back
     with contextlib.ExitStack() as undo:
@@ -78,7 +93,8 @@ class Kfd:
       self.node.ioctl(version)
       self.version = (version.major_version, version.minor_version)
       if self.version[0] != OLDEST[0] or self.version < OLDEST:
-        raise DeviceError(f"the kernel's compute driver has interface {self.version[0]}.{self.version[1]}, and {OLDEST[0]}.{OLDEST[1]} is the oldest "
+        raise DeviceError(f"the kernel's compute driver has interface {self.version[0]}.{self.version[1]}, and "
+                          f"{OLDEST[0]}.{OLDEST[1]} is the oldest "
                           "that is driven; update the kernel to 6.1 or newer")
       if self.version >= RUNTIME_ENABLE: self.node.ioctl(kfd_ioctl.RuntimeEnable(mode_mask=0))
       undo.pop_all()
@@ -94,11 +110,13 @@ class Kfd:
     self.renders[gpu.gpu_id] = render
 
   def allocate(self, gpu: Gpu, size: int, kind: Kind, label: str, host: int = 0) -> Reserved:
-    """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
+    """Memory of `size` bytes (rounded up to pages) that the GPU sees. Source: kfd_ioctl.h,
+    AMDKFD_IOC_ALLOC_MEMORY_OF_GPU.
 
-    Its address is a free one of the process, at a huge page for what fills one; nothing lies on the page behind it. Contents are undefined.
-    host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be used twice.
-    Raises Refused, with errno ENOMEM where there is no memory.
+    Its address is a free one of the process, at a huge page for what fills one; nothing lies on the page behind it.
+    Contents are undefined.
+    host: for USER memory, where the program's pages are. The GPU sees them at another address, so that a page may be
+    used twice. Raises Refused, with errno ENOMEM where there is no memory.
     """
     self.unreturned.offer_again()
     size = -(-size // PAGE) * PAGE
@@ -109,7 +127,8 @@ class Kfd:
       except OSError as error: raise refusal(f"reserving {size:#x} bytes of addresses", error) from error
       returns.add(reserved.close)
       address = -(-reserved.address // step) * step
-      request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags, mmap_offset=host)
+      request = kfd_ioctl.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=gpu.gpu_id, flags=kind.flags,
+                                           mmap_offset=host)
       self.node.ioctl(request)
       returns.add(lambda: self.node.ioctl(kfd_ioctl.FreeMemoryOfGpu(handle=request.handle)))
       memory = Reserved(kind, address, size, label, returns, request.handle, reserved)
@@ -127,14 +146,16 @@ class Kfd:
     """Let a GPU see memory, at the same address; of another GPU too. Raises Refused where it cannot."""
     if gpu.gpu_id in memory.seen_by: return
     ids = (ctypes.c_uint32 * 1)(gpu.gpu_id)
-    self.node.ioctl(kfd_ioctl.MapMemoryToGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=1))
+    self.node.ioctl(kfd_ioctl.MapMemoryToGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids),
+                                             n_devices=1))
     memory.seen_by.append(gpu.gpu_id)
 
   def unshare(self, memory: Memory) -> None:
     """No GPU sees the memory any more."""
     if not memory.seen_by: return
     ids = (ctypes.c_uint32 * len(memory.seen_by))(*memory.seen_by)
-    self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(memory.seen_by)))
+    self.node.ioctl(kfd_ioctl.UnmapMemoryFromGpu(handle=memory.handle, device_ids_array_ptr=ctypes.addressof(ids),
+                                                 n_devices=len(memory.seen_by)))
     memory.seen_by.clear()
 
   def doorbells(self, offset: int) -> Mapping:
@@ -166,7 +187,8 @@ def forget(box: Box) -> None:
   if found is not None: found.close()
 
 def leave(box: Box) -> None:
-  """Close the files of the connection and nothing else: in the child of a fork, to which neither they nor memory and queues belong."""
+  """Close the files of the connection and nothing else: in the child of a fork, to which neither they nor memory and
+  queues belong."""
   found = _connections.pop(id(box), None)
   if found is None: return
   for node in (*found.renders.values(), found.node): node.close()

@@ -1,7 +1,8 @@
 """Kernels on an AMD GPU: what the registers of a launch are, and its packets. A Recording is an indirect buffer.
 
-A kernel finds the address of its arguments in the first two scalar registers, and the number of its workgroup where `topology.Chip` says. The packets
-are made once for each program; what changes from launch to launch are a few words of them.
+A kernel finds the address of its arguments in the first two scalar registers, and the number of its workgroup where
+`topology.Chip` says. The packets are made once for each program; what changes from launch to launch are a few words of
+them.
 """
 from __future__ import annotations
 import struct
@@ -25,7 +26,8 @@ SGPRS_BESIDE = 6          # on GFX9: vcc, flat_scratch and xnack_mask count as u
 def _up(value: int, unit: int) -> int: return -(-value // unit)
 
 class Words(NamedTuple):
-  """The packets of a launch, and which words of them change: the address of the arguments (two words), and the dispatch."""
+  """The packets of a launch, and which words of them change: the address of the arguments (two words), and the
+  dispatch."""
   words: tuple[int, ...]
   arguments: int
   dispatch: int
@@ -34,26 +36,36 @@ def registers(code: Code, gpu: Gpu, commands: Commands) -> tuple[int, int, int]:
   """COMPUTE_PGM_RSRC1, 2 and 3 of a kernel. Raises DeviceError for what the chip has not."""
   chip, used, r = gpu.chip, dict(code.registers), commands.gc
   vgprs, agprs, sgprs, wave = used.get("vgpr", 0), used.get("agpr", 0), used.get("sgpr", 0), code.wave or chip.waves[0]
-  limits = {"vgpr": (vgprs, 256), "agpr": (agprs, 256 if chip.gc == 9 else 0), "sgpr": (sgprs, 102 if chip.gc == 9 else 106),
+  limits = {"vgpr": (vgprs, 256), "agpr": (agprs, 256 if chip.gc == 9 else 0),
+            "sgpr": (sgprs, 102 if chip.gc == 9 else 106),
             "lanes": (code.lanes, MAX_LANES), "bytes of local memory": (code.local_bytes, chip.lds_bytes)}
   for name, (number, most) in limits.items():
-    if number > most: raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
+    if number > most:
+      raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
   if wave not in chip.waves:
-    raise DeviceError(f"kernel {code.name} is for waves of {wave} lanes; {chip.arch} has {' and '.join(map(str, chip.waves))}")
+    raise DeviceError(f"kernel {code.name} is for waves of {wave} lanes; {chip.arch} has "
+                      f"{' and '.join(map(str, chip.waves))}")
   second = r.COMPUTE_PGM_RSRC2(scratch_en=int(code.private_bytes > 0), user_sgpr=chip.user_sgprs, tgid_x_en=1,
                                lds_size=_up(code.local_bytes, chip.lds_step) * chip.lds_step // LDS_UNIT)
   if chip.gc == 9:
     offset = max(_up(vgprs, 4), 1)
-    return (r.COMPUTE_PGM_RSRC1(vgprs=_up(max(4 * offset * bool(agprs) + agprs, vgprs, 1), 8) - 1, sgprs=_up(sgprs + SGPRS_BESIDE, 8) - 1,
-                                float_mode=FLOAT_MODE, dx10_clamp=1, ieee_mode=1), second, r.COMPUTE_PGM_RSRC3(accum_offset=offset - 1))
-  extra = {"dx10_clamp": 1, "ieee_mode": 1, "priv": 1} if chip.gc == 11 else {}  # priv: waves are saved wrongly without it; as kfdtest has it
-  first = r.COMPUTE_PGM_RSRC1(vgprs=_up(max(vgprs, 1), 8 if wave == 32 else 4) - 1, float_mode=FLOAT_MODE, wgp_mode=1, mem_ordered=1, fwd_progress=1,
+    return (r.COMPUTE_PGM_RSRC1(vgprs=_up(max(4 * offset * bool(agprs) + agprs, vgprs, 1), 8) - 1,
+                                sgprs=_up(sgprs + SGPRS_BESIDE, 8) - 1,
+                                float_mode=FLOAT_MODE, dx10_clamp=1, ieee_mode=1), second,
+            r.COMPUTE_PGM_RSRC3(accum_offset=offset - 1))
+  # priv: waves are saved wrongly without it; as kfdtest has it
+  extra = {"dx10_clamp": 1, "ieee_mode": 1, "priv": 1} if chip.gc == 11 else {}
+  first = r.COMPUTE_PGM_RSRC1(vgprs=_up(max(vgprs, 1), 8 if wave == 32 else 4) - 1, float_mode=FLOAT_MODE, wgp_mode=1,
+                              mem_ordered=1, fwd_progress=1,
                               **extra)
   ahead = r.COMPUTE_PGM_RSRC3.fields["inst_pref_size"].mask
   return first, second, r.COMPUTE_PGM_RSRC3(inst_pref_size=min(_up(len(code.text), PREFETCH_BYTES), ahead))
 
 class Program(Kernel):
-  """A kernel in the GPU's memory. Its barrier waits for the waves of launches before, and lets loads find what those have written."""
+  """A kernel in the GPU's memory.
+
+  Its barrier waits for the waves of launches before, and lets loads find what those have written.
+  """
   device: AMDDevice
 
   def check(self) -> None:
@@ -79,7 +91,8 @@ class Program(Kernel):
     commands.set_registers(r.COMPUTE_RESTART_X, 0, 0, 0)
     arguments = commands.set_registers(r.COMPUTE_USER_DATA_0, 0, 0)
     commands.set_registers(r.COMPUTE_RESOURCE_LIMITS, 0)
-    commands.set_registers(r.COMPUTE_START_X, 0, 0, 0, r.COMPUTE_NUM_THREAD_X(num_thread_full=self.code.lanes), 1, 1, 0, 0)
+    commands.set_registers(r.COMPUTE_START_X, 0, 0, 0, r.COMPUTE_NUM_THREAD_X(num_thread_full=self.code.lanes), 1, 1, 0,
+                           0)
     wave32 = {"cs_w32_en": 1} if wave == 32 else {}
     dispatch = commands.dispatch(r.COMPUTE_DISPATCH_INITIATOR(compute_shader_en=1, force_start_at_000=1, **wave32), 0)
     return Words(tuple(commands.words), arguments, dispatch)

@@ -1,8 +1,9 @@
-"""Queues of KFD: their memory, creation and doorbells, and the compute queue that reads PM4. AQL queues are in aql.py, copies in sdma.py.
+"""Queues of KFD: their memory, creation and doorbells, and the compute queue that reads PM4. AQL queues are in aql.py,
+copies in sdma.py.
 
-A queue takes pieces of words (`put`), and its ring tells the hardware of them. Memory of queues obeys the rules of Linux, amdkfd/kfd_queue.c: the
-ring, the page of pointers, the end-of-pipe buffer and the area that waves are saved to are allocations of their own, of exactly the sizes that it
-wants.
+A queue takes pieces of words (`put`), and its ring tells the hardware of them. Memory of queues obeys the rules of
+Linux, amdkfd/kfd_queue.c: the ring, the page of pointers, the end-of-pipe buffer and the area that waves are saved to
+are allocations of their own, of exactly the sizes that it wants.
 """
 from __future__ import annotations
 import contextlib
@@ -57,18 +58,23 @@ class Queue:
       self.pointers.copyin(0, self.descriptor())
       request = kfd_ioctl.CreateQueue(
         ring_base_address=self.memory.address, ring_size=ring_bytes, gpu_id=owner.gpu.gpu_id, queue_type=self.kind,
-        queue_percentage=kfd_ioctl.KFD_MAX_QUEUE_PERCENTAGE, queue_priority=PRIORITY, write_pointer_address=pointers.address + WRITE_POINTER,
+        queue_percentage=kfd_ioctl.KFD_MAX_QUEUE_PERCENTAGE, queue_priority=PRIORITY,
+        write_pointer_address=pointers.address + WRITE_POINTER,
         read_pointer_address=pointers.address + READ_POINTER)
       if self.kind in (kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE, kfd_ioctl.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL):
         sizes, save = owner.gpu.queue_sizes(), allocate(owner.gpu.queue_sizes().total, VRAM, "saved waves")
-        request.eop_buffer_address, request.eop_buffer_size = allocate(EOP_BYTES, VRAM, "end of pipe").address, EOP_BYTES
-        request.ctx_save_restore_address, request.ctx_save_restore_size, request.ctl_stack_size = save.address, sizes.save, sizes.control_stack
+        request.eop_buffer_address, request.eop_buffer_size = allocate(EOP_BYTES, VRAM,
+                                                                       "end of pipe").address, EOP_BYTES
+        request.ctx_save_restore_address, request.ctx_save_restore_size, request.ctl_stack_size = (
+          save.address, sizes.save, sizes.control_stack)
       owner.kfd.node.ioctl(request)
       self.number = int(request.queue_id)
       destroyed = Returns(owner.kfd.unreturned)
       destroyed.add(lambda: owner.kfd.node.ioctl(kfd_ioctl.DestroyQueue(queue_id=self.number)))
-      for memory in taken: memory.returns.add(destroyed.close)  # the kernel's queue reads it until it is destroyed, whatever happens
-      self.doorbell, self.doorbell_offset = owner.doorbells(request.doorbell_offset), request.doorbell_offset & (DOORBELL_BYTES - 1)
+      for memory in taken: memory.returns.add(destroyed.close)  # the kernel's queue reads it until it is destroyed,
+                                                                # whatever happens
+      self.doorbell, self.doorbell_offset = (owner.doorbells(request.doorbell_offset),
+                                             request.doorbell_offset & (DOORBELL_BYTES - 1))
       self.undo = undo.pop_all()
     self.ring = self.make_ring(ring_bytes // 4)
 
@@ -80,7 +86,8 @@ class Queue:
     """What the page of pointers holds at first."""
     return bytes(PAGE)
 
-  def make_ring(self, words: int) -> Ring: return Ring(self.memory.mapping, words, self.consumed, self.publish, self.wait)
+  def make_ring(self, words: int) -> Ring:
+    return Ring(self.memory.mapping, words, self.consumed, self.publish, self.wait)
 
   def wait(self, done: Callable[[], bool]) -> None:
     """Wait for room in the ring."""
@@ -107,7 +114,8 @@ class Queue:
 
   def state(self) -> str:
     """For reports: how far it is."""
-    return f"{self.name} queue {self.number}: {self.consumed()} of {self.ring.written % self.ring.words} words read (modulo {self.ring.words})"
+    return (f"{self.name} queue {self.number}: {self.consumed()} of {self.ring.written % self.ring.words} words read "
+            f"(modulo {self.ring.words})")
 
   def close(self) -> None:
     """Destroy the queue and give its memory back. It should have nothing to do any more. A second call does nothing."""
@@ -123,7 +131,10 @@ class ComputeQueue(Protocol):
   def close(self) -> None: ...
 
 class Pm4Queue(Queue):
-  """A ring that is read as PM4. Its read pointer has 32 bits, in words, and wraps with the ring; the write pointer counts for ever."""
+  """A ring that is read as PM4.
+
+  Its read pointer has 32 bits, in words, and wraps with the ring; the write pointer counts for ever.
+  """
   name = "compute"
 
   def consumed(self) -> int: return self.pointers.load32(READ_POINTER) & self.ring.words - 1
@@ -131,7 +142,9 @@ class Pm4Queue(Queue):
   def put(self, *pieces: list[int] | Indirect) -> None:
     """Append commands, in order."""
     words = list[int]()
-    for piece in pieces: words += pm4.GFX10.INDIRECT_BUFFER(ib_base=piece[0], ib_size=piece[1], valid=1) if isinstance(piece, Indirect) else piece
+    for piece in pieces:
+      words += (pm4.GFX10.INDIRECT_BUFFER(ib_base=piece[0], ib_size=piece[1], valid=1) if isinstance(piece, Indirect)
+                else piece)
     limit = self.ring.words // 4
     for start in range(0, len(words), limit): self.ring.put(words[start:start + limit])
 

@@ -1,13 +1,16 @@
-"""The copy engine (SDMA): copies of memory in order with the compute queue, and to and from the host through memory that both see.
+"""The copy engine (SDMA): copies of memory in order with the compute queue, and to and from the host through memory
+that both see.
 
-Packets: autogen/amd/sdma.py. A packet may not cross the end of the ring, so what is left there is filled with NOPs, which are words of zero.
+Packets: autogen/amd/sdma.py. A packet may not cross the end of the ring, so what is left there is filled with NOPs,
+which are words of zero.
 """
 from __future__ import annotations
 from tinyhw.autogen.amd import kfd_ioctl, sdma
 from tinyhw.drivers.amd.queue import READ_POINTER, Queue
 from tinyhw.drivers.gpu.queue import Ring
 
-# Bytes of one copy packet, by generation: as far as the count reaches; ROCm stays below 2^22 by 32 bytes on the older one.
+# Bytes of one copy packet, by generation: as far as the count reaches; ROCm stays below 2^22 by 32 bytes on the older
+# one.
 MOST_BYTES = {4: 0x3FFFE0, 6: 1 << 30, 7: 1 << 30}
 PACKETS = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
 POLL_INTERVAL = 4
@@ -28,14 +31,16 @@ class CopyQueue(Queue):
 
   def wait_memory(self, address: int, value: int) -> None:
     """Wait until the word at an address is `value` or more."""
-    self.ring.put(self.packets.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=address, value=value, mask=0xFFFF_FFFF, interval=POLL_INTERVAL,
+    self.ring.put(self.packets.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=address, value=value,
+                                           mask=0xFFFF_FFFF, interval=POLL_INTERVAL,
                                            retry_count=sdma.RETRY_FOREVER))
 
   def copy(self, dest: int, source: int, size: int) -> None:
     """Copy bytes."""
     most = MOST_BYTES[self.generation]
     for start in range(0, size, most):
-      self.ring.put(self.packets.COPY_LINEAR(count=min(most, size - start) - 1, src_addr=source + start, dst_addr=dest + start))
+      self.ring.put(self.packets.COPY_LINEAR(count=min(most, size - start) - 1, src_addr=source + start,
+                                             dst_addr=dest + start))
 
   def signal(self, address: int, value: int, event: tuple[int, int]) -> None:
     """When all before is done, write a 32-bit value, then signal event (mailbox, number)."""

@@ -1,6 +1,8 @@
-"""What sysfs says about AMD's GPUs: which there are, of which kind, and the sizes that the kernel wants for the memory of their queues.
+"""What sysfs says about AMD's GPUs: which there are, of which kind, and the sizes that the kernel wants for the memory
+of their queues.
 
-Reads only. Sources: Linux, uapi/linux/kfd_sysfs.h and drivers/gpu/drm/amd/amdkfd/kfd_queue.c (the formulas of `queue_sizes`).
+Reads only. Sources: Linux, uapi/linux/kfd_sysfs.h and drivers/gpu/drm/amd/amdkfd/kfd_queue.c (the formulas of
+`queue_sizes`).
 """
 from __future__ import annotations
 import errno
@@ -19,10 +21,12 @@ MAX_LANES = 1024                            # of a workgroup
 
 @dataclass(frozen=True)
 class Chip:
-  """A kind of GPU that this driver knows. gc: the generation of autogen/amd/gc.py; sdma: that of autogen/amd/sdma.py; packets: 9 or 10 of pm4.py.
+  """A kind of GPU that this driver knows. gc: the generation of autogen/amd/gc.py; sdma: that of autogen/amd/sdma.py;
+  packets: 9 or 10 of pm4.py.
 
-  user_sgprs: what is set up of scalar registers before a kernel starts; its arguments' address is in the first two. scratch_unit: bytes that sizes of
-  scratch memory are told in. lds_bytes: local memory of a workgroup; lds_step: a multiple of what it is given in, and of 512, in which it is told.
+  user_sgprs: what is set up of scalar registers before a kernel starts; its arguments' address is in the first two.
+  scratch_unit: bytes that sizes of scratch memory are told in. lds_bytes: local memory of a workgroup; lds_step: a
+  multiple of what it is given in, and of 512, in which it is told.
   """
   arch: str
   gc: int
@@ -36,11 +40,13 @@ class Chip:
   saved_lds_bytes: int = 65536              # of a compute unit, in the area for saved waves
   vgpr_bytes: int = 0x60000                 # of a compute unit
 
-# gfx_target_version -> kind. The workgroup's number follows the user SGPRs on 9 and 11; on gfx1100 all of them together must be 16.
+# gfx_target_version -> kind. The workgroup's number follows the user SGPRs on 9 and 11; on gfx1100 all of them together
+# must be 16.
 CHIPS = {
   90402: Chip("gfx942", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000),
   # guess: LDS_SIZE counts 512 bytes, as on other chips; LLVM says that memory is given in steps of 1280
-  90500: Chip("gfx950", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000, lds_bytes=160 << 10, lds_step=2560,
+  90500: Chip("gfx950", gc=9, sdma=4, packets=9, waves=(64,), user_sgprs=2, scratch_unit=1024, vgpr_bytes=0x80000,
+              lds_bytes=160 << 10, lds_step=2560,
               saved_lds_bytes=160 << 10),
   110000: Chip("gfx1100", gc=11, sdma=6, packets=10, waves=(32, 64), user_sgprs=15, scratch_unit=256),
   120000: Chip("gfx1200", gc=12, sdma=7, packets=10, waves=(32, 64), user_sgprs=2, scratch_unit=256),
@@ -51,14 +57,16 @@ NEEDED = ("simd_count", "simd_per_cu", "array_count", "simd_arrays_per_engine", 
 XCCS = (1, 2, 4, 8)                         # numbers of compute dies that their barrier can count
 
 class QueueSizes(NamedTuple):
-  """Bytes that a compute queue wants: for its control stack, for a save of all waves on one XCC, and for all of the save area."""
+  """Bytes that a compute queue wants: for its control stack, for a save of all waves on one XCC, and for all of the
+  save area."""
   control_stack: int
   save: int
   total: int
 
 @dataclass(frozen=True)
 class Gpu:
-  """A GPU, as its node of the topology tells. values: the node's properties; caches: bytes of L1, L2, L3; vram_bytes: all of its memory;
+  """A GPU, as its node of the topology tells. values: the node's properties; caches: bytes of L1, L2, L3; vram_bytes:
+  all of its memory;
   visible_bytes: what of that the processor can see."""
   chip: Chip
   node: int
@@ -84,8 +92,10 @@ class Gpu:
   def queue_sizes(self) -> QueueSizes:
     """What the kernel wants, by its own formulas; newer ones tell two of the numbers."""
     units, gfx9 = self.compute_units, self.chip.gc == 9
-    # guess: with several dies kernels count the arrays of all of them, which the other bound hides on the chips that there are
-    waves = min(units * 40, self.values["array_count"] // self.values["simd_arrays_per_engine"] * 512) if gfx9 else units * 32
+    # guess: with several dies kernels count the arrays of all of them, which the other bound hides on the chips that
+    # there are
+    waves = (min(units * 40, self.values["array_count"] // self.values["simd_arrays_per_engine"] * 512) if gfx9
+             else units * 32)
     control = _aligned(40 + waves * (8 if gfx9 else 12) + 8, PAGE)
     save = control + _aligned(units * (self.chip.vgpr_bytes + 0x4000 + self.chip.saved_lds_bytes + 0x1000), PAGE)
     control, save = self.values.get("ctl_stack_size") or control, self.values.get("cwsr_size") or save
@@ -95,7 +105,8 @@ def _aligned(size: int, step: int) -> int: return -(-size // step) * step
 
 def read_properties(text: str) -> dict[str, int]:
   """Lines "name value" as numbers."""
-  return {words[0]: int(words[1]) for line in text.splitlines() if len(words := line.split()) == 2 and words[1].isdecimal()}
+  return {words[0]: int(words[1]) for line in text.splitlines() if len(words := line.split()) == 2
+          and words[1].isdecimal()}
 
 def _folder(box: Box, path: str) -> list[dict[str, int]]:
   """The properties of path/0, path/1, ...; nothing where there is no such folder."""
@@ -103,7 +114,10 @@ def _folder(box: Box, path: str) -> list[dict[str, int]]:
   return [read_properties(box.read_text(f"{path}/{name}/properties")) for name in sorted(box.listdir(path), key=int)]
 
 def gpus(box: Box) -> list[Gpu]:
-  """The GPUs that this process may see, in the topology's order, those of unknown kind included. Raises OSError if the topology cannot be read."""
+  """The GPUs that this process may see, in the topology's order, those of unknown kind included.
+
+  Raises OSError if the topology cannot be read.
+  """
   found = []
   for name in sorted(box.listdir(NODES), key=int) if box.exists(NODES) else ():
     path = f"{NODES}/{name}"
@@ -113,9 +127,11 @@ def gpus(box: Box) -> list[Gpu]:
       raise
     if gpu_id == 0: continue                                   # a processor
     values, banks = read_properties(text), _folder(box, f"{path}/mem_banks")
-    vram = {kind: sum(b.get("size_in_bytes", 0) for b in banks if b.get("heap_type") == kind) for kind in (HEAP_VRAM_PUBLIC, HEAP_VRAM_PRIVATE)}
+    vram = {kind: sum(b.get("size_in_bytes", 0) for b in banks if b.get("heap_type") == kind)
+            for kind in (HEAP_VRAM_PUBLIC, HEAP_VRAM_PRIVATE)}
     chip = CHIPS.get(values.get("gfx_target_version", 0), UNKNOWN)
-    levels = [max((c.get("size", 0) for c in _folder(box, f"{path}/caches") if c.get("level") == level), default=0) << 10 for level in (1, 2, 3)]
+    levels = [max((c.get("size", 0) for c in _folder(box, f"{path}/caches") if c.get("level") == level),
+                  default=0) << 10 for level in (1, 2, 3)]
     found.append(Gpu(chip, int(name), gpu_id, values, sum(vram.values()), vram[HEAP_VRAM_PUBLIC], tuple(levels)))
   return found
 
@@ -124,26 +140,36 @@ def version_name(version: int) -> str:
   return f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}"
 
 def choose(box: Box, ordinal: int) -> Gpu:
-  """GPU number `ordinal` of those that there are. Raises DeviceError that says why there is none, or why it cannot be driven."""
+  """GPU number `ordinal` of those that there are.
+
+  Raises DeviceError that says why there is none, or why it cannot be driven.
+  """
   if not box.exists(KFD):
-    if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV")
-    raise DeviceError(f"there is no {KFD}: the kernel's amdgpu driver is not loaded or knows no GPU that computes; load it (modprobe amdgpu), or in "
+    if EMULATE:
+      raise DeviceError(f"EMULATE={EMULATE} has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV")
+    raise DeviceError(f"there is no {KFD}: the kernel's amdgpu driver is not loaded or knows no GPU that computes; "
+                      f"load it (modprobe amdgpu), or in "
                       "a container pass the devices on (--device=/dev/kfd --device=/dev/dri)")
   try: found = gpus(box)
   except OSError as error:
     raise DeviceError(f"{NODES} cannot be read ({error.strerror}); let the container or service see /sys") from error
   if ordinal >= len(found):
-    if not found: raise DeviceError(f"{NODES} shows no GPU that this process may use; let the container have one, or use DEV=CPU")
-    raise DeviceError(f"there {'is 1 GPU' if len(found) == 1 else f'are {len(found)} GPUs'}, and number {ordinal} is none of them")
+    if not found:
+      raise DeviceError(f"{NODES} shows no GPU that this process may use; let the container have one, or use DEV=CPU")
+    raise DeviceError(f"there {'is 1 GPU' if len(found) == 1 else f'are {len(found)} GPUs'}, and number {ordinal} is "
+                      f"none of them")
   gpu = found[ordinal]
   if gpu.chip is UNKNOWN:
-    raise DeviceError(f"the GPU is a {version_name(gpu.values.get('gfx_target_version', 0))}, which has no driver here; there are "
+    raise DeviceError(f"the GPU is a {version_name(gpu.values.get('gfx_target_version', 0))}, which has no driver "
+                      f"here; there are "
                       f"{', '.join(chip.arch for chip in CHIPS.values())}")
   missing = [name for name in NEEDED if not gpu.values.get(name)]
   if missing: raise DeviceError(f"{NODES}/{gpu.node}/properties does not tell {', '.join(missing)}; update the kernel")
   if gpu.xccs not in XCCS:
-    raise DeviceError(f"the GPU shows {gpu.xccs} compute dies as one, and the driver knows {', '.join(map(str, XCCS))}; change its compute partition "
+    raise DeviceError(f"the GPU shows {gpu.xccs} compute dies as one, and the driver knows "
+                      f"{', '.join(map(str, XCCS))}; change its compute partition "
                       "(current_compute_partition in sysfs) to CPX")
   if not box.exists(gpu.render_node):
-    raise DeviceError(f"there is no {gpu.render_node}, which belongs to the GPU; in a container pass it on (--device=/dev/dri)")
+    raise DeviceError(f"there is no {gpu.render_node}, which belongs to the GPU; in a container pass it on "
+                      f"(--device=/dev/dri)")
   return gpu

@@ -22,12 +22,14 @@ class CPUDevice(HostDevice):
     """Copy the code to executable pages. Raises DeviceError for code of another machine."""
     levels = list(LEVELS)
     if code.arch not in levels or levels.index(code.arch) < levels.index(self.arch):
-      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for that")
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {self.name} is {self.arch}; compile it for "
+                        f"that")
     address, chunk = self.arena.add(code.text)
     return Program(code, address + code.entry, self.arena, chunk)
 
   def facts(self) -> dict[str, Any]:
-    return {"arch": self.arch, "processor": self.processor.brand, "vendor": self.processor.vendor, "signature": self.processor.signature,
+    return {"arch": self.arch, "processor": self.processor.brand, "vendor": self.processor.vendor,
+            "signature": self.processor.signature,
             "features": sorted(self.processor.features), "cache_bytes": self.processor.cache_bytes,
             "local_bytes": self.processor.local_bytes, "threads": self.ring.threads,
             "memory_limit": self.allocator.limit}
@@ -54,14 +56,20 @@ def processor(runtime: Callable[[str], Code]) -> Processor:
   return _processor
 
 def choose_arch(found: Processor, wanted: str) -> str:
-  """The arch string to compile for: the best, or the one asked for by ARCH. Raises DeviceError if the processor does not have it."""
-  if wanted and wanted not in LEVELS: raise DeviceError(f"ARCH={wanted} is not known; use one of {', '.join(LEVELS)}, or unset it")
+  """The arch string to compile for: the best, or the one asked for by ARCH.
+
+  Raises DeviceError if the processor does not have it.
+  """
+  if wanted and wanted not in LEVELS:
+    raise DeviceError(f"ARCH={wanted} is not known; use one of {', '.join(LEVELS)}, or unset it")
   if wanted and found.missing(wanted):
-    raise DeviceError(f"ARCH={wanted} needs {', '.join(found.missing(wanted))}, which this processor or its operating system has not; unset ARCH")
+    raise DeviceError(f"ARCH={wanted} needs {', '.join(found.missing(wanted))}, which this processor or its operating "
+                      f"system has not; unset ARCH")
   best = wanted or found.arch
   if best is None:
     least = list(LEVELS)[-1]
-    raise DeviceError(f"processor {found.brand or found.vendor} lacks {', '.join(found.missing(least))}, which {least} needs; use DEV=CLANG with a C "
+    raise DeviceError(f"processor {found.brand or found.vendor} lacks {', '.join(found.missing(least))}, which "
+                      f"{least} needs; use DEV=CLANG with a C "
                       "compiler, or DEV=PYTHON")
   return best
 

@@ -1,4 +1,7 @@
-"""Kernels on host threads: loading, launching and recording. What the CPU and CLANG devices share; they differ in how Code becomes an address."""
+"""Kernels on host threads: loading, launching and recording.
+
+What the CPU and CLANG devices share; they differ in how Code becomes an address.
+"""
 from __future__ import annotations
 import struct
 import threading
@@ -13,11 +16,15 @@ from tinyhw.errors import DeviceError
 from tinyhw.machine.ir.code import Code
 
 PACKET_FORMAT = "<6q16x"  # the fields of PACKET, in order
-assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS", "REQUIRED"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
+assert list(PACKET) == ["FUNCTION", "ARGUMENTS", "GRID", "SIZE", "CHUNKS",
+                        "REQUIRED"] and struct.calcsize(PACKET_FORMAT) == PACKET_BYTES
 _SLOT = struct.Struct("<q")
 
 class Program:
-  """A loaded kernel: where it is and what its arguments look like. `owner` is what keeps it in memory, called back when it is garbage."""
+  """A loaded kernel: where it is and what its arguments look like.
+
+  `owner` is what keeps it in memory, called back when it is garbage.
+  """
   __slots__ = ("name", "address", "buffers", "variables", "packer", "arguments", "arena", "chunk")
 
   def __init__(self, code: Code, address: int, arena: CodeArena | None = None, chunk: CodeChunk | None = None):
@@ -57,7 +64,9 @@ class HostRecording:
     self.memory = bytearray(end)
     self.address = address_of(self.memory) if end else 0
     for i, launch in enumerate(launches):
-      try: launch.program.arguments.pack_into(self.memory, self.slots[i], *[b.address for b in launch.buffers], *launch.variables)
+      try:
+        launch.program.arguments.pack_into(self.memory, self.slots[i], *[b.address for b in launch.buffers],
+                                           *launch.variables)
       except (struct.error, AttributeError): raise explain(launch) from None
       if len(launch.buffers) != launch.program.buffers or launch.grid < 0: raise explain(launch)
     self._link()
@@ -68,7 +77,8 @@ class HostRecording:
     self.parallel = False
     for i, program in enumerate(self.programs):
       chunks, size = split(self.grids[i], 1 if self.small[i] else self.device.ring.threads)
-      struct.pack_into(PACKET_FORMAT, self.memory, i * PACKET_BYTES, program.address, self.address + self.slots[i], self.grids[i], size, chunks,
+      struct.pack_into(PACKET_FORMAT, self.memory, i * PACKET_BYTES, program.address, self.address + self.slots[i],
+                       self.grids[i], size, chunks,
                        required)
       self.parallel = self.parallel or chunks > 1
       required += chunks
@@ -77,15 +87,20 @@ class HostRecording:
     """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
     program = self.programs[launch]
     if not 0 <= position < program.buffers + program.variables:
-      raise DeviceError(f"kernel {program.name} has {program.buffers + program.variables} arguments; there is no number {position} to patch")
-    try: _SLOT.pack_into(self.memory, self.slots[launch] + 8 * position, value if isinstance(value, int) else value.address)
+      raise DeviceError(f"kernel {program.name} has {program.buffers + program.variables} arguments; there is no "
+                        f"number {position} to patch")
+    try:
+      _SLOT.pack_into(self.memory, self.slots[launch] + 8 * position, value if isinstance(value, int)
+                      else value.address)
     except (struct.error, AttributeError):
-      raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor a 64-bit integer") from None
+      raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor "
+                        f"a 64-bit integer") from None
 
   def patch_grid(self, launch: int, grid: int) -> None:
     """Replace the number of work items of a launch."""
     if grid == self.grids[launch]: return
-    if grid < 0: raise DeviceError(f"kernel {self.programs[launch].name}: a grid of {grid} work items; it is at least 0")
+    if grid < 0:
+      raise DeviceError(f"kernel {self.programs[launch].name}: a grid of {grid} work items; it is at least 0")
     self.grids[launch] = grid
     self._link()
 
@@ -96,7 +111,8 @@ class HostRecording:
     with ring.lock: ring.run(self, self.address, self.launches)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended (perf_counter_ns)."""
+    """Run the packets one by one, each as a batch of its own that waits for no other: when each began and ended
+    (perf_counter_ns)."""
     ring, times = self.device.ring, []
     if self.parallel and not ring.handles: ring.start()
     for i in range(self.launches):
@@ -111,7 +127,8 @@ class HostRecording:
 class HostDevice(Compiled):
   """A device whose kernels run on the worker threads. Subclasses turn Code into a Program."""
   def __init__(self, name: str, arch: str, loop: Loop, threads: int | None = None):
-    ring = Ring(loop, available_threads() if threads is None else threads)  # first: a device that fails to open is not to be closed
+    # first: a device that fails to open is not to be closed
+    ring = Ring(loop, available_threads() if threads is None else threads)
     super().__init__(name, HostAllocator(name), arch=arch)
     self.loop, self.ring = loop, ring
     self.staging_bytes = PACKET_BYTES + 8 * 64
@@ -129,13 +146,17 @@ class HostDevice(Compiled):
     return program
 
   def submit(self, launches: Sequence[Launch]) -> None:
-    """Run launches in order; returns when they are done. One alone, the most frequent case, takes a short way: 1 us of Python."""
+    """Run launches in order; returns when they are done.
+
+    One alone, the most frequent case, takes a short way: 1 us of Python.
+    """
     if len(launches) != 1: return HostRecording(self, launches).submit()
     program, buffers, variables, grid, small, _, _ = launches[0]
     ring = self.ring
     chunks, size = (1, grid) if small or grid <= 1 else split(grid, ring.threads)
     with ring.lock:
-      staging, self.staging = self.staging or Staging(self.staging_bytes), None  # a signal handler that comes here meanwhile makes its own
+      # a signal handler that comes here meanwhile makes its own
+      staging, self.staging = self.staging or Staging(self.staging_bytes), None
       try:
         if len(buffers) != program.buffers or grid < 0: raise explain(launches[0])
         program.packer.pack_into(staging.memory, 0, program.address, staging.arguments, grid, size, chunks, 0,
@@ -171,11 +192,14 @@ class HostDevice(Compiled):
 def explain(launch: Launch) -> DeviceError:
   """What is wrong with a launch that could not be packed."""
   program = launch.program
-  if not isinstance(program, Program): return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
+  if not isinstance(program, Program):
+    return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
   if len(launch.buffers) != program.buffers or len(launch.variables) != program.variables:
     return DeviceError(f"kernel {program.name} takes {program.buffers} buffers and {program.variables} variables, "
                        f"not {len(launch.buffers)} and {len(launch.variables)}")
   for i, buffer in enumerate(launch.buffers):
-    if not hasattr(buffer, "address"): return DeviceError(f"kernel {program.name}, buffer {i}: {buffer!r} is not allocated memory of this device")
-  if not isinstance(launch.grid, int) or launch.grid < 0: return DeviceError(f"kernel {program.name}: grid is {launch.grid!r}, not an integer >= 0")
+    if not hasattr(buffer, "address"):
+      return DeviceError(f"kernel {program.name}, buffer {i}: {buffer!r} is not allocated memory of this device")
+  if not isinstance(launch.grid, int) or launch.grid < 0:
+    return DeviceError(f"kernel {program.name}: grid is {launch.grid!r}, not an integer >= 0")
   return DeviceError(f"kernel {program.name}: variables {tuple(launch.variables)} are not all 64-bit integers")

@@ -1,4 +1,5 @@
-"""The worker loop's code: machine code from the in-repo assembler, or C for processors that this repository has no assembler for.
+"""The worker loop's code: machine code from the in-repo assembler, or C for processors that this repository has no
+assembler for.
 
 The algorithm, and why it is right, is in tinyhw/isa/x86/runtime.py.
 """
@@ -240,7 +241,9 @@ void *ring(char *record, char *packets, u64 count) {
 
 def loop_source() -> str:
   """C source of the function `ring`, with the offsets of autogen/cpu_ring.py as macros."""
-  names = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, "PACKET_BYTES": cpu_ring.PACKET_BYTES, "CHUNK_BITS": cpu_ring.CHUNK_BITS}
+  names = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, "PACKET_BYTES": cpu_ring.PACKET_BYTES,
+           "CHUNK_BITS": cpu_ring.CHUNK_BITS}
   lines = [f"#define {name} {value}" for name, value in names.items()]
-  lines += [f"#define CHUNK_MASK {cpu_ring.MAX_CHUNKS:#x}ull", f"#define SERIAL_MASK {(1 << cpu_ring.SERIAL_BITS) - 1:#x}ull"]
+  lines += [f"#define CHUNK_MASK {cpu_ring.MAX_CHUNKS:#x}ull",
+            f"#define SERIAL_MASK {(1 << cpu_ring.SERIAL_BITS) - 1:#x}ull"]
   return "\n".join(lines) + _SOURCE

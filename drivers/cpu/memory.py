@@ -1,10 +1,11 @@
 """Host memory: buffers that the CPU computes on, and pages of machine code.
 
-Buffers come from anonymous private mappings and are 64-byte aligned; small ones share a mapping, big ones are aligned to huge pages and ask for
-them. A memoryview of a buffer keeps its mapping alive.
+Buffers come from anonymous private mappings and are 64-byte aligned; small ones share a mapping, big ones are aligned
+to huge pages and ask for them. A memoryview of a buffer keeps its mapping alive.
 
-Code pages are never writable and executable in one moment. Small kernels share pages: on Linux a changed copy of a page is moved over the old one,
-so that adding code never disturbs code that runs. Elsewhere each program has pages of its own.
+Code pages are never writable and executable in one moment. Small kernels share pages: on Linux a changed copy of a page
+is moved over the old one, so that adding code never disturbs code that runs. Elsewhere each program has pages of its
+own.
 """
 from __future__ import annotations
 import ctypes
@@ -36,7 +37,10 @@ def map_private(size: int) -> mmap.mmap:
   return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE)
 
 def address_of(exporter: Any, offset: int = 0) -> int:
-  """The address of writable memory (mmap, bytearray, memoryview). Valid as long as that is neither resized nor closed."""
+  """The address of writable memory (mmap, bytearray, memoryview).
+
+  Valid as long as that is neither resized nor closed.
+  """
   return ctypes.addressof(ctypes.c_char.from_buffer(exporter, offset))
 
 def memory_limit() -> int | None:
@@ -114,10 +118,12 @@ class HostAllocator(LRUAllocator):
 # **** pages of machine code ****
 
 class LinuxPages:
-  """Pages of machine code, filled from the front. Code that is there stays executable, at its place and runnable, while more is added.
+  """Pages of machine code, filled from the front. Code that is there stays executable, at its place and runnable, while
+  more is added.
 
-  `put` writes a copy of the pages in question elsewhere, makes that executable, and moves it over them: one system call, which either happened or
-  did not. So neither a running kernel nor an interrupt at any point can meet pages that are half written or not executable.
+  `put` writes a copy of the pages in question elsewhere, makes that executable, and moves it over them: one system
+  call, which either happened or did not. So neither a running kernel nor an interrupt at any point can meet pages that
+  are half written or not executable.
   """
   can_append = True
 
@@ -148,7 +154,8 @@ class LinuxPages:
       content = before + code
       ctypes.memmove(copy, content + CODE_FILLER * (size - len(content)), size)
       self._protect(copy, size, mmap.PROT_READ | mmap.PROT_EXEC)
-      moved = self.libc.mremap(ctypes.c_void_p(copy), ctypes.c_size_t(size), ctypes.c_size_t(size), MREMAP_MAYMOVE | MREMAP_FIXED,
+      moved = self.libc.mremap(ctypes.c_void_p(copy), ctypes.c_size_t(size), ctypes.c_size_t(size),
+                               MREMAP_MAYMOVE | MREMAP_FIXED,
                                ctypes.c_void_p(self.address + first))
       if moved in (None, FAILED): raise _code_error("moving", ctypes.get_errno())
     except DriverError:
@@ -169,7 +176,8 @@ class MacPages:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     self.mapping[start:start + len(code)] = code
-    if libc.mprotect(self.address, self.size, mmap.PROT_READ | mmap.PROT_EXEC): raise _code_error("protecting", ctypes.get_errno())
+    if libc.mprotect(self.address, self.size, mmap.PROT_READ | mmap.PROT_EXEC):
+      raise _code_error("protecting", ctypes.get_errno())
 
   def close(self) -> None: self.mapping.close()
 
@@ -183,21 +191,24 @@ class WindowsPages:
     self.kernel.VirtualAlloc.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_uint32)
     self.kernel.VirtualProtect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32, ctypes.c_void_p)
     self.kernel.VirtualFree.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint32)
-    self.size, self.address = size, self.kernel.VirtualAlloc(None, size, 0x3000, 0x04)  # MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE
+    # MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE
+    self.size, self.address = size, self.kernel.VirtualAlloc(None, size, 0x3000, 0x04)
     if not self.address: raise DriverError(f"VirtualAlloc of {size} bytes failed; free memory")
 
   def put(self, start: int, code: bytes) -> None:
     ctypes.memmove(self.address + start, code, len(code))
     old = ctypes.c_uint32()
     if not self.kernel.VirtualProtect(self.address, self.size, 0x20, ctypes.byref(old)):  # PAGE_EXECUTE_READ
-      raise DriverError("VirtualProtect failed: a policy forbids executable memory; allow it for Python, or use DEV=PYTHON")
+      raise DriverError("VirtualProtect failed: a policy forbids executable memory; allow it for Python, or use "
+                        "DEV=PYTHON")
 
   def close(self) -> None: self.kernel.VirtualFree(self.address, 0, 0x8000)  # MEM_RELEASE
 
 PAGES: dict[str, Any] = {"linux": LinuxPages, "darwin": MacPages, "win32": WindowsPages}
 
 def _code_error(what: str, number: int) -> DriverError:
-  advice = "a security policy forbids executable memory (SELinux: execmem; systemd: MemoryDenyWriteExecute); allow it for Python, or use DEV=PYTHON"
+  advice = ("a security policy forbids executable memory (SELinux: execmem; systemd: MemoryDenyWriteExecute); allow "
+            "it for Python, or use DEV=PYTHON")
   if number == errno.ENOMEM: advice = "free memory"
   return DriverError(f"{what} pages for machine code: {os.strerror(number)}; {advice}")
 
@@ -227,7 +238,8 @@ class CodeArena:
       chunk = None if nested else self.chunk
       self.adding = True
       try:
-        if chunk is None or chunk.used + len(code) > chunk.pages.size or not chunk.pages.can_append: chunk = self._new_chunk(len(code), nested)
+        if chunk is None or chunk.used + len(code) > chunk.pages.size or not chunk.pages.can_append:
+          chunk = self._new_chunk(len(code), nested)
         start = chunk.used
         chunk.pages.put(start, code)
         chunk.used = (start + len(code) + ALIGNMENT - 1) & -ALIGNMENT
@@ -258,7 +270,8 @@ class CodeArena:
       chunk.pages.close()
 
   def close(self, unmap: bool = False) -> None:
-    """Give back pages without programs now, others when their programs are garbage. unmap: all pages now; nothing there may run any more."""
+    """Give back pages without programs now, others when their programs are garbage. unmap: all pages now; nothing
+    there may run any more."""
     with self.lock:
       self.returned.take()
       self.chunk = None

@@ -1,20 +1,25 @@
-"""What this x86 processor is, from its own CPUID instruction: features that the operating system also supports, caches, name.
+"""What this x86 processor is, from its own CPUID instruction: features that the operating system also supports, caches,
+name.
 
-Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Which core a signature stands for is known to the latency tables.
+Sources: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. Which core a signature stands for is known to the
+latency tables.
 """
 from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Query = Callable[[int, int], tuple[int, int, int, int]]  # (leaf, subleaf) -> eax, ebx, ecx, edx; leaf XCR0: the register's halves in eax, ebx
+Query = Callable[[int, int], tuple[int, int, int, int]]  # (leaf, subleaf) -> eax, ebx, ecx, edx; leaf XCR0: the
+                                                         # register's halves in eax, ebx
 XCR0 = 0xffffffff
 
 EAX, EBX, ECX, EDX = range(4)
 # feature -> leaf, subleaf, register, bit
 FEATURES = {
-  "sse4_2": (1, 0, ECX, 20), "popcnt": (1, 0, ECX, 23), "fma": (1, 0, ECX, 12), "movbe": (1, 0, ECX, 22), "osxsave": (1, 0, ECX, 27),
+  "sse4_2": (1, 0, ECX, 20), "popcnt": (1, 0, ECX, 23), "fma": (1, 0, ECX, 12), "movbe": (1, 0, ECX, 22),
+  "osxsave": (1, 0, ECX, 27),
   "avx": (1, 0, ECX, 28), "f16c": (1, 0, ECX, 29),
-  "bmi1": (7, 0, EBX, 3), "avx2": (7, 0, EBX, 5), "bmi2": (7, 0, EBX, 8), "avx512f": (7, 0, EBX, 16), "avx512dq": (7, 0, EBX, 17),
+  "bmi1": (7, 0, EBX, 3), "avx2": (7, 0, EBX, 5), "bmi2": (7, 0, EBX, 8), "avx512f": (7, 0, EBX, 16),
+  "avx512dq": (7, 0, EBX, 17),
   "avx512ifma": (7, 0, EBX, 21), "avx512cd": (7, 0, EBX, 28), "avx512bw": (7, 0, EBX, 30), "avx512vl": (7, 0, EBX, 31),
   "avx512vbmi": (7, 0, ECX, 1), "vaes": (7, 0, ECX, 9), "avx512vnni": (7, 0, ECX, 11), "avx512fp16": (7, 0, EDX, 23),
   "amx_bf16": (7, 0, EDX, 22), "amx_tile": (7, 0, EDX, 24), "amx_int8": (7, 0, EDX, 25),
@@ -25,14 +30,15 @@ YMM_STATE, ZMM_STATE, TILE_STATE = 0x6, 0xe6, 0x60000  # bits of XCR0 that the s
 
 # arch string -> features it needs, best first
 LEVELS = {
-  "x86_64:avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"),
+  "x86_64:avx512": ("avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt",
+                    "popcnt"),
   "x86_64:avx2": ("avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt"),
 }
 
 @dataclass(frozen=True)
 class Processor:
-  """signature: family, model and stepping, as leaf 1 gives them in eax. caches: (level, "data", "instruction" or "unified", bytes, threads that
-  share it), as CPUID lists them.
+  """signature: family, model and stepping, as leaf 1 gives them in eax. caches: (level, "data", "instruction" or
+  "unified", bytes, threads that share it), as CPUID lists them.
   """
   vendor: str
   brand: str
@@ -62,7 +68,8 @@ class Processor:
     """What one worker may fill with data of its own: half of L2; 0 where that is not known."""
     return self.cache_bytes[1] // 2
 
-def _text(*words: int) -> str: return b"".join(word.to_bytes(4, "little") for word in words).decode("latin-1").strip("\0 ")
+def _text(*words: int) -> str:
+  return b"".join(word.to_bytes(4, "little") for word in words).decode("latin-1").strip("\0 ")
 
 def _features(query: Query, highest: int, highest_extended: int) -> frozenset[str]:
   found = set()
@@ -71,7 +78,8 @@ def _features(query: Query, highest: int, highest_extended: int) -> frozenset[st
     if subleaf and query(leaf, 0)[EAX] < subleaf: continue
     if query(leaf, subleaf)[register] >> bit & 1: found.add(name)
   state = query(XCR0, 0)[EAX] if "osxsave" in found else 0
-  if state & YMM_STATE != YMM_STATE: found -= {name for name in found if name.startswith("avx") or name in ("fma", "f16c", "vaes")}
+  if state & YMM_STATE != YMM_STATE:
+    found -= {name for name in found if name.startswith("avx") or name in ("fma", "f16c", "vaes")}
   if state & ZMM_STATE != ZMM_STATE: found -= {name for name in found if name.startswith("avx512")}
   if state & TILE_STATE != TILE_STATE: found -= {name for name in found if name.startswith("amx")}
   return frozenset(found)
@@ -88,7 +96,10 @@ def _caches(query: Query, leaf: int) -> tuple[tuple[int, str, int, int], ...]:
   return tuple(found)
 
 def detect(query: Query) -> Processor:
-  """Ask the processor. Cost: some 60 CPUID instructions; each takes 0.1 us, or 1 to 20 us in a virtual machine, so answers are remembered."""
+  """Ask the processor.
+
+  Cost: some 60 CPUID instructions; each takes 0.1 us, or 1 to 20 us in a virtual machine, so answers are remembered.
+  """
   answers: dict[tuple[int, int], tuple[int, int, int, int]] = {}
 
   def ask(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
@@ -97,8 +108,10 @@ def detect(query: Query) -> Processor:
 
   highest, ebx, ecx, edx = ask(0, 0)
   vendor, highest_extended = _text(ebx, edx, ecx), ask(0x80000000, 0)[EAX]
-  brand = _text(*(word for i in range(2, 5) for word in ask(0x80000000 + i, 0))) if highest_extended >= 0x80000004 else ""
+  brand = (_text(*(word for i in range(2, 5) for word in ask(0x80000000 + i, 0))) if highest_extended >= 0x80000004
+           else "")
   cache_leaf = 4
   if vendor in ("AuthenticAMD", "HygonGenuine"): cache_leaf = 0x8000001d
   known = cache_leaf <= (highest_extended if cache_leaf >= 0x80000000 else highest)
-  return Processor(vendor, brand, ask(1, 0)[EAX], _features(ask, highest, highest_extended), _caches(ask, cache_leaf) if known else ())
+  return Processor(vendor, brand, ask(1, 0)[EAX], _features(ask, highest, highest_extended), _caches(ask, cache_leaf)
+                   if known else ())

@@ -37,11 +37,13 @@ def pages(s: CPUSession) -> str:
     for _ in range(2):
       address, chunk = arena.add(code.text)
       out = (ctypes.c_uint32 * 4)()
-      ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32, ctypes.c_void_p)(address + code.entry)(0, 0, ctypes.addressof(out))
+      ctypes.CFUNCTYPE(None, ctypes.c_uint32, ctypes.c_uint32,
+                       ctypes.c_void_p)(address + code.entry)(0, 0, ctypes.addressof(out))
       if not out[1]: raise Wrong("code that was placed and called gave no result")
     if not os.path.exists(MAPS): return "placed and called"
     with open(MAPS, encoding="utf-8") as file: kept = rights(address, file.readlines())
-    if "w" in kept or "x" not in kept: raise Wrong(f"the pages of code are {kept}: they should be executable and not writable")
+    if "w" in kept or "x" not in kept:
+      raise Wrong(f"the pages of code are {kept}: they should be executable and not writable")
     return f"placed and called; the pages are {kept}"
   finally: arena.close(unmap=True)
 
@@ -64,10 +66,14 @@ def threads(s: CPUSession) -> str:
   return f"{ring.threads - 1} beside the caller, started and ended {ROUNDS} times"
 
 STEPS = (
-  Step("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and DEV=PYTHON do without", which,
+  Step("processor", "is it one that code can be made for", "ARCH; a virtual machine that hides AVX2; DEV=CLANG and "
+       "DEV=PYTHON do without", which,
        basic=True),
-  Step("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a hardened kernel, a sandbox",
+  Step("code pages", "may this process make code and run it", "security settings that forbid it: SELinux (execmem), a "
+       "hardened kernel, a sandbox",
        pages, basic=True),
-  Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens, basic=True),
-  Step("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); THREADS=1 does without", threads),
+  Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not", opens,
+       basic=True),
+  Step("threads", "do the worker threads start and end", "the limit on processes (ulimit -u, pids of a container); "
+       "THREADS=1 does without", threads),
 )

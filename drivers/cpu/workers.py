@@ -1,7 +1,8 @@
 """The command ring of the CPU and the native threads that read it.
 
-The threads run the worker loop (tinyhw/isa/x86/runtime.py says how it works; drivers/cpu/loop.py is the same in C) and never touch Python. They are
-started when the first kernel with several chunks comes, sleep when there is nothing to do, and are stopped for a fork and at exit.
+The threads run the worker loop (tinyhw/isa/x86/runtime.py says how it works; drivers/cpu/loop.py is the same in C) and
+never touch Python. They are started when the first kernel with several chunks comes, sleep when there is nothing to do,
+and are stopped for a fork and at exit.
 """
 from __future__ import annotations
 import contextlib
@@ -24,15 +25,20 @@ from tinyhw.errors import ConfigError, DeviceError, DriverError
 RING_PACKETS = 256
 CHUNKS_PER_THREAD = 4       # of a grid: a thread that loses its core holds the others up for a quarter of its share
 
-# Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is reported as one.
+# Signals that the kernel sends to the thread that caused them; they stay unblocked in workers, so that a crash is
+# reported as one.
 FAULTS = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGTRAP", "SIGABRT"}
 
 BATCH = struct.Struct("<2Q")  # BATCH and COUNT of a record
 assert RECORD["COUNT"] == RECORD["BATCH"] + 8
 
 def available_threads() -> int:
-  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota. Raises ConfigError."""
-  if THREADS.value < 0: raise ConfigError(f"THREADS={THREADS.value} is no number of threads; set it to 1 or more, or to 0 for one per core")
+  """THREADS, or the number of cores that this process may use: its affinity, and its control group's quota.
+
+  Raises ConfigError.
+  """
+  if THREADS.value < 0:
+    raise ConfigError(f"THREADS={THREADS.value} is no number of threads; set it to 1 or more, or to 0 for one per core")
   if THREADS.value > 0: return THREADS.value
   count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
   try:
@@ -49,23 +55,25 @@ def split(grid: int, threads: int) -> tuple[int, int]:
 
 @contextlib.contextmanager
 def signals_blocked() -> Iterator[None]:
-  """Inside, this thread gets no signals but faults, and threads that it starts inherit that: Python's handlers belong to Python's threads, whose
-  waits they must interrupt. A handler may run inside all the same: another thread of the program has got the signal.
+  """Inside, this thread gets no signals but faults, and threads that it starts inherit that: Python's handlers belong
+  to Python's threads, whose waits they must interrupt. A handler may run inside all the same: another thread of the
+  program has got the signal.
   """
   if IS_WINDOWS:
     yield
     return
   old = signal.pthread_sigmask(signal.SIG_BLOCK, ())
   try:
-    signal.pthread_sigmask(signal.SIG_BLOCK, {s for s in signal.valid_signals() if getattr(s, "name", "") not in FAULTS})
+    signal.pthread_sigmask(signal.SIG_BLOCK,
+                           {s for s in signal.valid_signals() if getattr(s, "name", "") not in FAULTS})
     yield
   finally: signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 JOINABLE = 0x656c_6261_6e69_6f6a   # no thread ends with this result
 
 class Thread:
-  """A native thread. The system writes `handle` when it starts and `result` when it was waited for, before Python does anything else: so it is known
-  which of both has happened, wherever a signal's handler raises."""
+  """A native thread. The system writes `handle` when it starts and `result` when it was waited for, before Python does
+  anything else: so it is known which of both has happened, wherever a signal's handler raises."""
   def __init__(self) -> None: self.handle, self.result = ctypes.c_void_p(), ctypes.c_uint64(JOINABLE)
 
 class Threads:
@@ -82,14 +90,16 @@ class Threads:
 
   def join(self, thread: Thread) -> None:
     """Wait for its end; nothing if it never began, or was waited for."""
-    if thread.handle.value and thread.result.value == JOINABLE: self.libc.pthread_join(thread.handle, ctypes.byref(thread.result))
+    if thread.handle.value and thread.result.value == JOINABLE:
+      self.libc.pthread_join(thread.handle, ctypes.byref(thread.result))
 
 class WindowsThreads:
   """The same with CreateThread. Untested."""
   def __init__(self) -> None:
     self.kernel = ctypes.WinDLL("kernel32")  # type: ignore[attr-defined,unused-ignore]  # exists on Windows only
     self.kernel.CreateThread.restype = ctypes.c_void_p
-    self.kernel.CreateThread.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+    self.kernel.CreateThread.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p,
+                                         ctypes.c_uint32, ctypes.c_void_p)
     self.kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
     self.kernel.CloseHandle.argtypes = (ctypes.c_void_p,)
 
@@ -104,19 +114,24 @@ class WindowsThreads:
     thread.handle.value = None
 
 def wait_functions() -> tuple[int, int, int]:
-  """Addresses of the system's functions to wait for a change of a word, and to wake one or all that do; 0 where system calls do it."""
+  """Addresses of the system's functions to wait for a change of a word, and to wake one or all that do; 0 where system
+  calls do it."""
   if sys.platform == "darwin": library, names = ctypes.CDLL(None), ("__ulock_wait", "__ulock_wake", "__ulock_wake")
-  elif IS_WINDOWS: library, names = ctypes.CDLL("api-ms-win-core-synch-l1-2-0"), ("WaitOnAddress", "WakeByAddressSingle", "WakeByAddressAll")
+  elif IS_WINDOWS:
+    library, names = ctypes.CDLL("api-ms-win-core-synch-l1-2-0"), ("WaitOnAddress", "WakeByAddressSingle",
+                                                                   "WakeByAddressAll")
   else: return 0, 0, 0
   wait, wake_one, wake_all = (ctypes.cast(getattr(library, name), ctypes.c_void_p).value or 0 for name in names)
   return wait, wake_one, wake_all
 
 class Loop(Protocol):
-  """The worker loop's code. entry: its address, the start routine of the workers. spin: how long it spins before it sleeps, in its own unit."""
+  """The worker loop's code. entry: its address, the start routine of the workers. spin: how long it spins before it
+  sleeps, in its own unit."""
   entry: int
   spin: int
   def bind(self, record: int, memory: mmap.mmap, batch_at: int) -> Callable[[], None]:
-    """A function that runs the batch of the caller's record, which is at an address; BATCH and COUNT stand at batch_at in memory."""
+    """A function that runs the batch of the caller's record, which is at an address; BATCH and COUNT stand at batch_at
+    in memory."""
   def close(self) -> None:
     """Give the code's memory back."""
 
@@ -139,7 +154,8 @@ class Ring:
     self.scratch_bytes = 0
     wait, wake_one, wake_all = wait_functions()
     for name, value in (("RING", self.address + ring), ("MASK", packets - 1), ("SPIN", loop.spin),
-                        ("OS_WAIT", wait), ("OS_WAKE_ONE", wake_one), ("OS_WAKE_ALL", wake_all)): self._set(CONTEXT[name], value)
+                        ("OS_WAIT", wait), ("OS_WAKE_ONE", wake_one), ("OS_WAKE_ALL", wake_all)):
+      self._set(CONTEXT[name], value)
     for i in range(threads):
       self._set(self.records + i * RECORD_BYTES + RECORD["CONTEXT_ADDRESS"], self.address)
       self._set(self.records + i * RECORD_BYTES + RECORD["WORKER"], int(i > 0))
@@ -167,14 +183,18 @@ class Ring:
     self._submit()
 
   def start(self) -> None:
-    """Start the workers if they do not run. If the system refuses some, the others do their work. Raises DriverError if it refuses all."""
+    """Start the workers if they do not run.
+
+    If the system refuses some, the others do their work. Raises DriverError if it refuses all.
+    """
     with self.lock:
       if self.handles or self.threads == 1: return
       try: refused = self._start()
       except BaseException:
         self.stop()
         raise
-      if not self.handles: raise DriverError(f"starting a thread: {refused}; raise the limit on processes (ulimit -u), or set THREADS=1")
+      if not self.handles:
+        raise DriverError(f"starting a thread: {refused}; raise the limit on processes (ulimit -u), or set THREADS=1")
 
   def _start(self) -> str:
     """Why the system refused the last one, or ""."""
@@ -189,7 +209,10 @@ class Ring:
     return ""
 
   def stop(self) -> None:
-    """Stop the workers and wait for them. `start` starts new ones. A handler of a signal that raises meanwhile does not keep it from its end."""
+    """Stop the workers and wait for them.
+
+    `start` starts new ones. A handler of a signal that raises meanwhile does not keep it from its end.
+    """
     with self.lock:
       if not self.handles: return
       try: self._stop()
@@ -206,12 +229,16 @@ class Ring:
         self.handles.pop()
 
   def reserve_scratch(self, size: int) -> None:
-    """Give each thread at least `size` bytes of scratch memory, 64-byte aligned. Takes the lock, so no kernel runs meanwhile."""
+    """Give each thread at least `size` bytes of scratch memory, 64-byte aligned.
+
+    Takes the lock, so no kernel runs meanwhile.
+    """
     if size <= self.scratch_bytes: return
     with self.lock:
       each = (size + 4095) & -4096
       try: memory = map_private(each * self.threads)
-      except (OSError, OverflowError) as error: raise DriverError(f"scratch memory of {self.threads} threads, {each} bytes each: {error}") from error
+      except (OSError, OverflowError) as error:
+        raise DriverError(f"scratch memory of {self.threads} threads, {each} bytes each: {error}") from error
       base = address_of(memory)
       assert base % ALIGNMENT == 0, "mappings are page-aligned"
       for i in range(self.threads): self._set(self.records + i * RECORD_BYTES + RECORD["SCRATCH"], base + i * each)

@@ -1,8 +1,10 @@
 """A GPU: its compute queue, its copy engine, the order of what they do, the memory that it holds, and how it is lost.
 
-All submissions of a device, on both queues, are numbered by one timeline. One that follows a submission of the other queue waits for it in the
-hardware, so work happens in the order in which it was submitted, and memory that is freed can be used again at once. Nothing waits without a
-deadline: a GPU that misses it, or that reports a fault, is lost, says why (reports.py), and gives all that it holds back.
+All submissions of a device, on both queues, are numbered by one timeline. One that follows a submission of the other
+queue waits for it in the hardware, so work happens in the order in which it was submitted, and memory that is freed can
+be used again at once. Nothing waits without a
+deadline: a GPU that misses it, or that reports a fault, is lost, says why (reports.py), and gives all that it holds
+back.
 
 A subclass knows the kernel driver, the queues and what is in the packets.
 """
@@ -34,7 +36,8 @@ EMULATED = 20            # a virtual GPU has so many times as long for what it d
 Mark = tuple[int, int]   # (how often the timeline began anew, the number of a submission)
 
 class Left(NamedTuple):
-  """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of the GPU takes over."""
+  """What a device that was closed leaves: the memory of buffers that are still referenced, which the next device of
+  the GPU takes over."""
   allocator: GpuAllocator
   code: GpuAllocator
   memories: set[Memory]
@@ -60,7 +63,8 @@ class Faulted(Exception):
 class GpuDevice(Compiled):
   """A GPU. `lock` is held by whoever submits, allocates or frees; finalizers do not wait for it (`Returned`).
 
-  A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all, and says what follows below.
+  A subclass makes `timeline`, `stage`, `transient`, `compute` and `copies` in its __init__, calls `begin` last of all,
+  and says what follows below.
   """
   allocator: GpuAllocator
   code: GpuAllocator
@@ -110,9 +114,11 @@ class GpuDevice(Compiled):
     raise NotImplementedError
 
   def enqueue(self, pieces: Sequence[Any], work: Sequence[Work], what: Touched = EVERYTHING) -> Mark:
-    """Submit commands to the compute queue, between what makes memory coherent before and after them. work: what they are, for reports.
+    """Submit commands to the compute queue, between what makes memory coherent before and after them. work: what they
+    are, for reports.
 
-    what: the memory that they touch. They wait for the copies before that they need; that they are done is told after all that was submitted before.
+    what: the memory that they touch. They wait for the copies before that they need; that they are done is told after
+    all that was submitted before.
     """
     raise NotImplementedError
 
@@ -139,7 +145,10 @@ class GpuDevice(Compiled):
   # **** memory ****
 
   def allocate(self, size: int, kind: Any, label: str, host: int = 0) -> Memory:
-    """Memory that this GPU sees, to be given to `release`. Raises Refused; when there is none, only after all that is freed has been given back."""
+    """Memory that this GPU sees, to be given to `release`.
+
+    Raises Refused; when there is none, only after all that is freed has been given back.
+    """
     with self.lock:
       self.check()
       self.returned.take()
@@ -164,7 +173,8 @@ class GpuDevice(Compiled):
   def words(self, address: int, count: int) -> list[int]:
     """Words that the processor sees at an address of the GPU's; none where it sees nothing."""
     for memory in self.memories:
-      if memory.found is None or not memory.address <= address <= address + 4 * count <= memory.address + memory.size: continue
+      if memory.found is None or not memory.address <= address <= address + 4 * count <= memory.address + memory.size:
+        continue
       found = bytearray(4 * count)
       memory.found.copyout(address - memory.address, memoryview(found))
       return list(struct.unpack(f"<{count}I", found))
@@ -218,7 +228,8 @@ class GpuDevice(Compiled):
 
   @contextlib.contextmanager
   def _driving(self, work: Sequence[Work] = ()) -> Iterator[None]:
-    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is lost.
+    """The hardware works, or is waited for: an error here leaves it in a state that nobody knows, so the device is
+    lost.
 
     work: what is being submitted, for the error, which tells what the hardware was at.
     """
@@ -275,7 +286,8 @@ class GpuDevice(Compiled):
   def record(self, launches: Sequence[Launch]) -> GpuRecording: return self.recording(self, launches)
 
   def _calls(self, launches: Sequence[Launch]) -> list[list[int]]:
-    """The packets of launches, whose arguments are the next submission's, and of which those wait for others that need them."""
+    """The packets of launches, whose arguments are the next submission's, and of which those wait for others that need
+    them."""
     self.check()
     packed = [launch.program.pack(launch) if isinstance(launch.program, Kernel) else b"" for launch in launches]
     for launch in launches:
@@ -286,9 +298,11 @@ class GpuDevice(Compiled):
       joined += arguments.ljust(-(-len(arguments) // unit) * unit, b"\0")
     offset = self.transient.take(len(joined)) if joined else 0
     address, view = self.transient.address + offset, memoryview(joined)
-    calls = [launch.program.launch(address + place, launch.grid, view[place:]) for launch, place in zip(launches, places)]
+    calls = [launch.program.launch(address + place, launch.grid, view[place:])
+             for launch, place in zip(launches, places)]
     if joined: self.transient.memory.copyin(offset, joined)
-    return [call if waits else call[len(launch.program.barrier):] for launch, call, waits in zip(launches, calls, order(launches))]
+    return [call if waits else call[len(launch.program.barrier):]
+            for launch, call, waits in zip(launches, calls, order(launches))]
 
   def submit(self, launches: Sequence[Launch]) -> None:
     """Start launches, in order; returns at once."""
@@ -308,7 +322,8 @@ class GpuDevice(Compiled):
     return times
 
   def enqueue_timed(self, calls: Sequence[list[int]], work: Sequence[Work]) -> list[tuple[int, int]]:
-    """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of time.perf_counter_ns."""
+    """Submit the packets of launches, wait for them, and tell when each began and ended, in nanoseconds of
+    time.perf_counter_ns."""
     times: list[tuple[int, int]] = []
     self.check()
     for start in range(0, len(calls), BATCH):
@@ -317,7 +332,8 @@ class GpuDevice(Compiled):
         step = self.stamp_bytes
         offset = self.transient.take(2 * step * number)
         places = [self.transient.address + offset + step * i for i in range(2 * number)]
-        words = [word for call, begin, end in zip(part, places[::2], places[1::2]) for word in self.between_stamps(call, begin, end)]
+        words = [word for call, begin, end in zip(part, places[::2], places[1::2])
+                 for word in self.between_stamps(call, begin, end)]
         self.wait_mark(self.enqueue([words], work[start:start + BATCH]))
         end_ns, stamps = time.perf_counter_ns(), bytearray(2 * step * number)
         self.transient.memory.copyout(offset, memoryview(stamps))
@@ -345,18 +361,21 @@ class GpuDevice(Compiled):
     self.lock = self.allocator.lock = self.code.lock = threading.RLock()
     self.memories.clear()
     self.retired.clear()
-    self.lost = (f"{self.name} belongs to the process that opened it, and this is its child; call Device.close({self.name!r}) to open it anew here, "
+    self.lost = (f"{self.name} belongs to the process that opened it, and this is its child; call "
+                 f"Device.close({self.name!r}) to open it anew here, "
                  "or start processes with multiprocessing's \"spawn\"")
 
   def close(self) -> None:
-    """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens the device again."""
+    """Stop what runs and give memory back, but that of buffers which are still referenced: whoever reads them opens
+    the device again."""
     super().close()
     with self.lock:
       if self.lost is not None: return
       self.synchronize()
       for allocator in (self.allocator, self.code): allocator.free_cache()
       self._reap()
-      kept = {part.memory for allocator in (self.allocator, self.code) for part, _ in allocator.live.values()} & self.memories
+      kept = {part.memory for allocator in (self.allocator, self.code)
+              for part, _ in allocator.live.values()} & self.memories
       self.memories -= kept
       if kept: self.hand_over(Left(self.allocator, self.code, kept))
       for allocator in (self.allocator, self.code): allocator.keep(kept)

@@ -1,7 +1,8 @@
-"""What keeps a GPU from being driven, as far as it is the same for all vendors: the card on the PCI bus, the kernel's module, the number of GPUs.
+"""What keeps a GPU from being driven, as far as it is the same for all vendors: the card on the PCI bus, the kernel's
+module, the number of GPUs.
 
-A vendor's module `doctor` says who it is in a `Vendor`, begins with `begin`, and puts its own findings behind: versions, chips, what its driver
-insists on. Looks only.
+A vendor's module `doctor` says who it is in a `Vendor`, begins with `begin`, and puts its own findings behind:
+versions, chips, what its driver insists on. Looks only.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from tinyhw.errors import TinyError
 class Vendor:
   """Whose GPUs are looked for.
 
-  name: of the firm; device: what its GPUs are called here; pci: its number on the PCI bus; module: of the kernel, which makes the device file
-  `control` and tells its troubles to dmesg under the word `log`; container: options with which a container is started.
+  name: of the firm; device: what its GPUs are called here; pci: its number on the PCI bus; module: of the kernel, which
+  makes the device file `control` and tells its troubles to dmesg under the word `log`; container: options with which a
+  container is started.
   """
   name: str
   device: str
@@ -26,7 +28,10 @@ class Vendor:
   container: str
 
 def begin(box: Box, vendor: Vendor) -> list[Finding]:
-  """The card and the module. Where no module is loaded, the first problem alone, since all others would follow from it: then it is the last one."""
+  """The card and the module.
+
+  Where no module is loaded, the first problem alone, since all others would follow from it: then it is the last one.
+  """
   on_bus = cards(box, vendor.pci)
   found = [] if on_bus is None else [_card(vendor, on_bus)]
   found.append(module(box, vendor.module, vendor.control, on_bus))
@@ -43,8 +48,10 @@ def counted(vendor: Vendor, name: str, count: int, ordinal: int) -> Finding:
   if ordinal < count: return Finding(name, OK, f"{count} GPU{'s' if count > 1 else ''} that this process may use")
   if not count:
     return Finding(name, PROBLEM, "the kernel's driver shows no GPU that this process may use",
-                   f"start the container with {vendor.container}; dmesg | grep {vendor.log} says whether the module refused the card")
-  return Finding(name, PROBLEM, f"there {'is 1 GPU' if count == 1 else f'are {count} GPUs'}, and number {ordinal} is none of them",
+                   f"start the container with {vendor.container}; dmesg | grep {vendor.log} says whether the module "
+                   f"refused the card")
+  return Finding(name, PROBLEM, f"there {'is 1 GPU' if count == 1 else f'are {count} GPUs'}, and number {ordinal} is "
+                 f"none of them",
                  f"use {vendor.device}{f':{count - 1}' if count > 1 else ''}")
 
 def refused(name: str, error: TinyError) -> Finding:

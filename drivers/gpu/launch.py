@@ -1,7 +1,8 @@
 """Kernels in a GPU's memory, the arguments of their launches, and Recordings.
 
-A kernel finds its arguments (8-byte slots: addresses of buffers, then int64 variables) in memory, as a subclass of `Kernel` says. A launch is a few
-words of commands, and data that they point to; what changes from launch to launch are a few words of both.
+A kernel finds its arguments (8-byte slots: addresses of buffers, then int64 variables) in memory, as a subclass of
+`Kernel` says. A launch is a few words of commands, and data that they point to; what changes from launch to launch are
+a few words of both.
 """
 from __future__ import annotations
 import struct
@@ -27,7 +28,8 @@ class Indirect(NamedTuple):
   address: int
   words: int
 
-Work = tuple[str, Location | None]  # a kernel or copy of a submission, for reports: its name, and where the program wants it
+Work = tuple[str, Location | None]  # a kernel or copy of a submission, for reports: its name, and where the program
+                                    # wants it
 
 def work_of(launch: Launch) -> Work: return launch.program.name, launch.line
 
@@ -38,9 +40,10 @@ def work_of_copy(dest: int, source: int, size: int) -> list[Work]:
 class Kernel:
   """A kernel in the GPU's memory. Given back when it is garbage: later work finds what it needs in order.
 
-  padding: readable bytes behind the code, which hardware fetches ahead. alignment: of the data of a launch; argument_offset: where the slots are in
-  it. words_of_launch: how many `launch` gives. barrier: the first of these, which wait for the launches before, where launches can do without them
-  (order.py); idle: as many words that do nothing.
+  padding: readable bytes behind the code, which hardware fetches ahead. alignment: of the data of a launch;
+  argument_offset: where the slots are in
+  it. words_of_launch: how many `launch` gives. barrier: the first of these, which wait for the launches before, where
+  launches can do without them (order.py); idle: as many words that do nothing.
   """
   barrier: Sequence[int] = ()
   idle: Sequence[int] = ()
@@ -51,12 +54,14 @@ class Kernel:
 
   def __init__(self, device: GpuDevice, code: Code):
     if code.arch.partition(":")[0] != device.arch:
-      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it for that")
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it "
+                        f"for that")
     self.device, self.name, self.code = device, code.name, code
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments) + bool(code.descriptors)}q")
     self.check()
-    # a size that other kernels have too: so a virtual GPU puts new code where old code was, and finds what instruction caches keep
+    # a size that other kernels have too: so a virtual GPU puts new code where old code was, and finds what instruction
+    # caches keep
     self.place: Part = device.code.alloc(LRUAllocator.rounded(len(code.text) + self.padding))
     device.code.copyin(self.place, memoryview(code.text + bytes(self.padding)))
     self.prepare()
@@ -70,7 +75,8 @@ class Kernel:
     raise NotImplementedError
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
-    """The commands of a launch whose data, as `pack` made it, is going to be at an address; what depends on that is written into it."""
+    """The commands of a launch whose data, as `pack` made it, is going to be at an address; what depends on that is
+    written into it."""
     raise NotImplementedError
 
   def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:
@@ -98,27 +104,31 @@ class Kernel:
     place = getattr(self, "place", None)
     if place is not None: self.device.code.drop(place)
 
-  def __repr__(self) -> str: return f"<{type(self).__name__} {self.name} on {self.device.name} at {self.place.address:#x}>"
+  def __repr__(self) -> str:
+    return f"<{type(self).__name__} {self.name} on {self.device.name} at {self.place.address:#x}>"
 
 def explain(launch: Launch) -> DeviceError:
   """What is wrong with a launch that could not be packed."""
   program = launch.program
-  if not isinstance(program, Kernel): return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
+  if not isinstance(program, Kernel):
+    return DeviceError(f"cannot launch {program!r}; pass what load() of this device returned")
   wanted = len(program.code.arguments) - program.buffers
   if len(launch.buffers) != program.buffers or len(launch.variables) != wanted:
     return DeviceError(f"kernel {program.name} takes {program.buffers} buffers and {wanted} variables, "
                        f"not {len(launch.buffers)} and {len(launch.variables)}")
   for i, buffer in enumerate(launch.buffers):
-    if not hasattr(buffer, "address"): return DeviceError(f"kernel {program.name}, buffer {i}: {buffer!r} is not allocated memory of this device")
+    if not hasattr(buffer, "address"):
+      return DeviceError(f"kernel {program.name}, buffer {i}: {buffer!r} is not allocated memory of this device")
   if not isinstance(launch.grid, int) or not 0 <= launch.grid <= MOST_GROUPS:
     return DeviceError(f"kernel {program.name}: grid is {launch.grid!r}, not an integer from 0 to {MOST_GROUPS}")
   return DeviceError(f"kernel {program.name}: variables {tuple(launch.variables)} are not all 64-bit integers")
 
 class GpuRecording:
-  """Launches as commands in memory, with their data behind them: a replay is one submission. Those that need each other wait for each other.
+  """Launches as commands in memory, with their data behind them: a replay is one submission. Those that need each other
+  wait for each other.
 
-  A patch writes that memory, so it waits until the last replay is done. A buffer that was patched may be anywhere in later replays. most_words: of
-  commands that the hardware is sent to at once.
+  A patch writes that memory, so it waits until the last replay is done. A buffer that was patched may be anywhere in
+  later replays. most_words: of commands that the hardware is sent to at once.
   """
   most_words = (1 << 20) - 1
   memory_kind: Any
@@ -128,7 +138,8 @@ class GpuRecording:
     self.programs: list[Kernel] = [launch.program for launch in launches]
     self.work = [work_of(launch) for launch in launches if isinstance(launch.program, Kernel)]
     self.busy: tuple[int, int] | None = None      # the last replay
-    packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, Kernel) else _refuse(launch) for launch in launches]
+    packed = [bytearray(launch.program.pack(launch)) if isinstance(launch.program, Kernel) else _refuse(launch)
+              for launch in launches]
     self.grids = [launch.grid for launch in launches]
     self.buffers = [list(map(place, launch.buffers)) for launch in launches]
     self.written = [written(launch) for launch in launches]
@@ -154,7 +165,8 @@ class GpuRecording:
       if data: self.memory.mapping.copyin(slot, data)
 
   def _cut(self, places: list[int]) -> Iterator[Indirect]:
-    """The pieces that the hardware is sent to, one after the other: as many launches in each as it can count the words of."""
+    """The pieces that the hardware is sent to, one after the other: as many launches in each as it can count the words
+    of."""
     start = 0
     for end, after in zip(places[1:], [*places[2:], None]):
       if after is not None and after - start <= self.most_words: continue
@@ -179,12 +191,14 @@ class GpuRecording:
     """Replace an argument. Raises DeviceError where there is none, or for an int that needs more than 64 bits."""
     program = self.programs[launch]
     if not 0 <= position < len(program.code.arguments):
-      raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number {position} to patch")
+      raise DeviceError(f"kernel {program.name} has {len(program.code.arguments)} arguments; there is no number "
+                        f"{position} to patch")
     try:
       number = value if isinstance(value, int) else value.address
       changes = [(offset, _SLOT.pack(number + added)) for offset, added in program.places(position)]
     except (struct.error, AttributeError):
-      raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor a 64-bit integer") from None
+      raise DeviceError(f"kernel {program.name}, argument {position}: {value!r} is neither memory of this device nor "
+                        f"a 64-bit integer") from None
     self._rest()
     if position < program.buffers and self.buffers[launch][position] is not ANYWHERE: self._moved(launch, position)
     for offset, data in changes: self.memory.mapping.copyin(self.slots[launch] + offset, data)
@@ -193,7 +207,8 @@ class GpuRecording:
     """Replace the number of workgroups of a launch."""
     if grid == self.grids[launch]: return
     program = self.programs[launch]
-    if not 0 <= grid <= MOST_GROUPS: raise DeviceError(f"kernel {program.name}: a grid of {grid} workgroups; it is from 0 to {MOST_GROUPS}")
+    if not 0 <= grid <= MOST_GROUPS:
+      raise DeviceError(f"kernel {program.name}: a grid of {grid} workgroups; it is from 0 to {MOST_GROUPS}")
     self._rest()
     self.grids[launch] = grid
     program.regrid(self, launch, grid)
@@ -207,11 +222,13 @@ class GpuRecording:
   def submit(self) -> None:
     """Run all launches."""
     if not self.launches: return
-    if self.touched is None: self.touched = touched(zip(self.buffers, self.written), [program.place for program in self.programs])
+    if self.touched is None:
+      self.touched = touched(zip(self.buffers, self.written), [program.place for program in self.programs])
     self.busy = self.device.enqueue(self.pieces, self.work, self.touched)
 
   def submit_timed(self) -> list[tuple[int, int]]:
-    """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of time.perf_counter_ns."""
+    """The same, with a look at the GPU's clock between launches: when each began and ended, in nanoseconds of
+    time.perf_counter_ns."""
     data = bytearray(4 * self.words)
     if data: self.memory.mapping.copyout(0, memoryview(data))
     words = struct.unpack(f"<{self.words}I", data)

@@ -1,10 +1,11 @@
-"""What a kernel driver gives a GPU of memory, and the buffers in it. The processor does not see buffers: bytes go through memory that both
-see, moved by the copy engine.
+"""What a kernel driver gives a GPU of memory, and the buffers in it. The processor does not see buffers: bytes go
+through memory that both see, moved by the copy engine.
 
-So nothing depends on the size of the PCI window (Resizable BAR), and no cache of the bridge has to be flushed. Small buffers are cut from bigger
-pieces, because the kernel gives whole pages and takes its time.
+So nothing depends on the size of the PCI window (Resizable BAR), and no cache of the bridge has to be flushed. Small
+buffers are cut from bigger pieces, because the kernel gives whole pages and takes its time.
 
-On a virtual GPU buffers have the size that was asked for, and bytes that are nobody's behind them, so that it can tell of accesses beyond their ends.
+On a virtual GPU buffers have the size that was asked for, and bytes that are nobody's behind them, so that it can tell
+of accesses beyond their ends.
 """
 from __future__ import annotations
 import errno
@@ -21,15 +22,19 @@ ALIGNMENT = 256
 HUGE_PAGE = 2 << 20           # of GPUs of all vendors, and of x86-64
 SMALL_BYTES = HUGE_PAGE // 4  # larger buffers are allocations of their own
 GAP_BYTES = 64 << 10          # most bytes of nobody's behind a small buffer of a virtual GPU
-STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the other is emptied
+STAGE_BYTES = 4 << 20         # of the memory through which bytes go; there are two, so that one is filled while the
+                              # other is emptied
 
 class Memory:
-  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if it is visible. `close` gives it back.
+  """Memory that GPUs see at `address`; the processor sees it there too, through `mapping`, if it is visible. `close`
+  gives it back.
 
-  kind, handle: what it is and what the kernel calls it, in the words of a driver, which adds to `returns` how each of its steps is undone.
+  kind, handle: what it is and what the kernel calls it, in the words of a driver, which adds to `returns` how each of
+  its steps is undone.
   """
   def __init__(self, kind: object, address: int, size: int, label: str, returns: Returns, handle: int = 0):
-    self.kind, self.address, self.size, self.label, self.returns, self.handle = kind, address, size, label, returns, handle
+    self.kind, self.address, self.size, self.label, self.returns, self.handle = (kind, address, size, label, returns,
+                                                                                 handle)
     self.seen_by: list[Any] = []           # the GPUs, as the driver knows them
     self.owner: object = None              # the device that it belongs to
     self.found: Mapping | None = None
@@ -41,7 +46,10 @@ class Memory:
     return self.found
 
   def close(self) -> None:
-    """Give it back; the GPUs must have done with it. Raises Refused; a second call does what is left. Its addresses stay taken until all is done."""
+    """Give it back; the GPUs must have done with it.
+
+    Raises Refused; a second call does what is left. Its addresses stay taken until all is done.
+    """
     self.returns.close()
 
   def __repr__(self) -> str: return f"<{self.label}: {self.size:#x} bytes of {self.kind} at {self.address:#x}>"
@@ -69,7 +77,10 @@ class Pinned(Part):
     if hasattr(self, "device"): self.device.release(self.memory, self.device.mark())
 
 class GpuAllocator(LRUAllocator):
-  """The memory of one GPU, of one kind. Freed buffers are used again; work that still uses them comes before work that uses them anew."""
+  """The memory of one GPU, of one kind.
+
+  Freed buffers are used again; work that still uses them comes before work that uses them anew.
+  """
   def __init__(self, device: GpuDevice, kind: Any, limit: int | None):
     super().__init__(device.name, limit=limit, supports_transfer=True)
     self.device, self.kind = device, kind
@@ -120,7 +131,8 @@ class GpuAllocator(LRUAllocator):
   def _copyin(self, dest: Part, src: memoryview) -> None: self._stage().write(dest.address, src.cast("B"))
   def _copyout(self, dest: memoryview, src: Part) -> None: self._stage().read(dest.cast("B"), src.address)
   def address(self, opaque: Part) -> int: return opaque.address
-  def offset(self, opaque: Part, size: int, offset: int) -> Part: return Part(opaque.address + offset, size, opaque.memory)
+  def offset(self, opaque: Part, size: int, offset: int) -> Part:
+    return Part(opaque.address + offset, size, opaque.memory)
   def external(self, address: int, size: int) -> Part: return Pinned(self.device, address, size)
 
   def map(self, buf: Buffer) -> Part:
@@ -128,11 +140,15 @@ class GpuAllocator(LRUAllocator):
     opaque = buf._buf
     if not isinstance(opaque, Part): return super().map(buf)  # type: ignore[no-any-return]
     try: self.device.share(opaque.memory)
-    except Refused as error: raise DeviceError(f"{self.dev} cannot see memory of {buf.device}: {error.message}") from error
+    except Refused as error:
+      raise DeviceError(f"{self.dev} cannot see memory of {buf.device}: {error.message}") from error
     return opaque
 
   def transfer(self, dest: Part, src: Any, size: int) -> bool:
-    """Copy from a buffer of another GPU, by its copy engine. False where they cannot see each other; then nothing has happened."""
+    """Copy from a buffer of another GPU, by its copy engine.
+
+    False where they cannot see each other; then nothing has happened.
+    """
     if not isinstance(src, Part): return False
     other = src.memory.owner
     if not isinstance(other, type(self.device)): return False
@@ -172,7 +188,8 @@ class Stage:
       waiting: list[tuple[int, int, int]] = []  # (piece, offset there, where it goes)
       for start in range(0, dest.nbytes, STAGE_BYTES):
         piece, offset = self._take()
-        self.busy[piece] = self.device.enqueue_copy(self.memory.address + offset, src + start, min(STAGE_BYTES, dest.nbytes - start))
+        self.busy[piece] = self.device.enqueue_copy(self.memory.address + offset, src + start,
+                                                    min(STAGE_BYTES, dest.nbytes - start))
         waiting.append((piece, offset, start))
         if len(waiting) == 2: self._fetch(dest, *waiting.pop(0))
       for entry in waiting: self._fetch(dest, *entry)

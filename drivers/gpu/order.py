@@ -1,8 +1,10 @@
-"""What waits for what: work that touches memory which earlier work writes, or writes what earlier work reads. The rest runs at the same time.
+"""What waits for what: work that touches memory which earlier work writes, or writes what earlier work reads. The rest
+runs at the same time.
 
-`Flight` is about the launches of a submission: one that waits does so for all before it, so what is known of them is forgotten then. `Queues` is
-about submissions of a device's two queues: one waits for the last one of the other queue that it needs, before its work; all of them are done in the
-order of their numbers, so one that ran at the same time as the one before waits for that before it says that it is done.
+`Flight` is about the launches of a submission: one that waits does so for all before it, so what is known of them is
+forgotten then. `Queues` is about submissions of a device's two queues: one waits for the last one of the other queue
+that it needs, before its work; all of them are done in the order of their numbers, so one that ran at the same time as
+the one before waits for that before it says that it is done.
 """
 from __future__ import annotations
 import collections
@@ -39,7 +41,8 @@ class Flight:
     """Add a launch with buffers at these places. Must it wait for those before?"""
     stores = [p for i, p in enumerate(places) if i in writes] + ([SCRATCH] if spills else [])
     loads = [p for i, p in enumerate(places) if i not in writes]
-    waits = len(self.reads) + len(self.writes) > MOST or meet(stores, self.writes) or meet(stores, self.reads) or meet(loads, self.writes)
+    waits = (len(self.reads) + len(self.writes) > MOST or meet(stores, self.writes) or meet(stores, self.reads)
+             or meet(loads, self.writes))
     if waits: self.reads, self.writes = [], []
     self.reads += loads
     self.writes += stores
@@ -64,14 +67,18 @@ def joined(places: Iterable[Place]) -> list[Place]:
   return found
 
 def touched(buffers: Iterable[tuple[Sequence[Place], frozenset[int]]], code: Iterable[object]) -> Touched:
-  """What launches touch together. buffers: of each launch where they are, and which are written; code: of each, the buffer that its kernel is in."""
+  """What launches touch together. buffers: of each launch where they are, and which are written; code: of each, the
+  buffer that its kernel is in."""
   reads, writes = [place(part) for part in code], list[Place]()
   for places, stores in buffers:
     for i, where in enumerate(places): (writes if i in stores else reads).append(where)
   return Touched(joined(reads), joined(writes))
 
 class Queues:
-  """What submissions of each queue touch, until they are done. A number that comes again was interrupted, and taken back."""
+  """What submissions of each queue touch, until they are done.
+
+  A number that comes again was interrupted, and taken back.
+  """
   def __init__(self) -> None:
     self.flying: dict[str, collections.deque[tuple[int, Touched]]] = {}
     self.forgotten: dict[str, int] = {}   # the last submission of a queue of which nothing is known any more
@@ -79,14 +86,18 @@ class Queues:
     self.latest = 0
 
   def take(self, queue: str, number: int, what: Touched, completed: int) -> int:
-    """Add a submission. The last one of other queues that it waits for before it begins; 0 for none. completed: the last one that is done."""
+    """Add a submission.
+
+    The last one of other queues that it waits for before it begins; 0 for none. completed: the last one that is done.
+    """
     if number <= self.latest: self.waited.clear()
     needed, self.latest = 0, number
     for name, flying in self.flying.items():
       while flying and flying[0][0] <= completed: flying.popleft()
       while flying and flying[-1][0] >= number: flying.pop()
       if name == queue: continue
-      needed = max(needed, next((n for n, earlier in reversed(flying) if what.needs(earlier)), self.forgotten.get(name, 0)))
+      needed = max(needed, next((n for n, earlier in reversed(flying) if what.needs(earlier)),
+                                self.forgotten.get(name, 0)))
     mine = self.flying.setdefault(queue, collections.deque())
     mine.append((number, what))
     if len(mine) > MOST: self.forgotten[queue] = mine.popleft()[0]

@@ -1,7 +1,8 @@
-"""What the queues of GPUs share: waits with a deadline, a timeline, a ring that a device reads, memory for what a submission needs until it is done.
+"""What the queues of GPUs share: waits with a deadline, a timeline, a ring that a device reads, memory for what a
+submission needs until it is done.
 
-Nothing here knows a vendor: a driver says how its device is told of new words, and how far it has read. All waiting is `wait_until`, so nothing waits
-for ever.
+Nothing here knows a vendor: a driver says how its device is told of new words, and how far it has read. All waiting is
+`wait_until`, so nothing waits for ever.
 """
 from __future__ import annotations
 import collections
@@ -12,10 +13,13 @@ from collections.abc import Callable, Sequence
 from tinyhw.drivers.linux.files import Mapping
 
 SPIN_SECONDS = 0.0005  # a wait looks so long, as fast as it can, before it sleeps: most kernels take no longer
-VIRTUAL_LOOKS = 32     # that a wait for a virtual GPU has before it sleeps: each moves the GPU, so their number must not depend on time
+VIRTUAL_LOOKS = 32     # that a wait for a virtual GPU has before it sleeps: each moves the GPU, so their number must
+                       # not depend on time
 
-def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None], looks: int | None = None) -> bool:
-  """Wait until done(); False when timeout_ms are over. sleep(ms) gives the processor away for so long at most; it may return earlier.
+def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None],
+               looks: int | None = None) -> bool:
+  """Wait until done(); False when timeout_ms are over. sleep(ms) gives the processor away for so long at most; it may
+  return earlier.
 
   looks: how often it looks before it sleeps; None: as often as fits into SPIN_SECONDS.
   """
@@ -25,11 +29,13 @@ def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int],
   while not done():
     now, looked = time.monotonic(), looked + 1
     if now >= end: return False
-    if now >= start + SPIN_SECONDS if looks is None else looked >= looks: sleep(max(1, min(1000, int((end - now) * 1000))))
+    if now >= start + SPIN_SECONDS if looks is None else looked >= looks:
+      sleep(max(1, min(1000, int((end - now) * 1000))))
   return True
 
 class Timeline:
-  """A 32-bit number in memory that the device raises as it completes submissions: number n is done when it is n or more.
+  """A 32-bit number in memory that the device raises as it completes submissions: number n is done when it is n or
+  more.
 
   Devices compare 32 bits, so it must not wrap: at LIMIT, when all is done, `restart` lets it begin anew.
   """
@@ -55,8 +61,10 @@ class Timeline:
 class Ring:
   """A circle of words in memory. A word counts from the first one ever written; the device reads behind.
 
-  consumed: the place of the next word that the device reads, modulo the ring's words. publish: tells the device how many words have been written.
-  wait: waits until a condition holds, or raises. whole: a piece may not cross the end, so what is left there is filled with `filler`.
+  consumed: the place of the next word that the device reads, modulo the ring's words. publish: tells the device how
+  many words have been written.
+  wait: waits until a condition holds, or raises. whole: a piece may not cross the end, so what is left there is filled
+  with `filler`.
   """
   def __init__(self, memory: Mapping, words: int, consumed: Callable[[], int], publish: Callable[[int], None],
                wait: Callable[[Callable[[], bool]], None], whole: bool = False, filler: int = 0):
@@ -77,7 +85,10 @@ class Ring:
     return self.words - 1 - (self.written - self.seen & self.words - 1)
 
   def put(self, words: Sequence[int]) -> None:
-    """Write a piece; waits while there is no room. The device sees it when `ring` is called, or when a later piece needs the room."""
+    """Write a piece; waits while there is no room.
+
+    The device sees it when `ring` is called, or when a later piece needs the room.
+    """
     place = self.written % self.words
     if self.whole and place + len(words) > self.words: self._write([self.filler] * (self.words - place))
     self._write(words)
@@ -102,25 +113,33 @@ class Ring:
     self.published = self.written
 
   def cancel(self, begin: int) -> bool:
-    """After an interruption: take back what was written from word `begin` on. False if the device may have been told of some of it."""
+    """After an interruption: take back what was written from word `begin` on.
+
+    False if the device may have been told of some of it.
+    """
     if self.telling > begin: return False
     self.written = begin
     return True
 
   def recent(self, count: int) -> list[int]:
-    """As many words before the place that the device reads, and from there on, as there are of them: for reports of errors."""
+    """As many words before the place that the device reads, and from there on, as there are of them: for reports of
+    errors."""
     place = self.consumed()
     ahead = self.written - place & self.words - 1
     behind = min(count, self.written - ahead, self.words - 1 - ahead)
     return [self.memory.load32((place + i) % self.words * 4) for i in range(-behind, min(count, ahead))]
 
 class Transient:
-  """Memory that submissions take in a circle: what one has taken is free again when the timeline has reached its number."""
-  def __init__(self, memory: Mapping, address: int, timeline: Timeline, wait: Callable[[int], None], alignment: int = 256):
+  """Memory that submissions take in a circle: what one has taken is free again when the timeline has reached its
+  number."""
+  def __init__(self, memory: Mapping, address: int, timeline: Timeline, wait: Callable[[int], None],
+               alignment: int = 256):
     self.memory, self.address, self.timeline, self.wait, self.alignment = memory, address, timeline, wait, alignment
     self.size = memory.size
-    self.head = self.tail = 0                                              # counted for ever; what lies between is in use
-    self.sealed: collections.deque[tuple[int, int]] = collections.deque()  # (head, the submission that has what is before it)
+    # counted for ever; what lies between is in use
+    self.head = self.tail = 0
+    # (head, the submission that has what is before it)
+    self.sealed: collections.deque[tuple[int, int]] = collections.deque()
 
   def take(self, size: int) -> int:
     """The offset of `size` bytes. They are the next submission's, until `seal` says which number it has."""
@@ -147,6 +166,9 @@ class Transient:
     if not self.sealed or self.sealed[-1][0] != self.head: self.sealed.append((self.head, number))
 
   def restart(self) -> None:
-    """The timeline begins anew, and nothing is running. What was taken since the last `seal` is still the next submission's."""
+    """The timeline begins anew, and nothing is running.
+
+    What was taken since the last `seal` is still the next submission's.
+    """
     if self.sealed: self.tail = self.sealed[-1][0]
     self.sealed.clear()

@@ -1,4 +1,5 @@
-"""What is told of a GPU that is lost: at which kernel it was, of which line, what lies next to an address, how far the queues are."""
+"""What is told of a GPU that is lost: at which kernel it was, of which line, what lies next to an address, how far the
+queues are."""
 from __future__ import annotations
 import contextlib
 import gc
@@ -14,7 +15,8 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING: from tinyhw.drivers.gpu.device import GpuDevice
 
 SHOWN = 8        # kernels in a report
-NEAR = 1 << 30   # bytes; what is farther away has nothing to do with an address, but for the nearest buffer, which is always told
+NEAR = 1 << 30   # bytes; what is farther away has nothing to do with an address, but for the nearest buffer, which is
+                 # always told
 NULL = 1 << 16   # below it an address is an offset that was added to no address
 
 class Piece(NamedTuple):
@@ -38,9 +40,11 @@ class Piece(NamedTuple):
 def buffers(device: GpuDevice) -> list[Piece]:
   """The program's buffers on a device, parts of them that are buffers too, and the code of its kernels.
 
-  An allocator does not know what is in its memory, so all objects of the process are asked: only a report may take so long.
+  An allocator does not know what is in its memory, so all objects of the process are asked: only a report may take so
+  long.
   """
-  found = {id(part): Piece(part.address, size, "a buffer") for part, size in device.allocator.live.values() if isinstance(part, Part)}
+  found = {id(part): Piece(part.address, size, "a buffer") for part, size in device.allocator.live.values()
+           if isinstance(part, Part)}
   for item in gc.get_objects():
     if issubclass(type(item), Kernel) and item.device is device and hasattr(item, "place"):
       found[id(item.place)] = Piece(item.place.address, item.place.size, "code", f"kernel {item.name}")
@@ -50,11 +54,13 @@ def buffers(device: GpuDevice) -> list[Piece]:
   return list(found.values())
 
 def place(device: GpuDevice, address: int) -> str:
-  """What lies at or next to an address, in buffers, other memory of the device, and what was freed; and the buffer that is nearest to it."""
+  """What lies at or next to an address, in buffers, other memory of the device, and what was freed; and the buffer
+  that is nearest to it."""
   if address < NULL: return "a null pointer, or an offset from one"
   known, others = buffers(device), [Piece(m.address, m.size, f"\"{m.label}\"") for m in device.memories]
   gone = [Piece(m.address, m.size, f"\"{m.label}\" (which was freed)") for m in device.freed]
-  inside = next((p for group in (known, others, gone) for p in sorted(group, key=lambda p: p.size) if p.address <= address < p.end), None)
+  inside = next((p for group in (known, others, gone) for p in sorted(group, key=lambda p: p.size)
+                 if p.address <= address < p.end), None)
   if inside is not None: told, words = [inside], [f"in {inside} at {inside.address:#x}"]
   else:
     around = [p for p in known + others if p.distance(address) < NEAR]
@@ -63,9 +69,11 @@ def place(device: GpuDevice, address: int) -> str:
     told = [p for p in (before, after) if p is not None]
     words = [p.seen_from(address) for p in told]
     page = address & -PAGE
-    words += [f"on the page is {p} at {p.address:#x}" for p in [p for p in known if p.address < page + PAGE and p.end > page][:1]]
+    words += [f"on the page is {p} at {p.address:#x}"
+              for p in [p for p in known if p.address < page + PAGE and p.end > page][:1]]
   nearest = min((p for p in known if p.what != "code"), key=lambda p: p.distance(address), default=None)
-  if nearest is not None and not any(p in known for p in told): words.append(f"of all buffers {nearest.seen_from(address)}")
+  if nearest is not None and not any(p in known for p in told):
+    words.append(f"of all buffers {nearest.seen_from(address)}")
   return "; ".join(words) or "no memory of the device is near it"
 
 def current(device: GpuDevice, submitting: Sequence[Work] = ()) -> list[str]:
@@ -93,11 +101,13 @@ def lost(name: str, reason: str) -> str:
 
 def beginning(name: str, arch: str, reason: str, done: int, submitted: int) -> list[str]:
   """The first lines of a report. done, submitted: numbers of submissions."""
-  return [f"{name} ({arch}) {reason}", f"  submission {done} is the last one that it has done, {submitted} was submitted last"]
+  return [f"{name} ({arch}) {reason}", f"  submission {done} is the last one that it has done, {submitted} was "
+          f"submitted last"]
 
 def advice(name: str, arch: str) -> str:
   """The last line of a report about a real device."""
-  return (f"  the kernel's log (dmesg) may tell more; with EMULATE={arch} DEV={name.partition(':')[0]} a virtual GPU runs the same and names the "
+  return (f"  the kernel's log (dmesg) may tell more; with EMULATE={arch} DEV={name.partition(':')[0]} a virtual GPU "
+          f"runs the same and names the "
           "instruction")
 
 def _few(work: Sequence[Work]) -> str:

@@ -1,4 +1,5 @@
-"""Why a device file cannot be used, beyond the errno: the kernel's module, containers, groups, cards on the PCI bus. For `doctor --device`.
+"""Why a device file cannot be used, beyond the errno: the kernel's module, containers, groups, cards on the PCI bus.
+For `doctor --device`.
 
 Reads only. Drivers put their own findings (chips, versions) behind these; nothing here knows a vendor.
 """
@@ -15,7 +16,8 @@ DISPLAY, ACCELERATOR = 0x03, 0x12                        # PCI classes that GPUs
 CONTAINERS = ("/.dockerenv", "/run/.containerenv")       # files that Docker and Podman make in their containers
 
 class Finding(NamedTuple):
-  """One thing that was looked at. state: OK, NOTE (it works, but not as well as it could) or PROBLEM; fix: a command, or what to do."""
+  """One thing that was looked at. state: OK, NOTE (it works, but not as well as it could) or PROBLEM; fix: a command,
+  or what to do."""
   name: str
   state: str
   words: str
@@ -28,7 +30,8 @@ def cards(box: Box, vendor: int) -> list[str] | None:
   for name in sorted(box.listdir(PCI)):
     def number(file: str, name: str = name) -> int: return int(box.read_text(f"{PCI}/{name}/{file}"), 16)
     try:
-      if number("vendor") == vendor and number("class") >> 16 in (DISPLAY, ACCELERATOR): found.append(f"{name} (device {number('device'):#06x})")
+      if number("vendor") == vendor and number("class") >> 16 in (DISPLAY, ACCELERATOR):
+        found.append(f"{name} (device {number('device'):#06x})")
     except (OSError, ValueError): continue  # it has gone, or is hidden
   return found
 
@@ -44,14 +47,18 @@ def node(box: Box, path: str, options: str) -> Finding:
   """Does a device file exist, and may this process open it for reading and writing? options: of a container's start."""
   inside = any(map(box.exists, CONTAINERS))
   if not box.exists(path):
-    if inside: return Finding(path, PROBLEM, "it does not exist: this container was started without it", f"start the container with {options}")
-    return Finding(path, PROBLEM, "it does not exist: the module knows no device, or /dev is that of a container or sandbox",
+    if inside:
+      return Finding(path, PROBLEM, "it does not exist: this container was started without it",
+                     f"start the container with {options}")
+    return Finding(path, PROBLEM, "it does not exist: the module knows no device, or /dev is that of a container or "
+                   "sandbox",
                    f"dmesg says what the module found; in a container: {options}")
   try: box.open(path, os.O_RDWR).close()
   except OSError as error:
     if error.errno == errno.EACCES: return _group(box, path, inside)
     if error.errno == errno.EPERM:
-      return Finding(path, PROBLEM, "it is there, but the container may not use it", f"start the container with {options}")
+      return Finding(path, PROBLEM, "it is there, but the container may not use it",
+                     f"start the container with {options}")
     return Finding(path, PROBLEM, refusal("opening it", error).message)
   return Finding(path, OK, "this user may open it")
 
@@ -62,12 +69,15 @@ def _group(box: Box, path: str, inside: bool) -> Finding:
   if group.isdecimal():
     added = f"start the container with --group-add {group}"
     return Finding(path, PROBLEM, f"permission denied: it belongs to group number {group}, which has no name here",
-                   added if inside else f"sudo groupadd -g {group} gpu && sudo usermod -aG gpu $USER, then log in again")
+                   added if inside else f"sudo groupadd -g {group} gpu && sudo usermod -aG gpu $USER, then log in "
+                   f"again")
   if now:
-    return Finding(path, PROBLEM, f"permission denied, although this process is in the group {group}, which owns it: the file's mode forbids it",
+    return Finding(path, PROBLEM, f"permission denied, although this process is in the group {group}, which owns it: "
+                   f"the file's mode forbids it",
                    f"sudo chmod g+rw {path}, and look into the rules of udev")
   if listed:
-    return Finding(path, PROBLEM, f"permission denied: the user is in the group {group}, but this session began before that",
+    return Finding(path, PROBLEM, f"permission denied: the user is in the group {group}, but this session began "
+                   f"before that",
                    f"newgrp {group}, or log out of everything and log in again")
   return Finding(path, PROBLEM, f"permission denied: it belongs to the group {group}, in which this user is not",
                  f"sudo usermod -aG {group} $USER, then log in again")

@@ -1,8 +1,9 @@
 """What a driver sees of the operating system: device files, their ioctls and mappings, and the text files of sysfs.
 
-`machine()` is the one place where a driver gets at them. It gives this computer (`Computer`), or with EMULATE=gfx1100 (...) a virtual one with the
-same protocol, so the same driver runs against both. The protocol raises OSError with the kernel's errno, as the system calls do; `Node`, what a
-driver holds, turns that into a DriverError that says what to do. Nothing here knows a vendor.
+`machine()` is the one place where a driver gets at them. It gives this computer (`Computer`), or with EMULATE=gfx1100
+(...) a virtual one with the same protocol, so the same driver runs against both. The protocol raises OSError with the
+kernel's errno, as the system calls do; `Node`, what a driver holds, turns that into a DriverError that says what to do.
+Nothing here knows a vendor.
 """
 from __future__ import annotations
 import contextlib
@@ -28,7 +29,8 @@ if sys.platform == "linux":
   import pwd
 
 READ_WRITE = mmap.PROT_READ | mmap.PROT_WRITE if sys.platform != "win32" else 3
-PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000  # Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h, mman.h
+PROT_NONE, MAP_FIXED, MAP_NORESERVE = 0, 0x10, 0x4000  # Linux on x86-64 and AArch64: uapi/asm-generic/mman-common.h,
+                                                       # mman.h
 MAP_SHARED, MAP_PRIVATE, MAP_ANONYMOUS = 0x01, 0x02, 0x20
 RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE  # with PROT_NONE: addresses that nothing else gets
 PAGE = 4096
@@ -36,11 +38,11 @@ PAGE = 4096
 # **** the protocol: what this computer and a virtual one have in common ****
 
 class Mapping(Protocol):
-  """Memory that the processor sees, at a host address. All accesses of a driver go through these methods, so a virtual device sees them: the store
-  to a doorbell rings it.
+  """Memory that the processor sees, at a host address. All accesses of a driver go through these methods, so a virtual
+  device sees them: the store to a doorbell rings it.
 
-  Offsets and sizes are in bytes; words are aligned to their size. `close` ends the mapping; where it was made at a given address (MAP_FIXED) the
-  addresses stay reserved, and belong to whoever had reserved them.
+  Offsets and sizes are in bytes; words are aligned to their size. `close` ends the mapping; where it was made at a
+  given address (MAP_FIXED) the addresses stay reserved, and belong to whoever had reserved them.
   """
   @property
   def address(self) -> int: ...
@@ -64,14 +66,18 @@ class File(Protocol):
   def ioctl(self, request: int, argument: Any) -> None:
     """Call the driver in the kernel. argument: a ctypes Structure; what the call answers is written into it."""
   def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> Mapping:
-    """Map a part of the file. address: 0, or with MAP_FIXED in flags where it must lie: in addresses that the caller has reserved."""
+    """Map a part of the file. address: 0, or with MAP_FIXED in flags where it must lie: in addresses that the caller
+    has reserved."""
   def poll(self, timeout_ms: int) -> bool:
     """Wait until the file has something to read; False when the time is over."""
   def close(self) -> None:
     """Give the descriptor back. A second call does nothing."""
 
 class Box(Protocol):
-  """A computer's files. Paths are absolute. virtual: its devices move when a program looks at them, and time is nothing to them."""
+  """A computer's files.
+
+  Paths are absolute. virtual: its devices move when a program looks at them, and time is nothing to them.
+  """
   @property
   def virtual(self) -> bool: ...
   def open(self, path: str, flags: int) -> File:
@@ -82,25 +88,32 @@ class Box(Protocol):
     """The names in a folder, in any order."""
   def exists(self, path: str) -> bool: ...
   def barred(self, path: str) -> bool:
-    """Do a container's rules (the cgroup's) keep this process from a device file that is there, whatever its mode says?"""
+    """Do a container's rules (the cgroup's) keep this process from a device file that is there, whatever its mode
+    says?"""
   def group(self, path: str) -> str:
     """The name of the group that a file belongs to; its number where that has no name."""
   def member(self, group: str) -> tuple[bool, bool]:
     """Is this process in a group; does the system's list of groups have its user in it?"""
   def outline(self, address: int, size: int, whole: int) -> None:
-    """Tell a virtual computer that of `whole` bytes of memory at a GPU's address the first `size` are a buffer, and that the others are nobody's."""
+    """Tell a virtual computer that of `whole` bytes of memory at a GPU's address the first `size` are a buffer, and
+    that the others are nobody's."""
   def told(self) -> str:
-    """What a virtual computer knows of the last page fault, with instruction and lane; once. Nothing of a real one: its kernel's log is not read."""
+    """What a virtual computer knows of the last page fault, with instruction and lane; once.
+
+    Nothing of a real one: its kernel's log is not read.
+    """
 
 def machine() -> Box:
-  """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device file or to sysfs.
+  """The computer whose devices are driven: the virtual one that EMULATE names, else this one. The only way to a device
+  file or to sysfs.
 
   Raises DeviceError where this one's memory comes in other pages than drivers know.
   """
   name = EMULATE.value
   if not name:
     if sys.platform == "linux" and mmap.PAGESIZE != PAGE and not COMPUTER.virtual:
-      raise DeviceError(f"this system's pages have {mmap.PAGESIZE} bytes, and GPUs are driven with pages of {PAGE}; start a kernel that has those, "
+      raise DeviceError(f"this system's pages have {mmap.PAGESIZE} bytes, and GPUs are driven with pages of {PAGE}; "
+                        f"start a kernel that has those, "
                         "or use a device that goes through its vendor's library")
     return COMPUTER
   found: Box = importlib.import_module("tinyhw.emulator").box(name)
@@ -116,7 +129,8 @@ def _libc() -> Any:
   libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
   return libc
 
-def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int = MAP_PRIVATE | MAP_ANONYMOUS, descriptor: int = -1,
+def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int = MAP_PRIVATE | MAP_ANONYMOUS,
+               descriptor: int = -1,
                offset: int = 0) -> HostMapping:
   """mmap of the C library, which unlike Python's takes an address. Raises OSError."""
   found = _libc().mmap(address or None, length, prot, flags, descriptor, offset)
@@ -126,7 +140,8 @@ def map_memory(length: int, address: int = 0, prot: int = READ_WRITE, flags: int
   return HostMapping(int(found), length, bool(flags & MAP_FIXED))
 
 class HostMapping:
-  """Memory of this process. fixed: it lies in addresses that somebody has reserved; they stay reserved when it is closed."""
+  """Memory of this process. fixed: it lies in addresses that somebody has reserved; they stay reserved when it is
+  closed."""
   __slots__ = ("address", "size", "fixed", "closed", "_bytes", "_words", "_quads")
 
   def __init__(self, address: int, size: int, fixed: bool = False):
@@ -137,7 +152,8 @@ class HostMapping:
 
   def _index(self, offset: int, width: int) -> int:
     if offset % width or not 0 <= offset <= self.size - width or self.closed:
-      raise DriverError(f"a {width}-byte access at offset {offset} of {self!r}; it must be aligned, inside, and the mapping open")
+      raise DriverError(f"a {width}-byte access at offset {offset} of {self!r}; it must be aligned, inside, and the "
+                        f"mapping open")
     return offset // width
 
   def load32(self, offset: int) -> int: return int(self._words[self._index(offset, 4)])
@@ -155,7 +171,8 @@ class HostMapping:
 
   def _check(self, offset: int, size: int) -> None:
     if offset < 0 or offset + size > self.size or self.closed:
-      raise DriverError(f"an access to bytes {offset} to {offset + size} of {self!r}; it must be inside, and the mapping open")
+      raise DriverError(f"an access to bytes {offset} to {offset + size} of {self!r}; it must be inside, and the "
+                        f"mapping open")
 
   def close(self) -> None:
     if self.closed: return
@@ -163,7 +180,8 @@ class HostMapping:
     if self.fixed: _libc().mmap(self.address, self.size, PROT_NONE, RESERVED | MAP_FIXED, -1, 0)
     else: _libc().munmap(self.address, self.size)
 
-  def __repr__(self) -> str: return f"<mapping of {self.size} bytes at {self.address:#x}{', closed' if self.closed else ''}>"
+  def __repr__(self) -> str:
+    return f"<mapping of {self.size} bytes at {self.address:#x}{', closed' if self.closed else ''}>"
 
 class ComputerFile:
   """A device file of this computer."""
@@ -196,7 +214,8 @@ class Computer:
   def listdir(self, path: str) -> list[str]: return os.listdir(path)
   def exists(self, path: str) -> bool: return os.path.exists(path)
   def barred(self, path: str) -> bool:
-    return _libc().access(os.fsencode(path), os.R_OK | os.W_OK) != 0 and ctypes.get_errno() == errno.EPERM  # the mode's no is EACCES
+    # the mode's no is EACCES
+    return _libc().access(os.fsencode(path), os.R_OK | os.W_OK) != 0 and ctypes.get_errno() == errno.EPERM
 
   def outline(self, address: int, size: int, whole: int) -> None: pass
   def told(self) -> str: return ""
@@ -255,7 +274,8 @@ class Unreturned(list["Returns"]):
       with contextlib.suppress(Refused): returns.close()
 
 class Returns:
-  """How a thing is given back: steps, done from the last one to the first. What is refused stays, and all before it, for another try.
+  """How a thing is given back: steps, done from the last one to the first. What is refused stays, and all before it,
+  for another try.
 
   unreturned: has this as long as something was refused.
   """
@@ -293,10 +313,12 @@ class Node:
   def fileno(self) -> int: return self.file.fileno()
 
   def ioctl(self, argument: Any, what: str = "") -> None:
-    """The call whose structure this is: its class has the number, as REQUEST. what: it is for, in errors; the name of the structure if not given."""
+    """The call whose structure this is: its class has the number, as REQUEST. what: it is for, in errors; the name of
+    the structure if not given."""
     kind = type(argument)
     try: self._uninterrupted(kind.REQUEST, argument)
-    except OSError as error: raise refusal(f"{self.path}: {what or kind.__name__}", error, self.advice.get(kind.__name__)) from error
+    except OSError as error:
+      raise refusal(f"{self.path}: {what or kind.__name__}", error, self.advice.get(kind.__name__)) from error
 
   def _uninterrupted(self, request: int, argument: Any) -> None:
     while True:
@@ -306,9 +328,11 @@ class Node:
       except InterruptedError: continue  # the signal's handler has run; the call had no effect
 
   def mmap(self, length: int, offset: int, address: int = 0, prot: int = READ_WRITE) -> Mapping:
-    """Share `length` bytes of the file with the processor; address: in addresses that the caller has reserved, or 0 for any."""
+    """Share `length` bytes of the file with the processor; address: in addresses that the caller has reserved, or 0
+    for any."""
     try: return self.file.mmap(length, offset, address, prot, MAP_SHARED | (MAP_FIXED if address else 0))
-    except OSError as error: raise refusal(f"{self.path}: mapping {length:#x} bytes", error, self.advice.get("mmap")) from error
+    except OSError as error:
+      raise refusal(f"{self.path}: mapping {length:#x} bytes", error, self.advice.get("mmap")) from error
 
   def close(self) -> None: self.file.close()
 
@@ -317,8 +341,9 @@ class Node:
 def fence() -> None:
   """Stores before it are visible to a device before stores after it, also those to write-combined memory.
 
-  Taking a lock is a locked instruction on x86-64, which orders all of them; on AArch64 it is an acquire and a release, which order ordinary memory.
-  It is a new lock each time, that nobody else can hold: finalizers, handlers of signals and copies of the process come by here, too.
+  Taking a lock is a locked instruction on x86-64, which orders all of them; on AArch64 it is an acquire and a release,
+  which order ordinary memory. It is a new lock each time, that nobody else can hold: finalizers, handlers of signals
+  and copies of the process come by here, too.
   """
   lock = threading.Lock()
   lock.acquire()

@@ -33,7 +33,8 @@ from tinyhw.drivers.nvidia.rm import Answered, connect
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
 
-# What a container answers that keeps the kernel driver's calls from programs, or a sandbox that does not know one of them
+# What a container answers that keeps the kernel driver's calls from programs, or a sandbox that does not know one of
+# them
 WALLED, UNKNOWN = (errno.EPERM, errno.ENOTSUP, errno.ENOTTY, errno.ENOSYS), errno.EINVAL
 
 def walled(refused: Refused) -> bool:
@@ -41,11 +42,13 @@ def walled(refused: Refused) -> bool:
   return refused.errno in WALLED or refused.errno == UNKNOWN and not isinstance(refused, Answered)
 
 def open(ordinal: int, runtime: Callable[[str], Code]) -> Compiled:
-  """Open GPU number `ordinal` of those that the kernel's driver runs; where its calls are kept from programs, through the vendor's library.
+  """Open GPU number `ordinal` of those that the kernel's driver runs; where its calls are kept from programs, through
+  the vendor's library.
 
   Raises DeviceError or DriverError, which say what to do.
   """
-  if sys.platform != "linux": raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")
+  if sys.platform != "linux":
+    raise DeviceError("NVIDIA GPUs are driven through the Linux kernel; use another device on this system")
   try: return open_directly(ordinal)
   except Refused as refused:
     if not walled(refused): raise
@@ -64,7 +67,8 @@ def open_directly(ordinal: int) -> NVDevice:
     raise DeviceError(f"{error.message}; other GPUs here: {', '.join(others)}") from error
   try: return NVDevice(name_of(ordinal), card)
   except Refused as refused:
-    if walled(refused) and not known: connection.close_card(card)  # it may be reserved for us, and the library is another client
+    if walled(refused) and not known: connection.close_card(card)  # it may be reserved for us, and the library is
+                                                                   # another client
     raise
 
 def name_of(ordinal: int) -> str: return f"NV:{ordinal}" if ordinal else "NV"

@@ -1,7 +1,7 @@
 """Addresses that the processor and GPUs share: low ones, since command buffers and launches are told 40 bits.
 
-One region of the process is reserved, without memory, when the first GPU is opened. What is taken from it is mapped by GPUs, and by the processor
-where it is visible, at the same addresses.
+One region of the process is reserved, without memory, when the first GPU is opened. What is taken from it is mapped by
+GPUs, and by the processor where it is visible, at the same addresses.
 """
 from __future__ import annotations
 import bisect
@@ -29,7 +29,8 @@ class Addresses:
       rest = [(start, place - start), (place + size, start + there - place - size)]
       self.free_ranges[i:i + 1] = [piece for piece in rest if piece[1]]
       return place
-    raise DriverError(f"no {size:#x} addresses are left that command buffers can name; free tensors, or use several processes")
+    raise DriverError(f"no {size:#x} addresses are left that command buffers can name; free tensors, or use several "
+                      f"processes")
 
   def give(self, start: int, size: int) -> None:
     """Give addresses back."""

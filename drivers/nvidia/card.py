@@ -1,6 +1,8 @@
-"""A GPU of this process: its nodes, its objects (device, subdevice, address space), its memory. It stays open as long as the process lives.
+"""A GPU of this process: its nodes, its objects (device, subdevice, address space), its memory. It stays open as long
+as the process lives.
 
-Memory is allocated by the resource manager and mapped by unified memory (UVM), at addresses that processor and GPUs share (addresses.py).
+Memory is allocated by the resource manager and mapped by unified memory (UVM), at addresses that processor and GPUs
+share (addresses.py).
 """
 from __future__ import annotations
 import contextlib
@@ -22,11 +24,14 @@ from tinyhw.named_tuple import NamedTuple
 SPACE = flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING")   # of an address space
 GID_BINARY, GID_BYTES = flags("NV2080_GPU_CMD_GPU_GET_GID_FLAGS_", "FORMAT_BINARY"), 16
 ALLOCATED = flags("NVOS32_ALLOC_FLAGS_", "IGNORE_BANK_PLACEMENT", "ALIGNMENT_FORCE")           # of memory
-PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP")  # of memory of the program
+# of memory of the program
+PINNED = flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP")
 READ_WRITE_ATOMIC = flags("UvmGpuMappingType", "ReadWriteAtomic")
 INSTANCES = "/proc/driver/nvidia/capabilities/gpu{}/mig"
-TPC_COUNT = 0x09   # NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c takes it for this, too
-GPCS, GPC_TPCS = 0x14, 0x17   # NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_GPCS, _NUM_TPC_PER_GPC: of the whole chip, also what is off
+TPC_COUNT = 0x09   # NV2080_CTRL_GR_INFO_INDEX_SHADER_PIPE_SUB_COUNT; src/nvidia/src/kernel/rmapi/nv_gpu_ops.c takes it
+                   # for this, too
+GPCS, GPC_TPCS = 0x14, 0x17   # NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_GPCS, _NUM_TPC_PER_GPC: of the whole chip, also
+                              # what is off
 USERMODE_BYTES = 0x10000
 INFO = {name: flags("NV2080_CTRL_FB_INFO_INDEX_", index) for name, index in (
   ("memory_kib", "TOTAL_RAM_SIZE"), ("free_kib", "HEAP_FREE"), ("l2_kib", "L2CACHE_SIZE"))}
@@ -47,8 +52,10 @@ _HOST = flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLO
 _OWN = flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_YES", "PAGE_SIZE_HUGE_2MB")
 VRAM = Kind("memory of the GPU", rm.MEMORY_LOCAL, _SCATTERED, _OWN, HUGE_PAGE, visible=False)
 RING = Kind("memory of the GPU that the processor sees", rm.MEMORY_LOCAL, _WHOLE, _OWN, HUGE_PAGE, visible=True)
-# Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands, arguments, signals.
-HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"), PAGE, visible=True)
+# Memory of the host that both sides see: no cache of the GPU keeps it, the processor's are snooped. For commands,
+# arguments, signals.
+HOST = Kind("host memory", rm.MEMORY_SYSTEM, _HOST, flags("NVOS32_ATTR2_", "ZBC_PREFER_NO_ZBC", "GPU_CACHEABLE_NO"),
+            PAGE, visible=True)
 USER = Kind("memory of the program", rm.MEMORY_OF_PROGRAM, 0, 0, PAGE, visible=False)
 
 class Card:
@@ -63,11 +70,13 @@ class Card:
       self.node = connection.open_card(self.minor)
       undo.callback(self.node.close)
       instance = connection.control(connection.root, s.GetIdInfo(gpuId=self.gpu_id)).deviceInstance
-      self.device = connection.new(connection.root, rm.DEVICE, s.DeviceParams(deviceId=instance, hClientShare=connection.root))
+      self.device = connection.new(connection.root, rm.DEVICE,
+                                   s.DeviceParams(deviceId=instance, hClientShare=connection.root))
       undo.callback(connection.free, self.device)
       self.subdevice = connection.new(self.device, rm.SUBDEVICE, s.SubdeviceParams())
       self._reserve()
-      self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode("ascii", "replace")
+      self.name = bytes(connection.control(self.subdevice, s.GetNameString()).ascii).split(b"\0")[0].decode(
+        "ascii", "replace")
       self.classes = self._classes()
       self.chip = self._chip()
       gid = connection.control(self.subdevice, s.GetGidInfo(flags=GID_BINARY, length=GID_BYTES))
@@ -79,23 +88,30 @@ class Card:
       self.undo = undo.pop_all()
 
   def _refuse_instances(self) -> None:
-    """A GPU that is divided gives nothing to a client that has not chosen an instance. Source: the vendor's MIG user guide, "Device nodes"."""
+    """A GPU that is divided gives nothing to a client that has not chosen an instance.
+
+    Source: the vendor's MIG user guide, "Device nodes".
+    """
     box, path = self.connection.box, INSTANCES.format(self.minor)
     if box.exists(path) and any(name.startswith("gi") for name in box.listdir(path)):
-      raise DeviceError(f"the GPU at {self.place} is divided into instances (MIG), which are not driven; sudo nvidia-smi -i {self.minor} -mig 0 "
+      raise DeviceError(f"the GPU at {self.place} is divided into instances (MIG), which are not driven; sudo "
+                        f"nvidia-smi -i {self.minor} -mig 0 "
                         "makes one GPU of it, and NV:CUDA uses an instance")
 
   def _reserve(self) -> None:
-    """Be the one who computes, where the GPU's compute mode lets only one: until the subdevice ends. The vendor's library does so, too.
+    """Be the one who computes, where the GPU's compute mode lets only one: until the subdevice ends. The vendor's
+    library does so, too.
 
-    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. Nothing else hangs on the answer, so a container
-    or a version that does not know the question is no hindrance.
+    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. Nothing else hangs
+    on the answer, so a container or a version that does not know the question is no hindrance.
     """
     try: self.connection.control(self.subdevice, self.connection.structures.AcquireComputeModeReservation())
     except Refused as refused:
       if refused.errno != errno.EBUSY: return
-      raise DeviceError(f"the GPU at {self.place} is kept from this process: another one has it for itself (compute mode exclusive), or nobody may "
-                        f"compute on it (prohibited); wait for the other's end, choose another GPU, or have its mode changed: "
+      raise DeviceError(f"the GPU at {self.place} is kept from this process: another one has it for itself (compute "
+                        f"mode exclusive), or nobody may "
+                        f"compute on it (prohibited); wait for the other's end, choose another GPU, or have its mode "
+                        f"changed: "
                         f"sudo nvidia-smi -i {self.minor} -c DEFAULT") from refused
 
   def _classes(self) -> list[int]:
@@ -109,7 +125,8 @@ class Card:
   def _chip(self) -> Chip:
     found = chip_of(self.classes)
     if found is None:
-      raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are {known_kinds()}")
+      raise DeviceError(f"{self.name} at {self.place} has no compute class that is known here; known are "
+                        f"{known_kinds()}")
     check_code(found.arch, f"{self.name} at {self.place}")
     return found
 
@@ -119,13 +136,15 @@ class Card:
     call(s.UvmRegisterGpu(gpu_uuid=uuid, rmCtrlFd=-1))
     undo.callback(call, s.UvmUnregisterGpu(gpu_uuid=uuid))
     self.connection.hold_memory()
-    call(s.UvmRegisterVaSpace(gpuUuid=uuid, rmCtrlFd=self.connection.node.fileno(), hClient=self.connection.root, hVaSpace=self.space))
+    call(s.UvmRegisterVaSpace(gpuUuid=uuid, rmCtrlFd=self.connection.node.fileno(), hClient=self.connection.root,
+                              hVaSpace=self.space))
     undo.callback(call, s.UvmUnregisterVaSpace(gpuUuid=uuid))
 
   # **** what the GPU is ****
 
   def _count(self) -> int:
-    """TPCs (pairs of multiprocessors) that are enabled: by the masks of each cluster; where these are not told, by their number alone."""
+    """TPCs (pairs of multiprocessors) that are enabled: by the masks of each cluster; where these are not told, by
+    their number alone."""
     s, connection = self.connection.structures, self.connection
     try:
       gpcs = connection.control(self.subdevice, s.GrGetGpcMask()).gpcMask
@@ -134,14 +153,16 @@ class Card:
     except Refused: return self._engine_fact(TPC_COUNT)
 
   def _places(self) -> int:
-    """TPCs that there would be if none were off, for what has a place for each; those that are enabled, where that is not told."""
+    """TPCs that there would be if none were off, for what has a place for each; those that are enabled, where that is
+    not told."""
     try: return max(self.tpcs, self._engine_fact(GPCS) * self._engine_fact(GPC_TPCS))
     except Refused: return self.tpcs
 
   def _engine_fact(self, index: int) -> int:
     """A number about the engine that computes."""
     found = self.connection.structures.GrInfo(index=index)
-    self.connection.control(self.subdevice, self.connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
+    self.connection.control(self.subdevice,
+                            self.connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(found)))
     return int(found.data)
 
   def _facts(self) -> dict[str, int]:
@@ -159,13 +180,15 @@ class Card:
     """The newest of some classes that the GPU has. Raises DeviceError."""
     found = newest(wanted, self.classes)
     if found is None:
-      raise DeviceError(f"{self.name} at {self.place} has no {what} of a known class ({', '.join(f'{c:#x}' for c in wanted)})")
+      raise DeviceError(f"{self.name} at {self.place} has no {what} of a known class "
+                        f"({', '.join(f'{c:#x}' for c in wanted)})")
     return found
 
   # **** memory ****
 
   def allocate(self, size: int, kind: Kind, label: str, host: int = 0) -> Memory:
-    """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages are. Raises Refused."""
+    """Memory of `size` bytes (rounded up to pages) that the GPU sees. host: of USER memory, where the program's pages
+    are. Raises Refused."""
     self.connection.unreturned.offer_again()
     size, space, returns = -(-size // kind.page) * kind.page, self.addresses(), Returns(self.connection.unreturned)
     try:
@@ -177,7 +200,8 @@ class Card:
       self._range(memory)
       returns.add(lambda: self.unshare(memory))
       self.share(memory)
-      if kind.visible: memory.found = self._view(returns, memory.handle, size, address, of_host=kind.number == rm.MEMORY_SYSTEM)
+      if kind.visible:
+        memory.found = self._view(returns, memory.handle, size, address, of_host=kind.number == rm.MEMORY_SYSTEM)
     except BaseException:
       with contextlib.suppress(Refused): returns.close()   # the first error is the one that is told
       raise
@@ -198,7 +222,8 @@ class Card:
     """Pages of the program, which stay where they are."""
     handle = self.connection.name()
     self.connection.call(self.connection.structures.RmAllocMemory(
-      hRoot=self.connection.root, hObjectParent=self.device, hObjectNew=handle, hClass=rm.MEMORY_OF_PROGRAM, flags=PINNED, pMemory=host,
+      hRoot=self.connection.root, hObjectParent=self.device, hObjectNew=handle, hClass=rm.MEMORY_OF_PROGRAM,
+      flags=PINNED, pMemory=host,
       limit=size - 1, fd=-1), self.node)
     return handle
 
@@ -214,9 +239,11 @@ class Card:
     """See memory, also of another GPU, at the same address. Raises Refused where that cannot be."""
     if self in memory.seen_by: return
     s = self.connection.structures
-    request = s.UvmMapExternal(base=memory.address, length=memory.size, gpuAttributesCount=1, rmCtrlFd=self.connection.node.fileno(),
+    request = s.UvmMapExternal(base=memory.address, length=memory.size, gpuAttributesCount=1,
+                               rmCtrlFd=self.connection.node.fileno(),
                                hClient=self.connection.root, hMemory=memory.handle)
-    request.perGpuAttributes[0].gpuUuid, request.perGpuAttributes[0].gpuMappingType = _uuid(self.uuid), READ_WRITE_ATOMIC
+    request.perGpuAttributes[0].gpuUuid, request.perGpuAttributes[0].gpuMappingType = _uuid(
+      self.uuid), READ_WRITE_ATOMIC
     for other in memory.seen_by[:1]: self.connect(other)
     self.connection.call_uvm(request)
     memory.seen_by.append(self)
@@ -225,32 +252,36 @@ class Card:
     """No GPU sees the memory any more."""
     while memory.seen_by:
       uuid = _uuid(memory.seen_by[-1].uuid)
-      self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size, gpuUuid=uuid))
+      self.connection.call_uvm(self.connection.structures.UvmUnmapExternal(base=memory.address, length=memory.size,
+                                                                           gpuUuid=uuid))
       memory.seen_by.pop()
 
   def connect(self, other: Card) -> None:
     """Let both GPUs reach each other's memory. Raises Refused where no link does."""
     key = frozenset((self.uuid, other.uuid))
     if self is other or key in self.connection.peers: return
-    self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid), gpuUuidB=_uuid(other.uuid)))
+    self.connection.call_uvm(self.connection.structures.UvmEnablePeerAccess(gpuUuidA=_uuid(self.uuid),
+                                                                            gpuUuidB=_uuid(other.uuid)))
     self.connection.peers.add(key)
 
   def _view(self, returns: Returns, handle: int, size: int, address: int = 0, of_host: bool = False) -> Mapping:
-    """What an object's memory looks like to the processor, through a node of its own: of the control device, where it is the host's.
+    """What an object's memory looks like to the processor, through a node of its own: of the control device, where it
+    is the host's.
 
     Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, RmCreateMmapContextLocked.
     """
     node = self.connection.open_control() if of_host else self.connection.open_card(self.minor)
     returns.add(node.close)
-    self.connection.call(self.connection.structures.RmMapMemory(hClient=self.connection.root, hDevice=self.device, hMemory=handle, length=size,
+    self.connection.call(self.connection.structures.RmMapMemory(hClient=self.connection.root, hDevice=self.device,
+                                                                hMemory=handle, length=size,
                                                                 fd=node.fileno()))
     found = node.mmap(size, 0, address)
     returns.add(found.close)
     return found
 
   def usermode(self, undo: contextlib.ExitStack) -> Mapping:
-    """The page with the doorbell and the clock, among the GPU's registers (BAR0). Hopper and later have a doorbell behind BAR1, too, which takes
-    parameters to be asked for, and has no clock beside it.
+    """The page with the doorbell and the clock, among the GPU's registers (BAR0). Hopper and later have a doorbell
+    behind BAR1, too, which takes parameters to be asked for, and has no clock beside it.
     """
     number, returns = self.class_of(self.chip.usermode, "doorbell page"), Returns(self.connection.unreturned)
     handle = self.connection.new(self.subdevice, number, None)

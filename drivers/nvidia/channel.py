@@ -1,7 +1,8 @@
-"""Channels: how commands reach a GPU. Pushbuffers hold the words, a channel's ring (GPFIFO) says where they are, a doorbell tells of new entries.
+"""Channels: how commands reach a GPU. Pushbuffers hold the words, a channel's ring (GPFIFO) says where they are, a
+doorbell tells of new entries.
 
-All channels of a device are one group (unless COPY_ENGINE says otherwise), which the GPU gives time to as a whole. Ring and pointers (USERD) lie in
-the GPU's memory, as the kernel's own channels have them.
+All channels of a device are one group (unless COPY_ENGINE says otherwise), which the GPU gives time to as a whole. Ring
+and pointers (USERD) lie in the GPU's memory, as the kernel's own channels have them.
 """
 from __future__ import annotations
 import collections
@@ -19,10 +20,12 @@ from tinyhw.drivers.nvidia.card import HOST, RING, Card, Kind
 
 ENTRIES = 1 << 12
 GRAPHICS = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS")   # engine type of the group: the engine that computes
-COPY_ENGINE = 0  # 0: copies are in the group of the kernels. Tests and the variants of test/silicon.py set the engine type of a group of their own
+COPY_ENGINE = 0  # 0: copies are in the group of the kernels. Tests and the variants of test/silicon.py set the engine
+                 # type of a group of their own
 SUBCONTEXT_ASYNC = rm.flags("NV_CTXSHARE_ALLOCATION_FLAGS_", "SUBCONTEXT_ASYNC")
 NO_TOKEN = 0xFFFF_FFFF
-RESERVED_BYTES = 1 << 30          # addresses for buffers of a channel's engine; those that keep the state of all multiprocessors are large
+RESERVED_BYTES = 1 << 30          # addresses for buffers of a channel's engine; those that keep the state of all
+                                  # multiprocessors are large
 NOTIFIER_BYTES = 1 << 16
 MOST_SHOWN = 64
 
@@ -35,8 +38,8 @@ class Owner(Protocol):
   def words(self, address: int, count: int) -> list[int]: ...
 
 class Group:
-  """A channel group of a device, for one engine. That of the kernels has a context share, which its channels have in common. `start` lets it run,
-  when all of them are there.
+  """A channel group of a device, for one engine. That of the kernels has a context share, which its channels have in
+  common. `start` lets it run, when all of them are there.
 
   channels: those that have been made in it. returns: how all that is in it is given back, its channels first.
   """
@@ -44,16 +47,18 @@ class Group:
     connection, s = card.connection, card.connection.structures
     self.card, self.returns = card, Returns(connection.unreturned)
     self.channels = list[Channel]()
-    self.handle = connection.new(card.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=card.space, engineType=engine))
+    self.handle = connection.new(card.device, rm.CHANNEL_GROUP,
+                                 s.ChannelGroupParams(hVASpace=card.space, engineType=engine))
     self.returns.add(lambda: connection.free(self.handle))
     undo.callback(self.returns.close)
     self.share = 0
     if engine == GRAPHICS:
-      self.share = connection.new(self.handle, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
+      self.share = connection.new(self.handle, rm.CONTEXT_SHARE,
+                                  s.ContextShareParams(hVASpace=card.space, flags=SUBCONTEXT_ASYNC))
 
   def start(self) -> None:
-    """Let the channels run. Each is registered with unified memory before: the resource manager schedules no channel of an address space that unified
-    memory keeps, as long as its engine's memory has no addresses.
+    """Let the channels run. Each is registered with unified memory before: the resource manager schedules no channel of
+    an address space that unified memory keeps, as long as its engine's memory has no addresses.
 
     Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/fifo/kernel_channel.c, kchannelIsSchedulable.
     """
@@ -71,7 +76,8 @@ def make_channels(owner: Owner, undo: contextlib.ExitStack) -> tuple[Channel, Ch
   return found
 
 class Channel:
-  """One channel, which can be used when its group has started, and ends with it. name: of what it does; number: the class of its engine object."""
+  """One channel, which can be used when its group has started, and ends with it. name: of what it does; number: the
+  class of its engine object."""
   def __init__(self, owner: Owner, group: Group, name: str, number: int):
     self.owner, self.name, self.number, self.card, self.returns = owner, name, number, owner.card, group.returns
     connection, s = self.card.connection, self.card.connection.structures
@@ -79,7 +85,8 @@ class Channel:
     self.notifier = self._allocate(NOTIFIER_BYTES, HOST, "errors")
     self.memory.mapping.copyin(0, bytes(8 * ENTRIES + methods.USERD_BYTES))
     self.notifier.mapping.copyin(0, bytes(16))
-    parameters = s.ChannelParams(hObjectError=self.notifier.handle, hObjectBuffer=self.memory.handle, gpFifoOffset=self.memory.address,
+    parameters = s.ChannelParams(hObjectError=self.notifier.handle, hObjectBuffer=self.memory.handle,
+                                 gpFifoOffset=self.memory.address,
                                  gpFifoEntries=ENTRIES, hContextShare=group.share)
     parameters.hUserdMemory[0], parameters.userdOffset[0] = self.memory.handle, 8 * ENTRIES
     self.handle = connection.new(group.handle, self.card.class_of(self.card.chip.channel, "channel"), parameters)
@@ -93,7 +100,8 @@ class Channel:
     self.ring = Ring(self.memory.mapping, 2 * ENTRIES, self.consumed, self.publish, self.wait)
 
   def _allocate(self, size: int, kind: Kind, label: str) -> Memory:
-    """Memory until the group ends: not the owner's, which gives its own back even where the kernel does not let go of a channel."""
+    """Memory until the group ends: not the owner's, which gives its own back even where the kernel does not let go of
+    a channel."""
     memory = self.card.allocate(size, kind, f"{self.name} channel: {label}")
     self.returns.add(memory.close)
     return memory
@@ -106,14 +114,16 @@ class Channel:
     base = space.take(RESERVED_BYTES, 2 << 20)
     self.returns.add(lambda: space.give(base, RESERVED_BYTES))
     uuid = (type(s.UvmRegisterChannel().gpuUuid))(*self.card.uuid)
-    connection.call_uvm(s.UvmRegisterChannel(gpuUuid=uuid, rmCtrlFd=connection.node.fileno(), hClient=connection.root, hChannel=self.handle,
+    connection.call_uvm(s.UvmRegisterChannel(gpuUuid=uuid, rmCtrlFd=connection.node.fileno(), hClient=connection.root,
+                                             hChannel=self.handle,
                                              base=base, length=RESERVED_BYTES))
     gone = s.UvmUnregisterChannel(hClient=connection.root, hChannel=self.handle)
     if hasattr(gone, "gpuUuid"): gone.gpuUuid = uuid
     self.returns.add(lambda: connection.call_uvm(gone))
 
   def put(self, *pieces: Sequence[int] | Indirect) -> None:
-    """Append commands, in order: words, which are copied to memory of the next submission, or such as are in memory already."""
+    """Append commands, in order: words, which are copied to memory of the next submission, or such as are in memory
+    already."""
     words: list[int] = []
     for piece in pieces:
       if not isinstance(piece, Indirect): words += piece
@@ -142,10 +152,11 @@ class Channel:
     self.marks.append((timeline, number, self.ring.written))
 
   def consumed(self) -> int:
-    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind what is done.
+    """The place in the ring of the next word that the GPU reads: as it tells (GPGet), or, if that is further, behind
+    what is done.
 
-    GPGet is modulo the ring, so it cannot say by itself whether a whole turn is still to be read or nothing is. Only its movement counts: one that
-    rests, because the GPU does not write it or has not begun, frees no word.
+    GPGet is modulo the ring, so it cannot say by itself whether a whole turn is still to be read or nothing is. Only
+    its movement counts: one that rests, because the GPU does not write it or has not begun, frees no word.
     """
     while self.marks and self.marks[0][0].reached(self.marks[0][1]): self.read = self.marks.popleft()[2]
     self.followed += (2 * self.told() - self.followed) % (2 * ENTRIES)
@@ -156,7 +167,10 @@ class Channel:
     return self.memory.mapping.load32(8 * ENTRIES + methods.USERD_GET)
 
   def publish(self, written: int) -> None:
-    """Tell the GPU: the pointer first, then the doorbell. Both may be behind PCI windows whose stores the processor collects (write-combining)."""
+    """Tell the GPU: the pointer first, then the doorbell.
+
+    Both may be behind PCI windows whose stores the processor collects (write-combining).
+    """
     fence()
     self.memory.mapping.store32(8 * ENTRIES + methods.USERD_PUT, written // 2 % ENTRIES)
     fence()
@@ -169,7 +183,8 @@ class Channel:
 
   def state(self) -> str:
     """For reports: how far it is."""
-    return f"{self.name} channel {self.token:#x}: {self.told()} of {self.ring.written // 2 % ENTRIES} entries read (modulo {ENTRIES})"
+    return (f"{self.name} channel {self.token:#x}: {self.told()} of {self.ring.written // 2 % ENTRIES} entries read "
+            f"(modulo {ENTRIES})")
 
   def recent(self) -> list[str]:
     """The commands around the place that the GPU reads, as text."""
@@ -179,12 +194,14 @@ class Channel:
       entry = methods.ENTRY.decode([low, high])
       try: calls = methods.decode(self.owner.words(entry["address"] << 2, min(entry["length"], MOST_SHOWN)))
       except ValueError: calls = []
-      lines += [f"{entry['length']} words at {entry['address'] << 2:#x}", *("  " + text for text in show(calls, self.card.chip.generation))]
+      lines += [f"{entry['length']} words at {entry['address'] << 2:#x}",
+                *("  " + text for text in show(calls, self.card.chip.generation))]
     return lines
 
 def show(calls: Sequence[methods.Call], generation: int) -> list[str]:
   """Methods as text."""
-  tables = {methods.COMPUTE_SUBCHANNEL: methods.engines(generation).compute, methods.COPY_SUBCHANNEL: methods.engines(generation).copy}
+  tables = {methods.COMPUTE_SUBCHANNEL: methods.engines(generation).compute,
+            methods.COPY_SUBCHANNEL: methods.engines(generation).copy}
   lines: list[str] = []
   for call in calls:
     table = methods.engines(generation).host if call.offset < 0x100 else tables.get(call.subchannel)

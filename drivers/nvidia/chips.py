@@ -1,4 +1,5 @@
-"""What distinguishes NVIDIA's GPUs for the driver: a row for each kind that kernels are made for, by the newest compute class that the GPU has."""
+"""What distinguishes NVIDIA's GPUs for the driver: a row for each kind that kernels are made for, by the newest
+compute class that the GPU has."""
 from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -11,7 +12,8 @@ from tinyhw.machine.ir.code import Code
 class Chip:
   """A kind of GPU. generation: of autogen/nvidia/methods.py and qmd.py. version: SASS_VERSION of a launch.
 
-  compute, copy, channel, usermode: classes of objects. carve_outs: sizes of shared memory that a multiprocessor's cache can be split into, in KiB.
+  compute, copy, channel, usermode: classes of objects. carve_outs: sizes of shared memory that a multiprocessor's cache
+  can be split into, in KiB.
   """
   arch: str
   generation: int
@@ -68,7 +70,8 @@ def known_kinds() -> str:
 
 def check_code(arch: str, title: str) -> None:
   """Raise DeviceError for a kind that is known, and that nothing compiles for."""
-  if arch in WITHOUT_CODE: raise DeviceError(f"{title} is of the kind {arch}, for which nothing compiles here yet; use another device")
+  if arch in WITHOUT_CODE:
+    raise DeviceError(f"{title} is of the kind {arch}, for which nothing compiles here yet; use another device")
 
 def newest(wanted: tuple[int, ...], classes: Collection[int]) -> int | None:
   """The first of the wanted classes that a GPU has."""

@@ -41,7 +41,8 @@ class Commands:
   def _semaphore(self, address: int, value: int, **execute: int) -> None:
     host = self.engines.host
     fields = {name: v for name, v in execute.items() if v}
-    self.call(0, host.SEM_ADDR_LO, address & 0xFFFF_FFFF, host.SEM_ADDR_HI(offset=address >> 32), value, 0, host.SEM_EXECUTE(**fields))
+    self.call(0, host.SEM_ADDR_LO, address & 0xFFFF_FFFF, host.SEM_ADDR_HI(offset=address >> 32), value, 0,
+              host.SEM_EXECUTE(**fields))
 
   # **** compute ****
 
@@ -49,14 +50,17 @@ class Commands:
     """The first commands of a compute channel: its object, and where shared and local memory appear among addresses."""
     compute = self.engines.compute
     self.bind(COMPUTE_SUBCHANNEL, number)
-    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_SHARED_MEMORY_WINDOW_A, shared_window >> 32, shared_window & 0xFFFF_FFFF)
-    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_WINDOW_A, local_window >> 32, local_window & 0xFFFF_FFFF)
+    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_SHARED_MEMORY_WINDOW_A, shared_window >> 32,
+              shared_window & 0xFFFF_FFFF)
+    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_WINDOW_A, local_window >> 32,
+              local_window & 0xFFFF_FFFF)
 
   def local_memory(self, address: int, tpc_bytes: int) -> None:
     """Memory of lanes: so many bytes for each TPC, from an address on."""
     compute = self.engines.compute
     self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_A, address >> 32, address & 0xFFFF_FFFF)
-    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32, tpc_bytes & 0xFFFF_FFFF,
+    self.call(COMPUTE_SUBCHANNEL, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32,
+              tpc_bytes & 0xFFFF_FFFF,
               compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C(max_sm_count=MAX_SM_COUNT))
 
   def see_earlier_kernels(self) -> None:
@@ -67,10 +71,14 @@ class Commands:
               compute.INVALIDATE_SHADER_CACHES_NO_WFI(instruction=1, global_data=1, constant=1))
 
   def launch(self, qmd: int) -> int:
-    """Start what a QMD at an address describes, which may have been another one before. The place of the word that has the address."""
+    """Start what a QMD at an address describes, which may have been another one before.
+
+    The place of the word that has the address.
+    """
     compute = self.engines.compute
     place = self.call(COMPUTE_SUBCHANNEL, compute.SEND_PCAS_A, qmd >> 8)
-    self.call(COMPUTE_SUBCHANNEL, compute.SEND_SIGNALING_PCAS2_B, compute.SEND_SIGNALING_PCAS2_B(pcas_action=methods.INVALIDATE_COPY_SCHEDULE))
+    self.call(COMPUTE_SUBCHANNEL, compute.SEND_SIGNALING_PCAS2_B,
+              compute.SEND_SIGNALING_PCAS2_B(pcas_action=methods.INVALIDATE_COPY_SCHEDULE))
     return place
 
   # **** copies ****
@@ -78,7 +86,8 @@ class Commands:
   def copy(self, dest: int, source: int, size: int) -> None:
     """Copy bytes."""
     copy = self.engines.copy
-    start_word = copy.LAUNCH_DMA(data_transfer_type=methods.NON_PIPELINED, src_memory_layout=methods.PITCH, dst_memory_layout=methods.PITCH)
+    start_word = copy.LAUNCH_DMA(data_transfer_type=methods.NON_PIPELINED, src_memory_layout=methods.PITCH,
+                                 dst_memory_layout=methods.PITCH)
     for start in range(0, size, MOST_COPY):
       here, there, count = source + start, dest + start, min(MOST_COPY, size - start)
       self.call(COPY_SUBCHANNEL, copy.OFFSET_IN_UPPER, here >> 32, here & 0xFFFF_FFFF, there >> 32, there & 0xFFFF_FFFF)

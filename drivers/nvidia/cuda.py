@@ -1,7 +1,8 @@
 """The device NV through NVIDIA's driver library: the same code in the vendor's file format, loaded by libcuda.
 
-For containers that keep the kernel driver's calls from programs, and as a second witness of what our own driver does: DEV=NV:CUDA. All work is in one
-order, that of the library's default stream. Calls of the library wait without a deadline, so we wait before we make them, and have one.
+For containers that keep the kernel driver's calls from programs, and as a second witness of what our own driver does:
+DEV=NV:CUDA. All work is in one order, that of the library's default stream. Calls of the library wait without a
+deadline, so we wait before we make them, and have one.
 """
 from __future__ import annotations
 import collections
@@ -22,7 +23,8 @@ from tinyhw.drivers.gpu.launch import Work, work_of
 from tinyhw.drivers.gpu.queue import wait_until
 from tinyhw.drivers.nvidia.chips import CHIPS, Chip, check_code, known_kinds
 from tinyhw.drivers.nvidia.cubin import cubin
-from tinyhw.drivers.nvidia.library import L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, NOT_READY, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY
+from tinyhw.drivers.nvidia.library import (
+  L2_BYTES, MAJOR, MAPPED, MINOR, MULTIPROCESSORS, NOT_READY, OUT_OF_MEMORY, SHARED_OF_FUNCTION, STICKY)
 from tinyhw.drivers.nvidia.library import WAITING, WITHOUT_TIME, Failure, Library, load_library
 from tinyhw.errors import DeviceError, DriverError
 from tinyhw.machine.ir.code import Code
@@ -30,8 +32,10 @@ from tinyhw.named_tuple import NamedTuple
 
 MOST_GROUPS = (1 << 31) - 1
 SHARED_WITHOUT_ASKING = 48 << 10  # of a block; static memory is never more
-MOST_FLYING = 384                 # launches that are not done. Where about 1024, with the events behind them, are not, the library waits for room
-SHARE, LONGEST_SLEEP = 8, 0.005   # a wait sleeps for a share of the time that it has taken, so it notices the end late by that share; seconds at most
+MOST_FLYING = 384                 # launches that are not done. Where about 1024, with the events behind them, are not,
+                                  # the library waits for room
+SHARE, LONGEST_SLEEP = 8, 0.005   # a wait sleeps for a share of the time that it has taken, so it notices the end late
+                                  # by that share; seconds at most
 
 class CudaMemory:
   """A buffer: where it is."""
@@ -59,22 +63,27 @@ class CudaAllocator(LRUAllocator):
       raise
 
   def _free(self, opaque: CudaMemory, size: int) -> None:
-    if self.device.lost is None: self.device.call("cuMemFree_v2", opaque.address)  # a context that is lost has given all back
+    # a context that is lost has given all back
+    if self.device.lost is None: self.device.call("cuMemFree_v2", opaque.address)
 
   def _copyin(self, dest: CudaMemory, src: memoryview) -> None:
     data = src.cast("B")
-    source = (ctypes.c_char * data.nbytes).from_buffer(data) if not data.readonly else (ctypes.c_char * data.nbytes).from_buffer_copy(data)
+    source = ((ctypes.c_char * data.nbytes).from_buffer(data) if not data.readonly
+              else (ctypes.c_char * data.nbytes).from_buffer_copy(data))
     self.device.call("cuMemcpyHtoD_v2", dest.address, source, data.nbytes)
 
   def _copyout(self, dest: memoryview, src: CudaMemory) -> None:
-    self.device.call("cuMemcpyDtoH_v2", (ctypes.c_char * dest.nbytes).from_buffer(dest.cast("B")), src.address, dest.nbytes)
+    self.device.call("cuMemcpyDtoH_v2", (ctypes.c_char * dest.nbytes).from_buffer(dest.cast("B")), src.address,
+                     dest.nbytes)
 
   def address(self, opaque: CudaMemory) -> int: return opaque.address
-  def offset(self, opaque: CudaMemory, size: int, offset: int) -> CudaMemory: return CudaMemory(opaque.address + offset, size, self.device)
+  def offset(self, opaque: CudaMemory, size: int, offset: int) -> CudaMemory:
+    return CudaMemory(opaque.address + offset, size, self.device)
 
   def external(self, address: int, size: int) -> CudaMemory:
     self.device.call("cuMemHostRegister_v2", address, size, MAPPED)
-    return Registered(self.device.number("cuMemHostGetDevicePointer_v2", address, 0, kind=ctypes.c_uint64), size, self.device, address)
+    return Registered(self.device.number("cuMemHostGetDevicePointer_v2", address, 0, kind=ctypes.c_uint64), size,
+                      self.device, address)
 
   def transfer(self, dest: CudaMemory, src: Any, size: int) -> bool:
     """Copy from another GPU of the library's. False for memory of other drivers."""
@@ -88,7 +97,8 @@ class CudaProgram:
   """A kernel that the library has loaded. Unloaded when it is garbage."""
   def __init__(self, device: CudaDevice, code: Code):
     if code.arch.partition(":")[0] != device.arch:
-      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it for that")
+      raise DeviceError(f"kernel {code.name} is for {code.arch}, device {device.name} is {device.arch}; compile it "
+                        f"for that")
     self.device, self.name, self.code = device, code.name, code
     self.buffers = code.arguments.count("buffer")
     self.slots = struct.Struct(f"<{len(code.arguments)}q")
@@ -97,27 +107,35 @@ class CudaProgram:
     self.image = cubin(code)
     self.module = device.number("cuModuleLoadData", ctypes.c_char_p(self.image), kind=ctypes.c_void_p)
     self.function = device.number("cuModuleGetFunction", self.module, code.name.encode(), kind=ctypes.c_void_p)
-    if code.local_bytes > SHARED_WITHOUT_ASKING: device.call("cuFuncSetAttribute", self.function, SHARED_OF_FUNCTION, code.local_bytes)
+    if code.local_bytes > SHARED_WITHOUT_ASKING:
+      device.call("cuFuncSetAttribute", self.function, SHARED_OF_FUNCTION, code.local_bytes)
 
   def launch(self, launch: Launch) -> None:
     """Start it. Raises DeviceError that says what is wrong with the launch."""
     if len(launch.buffers) != self.buffers or len(launch.variables) != len(self.code.arguments) - self.buffers:
-      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and {len(self.code.arguments) - self.buffers} variables, "
+      raise DeviceError(f"kernel {self.name} takes {self.buffers} buffers and "
+                        f"{len(self.code.arguments) - self.buffers} variables, "
                         f"not {len(launch.buffers)} and {len(launch.variables)}")
-    if not 0 <= launch.grid <= MOST_GROUPS: raise DeviceError(f"kernel {self.name}: a grid of {launch.grid} blocks; it is from 0 to {MOST_GROUPS}")
+    if not 0 <= launch.grid <= MOST_GROUPS:
+      raise DeviceError(f"kernel {self.name}: a grid of {launch.grid} blocks; it is from 0 to {MOST_GROUPS}")
     if not launch.grid: return
-    try: values = [ctypes.c_int64(v) for v in self.slots.unpack(self.slots.pack(*[b.address for b in launch.buffers], *launch.variables))]
+    try:
+      values = [ctypes.c_int64(v)
+                for v in self.slots.unpack(self.slots.pack(*[b.address for b in launch.buffers], *launch.variables))]
     except (struct.error, AttributeError, TypeError) as error:
-      raise DeviceError(f"kernel {self.name}: {launch.buffers} and {tuple(launch.variables)} are not all memory of this device, or 64-bit "
+      raise DeviceError(f"kernel {self.name}: {launch.buffers} and {tuple(launch.variables)} are not all memory of "
+                        f"this device, or 64-bit "
                         "integers") from error
     if self.maps is not None: values.append(ctypes.c_int64(self.tell_maps(launch)))
     places = (ctypes.c_void_p * max(len(values), 1))(*[ctypes.addressof(v) for v in values])
-    self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, self.code.local_bytes, None, places, None)
+    self.device.call("cuLaunchKernel", self.function, launch.grid, 1, 1, self.code.lanes, 1, 1, self.code.local_bytes,
+                     None, places, None)
 
   def tell_maps(self, launch: Launch) -> int:
     """Write the maps of a launch's buffers, in order with kernels before and behind; their address."""
     assert self.maps is not None, "only kernels with maps write any"
-    data = b"".join((int.from_bytes(data[:8], "little") + launch.buffers[buffer].address).to_bytes(8, "little") + data[8:]
+    data = b"".join((int.from_bytes(data[:8], "little") + launch.buffers[buffer].address).to_bytes(8, "little")
+                    + data[8:]
                     for buffer, data in self.code.descriptors)
     if data != self.written: self.device.allocator.copyin(self.maps, memoryview(data))
     self.written = data
@@ -128,7 +146,8 @@ class CudaProgram:
     if getattr(self, "module", 0): self.device.returned.put(self.device.lock, "cuModuleUnload", self.module)
 
 class Submission(NamedTuple):
-  """Launches and the event behind them. number: of the submissions; before: launches that the device had started before."""
+  """Launches and the event behind them. number: of the submissions; before: launches that the device had started
+  before."""
   number: int
   before: int
   event: int
@@ -141,9 +160,11 @@ class CudaDevice(Compiled):
   def __init__(self, name: str, library: Library, ordinal: int, instead: str = ""):
     self.name, self.library, self.lock, self.instead = name, library, threading.RLock(), instead
     self.returned = Returned(self._undo)
-    self.retired: collections.deque[tuple[str, int]] = collections.deque()   # calls for what is garbage, which wait until nothing runs
+    # calls for what is garbage, which wait until nothing runs
+    self.retired: collections.deque[tuple[str, int]] = collections.deque()
     self.lost: str | None = None
-    self.flying: collections.deque[Submission] = collections.deque()         # those that are not known to be done, the oldest first
+    # those that are not known to be done, the oldest first
+    self.flying: collections.deque[Submission] = collections.deque()
     self.submitted = self.started = 0                                        # submissions; launches
     self.events: list[int] = []                                              # that nobody looks at
     self.handle = library.number("cuDeviceGet", ordinal)
@@ -161,7 +182,8 @@ class CudaDevice(Compiled):
     return found
 
   def call(self, name: str, *arguments: Any) -> None:
-    """A call in this GPU's context, whichever thread makes it; one that would wait for what runs is made when that is done.
+    """A call in this GPU's context, whichever thread makes it; one that would wait for what runs is made when that is
+    done.
 
     Raises DriverError, and the device is lost if a kernel has destroyed the context, or misses the deadline.
     """
@@ -180,7 +202,10 @@ class CudaDevice(Compiled):
       raise
 
   def _undo(self, name: str, handle: int) -> None:
-    """A call for something that is garbage, when nothing runs: finalizers wait for nothing. If the device is lost it is gone already."""
+    """A call for something that is garbage, when nothing runs: finalizers wait for nothing.
+
+    If the device is lost it is gone already.
+    """
     if self.lost is not None: return
     self.retired.append((name, handle))
     with contextlib.suppress(DriverError):
@@ -213,7 +238,8 @@ class CudaDevice(Compiled):
         self.submitted += 1
 
   def _start(self, launch: Launch) -> None:
-    if not isinstance(launch.program, CudaProgram): raise DeviceError(f"cannot launch {launch.program!r}; pass what load() of this device returned")
+    if not isinstance(launch.program, CudaProgram):
+      raise DeviceError(f"cannot launch {launch.program!r}; pass what load() of this device returned")
     launch.program.launch(launch)
     self.started += 1
 
@@ -279,7 +305,10 @@ class CudaDevice(Compiled):
       self._reap()
 
   def _wait(self, event: int, number: int) -> None:
-    """Until an event, which is behind submission `number`. Raises DriverError, and the device is lost, at the deadline."""
+    """Until an event, which is behind submission `number`.
+
+    Raises DriverError, and the device is lost, at the deadline.
+    """
     timeout_ms, begin = HCQDEV_WAIT_TIMEOUT_MS.value, time.monotonic()
     def sleep(ms: int) -> None: time.sleep(min(ms / 1000, (time.monotonic() - begin) / SHARE, LONGEST_SLEEP))
     if wait_until(lambda: self._ended(event), timeout_ms, sleep): return
@@ -295,7 +324,8 @@ class CudaDevice(Compiled):
   def after_fork(self, in_child: bool) -> None:
     if not in_child: return
     self.lock = self.allocator.lock = threading.RLock()
-    self.lost = f"{self.name} belongs to the process that opened it; CUDA cannot be used after a fork: start processes with \"spawn\""
+    self.lost = (f"{self.name} belongs to the process that opened it; CUDA cannot be used after a fork: start "
+                 f"processes with \"spawn\"")
 
   def close(self) -> None:
     """Finish what runs. The context stays as long as the process lives: buffers that are still referenced are in it."""
@@ -309,9 +339,11 @@ class CudaDevice(Compiled):
     version = self.library.number("cuDriverGetVersion")
     count = self.library.number("cuDeviceGetAttribute", MULTIPROCESSORS, self.handle)
     l2 = self.library.number("cuDeviceGetAttribute", L2_BYTES, self.handle)
-    return {"arch": self.arch, "processor": f"{self.title}, {count} multiprocessors", "cache_bytes": (self.chip.cache_bytes, l2), "threads": count,
+    return {"arch": self.arch, "processor": f"{self.title}, {count} multiprocessors",
+            "cache_bytes": (self.chip.cache_bytes, l2), "threads": count,
             "local_bytes": self.chip.local_bytes, "memory_limit": self.allocator.limit,
-            "kernel_interface": f"libcuda, CUDA {version // 1000}.{version % 1000 // 10}" + (f", since {self.instead}" if self.instead else "")}
+            "kernel_interface": f"libcuda, CUDA {version // 1000}.{version % 1000 // 10}"
+            + (f", since {self.instead}" if self.instead else "")}
 
 _library: list[Library] = []
 
@@ -322,11 +354,13 @@ def open(ordinal: int, runtime: Callable[[str], Code]) -> CudaDevice:
 def open_as(kind: str, ordinal: int, instead: str = "") -> CudaDevice:
   """The same, under another name. instead: why."""
   if EMULATE.value:
-    raise DeviceError(f"{EMULATE.key}={EMULATE.value}: virtual GPUs have no vendor's library; unset {EMULATE.key}, or use DEV=NV")
+    raise DeviceError(f"{EMULATE.key}={EMULATE.value}: virtual GPUs have no vendor's library; unset {EMULATE.key}, or "
+                      f"use DEV=NV")
   if not _library:
     library = Library(load_library())
-    # cuInit reads it. Without it the fastest GPU is number 0, and numbers, those in CUDA_VISIBLE_DEVICES too, are of others than NV's (visible.py);
-    # to look for places on the bus would not mend the latter. Python tells the C library. What the user has set stays
+    # cuInit reads it. Without it the fastest GPU is number 0, and numbers, those in CUDA_VISIBLE_DEVICES too, are of
+    # others than NV's (visible.py); to look for places on the bus would not mend the latter. Python tells the C
+    # library. What the user has set stays
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     library.call("cuInit", 0)
     _library.append(library)

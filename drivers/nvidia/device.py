@@ -1,4 +1,7 @@
-"""One NVIDIA GPU: what drivers/gpu/device.py wants to know of it. Two channels of one group, one for kernels and one for copies."""
+"""One NVIDIA GPU: what drivers/gpu/device.py wants to know of it.
+
+Two channels of one group, one for kernels and one for copies.
+"""
 from __future__ import annotations
 import contextlib
 import time
@@ -44,12 +47,15 @@ class NVDevice(GpuDevice):
       words = self.allocate(PAGE, HOST, "signals").mapping
       words.copyin(0, bytes(PAGE))
       self.timeline = Timeline(words, 0)
-      staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST, "commands and arguments")
+      staging, transient = self.allocate(2 * STAGE_BYTES, HOST, "staging"), self.allocate(TRANSIENT_BYTES, HOST,
+                                                                                          "commands and arguments")
       self.stage = Stage(self, staging)
-      self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number, Program.alignment)
+      self.transient = Transient(transient.mapping, transient.address, self.timeline, self.wait_number,
+                                 Program.alignment)
       self.doorbell = card.usermode(undo)
       self.compute, self.copies = make_channels(self, undo)
-      self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None), GpuAllocator(self, VRAM, None), set()),
+      self.begin(card.kept or Left(GpuAllocator(self, VRAM, card.facts.get("memory_kib", 0) << 10 or None),
+                                   GpuAllocator(self, VRAM, None), set()),
                  card.chip.arch)
       card.kept = None
       self._introduce()
@@ -77,7 +83,8 @@ class NVDevice(GpuDevice):
 
   # **** memory ****
 
-  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Memory: return self.card.allocate(size, kind, label, host)
+  def get_memory(self, size: int, kind: Kind, label: str, host: int) -> Memory:
+    return self.card.allocate(size, kind, label, host)
   def share(self, memory: Memory) -> None: self.card.share(memory)
 
   def reserve_local(self, lane_bytes: int) -> None:
@@ -141,5 +148,7 @@ class NVDevice(GpuDevice):
   def facts(self) -> dict[str, Any]:
     card, l2 = self.card, self.card.facts.get("l2_kib", 0) << 10
     caches = {"cache_bytes": (card.chip.cache_bytes, l2)} if l2 else {}
-    return {"arch": self.arch, "processor": f"{card.name}, {card.multiprocessors} multiprocessors", **caches, "threads": card.multiprocessors,
-            "local_bytes": card.chip.local_bytes, "memory_limit": self.allocator.limit, "kernel_interface": f"NVIDIA {card.connection.shown}"}
+    return {"arch": self.arch, "processor": f"{card.name}, {card.multiprocessors} multiprocessors", **caches,
+            "threads": card.multiprocessors,
+            "local_bytes": card.chip.local_bytes, "memory_limit": self.allocator.limit,
+            "kernel_interface": f"NVIDIA {card.connection.shown}"}

@@ -1,7 +1,8 @@
-"""Why an NVIDIA GPU cannot be driven here, in the order in which it would be noticed: `python3 -m tinyhw doctor --device NV`.
+"""Why an NVIDIA GPU cannot be driven here, in the order in which it would be noticed:
+`python3 -m tinyhw doctor --device NV`.
 
-Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would refuse first. For NV:CUDA: the
-vendor's library.
+Each thing is looked at by itself, so that one answer names all that is to be done, not only what the driver would
+refuse first. For NV:CUDA: the vendor's library.
 """
 from __future__ import annotations
 import re
@@ -19,13 +20,17 @@ from tinyhw.drivers.nvidia.visible import advice, node_of
 from tinyhw.errors import TinyError
 
 NVIDIA = Vendor("NVIDIA", "NV", pci=0x10DE, module="nvidia", control=CONTROL, log="NVRM",
-                container="--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm --device=/dev/nvidia0")
+                container="--gpus all (the vendor's toolkit), or --device=/dev/nvidiactl --device=/dev/nvidia-uvm "
+                "--device=/dev/nvidia0")
 UVM_MODULE = "nvidia_uvm"
 MAKE_UVM = "sudo nvidia-modprobe -u -c=0, or sudo modprobe nvidia-uvm"
 FREE_SHARE = 0.9   # of a card's memory, below which somebody else has some of it
 
 def diagnose(ordinal: int) -> list[Finding]:
-  """What is found about GPU number `ordinal`. Looks only; the connection to the kernel's driver stays open as long as the process lives."""
+  """What is found about GPU number `ordinal`.
+
+  Looks only; the connection to the kernel's driver stays open as long as the process lives.
+  """
   box = machine()
   if box.exists(WSL): return [_version(box)]   # neither a PCI bus nor modules are to be looked at
   found = begin(box, NVIDIA)
@@ -54,14 +59,17 @@ def _version(box: Box) -> Finding:
   except TinyError as error: return _refused("version", error)
   shown = ".".join(map(str, version))
   try: structures = rm.structures(version)
-  except ValueError as error: return Finding("version", PROBLEM, f"{shown} is not known: {error}", "install one of these versions, or use NV:CUDA")
+  except ValueError as error:
+    return Finding("version", PROBLEM, f"{shown} is not known: {error}", "install one of these versions, or use "
+                   "NV:CUDA")
   return Finding("version", OK, f"{shown}, driven as branch {structures.branch}")
 
 def _unified(box: Box) -> Finding:
   """The node of unified memory, which a module of its own makes, and often nobody has loaded yet."""
   if box.exists(UVM): return node(box, UVM, NVIDIA.container)
   there = box.exists(f"/sys/module/{UVM_MODULE}")
-  words = "it does not exist, although its module is loaded" if there else f"it does not exist: the kernel's module {UVM_MODULE} is not loaded"
+  words = ("it does not exist, although its module is loaded" if there else f"it does not exist: the kernel's module "
+           f"{UVM_MODULE} is not loaded")
   return Finding(UVM, PROBLEM, words, f"{MAKE_UVM}; in a container: {NVIDIA.container}")
 
 def _library(box: Box) -> list[Finding]:
@@ -71,8 +79,10 @@ def _library(box: Box) -> list[Finding]:
   try: version = ".".join(map(str, version_of(box)))
   except TinyError: return []
   if not found or any(tuple(map(int, name.split("."))) == version_of(box) for name in found): return []
-  words = f"the vendor's library is version {', '.join(sorted(found))}, and the kernel's module {version}: NV works, NV:CUDA does not"
-  return [Finding("library", NOTE, words, "restart the computer after an update; in a container: let the vendor's toolkit bring the library")]
+  words = (f"the vendor's library is version {', '.join(sorted(found))}, and the kernel's module {version}: NV works, "
+           f"NV:CUDA does not")
+  return [Finding("library", NOTE, words, "restart the computer after an update; in a container: let the vendor's "
+                  "toolkit bring the library")]
 
 def _driven(connection: Connection, info: object) -> list[Finding]:
   """The objects of a GPU: what the driver makes first of all."""

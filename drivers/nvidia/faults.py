@@ -11,11 +11,16 @@ if TYPE_CHECKING:
 
 MMU_FAULT = 31
 KINDS = {
-  13: "a kernel met an exception (an address outside of its window or not aligned, an instruction that there is not, a stack that overflowed)",
-  MMU_FAULT: "touches memory that it has not", 32: "read commands that mean nothing", 43: "was stopped: a kernel met an error",
-  44: "was stopped: the GPU met an error while its state was switched", 45: "was stopped by the driver, because of an error before",
-  48: "met an uncorrectable memory error (ECC)", 62: "stopped: its own processor halted", 63: "retired a page of its memory (ECC)",
-  69: "read a method with data that it does not take", 79: "fell off the bus", 94: "met a memory error that was contained (ECC)",
+  13: "a kernel met an exception (an address outside of its window or not aligned, an instruction that there is not, "
+  "a stack that overflowed)",
+  MMU_FAULT: "touches memory that it has not", 32: "read commands that mean nothing",
+  43: "was stopped: a kernel met an error",
+  44: "was stopped: the GPU met an error while its state was switched", 45: "was stopped by the driver, because of an "
+  "error before",
+  48: "met an uncorrectable memory error (ECC)", 62: "stopped: its own processor halted",
+  63: "retired a page of its memory (ECC)",
+  69: "read a method with data that it does not take", 79: "fell off the bus",
+  94: "met a memory error that was contained (ECC)",
   109: "did not switch to other work in time", 119: "does not answer: its system processor (GSP) hangs"}
 
 def explain(device: NVDevice, channel: Channel, number: int) -> str:

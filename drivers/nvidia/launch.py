@@ -1,8 +1,8 @@
 """Kernels on an NVIDIA GPU: what a QMD says of a launch, and the constant bank that it finds its arguments in.
 
-The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says, then tensor maps (`Code.descriptors`), which
-kernels reach by an address that is the last argument; the commands are the QMD's address. Sources: autogen/nvidia/qmd.py; what to set as the open
-drivers tinygrad and NVK (Mesa) do.
+The data of a launch is the QMD, then constant bank 0, whose arguments begin where `Chip.arguments` says, then tensor
+maps (`Code.descriptors`), which kernels reach by an address that is the last argument; the commands are the QMD's
+address. Sources: autogen/nvidia/qmd.py; what to set as the open drivers tinygrad and NVK (Mesa) do.
 """
 from __future__ import annotations
 import struct
@@ -37,24 +37,31 @@ def describe(code: Code, chip: Chip, start: int) -> dict[str, int]:
 
   Raises DeviceError for what the chip has not.
   """
-  limits = {"registers": (registers_used(code), bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS), "lanes": (code.lanes, MAX_LANES),
+  limits = {"registers": (registers_used(code), bank.MOST_REGISTERS - bank.HIDDEN_REGISTERS),
+            "lanes": (code.lanes, MAX_LANES),
             "bytes of shared memory": (code.local_bytes, chip.local_bytes)}
   for name, (number, most) in limits.items():
-    if number > most: raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
+    if number > most:
+      raise DeviceError(f"kernel {code.name} wants {number} {name}, and {chip.arch} has {most}; compile it for fewer")
   major, minor = qmd.VERSIONS[chip.generation]
   shared = _up(code.local_bytes + chip.reserved, SHARED_UNIT)
   blocks = chip.warps // max(1, -(-code.lanes // WARP))
   fields = {
-    "qmd_major_version": major, "qmd_minor_version": minor, "qmd_group_id": GROUP_IDS[chip.generation], "sass_version": chip.version,
+    "qmd_major_version": major, "qmd_minor_version": minor, "qmd_group_id": GROUP_IDS[chip.generation],
+    "sass_version": chip.version,
     "api_visible_call_limit": qmd.NO_CHECK, "sampler_index": qmd.VIA_HEADER_INDEX, "cwd_membar_type": qmd.L1_SYSMEMBAR,
-    "cta_thread_dimension0": code.lanes, "cta_thread_dimension1": 1, "cta_thread_dimension2": 1, "grid_height": 1, "grid_depth": 1,
-    "register_count": registers_given(code), "barrier_count": dict(code.registers).get("barrier", 1), "program_address": start,
+    "cta_thread_dimension0": code.lanes, "cta_thread_dimension1": 1, "cta_thread_dimension2": 1, "grid_height": 1,
+    "grid_depth": 1,
+    "register_count": registers_given(code), "barrier_count": dict(code.registers).get("barrier", 1),
+    "program_address": start,
     "shared_memory_size": shared, "min_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, 1)),
     "max_sm_config_shared_mem_size": shared_config(chip, chip.carve_outs[-1]),
     "target_sm_config_shared_mem_size": shared_config(chip, split(chip, shared, blocks)),
     "shader_local_memory_low_size": _up(code.private_bytes, LOCAL_UNIT),
-    "program_prefetch_size": min(len(code.text) // PREFETCH_UNIT, MOST_PREFETCH), "constant_buffer_valid[0]": 1, "constant_buffer_invalidate[0]": 1,
-    **{f"invalidate_{name}": 1 for name in ("texture_header_cache", "texture_sampler_cache", "texture_data_cache", "shader_data_cache",
+    "program_prefetch_size": min(len(code.text) // PREFETCH_UNIT, MOST_PREFETCH), "constant_buffer_valid[0]": 1,
+    "constant_buffer_invalidate[0]": 1,
+    **{f"invalidate_{name}": 1 for name in ("texture_header_cache", "texture_sampler_cache", "texture_data_cache",
+                                            "shader_data_cache",
                                             "instruction_cache", "shader_constant_cache")}}
   prefetch = start // PREFETCH_UNIT * PREFETCH_UNIT
   if chip.generation == 8:
@@ -67,9 +74,13 @@ def stack(code: Code) -> int:
   return _up(code.private_bytes, LOCAL_UNIT)
 
 class Program(Kernel):
-  """A kernel in the GPU's memory. Its barrier waits for kernels before, and has caches forget, so that loads find what those have written."""
+  """A kernel in the GPU's memory.
+
+  Its barrier waits for kernels before, and has caches forget, so that loads find what those have written.
+  """
   device: NVDevice
-  maps: list[tuple[int, int, int, bytes]]   # where in the data, the number of the buffer, what is added to its address, the bytes
+  maps: list[tuple[int, int, int, bytes]]   # where in the data, the number of the buffer, what is added to its address,
+                                            # the bytes
   padding = 4096
   alignment = qmd.ALIGNMENT
 
@@ -123,7 +134,8 @@ class Program(Kernel):
 
   def launch(self, address: int, groups: int, data: memoryview) -> list[int]:
     data[:self.layout.bytes] = self.meta(address, groups)
-    if self.maps: struct.pack_into("<Q", data, self.argument_offset + 8 * len(self.code.arguments), address + self.maps[0][0])
+    if self.maps:
+      struct.pack_into("<Q", data, self.argument_offset + 8 * len(self.code.arguments), address + self.maps[0][0])
     return [*self.barrier, *self._start(address, groups)]
 
   def regrid(self, recording: GpuRecording, launch: int, groups: int) -> None:

@@ -12,24 +12,32 @@ from tinyhw.errors import DeviceError
 
 NAMES = ("libcuda.so.1", "libcuda.so")
 # Where it is, some of which a container brings without telling the loader
-FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
+FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+           "/usr/local/nvidia/lib64", "/usr/local/nvidia/lib")
 _int, _pointer, _size, _address, _u32 = ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint64, ctypes.c_uint
-# Calls that wait for what runs before they return, or that may: the copies ("API synchronization behavior" of the driver API's reference), and what
-# makes, frees or loads, where the library may synchronize the context. For as long as that takes: cuda.py waits itself before it makes one.
+# Calls that wait for what runs before they return, or that may: the copies ("API synchronization behavior" of the
+# driver API's reference), and what makes, frees or loads, where the library may synchronize the context. For as long as
+# that takes: cuda.py waits itself before it makes one.
 WAITING: dict[str, tuple[Any, ...]] = {
   "cuMemAlloc_v2": (_pointer, _size), "cuMemFree_v2": (_address,), "cuMemcpyHtoD_v2": (_address, _pointer, _size),
   "cuMemcpyDtoH_v2": (_pointer, _address, _size), "cuMemcpyPeer": (_address, _pointer, _address, _pointer, _size),
   "cuMemHostRegister_v2": (_pointer, _size, _u32), "cuMemHostUnregister": (_pointer,),
-  "cuModuleLoadData": (_pointer, _pointer), "cuModuleUnload": (_pointer,), "cuModuleGetFunction": (_pointer, _pointer, ctypes.c_char_p),
+  "cuModuleLoadData": (_pointer, _pointer), "cuModuleUnload": (_pointer,),
+  "cuModuleGetFunction": (_pointer, _pointer, ctypes.c_char_p),
 }
 SIGNATURES: dict[str, tuple[Any, ...]] = {
-  **WAITING, "cuInit": (_u32,), "cuDriverGetVersion": (_pointer,), "cuDeviceGetCount": (_pointer,), "cuDeviceGet": (_pointer, _int),
-  "cuDeviceGetName": (_pointer, _int, _int), "cuDeviceGetAttribute": (_pointer, _int, _int), "cuDeviceTotalMem_v2": (_pointer, _int),
-  "cuDevicePrimaryCtxRetain": (_pointer, _int), "cuCtxSetCurrent": (_pointer,), "cuMemHostGetDevicePointer_v2": (_pointer, _pointer, _u32),
+  **WAITING, "cuInit": (_u32,), "cuDriverGetVersion": (_pointer,), "cuDeviceGetCount": (_pointer,),
+  "cuDeviceGet": (_pointer, _int),
+  "cuDeviceGetName": (_pointer, _int, _int), "cuDeviceGetAttribute": (_pointer, _int, _int),
+  "cuDeviceTotalMem_v2": (_pointer, _int),
+  "cuDevicePrimaryCtxRetain": (_pointer, _int), "cuCtxSetCurrent": (_pointer,),
+  "cuMemHostGetDevicePointer_v2": (_pointer, _pointer, _u32),
   "cuFuncSetAttribute": (_pointer, _int, _int),
   "cuLaunchKernel": (_pointer, _u32, _u32, _u32, _u32, _u32, _u32, _u32, _pointer, _pointer, _pointer),
-  "cuEventCreate": (_pointer, _u32), "cuEventDestroy_v2": (_pointer,), "cuEventRecord": (_pointer, _pointer), "cuEventQuery": (_pointer,),
-  "cuEventElapsedTime": (_pointer, _pointer, _pointer), "cuGetErrorName": (_int, _pointer), "cuGetErrorString": (_int, _pointer),
+  "cuEventCreate": (_pointer, _u32), "cuEventDestroy_v2": (_pointer,), "cuEventRecord": (_pointer, _pointer),
+  "cuEventQuery": (_pointer,),
+  "cuEventElapsedTime": (_pointer, _pointer, _pointer), "cuGetErrorName": (_int, _pointer),
+  "cuGetErrorString": (_int, _pointer),
 }
 OUT_OF_MEMORY, NO_DEVICE, INVALID_IMAGE, NO_BINARY, NOT_READY = 2, 100, 200, 209, 600
 MULTIPROCESSORS, MAJOR, MINOR, L2_BYTES = 16, 75, 76, 38   # CUdevice_attribute
@@ -57,7 +65,8 @@ def load_library() -> Any:
   for name in (*NAMES, *(f"{folder}/{NAMES[0]}" for folder in FOLDERS)):
     try: return ctypes.CDLL(name)
     except OSError: continue
-  raise DeviceError("NVIDIA's driver library (libcuda.so.1) is not there; install the vendor's driver, or have the container's toolkit bring it")
+  raise DeviceError("NVIDIA's driver library (libcuda.so.1) is not there; install the vendor's driver, or have the "
+                    "container's toolkit bring it")
 
 class Library:
   """The functions, as `call` makes them. loaded: what load_library gives."""
@@ -65,7 +74,8 @@ class Library:
     self.functions: dict[str, Any] = {}
     for name, types in SIGNATURES.items():
       function = getattr(loaded, name, None)
-      if function is None: raise DeviceError(f"NVIDIA's driver library has no {name}; it is older than CUDA 12: update the driver")
+      if function is None:
+        raise DeviceError(f"NVIDIA's driver library has no {name}; it is older than CUDA 12: update the driver")
       function.argtypes, function.restype = types, ctypes.c_int
       self.functions[name] = function
 
@@ -79,8 +89,10 @@ class Library:
     words = []
     for ask in ("cuGetErrorName", "cuGetErrorString"):
       text = ctypes.c_char_p()
-      words.append(text.value.decode() if not self.functions[ask](status, ctypes.byref(text)) and text.value else f"status {status}")
-    number, hint = ADVICE.get(status, (errno.EIO if status in STICKY else errno.EINVAL, "look into the kernel log (dmesg) for NVRM and Xid"))
+      words.append(text.value.decode() if not self.functions[ask](status, ctypes.byref(text)) and text.value
+                   else f"status {status}")
+    number, hint = ADVICE.get(status, (errno.EIO if status in STICKY else errno.EINVAL,
+                                       "look into the kernel log (dmesg) for NVRM and Xid"))
     return Failure(f"{name}: {words[1]} ({words[0]}); {hint}", number, status)
 
   def number(self, name: str, *arguments: Any, kind: Any = ctypes.c_int) -> int:

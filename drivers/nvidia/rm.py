@@ -1,7 +1,9 @@
-"""The process's connection to NVIDIA's kernel driver: /dev/nvidiactl, /dev/nvidia-uvm, a client of its resource manager (RM), and the version.
+"""The process's connection to NVIDIA's kernel driver: /dev/nvidiactl, /dev/nvidia-uvm, a client of its resource manager
+(RM), and the version.
 
-The resource manager has objects, which know their parent: a client, under it devices, under those memory, address spaces, channels. `new` makes one,
-`control` asks one to do something, `free` ends one and all below it. Layouts of parameters depend on the version (autogen/nvidia/rm.py).
+The resource manager has objects, which know their parent: a client, under it devices, under those memory, address
+spaces, channels. `new` makes one, `control` asks one to do something, `free` ends one and all below it. Layouts of
+parameters depend on the version (autogen/nvidia/rm.py).
 """
 from __future__ import annotations
 import contextlib
@@ -23,16 +25,21 @@ CONTROL, UVM = "/dev/nvidiactl", "/dev/nvidia-uvm"
 WSL = "/dev/dxg"   # Linux inside of Windows, whose driver this node leads to
 VERSION_FILES = ("/sys/module/nvidia/version", "/proc/driver/nvidia/version")
 NOUVEAU = "/sys/module/nouveau"   # the kernel's own driver of NVIDIA's GPUs, which does not compute
-INSTEAD_OF_NOUVEAU = "install NVIDIA's, which keeps it from the GPU (its installer, or a package of the distribution), and restart the computer"
+INSTEAD_OF_NOUVEAU = ("install NVIDIA's, which keeps it from the GPU (its installer, or a package of the "
+                      "distribution), and restart the computer")
 QUERY = rm.flags("NV_RM_API_VERSION_CMD_", "QUERY")   # of CheckVersion: nothing is compared, the version is told
 MOST_CARDS = 32
-FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at 0xC1D00000
+FIRST_NAME = 0x10000000   # of objects that we name: those that RM names itself begin at 0xCAF00000, clients at
+                          # 0xC1D00000
 CLASS_NAMES = {rm.ROOT: "a client", rm.DEVICE: "a device", rm.SUBDEVICE: "a subdevice", rm.VA_SPACE: "an address space",
-               rm.CHANNEL_GROUP: "a channel group", rm.CONTEXT_SHARE: "a context share", rm.MEMORY_LOCAL: "memory of the GPU",
+               rm.CHANNEL_GROUP: "a channel group", rm.CONTEXT_SHARE: "a context share",
+               rm.MEMORY_LOCAL: "memory of the GPU",
                rm.MEMORY_SYSTEM: "memory of the host", rm.DEBUGGER: "a debugger"}
-PARAMETER_BYTES = 512   # of an object's parameters: RM takes as many as it knows of, so these are more than any version has
+PARAMETER_BYTES = 512   # of an object's parameters: RM takes as many as it knows of, so these are more than any version
+                        # has
 ADVICE = {
-  "open": {errno.ENOENT: "load the kernel's driver (modprobe nvidia, and nvidia-uvm: nvidia-modprobe -u); a container wants the devices given to it",
+  "open": {errno.ENOENT: "load the kernel's driver (modprobe nvidia, and nvidia-uvm: nvidia-modprobe -u); a container "
+           "wants the devices given to it",
            errno.EACCES: "the file's mode keeps you out; ask for read and write access to /dev/nvidia*",
            errno.ENXIO: "the kernel's driver runs and its device does not answer; look into the kernel log (dmesg)",
            errno.EIO: "the GPU did not start; look into the kernel log (dmesg) for NVRM"},
@@ -42,10 +49,12 @@ MEANING = {
   Status.NO_MEMORY: (errno.ENOMEM, "drop references to tensors that are not needed, or use a smaller batch"),
   Status.INSUFFICIENT_RESOURCES: (errno.ENOMEM, "the driver has no more of it: end other processes on the GPU"),
   Status.NO_FREE_FIFOS: (errno.EBUSY, "other processes have all channels of the GPU: end one of them"),
-  Status.INSUFFICIENT_PERMISSIONS: (errno.EPERM, "the driver keeps it for administrators, or the container does; look at its security settings"),
+  Status.INSUFFICIENT_PERMISSIONS: (errno.EPERM, "the driver keeps it for administrators, or the container does; look "
+                                    "at its security settings"),
   Status.INVALID_CLASS: (errno.EINVAL, "the GPU, or this version of the driver, does not have such objects"),
   Status.INVALID_ARGUMENT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its version"),
-  Status.INVALID_PARAM_STRUCT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its version"),
+  Status.INVALID_PARAM_STRUCT: (errno.EINVAL, "the driver reads the parameters otherwise; report this with its "
+                                "version"),
   Status.GPU_IS_LOST: (errno.ENODEV, "the GPU fell off the bus; restart the computer"),
   Status.RESET_REQUIRED: (errno.EIO, "the GPU must be reset by its administrator"),
   Status.NOT_SUPPORTED: (errno.ENOTSUP, "this GPU or this version of the driver does not do it"),
@@ -53,17 +62,20 @@ MEANING = {
   Status.IN_USE: (errno.EBUSY, "something still uses it"),
   Status.TIMEOUT: (errno.EIO, "the GPU does not answer; look into the kernel log (dmesg) for NVRM and Xid"),
   Status.PAGE_TABLE_NOT_AVAIL: (errno.EINVAL, "unified memory does not hold this process's memory (UvmMmInitialize)"),
-  Status.LIB_RM_VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after an update"),
+  Status.LIB_RM_VERSION_MISMATCH: (errno.EINVAL, "kernel module and library are of different versions; restart after "
+                                   "an update"),
 }
 
 class Answered(Refused):
-  """What the resource manager itself answers, with a status; other refusals are those of the kernel, or of a sandbox before it."""
+  """What the resource manager itself answers, with a status; other refusals are those of the kernel, or of a sandbox
+  before it."""
 
 def check(what: str, status: int) -> None:
   """Raise Answered unless a call went well. The one place where a status becomes words."""
   if status == Status.OK: return
   name = Status(status).name if status in list(Status) else f"status {status:#x}"
-  number, hint = MEANING.get(status, (errno.EINVAL, "look into the kernel log (dmesg) for NVRM"))  # type: ignore[call-overload]
+  number, hint = MEANING.get(status,
+                             (errno.EINVAL, "look into the kernel log (dmesg) for NVRM"))  # type: ignore[call-overload]
   raise Answered(f"{what}: NVIDIA's driver answers {name.lower().replace('_', ' ')}; {hint}", number)
 
 NUMBER = re.compile(r"\b\d{3,}\.\d+(?:\.\d+)?\b")
@@ -77,15 +89,22 @@ def version_of(box: Box) -> tuple[int, ...]:
     if found: return rm.version_of(found[0])
   found = NUMBER.search(_asked(box))
   if found: return rm.version_of(found[0])
-  if EMULATE: raise DeviceError(f"EMULATE={EMULATE} has no NVIDIA GPU; name one, such as EMULATE=sm_90, or use the device AMD")
+  if EMULATE:
+    raise DeviceError(f"EMULATE={EMULATE} has no NVIDIA GPU; name one, such as EMULATE=sm_90, or use the device AMD")
   if box.exists(WSL):
-    raise Refused("this is Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows; use DEV=NV:CUDA, which has its library",
+    raise Refused("this is Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows; use "
+                  "DEV=NV:CUDA, which has its library",
                   errno.ENOSYS)
-  if box.exists(NOUVEAU): raise DeviceError(f"NVIDIA's kernel driver is not loaded: nouveau has the GPU; {INSTEAD_OF_NOUVEAU}")
-  raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe nvidia && nvidia-modprobe -u")
+  if box.exists(NOUVEAU):
+    raise DeviceError(f"NVIDIA's kernel driver is not loaded: nouveau has the GPU; {INSTEAD_OF_NOUVEAU}")
+  raise DeviceError("NVIDIA's kernel driver is not loaded (no /sys/module/nvidia); install it, and run: modprobe "
+                    "nvidia && nvidia-modprobe -u")
 
 def _asked(box: Box) -> str:
-  """The version as the driver itself tells it: sandboxes have its nodes and not its files. Empty where nobody answers. Raises Refused."""
+  """The version as the driver itself tells it: sandboxes have its nodes and not its files. Empty where nobody answers.
+
+  Raises Refused.
+  """
   if not box.exists(CONTROL): return ""
   try: node = Node(box, CONTROL, ADVICE)
   except Refused as refused:
@@ -104,7 +123,8 @@ class Connection:
     self.shown = ".".join(map(str, self.version))
     try: self.structures = rm.structures(self.version)
     except ValueError as error:
-      raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them, or use DEV=NV:CUDA") from error
+      raise DeviceError(f"version {self.shown} of NVIDIA's kernel driver is not known: {error}; install one of them, "
+                        f"or use DEV=NV:CUDA") from error
     self.cards: dict[int, Any] = {}                 # by gpu_id: what stays open as long as the process lives (card.py)
     self.addresses: Any = None                      # those that processor and GPUs share (addresses.py)
     self.peers: set[frozenset[bytes]] = set()       # GPUs that reach each other, by uuid
@@ -123,10 +143,13 @@ class Connection:
       self.undo = undo.pop_all()
 
   def hold_memory(self) -> None:
-    """Have unified memory hold on to this process's memory, as long as a second file of it is open: it registers no address space before.
+    """Have unified memory hold on to this process's memory, as long as a second file of it is open: it registers no
+    address space before.
 
-    Source: open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_va_space_mm.c. Some do without, and say so (WARN_NOTHING_TO_DO) or do not know the
-    call: a refusal is told when UvmRegisterVaSpace minds, and the next GPU asks again. Raises Refused where the file cannot be opened.
+    Source: open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_va_space_mm.c. Some do without, and say so
+    (WARN_NOTHING_TO_DO) or do not know the
+    call: a refusal is told when UvmRegisterVaSpace minds, and the next GPU asks again. Raises Refused where the file
+    cannot be opened.
     """
     if self.memory is not None: return
     request = self.structures.UvmMmInitialize(uvmFd=self.uvm.fileno())
@@ -165,7 +188,8 @@ class Connection:
     buffer = (ctypes.c_char * PARAMETER_BYTES)()
     size = 0 if parameters is None else ctypes.sizeof(parameters)
     if parameters is not None: ctypes.memmove(buffer, ctypes.addressof(parameters), size)
-    request = self.structures.RmAlloc(hRoot=self.root if parent else 0, hObjectParent=parent, hObjectNew=0, hClass=kind, paramsSize=size,
+    request = self.structures.RmAlloc(hRoot=self.root if parent else 0, hObjectParent=parent, hObjectNew=0, hClass=kind,
+                                      paramsSize=size,
                                       pAllocParms=ctypes.addressof(buffer) if parameters is not None else 0)
     what = f"making {CLASS_NAMES.get(kind, f'an object of class {kind:#x}')}"
     self.node.ioctl(request, what)
@@ -174,7 +198,10 @@ class Connection:
     return int(request.hObjectNew)
 
   def control(self, item: int, parameters: Any) -> Any:
-    """A control of an object, whose command is the number of the structure; gives it with what RM has written. Raises Refused."""
+    """A control of an object, whose command is the number of the structure; gives it with what RM has written.
+
+    Raises Refused.
+    """
     size = ctypes.sizeof(parameters)   # of none there is no address, either
     request = self.structures.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, paramsSize=size,
                                         params=ctypes.addressof(parameters) if size else 0)
@@ -200,7 +227,10 @@ class Connection:
     return Node(self.box, CONTROL, ADVICE)
 
   def list_cards(self) -> list[Any]:
-    """CardInfo of the GPUs that this process uses, by number. Raises DeviceError where CUDA_VISIBLE_DEVICES names others."""
+    """CardInfo of the GPUs that this process uses, by number.
+
+    Raises DeviceError where CUDA_VISIBLE_DEVICES names others.
+    """
     return visible(self.box, self.run_cards())
 
   def find_card(self, ordinal: int) -> Any:
@@ -237,7 +267,8 @@ class Connection:
     if self.addresses is not None: self.addresses.close()
 
   def leave(self) -> None:
-    """Close the files and nothing else: in the child of a fork, to which neither they nor what they stand for belong."""
+    """Close the files and nothing else: in the child of a fork, to which neither they nor what they stand for
+    belong."""
     self.undo.pop_all()
     for node in (self.node, self.uvm, self.memory):
       if node is not None: node.close()

@@ -1,4 +1,7 @@
-"""An invented accelerator, to show how little a new one needs. docs/new-accelerator.md builds it step by step. Importing this registers it."""
+"""An invented accelerator, to show how little a new one needs. docs/new-accelerator.md builds it step by step.
+
+Importing this registers it.
+"""
 from tinyhw.device import Device
 from tinyhw.isa import register
 

@@ -1,4 +1,5 @@
-"""A matmul on the toy accelerator, with the listing of its kernel, and training steps of a small network: python3 examples/toy_accelerator/demo.py"""
+"""A matmul on the toy accelerator, with the listing of its kernel, and training steps of a small network: python3
+examples/toy_accelerator/demo.py"""
 import os
 import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -1,4 +1,5 @@
-"""The TOY device: kernels and arguments go to the accelerator's memory, launches become packets in its ring, and a doorbell starts them."""
+"""The TOY device: kernels and arguments go to the accelerator's memory, launches become packets in its ring, and a
+doorbell starts them."""
 from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -17,7 +18,10 @@ class Place(NamedTuple):
   size: int
 
 class ToyAllocator(LRUAllocator):
-  """Hands out memory from below, never to the end; what is freed is used again for the same size. The host sees all of it."""
+  """Hands out memory from below, never to the end; what is freed is used again for the same size.
+
+  The host sees all of it.
+  """
   def __init__(self, dev: str, memory: memoryview):
     super().__init__(dev)
     self.memory, self.end = memory, SLOTS * PACKET.size
@@ -49,13 +53,15 @@ class ToyRecording:
   def patch(self, launch: int, position: int, value: Any) -> None:
     data = (value.address if isinstance(value, Place) else value).to_bytes(8, "little", signed=True)
     self.device.allocator.as_memoryview(self.arguments[launch].place)[8 * position:8 * position + 8] = data
-  def patch_grid(self, launch: int, grid: int) -> None: self.launches[launch] = self.launches[launch]._replace(grid=grid)
+  def patch_grid(self, launch: int, grid: int) -> None:
+    self.launches[launch] = self.launches[launch]._replace(grid=grid)
   def submit(self) -> None:
     """A packet for each launch; the doorbell when all are written or the ring is full."""
     hardware = self.device.hardware
     for number, (x, held) in enumerate(zip(self.launches, self.arguments), 1):
       written, code = hardware.done + (number - 1) % SLOTS, x.program.code
-      packet = PACKET.pack(x.program.place.address, len(code.text), x.grid, held.place.address, code.lanes, code.local_bytes)
+      packet = PACKET.pack(x.program.place.address, len(code.text), x.grid, held.place.address, code.lanes,
+                           code.local_bytes)
       hardware.memory[written % SLOTS * PACKET.size:][:PACKET.size] = packet
       if number % SLOTS == 0 or number == len(self.launches): hardware.doorbell(written + 1)
 

@@ -1,7 +1,8 @@
 """The toy accelerator itself: memory, a ring of packets with a doorbell, and waves that execute instruction words.
 
-It forgives nothing. It raises DeviceError when an instruction touches a register that a load in flight will write, a pair or quad that is not
-aligned, a register that was never written, or memory that is not there, and when waves of a workgroup do not meet at a barrier.
+It forgives nothing. It raises DeviceError when an instruction touches a register that a load in flight will write, a
+pair or quad that is not aligned, a register that was never written, or memory that is not there, and when waves of a
+workgroup do not meet at a barrier.
 """
 from __future__ import annotations
 import struct
@@ -15,7 +16,8 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 from tinyhw.machine.ir.moves import Unit, units_of
 from examples.toy_accelerator.table import LANES, PREDICATE, SCALAR, TYPES, decode
 
-PACKET = struct.Struct("<QIIQII")  # code: address and bytes; workgroups; address of the arguments; lanes of a workgroup; bytes of local memory
+PACKET = struct.Struct("<QIIQII")  # code: address and bytes; workgroups; address of the arguments; lanes of a
+                                   # workgroup; bytes of local memory
 MEMORY_BYTES, SLOTS = 1 << 28, 64  # slots of the ring, which is at address 0
 Values = Sequence[int]             # bits of each lane, or of the one value of a scalar register
 
@@ -25,16 +27,19 @@ class Wave:
     self.memory, self.local, self.pc, self.state = memory, local, 0, "run"
     self.active = [first + k < lanes for k in range(LANES)]
     self.scratch: dict[int, list[Values]] = {}
-    self.registers: dict[Unit, Values] = {("s", 0): [arguments & 0xffffffff], ("s", 1): [arguments >> 32], ("s", 2): [group],
+    self.registers: dict[Unit, Values] = {("s", 0): [arguments & 0xffffffff], ("s", 1): [arguments >> 32],
+                                          ("s", 2): [group],
                                           ("v", 0): [first + k for k in range(LANES)], ("p", 7): [1] * LANES}
     self.flying: list[tuple[Reg, Values, list[bool]]] = []
 
   def units(self, reg: Reg) -> list[Unit]:
     """The units of a register. Raises for a misaligned one, and for one that a load in flight will write."""
     units = units_of(reg)
-    if units[0][1] % reg.cls.align: raise DeviceError(f"{reg} is misaligned: {len(units)} registers start at a multiple of {reg.cls.align}")
+    if units[0][1] % reg.cls.align:
+      raise DeviceError(f"{reg} is misaligned: {len(units)} registers start at a multiple of {reg.cls.align}")
     for other, _, _ in self.flying:
-      if any(unit in units for unit in units_of(other)): raise DeviceError(f"{reg} is touched while a load into {other} is in flight; wait for it")
+      if any(unit in units for unit in units_of(other)):
+        raise DeviceError(f"{reg} is touched while a load into {other} is in flight; wait for it")
     return units
 
   def parts(self, reg: Reg) -> list[Values]:
@@ -56,7 +61,8 @@ class Wave:
     """Deliver loads until at most so many are in flight."""
     while len(self.flying) > most:
       reg, values, lanes = self.flying.pop(0)
-      self.write(reg, values if all(lanes) else [x if lane else old for x, old, lane in zip(values, self.read(reg), lanes)])
+      self.write(reg,
+                 values if all(lanes) else [x if lane else old for x, old, lane in zip(values, self.read(reg), lanes)])
 
   def run(self, code: Code) -> None:
     """Up to the next barrier, or the end."""
@@ -69,26 +75,33 @@ class Wave:
 
 Step = Callable[[Wave], None]  # what an instruction does
 Code = list[tuple[Step, MInst]]
-# By type: what the bits in a register are to `struct`, and what they mean. Integers of 8 and 16 bits are extended to 32 by their sign
-FORMATS = {**dict.fromkeys(TYPES, ("I", "I")), **dict.fromkeys(dtypes.sints, ("I", "i")), dtypes.uint64: ("Q", "Q"), dtypes.int64: ("Q", "q"),
+# By type: what the bits in a register are to `struct`, and what they mean. Integers of 8 and 16 bits are extended to 32
+# by their sign
+FORMATS = {**dict.fromkeys(TYPES, ("I", "I")), **dict.fromkeys(dtypes.sints, ("I", "i")), dtypes.uint64: ("Q", "Q"),
+           dtypes.int64: ("Q", "q"),
            dtypes.float32: ("I", "f"), dtypes.float64: ("Q", "d")}
-def repack(x: Sequence[Any], old: str, new: str) -> Sequence[Any]: return struct.unpack(f"<{len(x)}{new}", struct.pack(f"<{len(x)}{old}", *x))
+def repack(x: Sequence[Any], old: str, new: str) -> Sequence[Any]:
+  return struct.unpack(f"<{len(x)}{new}", struct.pack(f"<{len(x)}{old}", *x))
 
 def arithmetic_step(inst: MInst) -> Step:
   """An operation on each lane, as arithmetic.py defines it."""
   form, (dst, *sources) = inst.row.isa, inst.operands
-  f = arithmetic.cast(form.source, form.dtype) if form.operation == "cast" else arithmetic.operation(form.operation.upper(), form.dtype)
+  f = (arithmetic.cast(form.source, form.dtype) if form.operation == "cast"
+       else arithmetic.operation(form.operation.upper(), form.dtype))
   old, number = FORMATS[form.source if form.operation == "cast" else form.dtype]
   bits, result = FORMATS[dtypes.bool] if dst.cls.bank is PREDICATE else FORMATS[form.dtype]
   def step(wave: Wave) -> None:
-    wave.write(dst, repack([f(*lane) for lane in zip(*[repack(wave.read(s), old, number) for s in sources])], result, bits))
+    wave.write(dst, repack([f(*lane) for lane in zip(*[repack(wave.read(s), old, number) for s in sources])], result,
+                           bits))
   return step
 
 def mma(wave: Wave, dst: Reg, a: Reg, b: Reg) -> None:
-  """Lane l holds a[l % 4, 0:4], b[0:4, l] and dst[0:4, l]: each element of dst takes four multiply-adds, rounded one by one."""
+  """Lane l holds a[l % 4, 0:4], b[0:4, l] and dst[0:4, l]: each element of dst takes four multiply-adds, rounded one
+  by one."""
   steps, columns, totals = ([repack(x, "I", "f") for x in wave.parts(r)] for r in (a, b, dst))
   for k in range(4):
-    totals = [[arithmetic.fused_float32(steps[k][m], y, total) for y, total in zip(columns[k], totals[m])] for m in range(4)]
+    totals = [[arithmetic.fused_float32(steps[k][m], y, total) for y, total in zip(columns[k], totals[m])]
+              for m in range(4)]
   wave.put(dst, *[repack(row, "f", "I") for row in totals])
 
 def memory_step(inst: MInst) -> Step:
@@ -101,9 +114,11 @@ def memory_step(inst: MInst) -> Step:
     gate = wave.read(named["p"]) if gated else [1] * LANES
     lanes = [bool(g) and (on or not form.vector) for g, on, _ in zip(gate, wave.active, places)]
     for at, on in zip(places, lanes):
-      if on and not 0 <= at <= len(memory) - size: raise DeviceError(f"{size} bytes at {at:#x} are outside of {'local' if local else 'the'} memory")
+      if on and not 0 <= at <= len(memory) - size:
+        raise DeviceError(f"{size} bytes at {at:#x} are outside of {'local' if local else 'the'} memory")
     if inst.row.effects & Effect.LOAD:
-      values = [int.from_bytes(memory[at:at + size], "little", signed=form.dtype in dtypes.sints) if on else 0 for at, on in zip(places, lanes)]
+      values = [int.from_bytes(memory[at:at + size], "little", signed=form.dtype in dtypes.sints) if on else 0
+                for at, on in zip(places, lanes)]
       wave.units(named["dst"])
       wave.flying.append((named["dst"], values, lanes if gated else [True]))
       return
@@ -112,14 +127,19 @@ def memory_step(inst: MInst) -> Step:
   return step
 
 SIMPLE: dict[str, Callable[..., Any]] = {
-  "mma": mma, "wait": Wave.wait, "barrier": lambda wave: setattr(wave, "state", "barrier"), "end": lambda wave: setattr(wave, "state", "end"),
-  "where": lambda wave, dst, p, a: wave.write(dst, [x if yes else old for x, yes, old in zip(wave.read(a), wave.read(p), wave.read(dst))]),
+  "mma": mma, "wait": Wave.wait, "barrier": lambda wave: setattr(wave, "state", "barrier"),
+  "end": lambda wave: setattr(wave, "state", "end"),
+  "where": lambda wave, dst, p,
+  a: wave.write(dst, [x if yes else old for x, yes, old in zip(wave.read(a), wave.read(p), wave.read(dst))]),
   "swap": lambda wave, a, b: [wave.put(r, *parts) for r, parts in ((a, wave.parts(b)), (b, wave.parts(a)))],
-  "jump": lambda wave, goal: setattr(wave, "pc", goal), "jump_if": lambda wave, p, goal: setattr(wave, "pc", goal if wave.read(p)[0] else wave.pc),
+  "jump": lambda wave, goal: setattr(wave, "pc", goal), "jump_if": lambda wave, p,
+  goal: setattr(wave, "pc", goal if wave.read(p)[0] else wave.pc),
   "const": lambda wave, dst, imm: wave.write(dst, [imm] * (1 if dst.cls.bank is SCALAR else LANES)),
   "spread": lambda wave, dst, a: wave.write(dst, [*wave.read(a)] * LANES),
-  "quad": lambda wave, dst, *parts: wave.put(dst, *map(wave.read, parts)), "part": lambda wave, dst, a, k: wave.put(dst, wave.parts(a)[k]),
-  "move": lambda wave, dst, a: wave.put(dst, *wave.parts(a)), "save": lambda wave, a, slot: wave.scratch.update({slot: wave.parts(a)}),
+  "quad": lambda wave, dst, *parts: wave.put(dst, *map(wave.read, parts)), "part": lambda wave, dst, a,
+  k: wave.put(dst, wave.parts(a)[k]),
+  "move": lambda wave, dst, a: wave.put(dst, *wave.parts(a)), "save": lambda wave, a,
+  slot: wave.scratch.update({slot: wave.parts(a)}),
   "restore": lambda wave, dst, slot: wave.put(dst, *wave.scratch[slot]),
 }
 
@@ -149,5 +169,6 @@ class Hardware:
         waves = [Wave(self.memory, local, arguments, group, first, lanes) for first in range(0, lanes, LANES)]
         while waves:  # each up to the next barrier in turn
           for wave in waves: wave.run(self.decoded[text])
-          if len({wave.state for wave in waves}) > 1: raise DeviceError("some waves of a workgroup are at a barrier, others at the end")
+          if len({wave.state for wave in waves}) > 1:
+            raise DeviceError("some waves of a workgroup are at a barrier, others at the end")
           waves = [wave for wave in waves if wave.state == "barrier"]

@@ -1,7 +1,8 @@
 """From a Program to the toy's instructions over virtual registers: one function for each operation, in the table RULES.
 
-A value that is the same in all lanes of a workgroup lives in scalar registers, any other in vector registers; truths live in predicates. Variables
-become block parameters of the loops that assign them, so the result is in SSA form. Narrow floats are held as their codes.
+A value that is the same in all lanes of a workgroup lives in scalar registers, any other in vector registers; truths
+live in predicates. Variables become block parameters of the loops that assign them, so the result is in SSA form.
+Narrow floats are held as their codes.
 """
 from __future__ import annotations
 import itertools
@@ -24,7 +25,8 @@ def suffix(dtype: DType) -> str:
 CONSTANTS = {S1: "s_const.u32", S2: "s_const.i64", V1: "v_const.u32", V2: "v_const.i64", P1: "s_const.b"}
 
 class Selector:
-  """One selection. varying: values that differ between lanes. made: what was made in this block to be shared: constants, vectors of scalars."""
+  """One selection. varying: values that differ between lanes. made: what was made in this block to be shared:
+  constants, vectors of scalars."""
   def __init__(self, program: Program):
     self.program, self.function = program, Function(program.name)
     self.origin: UOp | None = None
@@ -78,7 +80,8 @@ class Selector:
     vector, kind = u in self.varying, suffix(u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype)
     sources = [self.value(s, vector) for s in u.src]
     if u.op is Ops.BITCAST and u.dtype.itemsize > 2: return sources[0]
-    if u.op is Ops.CAST or u.op is Ops.BITCAST: return self.op(self.cls(u), f"{'sv'[vector]}_cast{kind}{suffix(u.src[0].dtype)}", *sources)
+    if u.op is Ops.CAST or u.op is Ops.BITCAST:
+      return self.op(self.cls(u), f"{'sv'[vector]}_cast{kind}{suffix(u.src[0].dtype)}", *sources)
     old = sources.pop() if u.op is Ops.WHERE else None
     return self.op(self.cls(u), f"{'sv'[vector]}_{u.op.name.lower()}{kind}", *sources, old=old)
 
@@ -93,7 +96,8 @@ class Selector:
   def load(self, u: UOp) -> Reg:
     start, address = self.place(u.src[0], u in self.varying)
     if len(u.src) == 1: return self.op(self.cls(u), f"{start}load{suffix(u.dtype)}", *address)
-    return self.op(self.cls(u), f"{start}load_if{suffix(u.dtype)}", self.value(u.src[1]), *address, old=self.value(u.src[2], u in self.varying))
+    return self.op(self.cls(u), f"{start}load_if{suffix(u.dtype)}", self.value(u.src[1]), *address,
+                   old=self.value(u.src[2], u in self.varying))
 
   def store(self, u: UOp) -> None:
     start, address = self.place(u.src[0], True)
@@ -113,12 +117,14 @@ class Selector:
     inside = itertools.takewhile(lambda x: x.op is not Ops.END or x.src[0] is not u, rest)
     variables = list(dict.fromkeys(x.src[0] for x in inside if x.op is Ops.ASSIGN_ACC and x.src[0] in self.values))
     start = [self.number(0, self.cls(u)), *[self.values[a] for a in variables]]
-    head, body, after = (self.function.new_block(self.block.depth + more, name) for more, name in ((1, "loop"), (1, "body"), (0, "after")))
+    head, body, after = (self.function.new_block(self.block.depth + more, name)
+                         for more, name in ((1, "loop"), (1, "body"), (0, "after")))
     self.emit("jump", head, arguments=(start,))
     self.enter(head)
     head.params = [self.function.new_reg(r.cls) for r in start]
     self.values.update(zip(variables, head.params[1:]))
-    self.emit("jump_if", self.op(P1, f"s_cmplt{suffix(u.dtype)}", head.params[0], self.value(u.src[0])), body, arguments=([],))
+    self.emit("jump_if", self.op(P1, f"s_cmplt{suffix(u.dtype)}", head.params[0], self.value(u.src[0])), body,
+              arguments=([],))
     self.emit("jump", after, arguments=([],))
     self.enter(body)
     self.loops[u] = head, after, variables
@@ -146,7 +152,8 @@ class Selector:
     return self.function
 
 RULES: dict[Ops, Callable[[Selector, UOp], Reg | None]] = {
-  **dict.fromkeys((Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL), lambda s, u: None), **dict.fromkeys((Ops.PARAM, Ops.DEFINE_VAR), Selector.argument),
+  **dict.fromkeys((Ops.CONST, Ops.INDEX, Ops.DEFINE_LOCAL), lambda s, u: None),
+  **dict.fromkeys((Ops.PARAM, Ops.DEFINE_VAR), Selector.argument),
   Ops.LOAD: Selector.load, Ops.STORE: Selector.store, Ops.RANGE: Selector.open, Ops.END: Selector.close,
   Ops.ACC: lambda s, u: s.value(u.src[0], u in s.varying), Ops.BARRIER: lambda s, u: s.emit("barrier"),
   Ops.ASSIGN_ACC: lambda s, u: s.values.update({u.src[0]: s.value(u.src[1], u.src[0] in s.varying)}),

@@ -1,10 +1,13 @@
 """The toy's registers and its instruction table; encoding and decoding follow from the rows.
 
-A wave has 8 lanes. Scalar registers s0-s31 hold one value for all of them, vector registers v0-v63 one for each lane; both are 32 bits wide. 64-bit
-values take aligned pairs s[2:3], v[4:5]; the matrix unit takes aligned quads v[8:11]. Predicates p0-p7 have a bit for each lane; p7 is all ones.
+A wave has 8 lanes. Scalar registers s0-s31 hold one value for all of them, vector registers v0-v63 one for each lane;
+both are 32 bits wide. 64-bit values take aligned pairs s[2:3], v[4:5]; the matrix unit takes aligned quads v[8:11].
+Predicates p0-p7 have a bit for each lane; p7 is all ones.
 
-An instruction is a 128-bit word. An operand is `name access class`: "=" writes, "+" writes and reads, ":" reads; its name is its field in the word.
-  x  a register of the row's bank (s or v) and type (p for truths);  y: of the type that is converted;  i: 32 bits of the row's bank
+An instruction is a 128-bit word. An operand is `name access class`: "=" writes, "+" writes and reads, ":" reads; its
+name is its field in the word.
+  x  a register of the row's bank (s or v) and type (p for truths);  y: of the type that is converted;  i: 32 bits of
+     the row's bank
   s1 s2 v1 v2 v4 p1: that class
   #  an integer;  @ a block
 """
@@ -18,7 +21,8 @@ from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Inst, MInst, Ope
 from tinyhw.machine.notation.bits import fmt
 
 LANES = 8
-SCALAR, VECTOR, PREDICATE = Bank("s", 32, tuple(range(32))), Bank("v", 64, tuple(range(64))), Bank("p", 8, tuple(range(7)))
+SCALAR, VECTOR, PREDICATE = Bank("s", 32, tuple(range(32))), Bank("v", 64,
+                                                                  tuple(range(64))), Bank("p", 8, tuple(range(7)))
 
 def register_class(bank: Bank, units: int, bits: int) -> RegClass:
   """Registers of some units, aligned to as many."""
@@ -55,7 +59,8 @@ class Rows(NamedTuple):
   effects: int = Effect.NONE
 
 LINES = (
-  #    operations                                     operands                        types          and what they do besides
+  #    operations                                     operands                        types          and what they do
+  #    besides
   Rows("add sub mul max idiv mod shl shr",            "dst=x a:x b:x",                INTS),
   Rows("add sub mul max fdiv",                        "dst=x a:x b:x",                FLOATS),
   Rows("mulacc",                                      "dst=x a:x b:x c:x",            INTS + FLOATS),
@@ -63,21 +68,30 @@ LINES = (
   Rows("cmplt cmpne cmpeq",                           "dst=p1 a:x b:x",               INTS + FLOATS),
   Rows("and or xor",                                  "dst=x a:x b:x",                INTS + BOOL),
   Rows("cast",                                        "dst=x a:y",                    NUMBERS, NUMBERS),
-  Rows("where",                                       "dst+x p:p1 a:x",               NUMBERS + BOOL),  # the old value where p is not set
+  # the old value where p is not set
+  Rows("where",                                       "dst+x p:p1 a:x",               NUMBERS + BOOL),
   Rows("const",                                       "dst=x imm#",                   NUMBERS + BOOL),
   Rows("spread",                                      "dst=v1 a:s1"),
   Rows("spread_pair",                                 "dst=v2 a:s2"),
   Rows("quad",                                        "dst=v4 a:v1 b:v1 c:v1 d:v1"),
   Rows("part",                                        "dst=v1 a:v4 imm#"),
-  Rows("mma",                                         "dst+v4 a:v4 b:v4"),            # (4, 4) x (4, 8) + (4, 8), see hardware.mma
+  # (4, 4) x (4, 8) + (4, 8), see hardware.mma
+  Rows("mma",                                         "dst+v4 a:v4 b:v4"),
   # What is loaded is there after a `wait`. The address is a + b * size + imm; where p is not set, memory is not touched
-  Rows("load",                                        "dst=x a:s2 b:i imm#",          NUMBERS + BOOL, effects=Effect.LOAD),
-  Rows("load_if",                                     "dst+x p:p1 a:s2 b:i imm#",     NUMBERS + BOOL, effects=Effect.LOAD),
-  Rows("store",                                       "p:p1 a:s2 b:i imm# c:x",       NUMBERS + BOOL, effects=Effect.STORE),
-  Rows("local_load",                                  "dst=x b:i imm#",               NUMBERS + BOOL, effects=Effect.LOAD),
-  Rows("local_load_if",                               "dst+x p:p1 b:i imm#",          NUMBERS + BOOL, effects=Effect.LOAD),
-  Rows("local_store",                                 "p:p1 b:i imm# c:x",            NUMBERS + BOOL, effects=Effect.STORE),
-  Rows("wait",                                        "imm#",                         effects=Effect.BARRIER),  # until imm loads are in flight
+  Rows("load",                                        "dst=x a:s2 b:i imm#",          NUMBERS + BOOL,
+       effects=Effect.LOAD),
+  Rows("load_if",                                     "dst+x p:p1 a:s2 b:i imm#",     NUMBERS + BOOL,
+       effects=Effect.LOAD),
+  Rows("store",                                       "p:p1 a:s2 b:i imm# c:x",       NUMBERS + BOOL,
+       effects=Effect.STORE),
+  Rows("local_load",                                  "dst=x b:i imm#",               NUMBERS + BOOL,
+       effects=Effect.LOAD),
+  Rows("local_load_if",                               "dst+x p:p1 b:i imm#",          NUMBERS + BOOL,
+       effects=Effect.LOAD),
+  Rows("local_store",                                 "p:p1 b:i imm# c:x",            NUMBERS + BOOL,
+       effects=Effect.STORE),
+  # until imm loads are in flight
+  Rows("wait",                                        "imm#",                         effects=Effect.BARRIER),
   Rows("barrier",                                     "",                             effects=Effect.BARRIER),
   Rows("jump",                                        "imm@",                         effects=Effect.JUMP | Effect.END),
   Rows("jump_if",                                     "p:p1 imm@",                    effects=Effect.JUMP),
@@ -88,7 +102,8 @@ LINES = (
   *(Rows(f"save_{c}",                                 f"a:{c} imm#") for c in CLASSES),
   *(Rows(f"restore_{c}",                              f"dst={c} imm#") for c in CLASSES),
 )
-OPERATIONS = list(dict.fromkeys(name for line in LINES for name in line.operations.split()))  # the opcode is the position here
+# the opcode is the position here
+OPERATIONS = list(dict.fromkeys(name for line in LINES for name in line.operations.split()))
 ACCESS = {":": Access.READ, "=": Access.WRITE, "+": Access.BOTH, "#": Access.READ, "@": Access.READ}
 
 def operand(text: str, form: Form) -> Operand:
@@ -105,8 +120,10 @@ def make_rows() -> Iterator[Inst]:
   for line in LINES:
     banked = any(word[-1] in "xyi" for word in line.operands.split())
     for operation in line.operations.split():
-      for form in (Form(operation, v, t, s) for v in ((False, True) if banked else (False,)) for t in line.types for s in line.sources):
-        name = ("v_" if form.vector else "s_") * banked + ".".join([operation] + [SUFFIX[d] for d in form[2:] if d in SUFFIX])
+      for form in (Form(operation, v, t, s) for v in ((False, True) if banked else (False,)) for t in line.types
+                   for s in line.sources):
+        name = ("v_" if form.vector else "s_") * banked + ".".join([operation]
+                                                                   + [SUFFIX[d] for d in form[2:] if d in SUFFIX])
         operands = tuple(operand(text, form) for text in line.operands.split())
         yield Inst(name, WORD, operands, operation, line.effects, isa=form, rematerialize=operation == "const")
 
@@ -114,10 +131,14 @@ TABLE = {row.name: row for row in make_rows()}
 BY_FORM = {row.isa: row for row in TABLE.values()}
 
 def encode(inst: MInst, position: dict[Block, int]) -> bytes:
-  """The word of an instruction over physical registers. position: the number of each block's first word. Raises EncodeError for what does not fit."""
+  """The word of an instruction over physical registers. position: the number of each block's first word.
+
+  Raises EncodeError for what does not fit.
+  """
   form = inst.row.isa
   fields: dict[str, Any] = dict.fromkeys(WORD.fields, 0)
-  fields |= {"op": OPERATIONS.index(form.operation), "vector": int(form.vector), "type": TYPES.index(form.dtype), "source": TYPES.index(form.source)}
+  fields |= {"op": OPERATIONS.index(form.operation), "vector": int(form.vector), "type": TYPES.index(form.dtype),
+             "source": TYPES.index(form.source)}
   for o, value in zip(inst.row.operands, inst.operands):
     fields[o.name] = value.index if isinstance(value, Reg) else position.get(value, value)
   return WORD.pack(**fields).to_bytes(16, "little")
@@ -126,6 +147,8 @@ def decode(text: bytes) -> Iterator[MInst]:
   """The instructions of code; a block is the number of its first word. Raises DecodeError for what is none."""
   for word in (text[at:at + 16] for at in range(0, len(text), 16)):
     fields = WORD.unpack(int.from_bytes(word, "little")) or {}
-    try: row = BY_FORM[Form(OPERATIONS[fields["op"]], bool(fields["vector"]), TYPES[fields["type"]], TYPES[fields["source"]])]
+    try:
+      row = BY_FORM[Form(OPERATIONS[fields["op"]], bool(fields["vector"]), TYPES[fields["type"]],
+                         TYPES[fields["source"]])]
     except (IndexError, KeyError): raise DecodeError(f"{word.hex()} is no instruction of the toy accelerator") from None
     yield MInst(row, [fields[o.name] if o.cls is None else Reg(o.cls, index=fields[o.name]) for o in row.operands])

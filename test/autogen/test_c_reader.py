@@ -1,4 +1,5 @@
-"""The reader of C headers: macros, enumerations, layouts; random structures against a C compiler, where one is installed."""
+"""The reader of C headers: macros, enumerations, layouts; random structures against a C compiler, where one is
+installed."""
 import shutil
 import subprocess
 from pathlib import Path
@@ -29,13 +30,15 @@ def test_macros_and_expressions() -> None:
   """)
   names = ("LONG", "USED", "CHOICE", "NEGATIVE", "CAST", "LOGIC")
   assert [header.value(name) for name in names] == [0x12, 0x10F, ord("K"), -8, 2, 1]
-  for name, words in (("TEXT", "is not declared here"), ("EMPTY", "a value is expected"), ("NOWHERE", "NOWHERE is not declared here")):
+  for name, words in (("TEXT", "is not declared here"), ("EMPTY", "a value is expected"),
+                      ("NOWHERE", "NOWHERE is not declared here")):
     with pytest.raises((HeaderError, ValueError), match=words): header.value(name)
 
 @pytest.mark.parametrize("text, words", [
   ("#define A B\n#define B A\n", "macros contain each other"), ("#define A (1 / 0)\n", "a division by 0"),
   ("#define A MASK\n", "MASK is not declared"),
-  ("#define F(x, y) x\n#define A F(1)\n", "F takes 2 arguments"), ("#define A 1 2\n", "'2' is left over"), ("#define A (1\n", r"\) is expected")])
+  ("#define F(x, y) x\n#define A F(1)\n", "F takes 2 arguments"), ("#define A 1 2\n", "'2' is left over"),
+  ("#define A (1\n", r"\) is expected")])
 def test_expressions_that_have_no_value(text: str, words: str) -> None:
   with pytest.raises(HeaderError, match=words): read(text).value("A")
 
@@ -67,7 +70,8 @@ def test_conditions() -> None:
     with pytest.raises(HeaderError, match=words): read(text)
 
 def test_enumerations() -> None:
-  header = read("enum color { RED, GREEN = 5, BLUE, LAST = BLUE << 1, };\nenum { ALONE = 'a' };\ntypedef enum { X = 3 } kind;\n"
+  header = read("enum color { RED, GREEN = 5, BLUE, LAST = BLUE << 1, };\nenum { ALONE = 'a' };\ntypedef enum { X = 3 "
+                "} kind;\n"
                 "struct s { enum color c; kind k; };")
   assert [header.value(name) for name in ("RED", "GREEN", "BLUE", "LAST", "ALONE", "X")] == [0, 5, 6, 12, 97, 3]
   assert header.structs["s"].size == 8
@@ -78,7 +82,8 @@ def test_structures() -> None:
     struct inner { __u8 a; __u32 b[2][3]; };
     struct s { __u16 first, *pointer; struct inner one, many[2]; union { word w; struct { __u32 low, high; }; } ; const char name[sizeof(word)]; };
   """
-  assert fields(text) == [("first", 0, 2), ("pointer", 8, 8), ("one.a", 16, 1), ("one.b", 20, 24), ("many", 44, 56), ("w", 104, 8), ("low", 104, 4),
+  assert fields(text) == [("first", 0, 2), ("pointer", 8, 8), ("one.a", 16, 1), ("one.b", 20, 24), ("many", 44, 56),
+                          ("w", 104, 8), ("low", 104, 4),
                           ("high", 108, 4), ("name", 112, 8)]
   assert read(text).structs["s"].size == 120
 
@@ -90,26 +95,31 @@ def test_bit_fields() -> None:
 
 def test_packed_structures() -> None:
   body = "{ __u8 a; __u64 b; __u16 c; }"
-  for text in (f"struct s {body} __attribute__((packed));", f"struct __attribute__((__packed__)) s {body};", f"struct s {body} __packed;"):
+  for text in (f"struct s {body} __attribute__((packed));", f"struct __attribute__((__packed__)) s {body};",
+               f"struct s {body} __packed;"):
     assert fields(text) == [("a", 0, 1), ("b", 1, 8), ("c", 9, 2)] and read(text).structs["s"].size == 11
 
 def test_calls() -> None:
   header = read("struct args { __u64 a; __u32 b; __u32 c; };\n#define MY_IOWR(nr, type) _IOWR('K', nr, type)\n"
                 "#define CALL MY_IOWR(0x16, struct args)\n#define NONE _IO('K', 3)\n")
   number, struct = header.ioctl("CALL")
-  assert number == 3 << 30 | 16 << 16 | 0x4B << 8 | 0x16 and struct is header.structs["args"] and header.ioctl("NONE") == (0x4B03, None)
+  assert (number == 3 << 30 | 16 << 16 | 0x4B << 8 | 0x16 and struct is header.structs["args"]
+          and header.ioctl("NONE") == (0x4B03, None))
 
 def test_headers_know_each_other() -> None:
   first = read("struct inner { __u32 a; };\n#define N 4\n")
   assert read("struct s { struct inner i[N]; };", first).structs["s"].size == 16
 
 def test_functions_and_variables_are_passed_over() -> None:
-  header = read("static inline int f(int x) { if (x) { return 1; } return 0; }\nextern int y;\ntypedef int (*callback)(void);\nstruct s { __u8 a; };")
+  header = read("static inline int f(int x) { if (x) { return 1; } return 0; }\nextern int y;\ntypedef int "
+                "(*callback)(void);\nstruct s { __u8 a; };")
   assert list(header.structs) == ["s"]
 
 @pytest.mark.parametrize("text, words", [
-  ("struct s { struct other o; };", "the structure other is not declared here"), ("struct s { unknown_t a; };", "the type unknown_t is not declared"),
-  ("struct s { int a", "is expected, not the end"), ("struct s { int (*f)(int); };", "a pointer to a function"), ("struct s { int a; } @", "never") ])
+  ("struct s { struct other o; };", "the structure other is not declared here"),
+  ("struct s { unknown_t a; };", "the type unknown_t is not declared"),
+  ("struct s { int a", "is expected, not the end"), ("struct s { int (*f)(int); };", "a pointer to a function"),
+  ("struct s { int a; } @", "never") ])
 def test_what_cannot_be_read(text: str, words: str) -> None:
   if words == "never": assert read(text).structs["s"].size == 4
   else:
@@ -131,7 +141,8 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> tuple[str, list[str]]:
   """Members, and the paths of those that have an address."""
   text, paths = "", list[str]()
   for i in range(draw(st.integers(1, 4))):
-    name, kind = f"m{depth}{i}", draw(st.sampled_from(("plain", "array", "bits", "struct", "union") if depth < 2 else ("plain", "array", "bits")))
+    name, kind = f"m{depth}{i}", draw(st.sampled_from(("plain", "array", "bits", "struct", "union") if depth < 2
+                                                      else ("plain", "array", "bits")))
     if kind in ("struct", "union"):
       inner, below = draw(bodies(depth + 1))
       packed = draw(st.sampled_from(("", " __attribute__((packed))")))
@@ -147,7 +158,8 @@ def bodies(draw: st.DrawFn, depth: int = 0) -> tuple[str, list[str]]:
 
 @settings(max_examples=12)
 @given(st.lists(bodies(), min_size=12, max_size=12))
-def test_layouts_are_those_of_a_c_compiler(tmp_path_factory: pytest.TempPathFactory, made: list[tuple[str, list[str]]]) -> None:
+def test_layouts_are_those_of_a_c_compiler(tmp_path_factory: pytest.TempPathFactory,
+                                           made: list[tuple[str, list[str]]]) -> None:
   compiler = next((path for path in map(shutil.which, ("cc", "gcc", "clang")) if path), None)
   if compiler is None: pytest.skip("no C compiler is installed")
   folder: Path = tmp_path_factory.mktemp("layouts")

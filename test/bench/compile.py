@@ -1,13 +1,16 @@
-"""Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's speed is all that matters.
+"""Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's
+speed is all that matters.
 
-    python3 test/bench/compile.py [convnet|resnet|chains|softmax|matmul] [--arch x86_64:avx2] [--profile tottime] [--kernels 10]
-    python3 test/bench/compile.py --against gfx1100 [--rounds 5]
+    python3 test/bench/compile.py [convnet|resnet|chains|softmax|matmul] [--arch x86_64:avx2] [--profile tottime]
+    [--kernels 10] python3 test/bench/compile.py --against gfx1100 [--rounds 5]
 
-chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the compiler. softmax: rows of
-1024; matmul: 4096^3 of float16. --against: the CPU time of all of these on --arch and on another architecture, in turns, a process for each.
+chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the
+compiler. softmax: rows of 1024; matmul: 4096^3 of float16. --against: the CPU time of all of these on --arch and on
+another architecture, in turns, a process for each.
 
-CPU time of this thread, not wall time, so that a busy machine disturbs it less; take the least of several runs. One model a process: the second
-one would find instructions and expansions ready. `code` is a digest of all machine code: a change that only makes compiling faster keeps it.
+CPU time of this thread, not wall time, so that a busy machine disturbs it less; take the least of several runs. One
+model a process: the second one would find instructions and expansions ready. `code` is a digest of all machine code: a
+change that only makes compiling faster keeps it.
 """
 from __future__ import annotations
 import argparse
@@ -58,7 +61,8 @@ COMPARED = ("convnet", *SMALL)
 def seconds_of(model: str, arch: str) -> float:
   """CPU seconds of a cold process, whose modules are kept as bytecode by the first one."""
   environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-  run = subprocess.run([sys.executable, __file__, model, "--arch", arch], capture_output=True, text=True, check=True, env=environment)
+  run = subprocess.run([sys.executable, __file__, model, "--arch", arch], capture_output=True, text=True, check=True,
+                       env=environment)
   found = re.search(r"([\d.]+) s,", run.stdout)
   assert found is not None, run.stdout
   return float(found[1])
@@ -75,7 +79,8 @@ class Clock:
   """Adds up the thread's CPU time in wrapped functions, by name."""
   def __init__(self) -> None: self.spent: dict[str, float] = collections.defaultdict(float)
 
-  def wrap(self, name: str, function: Callable[..., Any], then: Callable[[Any, float], None] | None = None) -> Callable[..., Any]:
+  def wrap(self, name: str, function: Callable[..., Any],
+           then: Callable[[Any, float], None] | None = None) -> Callable[..., Any]:
     def timed(*args: Any, **kwargs: Any) -> Any:
       start = time.thread_time()
       result = function(*args, **kwargs)
@@ -115,7 +120,8 @@ def main() -> None:
   print(f"{args.model}: {len(kernels)} kernels, {total:.4f} s, code {digest.hexdigest()}")
   for name, seconds in sorted(clock.spent.items(), key=lambda item: -item[1]):
     if seconds >= 0.001: print(f"  {name:20} {seconds * 1e3:7.1f} ms")
-  for took, size, name in sorted(kernels, reverse=True)[:args.kernels]: print(f"  {took * 1e3:7.1f} ms {size:6} bytes  {name}")
+  for took, size, name in sorted(kernels, reverse=True)[:args.kernels]:
+    print(f"  {took * 1e3:7.1f} ms {size:6} bytes  {name}")
   if args.profile: pstats.Stats(profile).sort_stats(args.profile).print_stats(40)
 
 if __name__ == "__main__": main()

@@ -2,9 +2,10 @@
 
     python3 test/bench/host.py [--seconds 1] [--peers torch,tinygrad]
 
-jitted: a captured call of one kernel over 16 floats. chain: a captured chain of 64 kernels over 16 floats, per kernel (each reads what the one
-before wrote backwards, so that they stay apart). plain: `(a + b).realize()` without TinyJit, caches warm. All include waiting for the result;
-peers take turns (turns.py), medians of many calls. PyTorch runs eagerly. Peers that are not installed are left out.
+jitted: a captured call of one kernel over 16 floats. chain: a captured chain of 64 kernels over 16 floats, per kernel
+(each reads what the one before wrote backwards, so that they stay apart). plain: `(a + b).realize()` without TinyJit,
+caches warm. All include waiting for the result; peers take turns (turns.py), medians of many calls. PyTorch runs
+eagerly. Peers that are not installed are left out.
 """
 from __future__ import annotations
 import argparse
@@ -40,7 +41,8 @@ def lazy(name: str) -> dict[str, Run]:
       device.synchronize()
     return run
 
-  runs = {"jitted": waited(lambda: one(a)), "chain": waited(lambda: chain(a)), "plain": waited(lambda: (a + b).realize())}
+  runs = {"jitted": waited(lambda: one(a)), "chain": waited(lambda: chain(a)),
+          "plain": waited(lambda: (a + b).realize())}
   for run in runs.values():
     for _ in range(4): run()
   captured = getattr(chain.captured, "kernels", KERNELS["chain"])

@@ -1,13 +1,15 @@
-"""Measure latency and reciprocal throughput of instructions on this machine, and compare with the table of its microarchitecture.
+"""Measure latency and reciprocal throughput of instructions on this machine, and compare with the table of its
+microarchitecture.
 
   python3 test/bench/latency.py [pipe ...]
 
-A probe is a line of assembly for our own assembler. Latency: {d} is one register, so that each instruction waits for the one before; throughput:
-{d} goes through many. Times are in cycles of the core: the time of a chain of `add`, which takes one cycle each, is the unit, so that the clock's
-frequency does not matter. The least of many runs is taken: noise only ever adds.
+A probe is a line of assembly for our own assembler. Latency: {d} is one register, so that each instruction waits for
+the one before; throughput: {d} goes through many. Times are in cycles of the core: the time of a chain of `add`, which
+takes one cycle each, is the unit, so that the clock's frequency does not matter. The least of many runs is taken: noise
+only ever adds.
 
-What is measured is a row of the latency tables (tinyhw/isa/x86/latency_*.py), marked "m" there; what a chain cannot tell apart (a way from a
-vector register to a general one and back) is measured as a sum.
+What is measured is a row of the latency tables (tinyhw/isa/x86/latency_*.py), marked "m" there; what a chain cannot
+tell apart (a way from a vector register to a general one and back) is measured as a sum.
 """
 from __future__ import annotations
 import ctypes
@@ -28,8 +30,9 @@ VECTORS = tuple(str(i) for i in range(12))  # 12 and up are inputs that never ch
 SAVED = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 UNROLL, ITERATIONS, RUNS = 48, 60, 40
 
-# pipe of the table, latency chain, throughput, where the two differ; {d}: vector number or general register, {m}: a mask register. Inputs: vectors
-# 12 to 15 (1.0, and vector 13 a full mask), rbp (3), rcx (5), k7 (all lanes), memory [rbx] (zeros, then pointers to itself from 64 on).
+# pipe of the table, latency chain, throughput, where the two differ; {d}: vector number or general register, {m}: a
+# mask register. Inputs: vectors 12 to 15 (1.0, and vector 13 a full mask), rbp (3), rcx (5), k7 (all lanes), memory
+# [rbx] (zeros, then pointers to itself from 64 on).
 PROBES = [line.split(" ; ") for line in """
 int_alu ; add {d}, rbp ; add {d}, rbp
 int_mov ; - ; mov {d}, rbp
@@ -212,7 +215,8 @@ FRAME = """
   ret
 """
 
-# What AVX-512 adds before the loop: the upper halves of the inputs, places 64 bytes apart for a scatter (lane k is 16 * k), and all lanes
+# What AVX-512 adds before the loop: the upper halves of the inputs, places 64 bytes apart for a scatter (lane k is 16 *
+# k), and all lanes
 WIDE = """
   vmovups zmm12, zmmword ptr [rdi + 1024]
   vpternlogd zmm13, zmm13, zmm13, 255
@@ -223,23 +227,31 @@ WIDE = """
 def fill(template: str, d: str, g: str, m: str) -> list[str]:
   """The lines of a template: {d}, {g} and {m} are registers, {g:32} is the low half of one."""
   low = f"e{g[1:]}" if g[1:].isalpha() else f"{g}d"
-  return [part.strip() for part in template.replace("{d}", d).replace("{g}", g).replace("{g:32}", low).replace("{m}", m).split(" | ")]
+  return [part.strip() for part in template.replace("{d}", d).replace("{g}",
+                                                                      g).replace("{g:32}",
+                                                                                 low).replace("{m}", m).split(" | ")]
 
 class Bench:
-  """Runs pieces of assembly. Times are ticks of the time stamp counter; the core's own cycle is measured beside each probe."""
+  """Runs pieces of assembly.
+
+  Times are ticks of the time stamp counter; the core's own cycle is measured beside each probe.
+  """
   def __init__(self, wide: bool) -> None:
     self.arena, self.wide = CodeArena(), wide
     raw = ctypes.create_string_buffer(1 << 16)
     start = -ctypes.addressof(raw) % 4096
     self.raw, self.address = raw, ctypes.addressof(raw) + start
-    ctypes.memmove(self.address + 64, (ctypes.c_uint64 * 4)(*[self.address + 64] * 4), 32)  # memory that points to itself
+    # memory that points to itself
+    ctypes.memmove(self.address + 64, (ctypes.c_uint64 * 4)(*[self.address + 64] * 4), 32)
     ctypes.memmove(self.address + 1024, (ctypes.c_float * 16)(*[1.0] * 16), 64)
     ctypes.memmove(self.address + 1088, (ctypes.c_int32 * 16)(*[16 * k for k in range(16)]), 64)
 
   def ticks(self, lines: list[str]) -> float:
     """Ticks for all the lines once, least of RUNS."""
-    text = FRAME.format(pushes="\n".join(f"  push {r}" for r in SAVED), pops="\n".join(f"  pop {r}" for r in reversed(SAVED)),
-                        wide=WIDE if self.wide else "", fill="\n".join(f"  vmovups ymm{i}, ymm12" for i in range(12)), body="\n".join(lines))
+    text = FRAME.format(pushes="\n".join(f"  push {r}" for r in SAVED),
+                        pops="\n".join(f"  pop {r}" for r in reversed(SAVED)),
+                        wide=WIDE if self.wide else "", fill="\n".join(f"  vmovups ymm{i}, ymm12" for i in range(12)),
+                        body="\n".join(lines))
     address, chunk = self.arena.add(assemble_function(text))
     call = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64)(address)
     best = min(call(self.address, ITERATIONS) for _ in range(RUNS))

@@ -2,9 +2,9 @@
 
     python3 test/bench/launch.py
 
-submit: one launch, from Python and back. replay: a recording of 1 and of 64 launches (the second per launch). shared: a grid that two threads may
-share, submitted at once and after the workers fell asleep. open: Device["CPU"] in a fresh process, imports included. The least and the median of
-many; `shared` means little on a machine that does other things.
+submit: one launch, from Python and back. replay: a recording of 1 and of 64 launches (the second per launch). shared: a
+grid that two threads may share, submitted at once and after the workers fell asleep. open: Device["CPU"] in a fresh
+process, imports included. The least and the median of many; `shared` means little on a machine that does other things.
 """
 from __future__ import annotations
 import os
@@ -22,7 +22,8 @@ from tinyhw.machine.ir.code import Code
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 CALLS, ROUNDS, PAUSE_S = 500, 41, 0.0003
-OPEN = "import time; s = time.perf_counter(); from tinyhw.device import Device; Device['CPU']; print(time.perf_counter() - s)"
+OPEN = ("import time; s = time.perf_counter(); from tinyhw.device import Device; Device['CPU']; "
+        "print(time.perf_counter() - s)")
 
 def show(name: str, seconds: list[float], unit: float, suffix: str) -> None:
   print(f"{name:<28}{min(seconds) / unit:9.2f} {statistics.median(seconds) / unit:9.2f} {suffix}")
@@ -58,7 +59,8 @@ def main() -> None:
   show("allocate and free", per_call(lambda: device.allocator.free(device.allocator.alloc(4096))), 1e-6, "us")
   show("shared", per_call(lambda: device.submit(shared)), 1e-6, "us")
   show("shared, workers asleep", after_pauses(lambda: device.submit(shared)), 1e-6, "us")
-  opened = [float(subprocess.run([sys.executable, "-c", OPEN], capture_output=True, text=True, cwd=ROOT, check=True).stdout) for _ in range(7)]
+  opened = [float(subprocess.run([sys.executable, "-c", OPEN], capture_output=True, text=True, cwd=ROOT,
+                                 check=True).stdout) for _ in range(7)]
   show("open", opened, 1e-3, "ms")
 
 if __name__ == "__main__": main()

@@ -1,9 +1,10 @@
-"""Time whole models beside PyTorch: a training step of an MNIST convnet, and ResNet-18's forward pass. Cold start and steady state.
+"""Time whole models beside PyTorch: a training step of an MNIST convnet, and ResNet-18's forward pass. Cold start and
+steady state.
 
     python3 test/bench/models.py [convnet|resnet] [--seconds 9] [--no-torch]
 
-Cold: from the start of the first call to the end of the second, without a disk cache (CACHE=0), in a fresh process. Steady: the median of later
-calls; PyTorch runs eagerly on the same cores, taking turns with tinyhw (turns.py).
+Cold: from the start of the first call to the end of the second, without a disk cache (CACHE=0), in a fresh process.
+Steady: the median of later calls; PyTorch runs eagerly on the same cores, taking turns with tinyhw (turns.py).
 """
 from __future__ import annotations
 import argparse
@@ -41,7 +42,8 @@ class Block:
     self.conv1, self.bn1 = nn.Conv2d(planes_in, planes, 3, stride=stride, padding=1, bias=False), nn.BatchNorm(planes)
     self.conv2, self.bn2 = nn.Conv2d(planes, planes, 3, padding=1, bias=False), nn.BatchNorm(planes)
     self.downsample: list[Any] = []
-    if stride != 1 or planes_in != planes: self.downsample = [nn.Conv2d(planes_in, planes, 1, stride=stride, bias=False), nn.BatchNorm(planes)]
+    if stride != 1 or planes_in != planes:
+      self.downsample = [nn.Conv2d(planes_in, planes, 1, stride=stride, bias=False), nn.BatchNorm(planes)]
 
   def __call__(self, x: Tensor) -> Tensor:
     y = self.bn2(self.conv2(self.bn1(self.conv1(x)).relu()))
@@ -50,7 +52,8 @@ class Block:
 class ResNet18:
   def __init__(self) -> None:
     self.conv1, self.bn1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm(64)
-    sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
+    sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2),
+             (512, 512, 1)]
     self.blocks = [Block(*s) for s in sizes]
     self.fc = nn.Linear(512, 1000)
 
@@ -81,8 +84,10 @@ def ours_resnet() -> Callable[[], Any]:
 def torch_convnet() -> Callable[[], Any]:
   import torch
   from torch import nn as tnn
-  model = tnn.Sequential(tnn.Conv2d(1, 32, 5), tnn.ReLU(), tnn.Conv2d(32, 32, 5), tnn.ReLU(), tnn.BatchNorm2d(32), tnn.MaxPool2d(2),
-                         tnn.Conv2d(32, 64, 3), tnn.ReLU(), tnn.Conv2d(64, 64, 3), tnn.ReLU(), tnn.BatchNorm2d(64), tnn.MaxPool2d(2),
+  model = tnn.Sequential(tnn.Conv2d(1, 32, 5), tnn.ReLU(), tnn.Conv2d(32, 32, 5), tnn.ReLU(), tnn.BatchNorm2d(32),
+                         tnn.MaxPool2d(2),
+                         tnn.Conv2d(32, 64, 3), tnn.ReLU(), tnn.Conv2d(64, 64, 3), tnn.ReLU(), tnn.BatchNorm2d(64),
+                         tnn.MaxPool2d(2),
                          tnn.Flatten(), tnn.Linear(576, 10))
   optimizer = torch.optim.Adam(model.parameters())
   x, y = torch.rand(BATCH, 1, 28, 28), torch.randint(0, 10, (BATCH,))
@@ -102,15 +107,20 @@ def torch_resnet() -> Callable[[], Any]:
   class TorchBlock(tnn.Module):
     def __init__(self, planes_in: int, planes: int, stride: int) -> None:
       super().__init__()
-      self.body = tnn.Sequential(tnn.Conv2d(planes_in, planes, 3, stride, 1, bias=False), tnn.BatchNorm2d(planes), tnn.ReLU(),
+      self.body = tnn.Sequential(tnn.Conv2d(planes_in, planes, 3, stride, 1, bias=False), tnn.BatchNorm2d(planes),
+                                 tnn.ReLU(),
                                  tnn.Conv2d(planes, planes, 3, 1, 1, bias=False), tnn.BatchNorm2d(planes))
       shortcut = stride != 1 or planes_in != planes
-      self.skip = tnn.Sequential(tnn.Conv2d(planes_in, planes, 1, stride, bias=False), tnn.BatchNorm2d(planes)) if shortcut else tnn.Identity()
+      self.skip = (tnn.Sequential(tnn.Conv2d(planes_in, planes, 1, stride, bias=False), tnn.BatchNorm2d(planes))
+                   if shortcut else tnn.Identity())
     def forward(self, x: Any) -> Any: return (self.body(x) + self.skip(x)).relu()
 
-  sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2), (512, 512, 1)]
-  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(), tnn.MaxPool2d(3, 2, 1),
-                         *[TorchBlock(*s) for s in sizes], tnn.AdaptiveAvgPool2d(1), tnn.Flatten(), tnn.Linear(512, 1000)).eval()
+  sizes = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2),
+           (512, 512, 1)]
+  model = tnn.Sequential(tnn.Conv2d(3, 64, 7, 2, 3, bias=False), tnn.BatchNorm2d(64), tnn.ReLU(),
+                         tnn.MaxPool2d(3, 2, 1),
+                         *[TorchBlock(*s) for s in sizes], tnn.AdaptiveAvgPool2d(1), tnn.Flatten(),
+                         tnn.Linear(512, 1000)).eval()
   x = torch.rand(1, 3, 224, 224)
 
   def forward() -> Any:

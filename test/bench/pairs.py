@@ -3,10 +3,11 @@
     git worktree add /tmp/old COMMIT
     python3 test/bench/pairs.py /tmp/old [row ...] [--pairs 15] [--seconds 0.3]
 
-Each checkout runs its own scripts of test/bench. startup: `import`, Tensor, the first result; compile: CPU time of cold processes (compile.py), for
-x86-64 of both levels and one GPU; host, peers, models: their workloads, each checkout's in a process of its own (turns.py). A pair is one turn of
-the old checkout and one of the new one, and its ratio is new over old: below 1, the new one is faster. Printed: the median of the ratios, their
-quartiles, and both medians. The order within a pair changes from pair to pair.
+Each checkout runs its own scripts of test/bench. startup: `import`, Tensor, the first result; compile: CPU time of cold
+processes (compile.py), for x86-64 of both levels and one GPU; host, peers, models: their workloads, each checkout's in
+a process of its own (turns.py). A pair is one turn of the old checkout and one of the new one, and its ratio is new
+over old: below 1, the new one is faster. Printed: the median of the ratios, their quartiles, and both medians. The
+order within a pair changes from pair to pair.
 """
 from __future__ import annotations
 import argparse
@@ -25,10 +26,12 @@ import turns
 NEW = Path(__file__).resolve().parents[2]
 STATEMENTS = {"import": "import tinyhw", "import Tensor": "from tinyhw import Tensor",
               "first": "from tinyhw import Tensor; Tensor([1,2,3]).sum().item()"}
-COMPILED = [(model, arch) for arch in ("x86_64:avx2", "x86_64:avx512", "gfx1100") for model in ("convnet", "chains", "softmax", "matmul")]
+COMPILED = [(model, arch) for arch in ("x86_64:avx2", "x86_64:avx512", "gfx1100")
+            for model in ("convnet", "chains", "softmax", "matmul")]
 SERVED = {
   "host": ("jitted", "chain", "plain"),
-  "peers": ("elementwise", "sum", "softmax", "layernorm", "sgemm256", "sgemm512", "sgemm1024", "sgemm2048", "batched", "gemv", "conv3x3", "conv1x1",
+  "peers": ("elementwise", "sum", "softmax", "layernorm", "sgemm256", "sgemm512", "sgemm1024", "sgemm2048", "batched",
+            "gemv", "conv3x3", "conv1x1",
             "maxpool"),
   "models": ("convnet", "resnet"),
 }
@@ -38,13 +41,15 @@ def cold(statement: str) -> Measure:
   """From the start of a process to the end of a statement, without a disk cache."""
   def measure(root: Path) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, "-c", statement], cwd=root, env={**os.environ, "CACHE": "0", "PYTHONDONTWRITEBYTECODE": ""}, check=True)
+    subprocess.run([sys.executable, "-c", statement], cwd=root,
+                   env={**os.environ, "CACHE": "0", "PYTHONDONTWRITEBYTECODE": ""}, check=True)
     return time.perf_counter() - start
   return measure
 
 def compiled(model: str, arch: str) -> Measure:
   def measure(root: Path) -> float:
-    run = subprocess.run([sys.executable, str(root / "test/bench/compile.py"), model, "--arch", arch], capture_output=True, text=True, check=True,
+    run = subprocess.run([sys.executable, str(root / "test/bench/compile.py"), model, "--arch", arch],
+                         capture_output=True, text=True, check=True,
                          env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
     found = re.search(r"([\d.]+) s,", run.stdout)
     assert found is not None, run.stdout
@@ -91,6 +96,7 @@ def main() -> None:
     ratios = [new / old for old, new in pairs]
     low, _, high = statistics.quantiles(ratios, n=4)
     before, after = (statistics.median(column) * 1e3 for column in zip(*pairs))
-    print(f"{name:26}{statistics.median(ratios):8.3f}{f'{low:.3f}..{high:.3f}':>16}{before:10.3f}ms{after:10.3f}ms", flush=True)
+    print(f"{name:26}{statistics.median(ratios):8.3f}{f'{low:.3f}..{high:.3f}':>16}{before:10.3f}ms{after:10.3f}ms",
+          flush=True)
 
 if __name__ == "__main__": main()

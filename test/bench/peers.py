@@ -1,9 +1,11 @@
-"""Time tinyhw beside its peers, in one run: for each workload the libraries take turns, each in a process of its own (turns.py).
+"""Time tinyhw beside its peers, in one run: for each workload the libraries take turns, each in a process of its own
+(turns.py).
 
     python3 test/bench/peers.py [workload ...] [--seconds 2] [--peers torch,numpy,tinygrad] [--json FILE]
 
-Peers that are not installed are left out. Printed: the median of each in milliseconds, and tinyhw's ratio to the fastest peer (above 1: faster).
-PyTorch and NumPy get results' memory back from the allocator without a page fault; tinyhw and tinygrad run captured (TinyJit).
+Peers that are not installed are left out. Printed: the median of each in milliseconds, and tinyhw's ratio to the
+fastest peer (above 1: faster). PyTorch and NumPy get results' memory back from the allocator without a page fault;
+tinyhw and tinygrad run captured (TinyJit).
 """
 from __future__ import annotations
 import argparse
@@ -75,27 +77,36 @@ def torch_functional(name: str, *args: object) -> Function:
 
 WORKLOADS = {
   "elementwise": Workload(lambda: (floats(1 << 24), floats(1 << 24) + 1, floats(1 << 24) + 2), {
-    "lazy": lambda a, b, c: (a * b + c).relu() * 2 - a, "torch": lambda a, b, c: (a * b).add_(c).relu_().mul_(2).sub_(a),
+    "lazy": lambda a, b, c: (a * b + c).relu() * 2 - a, "torch": lambda a, b,
+    c: (a * b).add_(c).relu_().mul_(2).sub_(a),
     "numpy": lambda a, b, c: np.maximum(a * b + c, 0) * 2 - a}, 4 * 4 * (1 << 24) / 1e9, "GB/s"),
   "sum": Workload(lambda: (floats(1 << 26),), everywhere(lambda a: a.sum()), 4 * (1 << 26) / 1e9, "GB/s"),
-  "softmax": Workload(lambda: (floats(4096, 4096),), dict.fromkeys(("lazy", "torch"), lambda a: a.softmax(1)), 2 * 4 * (1 << 24) / 1e9, "GB/s"),
-  "layernorm": Workload(lambda: (floats(8192, 1024),), {"lazy": lambda a: a.layernorm(), "torch": torch_functional("layer_norm", (1024,))},
+  "softmax": Workload(lambda: (floats(4096, 4096),), dict.fromkeys(("lazy", "torch"), lambda a: a.softmax(1)),
+                      2 * 4 * (1 << 24) / 1e9, "GB/s"),
+  "layernorm": Workload(lambda: (floats(8192, 1024),),
+                        {"lazy": lambda a: a.layernorm(), "torch": torch_functional("layer_norm", (1024,))},
                         2 * 4 * (1 << 23) / 1e9, "GB/s"),
-  **{f"sgemm{n}": Workload(lambda n=n: (floats(n, n), floats(n, n)), everywhere(lambda a, b: a @ b), 2 * n**3 / 1e9, "GFLOP/s")
+  **{f"sgemm{n}": Workload(lambda n=n: (floats(n, n), floats(n, n)), everywhere(lambda a, b: a @ b), 2 * n**3 / 1e9,
+                           "GFLOP/s")
      for n in (256, 512, 1024, 2048, 4096)},
-  "batched": Workload(lambda: (floats(32, 256, 256), floats(32, 256, 256)), everywhere(lambda a, b: a @ b), 2 * 32 * 256**3 / 1e9, "GFLOP/s"),
-  "gemv": Workload(lambda: (floats(4096, 4096), floats(4096)), everywhere(lambda a, b: a @ b), 4 * 4096**2 / 1e9, "GB/s"),
+  "batched": Workload(lambda: (floats(32, 256, 256), floats(32, 256, 256)), everywhere(lambda a, b: a @ b),
+                      2 * 32 * 256**3 / 1e9, "GFLOP/s"),
+  "gemv": Workload(lambda: (floats(4096, 4096), floats(4096)), everywhere(lambda a, b: a @ b), 4 * 4096**2 / 1e9,
+                   "GB/s"),
   "conv3x3": Workload(lambda: (floats(32, 64, 56, 56), floats(64, 64, 3, 3)), {
-    "lazy": lambda x, w: x.conv2d(w, padding=1), "torch": torch_functional("conv2d", None, 1, 1)}, 2 * 32 * 64 * 64 * 9 * 56 * 56 / 1e9, "GFLOP/s"),
+    "lazy": lambda x, w: x.conv2d(w, padding=1), "torch": torch_functional("conv2d", None, 1, 1)},
+                      2 * 32 * 64 * 64 * 9 * 56 * 56 / 1e9, "GFLOP/s"),
   "conv1x1": Workload(lambda: (floats(32, 256, 56, 56), floats(64, 256, 1, 1)), {
-    "lazy": lambda x, w: x.conv2d(w), "torch": torch_functional("conv2d")}, 2 * 32 * 64 * 256 * 56 * 56 / 1e9, "GFLOP/s"),
+    "lazy": lambda x, w: x.conv2d(w), "torch": torch_functional("conv2d")}, 2 * 32 * 64 * 256 * 56 * 56 / 1e9,
+                      "GFLOP/s"),
   "maxpool": Workload(lambda: (floats(32, 64, 112, 112),), {
     "lazy": lambda x: x.max_pool2d((3, 3), stride=2, padding=1), "torch": torch_functional("max_pool2d", 3, 2, 1)},
     4 * 32 * 64 * 112 * 112 * 1.25 / 1e9, "GB/s"),
   "tiny": Workload(lambda: (floats(4),), everywhere(lambda a: a + 1), 1e-6, "Mcall/s"),
 }
 
-def peer(name: str) -> Peer: return {"torch": Torch, "numpy": NumPy}[name]() if name in ("torch", "numpy") else Lazy(name)
+def peer(name: str) -> Peer:
+  return {"torch": Torch, "numpy": NumPy}[name]() if name in ("torch", "numpy") else Lazy(name)
 
 def prepare(library: Peer, workload: str) -> Run | None:
   """What a library runs for a workload; None if it has no way to."""
@@ -114,7 +125,8 @@ def main() -> None:
   if args.serve:
     library = peer(args.serve)
     return turns.serve(lambda workload: prepare(library, workload))
-  names = ["tinyhw"] + [name for name in filter(None, args.peers.split(",")) if importlib.util.find_spec(name) is not None]
+  names = ["tinyhw"] + [name for name in filter(None, args.peers.split(","))
+                        if importlib.util.find_spec(name) is not None]
   libraries = [turns.Library(__file__, name) for name in names]
   print(f"{'workload':14s}" + "".join(f"{name:>12s}" for name in names) + "       ratio   tinyhw's rate")
   results: dict[str, dict[str, float]] = {}
@@ -123,7 +135,8 @@ def main() -> None:
     found = results[name] = turns.medians(turns.take_turns(libraries, name, args.seconds))
     best = min((t for p, t in found.items() if p != "tinyhw"), default=float("nan"))
     row = "".join(f"{found[p] * 1e3:10.3f}ms" if p in found else f"{'-':>12s}" for p in names)
-    print(f"{name:14s}{row}  {best / found['tinyhw']:9.2f}x  {workload.amount / found['tinyhw']:9.1f} {workload.unit}", flush=True)
+    print(f"{name:14s}{row}  {best / found['tinyhw']:9.2f}x  {workload.amount / found['tinyhw']:9.1f} {workload.unit}",
+          flush=True)
   for process in libraries: process.close()
   if args.json:
     with open(args.json, "w", encoding="utf-8") as file: json.dump(results, file, indent=1)

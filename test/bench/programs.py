@@ -1,9 +1,11 @@
-"""Time the programs of test/programs beside their twins in PyTorch: a step as a user's loop makes it, with the choice of samples and `.item()`.
+"""Time the programs of test/programs beside their twins in PyTorch: a step as a user's loop makes it, with the choice
+of samples and `.item()`.
 
     python3 test/bench/programs.py [program ...] [--seconds 4.5] [--threads N]
 
-Steady: the median of steps after the first; the processes take turns (turns.py), and both libraries have their default number of threads, or N. Cold:
-tinyhw's first two steps, without a disk cache (CACHE=0). Without TinyJit: tinyhw's step as it runs where nothing is captured.
+Steady: the median of steps after the first; the processes take turns (turns.py), and both libraries have their default
+number of threads, or N. Cold: tinyhw's first two steps, without a disk cache (CACHE=0). Without TinyJit: tinyhw's step
+as it runs where nothing is captured.
 """
 from __future__ import annotations
 import argparse
@@ -37,8 +39,10 @@ def row(program: str, seconds: float) -> str:
   medians = turns.medians(turns.take_turns(libraries, program, seconds))
   for library in libraries: library.close()
   ours, theirs = medians["tinyhw"], medians["torch"]
-  bar, verdict = (f"≤ {BAR:.0f} × PyTorch's time", "met" if ours <= BAR * theirs else "missed") if program not in WITHOUT_BAR else ("recorded", "–")
-  return (f"| {program}, training step | {bar} | {ours * 1e3:.3g} ms | torch {theirs * 1e3:.3g} ms | {theirs / ours:.2f} | {verdict} | "
+  bar, verdict = ((f"≤ {BAR:.0f} × PyTorch's time", "met" if ours <= BAR * theirs else "missed")
+                  if program not in WITHOUT_BAR else ("recorded", "–"))
+  return (f"| {program}, training step | {bar} | {ours * 1e3:.3g} ms | torch {theirs * 1e3:.3g} ms | "
+          f"{theirs / ours:.2f} | {verdict} | "
           f"{first + second:.2f} s | {medians['plain'] * 1e3:.3g} ms |")
 
 def main() -> None:
@@ -50,10 +54,13 @@ def main() -> None:
   parser.add_argument("--serve", help=argparse.SUPPRESS)
   args = parser.parse_args()
   if args.serve: return turns.serve(lambda program: prepare(args.serve, program))
-  if unknown := set(args.programs) - set(known): parser.error(f"no program {', '.join(sorted(unknown))}; there are {', '.join(known)}")
-  if args.threads: os.environ.update(dict.fromkeys(("THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(args.threads)))
+  if unknown := set(args.programs) - set(known):
+    parser.error(f"no program {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+  if args.threads:
+    os.environ.update(dict.fromkeys(("THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), str(args.threads)))
   start = time.perf_counter()
-  print("| what | bar | tinyhw | peer | ratio | verdict | cold, two steps | without TinyJit |\n|---|---|---|---|---|---|---|---|")
+  print("| what | bar | tinyhw | peer | ratio | verdict | cold, two steps | without TinyJit "
+        "|\n|---|---|---|---|---|---|---|---|")
   for program in args.programs: print(row(program, args.seconds), flush=True)
   print(f"\n{time.perf_counter() - start:.0f} s, load {os.getloadavg()[0]:.1f}")
 

@@ -1,10 +1,12 @@
-"""Time what a process pays before anything is computed: import, first result, resident memory. Each in fresh processes, without a disk cache.
+"""Time what a process pays before anything is computed: import, first result, resident memory. Each in fresh processes,
+without a disk cache.
 
     python3 test/bench/startup.py [--runs 11] [--peers torch,tinygrad]
 
-import: `import tinyhw` above bare Python (it loads Tensor only when that is asked for, so `import Tensor` is measured besides). first: process start
-to the end of `Tensor([1,2,3]).sum().item()`, and from before the import. memory: the process's peak resident set then. Medians; each round runs
-every process once, so that a machine's drift meets all alike. Peers that are not installed are left out.
+import: `import tinyhw` above bare Python (it loads Tensor only when that is asked for, so `import Tensor` is measured
+besides). first: process start to the end of `Tensor([1,2,3]).sum().item()`, and from before the import. memory: the
+process's peak resident set then. Medians; each round runs every process once, so that a machine's drift meets all
+alike. Peers that are not installed are left out.
 """
 from __future__ import annotations
 import argparse
@@ -28,7 +30,8 @@ PROBE = "import time; t = time.perf_counter(); {}\n" \
 def measure(statement: str) -> tuple[float, float, float]:
   """Seconds of the whole process, seconds of the statement, peak resident MB. Raises CalledProcessError."""
   start = time.perf_counter()
-  done = subprocess.run([sys.executable, "-c", PROBE.format(statement)], cwd=ROOT, env={**os.environ, "CACHE": "0", "CACHELEVEL": "0"},
+  done = subprocess.run([sys.executable, "-c", PROBE.format(statement)], cwd=ROOT,
+                        env={**os.environ, "CACHE": "0", "CACHELEVEL": "0"},
                         capture_output=True, text=True, check=True)
   whole = time.perf_counter() - start
   inside, resident = done.stdout.split()
@@ -40,7 +43,8 @@ def main() -> None:
   parser.add_argument("--peers", default="torch,tinygrad")
   args = parser.parse_args()
   names = ["tinyhw"] + [name for name in args.peers.split(",") if name and importlib.util.find_spec(name) is not None]
-  processes = {"python": "pass", **{f"import {name}": f"import {name}" for name in names}, "import Tensor": "from tinyhw import Tensor",
+  processes = {"python": "pass", **{f"import {name}": f"import {name}" for name in names},
+               "import Tensor": "from tinyhw import Tensor",
                **{f"first {name}": FIRST[name] for name in names}}
   found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in processes}
   for statement in processes.values(): measure(statement)   # files into the page cache, bytecode written

@@ -1,7 +1,9 @@
-"""Libraries that take turns, each in a process of its own, so that a machine's drift meets all alike and none runs beside another's threads.
+"""Libraries that take turns, each in a process of its own, so that a machine's drift meets all alike and none runs
+beside another's threads.
 
-In one process, the threads of PyTorch and of NumPy's BLAS spin for a while after each call and keep cores from whoever comes next: the time of a
-short call was then mostly that of the neighbour. Here all but one process wait for a line on standard input, and each turn begins after a rest.
+In one process, the threads of PyTorch and of NumPy's BLAS spin for a while after each call and keep cores from whoever
+comes next: the time of a short call was then mostly that of the neighbour. Here all but one process wait for a line on
+standard input, and each turn begins after a rest.
 """
 from __future__ import annotations
 import json
@@ -16,12 +18,14 @@ Run = Callable[[], object]
 
 ROUNDS = 3        # turns of each library for one workload
 REST = 0.25       # seconds before each turn: longer than any library's threads spin
-KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}   # glibc: freed memory is used again, never given back
+# glibc: freed memory is used again, never given back
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 WARM_UP = 2       # calls of a turn that are not counted
 LEAST_CALLS = 3   # counted ones
 
 def serve(prepare: Callable[[str], Run | None]) -> None:
-  """A library's process: for each `[workload, seconds]` on standard input, answer with the times of its calls. prepare: None for what it lacks."""
+  """A library's process: for each `[workload, seconds]` on standard input, answer with the times of its calls.
+  prepare: None for what it lacks."""
   answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
   os.dup2(2, 1)   # what libraries print must not be taken for an answer
   prepared, run = "", None
@@ -42,7 +46,8 @@ class Library:
   """A library's process, as the one that asks sees it: `script --serve name`."""
   def __init__(self, script: str, name: str) -> None:
     self.name = name
-    self.process = subprocess.Popen([sys.executable, script, "--serve", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    self.process = subprocess.Popen([sys.executable, script, "--serve", name], stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, text=True,
                                     env={**os.environ, **KEEP_MEMORY})
 
   def turn(self, workload: str, seconds: float) -> list[float]:
@@ -66,4 +71,5 @@ def take_turns(libraries: Sequence[Library], workload: str, seconds: float) -> d
     for library in libraries: times[library.name] += library.turn(workload, seconds / ROUNDS)[WARM_UP:]
   return {name: found for name, found in times.items() if found}
 
-def medians(times: Mapping[str, Sequence[float]]) -> dict[str, float]: return {name: statistics.median(found) for name, found in times.items()}
+def medians(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
+  return {name: statistics.median(found) for name, found in times.items()}

@@ -1,8 +1,10 @@
-"""Sweep all sizes of the families of test/support/cliffs.py for steps that one element more makes in what kernels execute.
+"""Sweep all sizes of the families of test/support/cliffs.py for steps that one element more makes in what kernels
+execute.
 
     python3 test/campaigns/cliffs.py --largest 300 [--family "matmul n"] [--arch x86_64:avx2]
 
-Each step above what is explained for its family, at any size, is printed; the exit status is 1 if there is one. Nothing runs but the compiler.
+Each step above what is explained for its family, at any size, is printed; the exit status is 1 if there is one. Nothing
+runs but the compiler.
 """
 from __future__ import annotations
 import argparse

@@ -1,9 +1,11 @@
-"""Random programs with gathers, crops, writes by index and gradients (test/support/gather_programs.py), compared with NumPy.
+"""Random programs with gathers, crops, writes by index and gradients (test/support/gather_programs.py), compared with
+NumPy.
 
   python3 test/campaigns/gathers.py --programs 20000 --seed 1 --device "CPU AVX2"
 
-The device is CPU, "CPU AVX2" (that level on a processor with more), CLANG, PYTHON, or a virtual card: AMD:gfx1100, NV:sm_90. Each failure is printed
-as a program that runs by itself; the last line has the counts. Exit status 1 if there was one. Seeds count up from --seed: a number says which.
+The device is CPU, "CPU AVX2" (that level on a processor with more), CLANG, PYTHON, or a virtual card: AMD:gfx1100,
+NV:sm_90. Each failure is printed as a program that runs by itself; the last line has the counts. Exit status 1 if there
+was one. Seeds count up from --seed: a number says which.
 """
 from __future__ import annotations
 import argparse
@@ -28,7 +30,8 @@ def campaign(programs: int, seed: int) -> tuple[int, int, int]:
   def outcome(program: gather_programs.Program) -> str:
     try: found = gather_programs.wrong(program, gather_programs.run(program))
     except InternalError as error: return f"internal error: {error}"
-    except Exception as error: return f"error: {type(error).__name__}: {error}"  # noqa: BLE001  # whatever it is, it is counted
+    # whatever it is, it is counted
+    except Exception as error: return f"error: {type(error).__name__}: {error}"  # noqa: BLE001
     return f"wrong: {', '.join(found)}" if found else ""
   counts = {"wrong": 0, "internal error": 0, "error": 0}
   for number in range(seed, seed + programs):
@@ -36,7 +39,8 @@ def campaign(programs: int, seed: int) -> tuple[int, int, int]:
     if not (said := outcome(program)): continue
     kind = said.partition(":")[0]
     counts[kind] += 1
-    short = gather_programs.smaller(program, lambda p, kind=kind: outcome(p).startswith(kind))  # type: ignore[misc]  # mypy sees one argument
+    # mypy sees one argument
+    short = gather_programs.smaller(program, lambda p, kind=kind: outcome(p).startswith(kind))  # type: ignore[misc]
     sys.stdout.write(f"seed {number}: {said}\n{short.source()}\n\n")
     sys.stdout.flush()
   return counts["wrong"], counts["internal error"], counts["error"]
@@ -52,8 +56,10 @@ def main() -> int:
   start, processor = time.perf_counter(), time.process_time()
   wrong, internal, errors = campaign(arguments.programs, arguments.seed)
   seconds, used = time.perf_counter() - start, time.process_time() - processor
-  sys.stdout.write(f"gathers on {arguments.device}, seeds from {arguments.seed}: {arguments.programs} run, {wrong} wrong, {internal} internal "
-                   f"errors, {errors} other errors; {seconds:.0f} s, {used / max(arguments.programs, 1) * 1e3:.0f} ms of processor time each\n")
+  sys.stdout.write(f"gathers on {arguments.device}, seeds from {arguments.seed}: {arguments.programs} run, {wrong} "
+                   f"wrong, {internal} internal "
+                   f"errors, {errors} other errors; {seconds:.0f} s, {used / max(arguments.programs, 1) * 1e3:.0f} ms "
+                   f"of processor time each\n")
   return int(wrong + internal + errors > 0)
 
 if __name__ == "__main__": sys.exit(main())

@@ -1,11 +1,14 @@
-"""Interrupts at every bytecode: KeyboardInterrupt before each instruction of tinyhw that a first compile, a write, a capture and a replay execute.
+"""Interrupts at every bytecode: KeyboardInterrupt before each instruction of tinyhw that a first compile, a write, a
+capture and a replay execute.
 
-One process: programs run again and again under `sys.settrace`, each time until the next instruction that no interrupt has met. After each interrupt
-the engine must be at rest (its lock free, garbage collection on, no capture under way), what was written must be old or new or refused, and the
-same program, compiled anew, must give the right numbers. threads.py calls `interrupted` in processes of its own.
+One process: programs run again and again under `sys.settrace`, each time until the next instruction that no interrupt
+has met. After each interrupt the engine must be at rest (its lock free, garbage collection on, no capture under way),
+what was written must be old or new or refused, and the same program, compiled anew, must give the right numbers.
+threads.py calls `interrupted` in processes of its own.
 
-Left out are instructions at which CPython delivers no signal, but a trace function can raise: those between the end of a `with` or `try` and the call
-that leaves it (handlers run at calls, at the start of functions and at jumps backwards). Wants Python 3.11 or later, whose code says where these are.
+Left out are instructions at which CPython delivers no signal, but a trace function can raise: those between the end of
+a `with` or `try` and the call that leaves it (handlers run at calls, at the start of functions and at jumps backwards).
+Wants Python 3.11 or later, whose code says where these are.
 """
 from __future__ import annotations
 import contextvars
@@ -33,7 +36,8 @@ def name_of(place: Place) -> str:
 def undeliverable(code: CodeType) -> frozenset[int]:
   """The offsets of instructions at which CPython lets no handler run: behind a protected range, up to the next call."""
   instructions = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
-  ends = {entry.end for entry in dis._parse_exception_table(code)}  # type: ignore[attr-defined]  # there is no public one
+  # there is no public one
+  ends = {entry.end for entry in dis._parse_exception_table(code)}  # type: ignore[attr-defined]
   found = set()
   for k, instruction in enumerate(instructions):
     if instruction.offset not in ends: continue
@@ -44,7 +48,8 @@ def undeliverable(code: CodeType) -> frozenset[int]:
   return frozenset(found)
 
 class Interrupter:
-  """`with interrupter:` raises KeyboardInterrupt at the next place of its functions that was not met before, once. functions: None means all."""
+  """`with interrupter:` raises KeyboardInterrupt at the next place of its functions that was not met before, once.
+  functions: None means all."""
   def __init__(self) -> None:
     self.met: set[Place] = set()
     self.seen: dict[CodeType, None] = {}      # functions that ran
@@ -115,7 +120,8 @@ class Programs:
     x = self.Tensor([1.0, 2.0, 3.0]).realize()
     before, view = x * 10, x[1:]
     x += 1
-    assert (found := [before.tolist(), x.tolist(), view.tolist()]) == [[10.0, 20.0, 30.0], [2.0, 3.0, 4.0], [3.0, 4.0]], found
+    assert (found := [before.tolist(), x.tolist(), view.tolist()]) == [[10.0, 20.0, 30.0], [2.0, 3.0, 4.0],
+                                                                       [3.0, 4.0]], found
     x[0] = 7
     assert (found := x.tolist()) == [7.0, 3.0, 4.0], found
 
@@ -149,15 +155,18 @@ class Programs:
     assert found == found[:1] * self.size, f"half of a write: {found}"
     return found[0]
 
-  def all(self) -> tuple[Callable[[], None], ...]: return self.compile, self.write, self.write_state, self.capture, self.replay, self.train
+  def all(self) -> tuple[Callable[[], None], ...]:
+    return self.compile, self.write, self.write_state, self.capture, self.replay, self.train
 
 def at_rest() -> None:
   """Assert that the engine keeps nothing of a computation that was left."""
   from tinyhw import Tensor, threads
   from tinyhw.engine.thread import this_thread
-  assert not threads.lock._is_owned(), "the lock is still held"  # type: ignore[attr-defined]  # threading.Condition asks this, too
+  # threading.Condition asks this, too
+  assert not threads.lock._is_owned(), "the lock is still held"  # type: ignore[attr-defined]
   assert gc.isenabled(), "garbage collection is off"
-  assert this_thread.capture is None and this_thread.kernels is None and this_thread.stored is None and this_thread.traced is None, vars(this_thread)
+  assert (this_thread.capture is None and this_thread.kernels is None and this_thread.stored is None
+          and this_thread.traced is None), vars(this_thread)
   assert not Tensor.training, "training mode is on"
 
 def after(programs: Programs, program: Callable[[], None]) -> None:
@@ -173,13 +182,15 @@ def after(programs: Programs, program: Callable[[], None]) -> None:
   program()
 
 def cold(interrupter: Interrupter, choose: random.Random, mean: int, most: int) -> None:
-  """Interrupt the very first computation of a process, at places `mean` apart, until it succeeds: modules are imported, tables made."""
+  """Interrupt the very first computation of a process, at places `mean` apart, until it succeeds: modules are
+  imported, tables made."""
   from tinyhw import Tensor
   interrupter.functions = None
   for _ in range(most):
     interrupter.skip = int(choose.expovariate(1 / mean))
     try:
-      with interrupter: assert (found := (Tensor([[1.0, 2.0], [3.0, 4.0]]) * 2 + 1).sum(0).tolist()) == [10.0, 14.0], found
+      with interrupter:
+        assert (found := (Tensor([[1.0, 2.0], [3.0, 4.0]]) * 2 + 1).sum(0).tolist()) == [10.0, 14.0], found
     except KeyboardInterrupt: pass
     if interrupter.at is None: return
 
@@ -213,7 +224,8 @@ def places(interrupter: Interrupter, program: Callable[[], None], choose: random
   for _ in range(max(most, 0)):
     forget()
     try:
-      with interrupter: contextvars.copy_context().run(program)  # what `with Context(...)` may leave behind ends with it: docs/threads.md
+      with interrupter: contextvars.copy_context().run(program)  # what `with Context(...)` may leave behind ends with
+                                                                 # it: docs/threads.md
     except KeyboardInterrupt: pass
     if interrupter.at is None: return
     yield interrupter.at

@@ -1,10 +1,12 @@
-"""Random programs with symbolic sizes, compared with the same programs with numbers: each by itself, captured by TinyJit, and replayed.
+"""Random programs with symbolic sizes, compared with the same programs with numbers: each by itself, captured by
+TinyJit, and replayed.
 
     python3 test/campaigns/symbolic.py --programs 20000 --seed 1
 
-Programs are made by test/support/symbolic_programs.py. Each that is wrong, or ends in a fault of tinyhw, is printed with its seed; one is for each
-reason to refuse. The last lines have the counts. The exit status is 1 if a program was wrong or a fault, or if more than 3 % were refused. --jobs:
-processes that share the work. Seeds count up from --seed. SPEC=2 in the environment verifies all kernels, too, down to each index.
+Programs are made by test/support/symbolic_programs.py. Each that is wrong, or ends in a fault of tinyhw, is printed
+with its seed; one is for each reason to refuse. The last lines have the counts. The exit status is 1 if a program was
+wrong or a fault, or if more than 3 % were refused. --jobs: processes that share the work. Seeds count up from --seed.
+SPEC=2 in the environment verifies all kernels, too, down to each index.
 """
 from __future__ import annotations
 import argparse

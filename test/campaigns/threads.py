@@ -1,12 +1,15 @@
-"""Threads and interrupts at scale: what docs/threads.md promises, tried from cold processes with the shortest switch interval.
+"""Threads and interrupts at scale: what docs/threads.md promises, tried from cold processes with the shortest switch
+interval.
 
     python3 test/campaigns/threads.py                                                          # a sample
-    python3 test/campaigns/threads.py --processes 200 --operations 1000000 --interrupts 20000    # the whole: what .ci/nightly runs
+    python3 test/campaigns/threads.py --processes 200 --operations 1000000 --interrupts 20000    # the whole: what
+    .ci/nightly runs
 
-cold: processes without a disk cache, in each six threads that run programs of all public families at once, from the first kernel on. Each program
-knows its result (threads_families.py). races: reads and writes of tensors, own ones and shared ones, while another thread captures and replays
-TinyJits. interrupts: at distinct bytecodes of first compile, write, capture and replay (interrupts.py). Prints a line for each part; the exit status
-is 1 if anything was wrong. --seed moves the sample on.
+cold: processes without a disk cache, in each six threads that run programs of all public families at once, from the
+first kernel on. Each program knows its result (threads_families.py). races: reads and writes of tensors, own ones and
+shared ones, while another thread captures and replays
+TinyJits. interrupts: at distinct bytecodes of first compile, write, capture and replay (interrupts.py). Prints a line
+for each part; the exit status is 1 if anything was wrong. --seed moves the sample on.
 """
 from __future__ import annotations
 import argparse
@@ -35,7 +38,8 @@ def together(works: list[Callable[[], None]]) -> list[str]:
   def run(work: Callable[[], None]) -> None:
     start.wait()
     try: work()
-    except BaseException as error: errors.append(f"{type(error).__name__}: {error}"[:400])  # noqa: BLE001  # whatever it is, it counts
+    # whatever it is, it counts
+    except BaseException as error: errors.append(f"{type(error).__name__}: {error}"[:400])  # noqa: BLE001
   threads = [threading.Thread(target=run, args=(work,)) for work in works]
   for thread in threads: thread.start()
   for thread in threads: thread.join()
@@ -51,10 +55,12 @@ def cold(seed: int) -> list[str]:
     for family in chosen:
       found, expected = family(n)
       assert found == expected, f"{family.__name__}({n}): {found!r} is not {expected!r}"
-  return together([lambda n=n: work(n) for n in range(THREADS)])  # type: ignore[misc]  # a default of a lambda has no type
+  # a default of a lambda has no type
+  return together([lambda n=n: work(n) for n in range(THREADS)])  # type: ignore[misc]
 
 class Races:
-  """Threads that read and write until `count` operations are done: own tensors, a shared one, one under a lock; and TinyJits beside."""
+  """Threads that read and write until `count` operations are done: own tensors, a shared one, one under a lock; and
+  TinyJits beside."""
   def __init__(self, count: int):
     from tinyhw import Tensor, TinyJit
     self.Tensor, self.TinyJit = Tensor, TinyJit
@@ -107,8 +113,10 @@ class Races:
         finally:
           with self.lock: self.working -= 1
       return run
-    errors = together([counted(work) for work in (self.own, self.own, self.common, self.common, self.later)][:THREADS - 1] + [self._jits_until_done])
-    if not errors and self.shared.tolist() != [self.writes] * 3: errors.append(f"{self.writes} writes of a shared tensor: {self.shared.tolist()}")
+    errors = together([counted(work) for work in (self.own, self.own, self.common, self.common,
+                                                  self.later)][:THREADS - 1] + [self._jits_until_done])
+    if not errors and self.shared.tolist() != [self.writes] * 3:
+      errors.append(f"{self.writes} writes of a shared tensor: {self.shared.tolist()}")
     return errors
 
   def _jits_until_done(self) -> None:
@@ -118,15 +126,20 @@ class Races:
 def races(count: int) -> list[str]: return Races(count).run()
 
 def interrupts(number: int) -> list[str]:
-  """Interrupts at up to `number` % 1,000,000 places; the rest of the number is the seed. The places go to the file PLACES."""
+  """Interrupts at up to `number` % 1,000,000 places; the rest of the number is the seed.
+
+  The places go to the file PLACES.
+  """
   from interrupts import interrupted
   places, errors = interrupted(number % 1_000_000, number // 1_000_000)
   with open(os.environ["PLACES"], "a", encoding="utf-8") as file: file.writelines(f"{place}\n" for place in places)
   return errors
 
 PARTS: dict[str, Callable[[int], list[str]]] = {"cold": cold, "races": races, "interrupts": interrupts}
-# Where to interrupt, one process after the other until enough different bytecodes were met: each adds a compiler, or a driver, of its own.
-MACHINES = ({"DEV": "CPU"}, {"DEV": "CPU", "ARCH": "x86_64:avx2"}, {"DEV": "AMD", "EMULATE": "gfx1100"}, {"DEV": "NV", "EMULATE": "sm_90"},
+# Where to interrupt, one process after the other until enough different bytecodes were met: each adds a compiler, or a
+# driver, of its own.
+MACHINES = ({"DEV": "CPU"}, {"DEV": "CPU", "ARCH": "x86_64:avx2"}, {"DEV": "AMD", "EMULATE": "gfx1100"},
+            {"DEV": "NV", "EMULATE": "sm_90"},
             {"DEV": "PYTHON"}, {"DEV": "CLANG"})
 
 # ***** many processes *****
@@ -134,9 +147,11 @@ MACHINES = ({"DEV": "CPU"}, {"DEV": "CPU", "ARCH": "x86_64:avx2"}, {"DEV": "AMD"
 def process(part: str, number: int, **more: str) -> list[str]:
   """One part in a process of its own. What went wrong there."""
   environment = {**os.environ, "CACHE": "0", "PYTHONPATH": str(ROOT), **more}
-  done = subprocess.run([sys.executable, __file__, "--part", part, "--number", str(number)], env=environment, capture_output=True, text=True)
+  done = subprocess.run([sys.executable, __file__, "--part", part, "--number", str(number)], env=environment,
+                        capture_output=True, text=True)
   lines = done.stdout.splitlines()
-  return lines if done.returncode in (0, 1) and (lines or not done.returncode) else [*lines, f"status {done.returncode}: {done.stderr[-2000:]}"]
+  return (lines if done.returncode in (0, 1) and (lines or not done.returncode)
+          else [*lines, f"status {done.returncode}: {done.stderr[-2000:]}"])
 
 def in_process(part: str, number: int) -> int:
   faulthandler.dump_traceback_later(LONGEST_SECONDS[part], exit=True)

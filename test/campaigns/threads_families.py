@@ -1,6 +1,8 @@
-"""Programs of each public family, small and exact: what threads.py runs in several threads at once. Each gives (result, expected) for a number k.
+"""Programs of each public family, small and exact: what threads.py runs in several threads at once. Each gives (result,
+expected) for a number k.
 
-Sizes differ with k, so that threads compile different kernels; numbers are small integers, so that Python alone makes exact expected values.
+Sizes differ with k, so that threads compile different kernels; numbers are small integers, so that Python alone makes
+exact expected values.
 """
 from __future__ import annotations
 import os
@@ -28,12 +30,14 @@ def reduction(k: int) -> tuple[Any, Any]:
 def product(k: int) -> tuple[Any, Any]:
   a = [[float((i + j * k) % 5) for j in range(6 + k)] for i in range(7)]
   b = [[float((i * 3 + j) % 4) for j in range(5)] for i in range(6 + k)]
-  return (Tensor(a) @ Tensor(b)).tolist(), [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)] for row in a]
+  return (Tensor(a) @ Tensor(b)).tolist(), [[sum(x * y for x, y in zip(row, column)) for column in zip(*b)]
+                                            for row in a]
 
 def convolution(k: int) -> tuple[Any, Any]:
   n = 6 + k
   x = [[float((i * k + j) % 3) for j in range(n)] for i in range(n)]
-  found = Tensor(x).reshape(1, 1, n, n).conv2d(Tensor([[1.0, 2.0], [0.0, 1.0]]).reshape(1, 1, 2, 2)).reshape(n - 1, n - 1).tolist()
+  found = Tensor(x).reshape(1, 1, n, n).conv2d(Tensor([[1.0, 2.0], [0.0, 1.0]]).reshape(1, 1, 2, 2)).reshape(
+    n - 1, n - 1).tolist()
   return found, [[x[i][j] + 2 * x[i][j + 1] + x[i + 1][j + 1] for j in range(n - 1)] for i in range(n - 1)]
 
 def random(k: int) -> tuple[Any, Any]:
@@ -103,16 +107,19 @@ def files(k: int) -> tuple[Any, Any]:
 
 def symbolic(k: int) -> tuple[Any, Any]:
   values = list(range(16))
-  return [Tensor(values)[:Variable("n", 1, 16).bind(n)].sum().item() for n in (3, 5 + k)], [sum(values[:n]) for n in (3, 5 + k)]
+  return [Tensor(values)[:Variable("n", 1, 16).bind(n)].sum().item()
+          for n in (3, 5 + k)], [sum(values[:n]) for n in (3, 5 + k)]
 
 def sorting(k: int) -> tuple[Any, Any]:
   values = [(i * 37 + k) % 101 for i in range(17 + k)]
-  return [Tensor(values).sort()[0].tolist(), Tensor(values).cumsum(0).tolist()], [sorted(values), [sum(values[:i + 1]) for i in range(len(values))]]
+  return [Tensor(values).sort()[0].tolist(),
+          Tensor(values).cumsum(0).tolist()], [sorted(values), [sum(values[:i + 1]) for i in range(len(values))]]
 
 def types(k: int) -> tuple[Any, Any]:
   values = [i % 50 for i in range(16 + k)]
   x = Tensor(values, dtype=dtypes.uint8)
-  return [x.cast(dtypes.float16).tolist(), pickle.loads(pickle.dumps(x + 1)).tolist(), x.half().add(1).cast(dtypes.int64).sum().item()], \
+  return [x.cast(dtypes.float16).tolist(), pickle.loads(pickle.dumps(x + 1)).tolist(),
+          x.half().add(1).cast(dtypes.int64).sum().item()], \
          [[float(v) for v in values], [v + 1 for v in values], sum(values) + len(values)]
 
 def functions(k: int) -> tuple[Any, Any]:
@@ -128,5 +135,6 @@ def layers(k: int) -> tuple[Any, Any]:
   return layer(Tensor.ones(2, 4 + k)).relu().tolist(), [[5.0 + k, 6.0 + k, 7.0 + k]] * 2
 
 FAMILIES: tuple[Callable[[int], tuple[Any, Any]], ...] = (
-  elementwise, exponential, reduction, product, convolution, random, indexing, writes, jit, training, jitted_training, files, symbolic, sorting,
+  elementwise, exponential, reduction, product, convolution, random, indexing, writes, jit, training, jitted_training,
+  files, symbolic, sorting,
   types, functions, layers)

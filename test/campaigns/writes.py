@@ -1,9 +1,11 @@
-"""Random programs of in-place writes, views and gradients (test/support/write_programs.py), compared with PyTorch, which has to be installed.
+"""Random programs of in-place writes, views and gradients (test/support/write_programs.py), compared with PyTorch,
+which has to be installed.
 
   python3 test/campaigns/writes.py --programs 20000 --seed 1 --device "CPU AVX2"
 
-The device is named as for gathers.py. Each failure is printed with its program; the last line has the counts. Exit status 1 if there was one. Seeds
-count up from --seed: a number says which; even ones write through views, odd ones take gradients.
+The device is named as for gathers.py. Each failure is printed with its program; the last line has the counts. Exit
+status 1 if there was one. Seeds count up from --seed: a number says which; even ones write through views, odd ones take
+gradients.
 """
 from __future__ import annotations
 import argparse
@@ -22,7 +24,8 @@ def campaign(programs: int, seed: int) -> Counter[str]:
   for number in range(seed, seed + programs):
     program = write_programs.make(number)
     try: said = write_programs.check(program)
-    except Exception as error: said = f"{type(error).__name__}: {error}"  # noqa: BLE001  # whatever it is, it is counted
+    # whatever it is, it is counted
+    except Exception as error: said = f"{type(error).__name__}: {error}"  # noqa: BLE001
     counts[said if said in ("same", "refused") else "wrong"] += 1
     if said in ("same", "refused"): continue
     sys.stdout.write(f"{program}\n{said}\n\n")
@@ -42,7 +45,8 @@ def main() -> int:
   os.environ.setdefault("CACHE", "0")   # each program is new: nothing of it is worth keeping
   start = time.perf_counter()
   counts = campaign(arguments.programs, arguments.seed)
-  sys.stdout.write(f"writes on {arguments.device}, seeds from {arguments.seed}: " + ", ".join(f"{n} {kind}" for kind, n in counts.items()) +
+  sys.stdout.write(f"writes on {arguments.device}, seeds from {arguments.seed}: "
+                   + ", ".join(f"{n} {kind}" for kind, n in counts.items()) +
                    f"; {time.perf_counter() - start:.0f} s\n")
   return int(counts["wrong"] > 0)
 

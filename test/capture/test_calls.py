@@ -17,12 +17,14 @@ def kernel(number: float, more: bool = False) -> UOp:
   return made * UOp.const(dtypes.float, 7.5) if more else made
 
 def ran(*kernels: UOp, data: tuple[bytes, ...] = ()) -> Ran:
-  return Ran(kind(), Decisions({}), Counter([data_of(Tensor([1.0]).realize().uop.storage, content) for content in data]), list(kernels))
+  return Ran(kind(), Decisions({}),
+             Counter([data_of(Tensor([1.0]).realize().uop.storage, content) for content in data]), list(kernels))
 
 def test_arguments_are_alike_but_for_values() -> None:
   n, x, y = Variable("n", 1, 8), Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0]).realize()
   assert kind(x, n.bind(2)).is_like(kind(y, n.bind(3)))
-  for other in (kind(x[1:], n.bind(2)), kind(x), kind(x, 2), kind(x, Variable("m", 1, 8).bind(2))): assert not kind(x, n.bind(2)).is_like(other)
+  for other in (kind(x[1:], n.bind(2)), kind(x), kind(x, 2), kind(x, Variable("m", 1, 8).bind(2))):
+    assert not kind(x, n.bind(2)).is_like(other)
 
 def test_calls_that_decided_the_same_are_comparable() -> None:
   n, calls = Variable("n", 1, 8), []
@@ -34,8 +36,11 @@ def test_calls_that_decided_the_same_are_comparable() -> None:
 
 def test_differences() -> None:
   assert ran(kernel(2.5)).difference(ran(kernel(2.5))) is None
-  assert "computes with 3.5 where it computed with 2.5 in the call before" in str(ran(kernel(2.5)).difference(ran(kernel(3.5))))
-  for now in (ran(), ran(kernel(3.5, True)), ran(kernel(2.5), kernel(3.5))): assert ran(kernel(2.5)).difference(now) is None
-  assert "makes a Tensor of 1 elements of dtypes.float32 from data that were others" in str(ran(data=(b"a",)).difference(ran(data=(b"b",))))
+  assert "computes with 3.5 where it computed with 2.5 in the call before" in str(
+    ran(kernel(2.5)).difference(ran(kernel(3.5))))
+  for now in (ran(), ran(kernel(3.5, True)), ran(kernel(2.5), kernel(3.5))):
+    assert ran(kernel(2.5)).difference(now) is None
+  assert "makes a Tensor of 1 elements of dtypes.float32 from data that were others" in str(
+    ran(data=(b"a",)).difference(ran(data=(b"b",))))
   assert ran(data=(b"a", b"b")).difference(ran(data=(b"b",))) is None
   assert shape_of(kernel(1.5)) == shape_of(kernel(2.5)) != shape_of(kernel(2.5, True))

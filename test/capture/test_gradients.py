@@ -38,10 +38,12 @@ def test_gradients_add_up_over_calls() -> None:
   w.grad = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize().permute(1, 0)[1]    # another view: copied
   assert jit(tensor(1, 1)).item() == 3 and w.grad.tolist() == [3, 5]
   w.grad = Tensor([1, 2])
-  with pytest.raises(JitError, match="the gradient of a Tensor of shape .2,. has another shape, type"): jit(tensor(1, 1))
+  with pytest.raises(JitError, match="the gradient of a Tensor of shape .2,. has another shape, type"):
+    jit(tensor(1, 1))
 
 def test_two_functions_add_to_gradients_of_each_other() -> None:
-  """As the two networks of a GAN: the generator's step leaves gradients in the discriminator, whose own step clears them."""
+  """As the two networks of a GAN: the generator's step leaves gradients in the discriminator, whose own step clears
+  them."""
   w, v = tensor(1, 2), tensor(3, 4)
   def first(x: Tensor) -> Tensor:
     w.grad = None
@@ -69,7 +71,8 @@ def test_a_gradient_from_before_is_read_as_it_is_then() -> None:
     w.grad = tensor(k, 1)
     assert jit(tensor(2, 3)).tolist() == [2 * k, 3]
   w.grad = None
-  with pytest.raises(JitError, match="had a gradient when the function was captured, and has none now"): jit(tensor(2, 3))
+  with pytest.raises(JitError, match="had a gradient when the function was captured, and has none now"):
+    jit(tensor(2, 3))
 
 def test_gradients_that_are_one_tensor_are_told_apart() -> None:
   w, v = tensor(1, 2), tensor(3, 4)
@@ -86,7 +89,8 @@ def test_gradients_that_are_one_tensor_are_told_apart() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_programs_that_share_gradients(seed: int) -> None:
-  """Functions that add to, read, replace and clear gradients, and what happens to these between the calls: as without TinyJit, or refused."""
+  """Functions that add to, read, replace and clear gradients, and what happens to these between the calls: as without
+  TinyJit, or refused."""
   chance = random.Random(seed)
   w, v = ([Tensor(data, requires_grad=True).realize() for _ in range(2)] for data in ([1.0, 2.0], [3.0, -1.0]))
   def add(k: int, x: Tensor) -> Tensor: return ((w[k] + v[k]) * x * w[k]).sum().backward().realize()

@@ -1,4 +1,5 @@
-"""TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot be replayed is refused."""
+"""TinyJit: what is replayed computes the same, results keep their values while anyone looks at them, and what cannot
+be replayed is refused."""
 from __future__ import annotations
 import copy
 import inspect
@@ -53,7 +54,8 @@ def test_jit_0_never_captures() -> None:
 
 def test_other_shapes_dtypes_devices_and_views_are_refused() -> None:
   jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4))
-  wrong = [tensor(1, 2), tensor(1, 2, 3, 4, dtype="float64"), tensor(1, 2, 3, 4, device="PYTHON:1"), Tensor([[1.0, 2], [3, 4]]).realize(),
+  wrong = [tensor(1, 2), tensor(1, 2, 3, 4, dtype="float64"), tensor(1, 2, 3, 4, device="PYTHON:1"),
+           Tensor([[1.0, 2], [3, 4]]).realize(),
            tensor(1, 2, 3, 4, 5, 6)[:4]]
   for x in wrong:
     with pytest.raises(JitError, match="argument 0 was captured as"): jit(x)
@@ -89,7 +91,8 @@ def test_a_function_without_kernels_is_refused() -> None:
 def test_values_are_not_read_while_captured() -> None:
   """The number would be that of the captured call in all later ones, and so would a branch that depends on it."""
   one = Tensor([1.0, 2.0], device="PYTHON").realize()
-  for read in (lambda x: (x * 2).sum().item(), lambda x: x * 2 if x.sum().item() > 5 else x * 3, lambda x: x[x > 1.5].realize(),
+  for read in (lambda x: (x * 2).sum().item(), lambda x: x * 2 if x.sum().item() > 5 else x * 3,
+               lambda x: x[x > 1.5].realize(),
                lambda x: x.tolist()):
     jitted = TinyJit(read)
     jitted(one)
@@ -115,7 +118,8 @@ def test_arrays_of_other_libraries_are_refused() -> None:
   class Array:
     def __array__(self) -> None: pass
   jitted = TinyJit(lambda x, y: (x + 1).realize())
-  with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor"): jitted(Tensor([1.0], device="PYTHON"), Array())
+  with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor"):
+    jitted(Tensor([1.0], device="PYTHON"), Array())
 
 def test_reset_captures_again() -> None:
   jit = captured(lambda x: x + 1, tensor(1, 2))
@@ -162,7 +166,8 @@ def test_results_that_were_dropped_are_used_again() -> None:
 def test_memory_that_is_looked_at_in_place_is_not_overwritten(device: str) -> None:
   """A memoryview without a copy, and what is made of it, holds the storage even when no Tensor is left."""
   jit = captured(lambda x: x + 1, tensor(1, 2, 3, 4, device=device))
-  views = [jit(tensor(*[float(k)] * 4, device=device))._buffer().as_memoryview(allow_zero_copy=True)[4:].cast("f") for k in range(6)]
+  views = [jit(tensor(*[float(k)] * 4, device=device))._buffer().as_memoryview(allow_zero_copy=True)[4:].cast("f")
+           for k in range(6)]
   for k, view in enumerate(views): assert list(view) == [k + 1.0] * 3
   arrays = [np.frombuffer(view, np.float32) for view in views]
   del views, view
@@ -225,7 +230,8 @@ TABLE = Tensor([1.0, 2.0], device="PYTHON").realize()
 def test_globals_and_closures_are_compared() -> None:
   global LEVEL, TABLE
   one, k, weights = tensor(1, 1), 2, [tensor(5, 5)]
-  jits = [captured(f, one) for f in (lambda x: x * LEVEL, lambda x: x * k, lambda x: x + weights[0], lambda x: [y * k for y in (x,)][0])]
+  jits = [captured(f, one) for f in (lambda x: x * LEVEL, lambda x: x * k, lambda x: x + weights[0],
+                                     lambda x: [y * k for y in (x,)][0])]
   for jit in jits: jit(one)
   LEVEL, k, weights[0] = 3, 3, tensor(6, 6)
   for jit, name in zip(jits, ("LEVEL was 1", "k was 2", "weights.0. is another Tensor", "k was 2")):
@@ -270,7 +276,8 @@ def test_a_tensor_that_is_gone_is_noticed() -> None:
 
 def test_modes_and_types_of_arguments_are_compared() -> None:
   jit = captured(lambda x: x.dropout(0.5) * 2, tensor(1, 1))
-  with Tensor.train(), pytest.raises(JitError, match="captured with Tensor.training False, called with True"): jit(tensor(1, 1))
+  with Tensor.train(), pytest.raises(JitError, match="captured with Tensor.training False, called with True"):
+    jit(tensor(1, 1))
   jit = captured(lambda x, n: x * n, tensor(1), 1)
   for wrong in (1.0, True):
     with pytest.raises(JitError, match="1 was 1 and is"): jit(tensor(1), wrong)
@@ -383,7 +390,8 @@ def test_state_that_was_an_argument_when_captured() -> None:
   for _ in range(3): jitted(state)
   assert state.tolist() == [8.0, 16.0]
   other = tensor(100.0, 100.0)
-  with pytest.raises(JitError, match="argument 0 was, when captured, a Tensor that the function also uses by itself"): jitted(other)
+  with pytest.raises(JitError, match="argument 0 was, when captured, a Tensor that the function also uses by itself"):
+    jitted(other)
   assert other.tolist() == [100.0, 100.0] and state.tolist() == [8.0, 16.0]
 
 class Holder:
@@ -409,7 +417,8 @@ def test_a_name_that_was_deleted() -> None:
   for _ in range(3): assert jitted(tensor(3.0)).tolist() == [6.0]
   assert function.__closure__ is not None
   del function.__closure__[0].cell_contents
-  with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is nothing now"): jitted(tensor(3.0))
+  with pytest.raises(JitError, match="w was a Tensor when the function was captured, and is nothing now"):
+    jitted(tensor(3.0))
 
 def test_functions_inside_of_the_function_may_use_its_tensors() -> None:
   """What they close over is of this call, and gone with it."""
@@ -423,7 +432,8 @@ def test_functions_inside_of_the_function_may_use_its_tensors() -> None:
 def test_as_python_sees_it() -> None:
   def f(x: Tensor) -> Tensor: return x
   assert list(inspect.signature(TinyJit).parameters) == ["fxn", "kwargs"]
-  assert TinyJit(f).__wrapped__ is f and TinyJit(f).__name__ == "f" and list(inspect.signature(TinyJit(f)).parameters) == ["x"]
+  assert (TinyJit(f).__wrapped__ is f and TinyJit(f).__name__ == "f" and list(inspect.signature(TinyJit(f)).parameters)
+          == ["x"])
   with pytest.raises(AttributeError, match="no attribute 'g'"): _ = TinyJit(f).g
 
 def test_a_function_may_set_the_training_mode_before_it_asks_for_it():
@@ -473,15 +483,18 @@ class Sources:
     return float(os.environ["TINYHW_TEST_RATE"])
 
 @pytest.mark.parametrize("source", ("clock", "content", "environment"))
-def test_a_number_that_is_another_one_in_the_second_call_is_refused(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_that_is_another_one_in_the_second_call_is_refused(source: str, tmp_path: Path,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("TINYHW_TEST_RATE", "1")
   number = getattr(Sources(tmp_path), source)
   step = TinyJit(lambda x: (x * number() + 1).realize())
   step(Tensor([1.0, 2.0]).realize())
-  with pytest.raises(JitError, match="computes with .* where it computed with .* in the call before, .*pass the number as an argument"):
+  with pytest.raises(JitError, match="computes with .* where it computed with .* in the call before, .*pass the "
+                     "number as an argument"):
     step(Tensor([1.0, 2.0]).realize())
 
-def test_so_it_is_where_the_same_expression_had_many_numbers_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_it_is_where_the_same_expression_had_many_numbers_before(tmp_path: Path,
+                                                                    monkeypatch: pytest.MonkeyPatch) -> None:
   """Outside of a TinyJit they are arguments of one kernel by then, and the first call had none in its kernel."""
   for k in range(4): (Tensor([1.0, 2.0]).realize() * (k + 0.3) + 1.9).realize()
   monkeypatch.setenv("TINYHW_TEST_RATE", "0.7")
@@ -498,8 +511,10 @@ def test_a_capture_for_each_value_may_begin_with_two_values() -> None:
   """Its numbers are compared with those of a call that decided the same."""
   n, x, square = Variable("n", 1, 8), tensor(*range(1, 9)), tensor(*range(64)).reshape(8, 8)
   functions: dict[str, Any] = {
-    "roll": lambda x, n: x.roll(n, 0), "int": lambda x, n: x * int(n), "eye": lambda x, n: Tensor.eye(n) + 1, "tril": lambda x, n: square.tril(1 - n),
-    "data": lambda x, n: x + Tensor([int(n)]), "qr": lambda x, n: (square[:n, :n] % 7).qr()[1], "unbind": lambda x, n: x + n.unbind()[1],
+    "roll": lambda x, n: x.roll(n, 0), "int": lambda x, n: x * int(n), "eye": lambda x, n: Tensor.eye(n) + 1,
+    "tril": lambda x, n: square.tril(1 - n),
+    "data": lambda x, n: x + Tensor([int(n)]), "qr": lambda x, n: (square[:n, :n] % 7).qr()[1], "unbind": lambda x,
+    n: x + n.unbind()[1],
     "branch": lambda x, n: x * 3.5 if n > 2 else x * 2.5, "size": lambda x, n: (x[:n] > 2).nonzero(size=3)}
   for name, function in functions.items():
     jit: Any = TinyJit(function)
@@ -560,8 +575,10 @@ def written(x: Tensor) -> Tensor: return (x + 2).realize()
 
 def test_a_decorated_function_pickles_by_its_name() -> None:
   assert pickle.loads(pickle.dumps(decorated)) is decorated
-  for jitted, value in ((copy.copy(decorated), 1), (copy.deepcopy(decorated), 1), (pickle.loads(pickle.dumps(TinyJit(written))), 2)):
-    assert jitted is not decorated and [jitted(Tensor([k])).tolist() for k in range(4)] == [[k + value] for k in range(4)]
+  for jitted, value in ((copy.copy(decorated), 1), (copy.deepcopy(decorated), 1),
+                        (pickle.loads(pickle.dumps(TinyJit(written))), 2)):
+    assert jitted is not decorated and [jitted(Tensor([k])).tolist()
+                                        for k in range(4)] == [[k + value] for k in range(4)]
 
 def test_a_name_that_is_gone_is_refused() -> None:
   data = pickle.dumps(decorated).replace(b"decorated", b"undecored")

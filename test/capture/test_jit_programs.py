@@ -1,8 +1,11 @@
-"""Random programs around a function, once plain and once with TinyJit: what is seen is equal, or JitError is raised; never anything else.
+"""Random programs around a function, once plain and once with TinyJit: what is seen is equal, or JitError is raised;
+never anything else.
 
-A program is a function (statements over an input, state, attributes, Tensors without storage, random numbers, gradients) and what happens between its
-calls: attributes change, state is written or replaced, values are expressed and held, results are held, written and fed back. All that is held is
-read again at the end. Where TinyJit refuses a call, the plain program is cut there too, and both are compared.
+A program is a function (statements over an input, state, attributes, Tensors without storage, random numbers,
+gradients) and what happens between its
+calls: attributes change, state is written or replaced, values are expressed and held, results are held, written and fed
+back. All that is held is read again at the end. Where TinyJit refuses a call, the plain program is cut there too, and
+both are compared.
 """
 from __future__ import annotations
 import pickle
@@ -62,12 +65,17 @@ def _keep(m: Model, y: Tensor) -> Tensor:
 
 # Most statements are twice or more in the list, those that a capture refuses once.
 STATEMENTS: dict[str, Any] = {
-  "add": lambda m, y, x: y + x, "double": lambda m, y, x: y * 2, "state": lambda m, y, x: y + m.state[0], "other": lambda m, y, x: y - m.state[1],
-  "realize": lambda m, y, x: y.realize(), "assign": lambda m, y, x: _assign(m, y, True), "assign later": lambda m, y, x: _assign(m, y, False),
+  "add": lambda m, y, x: y + x, "double": lambda m, y, x: y * 2, "state": lambda m, y, x: y + m.state[0],
+  "other": lambda m, y, x: y - m.state[1],
+  "realize": lambda m, y, x: y.realize(), "assign": lambda m, y, x: _assign(m, y, True), "assign later": lambda m, y,
+  x: _assign(m, y, False),
   "part": lambda m, y, x: _assign_part(m, y), "set": lambda m, y, x: m.state[1].__setitem__(slice(0, 2), y[2:4]) or y,
-  "rand": lambda m, y, x: y + Tensor.rand(SIZE), "dropout": lambda m, y, x: y.dropout(0.5), "seed": lambda m, y, x: Tensor.manual_seed(7) or y,
-  "scale": lambda m, y, x: y * m.settings.scale, "level": lambda m, y, x: y + m.settings.level, "layer": lambda m, y, x: m.layers[1](m.layers[0](y)),
-  "lazy": lambda m, y, x: y + m.lazy, "constant": lambda m, y, x: y * m.constant, "data": lambda m, y, x: y + Tensor([float(m.count)] * SIZE),
+  "rand": lambda m, y, x: y + Tensor.rand(SIZE), "dropout": lambda m, y, x: y.dropout(0.5), "seed": lambda m, y,
+  x: Tensor.manual_seed(7) or y,
+  "scale": lambda m, y, x: y * m.settings.scale, "level": lambda m, y, x: y + m.settings.level, "layer": lambda m, y,
+  x: m.layers[1](m.layers[0](y)),
+  "lazy": lambda m, y, x: y + m.lazy, "constant": lambda m, y, x: y * m.constant, "data": lambda m, y,
+  x: y + Tensor([float(m.count)] * SIZE),
   "grad": lambda m, y, x: _backward(m, y), "flip": lambda m, y, x: y.flip(0), "sum": lambda m, y, x: y + y.sum(),
   "new": lambda m, y, x: Tensor([1.0, 2.0, 3.0, 4.0]).assign(y + 1), "input": lambda m, y, x: (x.assign(x + 1), y)[1],
   "count": lambda m, y, x: _count(m, y), "keep": lambda m, y, x: _keep(m, y),
@@ -117,7 +125,8 @@ class Run:
     elif action == "lazy": m.lazy = m.state[k % 2] + k
     elif action == "constant": m.constant.assign(Tensor(float(k)))
     elif action == "read": self.seen.append([t.tolist() for t in m.state])
-    elif action == "spoil" and self.results and isinstance(self.results[-1], Tensor): self.results[-1].assign(self.results[-1] * 0 - k).realize()
+    elif action == "spoil" and self.results and isinstance(self.results[-1], Tensor):
+      self.results[-1].assign(self.results[-1] * 0 - k).realize()
     elif action == "reset" and self.jit is not None: self.jit.reset()
 
   def _call(self, x: Tensor) -> None: self.results.append((self.jit or self.function)(x))
@@ -125,22 +134,28 @@ class Run:
   def end(self) -> list[Any]:
     """All that was seen, and what everything that is held is now."""
     grad = self.model.state[1].grad
-    return [self.seen, [values(r) for r in self.results], [t.tolist() for t in self.waiting], [t.tolist() for t in self.model.state],
-            [values(h) for h in self.model.held], None if grad is None else grad.tolist(), self.model.count, Tensor.rand(1).tolist()]
+    return [self.seen, [values(r) for r in self.results], [t.tolist() for t in self.waiting],
+            [t.tolist() for t in self.model.state],
+            [values(h) for h in self.model.held], None if grad is None else grad.tolist(), self.model.count,
+            Tensor.rand(1).tolist()]
 
 def values(result: Any) -> Any:
   if isinstance(result, Tensor): return result.tolist()
   if isinstance(result, dict): return {k: values(v) for k, v in result.items()}
   return [values(v) for v in result] if isinstance(result, (list, tuple)) else result
 
-ACTIONS = ["call"] * 8 + ["call again", "call with state", "call with lazy", *["express"] * 4, "look", "look", *["assign"] * 4, "replace", "scale",
-                          "scale of all", "level", "bias", "weight", "realize lazy", "lazy", "constant", "read", "spoil", "spoil", "reset"]
+ACTIONS = ["call"] * 8 + ["call again", "call with state", "call with lazy", *["express"] * 4, "look", "look",
+                          *["assign"] * 4, "replace", "scale",
+                          "scale of all", "level", "bias", "weight", "realize lazy", "lazy", "constant", "read",
+                          "spoil", "spoil", "reset"]
 statements = st.lists(st.sampled_from([name for name in STATEMENTS if name not in RARE] * 3 + list(RARE)), max_size=5)
 actions = st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 2)), min_size=5, max_size=14)
 ended: Counter[str] = Counter()
 
-def finished(names: list[str], result: str, steps: list[tuple[str, int]], jit: bool) -> tuple[str, int, list[Any], list[Any]]:
-  """How a run ended, after how many steps, all that was seen, and what was seen before the step that was refused at a capture."""
+def finished(names: list[str], result: str, steps: list[tuple[str, int]],
+             jit: bool) -> tuple[str, int, list[Any], list[Any]]:
+  """How a run ended, after how many steps, all that was seen, and what was seen before the step that was refused at a
+  capture."""
   Settings.scale = 2.0
   run = Run(names, result, jit)
   with Tensor.train():
@@ -161,7 +176,8 @@ def programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> Non
   how, count, end, seen = finished(names, result, [("call", 1), ("call", 2), *steps], True)
   ended[how] += 1
   refused = how.startswith("refused")
-  plain, stopped, expected, before = finished(names, result, [("call", 1), ("call", 2), *steps][:count if refused else None], False)
+  plain, stopped, expected, before = finished(names, result,
+                                              [("call", 1), ("call", 2), *steps][:count if refused else None], False)
   assert (plain, stopped) == ("done" if refused else how, count) and seen == before
   if how != "refused at the capture": assert end == expected
 
@@ -175,12 +191,15 @@ def outcome(jit: Any, k: int) -> Any:
   Tensor.manual_seed(k)
   return values(jit(tensor(k))), Tensor.rand(1).tolist()
 
-BETWEEN = ["express", "assign", "weight", "read", "look", "spoil", "constant", "scale", "level", "realize lazy", "lazy", "replace"]
+BETWEEN = ["express", "assign", "weight", "read", "look", "spoil", "constant", "scale", "level", "realize lazy", "lazy",
+           "replace"]
 
 @settings(max_examples=150)
-@given(statements, st.sampled_from(list(RESULTS)), st.lists(st.tuples(st.sampled_from(BETWEEN[:6] * 4 + BETWEEN), st.integers(0, 2)), max_size=3))
+@given(statements, st.sampled_from(list(RESULTS)),
+       st.lists(st.tuples(st.sampled_from(BETWEEN[:6] * 4 + BETWEEN), st.integers(0, 2)), max_size=3))
 def pickled_programs(names: list[str], result: str, steps: list[tuple[str, int]]) -> None:
-  """After a capture and some actions, one from a pickle, with storage of its own, gives what the one that it was made of gives, call by call."""
+  """After a capture and some actions, one from a pickle, with storage of its own, gives what the one that it was made
+  of gives, call by call."""
   Settings.scale = 2.0
   run = Run(names, result, True)
   with Tensor.train():
@@ -196,7 +215,8 @@ def pickled_programs(names: list[str], result: str, steps: list[tuple[str, int]]
       return
     later = pickle.loads(pickle.dumps(loaded))    # of one that has not been called
     try: want = [outcome(run.jit, k) for k in (5, 3, 4)]
-    except JitError:      # a write that waited was done, as the first call does it, and the next one finds what was computed before it
+    except JitError:      # a write that waited was done, as the first call does it, and the next one finds what was
+                          # computed before it
       ended["refused later"] += 1
       return
     ended["done"] += 1

@@ -1,4 +1,5 @@
-"""A captured TinyJit in a pickle: replays go on where the pickle was made, in another process, without the function, with storage of their own."""
+"""A captured TinyJit in a pickle: replays go on where the pickle was made, in another process, without the function,
+with storage of their own."""
 from __future__ import annotations
 import copy
 import dataclasses
@@ -37,7 +38,8 @@ def again(jit: Any, protocol: int = 5) -> Any: return pickle.loads(pickle.dumps(
 def elsewhere(pickled: Any, code: str, **environment: str) -> str:
   """What another process prints that has `jit`, and none of this one's functions."""
   head = "import pickle, sys\nfrom tinyhw import *\njit = pickle.load(sys.stdin.buffer)\n"
-  found = subprocess.run([sys.executable, "-B", "-c", head + code], input=pickle.dumps(pickled), capture_output=True, timeout=120,
+  found = subprocess.run([sys.executable, "-B", "-c", head + code], input=pickle.dumps(pickled), capture_output=True,
+                         timeout=120,
                          env={**os.environ, "PYTHONPATH": str(ROOT), **environment})
   assert not found.returncode, found.stderr.decode()
   return found.stdout.decode().strip()
@@ -53,7 +55,8 @@ def test_another_process_replays_without_the_function() -> None:
     return (x * w + total).realize(), total
   jit = captured(step, tensor(1, 1))
   assert total.tolist() == [4]
-  code = "kernels = GlobalCounters.kernel_count\nfor k in range(2): y, total = jit(Tensor([k, 1.0]))\nprint(y.tolist(), total.tolist())"
+  code = ("kernels = GlobalCounters.kernel_count\nfor k in range(2): y, total = jit(Tensor([k, "
+          "1.0]))\nprint(y.tolist(), total.tolist())")
   assert elsewhere(jit, code) == "[8.0, 9.0] [7.0]"
   assert total.tolist() == [4], "the loaded one has storage of its own"
 
@@ -96,7 +99,8 @@ def test_training_goes_on() -> None:
       opt.zero_grad()
       loss: Tensor = net(x).sparse_categorical_crossentropy(y).backward()
       return loss.realize(*opt.schedule_step())
-    data = [(Tensor(np.random.default_rng(k).standard_normal((5, 4)).astype(np.float32)).realize(), Tensor([0, 1, 2, 1, k % 3]).realize())
+    data = [(Tensor(np.random.default_rng(k).standard_normal((5, 4)).astype(np.float32)).realize(),
+             Tensor([0, 1, 2, 1, k % 3]).realize())
             for k in range(8)]
     jit: TinyJit[Any, Any] = TinyJit(step)
     for x, y in data[:3]: jit(x, y)
@@ -118,7 +122,8 @@ def test_results_of_all_kinds() -> None:
   def everything(x: Tensor, n: UOp) -> Any:
     y = (x * 2 + n).realize()
     state.assign(state + 1).realize()
-    rest = {"view": y[1:].realize(), "same": [y, y], "of argument": x.reshape(2, 1), "state": state, "part": state[:1], "n": n + 1}
+    rest = {"view": y[1:].realize(), "same": [y, y], "of argument": x.reshape(2, 1), "state": state, "part": state[:1],
+            "n": n + 1}
     return Pair(x, rest), Named(y, 3)
   n = Variable("n", 1, 8)
   jit = TinyJit(everything)
@@ -127,8 +132,10 @@ def test_results_of_all_kinds() -> None:
   x = tensor(5, 6)
   pair, named = loaded(x, n.bind(4))
   want, _ = jit(x, n.bind(4))
-  assert pair.first is x and named == Named(pair.rest["same"][0], 3) and pair.rest["same"][0] is pair.rest["same"][1] is named.x
-  assert named.x.tolist() == [14, 16] and pair.rest["view"].tolist() == [16] and pair.rest["of argument"].tolist() == [[5], [6]]
+  assert pair.first is x and named == Named(pair.rest["same"][0],
+                                            3) and pair.rest["same"][0] is pair.rest["same"][1] is named.x
+  assert (named.x.tolist() == [14, 16] and pair.rest["view"].tolist() == [16] and pair.rest["of argument"].tolist()
+          == [[5], [6]])
   assert pair.rest["state"].tolist() == want.rest["state"].tolist() == [13, 23] and pair.rest["part"].tolist() == [13]
   assert pair.rest["n"].src[0].op is want.rest["n"].src[0].op and int(pair.rest["n"]) == 5
   pair.rest["state"].assign(tensor(0, 0))     # what looks at the state writes it, as there
@@ -172,7 +179,9 @@ def test_variables_and_all_captures_for_them() -> None:
   for k in (3, 3, 6, 3, 6): jit(big[:n.bind(k)])
   loaded = again(jit)
   assert [loaded(big[:n.bind(k)]).item() for k in (3, 6)] == [30, 30]
-  with pytest.raises(JitError, match="would have to capture again, and does not know the storage that came with its capture"): loaded(big[:n.bind(9)])
+  with pytest.raises(JitError, match="would have to capture again, and does not know the storage that came with its "
+                     "capture"):
+    loaded(big[:n.bind(9)])
   assert "30.0 240.0" == elsewhere(captured(lambda x: (x * 2).sum().realize(), big[:n.bind(4)]), """
 big = Tensor.arange(16).float().contiguous().realize()
 print(*[jit(big[:Variable("n", 1, 16).bind(k)]).item() for k in (6, 16)])""")
@@ -218,7 +227,8 @@ def test_gradients_that_arguments_have_are_added_to() -> None:
 
 def test_jits_in_one_pickle_share_storage() -> None:
   state = tensor(0)
-  add, read = captured(lambda x: state.assign(state + x).realize(), tensor(1)), captured(lambda x: (state * x).realize(), tensor(1))
+  add, read = captured(lambda x: state.assign(state + x).realize(),
+                       tensor(1)), captured(lambda x: (state * x).realize(), tensor(1))
   add_again, read_again = again((add, read))
   add_again(tensor(5))
   assert read_again(tensor(2)).tolist() == [14] and read(tensor(2)).tolist() == [4]
@@ -237,7 +247,8 @@ def trainer() -> tuple[nn.Linear, nn.optim.LAMB, Callable[[Tensor], Tensor]]:
 
 @pytest.mark.parametrize("first", ["tensors", "jit"])
 def test_tensors_in_one_pickle_with_a_jit_are_its_state(first: str) -> None:
-  """A model, its optimizer and the captured step: the loaded step trains the loaded model, and sees what is written there."""
+  """A model, its optimizer and the captured step: the loaded step trains the loaded model, and sees what is written
+  there."""
   with Tensor.train():
     net, opt, step = trainer()
     x = Tensor([[1.0, 2.0, 3.0]]).realize()
@@ -308,7 +319,8 @@ def test_the_name_of_a_function_comes_along() -> None:
     loaded = again(jit)
     assert loaded is not jit and loaded(tensor(5)).item() == value
     loaded.reset()
-    assert loaded.captured is None and [loaded(tensor(5)).item() for _ in range(3)] == [value] * 3 and loaded.captured is not None
+    assert (loaded.captured is None and [loaded(tensor(5)).item() for _ in range(3)] == [value] * 3
+            and loaded.captured is not None)
   decorated.reset()
   assert again(decorated) is decorated, "what has no capture is found by its name"
 
@@ -326,7 +338,9 @@ def test_a_function_without_a_name_is_missed_only_when_it_is_needed() -> None:
   assert loaded(tensor(1)).item() == 2
   loaded.reset()
   for _ in range(2):
-    with pytest.raises(JitError, match="has no name by which it could be found, as a lambda has none; load the pickle again"): loaded(tensor(1))
+    with pytest.raises(JitError, match="has no name by which it could be found, as a lambda has none; load the pickle "
+                       "again"):
+      loaded(tensor(1))
   assert repr(loaded.fxn) and loaded.__name__ == "<lambda>"
 
 def test_a_module_that_is_not_there_is_missed_only_when_it_is_needed() -> None:
@@ -341,7 +355,8 @@ except JitError as error: print(error.message)"""
 def test_a_function_that_does_not_know_the_storage_does_not_run() -> None:
   for _ in range(3): decorated(tensor(1))
   loaded = again(decorated)
-  with Context(JIT=0), pytest.raises(JitError, match="would have to run, and does not know the storage"): loaded(tensor(1))
+  with Context(JIT=0), pytest.raises(JitError, match="would have to run, and does not know the storage"):
+    loaded(tensor(1))
   outer = TinyJit(lambda x: loaded(x) + 1)
   outer(tensor(1))
   with pytest.raises(JitError, match="would have to run, and does not know the storage"): outer(tensor(1))
@@ -360,12 +375,15 @@ class Model:
 def test_methods_capture_again_with_the_tensors_of_their_object() -> None:
   model = Model()
   called = TinyJit(model)
-  for k in range(3): assert model.forward(tensor(k)).item() == 2 * k and model.method(tensor(k)).item() == 2 + k and called(tensor(k)).item() == 2 * k
+  for k in range(3):
+    assert (model.forward(tensor(k)).item() == 2 * k and model.method(tensor(k)).item() == 2 + k
+            and called(tensor(k)).item() == 2 * k)
   loaded, called_again = again((model, called))
   loaded.w.assign(tensor(7))
   assert loaded.forward.captured is called_again.captured is None
   for k in range(3):
-    assert (loaded.forward(tensor(k)).item(), loaded.method(tensor(k)).item(), called_again(tensor(k)).item()) == (7 * k, 7 + k, 7 * k)
+    assert (loaded.forward(tensor(k)).item(), loaded.method(tensor(k)).item(),
+            called_again(tensor(k)).item()) == (7 * k, 7 + k, 7 * k)
   assert model.forward(tensor(1)).item() == 2
 
 def test_the_method_of_an_object_pickles_and_copies_with_it() -> None:
@@ -422,7 +440,8 @@ def test_cut_pickles_are_errors() -> None:
   w = tensor(*range(100))
   data = pickle.dumps(captured(lambda x: (x * w).realize(), tensor(1)))
   for length in range(0, len(data), 97):
-    with pytest.raises((pickle.UnpicklingError, EOFError, ValueError, IndexError, AttributeError, TypeError)): pickle.loads(data[:length])
+    with pytest.raises((pickle.UnpicklingError, EOFError, ValueError, IndexError, AttributeError, TypeError)):
+      pickle.loads(data[:length])
 
 # ***** devices *****
 
@@ -459,7 +478,8 @@ def test_several_devices() -> None:
     for got, want in zip(loaded(x), jit(x)): assert got.device == want.device and got.tolist() == want.tolist()
   copied = captured(lambda x: (x.to("CPU:1") * 2).to("CPU").realize(), tensor(1, 2))
   assert again(copied)(tensor(3, 4)).tolist() == [6, 8]
-  assert elsewhere(jit, "x = Tensor.ones(8).contiguous().shard(('CPU', 'CPU:1'), 0).realize()\nprint(jit(x)[1].item())") == str(jit(x)[1].item())
+  assert (elsewhere(jit, "x = Tensor.ones(8).contiguous().shard(('CPU', 'CPU:1'), "
+                    "0).realize()\nprint(jit(x)[1].item())") == str(jit(x)[1].item()))
 
 @pytest.mark.parametrize(("emulated", "device"), [("gfx1100", "AMD"), ("sm_90", "NV")])
 def test_virtual_gpus(emulated: str, device: str, tmp_path: Path) -> None:
@@ -485,4 +505,5 @@ except TinyError as error: print(type(error).__name__, error.message)"""
   found = [subprocess.run([sys.executable, "-B", "-c", use], env=e, timeout=300, capture_output=True, text=True)
            for e in (there, {**environment, "EMULATE": "", "DEV": "CPU"})]
   assert found[0].stdout.strip() == "[3.0, 8.0] [4.0, 5.0]", found[0].stderr
-  if not any(os.path.exists(path) for path in ("/dev/kfd", "/dev/nvidiactl")): assert found[1].stdout.startswith("DeviceError"), found[1].stderr
+  if not any(os.path.exists(path) for path in ("/dev/kfd", "/dev/nvidiactl")):
+    assert found[1].stdout.startswith("DeviceError"), found[1].stderr

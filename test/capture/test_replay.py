@@ -1,4 +1,7 @@
-"""What replays give: results of any structure, each with its own storage; gradients; Variables; random numbers; state. Compared with plain calls."""
+"""What replays give: results of any structure, each with its own storage; gradients; Variables; random numbers; state.
+
+Compared with plain calls.
+"""
 from __future__ import annotations
 import copy
 import functools
@@ -50,13 +53,15 @@ def test_results_of_any_structure() -> None:
   def f(x: Tensor, pair: Pair) -> Any:
     y = (x + pair.first).realize()
     state.assign(state + x).realize()
-    return {"a": [y, y], "b": (None, 3, "text"), "c": Named(x, y[:1]), "d": Pair(pair.first, state), "e": Tensor([1.0, 2.0])}
+    return {"a": [y, y], "b": (None, 3, "text"), "c": Named(x, y[:1]), "d": Pair(pair.first, state),
+            "e": Tensor([1.0, 2.0])}
   jit: Any = TinyJit(f)
   held = []
   for k in range(5):
     x, pair = tensor(k), Pair(tensor(10 * k), 7)
     found = jit(x, pair)
-    assert found["a"][0] is found["a"][1] and found["c"].x is x and found["d"].first is pair.first and found["d"].second is state
+    assert (found["a"][0] is found["a"][1] and found["c"].x is x and found["d"].first is pair.first
+            and found["d"].second is state)
     assert found["b"] == (None, 3, "text") and type(found["c"]) is Named
     held.append((k, found))
   for k, found in held:
@@ -126,7 +131,8 @@ def test_a_tensor_that_is_kept_inside_is_refused() -> None:
   assert [t.tolist() for t in model.kept] == [[2.0], [2.0]]
   jit = TinyJit(lambda x: Holder((x + 1).realize()))
   jit(tensor(1))
-  with pytest.raises(JitError, match="is kept by something else than its result.*return it, and keep it outside"): jit(tensor(1))
+  with pytest.raises(JitError, match="is kept by something else than its result.*return it, and keep it outside"):
+    jit(tensor(1))
   hidden: Any = type("hidden", (), {})()
   for keep in (lambda x: (x + 1).realize(), lambda x: x + 1):
     def f(x: Tensor, keep: Any = keep) -> Tensor:
@@ -144,7 +150,8 @@ def test_what_the_function_does_to_numbers_is_refused() -> None:
       return x * self.step
   jit: Any = TinyJit(Model())
   jit(tensor(1))
-  with pytest.raises(JitError, match="the function changes self.step, which replays would not do; do that outside"): jit(tensor(1))
+  with pytest.raises(JitError, match="the function changes self.step, which replays would not do; do that outside"):
+    jit(tensor(1))
 
 # ***** Tensors of the surroundings that have no storage *****
 
@@ -154,7 +161,8 @@ def test_lazy_tensors_of_the_surroundings() -> None:
   jit: Any = TinyJit(lambda x: x + lazy + constant)
   for k in range(4): assert jit(tensor(k)).item() == k + 5
   constant.assign(Tensor(4.0))
-  with pytest.raises(JitError, match="constant, a Tensor of shape .*, had no storage when the function was captured"): jit(tensor(1))
+  with pytest.raises(JitError, match="constant, a Tensor of shape .*, had no storage when the function was captured"):
+    jit(tensor(1))
   jit.reset()
   for k in range(4): assert jit(tensor(k)).item() == k + 6
   w.assign(Tensor([50.0])).realize()      # lazy keeps its value
@@ -177,14 +185,17 @@ def test_lazy_tensors_that_no_name_leads_to() -> None:
   jit: Any = TinyJit(lambda x: x + getattr(hidden, "".join(["la", "zy"])))
   for k in range(4): assert jit(tensor(k)).item() == k + 2
   w.assign(w + 5).realize()
-  with pytest.raises(JitError, match="without storage that the function used when it was captured has been realized or written"): jit(tensor(1))
+  with pytest.raises(JitError, match="without storage that the function used when it was captured has been realized "
+                     "or written"):
+    jit(tensor(1))
 
 def test_a_lazy_tensor_of_an_argument() -> None:
   x = tensor(1)
   lazy = x * 2
   jit: Any = TinyJit(lambda t: t + lazy)
   jit(x)
-  with pytest.raises(JitError, match="lazy is computed from an argument of this call, and has no storage; realize"): jit(x)
+  with pytest.raises(JitError, match="lazy is computed from an argument of this call, and has no storage; realize"):
+    jit(x)
 
 # ***** modes and data of the host *****
 
@@ -192,9 +203,11 @@ def test_other_modes_are_refused() -> None:
   jit: Any = TinyJit(lambda x: x + Tensor.ones(1))
   for _ in range(3): jit(tensor(1))
   x = tensor(1)
-  with Context(TRAINING=1), pytest.raises(JitError, match="captured with Tensor.training False, called with True"): jit(x)
+  with Context(TRAINING=1), pytest.raises(JitError, match="captured with Tensor.training False, called with True"):
+    jit(x)
   with Tensor.no_grad(), pytest.raises(JitError, match="captured with Tensor.no_grad False"): jit(x)
-  for name, mode, value in ((dtypes, "default_float", dtypes.float64), (dtypes, "default_int", dtypes.int64), (Device, "DEFAULT", "PYTHON:1")):
+  for name, mode, value in ((dtypes, "default_float", dtypes.float64), (dtypes, "default_int", dtypes.int64),
+                            (Device, "DEFAULT", "PYTHON:1")):
     before = getattr(name, mode)
     setattr(name, mode, value)
     try:
@@ -227,14 +240,16 @@ def halves(x: Tensor) -> Any:
   for row in x: yield row * 0.5
 
 @pytest.mark.parametrize("function", [
-  lambda x: sum(r for r in x), lambda x: Tensor.stack(*[r * 2 for r in x]), lambda x: sum(r for r in halves(x)), lambda x: sum(halves(x))])
+  lambda x: sum(r for r in x), lambda x: Tensor.stack(*[r * 2 for r in x]), lambda x: sum(r for r in halves(x)),
+  lambda x: sum(halves(x))])
 def test_comprehensions_over_tensors_and_generators(function: Any) -> None:
   jit: Any = TinyJit(lambda x: function(x).realize())
   for k in range(4):
     x = Tensor([[float(k), 2.0], [3.0, 4.0]]).realize()
     assert jit(x).tolist() == function(x).tolist()
 
-@pytest.mark.parametrize("numbers", [itertools.count(), (k for k in range(9)), iter([1, 2, 3]), zip([1, 2, 3])], ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("numbers", [itertools.count(), (k for k in range(9)), iter([1, 2, 3]), zip([1, 2, 3])],
+                         ids=lambda it: type(it).__name__)
 def test_iterators_are_refused(numbers: Any) -> None:
   def count(x: Tensor) -> Tensor:
     item = next(numbers)
@@ -248,7 +263,8 @@ def test_data_that_changes_is_refused() -> None:
   for f in (lambda x: x + Tensor(list(os.urandom(8))).sum(), lambda x: x + Tensor([random.random(), 1.0])):
     jit: Any = TinyJit(f)
     jit(tensor(1))
-    with pytest.raises(JitError, match="from data that were others in the call before|draws from the random module"): jit(tensor(1))
+    with pytest.raises(JitError, match="from data that were others in the call before|draws from the random module"):
+      jit(tensor(1))
   jit = TinyJit(lambda x: x + Tensor([state["n"]]))
   for k in range(4): assert jit(tensor(k)).item() == k
   state["n"] = 2.0
@@ -286,7 +302,8 @@ def test_variables_that_the_function_binds() -> None:
   jit: Any = TinyJit(lambda t, n: (t[:n].sum() + t[:w.bind(n.unbind()[1] - 1)].sum()))
   jit(x, v.bind(3))
   assert jit(x, v.bind(3)).item() == jit(x, v.bind(3)).item() == 4
-  assert jit(x, v.bind(4)).item() == 9 and jit(x, v.bind(3)).item() == 4      # the value that it reads is one that it decides by
+  # the value that it reads is one that it decides by
+  assert jit(x, v.bind(4)).item() == 9 and jit(x, v.bind(3)).item() == 4
   state = {"k": 2}
   unseen: Any = TinyJit(lambda t, n: (t[:n].sum() + t[:w.bind(state["k"])].sum()))
   unseen(x, v.bind(3))
@@ -294,7 +311,8 @@ def test_variables_that_the_function_binds() -> None:
   with pytest.raises(JitError, match="the function binds w to 2 itself"): unseen(x, v.bind(4))
 
 def test_what_the_function_decides_by_its_variables() -> None:
-  """A slice outside of its axis is refused at a replay, too; a number of parts, or one that Python reads, has a capture of its own."""
+  """A slice outside of its axis is refused at a replay, too; a number of parts, or one that Python reads, has a
+  capture of its own."""
   v, x = UOp.variable("v", 0, 8), tensor(*range(8))
   runs: list[int] = []
   def place(t: Tensor, n: UOp) -> Tensor:
@@ -306,7 +324,8 @@ def test_what_the_function_decides_by_its_variables() -> None:
     with pytest.raises(IndexRangeError, match=r"which has size 8: .* is 9"): jit(x, v.bind(7))
   assert jit(x, v.bind(5)).tolist() == [10, 11] and runs == [0, 1, 7, 7]
   parts: Any = TinyJit(lambda t, n: [p.sum() for p in t[:n].split(2)])
-  for i in (5, 6, 3, 4, 5, 6, 3): assert [p.item() for p in parts(x, v.bind(i))] == [sum(range(k, min(k + 2, i))) for k in range(0, i, 2)]
+  for i in (5, 6, 3, 4, 5, 6, 3):
+    assert [p.item() for p in parts(x, v.bind(i))] == [sum(range(k, min(k + 2, i))) for k in range(0, i, 2)]
   number: Any = TinyJit(lambda t, n: t.sum() * int(n))
   for i in (3, 3, 4, 5, 4, 3): assert number(x, v.bind(i)).item() == 28 * i
 
@@ -331,19 +350,22 @@ def test_attention_with_a_cache(device: str) -> None:
     for k in range(7):
       x = Tensor.randn(1, 2, 1, 4, device=device).realize()
       rows.append(step(x, start.bind(k)).tolist())
-    return [[round(v, 5) for head in row[0] for one in head for v in one] for row in rows] + [round(cache.sum().item(), 4)]
+    return [[round(v, 5) for head in row[0] for one in head for v in one]
+            for row in rows] + [round(cache.sum().item(), 4)]
   both(make)
 
 # ***** random numbers *****
 
 def test_random_numbers_of_all_kinds_are_those_of_plain_calls() -> None:
   def f(x: Tensor) -> list[Tensor]:
-    return [x + Tensor.rand(3), Tensor.randn(2), Tensor.randint(4, low=0, high=100), Tensor.randperm(6), Tensor([1.0, 2.0, 3.0]).multinomial(5, True),
+    return [x + Tensor.rand(3), Tensor.randn(2), Tensor.randint(4, low=0, high=100), Tensor.randperm(6),
+            Tensor([1.0, 2.0, 3.0]).multinomial(5, True),
             (x + 1).dropout(0.5), Tensor.randn(2, dtype=dtypes.float64)]
   def make(wrap: Callable[..., Any]) -> list[Any]:
     Tensor.manual_seed(3)
     function = wrap(f)
-    with Tensor.train(): return [[t.tolist() for t in function(tensor(k, k, k))] + [Tensor.rand(2).tolist()] for k in range(5)]
+    with Tensor.train():
+      return [[t.tolist() for t in function(tensor(k, k, k))] + [Tensor.rand(2).tolist()] for k in range(5)]
   both(make)
 
 def test_a_seed_that_is_set_inside() -> None:
@@ -397,11 +419,14 @@ def test_a_gradient_that_waits_from_before() -> None:
     w.grad = None
     jit(tensor(k, 1))
     assert w.grad is not None and w.grad.tolist() == [k, 1]
-  with pytest.raises(JitError, match="has a gradient now, which it had not when the function was captured"): jit(tensor(1, 1))
+  with pytest.raises(JitError, match="has a gradient now, which it had not when the function was captured"):
+    jit(tensor(1, 1))
 
 def test_gradients_through_a_write_that_waits_are_refused() -> None:
-  """A plain call differentiates the value that is to be written; a replay finds it written, and so does a capture, which backward() refuses."""
-  refused = {0: (GradientError, "would not reach all of the gradient"), 3: (JitError, "takes gradients, .* of shape .1,. .* has a write that waits")}
+  """A plain call differentiates the value that is to be written; a replay finds it written, and so does a capture,
+  which backward() refuses."""
+  refused = {0: (GradientError, "would not reach all of the gradient"),
+             3: (JitError, "takes gradients, .* of shape .1,. .* has a write that waits")}
   for before in refused:     # calls before the write: at the capture, at a replay
     state, w = tensor(1), tensor(2)
     w.requires_grad = True
@@ -429,7 +454,8 @@ def test_training_is_that_without_a_jit(optimizer: Any) -> None:
       return loss.realize(*opt.schedule_step())
     function = wrap(step)
     with Tensor.train():
-      return [round(function(Tensor.randn(5, 4).realize(), Tensor.randn(5, 1).realize()).item(), 5) for _ in range(6)] + [
+      return [round(function(Tensor.randn(5, 4).realize(), Tensor.randn(5, 1).realize()).item(), 5)
+              for _ in range(6)] + [
         [round(v, 5) for v in p.flatten().tolist()] for p in get_parameters(layers)]
   both(make)
 
@@ -484,8 +510,10 @@ def test_kinds_of_functions() -> None:
   for k in range(5):
     x = tensor(k)
     for m, n in zip(models, (2, 3)):
-      assert m.method(x).item() == n * k and m.of_class(x).item() == 10 + k and m.static(x).item() == k + 1 and m.statically(x).item() == k + 2
-      assert m.class_of(x).item() == 10 + k and Model.of_class(x).item() == 10 + k and Model.statically(x).item() == k + 2
+      assert (m.method(x).item() == n * k and m.of_class(x).item() == 10 + k and m.static(x).item() == k + 1
+              and m.statically(x).item() == k + 2)
+      assert (m.class_of(x).item() == 10 + k and Model.of_class(x).item() == 10 + k and Model.statically(x).item() == k
+              + 2)
     for s, n in zip(slotted, (4, 5)): assert s.method(x).item() == n * k
     assert partly(x).item() == k + 1 and anonymous(x).item() == 7 * k
   assert Model.method.__name__ == "method" and Model.method.__wrapped__(models[0], tensor(2)).item() == 4
@@ -549,9 +577,11 @@ def test_a_jit_in_a_jit_that_updates_state() -> None:
 def test_copies_between_devices(device: str) -> None:
   other = "PYTHON" if device == HOME else HOME
   w = tensor(5, device=other)
-  jit: Any = TinyJit(lambda x: [(x.to(other) + w).realize(), x.to(other).contiguous(), ((x.to(other) * 2).to(device) + x).realize()])
+  jit: Any = TinyJit(lambda x: [(x.to(other) + w).realize(), x.to(other).contiguous(),
+                                ((x.to(other) * 2).to(device) + x).realize()])
   held = [(k, jit(tensor(k, device=device))) for k in range(5)]
-  for k, (a, b, c) in held: assert a.tolist() == [k + 5] and b.tolist() == [k] and c.tolist() == [3 * k] and a.device == b.device == other
+  for k, (a, b, c) in held:
+    assert a.tolist() == [k + 5] and b.tolist() == [k] and c.tolist() == [3 * k] and a.device == b.device == other
 
 def test_jit_2_replays_kernel_by_kernel() -> None:
   with Context(JIT=2):

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tinyhw.capture.structure import Rest, collect, difference, is_data, leaves_of, rebuilt, same_rest, tensors_in, token
+from tinyhw.capture.structure import (
+  Rest, collect, difference, is_data, leaves_of, rebuilt, same_rest, tensors_in, token)
 from tinyhw.errors import JitError
 from tinyhw.tensor import Tensor
 from tinyhw.uop.ops import UOp
@@ -51,10 +52,14 @@ def test_variables() -> None:
   with pytest.raises(JitError, match="binds v to 4, another one to 3"): collect((v.bind(3), v.bind(4)), {})
 
 @pytest.mark.parametrize(("a", "b", "same"), [
-  (0.0, -0.0, False), (1, True, False), (1, 1.0, False), (float("nan"), float("nan"), True), ([1, [2]], [1, [2]], True), ([1], (1,), False),
-  ({1, 2}, {2, 1}, True), ({1}, {True}, False), (slice(1, 2), slice(1, 2), True), (slice(1, 2), slice(1, 3), False), (0j, -0j, False),
-  (Colour.RED, Colour.RED, True), (range(3), range(3), True), ("a", b"a", False), (Frozen(0.0), Frozen(-0.0), False), (Frozen(1), Frozen(1), True),
-  ({"a": 1}, {"a": 1}, True), ({"a": 1}, {"b": 1}, False), ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False), (None, 0, False)])
+  (0.0, -0.0, False), (1, True, False), (1, 1.0, False), (float("nan"), float("nan"), True), ([1, [2]], [1, [2]], True),
+  ([1], (1,), False),
+  ({1, 2}, {2, 1}, True), ({1}, {True}, False), (slice(1, 2), slice(1, 2), True), (slice(1, 2), slice(1, 3), False),
+  (0j, -0j, False),
+  (Colour.RED, Colour.RED, True), (range(3), range(3), True), ("a", b"a", False), (Frozen(0.0), Frozen(-0.0), False),
+  (Frozen(1), Frozen(1), True),
+  ({"a": 1}, {"a": 1}, True), ({"a": 1}, {"b": 1}, False), ({"a": 1, "b": 2}, {"b": 2, "a": 1}, False),
+  (None, 0, False)])
 def test_what_is_the_same(a: Any, b: Any, same: bool) -> None:
   assert same_rest(rest(a), rest(b)) is same
 
@@ -67,11 +72,13 @@ def test_objects_are_the_same_by_identity() -> None:
 def test_data_of_others_and_circles_are_refused() -> None:
   for data in (bytearray(3), memoryview(b"abc"), array.array("i", [1])):
     assert is_data(data)
-    with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"): collect((1, [data]), {})
+    with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"):
+      collect((1, [data]), {})
   ctypes = pytest.importorskip("ctypes")
   for data in (ctypes.c_int(3), (ctypes.c_int * 2)()):
     assert is_data(data)
-    with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"): collect((data,), {})
+    with pytest.raises(JitError, match="cannot tell whether its contents change; pass a Tensor of it"):
+      collect((data,), {})
   assert not is_data(ctypes.CFUNCTYPE(None)(lambda: None))
   assert not is_data(b"abc") and not is_data("abc") and not is_data(3)
   circle: list[Any] = []
@@ -90,7 +97,8 @@ def test_results_are_rebuilt() -> None:
   tree = [1, (2, Point(3, None)), {"b": 4}, OrderedDict(c=5), table, Batch(6, [7]), Frozen(8), "text"]
   assert list(leaves_of(tree)) == [1, 2, 3, None, 4, 5, 1, 6, 7, 8, "text"]
   made = rebuilt(tree, lambda leaf: leaf * 10 if isinstance(leaf, int) else leaf)
-  assert made == [10, (20, Point(30, None)), {"b": 40}, OrderedDict(c=50), {"a": 10}, Batch(60, [70]), Frozen(80), "text"]
+  assert made == [10, (20, Point(30, None)), {"b": 40}, OrderedDict(c=50), {"a": 10}, Batch(60, [70]), Frozen(80),
+                  "text"]
   assert type(made[3]) is OrderedDict and made[4].default_factory is list and type(made[1][1]) is Point and tree[0] == 1
   assert rebuilt(Batch, lambda leaf: leaf) is Batch
 

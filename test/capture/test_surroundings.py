@@ -1,4 +1,7 @@
-"""What a function reads besides its arguments: what is followed, and what counts as a change. TinyJit's part is in test_jit.py."""
+"""What a function reads besides its arguments: what is followed, and what counts as a change.
+
+TinyJit's part is in test_jit.py.
+"""
 from __future__ import annotations
 import array
 import functools
@@ -54,8 +57,10 @@ BOX = Box(value=1)
 def level() -> int: return LEVEL
 
 @pytest.mark.parametrize(("before", "after", "seen"), [
-  (1.5, float("1.5"), False), (1.5, 2.5, True), (1, True, True), (1, 1.0, True), (0.0, -0.0, True), (float("nan"), float("nan"), False),
-  ((1, "a"), (1, "".join(["a"])), False), ((1,), (2,), True), (1, None, True), ((0.0,), (-0.0,), True), ("ab", "".join(["a", "b"]), False)])
+  (1.5, float("1.5"), False), (1.5, 2.5, True), (1, True, True), (1, 1.0, True), (0.0, -0.0, True),
+  (float("nan"), float("nan"), False),
+  ((1, "a"), (1, "".join(["a"])), False), ((1,), (2,), True), (1, None, True), ((0.0,), (-0.0,), True),
+  ("ab", "".join(["a", "b"]), False)])
 def test_equal_numbers_and_texts_of_one_type_are_no_change(before: Any, after: Any, seen: bool) -> None:
   box = Box(value=before)
   def f() -> Any: return box.value
@@ -67,13 +72,16 @@ def test_the_message_says_where_what_and_what_to_do() -> None:
     lambda: box.value, lambda: setattr(box, "value", 2.5))
 
 def test_methods_callable_objects_and_decorated_functions_are_followed() -> None:
-  gets: list[Callable[[Box], Any]] = [lambda box: box.read, lambda box: box, lambda box: functools.wraps(box.read)(lambda: box.read()),
-                                      lambda box: functools.partial(box.read), lambda box: functools.partial(operator.attrgetter("value"), box)]
+  gets: list[Callable[[Box], Any]] = [lambda box: box.read, lambda box: box,
+                                      lambda box: functools.wraps(box.read)(lambda: box.read()),
+                                      lambda box: functools.partial(box.read),
+                                      lambda box: functools.partial(operator.attrgetter("value"), box)]
   for get in gets[:4]:
     box = Box(value=1)
     assert "value was 1" in changed(get(box), lambda: setattr(box, "value", 2))
   table = [1]
-  assert "arguments[0] was 1" in changed(functools.partial(lambda t: t[0], table), lambda: table.__setitem__(0, 2)).replace("[0][0]", "[0]")
+  assert "arguments[0] was 1" in changed(functools.partial(lambda t: t[0], table),
+                                         lambda: table.__setitem__(0, 2)).replace("[0][0]", "[0]")
 
 def test_functions_that_are_called_are_followed() -> None:
   box, k = Box(value=Box(value=1)), 3
@@ -105,15 +113,19 @@ def test_comprehensions_ask_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     assert changed(f, change).startswith("value was 1")
 
 @pytest.mark.parametrize("put, call, asks", [
-  (lambda f: f, lambda x: x(), False), (lambda f: [f], lambda x: x[0](), False), (lambda f: {"f": f}, lambda x: x["f"](), False),
+  (lambda f: f, lambda x: x(), False), (lambda f: [f], lambda x: x[0](), False),
+  (lambda f: {"f": f}, lambda x: x["f"](), False),
   (lambda f: Box(f=f), lambda x: x.f(), False), (lambda f: functools.partial(f), lambda x: x(), False),
   (lambda f: types.MethodType(lambda self: f(), 0), lambda x: x(), False),
   (lambda f: Slotted(f), lambda x: x.f(), False), (lambda f: f, lambda x: [x() for _ in (1,)][0], False),
   (lambda f: Box(f=Box(f=f)), lambda x: x.f.f(), True), (lambda f: [[f]], lambda x: x[0][0](), True)], ids=range(10))
-def test_a_closure_is_found_at_its_caller_or_by_asking_all_objects(put: Any, call: Any, asks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-  """To ask all objects takes 36 ms in a process of four million: it is for those that no variable of the caller leads to."""
+def test_a_closure_is_found_at_its_caller_or_by_asking_all_objects(put: Any, call: Any, asks: bool,
+                                                                   monkeypatch: pytest.MonkeyPatch) -> None:
+  """To ask all objects takes 36 ms in a process of four million: it is for those that no variable of the caller leads
+  to."""
   asked: list[Any] = []
-  monkeypatch.setattr(surroundings, "gc", types.SimpleNamespace(get_referrers=lambda code: asked.append(code) or gc.get_referrers(code)))
+  monkeypatch.setattr(surroundings, "gc",
+                      types.SimpleNamespace(get_referrers=lambda code: asked.append(code) or gc.get_referrers(code)))
   value = 1
   def f() -> int: return value
   def change() -> None:
@@ -144,7 +156,9 @@ def test_attributes_as_python_finds_them() -> None:
   assert "data['late'] was 1" in changed(lambda: made.late, lambda: made.data.update(late=2))
   box = Box(value=1)
   Box.kind = 7  # type: ignore[attr-defined]  # for this test
-  try: assert "box.kind was 7" in changed(lambda: box.kind, lambda: setattr(box, "kind", 8))  # type: ignore[attr-defined]  # as above
+  try:
+    # as above
+    assert "box.kind was 7" in changed(lambda: box.kind, lambda: setattr(box, "kind", 8))  # type: ignore[attr-defined]
   finally: del Box.kind  # type: ignore[attr-defined]  # as above
 
 def test_modules_classes_and_defaults() -> None:
@@ -156,7 +170,8 @@ def test_modules_classes_and_defaults() -> None:
   assert "module.scale was 2" in changed(lambda: module.scale, lambda: setattr(module, "scale", 3))
   assert "Settings.level was 1" in changed(lambda: Settings.level, lambda: setattr(Settings, "level", 3))
   table = [1.0]
-  def f(x: int, t: list[float] = table, *, box: Box = BOX) -> float: return t[0] + box.value  # type: ignore[attr-defined,no-any-return]
+  def f(x: int, t: list[float] = table, *, box: Box = BOX) -> float:
+    return t[0] + box.value  # type: ignore[attr-defined,no-any-return]
   assert "the default of t[0] was 1.0" in changed(f, lambda: table.__setitem__(0, 2.0), 1)
   assert "value was 1" in changed(f, lambda: setattr((f.__kwdefaults__ or {})["box"], "value", 2), 1)
 
@@ -170,29 +185,38 @@ def test_items_of_containers_are_followed() -> None:
   def f() -> Any: return found[0] + table["a"] + len(some)
   assert "found[1] was 2" in changed(f, lambda: found.__setitem__(1, 5))
   assert "table['a'] was 1" in changed(f, lambda: table.clear())
-  assert "found was 2 items when the function was captured, and is 3 now" in changed(lambda: found[0], lambda: found.append(1))
+  assert "found was 2 items when the function was captured, and is 3 now" in changed(lambda: found[0],
+                                                                                     lambda: found.append(1))
   assert "some was 1 items" in changed(lambda: len(some), lambda: some.add(9))
   nested = {"layers": [Box(value=1)]}
-  assert "nested['layers'][0].value was 1" in changed(lambda: [b.value for b in nested["layers"]], lambda: setattr(nested["layers"][0], "value", 2))
+  assert "nested['layers'][0].value was 1" in changed(lambda: [b.value for b in nested["layers"]],
+                                                      lambda: setattr(nested["layers"][0], "value", 2))
 
 def test_containers_around_others_are_followed() -> None:
   table = {"k": 1}
-  proxy, chain, own, row, values = types.MappingProxyType(table), ChainMap({}, {"k": 1}), UserDict(k=1), UserList([1]), {"k": 1}
+  proxy, chain, own, row, values = types.MappingProxyType(table), ChainMap({},
+                                                                           {"k": 1}), UserDict(k=1), UserList([1]), {
+    "k": 1}
   view = values.values()
   for function, change, place in (
-    (lambda: proxy["k"], lambda: table.update(k=2), "proxy['k']"), (lambda: chain["k"], lambda: chain.maps[1].update(k=2), "chain.maps[1]['k']"),
+    (lambda: proxy["k"], lambda: table.update(k=2), "proxy['k']"),
+    (lambda: chain["k"], lambda: chain.maps[1].update(k=2), "chain.maps[1]['k']"),
     (lambda: own["k"], lambda: own.update(k=2), "own.data['k']"), (lambda: row[0], lambda: row.append(3), "row.data"),
-    (lambda: chain["k"], lambda: setattr(chain, "maps", [{"k": 2}]), "chain.maps"), (lambda: [*view], lambda: values.update(k=2), "view[0]")):
-    assert changed(function, change).startswith(f"{place} was ") or changed(function, change).startswith(f"{place} is "), place
+    (lambda: chain["k"], lambda: setattr(chain, "maps", [{"k": 2}]), "chain.maps"),
+    (lambda: [*view], lambda: values.update(k=2), "view[0]")):
+    assert changed(function, change).startswith(f"{place} was ") or changed(function,
+                                                                            change).startswith(f"{place} is "), place
 
 def test_numbers_and_structures_of_ctypes_are_compared() -> None:
   ctypes = pytest.importorskip("ctypes")
   class Pair(ctypes.Structure):
     _fields_ = [("a", ctypes.c_int), ("b", ctypes.c_double)]
   number, row, pair = ctypes.c_double(1), (ctypes.c_int * 2)(1, 2), Pair(1, 2)
-  for function, change in ((lambda: number.value, lambda: setattr(number, "value", 2)), (lambda: row[1], lambda: row.__setitem__(1, 3)),
+  for function, change in ((lambda: number.value, lambda: setattr(number, "value", 2)),
+                           (lambda: row[1], lambda: row.__setitem__(1, 3)),
                            (lambda: pair.b, lambda: setattr(pair, "b", 3))):
-    assert changed(function, lambda: None) == "" and "have changed since the function was captured" in changed(function, change)
+    assert changed(function,
+                   lambda: None) == "" and "have changed since the function was captured" in changed(function, change)
 
 VARIABLE: ContextVar[Any] = ContextVar("VARIABLE", default=1)
 
@@ -202,9 +226,11 @@ def _use_context_variables() -> None:
   unset: ContextVar[Any] = ContextVar("unset")
   def f() -> Any: return VARIABLE.get()
   assert changed(f, lambda: None) == ""
-  assert changed(f, lambda: VARIABLE.set(2)).startswith("VARIABLE.get() was 1 when the function was captured, and is 2 now")
+  assert changed(f, lambda: VARIABLE.set(2)).startswith("VARIABLE.get() was 1 when the function was captured, and is "
+                                                        "2 now")
   assert changed(f, lambda: VARIABLE.set(1)).startswith("VARIABLE.get() was 2")
-  assert changed(lambda: unset.get(4), lambda: unset.set(2)).startswith("unset.get() was nothing when the function was captured, and is 2 now")
+  assert changed(lambda: unset.get(4), lambda: unset.set(2)).startswith("unset.get() was nothing when the function "
+                                                                        "was captured, and is 2 now")
   assert effects(lambda: VARIABLE.set(VARIABLE.get() + 1)) == ["VARIABLE.get()"]
 
 def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,7 +240,8 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
   def imports() -> Any:
     from os import environ
     return environ["TINYHW_A"]
-  for function in (lambda: os.environ["TINYHW_A"], lambda: os.environ.get("TINYHW_A", "3"), lambda: os.getenv("TINYHW_A"), imports,
+  for function in (lambda: os.environ["TINYHW_A"], lambda: os.environ.get("TINYHW_A", "3"),
+                   lambda: os.getenv("TINYHW_A"), imports,
                    lambda: os.environ[key], lambda: environment["TINYHW_A"], lambda: os.environ.get("TINYHW_B")):
     seen = changed(function, lambda: os.environ.update(TINYHW_A=os.environ["TINYHW_A"] + "1", TINYHW_B="1"))
     assert seen.startswith("os.environ") and "when the function was captured, and is" in seen, function
@@ -223,14 +250,16 @@ def test_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
   assert changed(lambda: os.path.join("a", "b"), lambda: monkeypatch.setenv("TINYHW_A", "5")) == ""
 
 def test_names_in_the_dict_of_globals(monkeypatch: pytest.MonkeyPatch) -> None:
-  assert changed(lambda: globals()["LEVEL"], lambda: monkeypatch.setitem(globals(), "LEVEL", 5)).startswith("LEVEL was ")
+  assert changed(lambda: globals()["LEVEL"],
+                 lambda: monkeypatch.setitem(globals(), "LEVEL", 5)).startswith("LEVEL was ")
 
 def test_contents_of_arrays_are_compared() -> None:
   data, raw = array.array("f", [1.0, 2.0]), bytearray(4)
   assert "the contents of data have changed" in changed(lambda: data[0], lambda: data.__setitem__(1, 5.0))
   assert "the contents of raw have changed" in changed(lambda: raw[0], lambda: raw.__setitem__(1, 5))
   large = bytearray(1 << 21)
-  with pytest.raises(JitError, match="too large, or of a kind, that TinyJit cannot tell"): changed(lambda: large[0], lambda: None)
+  with pytest.raises(JitError, match="too large, or of a kind, that TinyJit cannot tell"):
+    changed(lambda: large[0], lambda: None)
 
 def test_code_inside_of_the_code_is_followed() -> None:
   k = 1
@@ -278,7 +307,8 @@ def doubled(items: Any) -> Any:
   for item in items: yield item * 2
 
 @pytest.mark.parametrize("function", [
-  lambda x: sum(r for r in doubled(x)), lambda x: sum([r + 1 for r in doubled(x)]), lambda x: total(r for r in x), lambda x: total(doubled(x)),
+  lambda x: sum(r for r in doubled(x)), lambda x: sum([r + 1 for r in doubled(x)]), lambda x: total(r for r in x),
+  lambda x: total(doubled(x)),
   lambda x: sum(sum(q for q in doubled([r])) for r in doubled(x)), lambda x: total(r for r, _ in zip(doubled(x), x)),
   lambda x: max(*(r for r in x)), lambda x: read_total(types.SimpleNamespace(items=doubled(x)))])
 def test_iterators_that_the_function_makes_are_nobodys_surroundings(function: Any) -> None:
@@ -287,7 +317,8 @@ def test_iterators_that_the_function_makes_are_nobodys_surroundings(function: An
 def read_total(holder: Any) -> Any: return total(holder.items)
 
 @pytest.mark.parametrize(("make", "change"), [
-  (lambda: array.array("d", [1.0]), lambda a: a.append(2.0)), (lambda: {1.0}, lambda a: a.add(2.0)), (lambda: deque([1.0]), lambda a: a.append(2.0))])
+  (lambda: array.array("d", [1.0]), lambda a: a.append(2.0)), (lambda: {1.0}, lambda a: a.add(2.0)),
+  (lambda: deque([1.0]), lambda a: a.append(2.0))])
 def test_data_that_the_function_makes_and_changes_is_its_own(make: Any, change: Any) -> None:
   outside = make()
   def f(inside: bool) -> Any:

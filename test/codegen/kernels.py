@@ -1,4 +1,5 @@
-"""Kernels for the tests of codegen, made by hand, and the check that all of them share: lowering must not change what a kernel computes."""
+"""Kernels for the tests of codegen, made by hand, and the check that all of them share: lowering must not change what
+a kernel computes."""
 from __future__ import annotations
 
 import math
@@ -24,24 +25,31 @@ AVX2 = capabilities("x86_64:avx2")
 _ALL = frozenset((op, d) for op in GroupOp.Elementwise for d in dtypes.all)
 EVERYTHING = Capabilities(vector_bytes=0, vector_registers=0, operations=_ALL)
 
-_few = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.CMPLT, Ops.CMPNE, Ops.WHERE, Ops.CAST, Ops.BITCAST, Ops.SUB)
+_few = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.CMPLT, Ops.CMPNE, Ops.WHERE, Ops.CAST,
+        Ops.BITCAST, Ops.SUB)
 _bool = frozenset((op, dtypes.bool) for op in (Ops.AND, Ops.OR, Ops.XOR))
-_poor = frozenset((op, d) for op in _few for d in (dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64)) - {(Ops.CMPLT, dtypes.uint32)}
-_poor |= frozenset((op, d) for op in (Ops.ADD, Ops.MUL, Ops.CMPLT, Ops.CMPNE, Ops.WHERE, Ops.CAST, Ops.BITCAST, Ops.SQRT, Ops.FDIV)
+_poor = (frozenset((op, d) for op in _few for d in (dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.uint64))
+         - {(Ops.CMPLT, dtypes.uint32)})
+_poor |= frozenset((op, d) for op in (Ops.ADD, Ops.MUL, Ops.CMPLT, Ops.CMPNE, Ops.WHERE, Ops.CAST, Ops.BITCAST,
+                                      Ops.SQRT, Ops.FDIV)
                    for d in (dtypes.float32, dtypes.float64)) | _bool | frozenset((Ops.IDIV, d) for d in dtypes.ints)
 _poor -= {(Ops.CAST, dtypes.uint64), (Ops.CAST, dtypes.uint32)}
 _poor |= frozenset((Ops.CAST, d) for d in dtypes.int8s + dtypes.int16s)
-POOR = Capabilities(vector_bytes=16, vector_registers=8, operations=_poor, vector_operations=_poor - {(Ops.IDIV, d) for d in dtypes.ints})
+POOR = Capabilities(vector_bytes=16, vector_registers=8, operations=_poor,
+                    vector_operations=_poor - {(Ops.IDIV, d) for d in dtypes.ints})
 """A target with as little as codegen is made for: 16 byte vectors, no masks, no gathers, no MAX, NEG, MULACC, MOD, RECIPROCAL."""
-_halves = _poor - {(Ops.IDIV, d) for d in dtypes.ints} - {(Ops.CAST, dtypes.int64)} | {(Ops.CAST, dtypes.uint32), (Ops.TRUNC, dtypes.float64)}
+_halves = _poor - {(Ops.IDIV, d) for d in dtypes.ints} - {(Ops.CAST, dtypes.int64)} | {(Ops.CAST, dtypes.uint32),
+                                                                                       (Ops.TRUNC, dtypes.float64)}
 HALVES = replace(POOR, operations=_halves, vector_operations=_halves)
 """As little, and neither a divider nor conversions between 64-bit integers and floats, as GPUs have it."""
-ALL_TARGETS = {"everything": EVERYTHING, "avx2": AVX2, "avx2-plain": replace(AVX2, masked_bytes=(), gathers=False, scatters=False), "poor": POOR,
+ALL_TARGETS = {"everything": EVERYTHING, "avx2": AVX2, "avx2-plain": replace(AVX2, masked_bytes=(), gathers=False,
+                                                                             scatters=False), "poor": POOR,
                "halves": HALVES}
 
 def axis(end: int | UOp, id: int, kind: str = "LOOP") -> UOp: return UOp.range(end, id, AxisType[kind])
 
-def data_for(sink: UOp, seed: int = 0, make: Callable[[DType, random.Random], Any] | None = None) -> dict[int, list[Any]]:
+def data_for(sink: UOp, seed: int = 0,
+             make: Callable[[DType, random.Random], Any] | None = None) -> dict[int, list[Any]]:
   """Contents for each parameter of a kernel: small whole numbers, so that no sum is rounded."""
   rng = random.Random(seed)
   out: dict[int, list[Any]] = {}
@@ -58,10 +66,12 @@ def wild(dtype: DType, rng: random.Random) -> Any:
   """Values from the corners of a type."""
   if dtype is dtypes.bool: return rng.random() < 0.5
   if dtypes.is_float(dtype):
-    corners = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 3e9, -3e9, 5e18, 1e19, 2e19, 1e-40, 448.0, 464.0, 57344.0, 65504.0, 1e-3, 0.017]
+    corners = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 3e9, -3e9, 5e18, 1e19, 2e19, 1e-40, 448.0, 464.0,
+               57344.0, 65504.0, 1e-3, 0.017]
     return round_to(dtype)(rng.choice(corners) if rng.random() < 0.6 else rng.uniform(-100, 100))
   low, high = int(dtype.min), int(dtype.max)
-  return rng.choice([low, low + 1, -1 if low else 3, 0, 1, 2, 7, high - 1, high, rng.randint(low, high), rng.randint(low, high)])
+  return rng.choice([low, low + 1, -1 if low else 3, 0, 1, 2, 7, high - 1, high, rng.randint(low, high),
+                     rng.randint(low, high)])
 
 def same(a: Any, b: Any, tolerance: float = 0.0) -> bool:
   if isinstance(a, float) and isinstance(b, float):
@@ -82,7 +92,8 @@ def agree(kernel: UOp, changed: UOp, tolerance: float = 0.0) -> None:
   evaluate(changed, second)
   compare("changed kernel", first, second, tolerance)
 
-def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = None, data: dict[int, list[Any]] | None = None, tolerance: float = 0.0,
+def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = None,
+          data: dict[int, list[Any]] | None = None, tolerance: float = 0.0,
           passes: bool = False) -> Program:
   """Lower a kernel and compare its Program (with passes: what each pass makes of it, too) with the kernel itself."""
   data = data or data_for(sink)
@@ -93,7 +104,8 @@ def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = No
     kernel = step.run(kernel, target)
     found = {k: list(v) for k, v in data.items()}
     # from "accumulate" on there are variables, whose values depend on when they are read
-    evaluate(kernel if step.is_kernel else Program(step.name, tuple(linearize(kernel, target.lanes > 0))), found, variables)
+    evaluate(kernel if step.is_kernel else Program(step.name, tuple(linearize(kernel, target.lanes > 0))), found,
+             variables)
     compare(step.name, expected, found, tolerance)
   program = lower(sink, target, "test")
   verify(program, 1)
@@ -108,13 +120,16 @@ def check_form(program: Program, target: Capabilities) -> None:
   for u in program.uops:
     scalar = u.dtype.scalar()
     assert scalar is not dtypes.weakint, f"{u} has no width"
-    assert u.dtype.count == 1 or u.op in (Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE) or u.dtype.itemsize <= target.vector_bytes, f"{u} is too wide"
-    if u.op in (Ops.IDIV, Ops.MOD): assert dtypes.is_unsigned(u.dtype) or (u.src[0].vmin >= 0 and u.src[1].vmin > 0), f"{u} may trap"
+    assert u.dtype.count == 1 or u.op in (Ops.CONST, Ops.BROADCAST,
+                                          Ops.VECTORIZE) or u.dtype.itemsize <= target.vector_bytes, f"{u} is too wide"
+    if u.op in (Ops.IDIV, Ops.MOD):
+      assert dtypes.is_unsigned(u.dtype) or (u.src[0].vmin >= 0 and u.src[1].vmin > 0), f"{u} may trap"
     if u.op in GroupOp.Elementwise:
       operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
       resize = u.op is Ops.CAST and dtypes.is_int(u.dtype) and dtypes.is_int(u.src[0].dtype)
       folds = u.op is Ops.MAX and u.tag == FOLD and u.dtype in target.maxima
-      assert resize or folds or target.supports(u.op, operand) or u.op is Ops.BITCAST, f"{u.op.name} of {operand} is not there"
+      assert resize or folds or target.supports(u.op, operand) or u.op is Ops.BITCAST, (f"{u.op.name} of {operand} is "
+                                                                                        f"not there")
   seen = set()
   for u in program.uops:
     assert u not in seen or u.op is Ops.BARRIER, f"{u} stands twice"
@@ -126,7 +141,8 @@ def count(program: Program, op: Ops, inside: int | None = None, vector: bool | N
   for u in program.uops:
     if u.op is Ops.RANGE: depth.append(u.arg[0])
     elif u.op is Ops.END: depth.pop()
-    if u.op is op and (inside is None or depth[-1:] == [inside]) and (vector is None or (u.dtype.count > 1) == vector): total += 1
+    if u.op is op and (inside is None or depth[-1:] == [inside]) and (vector is None or (u.dtype.count > 1) == vector):
+      total += 1
   return total
 
 # ***** kernels *****
@@ -147,7 +163,8 @@ def masked(n: int, lanes: int, dtype: DType = dtypes.float32) -> UOp:
   gate = i < n
   return UOp.sink(out.index(i).store(a.index(i).load(gate) * -1 + 1, g, v, gate=gate))
 
-def matmul(m: int, n: int, k: int, rows: int = 6, columns: int = 2, lanes: int = 8, unroll: int = 1, dtype: DType = dtypes.float32) -> UOp:
+def matmul(m: int, n: int, k: int, rows: int = 6, columns: int = 2, lanes: int = 8, unroll: int = 1,
+           dtype: DType = dtypes.float32) -> UOp:
   out, a, b = UOp.param(0, dtype, m * n), UOp.param(1, dtype, m * k), UOp.param(2, dtype, k * n)
   width = columns * lanes
   g, j, r = axis(m // rows, 0, "GLOBAL"), axis(n // width, 1), axis(k // unroll, 2, "REDUCE")
@@ -171,9 +188,11 @@ def softmax(rows: int, columns: int, lanes: int = 8, shared: bool = False) -> UO
 
 def convolution(size: int, lanes: int = 4, tile: int = 2, unroll: bool = True) -> UOp:
   """3x3, padded by 1, over one size x size image."""
-  out, a, w = UOp.param(0, dtypes.float32, size * size), UOp.param(1, dtypes.float32, size * size), UOp.param(2, dtypes.float32, 9)
+  out, a, w = UOp.param(0, dtypes.float32, size * size), UOp.param(1, dtypes.float32,
+                                                                   size * size), UOp.param(2, dtypes.float32, 9)
   kind = "UNROLL" if unroll else "REDUCE"
-  y, x, t, v = axis(size, 0, "GLOBAL"), axis(size // (lanes * tile), 1), axis(tile, 4, "UPCAST"), axis(lanes, 5, "VECTOR")
+  y, x, t, v = axis(size, 0, "GLOBAL"), axis(size // (lanes * tile), 1), axis(tile, 4,
+                                                                              "UPCAST"), axis(lanes, 5, "VECTOR")
   i, j = axis(3, 2, kind), axis(3, 3, kind)
   column = x * (lanes * tile) + t * lanes + v
   yy, xx = y + i - 1, column + j - 1
@@ -190,7 +209,8 @@ def gather(n: int, table: int, lanes: int = 8, dtype: DType = dtypes.int32) -> U
 
 def staged_matmul(m: int, n: int, k: int, lanes: int = 8) -> UOp:
   """A panel of k x lanes of b is copied to local memory for each block of columns."""
-  out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, dtypes.float32, m * k), UOp.param(2, dtypes.float32, k * n)
+  out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, dtypes.float32,
+                                                             m * k), UOp.param(2, dtypes.float32, k * n)
   g, i, r = axis(n // lanes, 0, "GLOBAL"), axis(m // 2, 1), axis(k, 2, "REDUCE")
   s, t, x, v = axis(k, 3, "STAGE"), axis(lanes, 4, "VECTOR"), axis(2, 5, "UPCAST"), axis(lanes, 6, "VECTOR")
   panel = UOp(Ops.STAGE, dtypes.float32, (b.index(s * n + g * lanes + t).load(), s, t), (0,))

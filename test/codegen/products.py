@@ -1,4 +1,5 @@
-"""Kernels that are made of products, for the tests of matrix units: of matrices, convolutions, and the gradients of their weights."""
+"""Kernels that are made of products, for the tests of matrix units: of matrices, convolutions, and the gradients of
+their weights."""
 from __future__ import annotations
 
 from test.codegen.kernels import axis
@@ -8,15 +9,18 @@ from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
 
-def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False, turned: bool = False) -> UOp:
+def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False,
+            turned: bool = False) -> UOp:
   """out[i, j] = sum over x of a[i, x] * b[x, j]. transposed: b lies along x in memory; turned: a lies along i."""
   out, a, b = UOp.param(0, result, m * n), UOp.param(1, operand, m * k), UOp.param(2, operand, k * n)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
-  left, right = a.index(x * m + i if turned else i * k + x).load(), b.index(j * k + x if transposed else x * n + j).load()
+  left, right = a.index(x * m + i if turned else i * k + x).load(), b.index(j * k + x if transposed
+                                                                            else x * n + j).load()
   return UOp.sink(out.index(i * n + j).store((left.cast(result) * right.cast(result)).reduce(Ops.ADD, x), i, j))
 
 def padded(image: UOp, plane: UOp, row: UOp, column: UOp, size: int, pad: int) -> UOp:
-  """An element of a square plane of images, whose sides have `size` elements: 0 outside, where `pad` says that there may be an outside."""
+  """An element of a square plane of images, whose sides have `size` elements: 0 outside, where `pad` says that there
+  may be an outside."""
   place = image.index(plane * size * size + row * size + column)
   return place.load((row >= 0) & (row < size) & (column >= 0) & (column < size)) if pad else place.load()
 

@@ -1,6 +1,7 @@
 """Random kernels.
 
-`Generator`: as codegen's passes get them: loops, tiles and lanes of any size, indices with // and %, gates, nested reductions, local arrays, several
+`Generator`: as codegen's passes get them: loops, tiles and lanes of any size, indices with // and %, gates, nested
+reductions, local arrays, several
 outputs. `Nest`: as optimisation gets them, with random choices for their loops.
 """
 from __future__ import annotations
@@ -12,7 +13,8 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-TYPES = (dtypes.float32, dtypes.float32, dtypes.float32, dtypes.int32, dtypes.int64, dtypes.float64, dtypes.uint8, dtypes.int16)
+TYPES = (dtypes.float32, dtypes.float32, dtypes.float32, dtypes.int32, dtypes.int64, dtypes.float64, dtypes.uint8,
+         dtypes.int16)
 
 class Generator:
   """One kernel from one seed."""
@@ -108,7 +110,8 @@ class Generator:
     return value.reduce(self.rng.choice((Ops.ADD, Ops.ADD, Ops.MAX)), *ranges)
 
   def stage(self, axes: list[tuple[UOp, int]], dtype: DType, depth: int, lanes: bool) -> UOp:
-    index, size, ranges = self.axis((AxisType.STAGE, AxisType.UPCAST), not lanes and not self.vector_output and self.chance(0.4))
+    index, size, ranges = self.axis((AxisType.STAGE, AxisType.UPCAST), not lanes and not self.vector_output
+                                    and self.chance(0.4))
     outside = [a for a in axes if not any(r.arg[1] is AxisType.VECTOR for r in a[0].ranges)]
     value = self.value(outside + [(index, size)], dtype, min(depth - 1, 1), True)
     self.stages += 1
@@ -134,7 +137,8 @@ class Generator:
         axes.append((r, 5))
         ranges.append(r)
       position = UOp.const(dtypes.weakint, 0)
-      for index, size in reversed(axes) if self.chance(0.3) else axes: position, strides = position * size + index, strides * size
+      for index, size in reversed(axes) if self.chance(0.3) else axes:
+        position, strides = position * size + index, strides * size
       dtype = self.rng.choice(TYPES)
       slot = 100 + len(stores)
       has_lanes = any(r.arg[1] is AxisType.VECTOR for r in ranges)
@@ -147,7 +151,8 @@ INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
 MOST_ITERATIONS = 1500
 
 class Nest:
-  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum come behind them."""
+  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum
+  come behind them."""
   def __init__(self, seed: int, in_place: bool = False):
     rng = self.rng = random.Random(seed)
     self.iterations = 1

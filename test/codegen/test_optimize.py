@@ -1,4 +1,5 @@
-"""optimize.py and heuristic.py: a kernel means the same whatever loops it is given, whether the choices are the model's or any others."""
+"""optimize.py and heuristic.py: a kernel means the same whatever loops it is given, whether the choices are the
+model's or any others."""
 from dataclasses import replace
 import random
 
@@ -61,7 +62,8 @@ def test_state_that_several_stores_update_is_updated_once() -> None:
   new = m.index(i).load() * 0.5 + g.index(i).load()
   kernel = UOp.sink(m.index(i).store(new, a, b), p.index(i).store(p.index(i).load() - new, a, b))
   agree(kernel, optimize(kernel, AVX2))
-  for opts in ((Opt(OptOps.VECTOR, 1, 8), Opt(OptOps.UPCAST, 0, 2)), (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 5), Opt(OptOps.GRID, 0))):
+  for opts in ((Opt(OptOps.VECTOR, 1, 8), Opt(OptOps.UPCAST, 0, 2)),
+               (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.UPCAST, 1, 5), Opt(OptOps.GRID, 0))):
     agree(kernel, with_opts(kernel, opts))
     check(with_opts(kernel, opts), AVX2)
 

@@ -1,10 +1,12 @@
-"""The whole lowering: kernels made by hand and random ones give the same as their Programs, on rich and poor targets."""
+"""The whole lowering: kernels made by hand and random ones give the same as their Programs, on rich and poor
+targets."""
 from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from test.codegen.kernels import (ALL_TARGETS, AVX2, EVERYTHING, axis, check, convolution, count, data_for, elementwise, gather, masked, matmul,
+from test.codegen.kernels import (ALL_TARGETS, AVX2, EVERYTHING, axis, check, convolution, count, data_for, elementwise,
+                                  gather, masked, matmul,
                                   softmax, staged_matmul)
 from test.codegen.random_kernels import Generator
 from tinyhw.codegen.passes import NAMES, PASSES, REASONS, lower
@@ -17,30 +19,39 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 KERNELS = {
-  "elementwise": elementwise(64, 8, 2), "float64": elementwise(64, 8, 2, dtypes.float64), "int8": elementwise(64, 8, 2, dtypes.int8),
-  "masked": masked(13, 8), "masked bytes": masked(13, 8, dtypes.int8), "matmul": matmul(12, 32, 8), "unrolled matmul": matmul(12, 32, 8, unroll=4),
-  "small matmul": matmul(4, 16, 8, 2, 1, 8, 4), "half matmul": matmul(4, 16, 8, 2, 1, 8, 2, dtypes.float16), "softmax": softmax(3, 16),
-  "softmax over one range": softmax(3, 16, shared=True), "convolution": convolution(8), "convolution in loops": convolution(8, unroll=False),
-  "gather": gather(16, 5), "gather by int64": gather(16, 5, dtype=dtypes.int64), "staged matmul": staged_matmul(4, 16, 5),
+  "elementwise": elementwise(64, 8, 2), "float64": elementwise(64, 8, 2, dtypes.float64),
+  "int8": elementwise(64, 8, 2, dtypes.int8),
+  "masked": masked(13, 8), "masked bytes": masked(13, 8, dtypes.int8), "matmul": matmul(12, 32, 8),
+  "unrolled matmul": matmul(12, 32, 8, unroll=4),
+  "small matmul": matmul(4, 16, 8, 2, 1, 8, 4), "half matmul": matmul(4, 16, 8, 2, 1, 8, 2, dtypes.float16),
+  "softmax": softmax(3, 16),
+  "softmax over one range": softmax(3, 16, shared=True), "convolution": convolution(8),
+  "convolution in loops": convolution(8, unroll=False),
+  "gather": gather(16, 5), "gather by int64": gather(16, 5, dtype=dtypes.int64),
+  "staged matmul": staged_matmul(4, 16, 5),
 }
 
 @pytest.mark.parametrize("target", ALL_TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_program_computes_what_the_kernel_computes(name: str, target: str) -> None: check(KERNELS[name], ALL_TARGETS[target], passes=True)
+def test_program_computes_what_the_kernel_computes(name: str, target: str) -> None:
+  check(KERNELS[name], ALL_TARGETS[target], passes=True)
 
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 30))
 def test_random_kernels(seed: int) -> None:
   generator = Generator(seed)
   kernel = generator.kernel()
-  for name, target in ALL_TARGETS.items(): check(kernel, target, generator.variables, tolerance=1e-12, passes=name == "avx2")
+  for name, target in ALL_TARGETS.items():
+    check(kernel, target, generator.variables, tolerance=1e-12, passes=name == "avx2")
 
 def test_the_inner_loop_of_a_matmul_is_only_what_it_must_be() -> None:
   program = lower(matmul(12, 32, 8), AVX2, "matmul")
-  assert count(program, Ops.MULACC, 2) == 12 and count(program, Ops.BROADCAST, 2) == 6 and count(program, Ops.LOAD, 2, vector=True) == 2
+  assert count(program, Ops.MULACC, 2) == 12 and count(program, Ops.BROADCAST,
+                                                       2) == 6 and count(program, Ops.LOAD, 2, vector=True) == 2
   assert count(program, Ops.LOAD, 2, vector=False) == 6
   body = _body(program, 2)
-  vector = [u.op for u in body if u.dtype.count > 1 and u.op not in (Ops.MULACC, Ops.ASSIGN_ACC, Ops.LOAD, Ops.BROADCAST)]
+  vector = [u.op for u in body if u.dtype.count > 1 and u.op not in (Ops.MULACC, Ops.ASSIGN_ACC, Ops.LOAD,
+                                                                     Ops.BROADCAST)]
   assert vector == []
   integer = [u for u in body if dtypes.is_int(u.dtype) and not (u.op is Ops.ADD and u.src[1].op is Ops.CONST)]
   assert len(integer) <= 4, f"{integer}"
@@ -83,7 +94,8 @@ def test_a_kernel_may_write_what_it_reads() -> None:
 def test_values_of_one_place_are_computed_before_any_is_stored() -> None:
   x, y = UOp.param(0, dtypes.float32, 4), UOp.param(1, dtypes.float32, 4)
   r = axis(4, 0)
-  program = lower(UOp.sink(x.index(r).store(y.index(r).load(), r), y.index(r).store(x.index(r).load(), r)), AVX2, "swap")
+  program = lower(UOp.sink(x.index(r).store(y.index(r).load(), r), y.index(r).store(x.index(r).load(), r)), AVX2,
+                  "swap")
   data = {0: [1.0, 2.0, 3.0, 4.0], 1: [5.0, 6.0, 7.0, 8.0]}
   evaluate(program, data)
   assert data == {0: [5.0, 6.0, 7.0, 8.0], 1: [1.0, 2.0, 3.0, 4.0]}
@@ -135,5 +147,6 @@ def test_spec_verifies_between_passes() -> None:
   with Context(SPEC=2): lower(KERNELS["convolution"], AVX2, "verified")
 
 def test_lowering_is_deterministic() -> None:
-  def text() -> list[str]: return [f"{u.op.name} {u.dtype} {u.arg}" for u in lower(KERNELS["unrolled matmul"], AVX2, "x").uops]
+  def text() -> list[str]:
+    return [f"{u.op.name} {u.dtype} {u.arg}" for u in lower(KERNELS["unrolled matmul"], AVX2, "x").uops]
   assert text() == text()

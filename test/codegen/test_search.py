@@ -27,7 +27,8 @@ def clock(opts: Opts) -> float: return 1.0 + zlib.crc32(repr(sorted(opts)).encod
 
 def test_two_searches_find_the_same() -> None:
   orders: list[list[Opts]] = [[], []]
-  found = [search(kernel(), AVX2, lambda opts, order=order: order.append(opts) or clock(opts), 3) for order in orders]  # type: ignore[misc]
+  found = [search(kernel(), AVX2, lambda opts, order=order: order.append(opts) or clock(opts), 3)
+           for order in orders]  # type: ignore[misc]
   assert found[0] == found[1] and orders[0] == orders[1]
 
 def test_the_winner_is_the_fastest_that_was_measured() -> None:

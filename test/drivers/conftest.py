@@ -1,4 +1,5 @@
-"""The stand-in computer of test/support/amd_box.py in place of this one, and devices on it; self-tests of virtual GPUs."""
+"""The stand-in computer of test/support/amd_box.py in place of this one, and devices on it; self-tests of virtual
+GPUs."""
 from collections.abc import Iterator
 
 import pytest
@@ -25,9 +26,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
   for box in boxes:
     kfd.forget(box)
     left = box.held()
-    assert left == {"files": 0, "mappings": 0, "memory": 1, "queues": 0, "events": 0}, f"{left}: only the event page is the kernel's to free"
+    assert left == {"files": 0, "mappings": 0, "memory": 1, "queues": 0,
+                    "events": 0}, (f"{left}: only the event page is the kernel's to free")
 
 @pytest.fixture(params=["AMD"])
 def tester(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tried]:
-  """The self-test of a virtual card, step by step; a test that is for others says so: parametrize("tester", ["NV"], indirect=True)."""
+  """The self-test of a virtual card, step by step; a test that is for others says so: parametrize("tester", ["NV"],
+  indirect=True)."""
   with trying(request.param, monkeypatch) as made: yield made

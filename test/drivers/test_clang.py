@@ -19,10 +19,12 @@ from tinyhw.machine.ir.code import Code
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("PATH", "")
-  with pytest.raises(DeviceError, match="none of clang, gcc, cc is on PATH; install a C compiler"): clang.open(0, devices.runtime)
+  with pytest.raises(DeviceError, match="none of clang, gcc, cc is on PATH; install a C compiler"):
+    clang.open(0, devices.runtime)
 
 def test_cc_names_the_compiler() -> None:
-  with Context(CC="no-such-compiler -O3"), pytest.raises(DeviceError, match="CC=no-such-compiler -O3: no-such-compiler is not on PATH"):
+  with Context(CC="no-such-compiler -O3"), pytest.raises(DeviceError, match="CC=no-such-compiler -O3: "
+                                                         "no-such-compiler is not on PATH"):
     clang.find_compiler()
   device = open_c(1)
   with Context(CC=f"{device.command[0]} -O1"): assert clang.find_compiler() == (device.command[0], "-O1")
@@ -30,7 +32,8 @@ def test_cc_names_the_compiler() -> None:
 
 def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
   device = open_c(1)
-  source = b"#include <stdint.h>\nvoid once(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) { *(int64_t *)a[0] += l; }"
+  source = (b"#include <stdint.h>\nvoid once(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) { *(int64_t *)a[0] "
+            b"+= l; }")
   first = device.load(Code("once", "c", source, ("buffer",)))
   monkeypatch.setattr(subprocess, "Popen", lambda *a, **k: pytest.fail("compiled again"))
   again = open_c(1)
@@ -45,9 +48,12 @@ def test_a_source_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_is_refused() -> None:
   device = open_c(1)
-  with pytest.raises(CompileError, match=r"failed on kernel bad \(exit status 1\):\n.*error"): device.load(Code("bad", "c", b"void bad( {", ()))
-  with pytest.raises(CompileError, match="the C source has no function other"): device.load(Code("other", "c", b"void named(void) {}", ()))
-  with pytest.raises(DeviceError, match="CLANG takes C source, and k is code for x86_64:avx2"): device.load(Code("k", "x86_64:avx2", b"", ()))
+  with pytest.raises(CompileError, match=r"failed on kernel bad \(exit status 1\):\n.*error"):
+    device.load(Code("bad", "c", b"void bad( {", ()))
+  with pytest.raises(CompileError, match="the C source has no function other"):
+    device.load(Code("other", "c", b"void named(void) {}", ()))
+  with pytest.raises(DeviceError, match="CLANG takes C source, and k is code for x86_64:avx2"):
+    device.load(Code("k", "x86_64:avx2", b"", ()))
   device.close()
 
 def test_a_compiler_that_does_not_start(tmp_path: object) -> None:
@@ -56,7 +62,8 @@ def test_a_compiler_that_does_not_start(tmp_path: object) -> None:
 
 def adder(name: str, value: int, more: str = "") -> Code:
   """A kernel that adds a number to the first element."""
-  text = f"#include <stdint.h>\nvoid {name}(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) {{ *(int64_t *)a[0] += {value}; }}{more}"
+  text = (f"#include <stdint.h>\nvoid {name}(const uint64_t *a, int64_t f, int64_t l, uint8_t *s) {{ *(int64_t *)a[0] "
+          f"+= {value}; }}{more}")
   return Code(name, "c", text.encode(), ("buffer",))
 
 def results(device: HostDevice, programs: list[Program]) -> list[int]:
@@ -104,7 +111,8 @@ def test_a_kernel_that_is_refused_is_named_among_others(monkeypatch: pytest.Monk
     device.load_all([good[0], Code("wrong", "c", b"void wrong( {", ()), good[1]])
   with pytest.raises(CompileError, match="the C source has no function absent"):
     device.load_all([good[0], Code("absent", "c", b"void named(void) {}", ())])
-  with pytest.raises(DeviceError, match="k is code for python"): device.load_all([good[0], Code("k", "python", b"", ())])
+  with pytest.raises(DeviceError, match="k is code for python"):
+    device.load_all([good[0], Code("k", "python", b"", ())])
   assert results(device, device.load_all(good)) == [5, 6]
   device.close()
 
@@ -126,7 +134,8 @@ def test_a_compiler_that_does_not_know_this_machine(tmp_path: Path) -> None:
 def test_what_cpu_ran_in_a_test_is_compiled_with_one_run_for_clang(monkeypatch: pytest.MonkeyPatch) -> None:
   """test/helpers.py: the tests of tensors rely on it for their speed."""
   open_c(1).close()
-  def computed() -> list[int]: return [(Tensor([1, 2, 3, 4, 5, 6, 7, 8, 9]) * factor - 41).tolist()[1] for factor in (331, 332, 333)]
+  def computed() -> list[int]:
+    return [(Tensor([1, 2, 3, 4, 5, 6, 7, 8, 9]) * factor - 41).tolist()[1] for factor in (331, 332, 333)]
   with on("CPU"): assert computed() == [621, 623, 625]
   started = commands(monkeypatch)
   with on("CLANG"): assert computed() == [621, 623, 625] and len(started) == 1

@@ -22,13 +22,15 @@ def test_names(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
   assert Device.canonicalize("DISK:a:b").endswith("/a:b"), "a path may have colons, and keeps its case"
   for name in ("DISK", "disk:"):
     with pytest.raises(DeviceError, match="named with its path: DISK:/path/to/file"): Device.canonicalize(name)
-  with pytest.raises(DeviceError, match="keeps a file and computes nothing; the default is one of"): Device.DEFAULT = "DISK:f"
+  with pytest.raises(DeviceError, match="keeps a file and computes nothing; the default is one of"):
+    Device.DEFAULT = "DISK:f"
   assert not any(on_disk(name) for name in Device.get_available_devices())
 
 def is_open(path: pathlib.Path) -> bool:
   """Whether this process has a descriptor of a file; False where the system does not tell."""
   folder = "/proc/self/fd"
-  return os.path.isdir(folder) and any(os.path.realpath(f"{folder}/{name}") == os.path.realpath(path) for name in os.listdir(folder))
+  return os.path.isdir(folder) and any(os.path.realpath(f"{folder}/{name}") == os.path.realpath(path)
+                                       for name in os.listdir(folder))
 
 def test_a_device_lives_as_long_as_its_buffers(tmp_path: pathlib.Path) -> None:
   (tmp_path / "f").write_bytes(b"abc")
@@ -44,10 +46,12 @@ def test_a_device_lives_as_long_as_its_buffers(tmp_path: pathlib.Path) -> None:
 def test_reads_parts(tmp_path: pathlib.Path) -> None:
   (tmp_path / "f").write_bytes(bytes(range(100)))
   whole = buffer(tmp_path / "f", 100)
-  assert bytes(whole.view(4, dtypes.uint8, 10).as_memoryview()) == bytes([10, 11, 12, 13]) and whole.view(1, dtypes.uint16, 2).nbytes == 2
+  assert (bytes(whole.view(4, dtypes.uint8, 10).as_memoryview()) == bytes([10, 11, 12, 13])
+          and whole.view(1, dtypes.uint16, 2).nbytes == 2)
   assert whole.is_initialized() and not whole.size == 0
   memory = GlobalCounters.mem_used
-  assert len(whole.as_memoryview(allow_zero_copy=True)) == 100 and GlobalCounters.mem_used == memory, "a file takes no memory of a device"
+  assert (len(whole.as_memoryview(allow_zero_copy=True)) == 100
+          and GlobalCounters.mem_used == memory), "a file takes no memory of a device"
   with pytest.raises(DeviceError, match="not visible to the host"): whole.as_memoryview(force_zero_copy=True)
   target = Buffer("PYTHON", 100, dtypes.uint8).copy_from(whole)
   assert bytes(target.as_memoryview()) == bytes(range(100))
@@ -80,7 +84,8 @@ def test_a_file_that_became_shorter(tmp_path: pathlib.Path) -> None:
   whole = buffer(tmp_path / "f", 1 << 16)
   assert len(whole.as_memoryview()) == 1 << 16
   os.truncate(tmp_path / "f", 100)
-  with pytest.raises(FileFormatError, match="ends at byte 100, and bytes 0 to 65536 are wanted; it became shorter"): whole.as_memoryview()
+  with pytest.raises(FileFormatError, match="ends at byte 100, and bytes 0 to 65536 are wanted; it became shorter"):
+    whole.as_memoryview()
   assert len(whole.view(100, dtypes.uint8, 0).as_memoryview()) == 100
 
 def test_a_file_that_was_replaced_is_still_there(tmp_path: pathlib.Path) -> None:
@@ -95,9 +100,11 @@ def test_what_is_no_regular_file(tmp_path: pathlib.Path) -> None:
   with pytest.raises(ArgumentError, match="is a folder"): buffer(tmp_path, 1).as_memoryview()
   with pytest.raises(ArgumentError, match="is a folder"): buffer(tmp_path, 1, writable=True).copyin(memoryview(b"x"))
   os.mkfifo(tmp_path / "pipe")
-  with pytest.raises(ArgumentError, match="a pipe or a device"): buffer(tmp_path / "pipe", 1).as_memoryview()  # and does not wait for a writer
+  # and does not wait for a writer
+  with pytest.raises(ArgumentError, match="a pipe or a device"): buffer(tmp_path / "pipe", 1).as_memoryview()
   with pytest.raises(ArgumentError, match="cannot be the name of a file"): buffer(tmp_path / "a\0b", 1).as_memoryview()
-  with pytest.raises(MissingFileError, match="there is no file"): buffer(tmp_path / "none" / "f", 1, writable=True).copyin(memoryview(b"x"))
+  with pytest.raises(MissingFileError, match="there is no file"):
+    buffer(tmp_path / "none" / "f", 1, writable=True).copyin(memoryview(b"x"))
   with pytest.raises(DriverError, match="opening .*: Not a directory; check its permissions"):
     (tmp_path / "f").write_bytes(b"")
     buffer(tmp_path / "f" / "g", 1).as_memoryview()
@@ -106,7 +113,8 @@ def test_errors_of_the_system(tmp_path: pathlib.Path, monkeypatch: pytest.Monkey
   (tmp_path / "f").write_bytes(b"abc")
   def refuse(*_: object) -> int: raise OSError(28, "No space left on device")
   monkeypatch.setattr(disk, "_write_at", refuse)
-  with pytest.raises(DriverError, match="writing .*f: No space left on device"): buffer(tmp_path / "f", 3, writable=True).copyin(memoryview(b"xyz"))
+  with pytest.raises(DriverError, match="writing .*f: No space left on device"):
+    buffer(tmp_path / "f", 3, writable=True).copyin(memoryview(b"xyz"))
   monkeypatch.setattr(disk, "_read_at", refuse)
   with pytest.raises(DriverError, match="reading .*f: No space left"): buffer(tmp_path / "f", 3).as_memoryview()
   with pytest.raises(DriverError, match="cannot make .*g .* bytes long: File too large"):

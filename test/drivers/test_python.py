@@ -66,4 +66,5 @@ def test_as_a_device() -> None:
 
 def test_code_for_another_device() -> None:
   device = python.open(0, lambda name: pytest.fail(""))
-  with pytest.raises(DeviceError, match="the PYTHON device runs Python source, and add_16_1 is code for c"): device.load(compile_source(add(), "c"))
+  with pytest.raises(DeviceError, match="the PYTHON device runs Python source, and add_16_1 is code for c"):
+    device.load(compile_source(add(), "c"))

@@ -1,4 +1,5 @@
-"""Edge cases of arithmetic: sums, products, quotients, remainders, powers, as methods, operators, reflected and in place."""
+"""Edge cases of arithmetic: sums, products, quotients, remainders, powers, as methods, operators, reflected and in
+place."""
 from math import inf, nan
 
 from edge_cases import Case, like, raises
@@ -10,11 +11,13 @@ EDGES: dict[str, list[Case]] = {
   "add": [
     ("Tensor([[1], [2]]).add(Tensor([10, 20, 30]))", [[11, 21, 31], [12, 22, 32]]),
     ("Tensor.zeros(0, 3).add(Tensor([1.0, 2.0, 3.0]))", like([], shape=(0, 3), dtype=dtypes.float32)),
-    ("Tensor([127, -128], dtype=dtypes.int8).add(Tensor([1, -1], dtype=dtypes.int8))", like([-128, 127], dtype=dtypes.int8)),
+    ("Tensor([127, -128], dtype=dtypes.int8).add(Tensor([1, -1], dtype=dtypes.int8))",
+     like([-128, 127], dtype=dtypes.int8)),
     ("Tensor([255], dtype=dtypes.uint8).add(Tensor([-1], dtype=dtypes.int8))", like([254], dtype=dtypes.int16)),
     ("Tensor([-0.0, -0.0, inf, nan]).add(Tensor([-0.0, 0.0, -inf, 1.0]))", [-0.0, 0.0, nan, nan]),
     ("Tensor([True, True, False]).add(Tensor([True, False, False]))", [True, True, False]),
-    ("Tensor([65504.0, 65504.0], dtype=dtypes.float16).add(Tensor([8.0, 16.0], dtype=dtypes.float16))", like([65504.0, inf], dtype=dtypes.float16)),
+    ("Tensor([65504.0, 65504.0], dtype=dtypes.float16).add(Tensor([8.0, 16.0], dtype=dtypes.float16))",
+     like([65504.0, inf], dtype=dtypes.float16)),
     ("Tensor([1, 2]).add(0.5)", like([1.5, 2.5], dtype=dtypes.float32)),
     ("Tensor([16777216.0]).add(1.0)", [16777216.0]),
     ("Tensor([[1, 2, 3], [4, 5, 6]]).T.add(Tensor([[1], [2], [3]]).expand(3, 2).flip(0))", [[4, 7], [4, 7], [4, 7]]),
@@ -27,7 +30,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([1]) + None", raises(ArgumentError, "None")),
   ],
   "sub": [
-    ("Tensor([0, 5], dtype=dtypes.uint8).sub(Tensor([1, 6], dtype=dtypes.uint8))", like([255, 255], dtype=dtypes.uint8)),
+    ("Tensor([0, 5], dtype=dtypes.uint8).sub(Tensor([1, 6], dtype=dtypes.uint8))",
+     like([255, 255], dtype=dtypes.uint8)),
     ("Tensor([-2147483648]).sub(1)", [2147483647]),
     ("Tensor([1, 2]).sub(10, reverse=True)", [9, 8]),
     ("Tensor([inf, -0.0, 0.0, 1.0]).sub(Tensor([inf, 0.0, 0.0, 1.0]))", [nan, -0.0, 0.0, 0.0]),
@@ -35,7 +39,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([]).sub(1.0)", like([], shape=(0,))),
     ("Tensor([True]).sub(Tensor([True]))", raises(DTypeError, "cannot subtract")),
     ("Tensor([True, False]).sub(1)", like([0, -1], dtype=dtypes.int32)),
-    ("Tensor([1, 2]) - Tensor([[1], [2]])", [[0, 1], [-1, 0]]), ("Tensor([0], dtype=dtypes.uint16) - 1", like([65535], dtype=dtypes.uint16)),
+    ("Tensor([1, 2]) - Tensor([[1], [2]])", [[0, 1], [-1, 0]]),
+    ("Tensor([0], dtype=dtypes.uint16) - 1", like([65535], dtype=dtypes.uint16)),
     ("Tensor([inf]) - inf", [nan]), ("Tensor(1) - Tensor(1.5)", -0.5),
   ],
   "mul": [
@@ -45,11 +50,14 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([1.1754943508222875e-38]).mul(0.5)", like([5.877471754111438e-39], tolerance=0)),
     ("Tensor([[1], [2], [3]]).mul(Tensor([[10, 20]]))", [[10, 20], [20, 40], [30, 60]]),
     ("Tensor([True, True, False]).mul(Tensor([True, False, False]))", [True, False, False]),
-    ("Tensor([16, 255], dtype=dtypes.uint8).mul(Tensor([16, 255], dtype=dtypes.uint8))", like([0, 1], dtype=dtypes.uint8)),
+    ("Tensor([16, 255], dtype=dtypes.uint8).mul(Tensor([16, 255], dtype=dtypes.uint8))",
+     like([0, 1], dtype=dtypes.uint8)),
     ("Tensor([2, 3]).mul(True)", [2, 3]),
     ("Tensor.zeros(2, 0).mul(Tensor.zeros(2, 1))", like([[], []], shape=(2, 0))),
-    ("x = Tensor([[1.0], [2.0]]); y = Tensor([10.0, 20.0]); x.mul(y).sum().gradient(x, y)", [[[30.0], [30.0]], [3.0, 3.0]]),
-    ("Tensor([1, 2]) * 0.5", [0.5, 1.0]), ("Tensor([-1.0, inf]) * 0", [-0.0, nan]), ("Tensor([True, False]) * 3", like([3, 0], dtype=dtypes.int32)),
+    ("x = Tensor([[1.0], [2.0]]); y = Tensor([10.0, 20.0]); x.mul(y).sum().gradient(x, y)",
+     [[[30.0], [30.0]], [3.0, 3.0]]),
+    ("Tensor([1, 2]) * 0.5", [0.5, 1.0]), ("Tensor([-1.0, inf]) * 0", [-0.0, nan]),
+    ("Tensor([True, False]) * 3", like([3, 0], dtype=dtypes.int32)),
     ("Tensor([[1], [2]]) * Tensor([[3, 4]])", [[3, 4], [6, 8]]),
   ],
   "div": [
@@ -68,7 +76,8 @@ EDGES: dict[str, list[Case]] = {
   "mod": [
     ("Tensor([-7, 7, -7, 7, 5]).mod(Tensor([3, -3, -3, 3, 0]))", [2, -2, -1, 1, 0]),
     ("Tensor([5.5, -5.5, 5.0]).mod(Tensor([-2.0, 2.0, 0.0]))", [-0.5, 0.5, nan]),
-    ("Tensor([-6.0, 6.0, 6.0, -6.0, -0.0, 0.0]).mod(Tensor([3.0, -3.0, 3.0, -3.0, 2.0, -2.0]))", [0.0, -0.0, 0.0, -0.0, 0.0, -0.0]),
+    ("Tensor([-6.0, 6.0, 6.0, -6.0, -0.0, 0.0]).mod(Tensor([3.0, -3.0, 3.0, -3.0, 2.0, -2.0]))",
+     [0.0, -0.0, 0.0, -0.0, 0.0, -0.0]),
     ("Tensor([inf, 3.0, -3.0, nan]).mod(Tensor([3.0, inf, inf, 2.0]))", [nan, 3.0, inf, nan]),
     ("Tensor([-2147483648]).mod(-1)", [0]),
     ("Tensor([200, 255], dtype=dtypes.uint8).mod(7)", like([4, 3], dtype=dtypes.uint8)),
@@ -77,12 +86,15 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([-1.0]).half().mod(Tensor([3.0]).half())", like([2.0], dtype=dtypes.float16)),
     ("x = Tensor([5.5, -5.5]); y = Tensor([2.0, 2.0]); x.mod(y).sum().gradient(x, y)", [[1.0, 1.0], [-2.0, 3.0]]),
     ("Tensor([-1, 0, 1]) % 3", [2, 0, 1]), ("Tensor([1, 2]) % 0", [0, 0]), ("Tensor([-0.5, 1.5]) % 1", [0.5, 0.5]),
-    ("Tensor([True, False]) % 2", like([1, 0], dtype=dtypes.int32)), ("Tensor([-128], dtype=dtypes.int8) % -1", like([0], dtype=dtypes.int8)),
-    ("x = Tensor([6.0, -6.0, 0.0]); y = Tensor([3.0, 3.0, 3.0]); x.mod(y).sum().gradient(x, y)", [[1.0, 1.0, 1.0], [-2.0, 2.0, 0.0]]),
+    ("Tensor([True, False]) % 2", like([1, 0], dtype=dtypes.int32)),
+    ("Tensor([-128], dtype=dtypes.int8) % -1", like([0], dtype=dtypes.int8)),
+    ("x = Tensor([6.0, -6.0, 0.0]); y = Tensor([3.0, 3.0, 3.0]); x.mod(y).sum().gradient(x, y)",
+     [[1.0, 1.0, 1.0], [-2.0, 2.0, 0.0]]),
   ],
   "fmod": [
     ("Tensor([-7, 7, -7, 7, 5]).fmod(Tensor([3, -3, -3, 3, 0]))", [-1, 1, -1, 1, 5]),
-    ("Tensor([5.5, -5.5, 5.0, -6.0, 6.0, -0.0]).fmod(Tensor([-2.0, 2.0, 0.0, 3.0, -3.0, 2.0]))", [1.5, -1.5, nan, -0.0, 0.0, -0.0]),
+    ("Tensor([5.5, -5.5, 5.0, -6.0, 6.0, -0.0]).fmod(Tensor([-2.0, 2.0, 0.0, 3.0, -3.0, 2.0]))",
+     [1.5, -1.5, nan, -0.0, 0.0, -0.0]),
     ("Tensor([inf, 3.0, -3.0]).fmod(Tensor([3.0, inf, -inf]))", [nan, 3.0, -3.0]),
     ("Tensor([-2147483648]).fmod(-1)", [0]),
     ("Tensor([1.0], dtype=dtypes.float64).fmod(0.1)", like([0.09999999999999995], dtype=dtypes.float64, tolerance=0)),
@@ -105,7 +117,8 @@ EDGES: dict[str, list[Case]] = {
     ("x = Tensor([0.0, -3.0]); x.pow(2).sum().gradient(x)", [[0.0, -6.0]]),
     ("x = Tensor([0.0, 5.0]); x.pow(0).sum().gradient(x)", [[0.0, 0.0]]),
     ("x = Tensor([0.0, 2.0]); y = Tensor([3.0, 0.0]); x.pow(y).sum().gradient(x, y)", [[0.0, 0.0], [0.0, 0.6931472]]),
-    ("Tensor([2, 3]) ** 0", [1, 1]), ("Tensor([2.0, 0.0]) ** -2", [0.25, inf]), ("Tensor([True, False]) ** 2", like([1, 0], dtype=dtypes.int32)),
+    ("Tensor([2, 3]) ** 0", [1, 1]), ("Tensor([2.0, 0.0]) ** -2", [0.25, inf]),
+    ("Tensor([True, False]) ** 2", like([1, 0], dtype=dtypes.int32)),
     ("Tensor([[2], [3]]) ** Tensor([0, 3])", [[1, 8], [1, 27]]), ("Tensor([-1]) ** Tensor([0.5])", [nan]),
   ],
   "neg": [
@@ -130,7 +143,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([2], dtype=dtypes.int8).uprod(Tensor([64], dtype=dtypes.int8))", like([-128], dtype=dtypes.int8)),
   ],
   "radd": [
-    ("1 + Tensor([1, 2])", [2, 3]), ("0.5 + Tensor([1, 2])", like([1.5, 2.5], dtype=dtypes.float32)), ("True + Tensor([1, 2])", [2, 3]),
+    ("1 + Tensor([1, 2])", [2, 3]), ("0.5 + Tensor([1, 2])", like([1.5, 2.5], dtype=dtypes.float32)),
+    ("True + Tensor([1, 2])", [2, 3]),
     ("sum([Tensor([1, 2]), Tensor([3, 4])])", [4, 6]),
   ],
   "rsub": [
@@ -142,7 +156,8 @@ EDGES: dict[str, list[Case]] = {
     ("False * Tensor([5, 6])", [0, 0]),
   ],
   "truediv": [
-    ("Tensor([1, 2]) / 2", [0.5, 1.0]), ("Tensor([1.0, -1.0, 0.0]) / 0", [inf, -inf, nan]), ("Tensor([3]) / Tensor([2])", [1.5]),
+    ("Tensor([1, 2]) / 2", [0.5, 1.0]), ("Tensor([1.0, -1.0, 0.0]) / 0", [inf, -inf, nan]),
+    ("Tensor([3]) / Tensor([2])", [1.5]),
     ("Tensor([True]) / 2", [0.5]), ("Tensor([[1.0], [2.0]]) / Tensor([1.0, 2.0])", [[1.0, 0.5], [2.0, 1.0]]),
   ],
   "rtruediv": [
@@ -160,7 +175,8 @@ EDGES: dict[str, list[Case]] = {
     ("Tensor([True, True]) // Tensor([True, False])", like([1, 0], dtype=dtypes.int32)),
   ],
   "rfloordiv": [
-    ("7 // Tensor([2, -2, 0])", [3, -4, 0]), ("-7 // Tensor([2, 3])", [-4, -3]), ("7.5 // Tensor([2, -2])", [3.0, -4.0]),
+    ("7 // Tensor([2, -2, 0])", [3, -4, 0]), ("-7 // Tensor([2, 3])", [-4, -3]),
+    ("7.5 // Tensor([2, -2])", [3.0, -4.0]),
     ("1 // Tensor([0.0, -0.0])", [inf, -inf]),
   ],
   "rmod": [
@@ -180,25 +196,31 @@ EDGES: dict[str, list[Case]] = {
     ("x = Tensor([1, 2]); x += Tensor([[1], [2]]); x", raises(ShapeError, "assign")),
   ],
   "isub": [
-    ("x = Tensor([0, 5], dtype=dtypes.uint8); x -= 1; x", like([255, 4], dtype=dtypes.uint8)), ("x = Tensor(5); x -= Tensor(7); x", -2),
+    ("x = Tensor([0, 5], dtype=dtypes.uint8); x -= 1; x", like([255, 4], dtype=dtypes.uint8)),
+    ("x = Tensor(5); x -= Tensor(7); x", -2),
     ("x = Tensor([10, 20]); y = x.flip(0); y -= Tensor([1, 2]); x", [8, 19]),
     ("x = Tensor([True]); x -= True; x", raises(DTypeError, "cannot subtract")),
   ],
   "imul": [
-    ("x = Tensor([1, -2]); x *= -3; x", [-3, 6]), ("x = Tensor([[1.0], [2.0]]); x *= Tensor([[2.0], [0.0]]); x", [[2.0], [0.0]]),
-    ("x = Tensor([1]); x *= 1.5; x", raises(DTypeError, "cannot assign")), ("x = Tensor.zeros(0); x *= 2; x", like([], shape=(0,))),
+    ("x = Tensor([1, -2]); x *= -3; x", [-3, 6]), ("x = Tensor([[1.0], [2.0]]); x *= Tensor([[2.0], [0.0]]); x",
+                                                   [[2.0], [0.0]]),
+    ("x = Tensor([1]); x *= 1.5; x", raises(DTypeError, "cannot assign")),
+    ("x = Tensor.zeros(0); x *= 2; x", like([], shape=(0,))),
   ],
   "itruediv": [
-    ("x = Tensor([1.0, 0.0]); x /= 0; x", [inf, nan]), ("x = Tensor([1.0]).half(); x /= 4; x", like([0.25], dtype=dtypes.float16)),
+    ("x = Tensor([1.0, 0.0]); x /= 0; x", [inf, nan]),
+    ("x = Tensor([1.0]).half(); x /= 4; x", like([0.25], dtype=dtypes.float16)),
     ("x = Tensor([2.0, 4.0, 6.0]); x[1:] /= 2; x", [2.0, 2.0, 3.0]),
     ("x = Tensor([4]); x /= 2; x", raises(DTypeError, "cannot assign")),
   ],
   "ifloordiv": [
     ("x = Tensor([7, -7]); x //= 2; x", [3, -4]), ("x = Tensor([7, -7]); x //= 0; x", [0, 0]),
-    ("x = Tensor([7.5, -7.5]); x //= 2; x", [3.0, -4.0]), ("x = Tensor([7]); x //= 2.0; x", raises(DTypeError, "cannot assign")),
+    ("x = Tensor([7.5, -7.5]); x //= 2; x", [3.0, -4.0]),
+    ("x = Tensor([7]); x //= 2.0; x", raises(DTypeError, "cannot assign")),
   ],
   "ipow": [
-    ("x = Tensor([2, -3]); x **= 3; x", [8, -27]), ("x = Tensor([4.0, -4.0]); x **= 0.5; x", [2.0, nan]), ("x = Tensor([0, 5]); x **= 0; x", [1, 1]),
+    ("x = Tensor([2, -3]); x **= 3; x", [8, -27]), ("x = Tensor([4.0, -4.0]); x **= 0.5; x", [2.0, nan]),
+    ("x = Tensor([0, 5]); x **= 0; x", [1, 1]),
     ("x = Tensor([2]); x **= -1; x", raises(ArgumentError, "reciprocals")),
   ],
 }

@@ -1,4 +1,7 @@
-"""Kernels of the engine, one of each kind, with data: what mutations.py damages. Tensor programs are scheduled, optimised and compiled as always."""
+"""Kernels of the engine, one of each kind, with data: what mutations.py damages.
+
+Tensor programs are scheduled, optimised and compiled as always.
+"""
 from __future__ import annotations
 import functools
 import importlib
@@ -27,9 +30,11 @@ class Case(NamedTuple):
   sizes: tuple[int, ...]
   grid: int
 
-def empty(*shape: int, dtype: DType = dtypes.float32) -> Tensor: return Tensor.empty(*shape, dtype=dtype, device="PYTHON")
+def empty(*shape: int, dtype: DType = dtypes.float32) -> Tensor:
+  return Tensor.empty(*shape, dtype=dtype, device="PYTHON")
 
-def product(m: int, n: int, k: int, dtype: DType) -> Tensor: return (empty(m, k, dtype=dtype) @ empty(k, n, dtype=dtype))
+def product(m: int, n: int, k: int, dtype: DType) -> Tensor:
+  return (empty(m, k, dtype=dtype) @ empty(k, n, dtype=dtype))
 
 def softmax() -> Tensor: return empty(3, 33).softmax(1)
 
@@ -62,8 +67,10 @@ def crowded() -> UOp:
   for x in values: total = total + x
   return UOp.sink(UOp.param(0, dtypes.float64, lanes).index(r).store(total, r))
 
-def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True, matrix: tuple[Matrix, ...] | None = None) -> Case:
-  """A kernel as machine code, and data for it: small whole numbers. matrix: the shapes of the matrix unit that it may use, where not all."""
+def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True,
+         matrix: tuple[Matrix, ...] | None = None) -> Case:
+  """A kernel as machine code, and data for it: small whole numbers. matrix: the shapes of the matrix unit that it may
+  use, where not all."""
   target = importlib.import_module(f"tinyhw.isa.{isa}.target")
   capable = target.capabilities(arch) if matrix is None else replace(target.capabilities(arch), matrix=matrix)
   program = lower(optimize(kernel, capable) if spread else kernel, capable, name.replace(" ", "_"))

@@ -1,7 +1,9 @@
-"""Mutations of machine code: real kernels with one thing damaged at random, run on a virtual GPU by the driver, and what became of each.
+"""Mutations of machine code: real kernels with one thing damaged at random, run on a virtual GPU by the driver, and
+what became of each.
 
-A mutant is made from the exact bytes: decoded, damaged, assembled again. What it did wrong is told by an oracle of the family, from the trace of what
-its waves executed; what it computed is compared with what the whole kernel computes. The verdict says who noticed.
+A mutant is made from the exact bytes: decoded, damaged, assembled again. What it did wrong is told by an oracle of the
+family, from the trace of what its waves executed; what it computed is compared with what the whole kernel computes. The
+verdict says who noticed.
 """
 from __future__ import annotations
 import collections
@@ -25,7 +27,8 @@ Damage = Callable[[Insts, random.Random, Case], str | None]  # damages a place, 
 Trace = TypeVar("Trace")
 
 class Class(NamedTuple):
-  """A class of damage. rules: it breaks rules of the hardware, if anything; else it may compute something else by the rules, which nobody can see."""
+  """A class of damage. rules: it breaks rules of the hardware, if anything; else it may compute something else by the
+  rules, which nobody can see."""
   name: str
   act: Damage
   rules: bool
@@ -34,8 +37,8 @@ class Endless(Exception):
   """A mutant goes on and on."""
 
 class Recorder(Generic[Trace]):
-  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those of the kernel that
-  have something in them."""
+  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those
+  of the kernel that have something in them."""
   def __init__(self, most: int):
     self.most = most
     self.buffers: list[tuple[int, int]] = []
@@ -54,14 +57,16 @@ class Recorder(Generic[Trace]):
     return self.count
 
 class Outcome(NamedTuple):
-  """error: what strict mode reported, or what is not emulated; fault: what the card reported. results: what written buffers held at the end."""
+  """error: what strict mode reported, or what is not emulated; fault: what the card reported. results: what written
+  buffers held at the end."""
   error: EmulatorError | None
   fault: str
   results: tuple[bytes, ...]
   recorder: Recorder[Any]
 
 class Family:
-  """What the mutants of a family of GPUs need. driver: its package, forget: what lets go of a virtual computer that a driver has used."""
+  """What the mutants of a family of GPUs need. driver: its package, forget: what lets go of a virtual computer that a
+  driver has used."""
   isa: str
   damages: tuple[Class, ...]
   driver: ModuleType
@@ -108,7 +113,8 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
   try:
     device = family.driver.open(0, lambda name: None)  # nobody else has it
     buffers = [device.allocator.alloc(size) for size in case.sizes]
-    recorder.buffers = [(buffer.address, size) for buffer, size, content in zip(buffers, case.sizes, case.buffers) if content is not None]
+    recorder.buffers = [(buffer.address, size) for buffer, size, content in zip(buffers, case.sizes, case.buffers)
+                        if content is not None]
     for buffer, content in zip(buffers, case.buffers):
       if content is not None: device.allocator.copyin(buffer, memoryview(content))
     device.submit([Launch(device.load(dataclasses.replace(case.code, text=text)), buffers, (), case.grid)])
@@ -156,10 +162,12 @@ def judge(family: Family, case: Case, text: bytes, seed: int, whole: Outcome, st
   return "reported", message
 
 def mutants(family: Family, arch: str, count: int, seed: int = 0, strict: int = 2) -> Iterator[Mutant]:
-  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number. strict: EMULATE_STRICT, at most."""
+  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number. strict:
+  EMULATE_STRICT, at most."""
   kernels = family.cases(arch)
   listings = [family.listing(arch, case.code.text) for case in kernels]
-  levels = [1 if isinstance(run(family, case, case.code.text, seed, strict).error, UnusedResult) else strict for case in kernels]
+  levels = [1 if isinstance(run(family, case, case.code.text, seed, strict).error, UnusedResult) else strict
+            for case in kernels]
   wholes = [run(family, case, case.code.text, seed, level) for case, level in zip(kernels, levels)]
   for case, listing, whole in zip(kernels, listings, wholes):
     assert whole.error is None and not whole.fault, f"{arch} {case.name}: {whole.error or whole.fault}"
@@ -211,5 +219,6 @@ def counts(found: Iterable[Mutant]) -> dict[tuple[str, str], collections.Counter
 def shown(table: dict[tuple[str, str], collections.Counter[str]]) -> str:
   """The counts as text."""
   lines = [f"{'':40}" + " ".join(f"{v:>15}" for v in VERDICTS)]
-  for (arch, kind), verdicts in sorted(table.items()): lines.append(f"{arch:8} {kind:31}" + " ".join(f"{verdicts[v]:15}" for v in VERDICTS))
+  for (arch, kind), verdicts in sorted(table.items()):
+    lines.append(f"{arch:8} {kind:31}" + " ".join(f"{verdicts[v]:15}" for v in VERDICTS))
   return "\n".join(lines)

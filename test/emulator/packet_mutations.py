@@ -1,8 +1,10 @@
-"""The driver's packets, damaged: flushes, cache flags, waits and signals are left out while a random program runs, waits from a random one on.
+"""The driver's packets, damaged: flushes, cache flags, waits and signals are left out while a random program runs,
+waits from a random one on.
 
-A damage is of something that the program needs (a family's damages say what for): kernels read what others have just written, on other compute units
-and dies; the copy engine overwrites what caches hold, and reads what kernels wrote; new code comes where old code was. Whether caches are stale and
-what overtakes what depends on the order in which things happen, so a mutant runs with several seeds.
+A damage is of something that the program needs (a family's damages say what for): kernels read what others have just
+written, on other compute units and dies; the copy engine overwrites what caches hold, and reads what kernels wrote; new
+code comes where old code was. Whether caches are stale and what overtakes what depends on the order in which things
+happen, so a mutant runs with several seeds.
 """
 from __future__ import annotations
 import random
@@ -29,7 +31,8 @@ Fields = dict[str, Any]
 Change = Callable[[str, Fields], Fields | None]   # of a packet's name and fields: other fields, or None: it is gone
 
 class Damage(NamedTuple):
-  """cards: those whose program needs what it takes away. change: what it does to a packet. all: to each; else from a random one on."""
+  """cards: those whose program needs what it takes away. change: what it does to a packet. all: to each; else from a
+  random one on."""
   name: str
   cards: tuple[str, ...]
   change: Change
@@ -65,7 +68,8 @@ class Damaging:
     self.count += 1
     return fields if self.first is None or self.count <= self.first else changed
 
-def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None], looks: int | None = None) -> bool:
+def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None],
+               looks: int | None = None) -> bool:
   """The driver's waits, with a deadline that counts looks, each of which lets the devices move, and not time."""
   for _ in range(MOST_LOOKS):
     if done(): return True
@@ -92,7 +96,8 @@ class Program:
     """c = a + b."""
     return Launch(self.kernel, [self.buffers[c], self.buffers[a], self.buffers[b]], [0], GROUPS)
 
-  def computed(self, a: int, b: int, c: int) -> None: self.values[c] = [x + y for x, y in zip(self.values[a], self.values[b])]
+  def computed(self, a: int, b: int, c: int) -> None:
+    self.values[c] = [x + y for x, y in zip(self.values[a], self.values[b])]
 
   def launches(self) -> list[Launch]:
     """Kernels, each of which reads what others wrote."""
@@ -150,7 +155,8 @@ def run(family: Packets, card: str, change: Change, seed: int) -> tuple[str, str
       files.COMPUTER = before
 
 def judge(family: Packets, card: str, damage: Damage, rng: random.Random) -> tuple[str, str]:
-  """What became of a damage that begins somewhere in the first half of the packets: what one of the seeds brings to light."""
+  """What became of a damage that begins somewhere in the first half of the packets: what one of the seeds brings to
+  light."""
   seeds = [rng.getrandbits(32) for _ in range(SEEDS)]
   whole = Damaging(damage, None)
   verdict, why = run(family, card, whole, seeds[0])
@@ -160,7 +166,8 @@ def judge(family: Packets, card: str, damage: Damage, rng: random.Random) -> tup
   for seed in seeds:
     verdicts.append(run(family, card, Damaging(damage, first), seed))
     if verdicts[-1][0] in ("reported", "by the card"): return verdicts[-1]
-  return next((v for v in verdicts if v[0] == "missed: a result"), ("missed: a rule", f"from packet {first} of {whole.count} on"))
+  return next((v for v in verdicts if v[0] == "missed: a result"),
+              ("missed: a rule", f"from packet {first} of {whole.count} on"))
 
 def mutants(family: Packets, card: str, count: int, seed: int = 0) -> Iterator[Mutant]:
   """So many damages of a card's packets, in turn; each a function of the seed and its number."""

@@ -1,4 +1,5 @@
-"""Floating point operations and methods on a virtual GPU whose approximate units are as far off as they may be: the bars of docs/numerics.md."""
+"""Floating point operations and methods on a virtual GPU whose approximate units are as far off as they may be: the
+bars of docs/numerics.md."""
 from __future__ import annotations
 import json
 import os
@@ -25,15 +26,18 @@ print(json.dumps({{name: float(error) for name, error in found.items()}}))
 """
 
 @pytest.mark.skipif(not accuracy.EXACT, reason="NumPy's longdouble is no wider than a float64 here")
-@pytest.mark.parametrize("device, chip, seed", [("AMD", "gfx1100", "3"), ("AMD", "gfx942", "4"), ("NV", "sm_89", "3"), ("NV", "sm_90", "6")])
+@pytest.mark.parametrize("device, chip, seed", [("AMD", "gfx1100", "3"), ("AMD", "gfx942", "4"), ("NV", "sm_89", "3"),
+                                                ("NV", "sm_90", "6")])
 def test_methods_keep_the_bars(device: str, chip: str, seed: str) -> None:
   path = os.pathsep.join(map(str, (ROOT, ROOT / "test/support")))
   environment = {**os.environ, "PYTHONPATH": path, "DEV": device, "EMULATE": chip, "EMULATE_SEED": seed, "CACHE": "0"}
   program = MEASURE.replace("DEVICE", device)
-  done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=ROOT, timeout=600)
+  done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, cwd=ROOT,
+                        timeout=600)
   assert done.returncode == 0, done.stderr
   errors = json.loads(done.stdout.splitlines()[-1])
   assert set(errors) == {*accuracy.OPERATIONS, *accuracy.METHODS}
   above = {name: error for name, error in errors.items() if not error <= BARS.get(name, 4)}
   assert not above, above
-  if device == "AMD": assert max(errors[name] for name in ("exp", "log", "log2")) > 0.7, "the units' results are not rounded correctly"
+  if device == "AMD":
+    assert max(errors[name] for name in ("exp", "log", "log2")) > 0.7, "the units' results are not rounded correctly"

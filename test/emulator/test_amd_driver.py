@@ -1,4 +1,5 @@
-"""The AMD driver, unchanged, against the virtual computers: copies, kernels, recordings, failing calls, faults, several cards."""
+"""The AMD driver, unchanged, against the virtual computers: copies, kernels, recordings, failing calls, faults,
+several cards."""
 import dataclasses
 import random
 import struct
@@ -32,12 +33,16 @@ CARDS = ("gfx1100", "gfx1200", "gfx942")
 LANES, GROUPS = 64, 12
 COUNT = LANES * GROUPS
 Opener = Callable[..., tuple[Computer, AMDDevice]]
-# What the kernel's driver keeps until the process ends: the page of events. Buffers that nobody has freed live until the connection is closed.
+# What the kernel's driver keeps until the process ends: the page of events. Buffers that nobody has freed live until
+# the connection is closed.
 KEPT = {"bytes": 0x8000, "buffers": 1, "ranges": 1}
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  """opened("gfx1100", seed=1): a computer in place of this one, and its first device. Nothing may be left of it at the end."""
+  """opened("gfx1100", seed=1): a computer in place of this one, and its first device.
+
+  Nothing may be left of it at the end.
+  """
   computers: list[Computer] = []
   devices: list[AMDDevice] = []
   def make(card: str = "gfx1100", count: int = 1, seed: int = 0, ordinal: int = 0) -> tuple[Computer, AMDDevice]:
@@ -68,10 +73,12 @@ def addition(arch: str) -> Kernel:
   k("global_store_b32", k.v(1), k.v(4), k.s(8, 2))
   return k("s_endpgm")
 
-def group_number(arch: str) -> regs.Reg: return {"gfx1100": regs.s(15), "gfx942": regs.s(2)}.get(arch) or regs.s(regs.TTMP + 9)
+def group_number(arch: str) -> regs.Reg:
+  return {"gfx1100": regs.s(15), "gfx942": regs.s(2)}.get(arch) or regs.s(regs.TTMP + 9)
 
 def code(device: AMDDevice, kernel: Kernel, buffers: int = 3, name: str = "addition") -> Code:
-  return Code(name, device.arch, kernel.bytes(), ("buffer",) * buffers, lanes=LANES, wave=kernel.lanes, registers=(("vgpr", 8), ("sgpr", 16)))
+  return Code(name, device.arch, kernel.bytes(), ("buffer",) * buffers, lanes=LANES, wave=kernel.lanes,
+              registers=(("vgpr", 8), ("sgpr", 16)))
 
 class Vectors:
   """Buffers of floats on a device, freed with this object."""
@@ -79,7 +86,8 @@ class Vectors:
     self.device, source = device, random.Random(seed)
     self.values = [[float(source.randint(-99, 99)) for _ in range(COUNT)] for _ in range(count)]
     self.buffers = [device.allocator.alloc(4 * COUNT) for _ in range(count)]
-    for values, buffer in zip(self.values, self.buffers): device.allocator._copyin(buffer, memoryview(bytearray(struct.pack(f"<{COUNT}f", *values))))
+    for values, buffer in zip(self.values, self.buffers):
+      device.allocator._copyin(buffer, memoryview(bytearray(struct.pack(f"<{COUNT}f", *values))))
 
   def __del__(self) -> None:
     for buffer in self.buffers: self.device.allocator.free(buffer, 4 * COUNT)
@@ -100,7 +108,8 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
   assert it.read(0) == [x + 2 * y for x, y in zip(*it.values[:2])]
 
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1200"])
-def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
   """Two sums of the same vectors; then one of their results."""
   _, device = opened(card)
   program, it, most = device.load(code(device, addition(card))), Vectors(device, 5), list[int]()
@@ -200,10 +209,12 @@ def test_what_strict_checks_find_names_kernel_and_instruction(opened: Opener, ca
   k("global_store_b32", k.v(1), k.v(1), k.s(4, 2))
   k("s_endpgm")
   program, it = device.load(code(device, k, 1, "waits_for_nothing")), Vectors(device, 1)
-  with pytest.raises(MissingWait, match=r"(?s)s4 is read before s_load.*has been waited for.*global_store.*waits_for_nothing"):
+  with pytest.raises(MissingWait, match=r"(?s)s4 is read before s_load.*has been waited "
+                     r"for.*global_store.*waits_for_nothing"):
     device.submit([Launch(program, it.buffers, (), 1)])
     device.synchronize()
-  with pytest.raises(DeviceError, match="is lost since it met an error"): device.submit([Launch(program, it.buffers, (), 1)])
+  with pytest.raises(DeviceError, match="is lost since it met an error"):
+    device.submit([Launch(program, it.buffers, (), 1)])
 
 def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
   computer, device = opened("gfx1100")
@@ -212,7 +223,8 @@ def test_a_kernel_without_end_meets_the_deadline(opened: Opener) -> None:
   k.jump("s_branch", "again")
   program = device.load(code(device, k, 0, "endless"))
   device.submit([Launch(program, [], (), 1)])
-  with Context(HCQDEV_WAIT_TIMEOUT_MS=100), pytest.raises(DriverError, match="did not finish submission") as caught: device.synchronize()
+  with Context(HCQDEV_WAIT_TIMEOUT_MS=100), pytest.raises(DriverError, match="did not finish submission") as caught:
+    device.synchronize()
   assert "endless" in caught.value.message and HCQDEV_WAIT_TIMEOUT_MS.value > 1000 and not computer.gpus[0].work
 
 def test_memory_that_runs_out(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,13 +257,15 @@ Break = Callable[[pytest.MonkeyPatch], None]
 
 def without(packets: int, *flags: str) -> Break:
   """Cache flags left out wherever they stand."""
-  def kept(fields: dict[str, int]) -> dict[str, int]: return {flag: value for flag, value in fields.items() if flag not in flags}
+  def kept(fields: dict[str, int]) -> dict[str, int]:
+    return {flag: value for flag, value in fields.items() if flag not in flags}
   def act(patch: pytest.MonkeyPatch) -> None:
     for name, fields in commands.ACQUIRE[packets].items(): patch.setitem(commands.ACQUIRE[packets], name, kept(fields))
     patch.setitem(commands.RELEASE, packets, kept(commands.RELEASE[packets]))
   return act
 
-def instead(owner: type, name: str, function: Callable[..., None]) -> Break: return lambda patch: patch.setattr(owner, name, function)
+def instead(owner: type, name: str, function: Callable[..., None]) -> Break:
+  return lambda patch: patch.setattr(owner, name, function)
 
 def doorbell_first(queue: Any, written: int) -> None:
   queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written))
@@ -270,16 +284,24 @@ def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) ->
 
 MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   **{f"no {flag} on {card}": (card, StaleRead, without(packets, flag)) for card, packets, flags in (
-    ("gfx1100", 10, "glv_inv gl1_inv glk_inv gli_inv gl2_inv gl2_wb"), ("gfx1200", 10, "glv_inv glk_inv gl2_inv gl2_wb"),
-    ("gfx942", 9, "tcl1_action_ena sh_kcache_action_ena sh_icache_action_ena tc_action_ena tc_wb_action_ena")) for flag in flags.split()},
+    ("gfx1100", 10, "glv_inv gl1_inv glk_inv gli_inv gl2_inv gl2_wb"),
+    ("gfx1200", 10, "glv_inv glk_inv gl2_inv gl2_wb"),
+    ("gfx942", 9, "tcl1_action_ena sh_kcache_action_ena sh_icache_action_ena tc_action_ena tc_wb_action_ena"))
+     for flag in flags.split()},
   "no wait for kernels": ("gfx1100", DataRace, instead(commands.Commands, "finish", lambda self: None)),
-  "launches that need each other do not wait": ("gfx1200", DataRace, instead(Flight, "take", lambda self, places, writes, spills: False)),
+  "launches that need each other do not wait": ("gfx1200", DataRace,
+                                                instead(Flight, "take", lambda self, places, writes, spills: False)),
   "what launches only read is forgotten": ("gfx1100", DataRace, instead(Flight, "take", forgetful)),
-  "copies and kernels that need each other do not wait": ("gfx1200", DataRace, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
-  "patched buffers are thought to be where they were": ("gfx1100", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
+  "copies and kernels that need each other do not wait": ("gfx1200", DataRace, instead(Queues, "take", lambda self,
+                                                                                       queue, number, what, done: 0)),
+  "patched buffers are thought to be where they were": ("gfx1100", DataRace,
+                                                        instead(GpuRecording, "_moved", lambda self, launch,
+                                                                position: None)),
   "dies do not meet": ("gfx942", DataRace, instead(commands.Commands, "dies_meet", lambda self: None)),
-  "the copy engine does not wait for kernels": ("gfx1100", DataRace, instead(CopyQueue, "wait_memory", lambda self, address, value: None)),
-  "kernels do not wait for the copy engine": ("gfx1200", DataRace, instead(commands.Commands, "wait", lambda self, address, value: None)),
+  "the copy engine does not wait for kernels": ("gfx1100", DataRace,
+                                                instead(CopyQueue, "wait_memory", lambda self, address, value: None)),
+  "kernels do not wait for the copy engine": ("gfx1200", DataRace,
+                                              instead(commands.Commands, "wait", lambda self, address, value: None)),
   "the doorbell before the write pointer": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_first)),
   "the doorbell in bytes": ("gfx1100", DoorbellError, instead(Queue, "publish", doorbell_in_bytes)),
 }

@@ -1,7 +1,8 @@
-"""Every call of the AMD driver to the kernel fails in turn, with each errno that it may fail with: when the device is opened, and in mid-run.
+"""Every call of the AMD driver to the kernel fails in turn, with each errno that it may fail with: when the device is
+opened, and in mid-run.
 
-The error says which call failed, why, and what to do. What was asked for before or after is not harmed: the device goes on, or is lost, says so, and
-opens again; and the virtual kernel counts what is left (test/support/gpu_failures.py).
+The error says which call failed, why, and what to do. What was asked for before or after is not harmed: the device goes
+on, or is lost, says so, and opens again; and the virtual kernel counts what is left (test/support/gpu_failures.py).
 """
 import errno
 
@@ -32,7 +33,8 @@ PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "DestroyQueue": (errno.EINVAL, errno.ETIME),
 }
 # The page of events: the kernel's driver keeps it until the process ends
-AMD = Vendor(lambda card: Computer(card, [card]), lambda: amd.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
+AMD = Vendor(lambda card: Computer(card, [card]),
+             lambda: amd.open(0, lambda name: None),  # type: ignore[arg-type,return-value]
              kfd.forget, PLAUSIBLE, kept={"bytes": 0x8000, "buffers": 1, "ranges": 1})
 
 @pytest.mark.parametrize("card", CARDS)
@@ -42,6 +44,8 @@ def test_opening(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("card", CARDS)
 def test_in_mid_run(card: str, monkeypatch: pytest.MonkeyPatch) -> None:
   names = running_fails(AMD, card, monkeypatch, 1 if card == "gfx1100" else cases(3, 1))
-  assert {"AllocMemoryOfGpu", "MapMemoryToGpu", "WaitEvents", "UnmapMemoryFromGpu", "FreeMemoryOfGpu", "DestroyQueue", "DestroyEvent"} <= names
+  assert {"AllocMemoryOfGpu", "MapMemoryToGpu", "WaitEvents", "UnmapMemoryFromGpu", "FreeMemoryOfGpu", "DestroyQueue",
+          "DestroyEvent"} <= names
 
-def test_calls_that_signals_interrupt_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None: interrupted(AMD, "gfx1100", monkeypatch)
+def test_calls_that_signals_interrupt_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+  interrupted(AMD, "gfx1100", monkeypatch)

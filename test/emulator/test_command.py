@@ -11,14 +11,18 @@ ARCHITECTURES = ("gfx1100", "sm_90")
 
 def test_buffers() -> None:
   assert Buffer("u32:3").data == bytes(12) and Buffer("u8=1,2").data == b"\1\2" and Buffer("i32:iota:2").show() == "0 1"
-  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota", "f32:-3", "u32:iota:-1", "f32:99999999999", "u8:0x1000001"):
+  for wrong in ("f33:4", "f32", "u8=300", "f32=a", "u32:iota", "f32:-3", "u32:iota:-1", "f32:99999999999",
+                "u8:0x1000001"):
     with pytest.raises(ArgumentError, match="is no buffer|number is expected"): Buffer(wrong)
 
 @pytest.mark.parametrize("arguments,why", [
-  (["k.s"], "a file and --arch"), (["--arch", "sm_90"], "a file and --arch"), (["k.s", "j.s", "--arch", "gfx1100"], "one file"),
+  (["k.s"], "a file and --arch"), (["--arch", "sm_90"], "a file and --arch"),
+  (["k.s", "j.s", "--arch", "gfx1100"], "one file"),
   (["k.s", "--arch"], "wants a value"), (["k.s", "--arch", "sm_90", "--frames", "3"], "no option --frames"),
-  (["k.s", "--arch", "gfx1100", "--seed", "x"], "a number is expected"), (["k.s", "--arch", "sm_90", "--most=0"], "1 or more is expected"),
-  (["k.s", "--arch", "sm_90", "--wave", "32"], "no option --wave"), (["k.s", "--arch", "gfx1100", "--registers", "32"], "no option --registers"),
+  (["k.s", "--arch", "gfx1100", "--seed", "x"], "a number is expected"),
+  (["k.s", "--arch", "sm_90", "--most=0"], "1 or more is expected"),
+  (["k.s", "--arch", "sm_90", "--wave", "32"], "no option --wave"),
+  (["k.s", "--arch", "gfx1100", "--registers", "32"], "no option --registers"),
   (["k.s", "--arch", "x86_64"], "no such virtual GPU; their names begin with gfx or sm_"),
   (["k.s", "--arch", "gfx1100", *["--buffer=f32:1"] * 64], "64 buffers are too many; there is room for 63")])
 def test_command_lines_that_are_refused(arguments: list[str], why: str) -> None:
@@ -35,7 +39,9 @@ def test_files_and_text_that_are_refused(tmp_path: Path, arch: str, end: str) ->
   machine = machine_of(arch)(request(["k.s", "--arch", arch]))
   with pytest.raises(MissingFileError, match="there is no file"): run([str(tmp_path / "none.s"), "--arch", arch])
   with pytest.raises(ParseError, match="line 2: "): assemble_all(f"{end}\nv_frobnicate v0", machine)
-  with pytest.raises(ParseError, match="line 3: there is a label here before"): assemble_all(f"here:\n{end}\nhere:\n{end}", machine)
-  for stop, why in (("nolabel", "--stop nolabel: there is no such label; there are here"), ("0x400", "--stop 0x400: the code has 0x.* bytes")):
+  with pytest.raises(ParseError, match="line 3: there is a label here before"):
+    assemble_all(f"here:\n{end}\nhere:\n{end}", machine)
+  for stop, why in (("nolabel", "--stop nolabel: there is no such label; there are here"),
+                    ("0x400", "--stop 0x400: the code has 0x.* bytes")):
     (tmp_path / "k.s").write_text(f"here:\n{end}")
     with pytest.raises(ArgumentError, match=why): run([str(tmp_path / "k.s"), "--arch", arch, "--stop", stop])

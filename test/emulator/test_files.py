@@ -28,7 +28,8 @@ def test_texts_and_folders() -> None:
   assert it.read_text("/sys/a/one") == "1\n" and it.read_text("/sys/a/../a/b/two") == "2\n"
   assert sorted(it.listdir("/sys/a")) == ["b", "one"] and sorted(it.listdir("/sys/")) == ["a", "c"]
   assert it.exists("/sys/a/b") and it.exists("/dev/thing") and not it.exists("/sys/x") and not it.exists("/sys/a/on")
-  for call, path, number in ((it.read_text, "/sys/x", errno.ENOENT), (it.read_text, "/sys/a", errno.EISDIR), (it.listdir, "/sys/x", errno.ENOENT),
+  for call, path, number in ((it.read_text, "/sys/x", errno.ENOENT), (it.read_text, "/sys/a", errno.EISDIR),
+                             (it.listdir, "/sys/x", errno.ENOENT),
                              (it.listdir, "/sys/c", errno.ENOTDIR)):
     with pytest.raises(OSError) as caught: call(path)
     assert caught.value.errno == number
@@ -45,7 +46,8 @@ def test_files_that_are_refused() -> None:
 def test_descriptors_differ_and_are_counted() -> None:
   it = box()
   files = [it.open("/dev/thing", os.O_RDWR) for _ in range(3)]
-  assert len({file.fileno() for file in files}) == 3 and it.census() == {"files": 3} and it.descriptor(files[1].fileno()) is files[1]
+  assert (len({file.fileno() for file in files}) == 3 and it.census() == {"files": 3}
+          and it.descriptor(files[1].fileno()) is files[1])
   for file in files:
     file.close()
     file.close()
@@ -76,7 +78,8 @@ class Watcher:
   """Notes what it is told."""
   def __init__(self) -> None: self.log: list[tuple[Any, ...]] = []
   def before_load(self, offset: int, size: int) -> None: self.log.append(("load", offset, size))
-  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None: self.log.append(("store", offset, bytes(data)))
+  def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
+    self.log.append(("store", offset, bytes(data)))
   def after_store(self, offset: int, size: int) -> None: self.log.append(("stored", offset, size))
   def closed(self) -> None: self.log.append(("closed",))
 
@@ -94,7 +97,8 @@ def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
   back = bytearray(3)
   mapping.copyout(16, memoryview(back))
   assert (mapping.load32(4), mapping.load64(8), bytes(back)) == (7, 9, b"abc")
-  assert watcher.log == [("store", 4, b"\7\0\0\0"), ("stored", 4, 4), ("store", 8, b"\t" + bytes(7)), ("stored", 8, 8), ("store", 16, b"abc"),
+  assert watcher.log == [("store", 4, b"\7\0\0\0"), ("stored", 4, 4), ("store", 8, b"\t" + bytes(7)), ("stored", 8, 8),
+                         ("store", 16, b"abc"),
                          ("stored", 16, 3), ("load", 16, 3), ("load", 4, 4), ("load", 8, 8)]
   for _ in range(20): mapping.load32(0)
   assert moved[0] > 0 and it.census() == {"mappings": 1}
@@ -115,7 +119,8 @@ class Shared(Box):
 def test_processes_have_their_own_files_and_share_the_computer() -> None:
   one = Shared()
   other = one.process()
-  assert other.scheduler is one.scheduler and other.physical is one.physical and one.processes == other.processes == [one, other]
+  assert (other.scheduler is one.scheduler and other.physical is one.physical and one.processes == other.processes
+          == [one, other])
   file = one.open("/dev/thing", os.O_RDWR)
   assert one.census() == {"files": 1} and other.census() == {} and other.descriptor(file.fileno()) is None
   one.fail("open")

@@ -22,15 +22,18 @@ def emulated() -> object:
 
 def test_drivers_get_the_box_by_its_name(emulated: object) -> None:
   assert machine() is emulator.box("gfx1100x2") is machine()
-  assert machine().exists("/dev/kfd") and machine().exists("/dev/dri/renderD129") and not machine().exists("/dev/dri/renderD130")
+  assert (machine().exists("/dev/kfd") and machine().exists("/dev/dri/renderD129")
+          and not machine().exists("/dev/dri/renderD130"))
 
 def test_boxes_of_other_names_are_others() -> None:
   assert emulator.box("gfx1200") is not emulator.box("gfx942")
   assert emulator.make("gfx1200") is not emulator.make("gfx1200")
 
-@pytest.mark.parametrize("name", ["x", "sm_", "1100", "gfx1100x0", "gfx1100x17", "gfx1100,gfx942", "gfx1100 ", "gfx1100x2x2", "gfx1100:wave64"])
+@pytest.mark.parametrize("name", ["x", "sm_", "1100", "gfx1100x0", "gfx1100x17", "gfx1100,gfx942", "gfx1100 ",
+                                  "gfx1100x2x2", "gfx1100:wave64"])
 def test_names_that_are_none(name: str) -> None:
-  form = "name 1 to 16 cards" if name in ("gfx1100x0", "gfx1100x17") else "there is no virtual 1100|several cards x and their number .* gfx1100x2"
+  form = ("name 1 to 16 cards" if name in ("gfx1100x0", "gfx1100x17") else "there is no virtual 1100|several cards x "
+          "and their number .* gfx1100x2")
   with pytest.raises(ConfigError, match=f"EMULATE={name!r}.*({form})"): emulator.make(name)
 
 def test_a_forked_child_has_its_own() -> None:
@@ -40,7 +43,8 @@ def test_a_forked_child_has_its_own() -> None:
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 def test_nothing_of_it_is_loaded_without_emulate() -> None:
-  program = "import sys; from tinyhw.drivers.linux.files import machine; machine(); print(any(m.startswith('tinyhw.emulator') for m in sys.modules))"
+  program = ("import sys; from tinyhw.drivers.linux.files import machine; machine(); "
+             "print(any(m.startswith('tinyhw.emulator') for m in sys.modules))")
   environment = {**os.environ, "EMULATE": "", "PYTHONPATH": str(ROOT)}
   found = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment)
   assert found.stdout.strip() == "False"
@@ -51,13 +55,15 @@ box = machine()
 print(box.strict, box.coherence is None, box.scheduler.random.random())"""
   def run(**variables: str) -> str:
     environment = {**os.environ, "EMULATE": "gfx1100", "PYTHONPATH": str(ROOT), **variables}
-    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True, env=environment).stdout
+    return subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True,
+                          env=environment).stdout
   assert run().startswith("1 False") and run(EMULATE_STRICT="0").startswith("0 True")
   assert run(EMULATE_SEED="5") == run(EMULATE_SEED="5") != run(EMULATE_SEED="6")
 
 def imported(path: Path) -> str:
   """The lines of a file that import something."""
-  return "\n".join(line for line in path.read_text(encoding="utf-8").splitlines() if line.strip().startswith(("import ", "from ")))
+  return "\n".join(line for line in path.read_text(encoding="utf-8").splitlines()
+                   if line.strip().startswith(("import ", "from ")))
 
 def test_families_share_what_is_above_them() -> None:
   """What all virtual cards have in common imports none of them, and no family imports another one."""

@@ -23,9 +23,12 @@ def test_types_of_expressions() -> None:
   assert parse("SCC = S0.u32")[0].value.op == "!="
 
 @pytest.mark.parametrize("text,why", [
-  ("D.u32 = S0.u32 + S1.f32", "S0.u32 is u32, S1.f32 is f32"), ("D.u32 = nothing", "nothing is not known"), ("D.u32 = f(S0.u32)", "no function f"),
-  ("D.u32 = S0.u32[a:b]", "numbers"), ("1 + 2", "assignments"), ("D.i8 = 300", "outside of i8"), ("D.u32 = 1.5", "1.5 is no u32"),
-  ("D.f32 = fma(S0.f32, S1.f32)", "takes 3"), ("D.u32 = least(S0.u32, S1.i32)", "different types"), ("t = 5", "no type here"),
+  ("D.u32 = S0.u32 + S1.f32", "S0.u32 is u32, S1.f32 is f32"), ("D.u32 = nothing", "nothing is not known"),
+  ("D.u32 = f(S0.u32)", "no function f"),
+  ("D.u32 = S0.u32[a:b]", "numbers"), ("1 + 2", "assignments"), ("D.i8 = 300", "outside of i8"),
+  ("D.u32 = 1.5", "1.5 is no u32"),
+  ("D.f32 = fma(S0.f32, S1.f32)", "takes 3"), ("D.u32 = least(S0.u32, S1.i32)", "different types"),
+  ("t = 5", "no type here"),
   ("D.u32 = [S0.u32]", "not part of the notation")])
 def test_what_does_not(text: str, why: str) -> None:
   with pytest.raises(NotationError, match=why): parse(text)

@@ -1,4 +1,5 @@
-"""The NV driver, unchanged, against the virtual computers: the order of kernels and copies; and with mistakes put into it, each of which is found."""
+"""The NV driver, unchanged, against the virtual computers: the order of kernels and copies; and with mistakes put into
+it, each of which is found."""
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -41,7 +42,8 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     assert computer.census() == {}
 
 @pytest.mark.parametrize("card", CARDS)
-def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
+                                                         monkeypatch: pytest.MonkeyPatch) -> None:
   """Two sums of the same vectors; then one of their results."""
   computer, device = opened(card)
   it, most, init = Sums(device, random.Random(1), 5), list[int](), Grid.__init__
@@ -50,7 +52,8 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
     init(grid, *arguments)
     most.append(len(computer.engines.work))
   monkeypatch.setattr(Grid, "__init__", start)
-  launches = [Launch(it.program, [c, a, b], [0], GROUPS, written=[0]), Launch(it.program, [d, a, b], [0], GROUPS, written=[0]),
+  launches = [Launch(it.program, [c, a, b], [0], GROUPS, written=[0]),
+              Launch(it.program, [d, a, b], [0], GROUPS, written=[0]),
               Launch(it.program, [e, c, d], [0], GROUPS, written=[0])]
   for run in (lambda: device.submit(launches), device.record(launches).submit):
     most.clear()
@@ -67,7 +70,8 @@ def test_copies_that_need_no_kernel_run_beside_it(opened: Opener) -> None:
   asked = list[int]()
   acquire = Commands.acquire
   with pytest.MonkeyPatch.context() as patch:
-    patch.setattr(Commands, "acquire", lambda self, address, value: (asked.append(len(self.words)), acquire(self, address, value)))
+    patch.setattr(Commands, "acquire", lambda self, address,
+                  value: (asked.append(len(self.words)), acquire(self, address, value)))
     device.submit([Launch(it.program, [c, a, b], [0], GROUPS, written=[0])])
     asked.clear()
     it.write(d, it.values[0])
@@ -81,7 +85,8 @@ def len_of_copy(device: NVDevice) -> int:
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
-def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None: done_in_order(opened(card, seed)[1], random.Random(seed))
+def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int) -> None:
+  done_in_order(opened(card, seed)[1], random.Random(seed))
 
 def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None:
   """It waits for the first kernel, so the third one does not look for that any more."""
@@ -89,7 +94,8 @@ def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None
     _, device = opened("sm_90", seed)
     it = Sums(device, random.Random(seed))
     a, b, c, d = it.buffers
-    launches = [Launch(it.program, [c, a, b], [0], GROUPS, written=[0]), Launch(it.program, [d, c, c], [0], 0, written=[0]),
+    launches = [Launch(it.program, [c, a, b], [0], GROUPS, written=[0]),
+                Launch(it.program, [d, c, c], [0], 0, written=[0]),
                 Launch(it.program, [b, c, c], [0], GROUPS, written=[0])]
     device.submit(launches)
     assert it.read(b) == [2 * (x + y) for x, y in zip(*it.values[:2])]
@@ -98,7 +104,8 @@ def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
-def instead(owner: type, name: str, function: Callable[..., Any]) -> Break: return lambda patch: patch.setattr(owner, name, function)
+def instead(owner: type, name: str, function: Callable[..., Any]) -> Break:
+  return lambda patch: patch.setattr(owner, name, function)
 
 def forgets(**flags: int) -> Break:
   """Caches are told to forget less."""
@@ -110,7 +117,8 @@ def forgets(**flags: int) -> Break:
 
 def no_idle(self: Commands) -> None:
   compute = self.engines.compute
-  self.call(1, compute.INVALIDATE_SHADER_CACHES_NO_WFI, compute.INVALIDATE_SHADER_CACHES_NO_WFI(instruction=1, global_data=1, constant=1))
+  self.call(1, compute.INVALIDATE_SHADER_CACHES_NO_WFI,
+            compute.INVALIDATE_SHADER_CACHES_NO_WFI(instruction=1, global_data=1, constant=1))
 
 def early(self: Commands, address: int, value: int, wait: bool, timestamp: bool = False) -> None:
   self._semaphore(address, value, operation=1, release_timestamp=int(timestamp), payload_size=int(timestamp))
@@ -140,11 +148,15 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
   "data stays in the first-level cache": ("sm_80", StaleRead, forgets(instruction=1, constant=1)),
   "kernels do not wait for kernels": ("sm_90", DataRace, instead(Commands, "see_earlier_kernels", no_idle)),
   "the end is told before kernels are done": ("sm_90", DataRace, instead(Commands, "release", early)),
-  "launches that need each other do not wait": ("sm_80", DataRace, instead(Flight, "take", lambda self, places, writes, spills: False)),
+  "launches that need each other do not wait": ("sm_80", DataRace,
+                                                instead(Flight, "take", lambda self, places, writes, spills: False)),
   "what launches only read is forgotten": ("sm_90", DataRace, instead(Flight, "take", forgetful)),
-  "copies and kernels that need each other do not wait": ("sm_80", DataRace, instead(Queues, "take", lambda self, queue, number, what, done: 0)),
-  "patched buffers are thought to be where they were": ("sm_90", DataRace, instead(GpuRecording, "_moved", lambda self, launch, position: None)),
-  "channels do not wait for each other": ("sm_90", DataRace, instead(Commands, "acquire", lambda self, address, value: None)),
+  "copies and kernels that need each other do not wait": ("sm_80", DataRace, instead(Queues, "take", lambda self, queue,
+                                                                                     number, what, done: 0)),
+  "patched buffers are thought to be where they were": ("sm_90", DataRace, instead(GpuRecording, "_moved", lambda self,
+                                                                                   launch, position: None)),
+  "channels do not wait for each other": ("sm_90", DataRace,
+                                          instead(Commands, "acquire", lambda self, address, value: None)),
   "a copy's end is told before its bytes are seen": ("sm_80", PacketError, instead(Commands, "copied", no_flush)),
   "the doorbell is told another number": ("sm_90", DoorbellError, instead(Channel, "publish", other_token)),
 }

@@ -1,7 +1,8 @@
 """Users of one virtual card, each a process with a driver of its own: AMD's and NVIDIA's drivers, unchanged.
 
-Kernels of both at the same time, memory and queues that run out for one because the other has them, endless kernels, faults, resets, mistakes that
-strict checks find, and processes that are killed at any point. Nothing of the one may harm the other, and the virtual kernel counts what is left.
+Kernels of both at the same time, memory and queues that run out for one because the other has them, endless kernels,
+faults, resets, mistakes that strict checks find, and processes that are killed at any point. Nothing of the one may
+harm the other, and the virtual kernel counts what is left.
 """
 from __future__ import annotations
 import contextlib
@@ -30,7 +31,10 @@ SUMS = [i * 1.5 for i in range(N)]
 
 @pytest.fixture
 def users() -> Iterator[Users]:
-  """users("gfx1100", 3): so many processes (2 if not said) on one computer. Nothing may be left of them, nor of the computer's memory."""
+  """users("gfx1100", 3): so many processes (2 if not said) on one computer.
+
+  Nothing may be left of them, nor of the computer's memory.
+  """
   made: list[User] = []
   def make(kind: str, count: int = 2, seed: int = 7) -> list[User]:
     made.extend(sharing(lambda: emulator.make(kind, seed), count))
@@ -79,7 +83,8 @@ def test_kernels_of_two_processes_run_at_once(users: Users, kind: str, seed: int
     with still(both[0]):
       for it in work:
         a, b, c, d = it.buffers
-        it.device.submit([Launch(it.program, [c, a, b], [0], GROUPS, written=[0]), Launch(it.program, [d, c, b], [0], GROUPS, written=[0])])
+        it.device.submit([Launch(it.program, [c, a, b], [0], GROUPS, written=[0]),
+                          Launch(it.program, [d, c, b], [0], GROUPS, written=[0])])
     for it in work:
       a, b, _, d = it.values
       assert it.read(it.buffers[3]) == [x + 2 * y for x, y in zip(a, b)]
@@ -105,7 +110,8 @@ def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("kind", ("gfx1200", *KINDS[1:]))
 def test_the_rings_of_two_processes_fill_and_wrap(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Small rings, and more submissions of both, in turn, than they hold: who finds no room waits, and the other goes on."""
+  """Small rings, and more submissions of both, in turn, than they hold: who finds no room waits, and the other goes
+  on."""
   small_rings(monkeypatch)
   both = users(kind)
   scheduler, work, waited = both[0].box.scheduler, [Vectors(user.device) for user in both], list[int]()
@@ -143,7 +149,8 @@ def test_memory_that_the_other_holds(users: Users, kind: str, killed: bool, monk
   with pytest.raises(OutOfMemory, match="cannot allocate"):
     while True: taken.append(other.device.allocator.alloc(size))
   assert len(taken) > 4
-  with pytest.raises(OutOfMemory, match="the system gives no more: other programs may hold the rest"): one.device.allocator.alloc(2 * size)
+  with pytest.raises(OutOfMemory, match="the system gives no more: other programs may hold the rest"):
+    one.device.allocator.alloc(2 * size)
   if killed: other.kill()
   else:
     for buffer in taken: other.device.allocator.free(buffer, size)
@@ -159,7 +166,9 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
   other_chip(monkeypatch, kind, sdma_engines=1, sdma_queues=1)
   one, = users(kind, 1)
   box = one.box.process()
-  with pytest.raises(DriverError, match="CreateQueue: .*ENOMEM.*; other processes have all queues of the GPU; end one of them"): User(box)
+  with pytest.raises(DriverError, match="CreateQueue: .*ENOMEM.*; other processes have all queues of the GPU; end one "
+                     "of them"):
+    User(box)
   goes_on(one)
   one.device.close()
   other = User(box)
@@ -175,7 +184,8 @@ def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPat
   one, = users("sm_90", 1)
   monkeypatch.setattr("tinyhw.emulator.nvidia.card.objects.MOST_CHANNELS", 3)
   box = one.box.process()
-  with pytest.raises(DriverError, match="no free fifos; other processes have all channels of the GPU: end one of them"): User(box)
+  with pytest.raises(DriverError, match="no free fifos; other processes have all channels of the GPU: end one of them"):
+    User(box)
   goes_on(one)
   one.close()
   other = User(box)
@@ -195,7 +205,8 @@ def test_a_kernel_without_end(users: Users, kind: str, killed: bool) -> None:
   assert one.box.devices_census()["kernels"]
   if killed: one.kill()
   else:
-    with Context(HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match="(?s)did not finish submission.*endless"): one.device.synchronize()
+    with Context(HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match="(?s)did not finish submission.*endless"):
+      one.device.synchronize()
   assert not one.box.devices_census()["kernels"]
   goes_on(other)
 
@@ -236,7 +247,8 @@ def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) 
   one.box.gpus[0].reset()
   other.device.submit([v.launch(v.one, v.half)])
   for device in (one.device, other.device):
-    with pytest.raises(DriverError, match="because it did not respond to this program or to another one; what was in its memory is gone"):
+    with pytest.raises(DriverError, match="because it did not respond to this program or to another one; what was in "
+                       "its memory is gone"):
       device.synchronize()
   third = User(one.box.process())
   try: goes_on(third)
@@ -288,7 +300,8 @@ def test_a_process_that_is_killed_anywhere_in_a_step_leaves_nothing(users: Users
     other.device.submit([w.launch(w.one, w.half)])
     held, allocated = other.box.census(), other.box.physical.held[other.box]
     looks(one, at)
-    with contextlib.suppress(Exception, Killed): step(one.device)  # its driver may say something else at last: nobody hears it
+    with contextlib.suppress(Exception, Killed): step(one.device)  # its driver may say something else at last: nobody
+                                                                   # hears it
     within += one.killed
     if not one.killed: one.kill()  # it waited less than alone, and came to the end
     assert one.box.census() == {} and one.box not in other.box.processes

@@ -87,7 +87,8 @@ def test_an_actor_that_looks_does_not_move_others() -> None:
   assert looks.seen == 0
 
 @pytest.mark.parametrize("number, error", [(signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, TimeoutError)])
-def test_an_interruption_waits_for_the_end_of_a_step(number: signal.Signals, error: type[BaseException], alarm: None) -> None:
+def test_an_interruption_waits_for_the_end_of_a_step(number: signal.Signals, error: type[BaseException],
+                                                     alarm: None) -> None:
   scheduler, log = Scheduler(0), list[str]()
   class Interrupted:
     def step(self) -> bool:

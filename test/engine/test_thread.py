@@ -9,7 +9,8 @@ def test_each_thread_has_its_own() -> None:
   seen: list[Any] = []
   this_thread.traced = "here"
   try:
-    thread = threading.Thread(target=lambda: seen.append((this_thread.traced, this_thread.capture, this_thread.kernels, this_thread.stored)))
+    thread = threading.Thread(target=lambda: seen.append((this_thread.traced, this_thread.capture, this_thread.kernels,
+                                                          this_thread.stored)))
     thread.start()
     thread.join()
   finally: this_thread.traced = None

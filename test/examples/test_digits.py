@@ -1,5 +1,6 @@
-"""examples/digits.py as its reader runs it: Python and nothing else, from another folder, to the accuracy that the README promises. And its network,
-trained on virtual GPUs as on the CPU: three steps of two images, and each night 50 of 64 (20 minutes)."""
+"""examples/digits.py as its reader runs it: Python and nothing else, from another folder, to the accuracy that the
+README promises. And its network, trained on virtual GPUs as on the CPU: three steps of two images, and each night 50 of
+64 (20 minutes)."""
 import json
 import os
 from pathlib import Path
@@ -15,7 +16,8 @@ DIGITS = ROOT / "examples/digits.py"
 
 def test_the_main_job(tmp_path: Path) -> None:
   environment = {"PATH": "", "CACHEDIR": str(tmp_path), "SYSTEMROOT": "C:\\Windows"}
-  done = subprocess.run([sys.executable, "-I", "-S", "-B", str(DIGITS)], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+  done = subprocess.run([sys.executable, "-I", "-S", "-B", str(DIGITS)], cwd=tmp_path, env=environment,
+                        capture_output=True, text=True, check=True)
   lines = done.stdout.splitlines()
   found = re.fullmatch(r"test accuracy: (\d\d\.\d\d) %", lines[-1])
   assert found is not None and float(found[1]) >= 98, lines[-1]
@@ -46,8 +48,10 @@ print(json.dumps([step(order[k % 20 * batch:(k % 20 + 1) * batch].contiguous().r
 
 def losses(device: str, steps: int, batch: int) -> list[float]:
   """Of each step on "CPU" or a virtual chip."""
-  where = {"DEV": device} if device == "CPU" else {"DEV": "NV" if device.startswith("sm_") else "AMD", "EMULATE": device}
-  done = subprocess.run([sys.executable, "-c", TRAINING, str(steps), str(batch)], env={**os.environ, "PYTHONPATH": str(ROOT), "CACHE": "0", **where},
+  where = {"DEV": device} if device == "CPU" else {"DEV": "NV" if device.startswith("sm_") else "AMD",
+                                                   "EMULATE": device}
+  done = subprocess.run([sys.executable, "-c", TRAINING, str(steps), str(batch)],
+                        env={**os.environ, "PYTHONPATH": str(ROOT), "CACHE": "0", **where},
                         capture_output=True, text=True)
   assert done.returncode == 0, done.stderr[-3000:]
   found: list[float] = json.loads(done.stdout)

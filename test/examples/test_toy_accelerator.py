@@ -1,4 +1,7 @@
-"""The toy accelerator: its table, what its hardware refuses, its waits, its driver, and tensors on it. The guide that builds it is run too."""
+"""The toy accelerator: its table, what its hardware refuses, its waits, its driver, and tensors on it.
+
+The guide that builds it is run too.
+"""
 from __future__ import annotations
 import dataclasses
 import os
@@ -70,7 +73,8 @@ def execute(*code: MInst, memory: int = 256, local: int = 64, lanes: int = 8) ->
 LOAD = inst("s_load.u32", reg(S1, 4), reg(S2, 0), reg(S1, 2), 0)
 
 @pytest.mark.parametrize("code, message", [
-  ([LOAD, inst("spread", reg(V1, 1), reg(S1, 4))], r"instruction 1, `spread v1, s4`: s4 is touched while a load into s4 is in flight; wait for it"),
+  ([LOAD, inst("spread", reg(V1, 1), reg(S1, 4))], r"instruction 1, `spread v1, s4`: s4 is touched while a load into "
+   r"s4 is in flight; wait for it"),
   ([LOAD, inst("s_const.u32", reg(S1, 4), 1)], "s4 is touched while a load into s4 is in flight"),
   ([LOAD, inst("s_const.u64", reg(S2, 4), 1)], r"s\[4:5\] is touched while a load into s4 is in flight"),
   ([LOAD, LOAD], "s4 is touched while a load into s4 is in flight"),
@@ -78,7 +82,8 @@ LOAD = inst("s_load.u32", reg(S1, 4), reg(S2, 0), reg(S1, 2), 0)
   ([inst("quad", reg(V4, 6), *[reg(V1, 0)] * 4)], r"v\[6:9\] is misaligned: 4 registers start at a multiple of 4"),
   ([inst("spread", reg(V1, 1), reg(S1, 9))], "s9 is read but was never written"),
   ([inst("v_store.u64", ALWAYS, reg(S2, 0), reg(V1, 0), 0, reg(V2, 0))], r"v\[0:1\] is read but was never written"),
-  ([inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 228, reg(V1, 0))], "4 bytes at 0x100 are outside of the memory"),
+  ([inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 228, reg(V1, 0))],
+   "4 bytes at 0x100 are outside of the memory"),
   ([inst("v_local_load.u32", reg(V1, 1), reg(V1, 0), -4)], "4 bytes at -0x4 are outside of local memory")])
 def test_what_the_hardware_refuses(code: list[MInst], message: str) -> None:
   with pytest.raises(DeviceError, match=message): execute(*code)
@@ -90,19 +95,22 @@ def test_what_the_hardware_accepts() -> None:
   few = inst("v_cmplt.u32", reg(P1, 0), reg(V1, 0), reg(V1, 1))
   wave = execute(inst("v_const.u32", reg(V1, 1), 3), few, store)  # lanes 0, 1, 2
   assert [x for x in wave.memory[:32].cast("I")] == [0, 1, 2, 0, 0, 0, 0, 0]
-  wave = execute(inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 0, reg(V1, 0)), lanes=5)  # the other lanes are not there
+  # the other lanes are not there
+  wave = execute(inst("v_store.u32", ALWAYS, reg(S2, 0), reg(V1, 0), 0, reg(V1, 0)), lanes=5)
   assert [x for x in wave.memory[:32].cast("I")] == [0, 1, 2, 3, 4, 0, 0, 0]
 
 def test_waves_meet_at_barriers() -> None:
   """Lane 8 and above are a second wave, which goes to the end."""
-  code = [inst("v_const.u32", reg(V1, 1), 8), inst("v_cmplt.u32", reg(P1, 0), reg(V1, 0), reg(V1, 1)), inst("jump_if", reg(P1, 0), 4), inst("end"),
+  code = [inst("v_const.u32", reg(V1, 1), 8), inst("v_cmplt.u32", reg(P1, 0), reg(V1, 0), reg(V1, 1)),
+          inst("jump_if", reg(P1, 0), 4), inst("end"),
           inst("barrier"), inst("end")]
   hardware = Hardware()
   text = b"".join(encode(i, {}) for i in code)
   hardware.memory[4096:4096 + len(text)] = text
   packet = driver.PACKET.pack(4096, len(text), 1, 0, 16, 0)
   hardware.memory[:len(packet)] = packet
-  with pytest.raises(DeviceError, match="some waves of a workgroup are at a barrier, others at the end"): hardware.doorbell(1)
+  with pytest.raises(DeviceError, match="some waves of a workgroup are at a barrier, others at the end"):
+    hardware.doorbell(1)
 
 # ***** waits *****
 
@@ -115,12 +123,14 @@ def test_waits_count_loads_that_may_stay_in_flight() -> None:
   function.blocks = [block]
   target.add_waits(function, target.TARGET)
   assert [repr(i) for i in block.insts] == [
-    *map(repr, loads), "wait 2", repr(uses[0]), "wait 1", repr(uses[1]), "wait 0", repr(uses[2]), repr(loads[0]), "wait 0", "jump .b0"]
+    *map(repr, loads), "wait 2", repr(uses[0]), "wait 1", repr(uses[1]), "wait 0", repr(uses[2]), repr(loads[0]),
+    "wait 0", "jump .b0"]
 
 def test_a_pair_in_flight_is_waited_for_by_its_halves() -> None:
   function = Function("f")
   block = function.new_block()
-  block.insts = [inst("s_load.u64", reg(S2, 4), reg(S2, 0), reg(S1, 2), 0), inst("s_const.u32", reg(S1, 5), 1), inst("end")]
+  block.insts = [inst("s_load.u64", reg(S2, 4), reg(S2, 0), reg(S1, 2), 0), inst("s_const.u32", reg(S1, 5), 1),
+                 inst("end")]
   function.blocks = [block]
   target.add_waits(function, target.TARGET)
   assert [i.row.name for i in block.insts] == ["s_load.u64", "wait", "s_const.u32", "end"]
@@ -144,7 +154,8 @@ def test_a_product_is_staged_and_multiplied_by_matrices(toy: str) -> None:
   np.testing.assert_array_equal(results[0], np.maximum(a @ b, 0))
   names = [i.row.isa.operation for i in decode(code.text)]
   assert code.lanes == 32 and code.local_bytes > 0
-  assert names.index("local_store") < names.index("barrier", names.index("local_store")) < names.index("local_load") < names.index("mma")
+  assert (names.index("local_store") < names.index("barrier", names.index("local_store")) < names.index("local_load")
+          < names.index("mma"))
 
 def test_more_launches_than_the_ring_has_slots(toy: str) -> None:
   x = Tensor([1.0, 2.0]).realize()
@@ -173,7 +184,8 @@ def test_memory_is_given_back(toy: str) -> None:
   with pytest.raises(MemoryError, match="TOY: cannot allocate"): Device["TOY"].allocator.alloc(1 << 40)
 
 def python(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-  settings = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "CACHEDIR": os.environ["CACHEDIR"], **environment}
+  settings = {"PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "CACHEDIR": os.environ["CACHEDIR"],
+              **environment}
   return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT, env=settings)
 
 def test_the_environment_names_devices_from_outside() -> None:
@@ -191,7 +203,8 @@ def test_random_programs(part: int) -> None:
 
 def test_plain_kernels_use_scalar_registers(toy: str) -> None:
   a = np.arange(35, dtype=np.float32).reshape(5, 7)
-  with Context(NOOPT=1): code, = codes(lambda: np.testing.assert_array_equal((Tensor(a) @ Tensor(a.T)).numpy(), a @ a.T))
+  with Context(NOOPT=1):
+    code, = codes(lambda: np.testing.assert_array_equal((Tensor(a) @ Tensor(a.T)).numpy(), a @ a.T))
   names = {i.row.name for i in decode(code.text)}
   assert code.lanes == 1 and "s_mulacc.f32" in names and "v_mulacc.f32" not in names
 
@@ -221,7 +234,8 @@ def test_the_demo() -> None:
 # ***** the guide *****
 
 GUIDE = ROOT / "docs/new-accelerator.md"
-BLOCKS = re.findall(r"^```python(?: (\S+))?\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE) if GUIDE.exists() else []
+BLOCKS = (re.findall(r"^```python(?: (\S+))?\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+          if GUIDE.exists() else [])
 
 def test_the_guide_quotes_the_files() -> None:
   """A block with a file's name is in that file, word by word but for `...` lines, which leave something out."""

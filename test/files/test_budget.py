@@ -1,7 +1,9 @@
-"""tinyhw/files/budget.py: no reader makes more memory of a file than its budget. Files here are made to amplify: each by a way of its own.
+"""tinyhw/files/budget.py: no reader makes more memory of a file than its budget. Files here are made to amplify: each
+by a way of its own.
 
-The rule is 64 MB and 20 bytes for each of the file's. Here the 64 MB are 1, so that files of some 100 KB show what files of some MB would do; memory
-is what tracemalloc and the devices count. One test runs the rule as it is, in processes whose address space is limited.
+The rule is 64 MB and 20 bytes for each of the file's. Here the 64 MB are 1, so that files of some 100 KB show what
+files of some MB would do; memory is what tracemalloc and the devices count. One test runs the rule as it is, in
+processes whose address space is limited.
 """
 from __future__ import annotations
 import gc
@@ -44,7 +46,8 @@ N = 100_000       # bytes of a file, about
 # ***** readers: from the path of a file *****
 
 READERS: dict[str, Callable[[Path], Any]] = {
-  "torch": torch_load, "safetensors": safe_load, "npy": npy_load, "npz": npz_load, "zip": zip_extract, "tar": tar_extract, "gguf": gguf_load,
+  "torch": torch_load, "safetensors": safe_load, "npy": npy_load, "npz": npz_load, "zip": zip_extract,
+  "tar": tar_extract, "gguf": gguf_load,
   "onnx": OnnxRunner, "gunzip": lambda p: Tensor(datasets.parse_idx(datasets.gunzip(p.read_bytes(), str(p)))[0]),
   "cifar": lambda p: datasets.parse_cifar(datasets.gunzip(p.read_bytes(), str(p))),
   "viz": lambda p: [(a := Archive(str(p))).read("timeline"), a.close()],
@@ -53,7 +56,8 @@ BYTES = ("torch", "safetensors", "npy", "npz", "zip", "tar", "gguf", "onnx")   #
 
 # ***** files that amplify *****
 
-def pickled(setup: bytes, pattern: bytes, end: bytes = b"") -> bytes: return b"\x80\x02" + setup + pattern * (N // len(pattern)) + end + b"."
+def pickled(setup: bytes, pattern: bytes, end: bytes = b"") -> bytes:
+  return b"\x80\x02" + setup + pattern * (N // len(pattern)) + end + b"."
 
 def string(s: bytes) -> bytes: return b"X" + struct.pack("<I", len(s)) + s
 
@@ -61,18 +65,25 @@ _STORAGE = b"(" + string(b"storage") + b"ctorch\nFloatStorage\n" + string(b"0") 
 _REBUILD = b"ctorch._utils\n_rebuild_tensor_v2\nq\1(" + _STORAGE + b"K\0("   # the tensor's sizes and strides follow
 _PAIRS = b"((" + b"".join(string(b"%03d" % i) + b"K\1\x86" for i in range(200)) + b"t\x85"
 PICKLES = {
-  "encoded text": pickled(b"](c_codecs\nencode\nq\1" + string(b"a" * 5000) + string(b"latin1") + b"\x86q\2(", b"h\1h\2R", b"t"),
+  "encoded text": pickled(b"](c_codecs\nencode\nq\1" + string(b"a" * 5000) + string(b"latin1") + b"\x86q\2(",
+                          b"h\1h\2R", b"t"),
   "ordered dicts": pickled(b"ccollections\nOrderedDict\nq\1" + _PAIRS[1:] + b"q\2(", b"h\1h\2R", b"t"),
   "empty ordered dicts": pickled(b"ccollections\nOrderedDict\nq\1(", b"h\1)R", b"t"),
-  "sets": pickled(b"cbuiltins\nset\nq\1(" + b"".join(b"M" + struct.pack("<H", i) for i in range(500, 800)) + b"t\x85q\2(", b"h\1h\2R", b"t"),
+  "sets": pickled(b"cbuiltins\nset\nq\1(" + b"".join(b"M" + struct.pack("<H", i) for i in range(500, 800))
+                  + b"t\x85q\2(", b"h\1h\2R", b"t"),
   "bytearrays": pickled(b"cbuiltins\nbytearray\nq\1C\xff" + bytes(255) + b"\x85q\2(", b"h\1h\2R", b"t"),
   "complex": pickled(b"cbuiltins\ncomplex\nq\1K\1K\2\x86q\2(", b"h\1h\2R", b"t"),
   "lists": pickled(b"](", b"]", b"e"), "dicts": pickled(b"](", b"}", b"e"), "empty sets": pickled(b"](", b"\x8f", b"e"),
-  "tuples": pickled(b"](", b"N\x85", b"e"), "pairs": pickled(b"](", b"NN\x86", b"e"), "frozen sets": pickled(b"](", b"(\x91", b"e"),
-  "lists of one": pickled(b"](", b"]Na", b"e"), "dicts of one": pickled(b"](", b"}NNs", b"e"), "nothing": pickled(b"](", b"N", b"e"),
-  "memo": pickled(b"N", b"\x94"), "memo out of order": pickled(b"N", b"r\xff\xff\xff\x7f"), "references": pickled(b"]q\1](", b"h\1", b"e"),
-  "numbers": pickled(b"](", b"M\xff\xff", b"e"), "floats": pickled(b"](", b"F1\n", b"e"), "long numbers": pickled(b"](", b"\x8a\2\xff\x7f", b"e"),
-  "strings": pickled(b"](", b"\x8c\1a", b"e"), "wide strings": pickled(b"](", string("aaaaaaaaa\U0001f600".encode()), b"e"),
+  "tuples": pickled(b"](", b"N\x85", b"e"), "pairs": pickled(b"](", b"NN\x86", b"e"),
+  "frozen sets": pickled(b"](", b"(\x91", b"e"),
+  "lists of one": pickled(b"](", b"]Na", b"e"), "dicts of one": pickled(b"](", b"}NNs", b"e"),
+  "nothing": pickled(b"](", b"N", b"e"),
+  "memo": pickled(b"N", b"\x94"), "memo out of order": pickled(b"N", b"r\xff\xff\xff\x7f"),
+  "references": pickled(b"]q\1](", b"h\1", b"e"),
+  "numbers": pickled(b"](", b"M\xff\xff", b"e"), "floats": pickled(b"](", b"F1\n", b"e"),
+  "long numbers": pickled(b"](", b"\x8a\2\xff\x7f", b"e"),
+  "strings": pickled(b"](", b"\x8c\1a", b"e"), "wide strings": pickled(b"](", string("aaaaaaaaa\U0001f600".encode()),
+                                                                       b"e"),
   "keys": b"\x80\x02}(" + b"".join(b"J" + struct.pack("<i", i) + b"N" for i in range(N // 6)) + b"u.",
   "marks": pickled(b"", b"("), "sizes": pickled(b"ctorch\nSize\nq\1(" + b"K\1" * 60 + b"t\x85q\2(", b"h\1h\2R", b"t"),
   "tensors": pickled(_REBUILD + b"K\2K\2K\2K\2t(K\1K\2K\4K\x08ttq\2(", b"h\1h\2R", b"t"),
@@ -84,7 +95,8 @@ PICKLES = {
 def safetensors(header: bytes, data: bytes = b"") -> bytes: return struct.pack("<Q", len(header)) + header + data
 
 def npy(descr: str, data: bytes) -> bytes:
-  head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len(data) // int(descr[-1])},), }}".ljust(117).encode() + b"\n"
+  head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': ({len(data) // int(descr[-1])},), }}".ljust(
+    117).encode() + b"\n"
   return b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + data
 
 def zipped(files: dict[str, bytes], packing: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -120,10 +132,13 @@ def sparse_tar() -> bytes:
 
 ZEROS = bytes(30 << 20)
 FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
-  **{f"zip of {name}": ("torch", lambda data=data: zip_file(data, {"0": bytes(1024)})) for name, data in PICKLES.items()},
-  **{f"stream of {name}": ("torch", lambda data=data: stream_file(data, {"0": ("Float", bytes(1024))})) for name, data in PICKLES.items()
+  **{f"zip of {name}": ("torch", lambda data=data: zip_file(data, {"0": bytes(1024)}))
+     for name, data in PICKLES.items()},
+  **{f"stream of {name}": ("torch", lambda data=data: stream_file(data, {"0": ("Float", bytes(1024))}))
+     for name, data in PICKLES.items()
      if name in ("encoded text", "tensors", "storages")},
-  "deflated pickle": ("torch", lambda: zip_file(b"\x80\x02X\0\0\0\1" + bytes(1 << 24) + b".", {}, packing=zipfile.ZIP_DEFLATED)),
+  "deflated pickle": ("torch", lambda: zip_file(b"\x80\x02X\0\0\0\1" + bytes(1 << 24) + b".", {},
+                                                packing=zipfile.ZIP_DEFLATED)),
   "deflated storage": ("torch", lambda: zip_file(PICKLES["tensors"], {"0": ZEROS}, packing=zipfile.ZIP_DEFLATED)),
   "tar of lists": ("torch", lambda: tar_file(PICKLES["lists"], {}, {})),
   "safetensors of lists": ("safetensors", lambda: safetensors(b'{"a":[' + b"[]," * (N // 3) + b"0]}")),
@@ -131,32 +146,39 @@ FILES: dict[str, tuple[str, Callable[[], bytes]]] = {
   "safetensors of numbers": ("safetensors", lambda: safetensors(b'{"a":[' + b"-9," * (N // 3) + b"0]}")),
   "safetensors of wide text": ("safetensors", lambda: safetensors(f'{{"a":["😀{"a" * N}"]}}'.encode())),
   "safetensors of escapes": ("safetensors", lambda: safetensors(b'{"a":["' + b"a" * N + b'\\ud83d\\ude00"]}')),
-  "safetensors of names": ("safetensors", lambda: safetensors(b"{" + b",".join(b'"%d":0' % i for i in range(N // 10)) + b"}")),
+  "safetensors of names": ("safetensors",
+                           lambda: safetensors(b"{" + b",".join(b'"%d":0' % i for i in range(N // 10)) + b"}")),
   "empty tensors": ("safetensors", lambda: safetensors(b"{" + b",".join(
     b'"%d":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}' % i for i in range(N // 60)) + b"}")),
   "big-endian": ("npy", lambda: npy(">f8", bytes(8 * (N // 8)))),
   "deflated array": ("npz", lambda: zipped({"a.npy": npy("<f8", ZEROS)})),
   "deflated arrays": ("npz", lambda: zipped({f"{i}.npy": npy("<f8", ZEROS[:1 << 18]) for i in range(100)})),
-  "deflated zeros": ("zip", lambda: zipped({"a": ZEROS})), "many members": ("zip", lambda: zipped({f"{i:x}": b"" for i in range(N // 100)})),
-  "gzip of zeros": ("tar", lambda: tarred({"a": ZEROS})), "gzip of many": ("tar", lambda: tarred({f"{i:x}": b"" for i in range(10_000)})),
+  "deflated zeros": ("zip", lambda: zipped({"a": ZEROS})),
+  "many members": ("zip", lambda: zipped({f"{i:x}": b"" for i in range(N // 100)})),
+  "gzip of zeros": ("tar", lambda: tarred({"a": ZEROS})),
+  "gzip of many": ("tar", lambda: tarred({f"{i:x}": b"" for i in range(10_000)})),
   "long names": ("tar", lambda: tarred({f"{i:x}" * 400: b"" for i in range(20)}, "w")),
   **{f"gguf array of type {kind}": ("gguf", lambda kind=kind, item=item: gguf_array(kind, item)) for kind, item in (
-    (0, b"\xfe"), (1, b"\x80"), (2, b"\xff\xfe"), (3, b"\0\x80"), (4, b"\xff" * 4), (6, b"\0\0\x80\x3f"), (7, b"\1"), (8, text("")), (8, text("ab")),
+    (0, b"\xfe"), (1, b"\x80"), (2, b"\xff\xfe"), (3, b"\0\x80"), (4, b"\xff" * 4), (6, b"\0\0\x80\x3f"), (7, b"\1"),
+    (8, text("")), (8, text("ab")),
     (8, text("\U0001f600" + "a" * 20)), (9, struct.pack("<IQ", 0, 0)), (10, b"\xff" * 8), (12, bytes(8)))},
   "gguf metadata": ("gguf", lambda: write({f"{i:x}": True for i in range(N // 16)}, {})),
-  **{f"gguf tensors of type {kind}": ("gguf", lambda kind=kind, size=size: gguf_tensors(kind, size)) for kind, size in ((0, 1), (1, 0), (13, 256))},
+  **{f"gguf tensors of type {kind}": ("gguf", lambda kind=kind, size=size: gguf_tensors(kind, size))
+     for kind, size in ((0, 1), (1, 0), (13, 256))},
   "attributes of nothing": ("onnx", lambda: model(graph([b"\x2a\0" * (N // 2)], [], []))),
   "nodes of nothing": ("onnx", lambda: model(graph([b""] * (N // 3), [], []))),
   "inputs of nothing": ("onnx", lambda: model(graph([], [b""] * (N // 3), []))),
   "unknown nodes": ("onnx", lambda: model(graph([node(f"X{i}", [], []) for i in range(N // 12)], [], []))),
   "numbers of one byte": ("onnx", lambda: model(graph(
     [node("X", [], ["y"]) + field(5, field(1, "a") + field(20, 7) + field(8, b"\1" * N))], [], []))),
-  "initializers": ("onnx", lambda: field(7, b"".join(field(5, field(2, 2) + field(9, b"\1") + field(8, f"{i:x}")) for i in range(N // 14)))),
+  "initializers": ("onnx", lambda: field(7, b"".join(field(5, field(2, 2) + field(9, b"\1") + field(8, f"{i:x}"))
+                                                     for i in range(N // 14)))),
   "int64 of one byte": ("onnx", lambda: field(7, field(5, field(1, N) + field(2, 7) + field(7, b"\1" * N)))),
   "uint8 of one byte": ("onnx", lambda: field(7, field(5, field(1, N) + field(2, 2) + field(5, b"\1" * N)))),
   "uint4": ("onnx", lambda: field(7, field(5, field(1, 2 * N) + field(2, 21) + field(9, b"\x12" * N)))),
   "bools": ("onnx", lambda: field(7, field(5, field(1, N) + field(2, 9) + field(9, b"\2" * N)))),
-  "functions": ("onnx", lambda: model(graph([node("F0", ["x"], ["y"], domain="own")] * 2000, [value_info("x", "float32", [1])], ["y"]), functions=[
+  "functions": ("onnx", lambda: model(graph([node("F0", ["x"], ["y"], domain="own")] * 2000,
+                                            [value_info("x", "float32", [1])], ["y"]), functions=[
     function("own", "F0", ["a"], ["b"], [node("Identity", ["a"], ["b"])] * 20)])),
   "idx": ("gunzip", lambda: gzip.compress(b"\0\0\x08\1" + struct.pack(">I", len(ZEROS)) + ZEROS)),
   "cifar": ("cifar", lambda: tarred({"data_batch_1.bin": bytes(3073 * 10_000)})), "sparse cifar": ("cifar", sparse_tar),
@@ -178,19 +200,24 @@ def made(read: Callable[[], Any]) -> tuple[int, bool]:
   finally: tracemalloc.stop()
 
 def peak_of(read: Callable[[], Any], most: int) -> int:
-  """The most bytes that reading held at once, looked at again where that is above `most`: the table of all nodes, which other tests have filled, may
-  grow in the midst of one reading, and does not grow in the next one, too."""
+  """The most bytes that reading held at once, looked at again where that is above `most`: the table of all nodes, which
+  other tests have filled, may grow in the midst of one reading, and does not grow in the next one, too."""
   peak = made(read)[0]
   return peak if peak <= most else made(read)[0]
 
 @pytest.fixture(scope="module", autouse=True)
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-  """What a first call loads is not made of the file. What other tests left is not looked at by each collection of garbage."""
+  """What a first call loads is not made of the file.
+
+  What other tests left is not looked at by each collection of garbage.
+  """
   gc.collect()
   gc.freeze()
   path = tmp_path_factory.mktemp("warm") / "file"
-  for name, data in (("torch", zip_file({"a": 1}, {})), ("safetensors", safetensors(b"{}")), ("npy", npy("<f8", bytes(8))),
-                     ("npz", zipped({"a.npy": npy("<f8", bytes(8))})), ("zip", zipped({"a": b"b"})), ("tar", tarred({"a": b"b"})),
+  for name, data in (("torch", zip_file({"a": 1}, {})), ("safetensors", safetensors(b"{}")),
+                     ("npy", npy("<f8", bytes(8))),
+                     ("npz", zipped({"a.npy": npy("<f8", bytes(8))})), ("zip", zipped({"a": b"b"})),
+                     ("tar", tarred({"a": b"b"})),
                      ("gguf", gguf_tensors(13, 256)),
                      ("onnx", model(graph([node("Identity", ["x"], ["y"])], [value_info("x", "float32", [1])], ["y"]))),
                      ("gunzip", gzip.compress(b"\0\0\x08\1\0\0\0\1a")), ("cifar", tarred({"a.bin": bytes(3073)})),
@@ -220,7 +247,8 @@ def test_a_file_makes_no_more_than_its_budget(name: str, tmp_path: Path, monkeyp
 
 def test_what_a_header_says_is_not_made(tmp_path: Path) -> None:
   """A shape of 2**60 elements that are one is a Tensor, lazy as others."""
-  data = zip_file(PICKLES["expanded tensors"][:PICKLES["expanded tensors"].index(b"h\1h\2R") + 5] + b"t.", {"0": bytes(1024)})
+  data = zip_file(PICKLES["expanded tensors"][:PICKLES["expanded tensors"].index(b"h\1h\2R") + 5] + b"t.",
+                  {"0": bytes(1024)})
   (tmp_path / "file").write_bytes(data)
   found = torch_load(tmp_path / "file")[0]
   assert found.shape == (1 << 30,) * 60 and made(lambda: torch_load(tmp_path / "file"))[0] < SMALL
@@ -228,10 +256,12 @@ def test_what_a_header_says_is_not_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name, make", [("torch_load", lambda: zip_file(PICKLES["encoded text"], {})),
   ("zip_extract", lambda: zipped({"a": ZEROS})), ("npz_load", lambda: zipped({"a.npy": npy("<f8", ZEROS)})),
   ("tar_extract", lambda: tarred({"a": ZEROS}))])
-def test_the_error_says_how_to_allow_more(name: str, make: Callable[[], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_says_how_to_allow_more(name: str, make: Callable[[], bytes],
+                                          monkeypatch: pytest.MonkeyPatch) -> None:
   """By Context or the environment for any reader, by an argument where that is what the call is for."""
   monkeypatch.setattr(budget, "FREE", SMALL)
-  read: Any = {"torch_load": torch_load, "zip_extract": zip_extract, "npz_load": npz_load, "tar_extract": tar_extract}[name]
+  read: Any = {"torch_load": torch_load, "zip_extract": zip_extract, "npz_load": npz_load,
+               "tar_extract": tar_extract}[name]
   data = Tensor(make(), device="PYTHON")
   told = r"would make more than [0-9]+ bytes of memory; if you trust it, allow more: with Context\(READ_LIMIT=bytes\)"
   with pytest.raises(BudgetError, match=told): read(data)
@@ -248,18 +278,23 @@ def test_a_budget() -> None:
   assert found.left == TIMES * 10 + 100
   for _ in range(2): found.add("beside", 5)
   assert found.left == TIMES * 15 + 100
-  with pytest.raises(BudgetError, match=f"reading x, which has 15 bytes, would make more than {FREE + TIMES * 15} bytes"): found.take(FREE)
+  with pytest.raises(BudgetError, match=f"reading x, which has 15 bytes, would make more than {FREE + TIMES * 15} "
+                     f"bytes"):
+    found.take(FREE)
 
 @pytest.mark.parametrize("text", [
   b'{"a": [1, 2.5, "b", null, {"c": []}], "d": {}}', "[[\"\u00fc\U0001f600\"]]".encode(), b"[" * 900 + b"]" * 900,
-  b"[" + b'{"":[{}]},' * 3000 + b"0]", b"[" + b"-9," * 9000 + b"1]", b"{" + b",".join(b'"%d":0' % i for i in range(9000)) + b"}",
+  b"[" + b'{"":[{}]},' * 3000 + b"0]", b"[" + b"-9," * 9000 + b"1]",
+  b"{" + b",".join(b'"%d":0' % i for i in range(9000)) + b"}",
   b'["' + b"\\u00e9" * 9000 + b'"]', b'"' + "\u4e00".encode() * 9000 + b'"'])
 def test_json_costs_no_more_than_is_drawn(text: bytes) -> None:
   found = Budget("x", len(text))
   peak, done = made(lambda: parse_json(text, found))
-  assert done and peak <= json_cost(text) + 4000 and found.most - found.left == json_cost(text) and parse_json(text, found) == json.loads(text)
+  assert (done and peak <= json_cost(text) + 4000 and found.most - found.left == json_cost(text)
+          and parse_json(text, found) == json.loads(text))
 
-@pytest.mark.parametrize("text, why", [(b"{", "Expecting"), (b"[NaN]", "NaN is no number of JSON"), (b"[-Infinity]", "no number"), (b"\xff", "utf-8"),
+@pytest.mark.parametrize("text, why", [(b"{", "Expecting"), (b"[NaN]", "NaN is no number of JSON"),
+                                       (b"[-Infinity]", "no number"), (b"\xff", "utf-8"),
                                        (b"[" * 100_000, "nests too deep"), (b'{"a": 1, "a": 2}', "stands twice")])
 def test_what_is_no_json(text: bytes, why: str) -> None:
   with pytest.raises(ValueError, match=why): parse_json(text, Budget("x", 0), unique=True)
@@ -267,7 +302,8 @@ def test_what_is_no_json(text: bytes, why: str) -> None:
 def test_special_tokens_are_no_expression() -> None:
   """They took 200 bytes for each of their characters, and half a minute for a megabyte."""
   tokens = ["<" + f"{i:06}" * 20 for i in range(2000)]
-  kv = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [3] * len(tokens), "tokenizer.ggml.eos_token_id": 0,
+  kv = {"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [3] * len(tokens),
+        "tokenizer.ggml.eos_token_id": 0,
         "tokenizer.ggml.pre": "llama3"}
   peak, done = made(lambda: SimpleTokenizer.from_gguf_kv(kv))
   assert done and peak < 8 * sum(map(len, tokens))
@@ -289,7 +325,8 @@ except BudgetError as error: print("refused")
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits of the address space, and /proc")
 @pytest.mark.parametrize("name", ["encoded text", "ordered dicts"])
 def test_a_megabyte_that_wanted_gigabytes(name: str, tmp_path: Path) -> None:
-  """As strangers found it: in a process that has no more than 64 MB, and 20 bytes for each of the file's, and room for its modules."""
+  """As strangers found it: in a process that has no more than 64 MB, and 20 bytes for each of the file's, and room for
+  its modules."""
   data = PICKLES[name]
   whole = zip_file(data[:-2] + data[-8:-3] * 200_000 + data[-2:], {})
   assert 900_000 < len(whole) < 1_200_000

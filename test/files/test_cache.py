@@ -1,4 +1,5 @@
-"""tinyhw/files/cache.py: the folder of the cache stays below its limit, whoever writes to it; the command shows, clears and limits it."""
+"""tinyhw/files/cache.py: the folder of the cache stays below its limit, whoever writes to it; the command shows,
+clears and limits it."""
 from __future__ import annotations
 from collections.abc import Iterator
 import json
@@ -30,17 +31,21 @@ for i in range(120):
 def folder(tmp_path: Path) -> Iterator[Path]:
   with Context(CACHEDIR=str(tmp_path / "cache"), CACHE=1, CACHE_LIMIT=""): yield tmp_path / "cache"
 
-def size(folder: Path) -> int: return sum(cache.blocks(p.stat().st_size) * cache.BLOCK_BYTES for p in folder.rglob("*") if p.is_file())
+def size(folder: Path) -> int:
+  return sum(cache.blocks(p.stat().st_size) * cache.BLOCK_BYTES for p in folder.rglob("*") if p.is_file())
 def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if p.is_file() and p.name != cache.LEDGER]
 
-@pytest.mark.parametrize(("text", "bytes_"), [("500M", 500 << 20), ("2g", 2 << 30), ("1048576", 1 << 20), ("3KB", 3072), ("1GiB", 1 << 30), ("0", 0),
+@pytest.mark.parametrize(("text", "bytes_"), [("500M", 500 << 20), ("2g", 2 << 30), ("1048576", 1 << 20), ("3KB", 3072),
+                                              ("1GiB", 1 << 30), ("0", 0),
                                               ("1.5G", 3 << 29), ("0.5k", 512), ("3.2MB", 3355443),
                                               ("none", None), ("None", None)])
 def test_sizes(text: str, bytes_: int | None) -> None: assert parse_size(text) == bytes_
 
-@pytest.mark.parametrize("text", ["", "M", "-1", "1.5", "1.G", ".5G", "1.5.5G", "1e3", "5X", "10 M", "9" * 19, "\u0663"])
+@pytest.mark.parametrize("text", ["", "M", "-1", "1.5", "1.G", ".5G", "1.5.5G", "1e3", "5X", "10 M", "9" * 19,
+                                  "\u0663"])
 def test_what_is_no_size(text: str) -> None:
-  with pytest.raises(ArgumentError, match="is no size; write 500M, 2G, a number of bytes, or none for no limit"): parse_size(text)
+  with pytest.raises(ArgumentError, match="is no size; write 500M, 2G, a number of bytes, or none for no limit"):
+    parse_size(text)
 
 def test_results_stay_below_the_limit(folder: Path) -> None:
   with Context(CACHE_LIMIT="400K"):
@@ -94,7 +99,8 @@ def test_a_wrong_limit_is_told(folder: Path) -> None:
 
 def test_a_wrong_limit_of_the_environment_is_told_also_where_nothing_is_written() -> None:
   """As other variables with values that they do not take: at import."""
-  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"CACHE_LIMIT": "much"}, capture_output=True, text=True)
+  done = subprocess.run([sys.executable, "-c", "import tinyhw.config"], cwd=ROOT, env={"CACHE_LIMIT": "much"},
+                        capture_output=True, text=True)
   why = "CACHE_LIMIT: 'much' is no size; write 500M, 2G, a number of bytes, or none for no limit"
   assert done.returncode and why in done.stderr, done.stderr
 
@@ -144,7 +150,8 @@ def test_the_command_clears(folder: Path, capsys: pytest.CaptureFixture[str]) ->
   assert run("clear", "searches") == 0 and capsys.readouterr().out == "removed 1 files: searches\n"
   assert diskcache_get("beam", "a") is None and diskcache_get("code", "a") == 1
   assert run("clear") == 0
-  assert capsys.readouterr().out == "removed 5 files: kernels, searches, calls, recordings; `cache clear downloads` removes downloads\n"
+  assert (capsys.readouterr().out == "removed 5 files: kernels, searches, calls, recordings; `cache clear downloads` "
+          "removes downloads\n")
   assert entries(folder) == [folder / "downloads" / "sub" / "file"]
   assert run("clear", "downloads") == 0 and entries(folder) == []
   assert run("clear", "all") == 1
@@ -158,7 +165,8 @@ def test_the_command_limits(folder: Path, capsys: pytest.CaptureFixture[str]) ->
   assert run("limit", "none") == 0 and cache.limit(str(folder)) is None
   assert run("limit") == 0 and "limit       none" in capsys.readouterr().out
   assert run("limit", "many") == 1 and "'many' is no size" in capsys.readouterr().err
-  assert run("limit", "1", "2") == 2 and run("forget") == 2 and "the words are clear [KIND ...], limit [SIZE]" in capsys.readouterr().err
+  assert (run("limit", "1", "2") == 2 and run("forget") == 2
+          and "the words are clear [KIND ...], limit [SIZE]" in capsys.readouterr().err)
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_a_limit_that_is_not_to_be_believed_is_none(folder: Path) -> None:
@@ -181,8 +189,10 @@ def test_what_cannot_be_done_is_told(folder: Path, monkeypatch: pytest.MonkeyPat
   def refuse(path: str) -> None: raise PermissionError(13, "Permission denied", path)
   with monkeypatch.context() as patch:
     patch.setattr(cache.os, "unlink", refuse)
-    with pytest.raises(DriverError, match=r"2 files could not be removed \(.*: Permission denied\); check their permissions"):
+    with pytest.raises(DriverError, match=r"2 files could not be removed \(.*: Permission denied\); check their "
+                       r"permissions"):
       cache.clear(str(folder), ["kernels"])
     assert cache.make_room(str(folder), 0) == 0
   (folder / cache.LIMIT_FILE).mkdir()
-  with pytest.raises(DriverError, match="cannot write .*limit: Is a directory; set CACHE_LIMIT instead"): cache.set_limit(str(folder), "5M")
+  with pytest.raises(DriverError, match="cannot write .*limit: Is a directory; set CACHE_LIMIT instead"):
+    cache.set_limit(str(folder), "5M")

@@ -42,16 +42,19 @@ NO_FILES = [pipe, folder, device, link_to_pipe, unix_socket]
 def test_no_file_is_opened_but_regular_ones(tmp_path: Path, make: Callable[[Path], None]) -> None:
   make(tmp_path / "x")
   with pytest.raises(files.NotRegular): files.open_regular(tmp_path / "x")
-  with pytest.raises(ArgumentError, match="is a folder, a pipe or a device; give the path of a thing"): files.open_input(tmp_path / "x", "a thing")
+  with pytest.raises(ArgumentError, match="is a folder, a pipe or a device; give the path of a thing"):
+    files.open_input(tmp_path / "x", "a thing")
 
 def test_open_input_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  with pytest.raises(MissingFileError, match="there is no file .*none; give the path of a thing"): files.open_input(tmp_path / "none", "a thing")
+  with pytest.raises(MissingFileError, match="there is no file .*none; give the path of a thing"):
+    files.open_input(tmp_path / "none", "a thing")
   with pytest.raises(ArgumentError, match="cannot be the name of a thing"): files.open_input("a\0b", "a thing")
   (tmp_path / "x").write_bytes(b"here")
   with files.open_input(tmp_path / "x", "a thing") as file: assert file.read() == b"here"
   def refuse(*_: object) -> int: raise PermissionError(errno.EACCES, "Permission denied")
   monkeypatch.setattr(files.os, "open", refuse)
-  with pytest.raises(DriverError, match="opening .*x: Permission denied; check its permissions"): files.open_input(tmp_path / "x", "a thing")
+  with pytest.raises(DriverError, match="opening .*x: Permission denied; check its permissions"):
+    files.open_input(tmp_path / "x", "a thing")
 
 @posix
 def test_a_pipe_that_comes_between_the_looks_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +86,8 @@ def test_no_reader_of_a_path_waits_for_a_pipe(tmp_path: Path, reader: str, make:
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no user here")
 def test_whose_files_are_ours(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(files.os, "geteuid", lambda: 1000)
-  def found(user: int, mode: int) -> os.stat_result: return SimpleNamespace(st_uid=user, st_mode=mode)  # type: ignore[return-value]
+  def found(user: int, mode: int) -> os.stat_result:
+    return SimpleNamespace(st_uid=user, st_mode=mode)  # type: ignore[return-value]
   assert [files.is_ours(found(user, 0o600)) for user in (1000, 0, 1001)] == [True, True, False]
   assert [files.is_ours(found(1000, mode)) for mode in (0o644, 0o620, 0o602)] == [True, False, False]
   assert [files.belongs_to_us(found(user, 0o666)) for user in (1000, 0, 1001)] == [True, True, False]
@@ -100,7 +104,8 @@ def test_folders_that_are_made_are_private(tmp_path: Path) -> None:
 
 def test_names_of_temporary_files() -> None:
   made = files.temporary_name("/x/weights.1.safetensors")
-  assert files.final_name(os.path.basename(made)) == "weights.1.safetensors" and made != files.temporary_name("/x/weights.1.safetensors")
+  assert (files.final_name(os.path.basename(made)) == "weights.1.safetensors"
+          and made != files.temporary_name("/x/weights.1.safetensors"))
   assert [files.final_name(name) for name in ("x.tmp", "x.1.tmp", "x.1.a.tmp", "x.1.2.tmp2", "1.2.tmp")] == [None] * 5
 
 KILLED = """
@@ -111,7 +116,8 @@ files.write_atomically({path!r}, b"part")
 """
 
 def kill_a_writer(path: Path) -> None:
-  done = subprocess.run([sys.executable, "-c", KILLED.format(path=str(path))], env={**os.environ, "PYTHONPATH": str(ROOT)})
+  done = subprocess.run([sys.executable, "-c", KILLED.format(path=str(path))],
+                        env={**os.environ, "PYTHONPATH": str(ROOT)})
   assert done.returncode == -signal.SIGKILL
 
 @posix
@@ -131,13 +137,15 @@ def test_a_writer_that_is_at_work_keeps_its_file(tmp_path: Path) -> None:
   with files.atomic_file(path) as file:
     file.write(b"slow")
     files.write_atomically(path, b"fast")
-    done = subprocess.run([sys.executable, "-c", f"from tinyhw.files import regular; regular.write_atomically({path!r}, b'other')"],
+    done = subprocess.run([sys.executable, "-c",
+                           f"from tinyhw.files import regular; regular.write_atomically({path!r}, b'other')"],
                           env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0 and len(os.listdir(tmp_path)) == 2 and Path(path).read_bytes() == b"other"
   assert Path(path).read_bytes() == b"slow" and os.listdir(tmp_path) == ["x"]
 
 @posix
-def test_a_file_that_is_taken_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_taken_before_it_is_locked_is_made_again(tmp_path: Path,
+                                                                monkeypatch: pytest.MonkeyPatch) -> None:
   plain, taken = files._lock, list[str]()
   def late(file: int, wait: bool) -> bool | None:
     if not taken:
@@ -189,7 +197,8 @@ def test_a_private_file_replaces_whatever_has_its_name(tmp_path: Path) -> None:
 def test_a_pipe_that_nobody_reads_is_refused(tmp_path: Path) -> None:
   os.mkfifo(tmp_path / "x")
   with pytest.raises(OSError, match="nobody reads from this pipe"), files.atomic_file(str(tmp_path / "x")): pass
-  with pytest.raises(DriverError, match="nobody reads from this pipe or socket; start its reader first"): safe_save({}, tmp_path / "x")
+  with pytest.raises(DriverError, match="nobody reads from this pipe or socket; start its reader first"):
+    safe_save({}, tmp_path / "x")
 
 @posix
 def test_a_pipe_that_is_full_is_waited_for(tmp_path: Path) -> None:

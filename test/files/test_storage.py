@@ -47,13 +47,15 @@ def test_keys_are_told_apart() -> None:
   diskcache_put("t", "1", "text")
   diskcache_put("t", 1, "number")
   diskcache_put("t", {"b": 2, "a": 1}, "dict")
-  assert (diskcache_get("t", "1"), diskcache_get("t", 1), diskcache_get("t", {"a": 1, "b": 2})) == ("text", "number", "dict")
+  assert (diskcache_get("t", "1"), diskcache_get("t", 1),
+          diskcache_get("t", {"a": 1, "b": 2})) == ("text", "number", "dict")
 
 def test_prepickled() -> None:
   diskcache_put("t", 1, pickle.dumps((1, 2)), prepickled=True)
   assert diskcache_get("t", 1) == (1, 2)
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:10], lambda d: b"", lambda d: d[:-2] + bytes([d[-2] ^ 1]) + d[-1:],
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: d[:10], lambda d: b"",
+                                    lambda d: d[:-2] + bytes([d[-2] ^ 1]) + d[-1:],
                                     lambda d: b"tinyhw1\n" + d[8:], lambda d: d + b"\0"])
 def test_damaged_entries_are_misses_and_get_replaced(folder: Path, damage: object) -> None:
   diskcache_put("t", "k", "value")
@@ -71,7 +73,8 @@ def test_no_flipped_bit_survives(folder: Path, data: st.DataObject) -> None:
   good = file.read_bytes()
   bad = bytearray(good)
   for at in data.draw(st.sets(st.integers(0, 8 * len(good) - 1), min_size=1, max_size=3)): bad[at // 8] ^= 1 << at % 8
-  bad[:] = bad[:data.draw(st.integers(0, len(bad)))] + data.draw(st.binary(max_size=3)) if data.draw(st.booleans()) else bad
+  bad[:] = (bad[:data.draw(st.integers(0, len(bad)))] + data.draw(st.binary(max_size=3)) if data.draw(st.booleans())
+            else bad)
   file.write_bytes(bad)
   assert diskcache_get("t", "k") == (["value", 1.5, b"bytes"] if bytes(bad) == good else None)
 
@@ -92,7 +95,8 @@ def test_a_pipe_or_a_link_in_an_entry_s_place_is_a_miss_and_replaced(folder: Pat
   diskcache_put("t", "k", 1)
   (file,) = entries(folder)
   file.rename(tmp_path / "moved")
-  for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero"), lambda: file.symlink_to(tmp_path / "moved")):
+  for make in (lambda: os.mkfifo(file), lambda: file.symlink_to("/dev/zero"),
+               lambda: file.symlink_to(tmp_path / "moved")):
     make()
     assert diskcache_get("t", "k") is None and diskcache_put("t", "k", 2) == 2 and diskcache_get("t", "k") == 2
     file.unlink()
@@ -139,7 +143,8 @@ def in_child(program: str, folder: Path) -> "subprocess.CompletedProcess[str]":
 def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
   diskcache_put("t", "k", "old")
   kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
-  done = in_child(f"import os, signal; from tinyhw.files.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 'new')", folder)
+  done = in_child(f"import os, signal; from tinyhw.files.storage import diskcache_put; {kill}; diskcache_put('t', "
+                  f"'k', 'new')", folder)
   assert done.returncode == -signal.SIGKILL and len(entries(folder)) == 2
   assert diskcache_get("t", "k") == "old"
   diskcache_put("t", "k", "newer")
@@ -149,18 +154,22 @@ def test_a_writer_that_is_killed_leaves_the_old_value(folder: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 def test_what_killed_writers_left_is_removed(folder: Path, tmp_path: Path) -> None:
-  """By the next process that writes to the folder: not what is being written, nor what has another name; folders when they are a day old."""
+  """By the next process that writes to the folder: not what is being written, nor what has another name; folders when
+  they are a day old."""
   kill = "os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)"
-  in_child(f"import os, signal; from tinyhw.files.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 1)", folder)
+  in_child(f"import os, signal; from tinyhw.files.storage import diskcache_put; {kill}; diskcache_put('t', 'k', 1)",
+           folder)
   left, = entries(folder)
-  unpacked, fresh, named = (left.with_name(name) for name in ("archive.extracted.77.0.tmp", "archive.extracted.77.1.tmp", "77.0.tmp"))
+  unpacked, fresh, named = (left.with_name(name)
+                            for name in ("archive.extracted.77.0.tmp", "archive.extracted.77.1.tmp", "77.0.tmp"))
   for path in (unpacked, fresh): path.mkdir()
   named.write_bytes(b"")
   os.utime(unpacked, (time.time() - 90_000,) * 2)
   with atomic_file(str(left.with_name("other"))):
     done = in_child("from tinyhw.files.storage import diskcache_put; diskcache_put('t', 'k', 3)", folder)
     assert done.returncode == 0 and not done.stderr and diskcache_get("t", "k") == 3
-    assert not left.exists() and not unpacked.exists() and fresh.exists() and named.exists() and len(entries(folder)) == 3
+    assert (not left.exists() and not unpacked.exists() and fresh.exists() and named.exists()
+            and len(entries(folder)) == 3)
 
 def test_a_link_stays_and_what_it_means_is_replaced(tmp_path: Path) -> None:
   target, link = tmp_path / "deep" / "file", tmp_path / "link"
@@ -185,8 +194,10 @@ def test_a_full_disk_costs_nothing_but_speed(folder: Path) -> None:
   """A limit on the size of files fails as a full disk does: in the middle of writing."""
   pytest.importorskip("resource", reason="no limits here")
   limit = "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000)); signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
-  use = "assert diskcache_put('t', 'k', 'x' * 100_000) == 'x' * 100_000 and diskcache_get('t', 'k') is None; diskcache_put('t', 'j', 1)"
-  done = in_child(f"import resource, signal; from tinyhw.files.storage import diskcache_get, diskcache_put; {limit}; {use}", folder)
+  use = ("assert diskcache_put('t', 'k', 'x' * 100_000) == 'x' * 100_000 and diskcache_get('t', 'k') is None; "
+         "diskcache_put('t', 'j', 1)")
+  done = in_child(f"import resource, signal; from tinyhw.files.storage import diskcache_get, diskcache_put; {limit}; "
+                  f"{use}", folder)
   assert done.returncode == 0, done.stderr
   assert len(entries(folder)) == 1 and diskcache_get("t", "j") == 1 and diskcache_get("t", "k") is None
 
@@ -241,8 +252,10 @@ def test_decorator_knows_the_constants_of_a_function() -> None:
     exec(source, names)
     found: Callable[[int], int] = diskcache(names["f"])
     return found
-  sources = ["def f(x): return x * 3", "def f(x): return x * 4", "def f(x, y=5): return x * y", "def f(x, y=6): return x * y",
-             "def f(x): return [x * k for k in (7,)][0]", "def f(x): return [x * k for k in (8,)][0]", "def f(x): return abs(x)",
+  sources = ["def f(x): return x * 3", "def f(x): return x * 4", "def f(x, y=5): return x * y",
+             "def f(x, y=6): return x * y",
+             "def f(x): return [x * k for k in (7,)][0]", "def f(x): return [x * k for k in (8,)][0]",
+             "def f(x): return abs(x)",
              "def f(x): return int(x)", "def f(x, *, y=5): return x + y", "def f(x, *, y=6): return x + y"]
   assert [scaled(source)(-2) for source in sources] == [-6, -8, -10, -12, -14, -16, 2, -2, 3, 4]
 
@@ -259,7 +272,8 @@ def test_tests_leave_the_users_folders_alone(tmp_path_factory: pytest.TempPathFa
   run = str(tmp_path_factory.getbasetemp())
   assert storage.cache_dir().startswith(run)
   with Context(CACHEDIR=""): assert storage.cache_dir().startswith(run)
-  for name in ("CACHEDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"): assert os.environ[name].startswith(run) and os.path.isdir(os.environ[name])
+  for name in ("CACHEDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
+    assert os.environ[name].startswith(run) and os.path.isdir(os.environ[name])
 
 # **** downloads ****
 
@@ -322,12 +336,15 @@ def test_fetch_unpacks(server: Server, tmp_path: Path) -> None:
 def test_fetch_takes_no_more_than_its_limit(server: Server, tmp_path: Path, folder: Path) -> None:
   (tmp_path / "www" / "bomb.gz").write_bytes(gzip.compress(bytes(100 << 20)))
   (tmp_path / "www" / "bomb.zip").write_bytes(make_zip({"a": b"x" * 10_000}))
-  for name, options, message in (("a.txt", {"limit": 49_999}, "has more than 49999 bytes; if it is what you want, allow more"),
-                                 ("bomb.gz", {"gunzip": True}, r"would unpack to more than 6[0-9]+ bytes; if you trust it, allow more")):
+  for name, options, message in (("a.txt", {"limit": 49_999}, "has more than 49999 bytes; if it is what you want, "
+                                  "allow more"),
+                                 ("bomb.gz", {"gunzip": True}, r"would unpack to more than 6[0-9]+ bytes; if you "
+                                  r"trust it, allow more")):
     with pytest.raises(FetchError, match=message): fetch(url(server, name), **options)  # type: ignore[arg-type]
   assert entries(folder) == []
   assert fetch(url(server, "a.txt"), limit=50_000).stat().st_size == 50_000
-  with pytest.raises(FetchError, match="would unpack to more than 11000 bytes"): fetch(url(server, "bomb.zip"), extract=True, limit=11_000)
+  with pytest.raises(FetchError, match="would unpack to more than 11000 bytes"):
+    fetch(url(server, "bomb.zip"), extract=True, limit=11_000)
   assert (fetch(url(server, "bomb.zip"), extract=True, limit=20_000) / "a").stat().st_size == 10_000
 
 def make_tar(files: dict[str, bytes], kind: bytes = tarfile.REGTYPE) -> bytes:
@@ -345,10 +362,12 @@ def make_zip(files: dict[str, bytes]) -> bytes:
     for name, data in files.items(): z.writestr(name, data)
   return stream.getvalue()
 
-@pytest.mark.parametrize("archive", [make_tar({"../out": b"x"}), make_tar({"/tmp/out": b"x"}), make_tar({"link": b""}, tarfile.SYMTYPE)])
+@pytest.mark.parametrize("archive", [make_tar({"../out": b"x"}), make_tar({"/tmp/out": b"x"}),
+                                     make_tar({"link": b""}, tarfile.SYMTYPE)])
 def test_fetch_refuses_archives_that_reach_out(server: Server, tmp_path: Path, folder: Path, archive: bytes) -> None:
   (tmp_path / "www" / "bad.tar.gz").write_bytes(archive)
-  with pytest.raises(FetchError, match="is a link or lies outside of the archive"): fetch(url(server, "bad.tar.gz"), extract=True)
+  with pytest.raises(FetchError, match="is a link or lies outside of the archive"):
+    fetch(url(server, "bad.tar.gz"), extract=True)
   assert not list(folder.rglob("out")) and not (tmp_path / "out").exists()
 
 def test_fetch_checks_the_sha256(server: Server, tmp_path: Path, folder: Path) -> None:
@@ -356,7 +375,8 @@ def test_fetch_checks_the_sha256(server: Server, tmp_path: Path, folder: Path) -
   path = fetch(url(server, "a.txt"), sha256=good)
   path.write_bytes(b"damaged")
   assert fetch(url(server, "a.txt"), sha256=good).read_bytes()[:5] == b"hello" and server.hits == 2
-  with pytest.raises(FetchError, match=f"has the sha256 {good}, not {'0' * 64}"): fetch(url(server, "a.txt"), name="n", sha256="0" * 64)
+  with pytest.raises(FetchError, match=f"has the sha256 {good}, not {'0' * 64}"):
+    fetch(url(server, "a.txt"), name="n", sha256="0" * 64)
   assert entries(folder) == [path]
 
 @pytest.mark.parametrize("name,message", [
@@ -370,12 +390,15 @@ def test_fetch_without_a_server() -> None:
   with pytest.raises(FetchError, match="check the address and the network"): fetch("http://127.0.0.1:9/x")
   with pytest.raises(FetchError, match="cannot download nonsense"): fetch("nonsense")
 
-def test_fetch_falls_back_to_the_temporary_folder(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_falls_back_to_the_temporary_folder(server: Server, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
   (tmp_path / "file").write_text("not a folder")
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
-  with Context(CACHEDIR=str(tmp_path / "file" / "below")): assert tmp_path / "tmp" in fetch(url(server, "a.txt")).parents
+  with Context(CACHEDIR=str(tmp_path / "file" / "below")):
+    assert tmp_path / "tmp" in fetch(url(server, "a.txt")).parents
 
-def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_path: Path,
+                                                            monkeypatch: pytest.MonkeyPatch) -> None:
   """Another user may have made it before: as their own, as a link to theirs, or for all to write to."""
   (tmp_path / "file").write_text("not a folder")
   (tmp_path / "tmp").mkdir()
@@ -386,7 +409,8 @@ def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_
     if hasattr(os, "geteuid"): assert {place.stat().st_mode & 0o777 for place in (own, own / "downloads")} == {0o700}
     own.rename(tmp_path / "elsewhere")
     own.symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(FetchError, match="neither .*below nor .*tinyhw-.* is a folder that this user alone can write to; set CACHEDIR to one"):
+    with pytest.raises(FetchError, match="neither .*below nor .*tinyhw-.* is a folder that this user alone can write "
+                       "to; set CACHEDIR to one"):
       fetch(url(server, "a.txt"))
     own.unlink()
     own.write_bytes(b"")
@@ -397,7 +421,8 @@ def test_fetch_has_a_folder_of_its_own_in_the_temporary_one(server: Server, tmp_
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the administrator gives files away")
 @pytest.mark.parametrize("place", ["", "downloads"])
-def test_fetch_leaves_a_folder_of_another_user_alone(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+def test_fetch_leaves_a_folder_of_another_user_alone(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                                     place: str) -> None:
   (tmp_path / "file").write_text("not a folder")
   monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "tmp"))
   with Context(CACHEDIR=str(tmp_path / "file" / "below")):
@@ -410,14 +435,16 @@ def test_fetch_makes_its_folder_private_again(server: Server, folder: Path) -> N
   """Files that somebody else put there meanwhile are downloaded again."""
   path = fetch(url(server, "a.txt"), name="a", subdir="sub")
   path.parent.chmod(0o777)
-  assert fetch(url(server, "a.txt"), name="a", subdir="sub") == path and server.hits == 1 and path.parent.stat().st_mode & 0o777 == 0o700
+  assert (fetch(url(server, "a.txt"), name="a", subdir="sub") == path and server.hits == 1
+          and path.parent.stat().st_mode & 0o777 == 0o700)
   if os.geteuid() == 0:
     os.chown(path, 1234, -1)
     fetch(url(server, "a.txt"), name="a", subdir="sub")
     assert server.hits == 2 and path.stat().st_uid == 0
 
 def test_fetch_refuses_a_subdir_that_leads_out(server: Server) -> None:
-  with pytest.raises(FetchError, match="leads out of the folder of downloads; name a folder inside of it"): fetch(url(server, "a.txt"), subdir="../x")
+  with pytest.raises(FetchError, match="leads out of the folder of downloads; name a folder inside of it"):
+    fetch(url(server, "a.txt"), subdir="../x")
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
 def test_fetch_replaces_a_pipe(server: Server, folder: Path) -> None:

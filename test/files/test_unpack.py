@@ -1,4 +1,5 @@
-"""tinyhw/files/unpack.py: packed files and archives on the disk, those that are damaged, and those that are made to fill it."""
+"""tinyhw/files/unpack.py: packed files and archives on the disk, those that are damaged, and those that are made to
+fill it."""
 from __future__ import annotations
 import bz2
 import gzip
@@ -55,14 +56,17 @@ def test_joined_files(tmp_path: Path) -> None:
     assert archive(tmp_path / str(i), pack(data[:700]) + pack(data[700:]) + bytes(8)) == FILES
 
 def test_gzip_files() -> None:
-  for data, want in ((gzip.compress(b"packed"), b"packed"), (gzip.compress(b"a") + gzip.compress(bytes(1 << 20)) + bytes(9), b"a" + bytes(1 << 20)),
+  for data, want in ((gzip.compress(b"packed"), b"packed"),
+                     (gzip.compress(b"a") + gzip.compress(bytes(1 << 20)) + bytes(9), b"a" + bytes(1 << 20)),
                      (gzip.compress(b""), b"")):
     found = io.BytesIO()
     unpack_file(io.BytesIO(data), found, "x", len(data), None)
     assert found.getvalue() == want
-  for data in (b"", b"text", gzip.compress(b"packed")[:-5], gzip.compress(b"packed")[:10] + b"\xff" * 20, gzip.compress(b"a") + b"rest",
+  for data in (b"", b"text", gzip.compress(b"packed")[:-5], gzip.compress(b"packed")[:10] + b"\xff" * 20,
+               gzip.compress(b"a") + b"rest",
                bz2.compress(b"a")):
-    with pytest.raises(FetchError, match="x is not a gzip file"): unpack_file(io.BytesIO(data), io.BytesIO(), "x", len(data), None)
+    with pytest.raises(FetchError, match="x is not a gzip file"):
+      unpack_file(io.BytesIO(data), io.BytesIO(), "x", len(data), None)
 
 def bomb_header() -> bytes:
   """A name of 20 MB before a file."""
@@ -74,7 +78,8 @@ BOMBS = {
   "gzip": lambda: gzip.compress(tarred({"a": ZEROS})), "bzip2": lambda: bz2.compress(tarred({"a": ZEROS})),
   "xz": lambda: lzma.compress(tarred({"a": ZEROS})), "zip": lambda: zipped({"a": ZEROS}),
   "many zips": lambda: zipped({str(i): bytes(1 << 20) for i in range(30)}),
-  "many files": lambda: gzip.compress(tarred({f"{i}": b"" for i in range(3000)})), "many members": lambda: zipped({f"{i}": b"" for i in range(3000)}),
+  "many files": lambda: gzip.compress(tarred({f"{i}": b"" for i in range(3000)})),
+  "many members": lambda: zipped({f"{i}": b"" for i in range(3000)}),
 }
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -82,7 +87,8 @@ def test_bombs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
   """Beyond 1 MB (64 in use) and 20 times the archive nothing is written, unless the caller allows it."""
   monkeypatch.setattr(unpack, "FREE", 1 << 20)
   data = BOMBS[name]()
-  with pytest.raises(FetchError, match=r"would unpack to more than [0-9]+ bytes; if you trust it, allow more: fetch\(..., limit=bytes\)"):
+  with pytest.raises(FetchError, match=r"would unpack to more than [0-9]+ bytes; if you trust it, allow more: "
+                     r"fetch\(..., limit=bytes\)"):
     archive(tmp_path, data)
   if not name.startswith("many"): assert archive(tmp_path, data, 40 << 20) == {"a": ZEROS}
 
@@ -103,7 +109,8 @@ def test_zip_members_packed_otherwise(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../out", "/tmp/out-of-the-archive"])
 def test_members_that_reach_out(name: str, tmp_path: Path) -> None:
-  with pytest.raises(FetchError, match="is a link or lies outside of the archive; unpack it by hand"): archive(tmp_path, tarred({name: b"x"}))
+  with pytest.raises(FetchError, match="is a link or lies outside of the archive; unpack it by hand"):
+    archive(tmp_path, tarred({name: b"x"}))
   assert not (tmp_path.parent / "out").exists() and not Path("/tmp/out-of-the-archive").exists()
 
 def test_sparse_members_count_as_what_they_claim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +122,8 @@ def test_sparse_members_count_as_what_they_claim(tmp_path: Path, monkeypatch: py
 
 def test_damaged_archives(tmp_path: Path) -> None:
   """Whatever is changed: an archive is unpacked or refused, and nothing is left over."""
-  samples = {"tar": tarred(FILES), "zip": zipped(FILES)} | {kind: PACKERS[kind](tarred(FILES)) for kind in ("gz", "bz2", "xz")}
+  samples = {"tar": tarred(FILES), "zip": zipped(FILES)} | {kind: PACKERS[kind](tarred(FILES))
+                                                            for kind in ("gz", "bz2", "xz")}
   refused = 0
   for i, (what, data) in enumerate(mutations(samples, 150)):
     folder = tmp_path / str(i)

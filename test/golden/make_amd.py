@@ -1,11 +1,13 @@
-"""Writes amd_*.txt beside it again: instructions and the bytes that an independent assembler gives them. Run by hand; the tests only read the files.
+"""Writes amd_*.txt beside it again: instructions and the bytes that an independent assembler gives them. Run by hand;
+the tests only read the files.
 
   python3 test/golden/make_amd.py
 
-Needs ziglang (`pip install ziglang`), whose clang assembles for all these architectures. The instructions are those of the files: one of every
-opcode, then operands, modifiers, literals, lane permutations, cache policies, waits and matrix forms; then what must be refused, with our reason:
-clang must refuse it too. The files were made first with llvm-mc 19 and clang 22 together, of which gfx950 is known to the second only; they agreed on
-all bytes. The 16 instructions that the second refuses (dropped since) keep their bytes.
+Needs ziglang (`pip install ziglang`), whose clang assembles for all these architectures. The instructions are those of
+the files: one of every opcode, then operands, modifiers, literals, lane permutations, cache policies, waits and matrix
+forms; then what must be refused, with our reason: clang must refuse it too. The files were made first with llvm-mc 19
+and clang 22 together, of which gfx950 is known to the second only; they agreed on all bytes. The 16 instructions that
+the second refuses (dropped since) keep their bytes.
 """
 from __future__ import annotations
 import sys
@@ -45,7 +47,8 @@ def remake(name: str) -> int:
       continue
     ours = reason(text, arch)
     right = ours if mark == "!" else given[i] or old
-    if mark == "!" and given[i] is not None or ours.startswith("accepted") == (mark == "!") or mark == ";" and ours != f"accepted: {right}":
+    if (mark == "!" and given[i] is not None or ours.startswith("accepted") == (mark == "!") or mark == ";"
+        and ours != f"accepted: {right}"):
       print(f"{arch}: {text}: clang: {given[i]}, we: {ours}", file=sys.stderr)
       wrong += 1
     out.append(f"{text} {mark} {right}")

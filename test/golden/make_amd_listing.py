@@ -1,5 +1,5 @@
-"""Writes amd_listing.txt beside it: the listing of one kernel in assembly (test/support/amd_listed.py) for each generation. Run by hand, when what
-makes listings changes; review the diff.
+"""Writes amd_listing.txt beside it: the listing of one kernel in assembly (test/support/amd_listed.py) for each
+generation. Run by hand, when what makes listings changes; review the diff.
 
   python3 test/golden/make_amd_listing.py
 """

@@ -1,9 +1,10 @@
-"""Writes gguf_blocks.txt beside it: blocks of every quantized type, and the elements that the `gguf` package (0.19) gives them.
+"""Writes gguf_blocks.txt beside it: blocks of every quantized type, and the elements that the `gguf` package (0.19)
+gives them.
 
   python3 test/golden/make_gguf.py
 
-Needs the packages gguf and numpy. Run by hand; the tests only read the file. A line is: type, bytes in hexadecimal, float32 elements in hexadecimal
-(big-endian, as they are read).
+Needs the packages gguf and numpy. Run by hand; the tests only read the file. A line is: type, bytes in hexadecimal,
+float32 elements in hexadecimal (big-endian, as they are read).
 """
 from __future__ import annotations
 import importlib

@@ -1,9 +1,10 @@
-"""Writes nvidia_launch.txt beside it: two launches on each chip, as entry of the ring, pushbuffer, QMD and constant bank. Run by hand, when the
-launch changes; review the diff.
+"""Writes nvidia_launch.txt beside it: two launches on each chip, as entry of the ring, pushbuffer, QMD and constant
+bank. Run by hand, when the launch changes; review the diff.
 
   python3 test/golden/make_nvidia_launch.py
 
-The methods and fields were compared by hand with what the open drivers tinygrad and NVK (Mesa) send to Ampere; no card has read them yet.
+The methods and fields were compared by hand with what the open drivers tinygrad and NVK (Mesa) send to Ampere; no card
+has read them yet.
 """
 from __future__ import annotations
 import sys
@@ -32,10 +33,14 @@ ADDRESS = "........"
 
 def code(chip: str) -> Code:
   """A kernel of two buffers and a variable, 2 KiB of shared memory, 128 lanes, 40 registers."""
-  return Code("example", chip, bytes(1024), ("buffer", "buffer", "int64"), local_bytes=2048, registers=(("r", 40), ("barrier", 1)), lanes=128)
+  return Code("example", chip, bytes(1024), ("buffer", "buffer", "int64"), local_bytes=2048,
+              registers=(("r", 40), ("barrier", 1)), lanes=128)
 
 def dump(chip: str) -> Iterator[str]:
-  """A submission of two launches of 7 and 3 blocks, of which the second needs the first. Addresses are shown by what they are."""
+  """A submission of two launches of 7 and 3 blocks, of which the second needs the first.
+
+  Addresses are shown by what they are.
+  """
   computer = Computer(chip, [chip])
   before, files.COMPUTER = files.COMPUTER, computer
   try:
@@ -61,7 +66,8 @@ def _dump(chip: str, computer: Computer) -> Iterator[str]:
   launches = []
   commands = device.words(pushed["address"] << 2, pushed["length"])
   for call in methods.decode(commands):
-    if methods.engines(program.device.card.chip.generation).compute.rows["SEND_PCAS_A"].address == call.offset and call.subchannel == 1:
+    if (methods.engines(program.device.card.chip.generation).compute.rows["SEND_PCAS_A"].address == call.offset
+        and call.subchannel == 1):
       launches.append(call.data << 8)
       names[launches[-1]] = f"QMD {len(launches)}"
   yield from pushbuffer(commands, device.card.chip.generation, names)
@@ -93,11 +99,13 @@ def pushbuffer(words: list[int], generation: int, names: dict[int, str]) -> Iter
     at += 1 + count
     shown = [f"{word:08x}" for word in part]
     calls = methods.decode(part)
-    pairs = {i: names[low | high << 32] for i, (low, high) in enumerate(zip(part[1:], part[2:])) if (low | high << 32) in names}
+    pairs = {i: names[low | high << 32] for i, (low, high) in enumerate(zip(part[1:], part[2:]))
+             if (low | high << 32) in names}
     text = "; ".join(show(calls, generation))
     for i, name in pairs.items():
       shown[1 + i] = shown[2 + i] = ADDRESS
-      text = text.replace(show(calls[i:i + 1], generation)[0], f"SEM_ADDR {name}").replace("; " + show(calls[i + 1:i + 2], generation)[0], "")
+      text = text.replace(show(calls[i:i + 1], generation)[0],
+                          f"SEM_ADDR {name}").replace("; " + show(calls[i + 1:i + 2], generation)[0], "")
     if len(part) == 2 and part[1] << 8 in names:
       shown[1], text = ADDRESS, f"SEND_PCAS_A {names[part[1] << 8]}"
     yield f"{' '.join(shown):<60} {text}"

@@ -15,7 +15,8 @@ STEPS = 50
 
 def losses(script: str, steps: int, *options: str) -> list[float]:
   """What test/programs/<script>.py prints."""
-  done = subprocess.run([sys.executable, str(TEST / f"programs/{script}.py"), str(steps), *options], capture_output=True, text=True)
+  done = subprocess.run([sys.executable, str(TEST / f"programs/{script}.py"), str(steps), *options],
+                        capture_output=True, text=True)
   if done.returncode: raise RuntimeError(f"{script}: {done.stderr[-3000:]}")
   return [float(line.split()[1]) for line in done.stdout.splitlines()]
 
@@ -23,6 +24,7 @@ def main() -> None:
   import torch
   twins = sorted(path.stem for path in (TEST / "programs").glob("*_torch.py"))
   lines = [" ".join([twin.removesuffix("_torch"), *(f"{loss:.8f}" for loss in losses(twin, STEPS))]) for twin in twins]
-  FILE.write_text(f"# PyTorch {torch.__version__}: python3 test/golden/make_programs.py\n" + "\n".join(lines) + "\n", encoding="utf-8")
+  FILE.write_text(f"# PyTorch {torch.__version__}: python3 test/golden/make_programs.py\n" + "\n".join(lines) + "\n",
+                  encoding="utf-8")
 
 if __name__ == "__main__": main()

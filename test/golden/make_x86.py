@@ -1,10 +1,11 @@
-"""Writes x86_64.txt beside it: instructions and the bytes that an independent assembler gives them. Run by hand; the tests only read the file.
+"""Writes x86_64.txt beside it: instructions and the bytes that an independent assembler gives them. Run by hand; the
+tests only read the file.
 
   python3 test/golden/make_x86.py
 
-Needs llvm-mc (14 or later), and GNU as for jumps, whose distances llvm-mc does not take. Every row of the table is there at least once, with random
-operands; then every addressing mode; then what must be refused, with our reason (llvm-mc must refuse it too, except where the line says that only
-we do).
+Needs llvm-mc (14 or later), and GNU as for jumps, whose distances llvm-mc does not take. Every row of the table is
+there at least once, with random operands; then every addressing mode; then what must be refused, with our reason
+(llvm-mc must refuse it too, except where the line says that only we do).
 """
 from __future__ import annotations
 import random
@@ -25,7 +26,8 @@ from tinyhw.isa.x86.table.table import TABLE
 
 HERE = Path(__file__).resolve().parent
 
-FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c lzcnt popcnt prfchw").split()
+FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "
+            "lzcnt popcnt prfchw").split()
 BASES = [None, "rax", "rcx", "rbx", "rsp", "rbp", "rsi", "r8", "r12", "r13", "r15"]
 INDEXES = [None, "2*rax", "4*rbp", "8*r12", "r13", "2*r15"]
 DISPLACEMENTS = [0, 1, 127, 128, -128, -129, 64, 8128, 8192, -8192, -8256, 4, 508, 512, 0x7fffffff, -0x80000000]
@@ -89,18 +91,21 @@ lock add eax, 5
 
 def llvm(lines: list[str]) -> list[bytes | str]:
   """The bytes of each line, or why it is refused."""
-  command = ["llvm-mc", "--triple=x86_64", "-mattr=" + ",".join("+" + f for f in FEATURES), "--show-encoding", "--output-asm-variant=1",
+  command = ["llvm-mc", "--triple=x86_64", "-mattr=" + ",".join("+" + f for f in FEATURES), "--show-encoding",
+             "--output-asm-variant=1",
              "--x86-asm-syntax=intel"]
   done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True)
   refused = {int(m[1]): m[2] for m in re.finditer(r"^<stdin>:(\d+):\d+: error: (.*)$", done.stderr, re.M)}
   accepted = iter(re.findall(r"encoding: \[(.*)\]", done.stdout))
-  return [refused[n] if n in refused else bytes.fromhex(next(accepted).replace("0x", "").replace(",", "")) for n in range(1, len(lines) + 1)]
+  return [refused[n] if n in refused else bytes.fromhex(next(accepted).replace("0x", "").replace(",", ""))
+          for n in range(1, len(lines) + 1)]
 
 def gnu(lines: list[str]) -> list[bytes]:
   """The same by GNU as, for lines that it takes; each line starts at a multiple of 16."""
   with tempfile.TemporaryDirectory() as folder:
     source, output, flat = (f"{folder}/{name}" for name in ("a.s", "a.o", "a.bin"))
-    Path(source).write_text(".intel_syntax noprefix\n" + "\n".join(f".p2align 4, 0xcc\n{line}" for line in lines) + "\n.p2align 4, 0xcc\n")
+    Path(source).write_text(".intel_syntax noprefix\n" + "\n".join(f".p2align 4, 0xcc\n{line}" for line in lines)
+                            + "\n.p2align 4, 0xcc\n")
     subprocess.run(["as", source, "-o", output], check=True)
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", output, flat], check=True)
     code = Path(flat).read_bytes()
@@ -122,10 +127,12 @@ def main() -> None:
   rng = random.Random(20)
   rows = [random_instruction(row, rng) for row in TABLE]
   plain = [syntax.show(i) for i in rows if i.row.isa.block < 0 and i.row.name not in ("jmp", "call")]
-  plain += [f"{name} {what}" for name in ("jmp", "call") for what in ("rcx", "r12", "qword ptr [rdx + 8*r9 + 16]", "qword ptr [rip - 5]")]
+  plain += [f"{name} {what}" for name in ("jmp", "call") for what in ("rcx", "r12", "qword ptr [rdx + 8*r9 + 16]",
+                                                                      "qword ptr [rip - 5]")]
   plain += addresses()
   distances = (2, 129, -126, 130, -127, 1000, -5000)
-  jumps = [f"{mnemonic} .{n:+d}" for mnemonic in TABLE.mnemonics() for n in distances if any(r.isa.block >= 0 for r in TABLE.rows(mnemonic))]
+  jumps = [f"{mnemonic} .{n:+d}" for mnemonic in TABLE.mnemonics() for n in distances
+           if any(r.isa.block >= 0 for r in TABLE.rows(mnemonic))]
   lines, wrong = [], 0
   for text, code in [*zip(plain, llvm(plain)), *zip(jumps, gnu(jumps))]:
     if isinstance(code, bytes): lines.append(f"{text:<40} ; {code.hex(' ')}")
@@ -138,7 +145,8 @@ def main() -> None:
     if isinstance(code, bytes): print(f"llvm-mc accepts {text}: {code.hex(' ')}", file=sys.stderr)
   version = subprocess.run(["llvm-mc", "--version"], capture_output=True, text=True).stdout
   number = re.search(r"version (\S+)", version)
-  header = f"# x86_64.txt: made by make_x86.py; llvm-mc {number[1] if number else '?'}, GNU as for jumps; bytes in memory order; ! refused, and why\n"
+  header = (f"# x86_64.txt: made by make_x86.py; llvm-mc {number[1] if number else '?'}, GNU as for jumps; bytes in "
+            f"memory order; ! refused, and why\n")
   (HERE / "x86_64.txt").write_text(header + "\n".join(dict.fromkeys(lines)) + "\n")
   print(f"{len(lines)} lines, {wrong} wrong")
 

@@ -1,4 +1,5 @@
-"""tinyhw/http/server.py over real sockets: what is read as a request and what is not, slow clients, many clients, and what is left for the others."""
+"""tinyhw/http/server.py over real sockets: what is read as a request and what is not, slow clients, many clients, and
+what is left for the others."""
 from __future__ import annotations
 import contextlib
 import random
@@ -26,7 +27,9 @@ class Echo(HttpServer):
       connection.begin("text/plain")
       for part in (b"ab", b"", b"cd"): connection.part(part)
       return connection.end()
-    data = bytes(self.large << 20) if request.path == "/large" else b"%s %s [%s]" % (request.method.encode(), request.path.encode(), request.body)
+    data = bytes(self.large << 20) if request.path == "/large" else b"%s %s [%s]" % (request.method.encode(),
+                                                                                     request.path.encode(),
+                                                                                     request.body)
     connection.answer(200, "text/plain", data)
 
 @pytest.fixture
@@ -41,7 +44,8 @@ def server() -> Iterator[Echo]:
   thread.join()
   found.server_close()
 
-def connect(server: Echo) -> socket.socket: return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+def connect(server: Echo) -> socket.socket:
+  return socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
 
 def until_closed(client: socket.socket) -> bytes:
   received = b""
@@ -69,9 +73,11 @@ def works(server: Echo) -> bool: return b"GET / []" in raw(server, request(serve
 def test_heads() -> None:
   found = parse_head(b"GET /a?b=c HTTP/1.1\r\nHost: x\r\nAccept: 1\r\nACCEPT:\t2 \r\nEmpty:")
   assert found == Request("GET", "/a", "HTTP/1.1", {"host": "x", "accept": "1, 2", "empty": ""}) and found.keeps
-  assert not parse_head(b"GET / HTTP/1.0").keeps and not parse_head(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, Close").keeps
+  assert not parse_head(b"GET / HTTP/1.0").keeps and not parse_head(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: TE, "
+                                                                    b"Close").keeps
 
-@pytest.mark.parametrize("target, path", [("http://y:8/a?b", "/a"), ("HTTP://y:8", "/"), ("http://y:8?b", "/"), ("http://y:8/", "/")])
+@pytest.mark.parametrize("target, path", [("http://y:8/a?b", "/a"), ("HTTP://y:8", "/"), ("http://y:8?b", "/"),
+                                          ("http://y:8/", "/")])
 def test_the_host_of_a_whole_address_counts(target: str, path: str) -> None:
   found = parse_head(f"GET {target} HTTP/1.1\r\nHost: x".encode())
   assert (found.path, found.headers) == (path, {"host": "y:8"})
@@ -80,15 +86,22 @@ HOST = b"\r\nHost: x"
 @pytest.mark.parametrize("head, status, why", [
   (b"", 400, "no request"), (b"GET /", 400, "no request"), (b"GET  / HTTP/1.1" + HOST, 400, "no request"),
   (b"GET / HTTP/1.1 " + HOST, 400, "no request"),
-  (b"GET /\xff HTTP/1.1" + HOST, 400, "no request"), (b"GET /\0 HTTP/1.1" + HOST, 400, "no request"), (b"GET\t/ HTTP/1.1" + HOST, 400, "no request"),
-  (b"get / HTTP/1.1" + HOST, 501, "not known"), (b"BREW / HTTP/1.1" + HOST, 501, "not known"), (b"GET / HTTP/2.0", 505, "spoken"),
+  (b"GET /\xff HTTP/1.1" + HOST, 400, "no request"), (b"GET /\0 HTTP/1.1" + HOST, 400, "no request"),
+  (b"GET\t/ HTTP/1.1" + HOST, 400, "no request"),
+  (b"get / HTTP/1.1" + HOST, 501, "not known"), (b"BREW / HTTP/1.1" + HOST, 501, "not known"),
+  (b"GET / HTTP/2.0", 505, "spoken"),
   (b"GET / HTTP/0.9", 505, "spoken"), (b"GET / http/1.1", 400, "spoken"), (b"GET / HTTP/1.1x", 400, "spoken"),
   (b"GET / HTTP/1.1", 400, "no header host"),
-  (b"GET / HTTP/1.1" + HOST + b"\r\nA : 1", 400, "is no header"), (b"GET / HTTP/1.1" + HOST + b"\r\n A: 1", 400, "is no header"),
-  (b"GET / HTTP/1.1" + HOST + b"\r\nA", 400, "is no header"), (b"GET / HTTP/1.1" + HOST + b"\r\n: 1", 400, "is no header"),
-  (b"GET / HTTP/1.1" + HOST + b"\r\nA\0: 1", 400, "is no header"), (b"GET / HTTP/1.1" + HOST + b"\r\nA: \0", 400, "is no header"),
-  (b"GET / HTTP/1.1" + HOST + b"\r\nA: 1\nB: 2", 400, "does not end with CR LF"), (b"GET / HTTP/1.1\nHost: x", 400, "does not end with CR LF"),
-  (b"GET / HTTP/1.1" + HOST + b"\r\nA: 1\rB: 2", 400, "does not end with CR LF"), (b"GET / HTTP/1.1" + HOST + HOST, 400, "two headers host"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA : 1", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\n A: 1", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\n: 1", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA\0: 1", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA: \0", 400, "is no header"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA: 1\nB: 2", 400, "does not end with CR LF"),
+  (b"GET / HTTP/1.1\nHost: x", 400, "does not end with CR LF"),
+  (b"GET / HTTP/1.1" + HOST + b"\r\nA: 1\rB: 2", 400, "does not end with CR LF"),
+  (b"GET / HTTP/1.1" + HOST + HOST, 400, "two headers host"),
   (b"GET / HTTP/1.1" + HOST + b"\r\nContent-Length: 1" * 2, 400, "two headers content-length"),
   (b"GET / HTTP/1.1" + HOST + b"\r\nTransfer-Encoding: chunked" * 2, 400, "two headers transfer-encoding"),
   (b"GET / HTTP/1.1" + HOST + b"\r\nA: 1" * 100, 431, "more than 100 headers"),
@@ -98,9 +111,12 @@ def test_what_is_no_head(head: bytes, status: int, why: str) -> None:
   assert error.value.status == status and error.value.fatal
 
 @pytest.mark.parametrize("headers, status", [
-  ({"content-length": "5", "transfer-encoding": "chunked"}, 400), ({"transfer-encoding": "chunked"}, 411), ({"transfer-encoding": "identity"}, 411),
-  *[({"content-length": length}, 400) for length in ("", "x", "-1", "+1", "1, 1", "1 1", "0x10", "1_0", "\u0661", "1.0")],
-  ({"content-length": "9" * 5000}, 413), ({"content-length": str(http_server.MOST_BYTES + 1)}, 413), ({"content-length": "1", "expect": "x"}, 417)])
+  ({"content-length": "5", "transfer-encoding": "chunked"}, 400), ({"transfer-encoding": "chunked"}, 411),
+  ({"transfer-encoding": "identity"}, 411),
+  *[({"content-length": length}, 400) for length in ("", "x", "-1", "+1", "1, 1", "1 1", "0x10", "1_0", "\u0661",
+                                                     "1.0")],
+  ({"content-length": "9" * 5000}, 413), ({"content-length": str(http_server.MOST_BYTES + 1)}, 413),
+  ({"content-length": "1", "expect": "x"}, 417)])
 def test_bodies_whose_length_is_not_clear(headers: dict[str, str], status: int) -> None:
   with pytest.raises(RequestError) as error: body_length(Request("POST", "/", "HTTP/1.1", headers))
   assert error.value.status == status and error.value.fatal
@@ -116,15 +132,22 @@ def test_a_body_belongs_to_its_request(server: Echo) -> None:
   """Also that of a GET: it was taken for the next request."""
   inner = request(server, "/inner")
   for method in ("GET", "POST", "DELETE"):
-    told = raw(server, request(server, "/outer", b"Content-Length: %d\r\n" % len(inner), inner, method) + request(server, "/next"))
-    assert statuses(told) == [200, 200] and b"%s /outer [%s]" % (method.encode(), inner) in told and b"GET /next []" in told
+    told = raw(server, request(server, "/outer", b"Content-Length: %d\r\n" % len(inner), inner, method)
+               + request(server, "/next"))
+    assert statuses(told) == [200, 200] and b"%s /outer [%s]" % (method.encode(),
+                                                                 inner) in told and b"GET /next []" in told
   for path, status in (("/no", 404), ("/wrong", 200)):   # an error reads the body, too
-    assert statuses(raw(server, request(server, path, b"Content-Length: %d\r\n" % len(inner), inner) + request(server))) == [status, 200]
+    assert (statuses(raw(server, request(server, path, b"Content-Length: %d\r\n" % len(inner), inner)
+                         + request(server))) == [status, 200])
 
-@pytest.mark.parametrize("lengths", [b"Content-Length: 0\r\nContent-Length: %d\r\n", b"Content-Length: %d\r\nContent-Length: %d\r\n",
-                                     b"Content-Length: %d, %d\r\n", b"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n",
-                                     b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n", b"Transfer-Encoding: chunked\r\n",
-                                     b"Content-Length : %d\r\n", b"X: 1\nContent-Length: %d\r\n", b"X: 1\r\n Content-Length: %d\r\n"])
+@pytest.mark.parametrize("lengths", [b"Content-Length: 0\r\nContent-Length: %d\r\n",
+                                     b"Content-Length: %d\r\nContent-Length: %d\r\n",
+                                     b"Content-Length: %d, %d\r\n", b"Content-Length: %d\r\nTransfer-Encoding: "
+                                     b"chunked\r\n",
+                                     b"Transfer-Encoding: chunked\r\nContent-Length: %d\r\n",
+                                     b"Transfer-Encoding: chunked\r\n",
+                                     b"Content-Length : %d\r\n", b"X: 1\nContent-Length: %d\r\n",
+                                     b"X: 1\r\n Content-Length: %d\r\n"])
 def test_nothing_is_smuggled(server: Echo, lengths: bytes) -> None:
   inner = request(server, "/inner")
   told = raw(server, request(server, "/outer", lengths.replace(b"%d", b"%d" % len(inner)), inner))
@@ -151,7 +174,8 @@ def test_streams(server: Echo) -> None:
 
 def test_who_waits_for_leave_gets_it(server: Echo) -> None:
   with connect(server) as client:
-    client.sendall(request(server, "/", b"Content-Length: 3\r\nExpect: 100-continue\r\nConnection: close\r\n", b"", "POST"))
+    client.sendall(request(server, "/", b"Content-Length: 3\r\nExpect: 100-continue\r\nConnection: close\r\n", b"",
+                           "POST"))
     assert client.recv(100) == b"HTTP/1.1 100 Continue\r\n\r\n"
     client.sendall(b"abc")
     assert b"POST / [abc]" in until_closed(client)
@@ -167,7 +191,8 @@ def test_other_hosts_and_pages_are_refused(server: Echo) -> None:
   own = f"localhost:{server.server_port}".encode()
   for host in (b"evil.example", b"localhost", b"", b"localhost.evil.example", own + b"0"):
     assert statuses(raw(server, request(server).replace(own, host))) == [403]
-  for origin, status in ((b"https://evil.example", 403), (b"null", 403), (b"http://localhost.evil.example", 403), (b"http://localhost@evil", 403),
+  for origin, status in ((b"https://evil.example", 403), (b"null", 403), (b"http://localhost.evil.example", 403),
+                         (b"http://localhost@evil", 403),
                          (b"http://localhost:3000", 200), (b"http://[::1]:3000", 200), (b"https://127.0.0.1", 200)):
     assert statuses(raw(server, request(server, head=b"Origin: " + origin + b"\r\n"))) == [status], origin
   assert statuses(raw(server, request(server).replace(b"localhost", b"LOCALHOST"))) == [200]
@@ -175,13 +200,16 @@ def test_other_hosts_and_pages_are_refused(server: Echo) -> None:
   assert statuses(raw(server, request(server, f"http://localhost:{server.server_port}/"))) == [200]
 
 def test_lines_and_heads_that_are_too_long(server: Echo) -> None:
-  for data, status in ((b"GET /" + b"a" * http_server.MOST_LINE, 414), (request(server)[:-2] + b"X: " + b"a" * http_server.MOST_HEAD, 431),
-                       (request(server)[:-2] + b"X: 1\r\n" * 200 + b"\r\n", 431), (b"\r\n" + request(server), 400), (b"\n\n", 400)):
+  for data, status in ((b"GET /" + b"a" * http_server.MOST_LINE, 414),
+                       (request(server)[:-2] + b"X: " + b"a" * http_server.MOST_HEAD, 431),
+                       (request(server)[:-2] + b"X: 1\r\n" * 200 + b"\r\n", 431), (b"\r\n" + request(server), 400),
+                       (b"\n\n", 400)):
     assert statuses(raw(server, data)) == [status] and works(server)
 
 # ***** slow clients, many clients *****
 
-@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nX: ", b"POST / HTTP/1.1\r\nHost: localhost:{port}\r\nContent-Length: 1000000\r\n\r\n", b""])
+@pytest.mark.parametrize("start", [b"GET / HTTP/1.1\r\nX: ", b"POST / HTTP/1.1\r\nHost: "
+                                   b"localhost:{port}\r\nContent-Length: 1000000\r\n\r\n", b""])
 def test_a_request_that_does_not_end_is_given_up(server: Echo, start: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
   """Each byte comes in time; the request does not."""
   monkeypatch.setattr(http_server, "SECONDS", 0.3)
@@ -211,7 +239,8 @@ def test_an_answer_that_is_not_taken_is_given_up(server: Echo, monkeypatch: pyte
     assert not left
 
 def test_slow_clients_hold_no_place_that_others_want(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Some say nothing, some half a request, some do not take their answers; all places are theirs, and all are given up for others, oldest first."""
+  """Some say nothing, some half a request, some do not take their answers; all places are theirs, and all are given up
+  for others, oldest first."""
   monkeypatch.setattr(http_server, "MOST_CONNECTIONS", 9)
   with contextlib.ExitStack() as stack:
     for i in range(27):
@@ -253,7 +282,8 @@ def test_all_bodies_together_are_bounded(server: Echo, monkeypatch: pytest.Monke
     server.gate.set()
     assert first.recv(100).startswith(b"HTTP/1.1 200")
     assert holds(server, 0), "a body counts until its answer is written"
-  assert statuses(raw(server, request(server, "/", b"Content-Length: 200\r\n", bytes(200), "POST"))) == [200] and holds(server, 0)
+  assert (statuses(raw(server, request(server, "/", b"Content-Length: 200\r\n", bytes(200), "POST"))) == [200]
+          and holds(server, 0))
 
 def test_no_thread_is_to_be_had(server: Echo, monkeypatch: pytest.MonkeyPatch) -> None:
   class Full(threading.Thread):
@@ -267,7 +297,8 @@ def test_no_thread_is_to_be_had(server: Echo, monkeypatch: pytest.MonkeyPatch) -
 
 def samples() -> dict[str, bytes]:
   head = b"POST /a?b HTTP/1.1\r\nHost: localhost:80\r\nContent-Length: 5\r\nConnection: keep-alive\r\nX-Y: z, w"
-  return {"post": head + b"\r\n\r\nhello", "get": b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n", "old": b"GET / HTTP/1.0\r\n\r\n"}
+  return {"post": head + b"\r\n\r\nhello", "get": b"GET / HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n",
+          "old": b"GET / HTTP/1.0\r\n\r\n"}
 
 def test_any_head_is_a_request_or_refused() -> None:
   refused = 0

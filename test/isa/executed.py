@@ -1,4 +1,5 @@
-"""Programs that a virtual processor executes in flat memory, beside the interpreter: what is the same for the GPUs of all vendors."""
+"""Programs that a virtual processor executes in flat memory, beside the interpreter: what is the same for the GPUs of
+all vendors."""
 from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,15 +20,18 @@ CODE, DESCRIPTORS, BUFFERS, APART = 0x7f00_0000_0000, 0x7f10_0000_0000, 0x7f20_0
 
 @dataclass(frozen=True)
 class Machine:
-  """A vendor's GPUs. run(code, arguments, workgroups, memory, seed): executes code that lies at CODE, and counts the instructions of all waves;
+  """A vendor's GPUs. run(code, arguments, workgroups, memory, seed): executes code that lies at CODE, and counts the
+  instructions of all waves;
   arguments: the slots of 8 bytes that a kernel finds."""
   archs: tuple[str, ...]
   capabilities: Callable[[str], Capabilities]
   compile: Callable[[Program, str], Code]
   run: Callable[[Code, bytes, int, FlatMemory, int], int]
 
-  def execute(self, program: Program, arch: str, data: dict[int, list[Any]], variables: Mapping[str, int] | None = None, seed: int = 0) -> int:
-    """Run all workgroups over the contents of buffers (slot -> values, changed in place); the number of instructions executed by waves."""
+  def execute(self, program: Program, arch: str, data: dict[int, list[Any]], variables: Mapping[str, int] | None = None,
+              seed: int = 0) -> int:
+    """Run all workgroups over the contents of buffers (slot -> values, changed in place); the number of instructions
+    executed by waves."""
     code, memory, values = self.compile(program, arch), FlatMemory(), variables or {}
     memory.add(CODE, bytearray(code.text))
     contents: dict[int, bytearray] = {}
@@ -38,19 +42,23 @@ class Machine:
       memory.add(BUFFERS + k * APART, contents[param.arg[0]])
       slots += (BUFFERS + k * APART).to_bytes(8, "little")
     for variable in program.variables: slots += values[variable.arg[0]].to_bytes(8, "little", signed=True)
-    maps = [(int.from_bytes(made[:8], "little") + BUFFERS + number * APART).to_bytes(8, "little") + made[8:] for number, made in code.descriptors]
+    maps = [(int.from_bytes(made[:8], "little") + BUFFERS + number * APART).to_bytes(8, "little") + made[8:]
+            for number, made in code.descriptors]
     if maps:
       memory.add(DESCRIPTORS, bytearray(b"".join(maps)))
       slots += DESCRIPTORS.to_bytes(8, "little")
     executed = self.run(code, slots, value_of(program.grid, values), memory, seed)
     for param in program.params:
       scalar, content = param.dtype.scalar(), contents[param.arg[0]]
-      data[param.arg[0]][:] = [from_bytes(bytes(content[k:k + scalar.itemsize]), scalar) for k in range(0, len(content), scalar.itemsize)]
+      data[param.arg[0]][:] = [from_bytes(bytes(content[k:k + scalar.itemsize]), scalar)
+                               for k in range(0, len(content), scalar.itemsize)]
     return executed
 
-  def check(self, kernel: UOp, arch: str, data: dict[int, list[Any]] | None = None, optimized: bool = True, tolerance: float = 0.0, what: str = "",
+  def check(self, kernel: UOp, arch: str, data: dict[int, list[Any]] | None = None, optimized: bool = True,
+            tolerance: float = 0.0, what: str = "",
             meaning: UOp | None = None) -> None:
-    """Compile a kernel, execute it, and compare with the interpreter. optimized: heuristics spread it over lanes; meaning: what it was before."""
+    """Compile a kernel, execute it, and compare with the interpreter. optimized: heuristics spread it over lanes;
+    meaning: what it was before."""
     known, capable = data or data_for(kernel), self.capabilities(arch)
     wanted, found = ({k: list(v) for k, v in known.items()} for _ in range(2))
     evaluate(kernel if meaning is None else meaning, wanted)

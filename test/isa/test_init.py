@@ -13,4 +13,5 @@ def test_an_assembler_is_opened_by_name(arch: str) -> None:
   assert module.assemble(module.disassemble(code, arch), arch) == code
 
 def test_what_kernels_are_made_for_has_an_assembler() -> None:
-  assert {arch for arch, module in isa.TARGETS.items() if module.startswith("tinyhw.")} <= set(isa.ASSEMBLERS)  # not those from outside
+  # not those from outside
+  assert {arch for arch, module in isa.TARGETS.items() if module.startswith("tinyhw.")} <= set(isa.ASSEMBLERS)

@@ -1,4 +1,5 @@
-"""Kernels that wait for memory alone: how much of its rate they reach on each GPU, by the listing's model, and that they are right."""
+"""Kernels that wait for memory alone: how much of its rate they reach on each GPU, by the listing's model, and that
+they are right."""
 from __future__ import annotations
 
 import pytest
@@ -26,7 +27,10 @@ def columns(terms: int, n: int) -> UOp:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
-  """8192 rows of 4096: at most 1.5 times what memory takes. With a lane for each column, latencies made that 4 to 9 times."""
+  """8192 rows of 4096: at most 1.5 times what memory takes.
+
+  With a lane for each column, latencies made that 4 to 9 times.
+  """
   assert share_of_memory(columns(8192, 4096), arch) >= 0.66
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -43,7 +47,10 @@ def rows(n: int, terms: int) -> UOp:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> None:
-  """As many classes as a language model has: at most 2.5 times what memory takes. One element of each lane at a time, it was 5 to 7 times."""
+  """As many classes as a language model has: at most 2.5 times what memory takes.
+
+  One element of each lane at a time, it was 5 to 7 times.
+  """
   assert share_of_memory(rows(2048, 50257), arch) >= 0.4
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -52,7 +59,8 @@ def test_sums_of_odd_rows_are_right(arch: str) -> None:
 
 def transpose(n: int) -> UOp:
   """out[i, j] = a[j, i]."""
-  out, a, i, j = UOp.param(0, dtypes.float16, n * n), UOp.param(1, dtypes.float16, n * n), UOp.range(n, 0), UOp.range(n, 1)
+  out, a, i, j = UOp.param(0, dtypes.float16, n * n), UOp.param(1, dtypes.float16,
+                                                                n * n), UOp.range(n, 0), UOp.range(n, 1)
   return UOp.sink(out.index(i * n + j).store(a.index(j * n + i).load(), i, j))
 
 @pytest.mark.parametrize("arch", ARCHS)

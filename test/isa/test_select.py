@@ -1,4 +1,5 @@
-"""Kernels as code of every GPU, executed by the emulator under all its checks, beside the interpreter: memory, loops, local arrays, gates, lanes.
+"""Kernels as code of every GPU, executed by the emulator under all its checks, beside the interpreter: memory, loops,
+local arrays, gates, lanes.
 
 What is asked of one vendor's code alone stands in test/isa/amd and test/isa/sass.
 """
@@ -74,7 +75,8 @@ def test_lanes_share_local_memory(arch: str) -> None:
   assert found[0] == [3 * (n - 1 - k) for k in range(n)]
 
 @every_gpu
-@pytest.mark.parametrize("dtype", (dtypes.bool, dtypes.int8, dtypes.uint16, dtypes.float16, dtypes.int64, dtypes.float64))
+@pytest.mark.parametrize("dtype", (dtypes.bool, dtypes.int8, dtypes.uint16, dtypes.float16, dtypes.int64,
+                                   dtypes.float64))
 def test_gated_loads_and_stores(dtype: Any, arch: str) -> None:
   """A gate that differs between lanes: what it forbids is neither read (it is outside of the buffer) nor written."""
   n = 40
@@ -90,4 +92,5 @@ def test_a_condition_that_lanes_take_differently_is_refused(target: Any) -> None
   lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, 32),), (0, AxisType.LOCAL))
   less = UOp(Ops.CMPLT, dtypes.bool, (lane, UOp.const(dtypes.int32, 3)))
   condition = UOp(Ops.IF, dtypes.void, (less,))
-  with pytest.raises(CompileError, match="gate its stores"): target.select(Program("k", (lane, less, condition)), target)
+  with pytest.raises(CompileError, match="gate its stores"):
+    target.select(Program("k", (lane, less, condition)), target)

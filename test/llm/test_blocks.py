@@ -1,4 +1,5 @@
-"""Quantized elements, to the last bit: against decoders that go element by element, against golden data, and against the gguf package."""
+"""Quantized elements, to the last bit: against decoders that go element by element, against golden data, and against
+the gguf package."""
 import struct
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from tinyhw.llm.blocks import TYPES, ggml_data_to_tensor
 pytestmark = pytest.mark.usefixtures("engine")
 
 QUANTIZED = {kind.name: (number, kind) for number, kind in TYPES.items() if kind.decode is not None}
-GOLDEN = [line.split() for line in (Path(__file__).parent.parent / "golden/gguf_blocks.txt").read_text().splitlines() if not line.startswith("#")]
+GOLDEN = [line.split() for line in (Path(__file__).parent.parent / "golden/gguf_blocks.txt").read_text().splitlines()
+          if not line.startswith("#")]
 
 def bits(values: object) -> list[int]: return np.asarray(values, np.float32).view(np.uint32).tolist()
 
@@ -21,12 +23,14 @@ def tensor(data: bytes, name: str) -> Tensor:
   number, kind = QUANTIZED[name]
   return ggml_data_to_tensor(Tensor(data, dtype=dtypes.uint8), len(data) // kind.size * kind.length, number)
 
-def test_every_quantized_type_has_a_decoder_in_the_tests(): assert set(DECODERS) == set(QUANTIZED) == {name for name, *_ in GOLDEN}
+def test_every_quantized_type_has_a_decoder_in_the_tests():
+  assert set(DECODERS) == set(QUANTIZED) == {name for name, *_ in GOLDEN}
 
 @pytest.mark.parametrize("name, data, elements", GOLDEN, ids=[name for name, *_ in GOLDEN])
 def test_golden(name, data, elements):
   found = tensor(bytes.fromhex(data), name)
-  assert found.dtype is dtypes.float32 and bits(found.numpy()) == [x for x, in struct.iter_unpack(">I", bytes.fromhex(elements))]
+  assert (found.dtype is dtypes.float32
+          and bits(found.numpy()) == [x for x, in struct.iter_unpack(">I", bytes.fromhex(elements))])
 
 @pytest.mark.parametrize("name", QUANTIZED)
 def test_element_by_element(name):
@@ -48,7 +52,8 @@ def test_plain_elements(number):
 def test_part_of_a_tensor_and_none():
   data = random_blocks(TYPES[8], 3)
   whole = Tensor(data, dtype=dtypes.uint8)
-  assert ggml_data_to_tensor(whole, 32, 8).tolist() == decoded(TYPES[8], data[:34]) and ggml_data_to_tensor(whole, 0, 8).shape == (0,)
+  assert (ggml_data_to_tensor(whole, 32, 8).tolist() == decoded(TYPES[8], data[:34])
+          and ggml_data_to_tensor(whole, 0, 8).shape == (0,))
 
 def test_refusals():
   data = Tensor(bytes(34), dtype=dtypes.uint8)
@@ -63,5 +68,6 @@ def test_the_gguf_package_agrees(name):
   number, kind = QUANTIZED[name]
   data = random_blocks(kind, 40, seed=5)
   with np.errstate(over="ignore"):   # the largest exponents of MXFP4
-    want = gguf.quants.dequantize(np.frombuffer(data, np.uint8).reshape(-1, kind.size), gguf.GGMLQuantizationType(number)).reshape(-1)
+    want = gguf.quants.dequantize(np.frombuffer(data, np.uint8).reshape(-1, kind.size),
+                                  gguf.GGMLQuantizationType(number)).reshape(-1)
   assert bits(tensor(data, name).numpy()) == bits(want)

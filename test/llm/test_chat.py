@@ -8,7 +8,8 @@ from tinyhw.llm.chat import FORMATS, FallbackTemplate
 from tinyhw.llm.tokenizer import SimpleTokenizer
 
 BYTES = {c: b for b, c in SPELLING.items()}
-MESSAGES = [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"}, {"role": "assistant", "content": "yo"},
+MESSAGES = [{"role": "system", "content": "S"}, {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": "yo"},
             {"role": "user", "content": "?"}]
 TEXTS = {
   "chatml": "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nyo<|im_end|>\n<|im_start|>user\n?<|im_end|>\n"
@@ -36,7 +37,8 @@ def test_formats(name):
   f = FORMATS[name]
   template = FallbackTemplate(tokenizer(f.end), name)
   assert template.render(MESSAGES) == TEXTS[name]
-  assert template.render(MESSAGES[1:2], add_generation_prompt=False) + template.role("assistant") == template.render(MESSAGES[1:2])
+  assert (template.render(MESSAGES[1:2], add_generation_prompt=False) + template.role("assistant")
+          == template.render(MESSAGES[1:2]))
   assert template.tok.decode(template.encode(MESSAGES)) == TEXTS[name]
   found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": "{{ bos_token }}" + TEXTS[name]}, template.tok)
   assert found.name == name and not found.guessed
@@ -60,13 +62,16 @@ def test_a_system_alone():
 def test_templates_that_are_not_known():
   """The preset decides, and it can be seen."""
   for source, guessed in ((3, True), ("{{ messages }}", True), (None, False)):
-    found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": source} if source else {}, tokenizer(preset="qwen2"))
+    found = FallbackTemplate.from_gguf_kv({"tokenizer.chat_template": source} if source else {},
+                                          tokenizer(preset="qwen2"))
     assert found.name == "chatml" and found.guessed is guessed
 
 def test_what_is_refused():
   template = FallbackTemplate(tokenizer(), "gemma")
-  for messages in ("x", [{"role": "user"}], [{"role": 1, "content": "a"}], [3], 7, [{"role": "user", "content": ["a"]}]):
+  for messages in ("x", [{"role": "user"}], [{"role": 1, "content": "a"}], [3], 7,
+                   [{"role": "user", "content": ["a"]}]):
     with pytest.raises(ArgumentError, match="a message is"): template.render(messages)
   for name, role in (("gemma", "wizard"), ("chatml", "x\n"), ("chatml", "<|im_end|>")):
-    with pytest.raises(ArgumentError, match="has no role"): FallbackTemplate(tokenizer(), name).render([{"role": role, "content": "a"}])
+    with pytest.raises(ArgumentError, match="has no role"):
+      FallbackTemplate(tokenizer(), name).render([{"role": role, "content": "a"}])
   with pytest.raises(ArgumentError, match="no chat template is called 'x'"): FallbackTemplate(tokenizer(), "x")

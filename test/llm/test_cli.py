@@ -35,18 +35,22 @@ def test_prompts(path):
   assert template.name == "chatml" and isinstance(tok, cli.SimpleTokenizer)
   ids = template.encode([{"role": "system", "content": "S"}, {"role": "user", "content": "Hi"}])
   assert run("-m", path, "-p", "Hi", "--system", "S", "--max_tokens", 6, "--warmup") == (0, said(path, ids, 6) + "\n")
-  assert run("-m", path, "-p", "Hi", "--raw", "--max_tokens", 6, "--max_context", 20) == (0, said(path, tok.encode("Hi"), 6) + "\n")
+  assert run("-m", path, "-p", "Hi", "--raw", "--max_tokens", 6, "--max_context",
+             20) == (0, said(path, tok.encode("Hi"), 6) + "\n")
 
 def test_a_conversation(path):
   status, out = run("-m", path, "--max_tokens", 2, "--chat_format", "chatml", lines="a\nb\n")
   _, _, template = cli.load(path)
   assert cli.load(path, chat_format="gemma")[2].name == "gemma"
   first = said(path, template.encode([{"role": "user", "content": "a"}]), 2)
-  second = said(path, template.encode([{"role": r, "content": c} for r, c in (("user", "a"), ("assistant", first), ("user", "b"))]), 2)
+  second = said(path,
+                template.encode([{"role": r, "content": c} for r, c in (("user", "a"), ("assistant", first),
+                                                                        ("user", "b"))]), 2)
   assert (status, out) == (0, f"{first}\n{second}\n")
 
 def test_draws_come_again(path):
-  draws = [run("-m", path, "-p", "a", "--raw", "--temperature", 3, "--seed", seed, "--max_tokens", 10)[1] for seed in (1, 1, 2)]
+  draws = [run("-m", path, "-p", "a", "--raw", "--temperature", 3, "--seed", seed, "--max_tokens", 10)[1]
+           for seed in (1, 1, 2)]
   assert draws[0] == draws[1] != draws[2]
 
 def test_benchmark(path):
@@ -64,7 +68,8 @@ def test_what_cannot_be_done(path, tmp_path, capsys):
   other.write_bytes(b"GGUF")
   for arguments, why in ((("-m", tmp_path / "none.gguf", "-p", "a"), "there is no file"),
                          (("-m", other), "no whole GGUF file"), (("-m", tmp_path), "is a folder"),
-                         (("-m", path, "-p", "a" * 100), "the context 48"), (("-m", path, "-p", "é"), "no token for the byte"),
+                         (("-m", path, "-p", "a" * 100), "the context 48"),
+                         (("-m", path, "-p", "é"), "no token for the byte"),
                          (("-m", path, "--serve", "0", "--host", "no.such.host.invalid"), "cannot be opened")):
     assert run(*arguments)[0] == 1
     assert why in capsys.readouterr().err
@@ -72,12 +77,14 @@ def test_what_cannot_be_done(path, tmp_path, capsys):
 def test_wrong_options(capsys):
   for arguments, why in (((), "--model"), (("-m", "x", "--max_tokens", "0"), "invalid whole number above 0"),
                          (("-m", "x", "--serve", "99999"), "invalid port"),
-                         (("-m", "x", "--temperature", "-1"), "invalid number from 0 on"), (("-m", "x", "--chat_format", "y"), "invalid choice")):
+                         (("-m", "x", "--temperature", "-1"), "invalid number from 0 on"),
+                         (("-m", "x", "--chat_format", "y"), "invalid choice")):
     with pytest.raises(SystemExit) as end: run(*arguments)
     assert end.value.code == 2 and why in capsys.readouterr().err
 
 def test_more_tokens_than_the_model_knows():
-  more = {"tokenizer.ggml.tokens": [*TOKENIZER["tokenizer.ggml.tokens"], "x"], "tokenizer.ggml.token_type": [1] * (VOCAB + 1)}
+  more = {"tokenizer.ggml.tokens": [*TOKENIZER["tokenizer.ggml.tokens"], "x"],
+          "tokenizer.ggml.token_type": [1] * (VOCAB + 1)}
   data = Model("qwen2").file(**TOKENIZER | more)
   with pytest.raises(FileFormatError, match="names 65 tokens"): cli.load(Tensor(data, dtype="uint8"))
 

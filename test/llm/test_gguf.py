@@ -11,11 +11,14 @@ from tinyhw.errors import ArgumentError, FileFormatError, MissingFileError
 from tinyhw.llm import blocks
 from tinyhw.llm.gguf import gguf_load
 
-METADATA = {"general.architecture": "llama", "llama.block_count": 2, "a.float": 1.5, "a.bool": True, "a.negative": -7, "a.long": 1 << 40,
+METADATA = {"general.architecture": "llama", "llama.block_count": 2, "a.float": 1.5, "a.bool": True, "a.negative": -7,
+            "a.long": 1 << 40,
             "tokens": ["<s>", "é", "日本"], "scores": [0.5, -1.0], "nested": [[1, 2], [3]], "empty": []}
 Q8, F32, Q4_K = 8, 0, 12
-TENSORS = {"a.weight": ((2, 64), Q8, random_blocks(blocks.TYPES[Q8], 4)), "norm": ((3,), F32, struct.pack("<3f", 1, 2, 3)),
-           "scalar": ((), F32, struct.pack("<f", 7)), "k": ((1, 256), Q4_K, random_blocks(blocks.TYPES[Q4_K], 1)), "none": ((0, 32), Q8, b"")}
+TENSORS = {"a.weight": ((2, 64), Q8, random_blocks(blocks.TYPES[Q8], 4)),
+           "norm": ((3,), F32, struct.pack("<3f", 1, 2, 3)),
+           "scalar": ((), F32, struct.pack("<f", 7)), "k": ((1, 256), Q4_K, random_blocks(blocks.TYPES[Q4_K], 1)),
+           "none": ((0, 32), Q8, b"")}
 FILE = write(METADATA, TENSORS)
 
 def load(data: bytes) -> Any: return gguf_load(Tensor(data, dtype=dtypes.uint8))
@@ -28,8 +31,10 @@ def test_what_is_written_is_read(tmp_path, version, alignment):
   for source in (path, str(path), Tensor(path.read_bytes(), dtype=dtypes.uint8)):
     values, tensors = gguf_load(source)
     assert values == metadata and list(tensors) == list(TENSORS)
-    assert tensors["a.weight"].shape == (2, 64) and tensors["norm"].tolist() == [1, 2, 3] and tensors["scalar"].item() == 7
-    assert tensors["a.weight"].flatten().tolist() == decoded(blocks.TYPES[Q8], TENSORS["a.weight"][2]) and tensors["none"].shape == (0, 32)
+    assert tensors["a.weight"].shape == (2, 64) and tensors["norm"].tolist() == [1, 2,
+                                                                                 3] and tensors["scalar"].item() == 7
+    assert (tensors["a.weight"].flatten().tolist() == decoded(blocks.TYPES[Q8], TENSORS["a.weight"][2])
+            and tensors["none"].shape == (0, 32))
     assert tensors["k"].dtype is dtypes.float32
 
 def test_only_the_header_is_read_before_elements_are_wanted(tmp_path):
@@ -44,23 +49,30 @@ def test_text_that_is_no_utf8_is_kept():
   values, _ = load(write({"tokens": [b"\xff\xfe", "a"]}, {}))
   assert values["tokens"][0].encode("utf-8", "surrogateescape") == b"\xff\xfe"
 
-def header(*parts: bytes, tensors: int = 0, metadata: int = 1) -> bytes: return b"GGUF" + struct.pack("<IQQ", 3, tensors, metadata) + b"".join(parts)
+def header(*parts: bytes, tensors: int = 0, metadata: int = 1) -> bytes:
+  return b"GGUF" + struct.pack("<IQQ", 3, tensors, metadata) + b"".join(parts)
 def info(name: str, dims: list[int], kind: int, offset: int) -> bytes:
   """A tensor's entry; sizes innermost first."""
   return text(name) + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, kind, offset)
 
 NESTED = text("x") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 100 + bytes(12)
 @pytest.mark.parametrize("data, why", [
-  (b"", "does not begin with GGUF"), (b"GGML" + bytes(40), "does not begin with GGUF"), (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "version is 1"),
+  (b"", "does not begin with GGUF"), (b"GGML" + bytes(40), "does not begin with GGUF"),
+  (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "version is 1"),
   (b"GGUF" + struct.pack(">IQQ", 3, 0, 0), "big-endian"), (header(metadata=1 << 60), "number of metadata is"),
   (header(tensors=1 << 60), "number of tensors is"),
-  (header(struct.pack("<QQ", 1 << 62, 0)), "length of a name of metadata"), (header(text("x") + struct.pack("<I", 99)), "type 99"),
-  (header(text("x") + struct.pack("<IIQ", 9, 4, 1 << 61)), "'x' is"), (header(text("x") + struct.pack("<IIQ", 9, 8, 1 << 61)), "'x' is"),
-  (header(NESTED), "arrays in arrays"), (header(text("x") + value(1), text("x") + value(1), metadata=2), "stands twice"),
-  (header(info("w", [1] * 5, 0, 0), tensors=1, metadata=0), "5 axes"), (header(info("w", [4], 0, 1 << 40), tensors=1, metadata=0), "ends at byte"),
+  (header(struct.pack("<QQ", 1 << 62, 0)), "length of a name of metadata"),
+  (header(text("x") + struct.pack("<I", 99)), "type 99"),
+  (header(text("x") + struct.pack("<IIQ", 9, 4, 1 << 61)), "'x' is"),
+  (header(text("x") + struct.pack("<IIQ", 9, 8, 1 << 61)), "'x' is"),
+  (header(NESTED), "arrays in arrays"), (header(text("x") + value(1), text("x") + value(1), metadata=2),
+                                         "stands twice"),
+  (header(info("w", [1] * 5, 0, 0), tensors=1, metadata=0), "5 axes"),
+  (header(info("w", [4], 0, 1 << 40), tensors=1, metadata=0), "ends at byte"),
   (header(info("w", [1 << 62, 1 << 62], 0, 0), tensors=1, metadata=0), "ends at byte"),
   (header(info("w", [4], 4, 0), tensors=1, metadata=0), "type 4 are not known"),
-  (header(info("w", [33], 8, 0), tensors=1, metadata=0), "rows"), (header(info("w", [0], 0, 3), tensors=1, metadata=0), "not aligned"),
+  (header(info("w", [33], 8, 0), tensors=1, metadata=0), "rows"),
+  (header(info("w", [0], 0, 3), tensors=1, metadata=0), "not aligned"),
   (header(info("w", [0], 0, 0), info("w", [0], 0, 0), tensors=2, metadata=0), "two tensors"),
   (header(text("general.alignment") + value(0)), "general.alignment is 0"),
   (header(text("general.alignment") + value("x")), "general.alignment is 'x'"),
@@ -74,10 +86,12 @@ def test_what_is_no_file_is_refused(tmp_path):
   with pytest.raises(ArgumentError, match="vector of bytes"): gguf_load(Tensor.zeros(2, 2, dtype="uint8"))
 
 def test_mutated_files():
-  """Elements are computed where their shapes are the original's: other shapes would be other kernels, and time of the compiler's."""
+  """Elements are computed where their shapes are the original's: other shapes would be other kernels, and time of the
+  compiler's."""
   def use(data: bytes) -> None:
     for name, t in load(data)[1].items():
-      if name in TENSORS and t.shape == TENSORS[name][0] and t.shape != (1, 256): assert len(t.flatten().tolist()) == t.numel()
+      if name in TENSORS and t.shape == TENSORS[name][0] and t.shape != (1, 256):
+        assert len(t.flatten().tolist()) == t.numel()
   fuzz(use, {"whole": FILE, "bare": write({}, {"norm": ((3,), F32, bytes(12))})})
 
 # ***** models in several files *****
@@ -95,7 +109,8 @@ def split(folder, count=3, /, **changes):
 
 def test_parts_are_one_model(tmp_path):
   values, tensors = gguf_load(split(tmp_path))
-  assert values["a"] == "b" and {name: t.tolist() for name, t in tensors.items()} == {"t0": [0, 1], "t1": [1, 2], "t2": [2, 3]}
+  assert values["a"] == "b" and {name: t.tolist() for name, t in tensors.items()} == {"t0": [0, 1], "t1": [1, 2],
+                                                                                      "t2": [2, 3]}
   whole = tmp_path / "whole.gguf"   # one part alone is a file like any other
   whole.write_bytes(write({"split.no": 0, "split.count": 1}, {"t": ((1,), F32, bytes(4))}))
   assert list(gguf_load(whole)[1]) == ["t"]
@@ -107,7 +122,8 @@ def test_parts_that_do_not_fit_are_refused(tmp_path, change, why):
 
 def test_parts_that_are_missing_or_misnamed(tmp_path):
   first = split(tmp_path)
-  with pytest.raises(ArgumentError, match="not the first part .* m-00001-of-00003"): gguf_load(tmp_path / "m-00002-of-00003.gguf")
+  with pytest.raises(ArgumentError, match="not the first part .* m-00001-of-00003"):
+    gguf_load(tmp_path / "m-00002-of-00003.gguf")
   with pytest.raises(ArgumentError, match="one part of a model"): load(first.read_bytes())
   (tmp_path / "m-00003-of-00003.gguf").unlink()
   with pytest.raises(MissingFileError, match="m-00003-of-00003"): gguf_load(first)

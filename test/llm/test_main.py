@@ -23,9 +23,11 @@ def path(tmp_path_factory):
   return found
 
 def start(*arguments):
-  environment = {"PYTHONPATH": str(ROOT), "CACHEDIR": os.environ["CACHEDIR"], "DEV": "CPU", "THREADS": "1"}   # no PATH: nothing outside is needed
+  # no PATH: nothing outside is needed
+  environment = {"PYTHONPATH": str(ROOT), "CACHEDIR": os.environ["CACHEDIR"], "DEV": "CPU", "THREADS": "1"}
   command = [sys.executable, "-m", "tinyhw.llm", *map(str, arguments)]
-  return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+  return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True,
                           encoding="utf-8", cwd=ROOT)
 
 def test_a_prompt(path):
@@ -38,7 +40,8 @@ def test_serving_until_it_is_interrupted(path):
   try:
     line = process.stdout.readline()
     assert line.startswith("serving tiny.gguf at http://127.0.0.1:"), process.stderr.read()
-    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(line.split(" at ")[1].split(";")[0] + "/models", timeout=20) as answer:
+    with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(line.split(" at ")[1].split(";")[0]
+                                                                           + "/models", timeout=20) as answer:
       assert b"tiny.gguf" in answer.read()
     process.send_signal(signal.SIGINT)
     assert process.wait(20) == 130

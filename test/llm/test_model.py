@@ -23,9 +23,12 @@ from tinyhw.llm.words import PRESETS, split
 DEVICES = [name for name in ENGINES if name != "interpreter"]   # it stands in for what TinyJit captures
 TEXT = [int(t) for t in np.random.default_rng(1).integers(0, VOCAB, 13)]
 MODELS = {
-  "llama": Model("llama"), "llama, stretched": Model("llama", divisors=[1.0, 1.5, 4.0, 8.0]), "tied F16": Model("llama", F16, tied=True),
-  "mixtral": Model("llama", experts=4), "qwen2": Model("qwen2"), "qwen3": Model("qwen3", head_dim=16), "Q8_0": Model("qwen3", Q8_0),
-  "qwen3moe": Model("qwen3moe", experts=4), "Q8_0 experts": Model("qwen3moe", Q8_0, experts=4), "olmoe": Model("olmoe", experts=4),
+  "llama": Model("llama"), "llama, stretched": Model("llama", divisors=[1.0, 1.5, 4.0, 8.0]),
+  "tied F16": Model("llama", F16, tied=True),
+  "mixtral": Model("llama", experts=4), "qwen2": Model("qwen2"), "qwen3": Model("qwen3", head_dim=16),
+  "Q8_0": Model("qwen3", Q8_0),
+  "qwen3moe": Model("qwen3moe", experts=4), "Q8_0 experts": Model("qwen3moe", Q8_0, experts=4),
+  "olmoe": Model("olmoe", experts=4),
 }
 
 def load(model, **kwargs): return Transformer.from_gguf(Tensor(model.file(), dtype=dtypes.uint8), **kwargs)[0]
@@ -53,7 +56,8 @@ def test_scores(name):
   with on(DEVICES[0]):
     loaded = load(model)
     want = model.logits(TEXT)
-    with Tensor.no_grad(): got = [loaded.logits(Tensor(TEXT[a:b], dtype="int32"), a, b - a - 1).numpy() for a, b in ((0, 9), (9, 13))]
+    with Tensor.no_grad():
+      got = [loaded.logits(Tensor(TEXT[a:b], dtype="int32"), a, b - a - 1).numpy() for a, b in ((0, 9), (9, 13))]
     np.testing.assert_allclose(got, want[[8, 12]], rtol=1e-3, atol=2e-4)
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -72,12 +76,14 @@ def test_tinygrad_goes_on_in_the_same_way(name, tmp_path):
   path = tmp_path / "tiny.gguf"
   path.write_bytes(model.file(**{"tokenizer.ggml.tokens": ["a"] * VOCAB}))
   try: found = take(theirs.from_gguf(path)[0].generate(list(TEXT), chunk_size=4, temperature=0.0), 5)
-  except RecursionError: pytest.skip("tinygrad recurses deeper than this Python allows")   # Python 3.12 has a fixed limit inside of its own C code
+  # Python 3.12 has a fixed limit inside of its own C code
+  except RecursionError: pytest.skip("tinygrad recurses deeper than this Python allows")
   assert found == likeliest(model, TEXT, 5)[0]
 
 def test_positions_that_are_scaled():
   """Linear, and yarn with the angles as its paper has them."""
-  for more, angles in (({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, 1000.0 ** (-np.arange(4) / 4) / 4),):
+  for more, angles in (({"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}, 1000.0 ** (-np.arange(4) / 4) / 4),
+                       ):
     model = Model("llama", **more)
     with on(DEVICES[0]), Tensor.no_grad(): got = load(model).logits(Tensor(TEXT, dtype="int32"), 0, 12).numpy()
     np.testing.assert_allclose(got, model.logits(TEXT, angles)[12], rtol=1e-3, atol=2e-4)
@@ -102,7 +108,8 @@ def test_texts_that_begin_alike_share_work(llama):
   try:
     assert take(llama.generate(TEXT, chunk_size=4), 1) == whole[:1] and steps == [1]
     other = [*TEXT[:6], *TEXT]
-    assert take(llama.generate(other, chunk_size=4), 1) == likeliest(MODELS["llama"], other, 1)[0] and steps[1:] == [4, 4, 4, 1]
+    assert take(llama.generate(other, chunk_size=4), 1) == likeliest(MODELS["llama"], other,
+                                                                     1)[0] and steps[1:] == [4, 4, 4, 1]
   finally: llama.__class__ = Transformer
 
 def test_two_texts_at_once_do_not_disturb_each_other(llama):
@@ -112,7 +119,8 @@ def test_two_texts_at_once_do_not_disturb_each_other(llama):
   assert [list(pair) for pair in zip(*((next(first), next(second)) for _ in range(4)))] == wanted
 
 def test_temperature(llama):
-  """Drawn from softmax(scores / temperature), the same again with the same seed; another temperature needs no other capture."""
+  """Drawn from softmax(scores / temperature), the same again with the same seed; another temperature needs no other
+  capture."""
   scores = MODELS["llama"].logits(TEXT)[-1]
   weights = np.exp((scores - scores.max()) / 0.5)
   weights /= weights.sum()
@@ -120,14 +128,16 @@ def test_temperature(llama):
   draws = [next(llama.generate(TEXT, 4, 0.5)) for _ in range(400)]
   counts = np.bincount(draws, minlength=VOCAB)
   big = weights > 0.02
-  assert (np.abs(counts - 400 * weights) < 5 * np.sqrt(400 * weights) + 4)[big].all() and counts[weights < 1e-5].sum() == 0
+  assert ((np.abs(counts - 400 * weights) < 5 * np.sqrt(400 * weights) + 4)[big].all() and counts[weights < 1e-5].sum()
+          == 0)
   def seeded(seed):
     Tensor.manual_seed(seed)
     return take(llama.generate(TEXT, 4, 2.0), 12)
   assert seeded(5) == seeded(5) != seeded(6)
 
 def test_a_seed_of_ones_own(llama):
-  """The tokens do not depend on what the cache knows, on the chunks, or on other draws; and others do not depend on them."""
+  """The tokens do not depend on what the cache knows, on the chunks, or on other draws; and others do not depend on
+  them."""
   long = TEXT * 3
   def seeded(seed, chunk_size=4):
     found = []
@@ -169,7 +179,8 @@ def test_tokens_do_not_add_up_memory(llama):
   gc.collect()
   assert GlobalCounters.mem_used <= before + 4096 and len(gc.get_objects()) < objects + 500
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))],
+                         ids=["deepcopy", "pickle"])
 def test_copies(copied):
   """A copy has the text so far, and goes on by itself."""
   model = MODELS["Q8_0"]
@@ -187,22 +198,26 @@ def test_decoded_once_or_where_it_is_used():
   model = MODELS["Q8_0"]
   with on(DEVICES[0]):
     small, whole = load(model), load(model, realize=True)
-    assert small.blk[0].ffn.gate.weight.data.nbytes() == HIDDEN * DIM // 32 * 34 and whole.blk[0].ffn.gate.weight.shape == (HIDDEN, DIM)
+    assert (small.blk[0].ffn.gate.weight.data.nbytes() == HIDDEN * DIM // 32 * 34 and whole.blk[0].ffn.gate.weight.shape
+            == (HIDDEN, DIM))
     with Tensor.no_grad(): a, b = (m.logits(Tensor(TEXT, dtype="int32"), 0, 12).numpy() for m in (small, whole))
     np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 def test_a_model_of_random_numbers():
-  config = TransformerConfig(num_blocks=1, dim=DIM, hidden_dim=HIDDEN, n_heads=HEADS, n_kv_heads=KV_HEADS, norm_eps=EPS, vocab_size=VOCAB, head_dim=8,
+  config = TransformerConfig(num_blocks=1, dim=DIM, hidden_dim=HIDDEN, n_heads=HEADS, n_kv_heads=KV_HEADS, norm_eps=EPS,
+                             vocab_size=VOCAB, head_dim=8,
                              rope_theta=1e4, rope_dim=4, max_context=4)
   with on(DEVICES[0]):
     found = list(Transformer(config).generate([1]))
     assert len(found) == 4 and all(0 <= token < VOCAB for token in found)
 
 def test_what_generate_refuses(llama):
-  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"), (["a"], "'a' is no token"),
+  for tokens, why in (([], "no text"), ([VOCAB], "64 is no token"), ([-1], "-1 is no token"),
+                      (["a"], "'a' is no token"),
                       ([True], "True is no token"), ([1] * (CONTEXT + 1), "has 49 tokens")):
     with pytest.raises(ArgumentError, match=why): llama.generate(tokens)
-  for options, why in (({"chunk_size": 0}, "chunk_size is 0"), ({"temperature": -1}, "temperature is -1"), ({"temperature": float("nan")}, "nan"),
+  for options, why in (({"chunk_size": 0}, "chunk_size is 0"), ({"temperature": -1}, "temperature is -1"),
+                       ({"temperature": float("nan")}, "nan"),
                        ({"temperature": "x"}, "temperature is 'x'")):
     with pytest.raises(ArgumentError, match=why): llama.generate(TEXT, **options)
 
@@ -217,7 +232,8 @@ def test_files_that_do_not_fit_are_refused():
   def integers(m): m.tensors["blk.0.ffn_up.weight"] = ((HIDDEN, DIM), 26, bytes(HIDDEN * DIM * 4))
   def bigger(m): m.kv["qwen2.block_count"] = 2
   with on(DEVICES[0]):
-    for change, why in ((drop, "no tensor 'blk.0.ffn_up.weight'"), (shape, "has shape"), (extra, "would not use .*attn_post_norm"),
+    for change, why in ((drop, "no tensor 'blk.0.ffn_up.weight'"), (shape, "has shape"),
+                        (extra, "would not use .*attn_post_norm"),
                         (integers, "no floats"), (bigger, "no tensor 'blk.1")):
       with pytest.raises(FileFormatError, match=why): load(file(change))
 

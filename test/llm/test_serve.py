@@ -1,4 +1,5 @@
-"""The server over real sockets: whole answers and streams, what ends them, clients that leave, requests that are wrong."""
+"""The server over real sockets: whole answers and streams, what ends them, clients that leave, requests that are
+wrong."""
 import http.client
 import json
 import socket
@@ -48,7 +49,8 @@ def text(s): return TOK.encode(s)
 
 class Running:
   """A server that answers while the block runs."""
-  def __init__(self, model, tok=TOK, template=None): self.args = ("127.0.0.1", 0), model, "tiny", tok, template or FallbackTemplate(tok)
+  def __init__(self, model, tok=TOK, template=None):
+    self.args = ("127.0.0.1", 0), model, "tiny", tok, template or FallbackTemplate(tok)
   def __enter__(self):
     self.server = LLMServer(*self.args)
     self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02})
@@ -62,7 +64,8 @@ class Running:
   def connect(self): return http.client.HTTPConnection("127.0.0.1", self.server.server_port, timeout=30)
   def send(self, method, path, body=None, headers=None):
     connection = self.connect()
-    connection.request(method, path, body if isinstance(body, (bytes, str, type(None))) else json.dumps(body), headers or {})
+    connection.request(method, path, body if isinstance(body, (bytes, str, type(None))) else json.dumps(body),
+                       headers or {})
     return connection.getresponse()
   def ask(self, path, body, status=200):
     response = self.send("POST", path, body)
@@ -86,7 +89,8 @@ def test_a_model_answers():
     said = said[:said.index(63)] if 63 in said else said
     with Running(model) as running:
       whole = running.ask(CHAT, {**HELLO, "max_tokens": 8})
-      assert whole["choices"][0]["message"] == {"role": "assistant", "content": TOK.decode(said)} and whole["object"] == "chat.completion"
+      assert (whole["choices"][0]["message"] == {"role": "assistant", "content": TOK.decode(said)}
+              and whole["object"] == "chat.completion")
       assert whole["usage"]["prompt_tokens"] == len(prompt)
       parts = [json.loads(e) for e in running.events(CHAT, {**HELLO, "max_tokens": 8}) if e != "[DONE]"]
       assert "".join(p["choices"][0]["delta"].get("content", "") for p in parts) == TOK.decode(said)
@@ -101,12 +105,16 @@ def test_a_model_answers():
 def test_whole_answers():
   model = Scripted([*text("Hi there"), 63, *text("never")])
   with Running(model) as running:
-    found = running.ask(CHAT, {**HELLO, "temperature": 0.5, "unknown": {"a": 1}, "top_p": 1, "n": None, "model": "tiny"})
-    assert found["choices"] == [{"index": 0, "message": {"role": "assistant", "content": "Hi there"}, "logprobs": None, "finish_reason": "stop"}]
+    found = running.ask(CHAT, {**HELLO, "temperature": 0.5, "unknown": {"a": 1}, "top_p": 1, "n": None,
+                               "model": "tiny"})
+    assert found["choices"] == [{"index": 0, "message": {"role": "assistant", "content": "Hi there"}, "logprobs": None,
+                                 "finish_reason": "stop"}]
     n = len(model.asked[0][0])
-    assert found["usage"] == {"prompt_tokens": n, "completion_tokens": 9, "total_tokens": n + 9} and model.asked[0][1] == 0.5
+    assert found["usage"] == {"prompt_tokens": n, "completion_tokens": 9,
+                              "total_tokens": n + 9} and model.asked[0][1] == 0.5
     found = running.ask(COMPLETIONS, {"prompt": "abc", "max_tokens": 2})
-    assert found["object"] == "text_completion" and found["choices"][0] == {"index": 0, "text": "Hi", "logprobs": None, "finish_reason": "length"}
+    assert found["object"] == "text_completion" and found["choices"][0] == {"index": 0, "text": "Hi", "logprobs": None,
+                                                                            "finish_reason": "length"}
     assert model.asked[1] == (text("abc"), 0.0)
     for prompt in ([5, 6], [[5, 6]], ["de"]):
       running.ask(COMPLETIONS, {"prompt": prompt})
@@ -115,18 +123,21 @@ def test_whole_answers():
     running.ask(CHAT, {"messages": parts, "max_completion_tokens": 1})
     assert model.asked[-1][0] == model.asked[0][0]
 
-@pytest.mark.parametrize("stop, want, reason", [("re", "Hi the", "stop"), (["zz", " t"], "Hi", "stop"), (["er", "here"], "Hi th", "stop"),
+@pytest.mark.parametrize("stop, want, reason", [("re", "Hi the", "stop"), (["zz", " t"], "Hi", "stop"),
+                                                (["er", "here"], "Hi th", "stop"),
   ("ex", "Hi there", "length"), ("", "Hi there", "length")])
 def test_stops(stop, want, reason):
   with Running(Scripted(text("Hi there"))) as running:
     choice = running.ask(CHAT, {**HELLO, "stop": stop})["choices"][0]
     assert (choice["message"]["content"], choice["finish_reason"]) == (want, reason)
     parts = [json.loads(e) for e in running.events(COMPLETIONS, {"prompt": "a", "stop": stop}) if e != "[DONE]"]
-    assert "".join(p["choices"][0]["text"] for p in parts) == want and parts[-1]["choices"][0]["finish_reason"] == reason
+    assert ("".join(p["choices"][0]["text"] for p in parts) == want and parts[-1]["choices"][0]["finish_reason"]
+            == reason)
 
 def test_stops_hold_back_beginnings():
   stops = Stops(["abc", "cd"])
-  assert [stops.feed(t) for t in ("a", "b", "x", "ab", "ab")] == ["", "", "abx", "", "ab"] and stops.feed("", last=True) == "ab" and not stops.found
+  assert ([stops.feed(t) for t in ("a", "b", "x", "ab", "ab")] == ["", "", "abx", "", "ab"]
+          and stops.feed("", last=True) == "ab" and not stops.found)
 
 def test_a_stream_sends_tokens_as_they_come():
   gate = threading.Semaphore(0)
@@ -134,19 +145,23 @@ def test_a_stream_sends_tokens_as_they_come():
     gate.release()
     response = running.send("POST", CHAT, {**HELLO, "stream": True, "stream_options": {"include_usage": True}})
     events = events_of(response)
-    assert json.loads(next(events))["choices"][0]["delta"] == {"role": "assistant", "content": "a"}   # while the model waits for its next token
+    # while the model waits for its next token
+    assert json.loads(next(events))["choices"][0]["delta"] == {"role": "assistant", "content": "a"}
     for letter in "bc":
       gate.release()
       part = json.loads(next(events))
       assert part["choices"][0]["delta"] == {"content": letter} and part["object"] == "chat.completion.chunk"
     gate.release()
-    assert json.loads(next(events))["choices"][0] == {"index": 0, "delta": {}, "logprobs": None, "finish_reason": "stop"}
+    assert json.loads(next(events))["choices"][0] == {"index": 0, "delta": {}, "logprobs": None,
+                                                      "finish_reason": "stop"}
     n, last = len(FallbackTemplate(TOK).encode(HELLO["messages"])), json.loads(next(events))
-    assert last["choices"] == [] and last["usage"] == {"prompt_tokens": n, "completion_tokens": 4, "total_tokens": n + 4}
+    assert last["choices"] == [] and last["usage"] == {"prompt_tokens": n, "completion_tokens": 4,
+                                                       "total_tokens": n + 4}
     assert next(events) == "[DONE]" and not list(events)
 
 def test_characters_are_sent_whole():
-  tok = SimpleTokenizer({"â": 0, "Ĥ": 1, "¬": 2, "u": 3, "s": 4, "e": 5, "r": 6, "a": 7, "i": 8, "t": 9, "n": 10, "Ċ": 11}, SPECIAL, "qwen2",
+  tok = SimpleTokenizer({"â": 0, "Ĥ": 1, "¬": 2, "u": 3, "s": 4, "e": 5, "r": 6, "a": 7, "i": 8, "t": 9, "n": 10,
+                         "Ċ": 11}, SPECIAL, "qwen2",
     None, 63)
   with Running(Scripted([0, 1, 2, 7, 0]), tok) as running:
     parts = [json.loads(e)["choices"][0]["text"] for e in running.events(COMPLETIONS, {"prompt": "a"}) if e != "[DONE]"]
@@ -156,7 +171,8 @@ def test_a_connection_is_used_again_and_requests_take_turns():
   gate = threading.Semaphore(0)
   with Running(Scripted(text("ab"), gate)) as running:
     found = []
-    threads = [threading.Thread(target=lambda: found.append(running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"])) for _ in range(3)]
+    threads = [threading.Thread(
+      target=lambda: found.append(running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"])) for _ in range(3)]
     for thread in threads: thread.start()
     assert json.loads(running.send("GET", "/v1/models").read())["data"][0]["id"] == "tiny"   # while they wait
     for _ in range(6): gate.release()
@@ -175,7 +191,8 @@ def test_clients_that_leave_end_their_request(stream):
   with Running(model) as running:
     body = json.dumps({"prompt": "a", "stream": stream}).encode()
     client = socket.create_connection(("127.0.0.1", running.server.server_port))
-    client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (running.server.server_port,
+    client.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s"
+                   % (running.server.server_port,
       len(body), body))
     assert model.started.wait(20)
     gate.release()
@@ -191,22 +208,28 @@ def test_clients_that_leave_end_their_request(stream):
 @pytest.mark.parametrize("path, body, status, why", [
   (CHAT, b"{", 400, "no JSON"), (CHAT, b"\xff\xfe", 400, "no JSON"), (CHAT, b"[" * 100000, 400, "no JSON"),
   (CHAT, b'{"seed": NaN}', 400, "no number of JSON"),
-  (CHAT, b'{"seed": 1' + b"0" * 5000 + b"}", 400, ""), (CHAT, b"[]", 400, "no JSON object"), (CHAT, {}, 400, "messages must be"),
+  (CHAT, b'{"seed": 1' + b"0" * 5000 + b"}", 400, ""), (CHAT, b"[]", 400, "no JSON object"),
+  (CHAT, {}, 400, "messages must be"),
   (CHAT, {"messages": []}, 400, "messages must be"),
   (CHAT, {"messages": [3]}, 400, "must be an object"), (CHAT, {"messages": [{"role": "user"}]}, 400, "a message is"),
   (CHAT, {"messages": [{"role": "user\n", "content": "a"}]}, 400, "no role"),
   (CHAT, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, 400, "only texts"),
-  (CHAT, {**HELLO, "temperature": "hot"}, 400, "temperature must be"), (CHAT, {**HELLO, "temperature": -1}, 400, "temperature must be"),
-  (CHAT, {**HELLO, "temperature": True}, 400, "temperature must be"), (CHAT, {**HELLO, "max_tokens": 0}, 400, "max_tokens must be"),
+  (CHAT, {**HELLO, "temperature": "hot"}, 400, "temperature must be"),
+  (CHAT, {**HELLO, "temperature": -1}, 400, "temperature must be"),
+  (CHAT, {**HELLO, "temperature": True}, 400, "temperature must be"),
+  (CHAT, {**HELLO, "max_tokens": 0}, 400, "max_tokens must be"),
   (CHAT, {**HELLO, "stop": [1]}, 400, "stop must be"), (CHAT, {**HELLO, "stream": "yes"}, 400, "stream must be"),
   (CHAT, {**HELLO, "seed": 1.5}, 400, "seed must be"),
   (CHAT, {**HELLO, "n": 2}, 400, "n is not supported"), (CHAT, {**HELLO, "tools": [{}]}, 400, "tools is not"),
   (CHAT, {**HELLO, "top_p": 0.5}, 400, "top_p is not"),
-  (CHAT, {**HELLO, "model": "gpt"}, 404, "no model is called 'gpt'"), (CHAT, {**HELLO, "stream_options": 3}, 400, "stream_options must be"),
+  (CHAT, {**HELLO, "model": "gpt"}, 404, "no model is called 'gpt'"),
+  (CHAT, {**HELLO, "stream_options": 3}, 400, "stream_options must be"),
   (COMPLETIONS, {"prompt": ["a", "b"]}, 400, "prompt must be"), (COMPLETIONS, {"prompt": ""}, 400, "is empty"),
   (COMPLETIONS, {}, 400, "prompt must be"),
-  (COMPLETIONS, {"prompt": "a" * 41}, 400, "41 tokens, and the context 40"), (COMPLETIONS, {"prompt": "é"}, 400, "no token for the byte"),
-  (COMPLETIONS, '{"prompt": "\\ud800"}', 400, "surrogate"), ("/v1/images", {}, 404, "nothing to POST"), ("/", b"", 404, "nothing to POST"),
+  (COMPLETIONS, {"prompt": "a" * 41}, 400, "41 tokens, and the context 40"),
+  (COMPLETIONS, {"prompt": "é"}, 400, "no token for the byte"),
+  (COMPLETIONS, '{"prompt": "\\ud800"}', 400, "surrogate"), ("/v1/images", {}, 404, "nothing to POST"),
+  ("/", b"", 404, "nothing to POST"),
 ])
 def test_wrong_requests_get_errors_and_the_server_lives_on(path, body, status, why):
   with Running(Scripted(text("ok"))) as running:
@@ -216,10 +239,12 @@ def test_wrong_requests_get_errors_and_the_server_lives_on(path, body, status, w
 
 def test_wrong_http():
   with Running(Scripted(text("ok"))) as running:
-    for method, path, status in (("GET", "/", 404), ("GET", CHAT, 405), ("PUT", CHAT, 405), ("OPTIONS", "/", 405), ("GET", "/v1/models/x", 404)):
+    for method, path, status in (("GET", "/", 404), ("GET", CHAT, 405), ("PUT", CHAT, 405), ("OPTIONS", "/", 405),
+                                 ("GET", "/v1/models/x", 404)):
       response = running.send(method, path)
       assert (response.status, json.loads(response.read())["error"]["type"]) == (status, "invalid_request_error")
-    for headers, status in (({"Content-Length": str(http_server.MOST_BYTES + 1)}, 413), ({"Content-Length": "9" * 5000}, 413),
+    for headers, status in (({"Content-Length": str(http_server.MOST_BYTES + 1)}, 413),
+                            ({"Content-Length": "9" * 5000}, 413),
                             ({"Content-Length": "x"}, 400), ({"Content-Length": "-1"}, 400), ({}, 411),
                             ({"Transfer-Encoding": "chunked"}, 411), ({"Host": "evil.example"}, 403),
                             ({"Origin": "https://evil.example"}, 403)):
@@ -243,13 +268,16 @@ def raw(running, data):
   return found
 
 def test_old_clients_and_lines_that_are_too_long():
-  """A stream for HTTP/1.0 has no chunks, and ends with its connection; what the parser of HTTP refuses is told as JSON, too."""
+  """A stream for HTTP/1.0 has no chunks, and ends with its connection; what the parser of HTTP refuses is told as
+  JSON, too."""
   with Running(Scripted(text("ok"))) as running:
     body = b'{"prompt": "a", "stream": true}'
-    head, _, events = raw(running, b"POST /v1/completions HTTP/1.0\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (
+    head, _, events = raw(running, b"POST /v1/completions HTTP/1.0\r\nHost: localhost:%d\r\nContent-Length: "
+                          b"%d\r\n\r\n%s" % (
       running.server.server_port, len(body), body)).partition(b"\r\n\r\n")
     assert b"chunked" not in head and events.startswith(b"data: {") and events.endswith(b"data: [DONE]\n\n")
-    for request, status in ((b"GET /" + b"a" * http_server.MOST_LINE, b"414"), (b"GET / HTTP/1.1\r\nX: " + b"a" * http_server.MOST_HEAD, b"431"),
+    for request, status in ((b"GET /" + b"a" * http_server.MOST_LINE, b"414"),
+                            (b"GET / HTTP/1.1\r\nX: " + b"a" * http_server.MOST_HEAD, b"431"),
                             (b"BREW / HTTP/1.1\r\n\r\n", b"501"), (b"GET / HTTP/9.9\r\n\r\n", b"505")):
       head, _, found = raw(running, request).partition(b"\r\n\r\n")
       assert head.startswith(b"HTTP/1.1 " + status) and json.loads(found)["error"]["message"]
@@ -258,7 +286,8 @@ def test_errors_of_the_model(capsys):
   """Before the first token they are answers; in a stream they are its last event."""
   with Running(Scripted([ValueError("boom")])) as running:
     for stream in (False, True):
-      assert running.ask(CHAT, {**HELLO, "stream": stream}, 500)["error"] == {"message": "an error in the server: ValueError",
+      assert running.ask(CHAT, {**HELLO, "stream": stream}, 500)["error"] == {"message": "an error in the server: "
+                                                                              "ValueError",
         "type": "server_error", "param": None, "code": None}
     running.server.model.script = [*text("a"), ConfigError("broken")]
     events = list(running.events(CHAT, HELLO))
@@ -274,7 +303,8 @@ def test_too_many_requests_for_the_model(monkeypatch):
   model = Scripted(text("ab"), gate)
   with Running(model) as running:
     found = []
-    threads = [threading.Thread(target=lambda: found.append(running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"])) for _ in range(2)]
+    threads = [threading.Thread(
+      target=lambda: found.append(running.ask(COMPLETIONS, {"prompt": "a"})["choices"][0]["text"])) for _ in range(2)]
     threads[0].start()
     assert model.started.wait(20)
     threads[1].start()
@@ -290,16 +320,19 @@ def test_too_many_requests_for_the_model(monkeypatch):
     assert found == ["ab"] * 2
 
 def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
-  """It takes nothing of an answer that is more than the system keeps for it; the next one has its turn as soon as the model is done."""
+  """It takes nothing of an answer that is more than the system keeps for it; the next one has its turn as soon as the
+  model is done."""
   def events(): return b"".join(raw_events)
   raw_events = []
-  monkeypatch.setattr(serve, "_event", lambda value, plain=serve._event: plain(value) + b":" + b"x" * (1 << 16) + b"\n\n")
+  monkeypatch.setattr(serve, "_event", lambda value, plain=serve._event: plain(value) + b":" + b"x" * (1 << 16)
+                      + b"\n\n")
   with Running(Scripted(text("abc") * 40)) as running:
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.connect(("127.0.0.1", running.server.server_port))
     body = b'{"prompt": "a", "stream": true}'
-    slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s" % (running.server.server_port,
+    slow.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: %d\r\n\r\n%s"
+                 % (running.server.server_port,
       len(body), body))
     assert running.server.model.ended.wait(20)
     assert running.ask(COMPLETIONS, {"prompt": "a", "max_tokens": 3})["choices"][0]["text"] == "abc"
@@ -310,7 +343,10 @@ def test_a_slow_client_of_a_stream_delays_nobody(monkeypatch):
     slow.close()
 
 def test_stops_that_are_long_cost_no_more_than_their_characters(monkeypatch):
-  """400,000 characters of them took minutes, in the model's turn. What is looked at is counted: each character of the text once or twice a stop."""
+  """400,000 characters of them took minutes, in the model's turn.
+
+  What is looked at is counted: each character of the text once or twice a stop.
+  """
   looked = 0
   class Counted(str):
     def __getitem__(self, i):
@@ -324,7 +360,8 @@ def test_stops_that_are_long_cost_no_more_than_their_characters(monkeypatch):
   assert stops.feed("a" * n) == "a" * n and looked < 8 * n and stops.feed("b") == "" and stops.found
   with Running(Scripted(text("ok"))) as running:
     for stop in ("a" * 400_000, ["a" * 100_000] * 4):
-      assert f"stop has more than {serve.MOST_STOP_CHARACTERS} characters" in running.ask(CHAT, {**HELLO, "stop": stop}, 400)["error"]["message"]
+      assert f"stop has more than {serve.MOST_STOP_CHARACTERS} characters" in running.ask(CHAT, {**HELLO, "stop": stop},
+                                                                                          400)["error"]["message"]
 
 @given(st.lists(st.text("ab", min_size=1, max_size=5), max_size=4), st.lists(st.text("abc", max_size=4)))
 def test_stops_as_they_are_found_one_after_the_other(stops, parts):
@@ -347,7 +384,8 @@ def test_stops_as_they_are_found_one_after_the_other(stops, parts):
 def test_prompts_that_cannot_fit_are_not_encoded(monkeypatch):
   monkeypatch.setattr(SimpleTokenizer, "encode", lambda *_, **__: pytest.fail("time was spent on it"))
   with Running(Scripted([])) as running:
-    for path, body in ((COMPLETIONS, {"prompt": "a" * 5_000_000}), (CHAT, {"messages": [{"role": "user", "content": "a" * 100_000}] * 50})):
+    for path, body in ((COMPLETIONS, {"prompt": "a" * 5_000_000}),
+                       (CHAT, {"messages": [{"role": "user", "content": "a" * 100_000}] * 50})):
       assert "tokens, and the context 40" in running.ask(path, body, 400)["error"]["message"]
 
 def test_json_that_grows():
@@ -364,7 +402,8 @@ def test_templates():
     assert model.asked[0][0] == text("Hello!")
 
 def test_what_is_refused():
-  with pytest.raises(ArgumentError, match="a template is a function"): LLMServer(("127.0.0.1", 0), Scripted([]), "x", TOK, "text")
+  with pytest.raises(ArgumentError, match="a template is a function"):
+    LLMServer(("127.0.0.1", 0), Scripted([]), "x", TOK, "text")
   with Running(Scripted([])) as running:
     for address in (("127.0.0.1", running.server.server_port), ("127.0.0.1", 1 << 20), ("no.such.host.invalid", 0)):
       if address[1] == running.server.server_port:
@@ -372,4 +411,5 @@ def test_what_is_refused():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         address = taken.getsockname()
-      with pytest.raises(ConfigError, match="cannot be opened"): LLMServer(address, Scripted([]), "x", TOK, FallbackTemplate(TOK))
+      with pytest.raises(ConfigError, match="cannot be opened"):
+        LLMServer(address, Scripted([]), "x", TOK, FallbackTemplate(TOK))

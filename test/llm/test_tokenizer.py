@@ -22,7 +22,8 @@ def slowly(word, rank):
     pieces[i:i + 2] = [pieces[i] + pieces[i + 1]]
   return pieces
 
-@given(strategies.text("abc", max_size=40), strategies.dictionaries(strategies.text("abc", min_size=2, max_size=5), strategies.integers(0, 9)))
+@given(strategies.text("abc", max_size=40), strategies.dictionaries(strategies.text("abc", min_size=2, max_size=5),
+                                                                    strategies.integers(0, 9)))
 def test_merging_is_what_the_definition_says(word, table):
   def rank(a, b): return table.get((a + b).decode())
   raw = word.encode()
@@ -44,13 +45,16 @@ def test_with_merges_and_without():
 def test_words_that_are_tokens():
   """Without merges, and in models that say so, they are taken as they are; else only merges make them."""
   tokens = {"a": 0, "b": 1, "c": 2, "abc": 3, "ab": 4}
-  assert SimpleTokenizer(tokens, {}, "gpt2").encode("abc") == [3] == SimpleTokenizer(tokens, {}, "llama-bpe", merges=[("a", "b")]).encode("abc")
+  assert SimpleTokenizer(tokens, {}, "gpt2").encode("abc") == [3] == SimpleTokenizer(tokens, {}, "llama-bpe",
+                                                                                     merges=[("a", "b")]).encode("abc")
   assert SimpleTokenizer(tokens, {}, "gpt2", merges=[("a", "b")]).encode("abc") == [4, 2]
 
 def test_special_tokens_are_found_longest_first_if_they_may_be():
   assert TOK.encode("a<|eot_id|>x<|eot_id|>") == [TOKENS["a"], 1002, 1001]
-  assert 1001 not in TOK.encode("<|eot_id|>", special=False) and TOK.is_special("<|eot_id|>") and not TOK.is_special("a")
-  assert TOK.is_end(1001) and not TOK.is_end(1000) and SimpleTokenizer(TOKENS, SPECIAL, "llama3", None, 1000, 1001).is_end(1001)
+  assert (1001 not in TOK.encode("<|eot_id|>", special=False) and TOK.is_special("<|eot_id|>")
+          and not TOK.is_special("a"))
+  assert TOK.is_end(1001) and not TOK.is_end(1000) and SimpleTokenizer(TOKENS, SPECIAL, "llama3", None, 1000,
+                                                                       1001).is_end(1001)
 
 @given(strategies.binary(max_size=40))
 def test_a_stream_is_what_the_whole_is(raw):
@@ -64,13 +68,15 @@ def test_a_stream_is_what_the_whole_is(raw):
 @pytest.mark.parametrize("preset", ["llama3", "llama-bpe", "glm4", "qwen2"])
 def test_tokens_are_those_of_tinygrad(preset):
   theirs = tinygrad_llm("cli").SimpleTokenizer
-  tokens, _ = learned(TEXT, preset, 200)   # "qwen2" learns no tokens of several digits, so that how digits are cut does not matter
+  tokens, _ = learned(TEXT, preset, 200)   # "qwen2" learns no tokens of several digits, so that how digits are cut does
+                                           # not matter
   special = {"<s>": 900, "</s>": 901}
   ours, other = SimpleTokenizer(tokens, special, preset, 900, 901), theirs(tokens, special, preset, 900, 901)
   rng = random.Random(5)
   alphabet = TEXT + "  \n\n\r\t'\"!?" + "éß漢字ひらがな한글😀\u0301\u200d\u00a0½Ⅷ"
   for _ in range(300):
-    text = "".join(rng.choice(["<s>", "</s>", " the", "'s", *rng.choices(alphabet, k=12)]) for _ in range(rng.randrange(30)))
+    text = "".join(rng.choice(["<s>", "</s>", " the", "'s", *rng.choices(alphabet, k=12)])
+                   for _ in range(rng.randrange(30)))
     tokens_of = ours.encode(text)
     assert tokens_of == other.encode(text) and ours.decode(tokens_of) == text == other.decode(tokens_of)
 
@@ -85,21 +91,27 @@ def test_metadata():
   tok = SimpleTokenizer.from_gguf_kv(KV)
   n = len(TOKENS)
   assert (tok.preset, tok.bos_id, tok.eos_id, tok.eot_id) == ("qwen2", None, n + 2, n + 1)
-  assert tok.encode(TEXT) == SimpleTokenizer(TOKENS, {}, "qwen2", merges=MERGES).encode(TEXT) and tok.encode("<|im_end|>") == [n + 1]
+  assert (tok.encode(TEXT) == SimpleTokenizer(TOKENS, {}, "qwen2", merges=MERGES).encode(TEXT)
+          and tok.encode("<|im_end|>") == [n + 1])
   assert SimpleTokenizer.from_gguf_kv({**KV, "tokenizer.ggml.bos_token_id": n}).bos_id == n
-  assert SimpleTokenizer.from_gguf_kv({**KV, "tokenizer.ggml.bos_token_id": n, "tokenizer.ggml.add_bos_token": False}).bos_id is None
+  assert SimpleTokenizer.from_gguf_kv({**KV, "tokenizer.ggml.bos_token_id": n,
+                                       "tokenizer.ggml.add_bos_token": False}).bos_id is None
   assert SimpleTokenizer.from_gguf_kv({**KV, "tokenizer.ggml.eot_token_id": 7}).is_end(7)
   bare = {k: v for k, v in KV.items() if k.endswith(("tokens", "eos_token_id"))}
   assert SimpleTokenizer.from_gguf_kv(bare).preset == "default"
 
 @pytest.mark.parametrize("change, why", [
-  ({"model": "t5"}, "'t5' are not known"), ({"tokens": None}, "no tokenizer.ggml.tokens"), ({"tokens": [1]}, "no tokenizer.ggml.tokens"),
-  ({"token_type": [1]}, "one type for each"), ({"pre": "new"}, "called 'new'"), ({"pre": 3}, "called 3"), ({"merges": ["ab"]}, "pairs of texts"),
-  ({"merges": 7}, "pairs of texts"), ({"eos_token_id": 10 ** 6}, "eos_token_id is 1000000"), ({"bos_token_id": "x"}, "bos_token_id is 'x'"),
+  ({"model": "t5"}, "'t5' are not known"), ({"tokens": None}, "no tokenizer.ggml.tokens"),
+  ({"tokens": [1]}, "no tokenizer.ggml.tokens"),
+  ({"token_type": [1]}, "one type for each"), ({"pre": "new"}, "called 'new'"), ({"pre": 3}, "called 3"),
+  ({"merges": ["ab"]}, "pairs of texts"),
+  ({"merges": 7}, "pairs of texts"), ({"eos_token_id": 10 ** 6}, "eos_token_id is 1000000"),
+  ({"bos_token_id": "x"}, "bos_token_id is 'x'"),
   ({"eos_token_id": None, "tokens": ["a"], "token_type": [1], "merges": []}, "neither"),
 ])
 def test_metadata_that_do_not_fit_are_refused(change, why):
-  with pytest.raises(FileFormatError, match=why): SimpleTokenizer.from_gguf_kv({**KV, **{f"tokenizer.ggml.{k}": v for k, v in change.items()}})
+  with pytest.raises(FileFormatError, match=why):
+    SimpleTokenizer.from_gguf_kv({**KV, **{f"tokenizer.ggml.{k}": v for k, v in change.items()}})
 
 def test_what_is_refused():
   with pytest.raises(ArgumentError, match="normal_tokens are numbers"): SimpleTokenizer(["a"], {})
@@ -118,20 +130,27 @@ def test_all_presets_make_tokenizers():
 
 # ***** SentencePiece *****
 
-PIECES = {"\u2581": -3.0, "a": -4.0, "b": -4.5, "ab": -1.5, "\u2581a": -2.0, "\u2581ab": -1.0, "ba": -1.2, "é": -5.0, "\u2581\u2581": -0.5}
-SCORED_KV = {"tokenizer.ggml.model": "llama", "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), *PIECES],
+PIECES = {"\u2581": -3.0, "a": -4.0, "b": -4.5, "ab": -1.5, "\u2581a": -2.0, "\u2581ab": -1.0, "ba": -1.2, "é": -5.0,
+          "\u2581\u2581": -0.5}
+SCORED_KV = {"tokenizer.ggml.model": "llama",
+             "tokenizer.ggml.tokens": ["<unk>", "<s>", "</s>", *(f"<0x{b:02X}>" for b in range(256)), *PIECES],
              "tokenizer.ggml.token_type": [2, 3, 3, *[6] * 256, *[1] * len(PIECES)],
-             "tokenizer.ggml.scores": [0.0] * 259 + list(PIECES.values()), "tokenizer.ggml.bos_token_id": 1, "tokenizer.ggml.eos_token_id": 2,
+             "tokenizer.ggml.scores": [0.0] * 259 + list(PIECES.values()), "tokenizer.ggml.bos_token_id": 1,
+             "tokenizer.ggml.eos_token_id": 2,
              "tokenizer.ggml.unknown_token_id": 0}
 SCORED = SimpleTokenizer.from_gguf_kv(SCORED_KV)
 
-def pieces_of(tok, text): return [SCORED_KV["tokenizer.ggml.tokens"][token].replace("\u2581", "_") for token in tok.encode(text)]
+def pieces_of(tok, text):
+  return [SCORED_KV["tokenizer.ggml.tokens"][token].replace("\u2581", "_") for token in tok.encode(text)]
 
 def test_scores():
   """The pair of highest score first; what no token has is bytes; each text begins with a space."""
-  assert pieces_of(SCORED, "ab") == ["_ab"] and pieces_of(SCORED, "aba") == ["_a", "ba"] and pieces_of(SCORED, "  a") == ["__", "_a"]
-  assert pieces_of(SCORED, "é\n") == ["_", "é", "<0x0A>"] and pieces_of(SCORED, "\u20ac") == ["_", "<0xE2>", "<0x82>", "<0xAC>"]
-  assert pieces_of(SCORED, "a</s>b") == ["_a", "</s>", "_", "b"] and SCORED.is_end(2) and SCORED.bos_id == 1 and SCORED.encode("") == []
+  assert (pieces_of(SCORED, "ab") == ["_ab"] and pieces_of(SCORED, "aba") == ["_a", "ba"]
+          and pieces_of(SCORED, "  a") == ["__", "_a"])
+  assert pieces_of(SCORED, "é\n") == ["_", "é", "<0x0A>"] and pieces_of(SCORED,
+                                                                        "\u20ac") == ["_", "<0xE2>", "<0x82>", "<0xAC>"]
+  assert (pieces_of(SCORED, "a</s>b") == ["_a", "</s>", "_", "b"] and SCORED.is_end(2) and SCORED.bos_id == 1
+          and SCORED.encode("") == [])
   without = SimpleTokenizer.from_gguf_kv({**SCORED_KV, "tokenizer.ggml.add_space_prefix": False})
   assert pieces_of(without, "ab") == ["ab"] and without.decode(without.encode(" a")) == " a"
 
@@ -142,7 +161,8 @@ def test_merging_by_scores_is_what_the_definition_says(text):
   while found := [(scores[a + b], i) for i, (a, b) in enumerate(zip(pieces, pieces[1:])) if a + b in scores]:
     i = min(found)[1]
     pieces[i:i + 2] = [pieces[i] + pieces[i + 1]]
-  want = [p for piece in pieces for p in ([piece.replace(" ", "_")] if piece in scores else [f"<0x{b:02X}>" for b in piece.encode()])]
+  want = [p for piece in pieces
+          for p in ([piece.replace(" ", "_")] if piece in scores else [f"<0x{b:02X}>" for b in piece.encode()])]
   assert pieces_of(SCORED, text) == want
 
 @given(strategies.text())
@@ -152,12 +172,17 @@ def test_scored_texts_are_decoded(text):
   assert "".join([*map(more, SCORED.encode(text)), more()]) == (" " + text if text else "")
 
 def test_scored_metadata_that_do_not_fit():
-  for change, why in (({"scores": [0.0]}, "one number for each"), ({"scores": None}, "one number for each"), ({"scores": ["a"] * 268}, "one number"),
+  for change, why in (({"scores": [0.0]}, "one number for each"), ({"scores": None}, "one number for each"),
+                      ({"scores": ["a"] * 268}, "one number"),
                       ({"token_type": [6] * 268}, "said to be a byte")):
-    with pytest.raises(FileFormatError, match=why): SimpleTokenizer.from_gguf_kv(SCORED_KV | {f"tokenizer.ggml.{k}": v for k, v in change.items()})
-  few = {"tokens": ["a"], "token_type": [1], "scores": [0.0], "bos_token_id": None, "eos_token_id": 0, "unknown_token_id": None}
-  tok = SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama", **{f"tokenizer.ggml.{k}": v for k, v in few.items()}})
+    with pytest.raises(FileFormatError, match=why):
+      SimpleTokenizer.from_gguf_kv(SCORED_KV | {f"tokenizer.ggml.{k}": v for k, v in change.items()})
+  few = {"tokens": ["a"], "token_type": [1], "scores": [0.0], "bos_token_id": None, "eos_token_id": 0,
+         "unknown_token_id": None}
+  tok = SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama",
+                                      **{f"tokenizer.ggml.{k}": v for k, v in few.items()}})
   with pytest.raises(ArgumentError, match="no token for ' ', nor for its bytes"): tok.encode("a")
   with pytest.raises(ArgumentError, match="half of a surrogate pair"): SCORED.encode("\ud800")
   few["unknown_token_id"] = 0
-  assert SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama", **{f"tokenizer.ggml.{k}": v for k, v in few.items()}}).encode("b") == [0, 0]
+  assert SimpleTokenizer.from_gguf_kv({"tokenizer.ggml.model": "llama",
+                                       **{f"tokenizer.ggml.{k}": v for k, v in few.items()}}).encode("b") == [0, 0]

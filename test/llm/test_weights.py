@@ -12,7 +12,8 @@ from tinyhw.llm.weights import Blocks, Experts, FileSource, Linear, RMSNorm, Sou
 Q4_0, I32 = 2, 26
 RAW = random_blocks(TYPES[Q4_0], 12)
 VALUES = np.array(decoded(TYPES[Q4_0], RAW)).reshape(3, 2, 64)
-STORED = {"w.weight": Stored(Tensor(RAW, dtype="uint8"), (3, 2, 64), Q4_0), "n.weight": Stored(Tensor(bytes(8), dtype="uint8"), (2,), I32)}
+STORED = {"w.weight": Stored(Tensor(RAW, dtype="uint8"), (3, 2, 64), Q4_0),
+          "n.weight": Stored(Tensor(bytes(8), dtype="uint8"), (2,), I32)}
 
 @pytest.mark.parametrize("realize", [False, True])
 def test_blocks(realize):
@@ -28,8 +29,10 @@ def test_layers():
   got = Experts(source, "w", 3, 64, 2)(Tensor(x), Tensor(chosen)).numpy()
   np.testing.assert_allclose(got, np.einsum("tkoi,tki->tko", VALUES[chosen], x), rtol=1e-4, atol=1e-4)
   linear = Linear(Source(), "l", 64, 5, bias=True)
-  np.testing.assert_allclose(linear(Tensor(x[0])).numpy(), x[0] @ elements(linear.weight).numpy().T, rtol=1e-4, atol=1e-5)
-  np.testing.assert_allclose(RMSNorm(Source(), "n", 64, 0.0)(Tensor(x)).square().mean(-1).numpy(), np.ones((4, 2)), rtol=1e-5)
+  np.testing.assert_allclose(linear(Tensor(x[0])).numpy(), x[0] @ elements(linear.weight).numpy().T, rtol=1e-4,
+                             atol=1e-5)
+  np.testing.assert_allclose(RMSNorm(Source(), "n", 64, 0.0)(Tensor(x)).square().mean(-1).numpy(), np.ones((4, 2)),
+                             rtol=1e-5)
 
 @pytest.mark.parametrize("tokens", [1, 3])
 def test_products(tokens):
@@ -42,8 +45,10 @@ def test_products(tokens):
 
 def test_sources():
   source = FileSource(STORED, False)
-  assert source.has("w.weight") and not source.has("x") and not Source().has("w.weight") and list(source.unused) == ["w.weight", "n.weight"]
+  assert (source.has("w.weight") and not source.has("x") and not Source().has("w.weight")
+          and list(source.unused) == ["w.weight", "n.weight"])
   source.get("w.weight", 3, 2, 64)
   assert list(source.unused) == ["n.weight"]
-  for name, shape, why in (("x", (1,), "no tensor 'x'"), ("w.weight", (3, 128), "has shape"), ("n.weight", (2,), "type I32, which are no floats")):
+  for name, shape, why in (("x", (1,), "no tensor 'x'"), ("w.weight", (3, 128), "has shape"),
+                           ("n.weight", (2,), "type I32, which are no floats")):
     with pytest.raises(FileFormatError, match=why): source.get(name, *shape)

@@ -16,8 +16,10 @@ def test_order_of_passes() -> None:
 
 def test_an_order_that_is_not_kept_is_refused_at_import() -> None:
   assert reasons(["a", "b"], [Before("a", "b", "so")]) == {"a": "before b: so", "b": "after a: so"}
-  with pytest.raises(AssertionError, match="pass b must run before a: so"): reasons(["a", "b"], [Before("b", "a", "so")])
-  with pytest.raises(AssertionError, match="a or c is no pass; there are a, b"): reasons(["a", "b"], [Before("a", "c", "so")])
+  with pytest.raises(AssertionError, match="pass b must run before a: so"):
+    reasons(["a", "b"], [Before("b", "a", "so")])
+  with pytest.raises(AssertionError, match="a or c is no pass; there are a, b"):
+    reasons(["a", "b"], [Before("a", "c", "so")])
   with pytest.raises(AssertionError, match="no reason for .'c'."): reasons(["a", "b", "c"], [Before("a", "b", "so")])
 
 def test_hooks_have_names_and_reasons() -> None:
@@ -27,7 +29,8 @@ def test_hooks_have_names_and_reasons() -> None:
   target = cisc(10, 12)
   target.hooks = {"before:spill": (tidy,)}
   found = {name: reason_of(name, step, place) for name, step, place in steps(target)}
-  assert list(found)[list(found).index("spill") - 1] == "tidy" and found["tidy"] == "before spill: Tidy up" and found["spill"]
+  assert (list(found)[list(found).index("spill") - 1] == "tidy" and found["tidy"] == "before spill: Tidy up"
+          and found["spill"])
 
 def test_hooks_run_at_their_places() -> None:
   seen: list[str] = []
@@ -48,7 +51,8 @@ def test_unknown_hook_is_refused() -> None:
 
 def test_dump(capsys: pytest.CaptureFixture[str]) -> None:
   target = cisc(10, 15)
-  for setting, has, lacks in (("select:matmul", "%16:", "r7"), ("layout:matmul", "jl .loop1", "%"), ("layout", "jl .loop1", "%"),
+  for setting, has, lacks in (("select:matmul", "%16:", "r7"), ("layout:matmul", "jl .loop1", "%"),
+                              ("layout", "jl .loop1", "%"),
                               ("layout:other", "", "matmul")):
     with Context(DUMP=setting): run(matmul_loop(target, 12, 2), target)
     out = capsys.readouterr().out

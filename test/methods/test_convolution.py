@@ -26,7 +26,8 @@ def windows_of(x, kernel, stride, dilation):
   n = len(kernel)
   counts = [(d - l * (k - 1) - 1) // s + 1 for d, k, s, l in zip(x.shape[-n:], kernel, stride, dilation)]
   for at in itertools.product(*map(range, counts)):
-    yield at, counts, x[(..., *[slice(i * s, i * s + l * (k - 1) + 1, l) for i, s, l, k in zip(at, stride, dilation, kernel)])]
+    yield at, counts, x[(..., *[slice(i * s, i * s + l * (k - 1) + 1, l)
+                                for i, s, l, k in zip(at, stride, dilation, kernel)])]
 
 def conv(x, w, b=None, groups=1, stride=1, dilation=1, padding=0):
   n = w.ndim - 2
@@ -43,9 +44,11 @@ def conv(x, w, b=None, groups=1, stride=1, dilation=1, padding=0):
 CASES = [
   ((2, 3, 5, 6), (4, 3, 3, 3), {}), ((1, 4, 5, 5), (6, 2, 3, 2), {"groups": 2, "padding": 1}),
     ((2, 2, 7, 8), (3, 2, 3, 3), {"stride": 2, "padding": (1, 0)}),
-  ((1, 2, 9, 9), (2, 2, 3, 3), {"dilation": 2, "stride": (2, 1)}), ((1, 3, 6, 6), (3, 1, 3, 3), {"groups": 3, "padding": (1, 2, 0, 1)}),
+  ((1, 2, 9, 9), (2, 2, 3, 3), {"dilation": 2, "stride": (2, 1)}),
+  ((1, 3, 6, 6), (3, 1, 3, 3), {"groups": 3, "padding": (1, 2, 0, 1)}),
   ((2, 3, 9), (4, 3, 4), {"stride": 3}),
-  ((1, 2, 4, 4, 4), (2, 2, 2, 2, 2), {"padding": 1, "stride": 2}), ((2, 3, 4, 4), (5, 3, 1, 1), {}), ((2, 3, 6, 6), (2, 3, 2, 2), {"stride": 2}),
+  ((1, 2, 4, 4, 4), (2, 2, 2, 2, 2), {"padding": 1, "stride": 2}), ((2, 3, 4, 4), (5, 3, 1, 1), {}),
+  ((2, 3, 6, 6), (2, 3, 2, 2), {"stride": 2}),
   ((1, 1, 8, 8), (1, 1, 2, 3), {"stride": 3}),
   ((1, 2, 5, 5), (2, 2, 5, 5), {"padding": 2}), ((1, 2, 3, 3), (2, 2, 1, 1), {"stride": 2, "padding": 1})]
 
@@ -56,7 +59,8 @@ def test_conv2d(x, w, options):
 @pytest.mark.parametrize("x, w, options", [
   ((1, 2, 4, 3), (2, 2, 3, 2), {}), ((1, 2, 4, 4), (2, 1, 2, 2), {"groups": 2, "padding": 1}),
     ((1, 1, 5, 5), (2, 1, 3, 3), {"stride": 2, "padding": 1}),
-  ((1, 1, 6), (1, 1, 2), {"dilation": 3, "stride": 2}), ((2, 2, 3, 3), (2, 2, 1, 1), {}), ((1, 1, 4, 4), (1, 1, 2, 2), {"stride": 2}),
+  ((1, 1, 6), (1, 1, 2), {"dilation": 3, "stride": 2}), ((2, 2, 3, 3), (2, 2, 1, 1), {}),
+  ((1, 1, 4, 4), (1, 1, 2, 2), {"stride": 2}),
   ((1, 1, 5), (1, 1, 2), {"stride": 3}),
   ((1, 1, 3, 3), (1, 1, 3, 3), {"padding": (2, 0, 1, 1)})])
 def test_conv2d_gradients(x, w, options): check_gradient(lambda a, b: a.conv2d(b, **options), x, w)
@@ -68,11 +72,16 @@ def dilated(y, strides):
   return out
 
 @pytest.mark.parametrize("size, kernel, stride, dilation, padding", [
-  (9, 3, 2, 1, 1), (10, 4, 2, 1, 1), (11, 7, 2, 1, 3), (8, 1, 2, 1, 0), (10, 2, 3, 1, 1), (13, 5, 3, 1, 4), (12, 3, 4, 2, 1), (11, 3, 2, 2, 2),
+  (9, 3, 2, 1, 1), (10, 4, 2, 1, 1), (11, 7, 2, 1, 3), (8, 1, 2, 1, 0), (10, 2, 3, 1, 1), (13, 5, 3, 1, 4),
+  (12, 3, 4, 2, 1), (11, 3, 2, 2, 2),
   (13, 3, 2, 4, 3), (15, 4, 2, 3, 2), (16, 3, 6, 4, 0), (9, 5, 4, 2, 3), (7, 2, 5, 1, 0), (9, 3, 2, 1, 4)])
 @pytest.mark.parametrize("groups", (1, 2))
-def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_them(size, kernel, stride, dilation, padding, groups):
-  """By phases, as the same without: the gradient spread by the stride, convolved with the reversed weight. One axis of stride 1 comes along."""
+def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_them(size, kernel, stride, dilation,
+                                                                                  padding, groups):
+  """By phases, as the same without: the gradient spread by the stride, convolved with the reversed weight.
+
+  One axis of stride 1 comes along.
+  """
   x, w = arrays((2, 2 * groups, size, 5), (3 * groups, 2, kernel, 2))
   strides, dilations = (stride, 1), (dilation, 1)
   a = Tensor(x, requires_grad=True)
@@ -81,7 +90,8 @@ def test_the_gradient_of_strided_windows_is_a_convolution_with_zeros_between_the
   reverse = w.reshape(groups, 3, 2, kernel, 2)[..., ::-1, ::-1].swapaxes(1, 2).reshape(2 * groups, 3, kernel, 2)
   whole = np.zeros((2, 3 * groups, size + 2 * padding + dilation * (kernel - 1), 6), np.float32)
   spread_out = dilated(g, strides)
-  whole[:, :, dilation * (kernel - 1):dilation * (kernel - 1) + spread_out.shape[2], 1:1 + spread_out.shape[3]] = spread_out
+  whole[:, :, dilation * (kernel - 1):dilation * (kernel - 1) + spread_out.shape[2],
+        1:1 + spread_out.shape[3]] = spread_out
   wanted = conv(whole, reverse, groups=groups, dilation=dilations)[:, :, padding:padding + size]
   wanted = np.pad(wanted, [(0, 0), (0, 0), (0, size - wanted.shape[2]), (0, 5 - wanted.shape[3])])
   got = (y * Tensor(g)).sum().gradient(a)[0]
@@ -93,16 +103,19 @@ def test_an_infinite_gradient_reaches_its_own_window_only():
   g = Tensor([1.0, math.inf, 1.0, 1.0])
   got = (a.conv2d(Tensor.ones(1, 1, 3), stride=2) * g).sum().gradient(a)[0]
   assert got.tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf, 1.0, 2.0, 1.0, 1.0]]]
-  assert Tensor([[[1.0, math.inf]]]).conv_transpose2d(Tensor.ones(1, 1, 3), stride=2).tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf]]]
+  assert Tensor([[[1.0, math.inf]]]).conv_transpose2d(Tensor.ones(1, 1, 3),
+                                                      stride=2).tolist() == [[[1.0, 1.0, math.inf, math.inf, math.inf]]]
 
 def test_second_derivative_of_a_convolution():
   x, w = arrays((1, 1, 4, 4), (1, 1, 3, 3), dtype=np.float64)
   check_gradient(lambda a: (a.conv2d(Tensor(w), padding=1) ** 3).sum().gradient(a)[0], x)
 
-@pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1), (8, 3, 2, 3), (5, 5, 1, 1),
+@pytest.mark.parametrize("n, size, stride, dilation", [(7, 3, 1, 1), (7, 3, 2, 1), (9, 3, 1, 2), (10, 2, 3, 1),
+                                                       (8, 3, 2, 3), (5, 5, 1, 1),
   (6, 2, 2, 1), (7, 1, 2, 1), (11, 4, 3, 2)])
 def test_windows_and_their_transpose(n, size, stride, dilation):
-  """windows reads place window * stride + element * dilation; unwindow adds up what was read from a place, as the gradient does."""
+  """windows reads place window * stride + element * dilation; unwindow adds up what was read from a place, as the
+  gradient does."""
   x = Tensor(np.arange(n, dtype=np.float32)).uop
   view = windows(x, 0, size, stride, dilation)
   count = (n - dilation * (size - 1) - 1) // stride + 1
@@ -117,7 +130,8 @@ def test_windows_and_their_transpose(n, size, stride, dilation):
   same(Tensor(graph.contiguous(found)), want)
 
 @pytest.mark.parametrize("x, w, options", [
-  ((1, 2, 3, 3), (2, 3, 2, 2), {}), ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
+  ((1, 2, 3, 3), (2, 3, 2, 2), {}),
+  ((2, 4, 3, 2), (4, 1, 3, 3), {"groups": 2, "stride": 2, "padding": 1, "output_padding": 1}),
     ((1, 2, 4), (2, 2, 3), {"dilation": 2, "padding": 1})])
 def test_conv_transpose_is_the_transpose(x, w, options):
   """<conv(y), x> == <y, conv_transpose(x)> for all y: the definition of the transpose."""
@@ -135,7 +149,8 @@ def test_output_padding_is_less_than_stride_or_dilation():
   for output_padding, stride, dilation, size in ((1, 2, 1, 10), (2, 1, 3, 12), (2, 2, 3, 15)):
     assert x.conv_transpose2d(w, stride=stride, dilation=dilation, output_padding=output_padding).shape == (1, 1, size)
   for output_padding, stride, dilation in ((1, 1, 1), (2, 2, 1), (3, 2, 2)):
-    with pytest.raises(ArgumentError, match=f"output_padding {output_padding} is for a stride or dilation above it, and these are {stride} and"):
+    with pytest.raises(ArgumentError, match=f"output_padding {output_padding} is for a stride or dilation above it, "
+                       f"and these are {stride} and"):
       x.conv_transpose2d(w, stride=stride, dilation=dilation, output_padding=output_padding)
   with pytest.raises(ArgumentError, match="output_padding 1 is"): nn.ConvTranspose1d(1, 1, 3, output_padding=1)(x)
 
@@ -148,12 +163,15 @@ def pool(x, fold, kernel, stride=None, dilation=1, padding=0, value=0.0):
     out[(..., *at)] = fold(part, axis=tuple(range(-n, 0)))
   return out
 
-@pytest.mark.parametrize("kernel, stride, dilation, padding", [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)),
+@pytest.mark.parametrize("kernel, stride, dilation, padding",
+                         [((2, 2), None, 1, 0), ((3, 3), (2, 2), 1, 1), ((3, 2), (1, 2), 2, (1, 0)),
   ((2, 2), (3, 3), 1, 0), ((2,), (1,), 1, 0)])
 def test_pooling(kernel, stride, dilation, padding):
-  compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf),
+  compare(lambda t: t.max_pool2d(kernel, stride, dilation, padding),
+          lambda a: pool(a, np.max, kernel, stride, dilation, padding, -np.inf),
     (1, 2, 7, 8))
-  compare(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), lambda a: pool(a, np.mean, kernel, stride, dilation, padding), (1, 2, 7, 8))
+  compare(lambda t: t.avg_pool2d(kernel, stride, dilation, padding),
+          lambda a: pool(a, np.mean, kernel, stride, dilation, padding), (1, 2, 7, 8))
   check_gradient(lambda t: t.max_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
   check_gradient(lambda t: t.avg_pool2d(kernel, stride, dilation, padding), (1, 1, 5, 6))
 
@@ -173,7 +191,8 @@ def test_pooling_modes():
 
 def test_unpooling_takes_the_options_of_the_pooling():
   x = np.random.default_rng(0).permutation(63).reshape(1, 1, 9, 7).astype(np.float32) + 1
-  for options in ({"kernel_size": (3, 2), "stride": 2, "dilation": (1, 2)}, {"kernel_size": 2, "dilation": 3, "stride": 1},
+  for options in ({"kernel_size": (3, 2), "stride": 2, "dilation": (1, 2)},
+                  {"kernel_size": 2, "dilation": 3, "stride": 1},
                   {"kernel_size": 3, "stride": 1}):
     best, places = Tensor(x).max_pool2d(**options, return_indices=True)
     back = best.max_unpool2d(places, **options).numpy()
@@ -193,7 +212,8 @@ def test_half_precision_accumulates_in_float32():
   assert x.conv2d(Tensor(np.full((1, 1, 50, 50), 1.0, np.float16))).item() == 2500.0 and math.isfinite(x.sum().item())
 
 @pytest.mark.parametrize("f, error, text", [
-  (lambda: Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 2, 3, 3)), ShapeError, "the input has 3 channels, the weight is for 1 x 2"),
+  (lambda: Tensor.ones(1, 3, 4, 4).conv2d(Tensor.ones(2, 2, 3, 3)), ShapeError,
+   "the input has 3 channels, the weight is for 1 x 2"),
   (lambda: Tensor.ones(3, 4, 4).conv2d(Tensor.ones(2, 3, 3, 3)), ShapeError, "unsqueeze"),
   (lambda: Tensor.ones(1, 1, 2, 2).conv2d(Tensor.ones(1, 1, 3, 3)), ShapeError, "window of 3"),
   (lambda: Tensor.ones(1, 1, 4, 4).conv2d(Tensor.ones(1, 1, 3, 3), stride=(1, 1, 1)), ArgumentError, "stride"),
@@ -211,12 +231,16 @@ def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f()
 
 @pytest.mark.parametrize("f", [
-  lambda x, w: x.conv2d(w), lambda x, w: x.conv2d(w, padding=1, stride=2), lambda x, w: x.conv2d(w, dilation=2, padding=(1, 2)),
-  lambda x, w: x.max_pool2d(2), lambda x, w: x.avg_pool2d(2, stride=1, padding=1), lambda x, w: x.conv_transpose2d(w, stride=2),
+  lambda x, w: x.conv2d(w), lambda x, w: x.conv2d(w, padding=1, stride=2), lambda x,
+  w: x.conv2d(w, dilation=2, padding=(1, 2)),
+  lambda x, w: x.max_pool2d(2), lambda x, w: x.avg_pool2d(2, stride=1, padding=1), lambda x,
+  w: x.conv_transpose2d(w, stride=2),
   lambda x, w: x.max_pool2d(2, ceil_mode=True),
   lambda x, w: x.interpolate((3, 4))])
 def test_symbolic_sizes_give_what_numbers_give(f):
-  a, v, n = Tensor.arange(72).reshape(2, 1, 6, 6).float().realize(), UOp.variable("v", 1, 6).bind(5), UOp.variable("n", 1, 2).bind(2)
+  a, v, n = Tensor.arange(72).reshape(2, 1, 6, 6).float().realize(), UOp.variable("v", 1,
+                                                                                  6).bind(5), UOp.variable(
+    "n", 1, 2).bind(2)
   def run(x):
     w = Tensor([[[[1.0, 2.0], [-1.0, 0.5]]]]).requires_grad_()
     y = f(x, w)
@@ -225,5 +249,6 @@ def test_symbolic_sizes_give_what_numbers_give(f):
 
 def test_a_window_has_an_axis():
   x = Tensor.ones(1, 1, 4, 4)
-  for pool in (x.avg_pool2d, x.max_pool2d, lambda kernel: x.avg_pool2d(kernel, count_include_pad=False), lambda kernel: x.max_unpool2d(x, kernel)):
+  for pool in (x.avg_pool2d, x.max_pool2d, lambda kernel: x.avg_pool2d(kernel, count_include_pad=False),
+               lambda kernel: x.max_unpool2d(x, kernel)):
     with pytest.raises(ArgumentError, match="kernel_size is empty; give the size"): pool(())

@@ -15,17 +15,21 @@ def test_filled():
   same(Tensor.full((), True), np.array(True))
   same(Tensor.full((2,), 1.5).full_like(3), np.full(2, 3, np.float32))
   assert Tensor.zeros(0, 2).shape == (0, 2) and Tensor.zeros().shape == () and Tensor.empty(3, 2).shape == (3, 2)
-  assert Tensor.ones(2).zeros_like().tolist() == [0.0, 0.0] and Tensor.zeros(2).ones_like(dtype="int32").tolist() == [1, 1]
+  assert (Tensor.ones(2).zeros_like().tolist() == [0.0, 0.0] and Tensor.zeros(2).ones_like(dtype="int32").tolist()
+          == [1, 1])
   assert Tensor.ones(2, 3).empty_like(dtype="int8").dtype is dtypes.int8
 
-@pytest.mark.parametrize("args", [(5,), (2, 7), (2, 9, 3), (9, 2, -3), (0,), (5, 2), (0.0, 1.0, 0.25), (1, 0, -0.3), (2.5,), (-3, 3)])
+@pytest.mark.parametrize("args", [(5,), (2, 7), (2, 9, 3), (9, 2, -3), (0,), (5, 2), (0.0, 1.0, 0.25), (1, 0, -0.3),
+                                  (2.5,), (-3, 3)])
 def test_arange(args):
   want = np.arange(*args)
   same(Tensor.arange(*args), want.astype(np.float32 if any(isinstance(a, float) for a in args) else np.int32))
 
 def test_ranges():
-  assert Tensor.arange(3, dtype=dtypes.float16).tolist() == [0.0, 1.0, 2.0] and Tensor.arange(4, dtype=dtypes.uint8).dtype is dtypes.uint8
-  for args in ((0, 1, 5), (3, -3, 7), (2, 9, 1), (0, 1, 0)): same(Tensor.linspace(*args), np.linspace(*args, dtype=np.float32))
+  assert (Tensor.arange(3, dtype=dtypes.float16).tolist() == [0.0, 1.0, 2.0]
+          and Tensor.arange(4, dtype=dtypes.uint8).dtype is dtypes.uint8)
+  for args in ((0, 1, 5), (3, -3, 7), (2, 9, 1), (0, 1, 0)):
+    same(Tensor.linspace(*args), np.linspace(*args, dtype=np.float32))
   same(Tensor.linspace(0, 10, 5, dtype=dtypes.int32), np.linspace(0, 10, 5).astype(np.int32))
 
 def test_matrices():
@@ -53,7 +57,8 @@ def test_refusals():
 
 def test_counting_with_variables():
   v, w = UOp.variable("v", 1, 9).bind(3), UOp.variable("w", 1, 9).bind(2)
-  for f in (lambda v, w: (0, v, w), lambda v, w: (v, 20, w), lambda v, w: (20, v, -w), lambda v, w: (w, v * 3, 3), lambda v, w: (v, w),
+  for f in (lambda v, w: (0, v, w), lambda v, w: (v, 20, w), lambda v, w: (20, v, -w), lambda v, w: (w, v * 3, 3),
+            lambda v, w: (v, w),
             lambda v, w: (0.5, v), lambda v, w: (0, v, 0.25)):
     assert Tensor.arange(*f(v, w)).tolist() == Tensor.arange(*f(3, 2)).tolist()
   assert Tensor.eye(v).tolist() == Tensor.eye(3).tolist()

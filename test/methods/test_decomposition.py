@@ -33,10 +33,13 @@ def test_svd(engine, full):
       close(s, want[1], kind)
       k = s.shape[-1]
       close((u[..., :k] * s[..., None, :]) @ v[..., :k, :], a, kind)
-      close(np.swapaxes(u, -1, -2) @ u, np.broadcast_to(np.eye(u.shape[-1], dtype=kind), (*shape[:-2], u.shape[-1], u.shape[-1])), kind)
-      close(v @ np.swapaxes(v, -1, -2), np.broadcast_to(np.eye(v.shape[-2], dtype=kind), (*shape[:-2], v.shape[-2], v.shape[-2])), kind)
+      close(np.swapaxes(u, -1, -2) @ u,
+            np.broadcast_to(np.eye(u.shape[-1], dtype=kind), (*shape[:-2], u.shape[-1], u.shape[-1])), kind)
+      close(v @ np.swapaxes(v, -1, -2),
+            np.broadcast_to(np.eye(v.shape[-2], dtype=kind), (*shape[:-2], v.shape[-2], v.shape[-2])), kind)
 
-@pytest.mark.parametrize("name, a", [("zeros", np.zeros((3, 2))), ("of rank 1", np.outer([1.0, 2, 3], [1.0, -1])), ("huge", np.eye(2) * 1e300),
+@pytest.mark.parametrize("name, a", [("zeros", np.zeros((3, 2))), ("of rank 1", np.outer([1.0, 2, 3], [1.0, -1])),
+                                     ("huge", np.eye(2) * 1e300),
                                      ("tiny", np.array([[1e-300, 0], [2e-300, 3e-300]])), ("repeated", np.eye(3))])
 def test_awkward_matrices(name, a):
   u, s, v = (x.numpy() for x in Tensor(a).svd())
@@ -64,7 +67,8 @@ def test_gradients(engine):
   check_gradient(lambda x: x.qr()[1], (3, 2), tolerance=1e-5)
   check_gradient(lambda x: x.svd()[1], (2, 3), tolerance=1e-5)
   check_gradient(lambda x: (lambda u, s, v: u.square() @ v.square() + s)(*x.svd(False)), (2, 2), tolerance=1e-5)
-  check_gradient(lambda x: (lambda u: u @ u.transpose(-2, -1))(x.svd()[0][:, 2:]), (3, 2), tolerance=1e-5)   # on what the added columns span
+  # on what the added columns span
+  check_gradient(lambda x: (lambda u: u @ u.transpose(-2, -1))(x.svd()[0][:, 2:]), (3, 2), tolerance=1e-5)
 
 def test_refused():
   for f in (lambda x: x.qr(), lambda x: x.svd()):

@@ -13,11 +13,14 @@ from tinyhw.uop.ops import UOp
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 I, J, K = np.array([2, 0, -1]), np.array([[1], [-4]]), np.array([True, False, True])
 
-BASIC = [np.s_[0], np.s_[-1], np.s_[1:], np.s_[:, 1:3], np.s_[..., 2], np.s_[0, ..., 1], np.s_[None], np.s_[:, None, 1], np.s_[..., None],
+BASIC = [np.s_[0], np.s_[-1], np.s_[1:], np.s_[:, 1:3], np.s_[..., 2], np.s_[0, ..., 1], np.s_[None], np.s_[:, None, 1],
+         np.s_[..., None],
   np.s_[::2], np.s_[:, ::-1], np.s_[:, ::-2],
-         np.s_[2:0:-1], np.s_[:, 3:1:-1, ::3], np.s_[5:], np.s_[2:1], np.s_[:, -3:-1], np.s_[1, 2, 3], np.s_[:, :, -100:100], np.s_[:, 1::2],
+         np.s_[2:0:-1], np.s_[:, 3:1:-1, ::3], np.s_[5:], np.s_[2:1], np.s_[:, -3:-1], np.s_[1, 2, 3],
+         np.s_[:, :, -100:100], np.s_[:, 1::2],
          np.s_[()], np.s_[...], np.s_[:, :, 1::3]]
-ADVANCED = [np.s_[I], np.s_[:, I], np.s_[..., I], np.s_[I, I], np.s_[I, :, I], np.s_[J % 3], np.s_[:, J, I], np.s_[I, 1:3], np.s_[:, J, ::-1],
+ADVANCED = [np.s_[I], np.s_[:, I], np.s_[..., I], np.s_[I, I], np.s_[I, :, I], np.s_[J % 3], np.s_[:, J, I],
+            np.s_[I, 1:3], np.s_[:, J, ::-1],
   np.s_[1:, I], np.s_[:, I[0]], np.s_[[0, 2]], np.s_[:, [1, -1]],
             np.s_[None, I], np.s_[I, None, 1:2], np.s_[K], np.s_[K, 1], np.s_[X > 30], np.s_[I, J[:, 0][:1]], np.s_[[]]]
 
@@ -32,7 +35,8 @@ def as_array(index):
 @pytest.mark.parametrize("index", BASIC + ADVANCED, ids=str)
 def test_reading(index): compare(lambda t: t[as_tensor(index)], lambda a: a[as_array(index)], X)
 
-@pytest.mark.parametrize("index", [i for i in BASIC + ADVANCED if not isinstance(i, np.ndarray) or i.dtype != np.bool_][:40], ids=str)
+@pytest.mark.parametrize("index", [i for i in BASIC + ADVANCED if not isinstance(i, np.ndarray)
+                                   or i.dtype != np.bool_][:40], ids=str)
 @pytest.mark.parametrize("stored", [True, False])
 def test_writing(index, stored):
   want = X.copy()
@@ -68,7 +72,8 @@ def test_out_of_range_in_a_tensor_reads_zero():
   assert Tensor([[1.0, 2.0]])[Tensor([0, 0]), Tensor([1, 2])].tolist() == [2.0, 0.0]
 
 def test_index_types():
-  for dtype in (dtypes.int8, dtypes.uint8, dtypes.int64, dtypes.uint64): assert Tensor([1, 2, 3])[Tensor([2, 0], dtype=dtype)].tolist() == [3, 1]
+  for dtype in (dtypes.int8, dtypes.uint8, dtypes.int64, dtypes.uint64):
+    assert Tensor([1, 2, 3])[Tensor([2, 0], dtype=dtype)].tolist() == [3, 1]
   assert Tensor([1, 2, 3])[np.int64(1)].item() == 2 and Tensor([1, 2, 3])[np.array([0, 2])].tolist() == [1, 3]
 
 def test_variables():
@@ -88,13 +93,15 @@ def test_variables():
   (lambda t: t[..., ...], IndexingError, "one ..."), (lambda t: t[::0], IndexingError, "step"),
   (lambda t: t[Tensor([1.0])], DTypeError, "integers or bools"),
   (lambda t: t["a"], IndexingError, "is no index"), (lambda t: t[Tensor([True, False])], IndexingError, "bool index"),
-  (lambda t: t[1.5], IndexingError, "is no index"), (lambda t: t[True], IndexingError, "True as an index could be 1 or a mask"),
+  (lambda t: t[1.5], IndexingError, "is no index"),
+  (lambda t: t[True], IndexingError, "True as an index could be 1 or a mask"),
   (lambda t: t.__setitem__(0, Tensor.ones(3)), ShapeError, "cannot assign"),
   (lambda t: t[Tensor([0, 1]), Tensor([0, 1, 2])], ShapeError, "cannot index with")])
 def test_refusals(f, error, text):
   with pytest.raises(error, match=text): f(Tensor(X))
 
-@pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])], lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])],
+@pytest.mark.parametrize("f", [lambda t: t[1:, ::-1], lambda t: t[Tensor([0, 2, 0])],
+                               lambda t: t[:, Tensor([1, -1]), Tensor([[0], [1]])],
   lambda t: t[0, None, ::2],
                                lambda t: t.gather(1, Tensor([[[0, 1]], [[2, 0]]]))])
 def test_gradients(f): check_gradient(f, (3, 4, 2))
@@ -144,14 +151,16 @@ def test_scatter():
   compare(lambda t: t.scatter_reduce(0, i, s, "amin"), lambda a: scatter(a, min), x)
   compare(lambda t: t.scatter_reduce(0, i, s, "prod"), lambda a: scatter(a, lambda p, b: p * b), x)
   hits = np.array([[(index[:, j] == k).sum() for j in range(4)] for k in range(3)])
-  compare(lambda t: t.scatter_reduce(0, i, s, "mean"), lambda a: (scatter(a, lambda p, b: p + b) / (hits + 1)).astype(np.float32), x)
+  compare(lambda t: t.scatter_reduce(0, i, s, "mean"),
+          lambda a: (scatter(a, lambda p, b: p + b) / (hits + 1)).astype(np.float32), x)
   alone = scatter(np.zeros_like(x), lambda p, b: p + b)
   compare(lambda t: t.scatter_reduce(0, i, s, "sum", include_self=False), lambda a: np.where(hits > 0, alone, a), x)
   assert Tensor.zeros(2, 5).scatter(1, Tensor([[4]]), 3.0).tolist() == [[0, 0, 0, 0, 3.0], [0] * 5]
   with pytest.raises(ArgumentError, match="reduce"): Tensor(x).scatter(0, i, s, reduce="mean")
   with pytest.raises(DTypeError, match="cannot scatter"): Tensor(x).scatter(0, i, i)
 
-@pytest.mark.parametrize("index", [[3], [0, -4], (slice(None), [4]), (Ellipsis, [[0], [-5]]), range(4), np.array([0, 3]), np.array([[7]], np.uint8),
+@pytest.mark.parametrize("index", [[3], [0, -4], (slice(None), [4]), (Ellipsis, [[0], [-5]]), range(4),
+                                   np.array([0, 3]), np.array([[7]], np.uint8),
   (None, [3]), ([0, 1], [0, 4])])
 def test_indices_that_the_host_knows_are_checked(index):
   x = Tensor(np.arange(12, dtype=np.int32).reshape(3, 4)).contiguous().realize()
@@ -176,10 +185,12 @@ def test_writing_to_nothing():
   none = Tensor(np.zeros((0, 3), np.int32))
   same(Tensor(a).scatter(0, none, Tensor(np.zeros((0, 3), np.float32))), a)
   for reduce in ("sum", "prod", "mean", "amax", "amin"):
-    for include in (True, False): same(Tensor(a).scatter_reduce(0, none, Tensor(np.zeros((0, 3), np.float32)), reduce, include), a)
+    for include in (True, False):
+      same(Tensor(a).scatter_reduce(0, none, Tensor(np.zeros((0, 3), np.float32)), reduce, include), a)
 
 def random_index(choices, shape):
-  """An index of all kinds but ints beside Tensors, which NumPy alone counts as places; as tinyhw and as NumPy have it."""
+  """An index of all kinds but ints beside Tensors, which NumPy alone counts as places; as tinyhw and as NumPy have
+  it."""
   ours, theirs, places = [], [], choices.choice([(), (2,), (3, 2), (1,)])
   kinds = ["slice", "slice", "all", "places"] if choices.random() < 0.6 else ["slice", "int", "all"]
   for n in shape[:choices.randint(1, len(shape))]:
@@ -193,7 +204,8 @@ def random_index(choices, shape):
       item = slice(*bounds, choices.choice([None, 1, 2, -1, -2, 3]))
     if kind == "int": item = choices.randrange(-n, n)
     if kind == "places":
-      item = np.array([choices.randrange(-n, n) for _ in range(int(np.prod(places)))], choices.choice([np.int8, np.int32, np.int64])).reshape(places)
+      item = np.array([choices.randrange(-n, n) for _ in range(int(np.prod(places)))],
+                      choices.choice([np.int8, np.int32, np.int64])).reshape(places)
       ours.append(choices.choice([Tensor, np.asarray])(item))
     else: ours.append(item)
     theirs.append(item)
@@ -222,7 +234,8 @@ def test_random_indices(engine):
 
 def stepped(rng, shape):
   """A view by slices with steps, most of which do not divide their axis."""
-  return tuple(slice(rng.choice([None, -3, 1]), rng.choice([None, n - 1, n + 2]), rng.choice([2, 3, 4, -1, -2, -3])) for n in shape)
+  return tuple(slice(rng.choice([None, -3, 1]), rng.choice([None, n - 1, n + 2]), rng.choice([2, 3, 4, -1, -2, -3]))
+               for n in shape)
 
 @pytest.mark.parametrize("seed", range(8))
 def test_slices_with_steps_are_views(seed):
@@ -250,12 +263,14 @@ def test_slices_with_steps_are_views(seed):
 def test_a_slice_with_a_step_and_its_gradient():
   x = Tensor(X).realize()
   part = x[:, ::3, ::2]
-  same((part * part).sum().gradient(x)[0], np.where(np.isin(np.arange(4), [0, 3])[:, None] & np.isin(np.arange(5), [0, 2, 4]), 2 * X, 0))
+  same((part * part).sum().gradient(x)[0],
+       np.where(np.isin(np.arange(4), [0, 3])[:, None] & np.isin(np.arange(5), [0, 2, 4]), 2 * X, 0))
 
 @pytest.mark.parametrize("kind", ("int8", "uint8", "int32", "uint32", "int64"))
 @pytest.mark.parametrize("apart", (False, True))
 def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
-  """Just inside and just outside of each axis, both ends: what is outside reads 0 and writes nothing, whatever the others say."""
+  """Just inside and just outside of each axis, both ends: what is outside reads 0 and writes nothing, whatever the
+  others say."""
   x = np.arange(1, 25, dtype=np.float32).reshape(3, 2, 4) if apart else np.arange(1, 13, dtype=np.float32).reshape(3, 4)
   def around(n): return [i for i in (-n - 1, -n, -1, 0, n - 1, n, n + 1) if i >= 0 or not kind.startswith("u")]
   rows, columns = (np.array(around(n)) for n in (3, 4))
@@ -276,7 +291,8 @@ def test_several_index_tensors_one_of_which_is_out_of_range(kind, apart):
 @pytest.mark.parametrize("f", [
   lambda x, v: x[:, :v][:, -1:], lambda x, v: x[:, :v][:, :-1], lambda x, v: x[:, -v:], lambda x, v: x[:, :v][:, -7:9],
   lambda x, v: x[:, :v][:, 3:],
-  lambda x, v: x[..., :v][..., ::2], lambda x, v: x[..., :v + 2][..., ::-2], lambda x, v: x[..., v::-1], lambda x, v: x[..., ::v],
+  lambda x, v: x[..., :v][..., ::2], lambda x, v: x[..., :v + 2][..., ::-2], lambda x, v: x[..., v::-1], lambda x,
+  v: x[..., ::v],
   lambda x, v: x[:, -v],
   lambda x, v: x[:, :v][:, -2], lambda x, v: x[:, :v][:, [0, -1]], lambda x, v: x[:, :v][:, Tensor([1, -2])]])
 def test_slices_with_variables_give_what_numbers_give(f):
@@ -288,7 +304,8 @@ def test_a_cache_is_written_at_any_place_that_it_has():
   for k in (0, 7): cache[:, position.bind(k):position.bind(k) + 1] = Tensor([[k + 1.0], [k + 2.0]])
   assert cache.tolist() == [[1, 0, 0, 0, 0, 0, 0, 8], [2, 0, 0, 0, 0, 0, 0, 9]]
   n = position.bind(5)
-  with pytest.raises(IndexRangeError, match=r"axis 1, which has size 8: position\[=5\] is 5, \(position\[=5\]\+4\) is 9"):
+  with pytest.raises(IndexRangeError, match=r"axis 1, which has size 8: position\[=5\] is 5, \(position\[=5\]\+4\) is "
+                     r"9"):
     cache[:, n:n + 4] = Tensor.ones(2, 4)
   rows = Tensor.zeros(8).contiguous().realize()
   rows[:n][::2] = Tensor([1.0, 2.0, 3.0])

@@ -9,7 +9,8 @@ from tinyhw.tensor import Tensor
 
 X, Y = arrays((4, 3))[0], np.array([0, 2, 1, 2])
 
-def log_softmax(x, axis=-1): return x - x.max(axis, keepdims=True) - np.log(np.exp(x - x.max(axis, keepdims=True)).sum(axis, keepdims=True))
+def log_softmax(x, axis=-1):
+  return x - x.max(axis, keepdims=True) - np.log(np.exp(x - x.max(axis, keepdims=True)).sum(axis, keepdims=True))
 def reduced(x, reduction): return {"mean": np.mean, "sum": np.sum, "none": lambda a: a}[reduction](x).astype(np.float32)
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
@@ -50,8 +51,10 @@ def test_binary():
   want = -(y * np.log(p) + (1 - y) * np.log(1 - p))
   for reduction in ("mean", "sum", "none"):
     same(Tensor(p).binary_crossentropy(Tensor(y), reduction), reduced(want, reduction))
-    same(Tensor(np.log(p / (1 - p))).binary_crossentropy_logits(Tensor(y), reduction), reduced(want, reduction), rtol=1e-4)
-  same(Tensor([2.0]).binary_crossentropy_logits(Tensor([1.0]), pos_weight=Tensor([3.0])), np.float32(3 * np.log1p(np.exp(-2))))
+    same(Tensor(np.log(p / (1 - p))).binary_crossentropy_logits(Tensor(y), reduction), reduced(want, reduction),
+         rtol=1e-4)
+  same(Tensor([2.0]).binary_crossentropy_logits(Tensor([1.0]), pos_weight=Tensor([3.0])),
+       np.float32(3 * np.log1p(np.exp(-2))))
   assert Tensor([-200.0, 200.0]).binary_crossentropy_logits(Tensor([1.0, 0.0]), "none").tolist() == [200.0, 200.0]
 
 def test_gradients():
@@ -65,6 +68,7 @@ def test_refusals():
   with pytest.raises(ShapeError, match="do not fit"): Tensor(X).cross_entropy(Tensor(Y[:2]))
   with pytest.raises(ShapeError, match="drop the last"): Tensor(X).sparse_categorical_crossentropy(Tensor(Y[:2]))
   with pytest.raises(ArgumentError, match="fraction"): Tensor(X).cross_entropy(Tensor(Y), label_smoothing=2.0)
-  for name in ("binary_crossentropy", "binary_crossentropy_logits", "cross_entropy", "sparse_categorical_crossentropy", "nll_loss"):
+  for name in ("binary_crossentropy", "binary_crossentropy_logits", "cross_entropy", "sparse_categorical_crossentropy",
+               "nll_loss"):
     with pytest.raises(ArgumentError, match=f"{name} wants a Tensor, not 1"): getattr(Tensor(X), name)(1)
   with pytest.raises(ShapeError, match="no axes"): Tensor(1.0).cross_entropy(Tensor(1))

@@ -9,9 +9,11 @@ from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, ShapeError
 from tinyhw.tensor import Tensor
 
-@pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)),
+@pytest.mark.parametrize("a, b", [((3, 4), (4, 5)), ((4,), (4,)), ((4,), (4, 5)), ((3, 4), (4,)), ((2, 3, 4), (4, 5)),
+                                  ((2, 3, 4), (2, 4, 5)),
   ((3, 4), (2, 4, 5)),
-                                  ((2, 1, 3, 4), (5, 4, 2)), ((1, 1), (1, 1)), ((0, 4), (4, 5)), ((3, 0), (0, 5)), ((2, 3, 4), (4,)),
+                                  ((2, 1, 3, 4), (5, 4, 2)), ((1, 1), (1, 1)), ((0, 4), (4, 5)), ((3, 0), (0, 5)),
+                                  ((2, 3, 4), (4,)),
                                   ((4,), (2, 4, 5))])
 def test_matmul(a, b):
   compare(lambda x, y: x @ y, np.matmul, a, b, atol=1e-5)
@@ -23,7 +25,8 @@ def test_types():
   x = arrays((8, 300), low=0.5)[0].astype(np.float16)
   same(Tensor(x) @ Tensor(x.T.copy()), (x.astype(np.float32) @ x.T.astype(np.float32)).astype(np.float16), rtol=1e-3)
   assert (Tensor([[100]], dtype="int8").dot(Tensor([[100]], dtype="int8"), dtype="int32")).item() == 10000
-  assert Tensor([[1.0]], dtype="float16").matmul(Tensor([[1.0]], dtype="float16"), dtype="float32").dtype is dtypes.float32
+  assert Tensor([[1.0]], dtype="float16").matmul(Tensor([[1.0]], dtype="float16"),
+                                                 dtype="float32").dtype is dtypes.float32
   assert (np.ones((2, 2), np.float32) @ Tensor([1.0, 2.0]).numpy()).tolist() == [3.0, 3.0]
 
 PRODUCTS = {
@@ -50,7 +53,8 @@ def test_products_in_a_type_of_their_own():
   assert x.dot(x.T, dtype="int32").tolist() == [[20000]] and Tensor.einsum("ij->i", x, dtype="int64").tolist() == [200]
   assert Tensor.einsum("ij,ij->", x, x, dtype="int16").dtype is dtypes.int16
   assert [Tensor.einsum(f, x).dtype for f in ("ij->i", "ij->", "ij->ji")] == [dtypes.int8] * 3   # sum() widens
-  assert (x.unsqueeze(0)).conv2d(Tensor([[[100], [1]]], dtype="int8").transpose(1, 2), dtype="int32").dtype is dtypes.int32
+  assert (x.unsqueeze(0)).conv2d(Tensor([[[100], [1]]], dtype="int8").transpose(1, 2),
+                                 dtype="int32").dtype is dtypes.int32
 
 def test_linear_and_sequential():
   compare(lambda x, w, b: x.linear(w, b), lambda x, w, b: x @ w + b, (2, 3), (3, 4), (4,), atol=1e-5)
@@ -59,9 +63,11 @@ def test_linear_and_sequential():
   assert Tensor([1.0]).linear(Tensor([2.0]), dtype="float64").dtype is dtypes.float64
 
 @pytest.mark.parametrize("formula, shapes", [
-  ("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)), ("ij,jk", ((2, 3), (3, 4))),
+  ("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ij->", ((2, 3),)), ("ii->i", ((3, 3),)), ("ii", ((3, 3),)),
+  ("ij,jk", ((2, 3), (3, 4))),
     ("i,j->ij", ((2,), (3,))),
-  ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))), ("...ij,jk->...ik", ((2, 6, 3, 4), (4, 5))),
+  ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))), ("...ij,...jk->...ik", ((2, 3, 4), (2, 4, 5))),
+  ("...ij,jk->...ik", ((2, 6, 3, 4), (4, 5))),
   ("ijk,k,i->j", ((2, 3, 4), (4,), (2,))),
   ("b n h w, n d -> b d h w", ((2, 3, 2, 2), (3, 4)))])
 def test_einsum(formula, shapes):
@@ -81,16 +87,21 @@ def attention(q, k, v, mask=None):
 def test_attention():
   q, k, v = arrays((2, 3, 4, 5), (2, 3, 6, 5), (2, 3, 6, 7))
   compare(lambda q, k, v: q.scaled_dot_product_attention(k, v), attention, q, k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), lambda q, k, v: attention(q, k, v, np.tri(4, 6, dtype=bool)), q, k,
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), lambda q, k,
+          v: attention(q, k, v, np.tri(4, 6, dtype=bool)), q, k,
     v, atol=1e-5)
   mask = arrays((4, 6))[0]
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask)), lambda q, k, v: attention(q, k, v, mask), q, k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask > -1.5)), lambda q, k, v: attention(q, k, v, mask > -1.5), q,
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask)), lambda q, k,
+          v: attention(q, k, v, mask), q, k, v, atol=1e-5)
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, attn_mask=Tensor(mask > -1.5)), lambda q, k,
+          v: attention(q, k, v, mask > -1.5), q,
     k, v, atol=1e-5)
-  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), lambda q, k, v: attention(q, k.repeat(3, 1), v.repeat(3, 1)), q,
+  compare(lambda q, k, v: q.scaled_dot_product_attention(k, v, enable_gqa=True), lambda q, k,
+          v: attention(q, k.repeat(3, 1), v.repeat(3, 1)), q,
     k[:, :1].copy(), v[:, :1].copy(),
           atol=1e-5)
-  with pytest.raises(ArgumentError, match="not both"): Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
+  with pytest.raises(ArgumentError, match="not both"):
+    Tensor(q).scaled_dot_product_attention(Tensor(k), Tensor(v), Tensor(mask), is_causal=True)
   check_gradient(lambda q, k, v: q.scaled_dot_product_attention(k, v, is_causal=True), (1, 2, 3), (1, 2, 3), (1, 2, 3))
 
 @pytest.mark.parametrize("numbers", [False, True])
@@ -106,7 +117,9 @@ def test_attention_to_nothing_is_zero(numbers, dtype):
   for t, gradient in zip((q, k, v), y.sum().gradient(q, k, v)):
     assert gradient.isnan().any().item() is False and t.shape == gradient.shape
   assert y.sum().gradient(q)[0].tolist()[1] == [0.0] * 4
-  poisoned = (q * Tensor([[1.0], [math.nan]])).scaled_dot_product_attention(k, v, attn_mask=Tensor([[True, True, True], [True, False, False]]))
+  poisoned = (q * Tensor([[1.0], [math.nan]])).scaled_dot_product_attention(k, v,
+                                                                            attn_mask=Tensor([[True, True, True],
+                                                                                              [True, False, False]]))
   assert poisoned.isnan().tolist() == [[False, False], [True, True]]
   assert q.scaled_dot_product_attention(k[:0], v[:0], attn_mask=mask[:, :0]).tolist() == [[0.0, 0.0], [0.0, 0.0]]
 
@@ -121,8 +134,10 @@ def test_refusals():
   with pytest.raises(ShapeError, match="both need an axis"): Tensor(1.0) @ Tensor.ones(2)
   with pytest.raises(ShapeError, match="cannot matmul"): Tensor.ones(2, 3, 4) @ Tensor.ones(3, 4, 5)
   with pytest.raises(ArgumentError, match="linear wants a Tensor, not 2"): Tensor.ones(2).linear(2)
-  with pytest.raises(ArgumentError, match="attention wants a Tensor"): Tensor.ones(2, 2).scaled_dot_product_attention(1, 2)
-  with pytest.raises(ShapeError, match=r"has shape \(2,\)"): Tensor.ones(2, 2).scaled_dot_product_attention(Tensor.ones(2), Tensor.ones(2))
+  with pytest.raises(ArgumentError, match="attention wants a Tensor"):
+    Tensor.ones(2, 2).scaled_dot_product_attention(1, 2)
+  with pytest.raises(ShapeError, match=r"has shape \(2,\)"):
+    Tensor.ones(2, 2).scaled_dot_product_attention(Tensor.ones(2), Tensor.ones(2))
 
 def test_linear_in_a_type_with_a_number_as_bias():
   x, w = Tensor.ones(2, 3), Tensor.ones(3, 2)

@@ -17,7 +17,8 @@ AXES = [None, 0, 1, -1, (0, 2), (1,)]
 def test_against_numpy(axis, keepdim):
   x = arrays((2, 3, 4))[0]
   k = {"axis": axis, "keepdims": keepdim}
-  for name in ("sum", "prod", "max", "min", "mean"): compare(lambda t, n=name: getattr(t, n)(axis, keepdim), lambda a, n=name: getattr(a, n)(**k), x)
+  for name in ("sum", "prod", "max", "min", "mean"):
+    compare(lambda t, n=name: getattr(t, n)(axis, keepdim), lambda a, n=name: getattr(a, n)(**k), x)
   compare(lambda t: t.var(axis, keepdim), lambda a: a.var(ddof=1, **k), x)
   compare(lambda t: t.std(axis, keepdim, correction=0), lambda a: a.std(**k), x)
   compare(lambda t: t.var_mean(axis, keepdim), lambda a: (a.var(ddof=1, **k), a.mean(**k)), x)
@@ -27,29 +28,34 @@ def test_against_numpy(axis, keepdim):
   compare(lambda t: t.logsumexp(axis, keepdim), lambda a: np.log(np.exp(a).sum(**k)), x)
 
 @pytest.mark.parametrize("dtype, total, average", [
-  ("bool", "int32", "float32"), ("int8", "int32", "float32"), ("uint8", "uint32", "float32"), ("uint16", "uint32", "float32"),
+  ("bool", "int32", "float32"), ("int8", "int32", "float32"), ("uint8", "uint32", "float32"),
+  ("uint16", "uint32", "float32"),
     ("int64", "int64", "float32"),
-  ("uint64", "uint64", "float32"), ("float16", "float16", "float16"), ("bfloat16", "bfloat16", "bfloat16"), ("float64", "float64", "float64")])
+  ("uint64", "uint64", "float32"), ("float16", "float16", "float16"), ("bfloat16", "bfloat16", "bfloat16"),
+  ("float64", "float64", "float64")])
 def test_types(dtype, total, average):
   x = Tensor([1, 0, 1], dtype=dtype)
   assert (str(x.sum().dtype), str(x.mean().dtype), x.max().dtype) == (f"dtypes.{total}", f"dtypes.{average}", x.dtype)
   assert x.sum().item() == 2 and x.sum(dtype="float32").dtype is dtypes.float32
 
 def test_narrow_types_do_not_overflow():
-  assert Tensor([100] * 4, dtype=dtypes.int8).sum().item() == 400 and Tensor([200.0] * 1000, dtype=dtypes.float16).mean().item() == 200.0
+  assert Tensor([100] * 4, dtype=dtypes.int8).sum().item() == 400 and Tensor([200.0] * 1000,
+                                                                             dtype=dtypes.float16).mean().item() == 200.0
 
 def test_empty_and_scalar():
   empty = Tensor(np.zeros((0, 3), np.float32))
   assert empty.sum().item() == 0 and empty.prod(0).tolist() == [1.0] * 3
   assert math.isnan(empty.mean().item())
-  assert empty.sum(1).shape == (0,) and Tensor(5.0).sum().item() == 5.0 and Tensor(5.0).max(0).item() == 5.0 and Tensor(5.0).softmax(0).item() == 1.0
+  assert (empty.sum(1).shape == (0,) and Tensor(5.0).sum().item() == 5.0 and Tensor(5.0).max(0).item() == 5.0
+          and Tensor(5.0).softmax(0).item() == 1.0)
   assert math.isnan(Tensor([1.0]).var().item())
   for method in ("argmax", "max", "min"):
     with pytest.raises(ShapeError, match="no element"): getattr(empty, method)(0)
   with pytest.raises(IndexRangeError, match="axis 2"): empty.sum(2)
 
 def test_minimum_of_integers_at_their_limits():
-  for dtype, low in ((np.int8, -128), (np.uint8, 0), (np.int64, -2 ** 63)): assert Tensor(np.array([low, 5], dtype)).min().item() == low
+  for dtype, low in ((np.int8, -128), (np.uint8, 0), (np.int64, -2 ** 63)):
+    assert Tensor(np.array([low, 5], dtype)).min().item() == low
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
 def test_softmax(axis):
@@ -58,9 +64,11 @@ def test_softmax(axis):
     return e / e.sum(axis, keepdims=True)
   x = arrays((3, 4), low=-50, high=50)[0]
   compare(lambda t: t.softmax(axis), softmax, x)
-  compare(lambda t: t.log_softmax(axis), lambda a: np.log(softmax(a.astype(np.float64))).astype(np.float32), x, atol=1e-4)
+  compare(lambda t: t.log_softmax(axis), lambda a: np.log(softmax(a.astype(np.float64))).astype(np.float32), x,
+          atol=1e-4)
   compare(lambda t: t.softmin(axis), lambda a: softmax(-a), x)
-  assert Tensor([1, 2]).softmax().dtype is dtypes.float32 and Tensor([1.0]).softmax(dtype="float64").dtype is dtypes.float64
+  assert (Tensor([1, 2]).softmax().dtype is dtypes.float32
+          and Tensor([1.0]).softmax(dtype="float64").dtype is dtypes.float64)
 
 def test_argmax():
   x = np.array([[1, 3, 3, 0], [5, 5, 2, 7]], np.float32)
@@ -116,23 +124,30 @@ def test_the_gradient_of_a_running_maximum_of_nan_and_twice():
 def test_closeness():
   a = Tensor([1.0, math.inf, math.nan, 1.0])
   b = Tensor([1.0 + 1e-7, math.inf, math.nan, 1.1])
-  assert a.isclose(b).tolist() == [True, True, False, False] and a.isclose(b, equal_nan=True).tolist() == [True, True, True, False]
+  assert a.isclose(b).tolist() == [True, True, False,
+                                   False] and a.isclose(b, equal_nan=True).tolist() == [True, True, True, False]
   assert a.allclose(a, equal_nan=True) is True and a.allclose(a) is False
 
 def test_normalisations():
   x = arrays((2, 3, 4))[0]
-  compare(lambda t: t.layernorm(), lambda a: (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5), x)
-  compare(lambda t: t.layernorm((1, 2)), lambda a: (a - a.mean((1, 2), keepdims=True)) / np.sqrt(a.var((1, 2), keepdims=True) + 1e-5), x)
+  compare(lambda t: t.layernorm(), lambda a: (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5),
+          x)
+  compare(lambda t: t.layernorm((1, 2)),
+          lambda a: (a - a.mean((1, 2), keepdims=True)) / np.sqrt(a.var((1, 2), keepdims=True) + 1e-5), x)
   for p in (1, 2, 3, math.inf):
-    compare(lambda t: t.normalize(p, 1), lambda a: a / np.linalg.norm(a.transpose(0, 2, 1), p, 2)[:, None] if p != 3 else a / (abs(a) ** 3).sum(1,
+    compare(lambda t: t.normalize(p, 1), lambda a: a / np.linalg.norm(a.transpose(0, 2, 1), p, 2)[:, None] if p != 3
+            else a / (abs(a) ** 3).sum(1,
       keepdims=True) ** (1 / 3), x)
   w, b, m, v = arrays((3,), (3,), (3,), (3,), low=0.5, seed=1)
-  compare(lambda t: t.batchnorm(Tensor(w), Tensor(b), Tensor(m), Tensor(v)), lambda a: (a - m[:, None]) * v[:, None] * w[:, None] + b[:, None], x)
+  compare(lambda t: t.batchnorm(Tensor(w), Tensor(b), Tensor(m), Tensor(v)),
+          lambda a: (a - m[:, None]) * v[:, None] * w[:, None] + b[:, None], x)
 
 @pytest.mark.parametrize("f", [
-  lambda t: t.sum(1), lambda t: t.mean(), lambda t: t.max(0), lambda t: t.min(1), lambda t: t.prod(1), lambda t: t.var(1), lambda t: t.std(),
+  lambda t: t.sum(1), lambda t: t.mean(), lambda t: t.max(0), lambda t: t.min(1), lambda t: t.prod(1),
+  lambda t: t.var(1), lambda t: t.std(),
     lambda t: t.softmax(-1),
-  lambda t: t.log_softmax(0), lambda t: t.logsumexp(1), lambda t: t.cumsum(1), lambda t: t.cumprod(1), lambda t: t.layernorm(),
+  lambda t: t.log_softmax(0), lambda t: t.logsumexp(1), lambda t: t.cumsum(1), lambda t: t.cumprod(1),
+  lambda t: t.layernorm(),
   lambda t: t.normalize(), lambda t: t.cummax(1)[0],
   lambda t: t.logcumsumexp(1)])
 def test_gradients(f): check_gradient(f, (3, 4))
@@ -148,7 +163,8 @@ def test_refusals():
   with pytest.raises(ArgumentError, match="an axis is a whole number"): Tensor.ones(2, 2).sum(("a",))
 
 @pytest.mark.parametrize("f", [
-  lambda x: x.argmax(1), lambda x: x.argmin(), lambda x: x.cumsum(1), lambda x: x.cumsum(0), lambda x: x.cummax(1)[1], lambda x: x.logcumsumexp(1),
+  lambda x: x.argmax(1), lambda x: x.argmin(), lambda x: x.cumsum(1), lambda x: x.cumsum(0), lambda x: x.cummax(1)[1],
+  lambda x: x.logcumsumexp(1),
   lambda x: x.var(1), lambda x: x.mean(), lambda x: x.softmax(1)])
 def test_symbolic_sizes_give_what_numbers_give(f):
   x = Tensor([[3.0, 1.0, 2.0, 9.0], [1.0, 5.0, 5.0, 9.0], [7.0, 7.0, 7.0, 7.0]])

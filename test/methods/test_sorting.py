@@ -19,8 +19,10 @@ def _method(request, monkeypatch):
 def test_sort(n):
   x = arrays((2, n), low=-3, high=3, dtype=np.int32)[0]
   for axis in (0, 1):
-    compare(lambda t: t.sort(axis), lambda a: (np.sort(a, axis, "stable"), np.argsort(a, axis, "stable").astype(np.int32)), x)
-    compare(lambda t: t.sort(axis, descending=True), lambda a: (-np.sort(-a, axis, "stable"), np.argsort(-a, axis, "stable").astype(np.int32)), x)
+    compare(lambda t: t.sort(axis),
+            lambda a: (np.sort(a, axis, "stable"), np.argsort(a, axis, "stable").astype(np.int32)), x)
+    compare(lambda t: t.sort(axis, descending=True),
+            lambda a: (-np.sort(-a, axis, "stable"), np.argsort(-a, axis, "stable").astype(np.int32)), x)
 
 @pytest.mark.usefixtures("_method")
 def test_sort_with_special_values():
@@ -28,7 +30,8 @@ def test_sort_with_special_values():
   values, places = Tensor(x).sort()
   assert places.tolist() == [3, 2, 5, 1, 0, 4] and values.tolist()[:4] == [-math.inf, -1, 2, math.inf]
   assert Tensor(x).argsort(descending=True).tolist() == [0, 4, 1, 5, 2, 3]
-  assert Tensor([True, False]).sort()[0].tolist() == [False, True] and Tensor([200, 3], dtype="uint8").sort()[0].tolist() == [3, 200]
+  assert Tensor([True, False]).sort()[0].tolist() == [False, True] and Tensor([200, 3],
+                                                                              dtype="uint8").sort()[0].tolist() == [3, 200]
 
 def test_topk():
   x = np.array([[1, 9, 5, 9], [4, 3, 2, 1]], np.float32)
@@ -55,7 +58,8 @@ def test_nonzero():
 def test_masked_select():
   x = arrays((3, 4))[0]
   compare(lambda t: t.masked_select(t > 0), lambda a: a[a > 0], x)
-  assert Tensor([1.0, 2.0, 3.0]).masked_select(Tensor([True, False, True]), size=4, fill_value=9).tolist() == [1.0, 3.0, 9.0, 9.0]
+  assert Tensor([1.0, 2.0, 3.0]).masked_select(Tensor([True, False, True]), size=4,
+                                               fill_value=9).tolist() == [1.0, 3.0, 9.0, 9.0]
   assert Tensor([1.0, 2.0, 3.0]).masked_select(Tensor([True, False, True]), size=1).tolist() == [1.0]
   assert Tensor([[1], [2]]).masked_select(Tensor([True, False, True])).tolist() == [1, 1, 2, 2]
   assert Tensor([1, 2]).masked_select(Tensor([False, False])).dtype is dtypes.int32

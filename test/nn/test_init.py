@@ -15,9 +15,12 @@ pytestmark = pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("layer, keys", [
   (lambda: nn.BatchNorm(2), "bias num_batches_tracked running_mean running_var weight"),
     (lambda: nn.BatchNorm2d(2), "bias num_batches_tracked running_mean running_var weight"),
-  (lambda: nn.Conv1d(2, 2, 3), "bias weight"), (lambda: nn.Conv2d(2, 2, 3), "bias weight"), (lambda: nn.ConvTranspose1d(2, 2, 3), "bias weight"),
-  (lambda: nn.ConvTranspose2d(2, 2, 3), "bias weight"), (lambda: nn.Linear(2, 3), "bias weight"), (lambda: nn.GroupNorm(1, 2), "bias weight"),
-  (lambda: nn.InstanceNorm(2), "bias weight"), (lambda: nn.LayerNorm(2), "bias weight"), (lambda: nn.LayerNorm2d(2), "bias weight"),
+  (lambda: nn.Conv1d(2, 2, 3), "bias weight"), (lambda: nn.Conv2d(2, 2, 3), "bias weight"),
+  (lambda: nn.ConvTranspose1d(2, 2, 3), "bias weight"),
+  (lambda: nn.ConvTranspose2d(2, 2, 3), "bias weight"), (lambda: nn.Linear(2, 3), "bias weight"),
+  (lambda: nn.GroupNorm(1, 2), "bias weight"),
+  (lambda: nn.InstanceNorm(2), "bias weight"), (lambda: nn.LayerNorm(2), "bias weight"),
+  (lambda: nn.LayerNorm2d(2), "bias weight"),
   (lambda: nn.RMSNorm(2), "weight"),
   (lambda: nn.Embedding(3, 2), "weight"), (lambda: nn.LSTMCell(2, 3), "bias_hh bias_ih weight_hh weight_ih"),
   (lambda: nn.Linear(2, 3, bias=False), "weight")])
@@ -33,8 +36,10 @@ def test_convolutions():
   x = Tensor(arrays((1, 4, 5, 6))[0])
   layer = nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=2)
   assert layer.weight.shape == (6, 2, 3, 3) and layer(x).shape == (1, 6, 3, 3)
-  assert nn.Conv2d(4, 2, (3, 2), padding="same")(x).shape == (1, 2, 5, 6) and nn.Conv2d(4, 2, 3, padding="valid")(x).shape == (1, 2, 3, 4)
-  assert nn.Conv1d(4, 2, 3)(x[:, :, 0]).shape == (1, 2, 4) and nn.ConvTranspose1d(4, 2, 3, stride=2)(x[:, :, 0]).shape == (1, 2, 13)
+  assert (nn.Conv2d(4, 2, (3, 2), padding="same")(x).shape == (1, 2, 5, 6)
+          and nn.Conv2d(4, 2, 3, padding="valid")(x).shape == (1, 2, 3, 4))
+  assert (nn.Conv1d(4, 2, 3)(x[:, :, 0]).shape == (1, 2, 4) and nn.ConvTranspose1d(4, 2, 3, stride=2)(x[:, :, 0]).shape
+          == (1, 2, 13))
   up = nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2)
   assert up.weight.shape == (4, 3, 3, 3) and up(x).shape == (1, 6, 10, 12)
   with pytest.raises(ArgumentError, match="groups=2"): nn.Conv2d(3, 2, 3, groups=2)
@@ -56,7 +61,8 @@ def test_batchnorm_learns_statistics():
     layer(Tensor(x))
   same(layer.running_mean, mean * 0.75)
   same(layer.running_var, 0.25 + 0.75 * var * 16 / 15)
-  assert layer.num_batches_tracked.item() == 2 and layer.num_batches_tracked.dtype is dtypes.int64 and layer.running_mean.requires_grad is False
+  assert (layer.num_batches_tracked.item() == 2 and layer.num_batches_tracked.dtype is dtypes.int64
+          and layer.running_mean.requires_grad is False)
   plain = nn.BatchNorm(3, affine=False, track_running_stats=False)
   same(plain(Tensor(x)), (x - mean[:, None, None]) / np.sqrt(var[:, None, None] + 1e-5))
 
@@ -70,7 +76,8 @@ def test_batchnorm_has_the_type_of_its_input_and_weights(training, options):
     for t in (layer.weight, layer.bias):
       if t is not None: t.replace(t.half())
     got = layer(x.half())
-    assert got.dtype is dtypes.float16 and layer(x).dtype is dtypes.float32 and layer(x.double()).dtype is dtypes.float64
+    assert (got.dtype is dtypes.float16 and layer(x).dtype is dtypes.float32
+            and layer(x.double()).dtype is dtypes.float64)
     same(got.float(), expected.numpy(), atol=4e-3)
 
 def test_norms():

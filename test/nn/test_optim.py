@@ -39,7 +39,8 @@ def sgd(x, lr, momentum=0.0, decay=0.0, nesterov=False, classic=False, steps=4):
     x = x - (g if classic else lr * g)
   return x
 
-@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "weight_decay": 0.1},
+@pytest.mark.parametrize("options", [{}, {"momentum": 0.9}, {"momentum": 0.9, "nesterov": True},
+                                     {"momentum": 0.9, "weight_decay": 0.1},
   {"momentum": 0.9, "classic": True}])
 @pytest.mark.parametrize("fused", [False, True])
 def test_sgd(options, fused):

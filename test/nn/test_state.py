@@ -25,8 +25,10 @@ class Model:
 
 def test_names():
   model = Model()
-  assert list(get_state_dict(model)) == ["layers.0.weight", "layers.0.bias", "layers.1.norm.weight", "layers.1.norm.bias", "scale"]
-  assert list(get_state_dict(model.layers[0], "p")) == ["p.weight", "p.bias"] and len(get_parameters([model, (1, None)])) == 5
+  assert list(get_state_dict(model)) == ["layers.0.weight", "layers.0.bias", "layers.1.norm.weight",
+                                         "layers.1.norm.bias", "scale"]
+  assert list(get_state_dict(model.layers[0], "p")) == ["p.weight",
+                                                        "p.bias"] and len(get_parameters([model, (1, None)])) == 5
 
 def test_load_state_dict():
   a, b = Model(), Model()
@@ -35,8 +37,10 @@ def test_load_state_dict():
   a.layers[0].weight.assign(Tensor.zeros(3, 2)).realize()
   assert b.layers[0].weight.tolist() != a.layers[0].weight.tolist()
   with pytest.raises(ArgumentError, match="has no 'layers.0.weight' and 4 more"): load_state_dict(a, {}, verbose=False)
-  assert load_state_dict(a, {"scale": Tensor([5.0])}, strict=False, verbose=False) == [a.scale] and a.scale.item() == 5.0
-  with pytest.raises(ArgumentError, match="shape"): load_state_dict(a, {"scale": Tensor([5.0, 6.0])}, strict=False, verbose=False)
+  assert (load_state_dict(a, {"scale": Tensor([5.0])}, strict=False, verbose=False) == [a.scale]
+          and a.scale.item() == 5.0)
+  with pytest.raises(ArgumentError, match="shape"):
+    load_state_dict(a, {"scale": Tensor([5.0, 6.0])}, strict=False, verbose=False)
   state = get_state_dict(b)
   load_state_dict(a, state, verbose=False, consume=True)
   assert not state
@@ -45,16 +49,20 @@ def test_shapes_and_values_are_checked_before_anything_changes(tmp_path):
   model = Model()
   before = model.scale.item()
   state = {**get_state_dict(Model()), "layers.1.norm.bias": Tensor.ones(4), "scale": Tensor(7.0)}
-  with pytest.raises(ArgumentError, match=r"'layers.1.norm.bias' has shape \(3,\) in the model and \(4,\) in the state; was it saved"):
+  with pytest.raises(ArgumentError, match=r"'layers.1.norm.bias' has shape \(3,\) in the model and \(4,\) in the "
+                     r"state; was it saved"):
     load_state_dict(model, state, verbose=False)
-  with pytest.raises(ArgumentError, match="'scale' is <class 'float'> in the state, not a Tensor"): load_state_dict(model, {"scale": 1.0},
+  with pytest.raises(ArgumentError, match="'scale' is <class 'float'> in the state, not a Tensor"):
+    load_state_dict(model, {"scale": 1.0},
     strict=False)
-  with pytest.raises(ArgumentError, match="wants a dict of Tensors by name, not <class 'list'>"): load_state_dict(model, [Tensor(1.0)])
+  with pytest.raises(ArgumentError, match="wants a dict of Tensors by name, not <class 'list'>"):
+    load_state_dict(model, [Tensor(1.0)])
   assert model.scale.item() == before
 
 def test_types_and_shapes_of_one_element():
   model = Model()
-  load_state_dict(model, {"scale": Tensor([3.0], dtype="float64"), "layers.1.norm.bias": Tensor([1, 2, 3])}, strict=False, verbose=False)
+  load_state_dict(model, {"scale": Tensor([3.0], dtype="float64"), "layers.1.norm.bias": Tensor([1, 2, 3])},
+                  strict=False, verbose=False)
   assert model.scale.dtype is dtypes.float32 and model.scale.item() == 3.0 and model.scale.shape == ()
   assert model.layers[1]["norm"].bias.tolist() == [1.0, 2.0, 3.0]
 
@@ -136,10 +144,12 @@ class Node:
 
 def test_what_is_walked():
   shared = nn.Linear(1, 1)
-  assert list(get_state_dict({"a": shared, "b": [shared]})) == ["a.weight", "a.bias", "b.0.weight", "b.0.bias"], "tied parts have both names"
+  assert list(get_state_dict({"a": shared, "b": [shared]})) == ["a.weight", "a.bias", "b.0.weight",
+                                                                "b.0.bias"], "tied parts have both names"
   loop = [Tensor([1.0])]
   loop.append(loop)
-  assert list(get_state_dict(loop)) == ["0"] and list(get_state_dict(Slotted())) == ["weight"] and get_state_dict(5) == {} == get_state_dict("text")
+  assert (list(get_state_dict(loop)) == ["0"] and list(get_state_dict(Slotted())) == ["weight"]
+          and get_state_dict(5) == {} == get_state_dict("text"))
   pair = collections.namedtuple("pair", "x y")(Tensor(1), [Tensor(2)])
   assert list(get_state_dict(pair, "p.")) == ["p.x", "p.y.0"] and list(get_state_dict(Tensor(1), "only")) == ["only"]
   assert list(get_state_dict({"w": Tensor(1), "s": Slotted()}, tensor_type=Slotted)) == ["s"]
@@ -154,9 +164,13 @@ def test_tangles_end(monkeypatch):
   with pytest.raises(ArgumentError, match="refers to itself in so many ways"): get_state_dict(nodes)
 
 def test_formats_are_loaded_when_they_are_used():
-  program = ("import sys; from tinyhw import nn; before = set(sys.modules); from tinyhw.nn.state import npz_load, torch_load; "
-             "print(*sorted(before & {'json', 'zipfile', 'tinyhw.nn.safetensors', 'tinyhw.nn.npy', 'tinyhw.nn.unpickle'}), 'zipfile' in sys.modules)")
-  done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd()}, capture_output=True, text=True, timeout=60)
+  program = ("import sys; from tinyhw import nn; before = set(sys.modules); from tinyhw.nn.state import npz_load, "
+             "torch_load; "
+             "print(*sorted(before & {'json', 'zipfile', 'tinyhw.nn.safetensors', 'tinyhw.nn.npy', "
+             "'tinyhw.nn.unpickle'}), 'zipfile' in sys.modules)")
+  done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.getcwd()},
+                        capture_output=True, text=True, timeout=60)
   assert done.stdout == "True\n", done.stdout + done.stderr
-  assert set(state_module._FORMATS) <= set(dir(state_module)) and all(getattr(state_module, name) is not None for name in state_module._FORMATS)
+  assert set(state_module._FORMATS) <= set(dir(state_module)) and all(getattr(state_module, name) is not None
+                                                                      for name in state_module._FORMATS)
   with pytest.raises(AttributeError, match="has no attribute 'nothing'"): getattr(state_module, "nothing")

@@ -12,7 +12,8 @@ from tinyhw import Tensor
 from tinyhw.errors import FileFormatError
 from tinyhw.nn.state import tar_extract
 
-FILES = {"a.txt": b"hello", "folder/b.bin": bytes(range(256)) * 3, "empty": b"", "n" * 150 + "/" + "m" * 120: b"long name"}
+FILES = {"a.txt": b"hello", "folder/b.bin": bytes(range(256)) * 3, "empty": b"",
+         "n" * 150 + "/" + "m" * 120: b"long name"}
 FORMATS = {"gnu": tarfile.GNU_FORMAT, "pax": tarfile.PAX_FORMAT, "ustar": tarfile.USTAR_FORMAT}
 
 def packed(files=FILES, format=tarfile.GNU_FORMAT, mode="w", more=()):
@@ -35,16 +36,20 @@ def test_files(format, engine):
   files = FILES if format != "ustar" else {**dict(list(FILES.items())[:3]), "p" * 150 + "/" + "n" * 90: b"prefix"}
   assert contents(packed(files, FORMATS[format])) == files == contents(packed(files, FORMATS[format], "w:gz"))
 
-def test_names_beyond_ascii(): assert contents(packed({"ü/日本": b"x"}, tarfile.PAX_FORMAT)) == {"ü/日本": b"x"} == contents(packed({"ü/日本": b"x"}))
+def test_names_beyond_ascii():
+  assert contents(packed({"ü/日本": b"x"}, tarfile.PAX_FORMAT)) == {"ü/日本": b"x"} == contents(packed({"ü/日本": b"x"}))
 
 def test_they_stay_on_disk(tmp_path):
   (tmp_path / "f").write_bytes(packed())
   found = tar_extract(tmp_path / "f")
-  assert found["folder/b.bin"].device == f"DISK:{tmp_path / 'f'}" and bytes(found["folder/b.bin"][3:5].tolist()) == b"\3\4"
+  assert (found["folder/b.bin"].device == f"DISK:{tmp_path / 'f'}" and bytes(found["folder/b.bin"][3:5].tolist())
+          == b"\3\4")
 
 def test_only_files_are_there():
-  more = [("folder", tarfile.DIRTYPE), ("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE), ("pipe", tarfile.FIFOTYPE), ("device", tarfile.CHRTYPE)]
-  assert contents(packed({"../../etc/passwd": b"x", "/root": b"y"}, more=more)) == {"../../etc/passwd": b"x", "/root": b"y"}, "names are only keys"
+  more = [("folder", tarfile.DIRTYPE), ("link", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE), ("pipe", tarfile.FIFOTYPE),
+          ("device", tarfile.CHRTYPE)]
+  assert contents(packed({"../../etc/passwd": b"x", "/root": b"y"}, more=more)) == {"../../etc/passwd": b"x",
+                                                                                    "/root": b"y"}, "names are only keys"
 
 def test_the_last_of_a_name_counts():
   both = packed({"a": b"old"})[:1024] + packed({"a": b"new"})
@@ -78,7 +83,8 @@ def refused(data, text):
   assert not survives(lambda d: tar_extract(Tensor(d)), data, text)
   with pytest.raises(FileFormatError, match=text): tar_extract(Tensor(data))
 
-@pytest.mark.parametrize("compress, name", [(lzma.compress, "xz"), (bz2.compress, "bzip2"), (lambda d: b"\x28\xb5\x2f\xfd" + d, "zstd")])
+@pytest.mark.parametrize("compress, name",
+                         [(lzma.compress, "xz"), (bz2.compress, "bzip2"), (lambda d: b"\x28\xb5\x2f\xfd" + d, "zstd")])
 def test_other_compressions_are_named(compress, name):
   refused(compress(packed()), f"packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
 
@@ -92,8 +98,10 @@ def test_damage():
   refused(b"x" * 1024, "checksum")
   refused(data[:600], "takes bytes 512 to 520|within a member")
   refused(data[:100] + b"\xff" + data[101:], "another checksum")
-  for field, text in ((b"77777777777\0", "takes bytes"), (b"\x80" + b"\xff" * 11, "takes bytes"), (b"\xff" * 12, "negative or enormous"),
-                      (b"-0000000001\0", "no octal number"), (b"0000000008x\0", "no octal number")): refused(sized(field), text)
+  for field, text in ((b"77777777777\0", "takes bytes"), (b"\x80" + b"\xff" * 11, "takes bytes"),
+                      (b"\xff" * 12, "negative or enormous"),
+                      (b"-0000000001\0", "no octal number"), (b"0000000008x\0", "no octal number")):
+    refused(sized(field), text)
   gz = gzip.compress(data)
   refused(gz[:-10], "gzip data ends early")
   refused(gz[:20] + b"\xff" * 20 + gz[40:], "gzip data is damaged")
@@ -106,11 +114,14 @@ def pax(record):
   return summed(header) + record.ljust(512, b"\0") + bytes(data)
 
 def test_pax_records():
-  assert contents(pax(b"10 path=bc\n".replace(b"10", b"11"))) == {"bc": b"x" * 20} and contents(pax(b"9 size=5\n"))== {"a": b"x" * 5}
-  for record, text in ((b"x", "has no length"), (b"99 path=b\n", "damaged"), (b"3 b\n", "damaged"), (b"0 path=b\n", "damaged"),
+  assert (contents(pax(b"10 path=bc\n".replace(b"10", b"11"))) == {"bc": b"x" * 20} and contents(pax(b"9 size=5\n"))
+          == {"a": b"x" * 5})
+  for record, text in ((b"x", "has no length"), (b"99 path=b\n", "damaged"), (b"3 b\n", "damaged"),
+                       (b"0 path=b\n", "damaged"),
     (b"10 path=bcd", "damaged"),
                        (b"12 size=-5 \n", "no number of bytes"), (b"9999999999999999999999 a=b\n", "has no length"),
-                       (b"22 GNU.sparse.major=1\n", "is sparse"), (b"24 size=999999999999999\n", "takes bytes")): refused(pax(record), text)
+                       (b"22 GNU.sparse.major=1\n", "is sparse"), (b"24 size=999999999999999\n", "takes bytes")):
+    refused(pax(record), text)
 
 def test_many_global_records():
   """They hold for each member that follows, and cost nothing there."""

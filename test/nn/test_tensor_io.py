@@ -42,7 +42,8 @@ def test_what_takes_files_takes_it(vector):
 def test_writing(vector):
   t = vector(b"abcdef")
   file = TensorIO(t)
-  assert file.read(2) == b"ab" and file.write(b"XY") == 2 and file.tell() == 4 and file.write(b"123") == 2 and file.write(b"4") == 0
+  assert (file.read(2) == b"ab" and file.write(b"XY") == 2 and file.tell() == 4 and file.write(b"123") == 2
+          and file.write(b"4") == 0)
   assert bytes(t.tolist()) == b"abXY12" and file.seek(0) == 0 and file.read() == b"abXY12"
   file.seek(0)
   file.writelines([b"u", bytearray(b"vw")])
@@ -61,7 +62,8 @@ def test_views(engine):
 def test_mistakes(engine):
   for wrong in (5, b"bytes", "path"):
     with pytest.raises(ArgumentError, match="TensorIO wants a Tensor, not"): TensorIO(wrong)
-  with pytest.raises(ArgumentError, match=r"a vector of uint8, not dtypes.int32 of shape \(2,\)"): TensorIO(Tensor([1, 2]))
+  with pytest.raises(ArgumentError, match=r"a vector of uint8, not dtypes.int32 of shape \(2,\)"):
+    TensorIO(Tensor([1, 2]))
   with pytest.raises(ArgumentError, match="a vector of uint8"): TensorIO(Tensor(b"abcd").reshape(2, 2))
   file = TensorIO(Tensor(b"abc"))
   with pytest.raises(ArgumentError, match="cannot go to byte -1"): file.seek(-1)
@@ -78,12 +80,16 @@ def test_sources(vector):
 def test_writing_files(tmp_path, monkeypatch):
   with writing(tmp_path / "f", "test") as file: file.write(b"x")
   assert (tmp_path / "f").read_bytes() == b"x"
-  for path, text in ((5, "a string or a Path, not 5"), (None, "a string or a Path"), ("", "cannot be the name"), ("a\0b", "cannot be the name"),
+  for path, text in ((5, "a string or a Path, not 5"), (None, "a string or a Path"), ("", "cannot be the name"),
+                     ("a\0b", "cannot be the name"),
                      (tmp_path, "it is a folder")):
     with pytest.raises(ArgumentError, match=text), writing(path, "test"): pass
   with pytest.raises(MissingFileError, match="there is no folder"), writing(tmp_path / "none" / "f", "test"): pass
   def full(*_): raise OSError(28, "No space left on device")
   monkeypatch.setattr(os, "fsync", full)
-  with pytest.raises(DriverError, match="cannot write .*f: No space left on device; check"), writing(tmp_path / "f", "test") as file: file.write(b"y")
-  with pytest.raises(MissingFileError, match="no such"), writing(tmp_path / "f", "test"): raise MissingFileError("no such")
+  with pytest.raises(DriverError,
+                     match="cannot write .*f: No space left on device; check"), writing(tmp_path / "f", "test") as file:
+    file.write(b"y")
+  with pytest.raises(MissingFileError, match="no such"), writing(tmp_path / "f", "test"):
+    raise MissingFileError("no such")
   assert (tmp_path / "f").read_bytes() == b"x" and os.listdir(tmp_path) == ["f"]

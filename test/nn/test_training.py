@@ -1,5 +1,6 @@
-"""Training as users write it: 100 steps of each optimizer against its formula in float64 and against PyTorch, schedules, clipping, mixed precision,
-accumulation, shared and frozen parameters, averages of weights; plain and under TinyJit."""
+"""Training as users write it: 100 steps of each optimizer against its formula in float64 and against PyTorch,
+schedules, clipping, mixed precision, accumulation, shared and frozen parameters, averages of weights; plain and under
+TinyJit."""
 from __future__ import annotations
 from collections.abc import Callable, Iterator
 import math
@@ -33,7 +34,8 @@ def gradients_of(params: list[Any], x: Any, y: Any) -> list[Any]:
   d = 2 * (h @ params[1] + params[2] - y) / y.size
   return [x.T @ (d @ params[1].T * (1 - h * h)), h.T @ d, d.sum(0)]
 
-def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any = np.float64, steps: int = STEPS) -> list[Any]:
+def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any = np.float64,
+            steps: int = STEPS) -> list[Any]:
   """The parameters after some steps."""
   params = [Tensor(a.astype(dtype)) for a in START]
   opt = make(params)
@@ -47,7 +49,8 @@ def trained(make: Callable[[list[Tensor]], Any], jit: bool = False, dtype: Any =
 
 # ***** formulas *****
 
-Update = Callable[[Any, Any, dict[str, Any], int], Any]   # (parameter, gradient, its state, step from 1 on) -> new parameter
+Update = Callable[[Any, Any, dict[str, Any], int], Any]   # (parameter, gradient, its state, step from 1 on) -> new
+                                                          # parameter
 
 def by_formula(update: Update, steps: int = STEPS) -> list[Any]:
   params, states = [a.copy() for a in START], [{} for _ in START]
@@ -67,7 +70,8 @@ def sgd(lr: float, momentum: float = 0.0, decay: float = 0.0, nesterov: bool = F
     return p - g * (1 if classic else lr)
   return update
 
-def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay: float = 0.0, layers: bool = False) -> Update:
+def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay: float = 0.0,
+         layers: bool = False) -> Update:
   """Kingma and Ba 2014, Loshchilov and Hutter 2017; layers: You et al. 2019 (LAMB)."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     s["m"], s["v"] = b1 * s.get("m", 0) + (1 - b1) * g, b2 * s.get("v", 0) + (1 - b2) * g * g
@@ -75,9 +79,12 @@ def adam(lr: float, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, decay
     return p - lr * up * (norm(p) / norm(up) if layers and norm(p) else 1)
   return update
 
-def lars(lr: float, momentum: float, decay: float, trust: float, nesterov: bool = False, inside: bool = True, decoupled: bool = False) -> Update:
-  """You et al. 2017, algorithm 1. inside: the rate is inside of the momentum, as there, else outside, as Goyal et al. 2017, section 3, have it;
-  decoupled: weights decay by themselves, as Loshchilov and Hutter 2017 have it (SGDW), and the layer's rate still knows of it."""
+def lars(lr: float, momentum: float, decay: float, trust: float, nesterov: bool = False, inside: bool = True,
+         decoupled: bool = False) -> Update:
+  """You et al. 2017, algorithm 1. inside: the rate is inside of the momentum, as there, else outside, as Goyal et al.
+  2017, section 3, have it;
+  decoupled: weights decay by themselves, as Loshchilov and Hutter 2017 have it (SGDW), and the layer's rate still knows
+  of it."""
   def update(p: Any, g: Any, s: dict[str, Any], t: int) -> Any:
     layer = trust * norm(p) / (norm(g) + decay * norm(p)) if trust and norm(p) and norm(g) else 1.0
     rate = lr * layer
@@ -109,24 +116,32 @@ OPTIMIZERS: dict[str, tuple[Callable[..., Any], Update]] = {
   "SGD": (lambda p, **k: optim.SGD(p, lr=0.05, **k), sgd(0.05)),
   "SGD momentum": (lambda p, **k: optim.SGD(p, lr=0.05, momentum=0.9, **k), sgd(0.05, 0.9)),
   "SGD decay": (lambda p, **k: optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.1, **k), sgd(0.05, 0.9, 0.1)),
-  "SGD nesterov": (lambda p, **k: optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, **k), sgd(0.05, 0.9, nesterov=True)),
+  "SGD nesterov": (lambda p, **k: optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, **k),
+                   sgd(0.05, 0.9, nesterov=True)),
   "SGD classic": (lambda p, **k: optim.SGD(p, lr=0.05, momentum=0.9, classic=True, **k), sgd(0.05, 0.9, classic=True)),
   "Adam": (lambda p, **k: optim.Adam(p, lr=0.01, **k), adam(0.01)),
   "Adam options": (lambda p, **k: optim.Adam(p, lr=0.01, b1=0.8, b2=0.95, eps=1e-3, **k), adam(0.01, 0.8, 0.95, 1e-3)),
   "AdamW": (lambda p, **k: optim.AdamW(p, lr=0.01, weight_decay=0.1, **k), adam(0.01, decay=0.1)),
   "LAMB": (lambda p: optim.LAMB(p, lr=0.01, weight_decay=0.1), adam(0.01, eps=1e-6, decay=0.1, layers=True)),
   "LARS": (lambda p: optim.LARS(p, lr=0.1, momentum=0.9, weight_decay=0.01, tcoef=0.1), lars(0.1, 0.9, 0.01, 0.1)),
-  "LARS nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, nesterov=True), lars(0.1, 0.9, 0.01, 0.1, nesterov=True)),
-  "LARS outside": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, classic=False), lars(0.1, 0.9, 0.01, 0.1, inside=False)),
-  "LARS outside nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.05, classic=False, nesterov=True),
+  "LARS nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, nesterov=True),
+                    lars(0.1, 0.9, 0.01, 0.1, nesterov=True)),
+  "LARS outside": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.1, classic=False),
+                   lars(0.1, 0.9, 0.01, 0.1, inside=False)),
+  "LARS outside nesterov": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.01, tcoef=0.05, classic=False,
+                                                 nesterov=True),
                             lars(0.1, 0.9, 0.01, 0.05, True, inside=False)),
-  "LARS decoupled": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.3, tcoef=0.1, pre_wd=False), lars(0.1, 0.9, 0.3, 0.1, decoupled=True)),
-  "LARS decoupled outside": (lambda p: optim.LARS(p, lr=0.1, momentum=0.8, weight_decay=0.3, tcoef=0.1, pre_wd=False, classic=False),
+  "LARS decoupled": (lambda p: optim.LARS(p, lr=0.1, weight_decay=0.3, tcoef=0.1, pre_wd=False),
+                     lars(0.1, 0.9, 0.3, 0.1, decoupled=True)),
+  "LARS decoupled outside": (lambda p: optim.LARS(p, lr=0.1, momentum=0.8, weight_decay=0.3, tcoef=0.1, pre_wd=False,
+                                                  classic=False),
                              lars(0.1, 0.8, 0.3, 0.1, inside=False, decoupled=True)),
   "LARS without trust": (lambda p: optim.LARS(p, lr=0.05, weight_decay=0.1, tcoef=0.0), lars(0.05, 0.9, 0.1, 0.0)),
-  "LARS without momentum": (lambda p: optim.LARS(p, lr=0.1, momentum=0.0, weight_decay=0.2, tcoef=0.1), lars(0.1, 0.0, 0.2, 0.1)),
+  "LARS without momentum": (lambda p: optim.LARS(p, lr=0.1, momentum=0.0, weight_decay=0.2, tcoef=0.1),
+                            lars(0.1, 0.0, 0.2, 0.1)),
   "Muon": (lambda p: optim.Muon(p, lr=0.02), muon(0.02, 0.95, 0.1, True)),
-  "Muon plain": (lambda p: optim.Muon(p, lr=0.02, nesterov=False, momentum=0.8, weight_decay=0.0), muon(0.02, 0.8, 0.0, False)),
+  "Muon plain": (lambda p: optim.Muon(p, lr=0.02, nesterov=False, momentum=0.8, weight_decay=0.0),
+                 muon(0.02, 0.8, 0.0, False)),
 }
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -138,7 +153,8 @@ def test_a_hundred_steps_are_those_of_the_formula(name, monkeypatch):
   for got in [trained(make, jit=True, dtype=np.float32)]:
     for g, w in zip(got, want): np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-4)
   monkeypatch.setattr(dtypes, "default_float", dtypes.float64)
-  for got in [trained(make), *([trained(lambda p: make(p, fused=True), jit=True)] if name.split()[0] in ("SGD", "Adam", "AdamW") else [])]:
+  for got in [trained(make), *([trained(lambda p: make(p, fused=True), jit=True)]
+                               if name.split()[0] in ("SGD", "Adam", "AdamW") else [])]:
     for g, w in zip(got, want): np.testing.assert_allclose(g, w, rtol=1e-9, atol=1e-9)
 
 @pytest.mark.parametrize("name", ["SGD", "SGD momentum", "SGD decay", "SGD nesterov", "Adam", "Adam options", "AdamW"])
@@ -147,7 +163,8 @@ def test_a_hundred_steps_are_those_of_pytorch(name):
   theirs = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.05), "SGD momentum": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9),
     "SGD decay": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=0.1),
-    "SGD nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True), "Adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "SGD nesterov": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.01),
     "Adam options": lambda p: torch.optim.Adam(p, lr=0.01, betas=(0.8, 0.95), eps=1e-3),
     "AdamW": lambda p: torch.optim.AdamW(p, lr=0.01, weight_decay=0.1)}[name]
   params = [torch.tensor(a, requires_grad=True) for a in START]
@@ -156,12 +173,15 @@ def test_a_hundred_steps_are_those_of_pytorch(name):
     opt.zero_grad()
     loss_of(params, torch.tensor(x), torch.tensor(y)).backward()
     opt.step()
-  for g, w in zip(by_formula(OPTIMIZERS[name][1]), params): np.testing.assert_allclose(g, w.detach().numpy(), rtol=1e-9, atol=1e-9)
+  for g, w in zip(by_formula(OPTIMIZERS[name][1]), params):
+    np.testing.assert_allclose(g, w.detach().numpy(), rtol=1e-9, atol=1e-9)
 
-FROM_ZERO = {name: OPTIMIZERS[name] for name in ("SGD decay", "Adam", "Adam options", "AdamW", "LAMB", "LARS", "LARS decoupled outside")}
+FROM_ZERO = {name: OPTIMIZERS[name] for name in ("SGD decay", "Adam", "Adam options", "AdamW", "LAMB", "LARS",
+                                                 "LARS decoupled outside")}
 
 def updates(make: Callable[[list[Tensor]], Any], steps: list[Any], jit: bool) -> Iterator[Any]:
-  """What each of some steps takes from a parameter that is 0 before it, given the gradients: nothing is lost in adding them."""
+  """What each of some steps takes from a parameter that is 0 before it, given the gradients: nothing is lost in adding
+  them."""
   p = Tensor(np.zeros_like(steps[0]))
   opt = make([p])
   def step(g: Tensor) -> Tensor:
@@ -176,7 +196,10 @@ def updates(make: Callable[[list[Tensor]], Any], steps: list[Any], jit: bool) ->
 @pytest.mark.parametrize("jit", [False, True])
 @pytest.mark.parametrize("name", FROM_ZERO)
 def test_first_steps_are_right_to_the_last_bits(name, jit):
-  """Bias is corrected by 1 - b**t, which cancels: 7e-6 were wrong. The types are those of the parameters, whatever the default is."""
+  """Bias is corrected by 1 - b**t, which cancels: 7e-6 were wrong.
+
+  The types are those of the parameters, whatever the default is.
+  """
   make, update = FROM_ZERO[name]
   for dtype, within in ((np.float32, 4e-7), (np.float64, 1e-14)):
     gradients = [RNG.standard_normal(20).astype(dtype) for _ in range(6)]
@@ -220,7 +243,8 @@ def test_checkpoints_with_powers_of_float32_go_on():
     opt.step()
   whole, first, second = (optim.Adam([Tensor(np.zeros(20, dtype=np.float32))], lr=0.1) for _ in range(3))
   for g in gradients[:5]: step(first, g)
-  saved = {name: t.float().clone().realize() if name in ("b1_t", "b2_t") else t for name, t in nn.state.get_state_dict(first).items()}
+  saved = {name: t.float().clone().realize() if name in ("b1_t", "b2_t") else t
+           for name, t in nn.state.get_state_dict(first).items()}
   nn.state.load_state_dict(second, saved, verbose=False)
   assert second.b1_t.dtype is dtypes.float64 and second.b2_t.item() == pytest.approx(0.999 ** 5, rel=1e-7)
   for g in gradients[5:]: step(second, g)
@@ -245,17 +269,20 @@ def test_muon_is_that_of_pytorch():
 
 # ***** what users write around optimizers *****
 
-def sgd_by_hand(steps: int, rate: Callable[[int], float], change: Callable[[list[Any]], list[Any]] = lambda g: g) -> list[Any]:
+def sgd_by_hand(steps: int, rate: Callable[[int], float],
+                change: Callable[[list[Any]], list[Any]] = lambda g: g) -> list[Any]:
   params = [a.copy() for a in START]
   for t, (x, y) in enumerate(zip(INPUTS[:steps], TARGETS)):
     params = [p - rate(t) * g for p, g in zip(params, change(gradients_of(params, x, y)))]
   return params
 
 def check(params: list[Tensor], want: list[Any], tolerance: float = 1e-5) -> None:
-  for p, w in zip(params, want): np.testing.assert_allclose(p.numpy().astype(np.float64), w, rtol=tolerance, atol=tolerance)
+  for p, w in zip(params, want):
+    np.testing.assert_allclose(p.numpy().astype(np.float64), w, rtol=tolerance, atol=tolerance)
 
 def start() -> list[Tensor]: return [Tensor(a.astype(np.float32)) for a in START]
-def batch(t: int) -> tuple[Tensor, Tensor]: return Tensor(INPUTS[t].astype(np.float32)), Tensor(TARGETS[t].astype(np.float32))
+def batch(t: int) -> tuple[Tensor, Tensor]:
+  return Tensor(INPUTS[t].astype(np.float32)), Tensor(TARGETS[t].astype(np.float32))
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_a_schedule_of_the_learning_rate(jit):
@@ -321,7 +348,10 @@ def test_gradients_of_parts_of_a_batch_add_up(jit):
 
 @pytest.mark.parametrize("jit", [False, True])
 def test_mixed_precision_with_a_fixed_loss_scale(jit):
-  """Activations in float16, parameters in float32. Gradients of 1e-6 survive float16 only because the loss is scaled."""
+  """Activations in float16, parameters in float32.
+
+  Gradients of 1e-6 survive float16 only because the loss is scaled.
+  """
   params, scale = start(), 4096.0
   opt = optim.SGD(params, lr=1e4)
   def step(x: Tensor, y: Tensor) -> Tensor:
@@ -370,7 +400,8 @@ def test_narrow_parameters_have_wide_state(dtype):
 
 def test_shared_and_frozen_parameters():
   """One weight used twice gets both gradients and one step; a frozen one gets none."""
-  shared, frozen, x = Tensor([[0.5, 0.25], [0.0, 1.0]]), Tensor([[2.0, 0.0], [0.0, 2.0]], requires_grad=False), Tensor([[1.0, 2.0]])
+  shared, frozen, x = Tensor([[0.5, 0.25], [0.0, 1.0]]), Tensor([[2.0, 0.0], [0.0, 2.0]],
+                                                                requires_grad=False), Tensor([[1.0, 2.0]])
   class Model:
     def __init__(self) -> None: self.a, self.b, self.c = shared, shared, frozen
     def __call__(self, x: Tensor) -> Tensor: return x @ self.a @ self.c @ self.b
@@ -413,7 +444,9 @@ def test_optimizers_in_groups_have_rates_of_their_own():
     loss_of(params, *batch(t)).backward()
     group.step()
   want = [a.copy() for a in START]
-  for t in range(3): want = [p - (0.1 if i == 0 else 0.05) * g for i, (p, g) in enumerate(zip(want, gradients_of(want, INPUTS[t], TARGETS[t])))]
+  for t in range(3):
+    want = [p - (0.1 if i == 0 else 0.05) * g
+            for i, (p, g) in enumerate(zip(want, gradients_of(want, INPUTS[t], TARGETS[t])))]
   check(params, want)
   assert group[1].lr.item() == pytest.approx(0.05) and len(group.params) == 3
 
@@ -427,8 +460,10 @@ def test_refusals():
   assert w.item() == 1.0
   for bad in (float("nan"), "fast", None, Tensor([1.0, 2.0])):
     with pytest.raises(ArgumentError, match="lr is"): optim.Adam([w], lr=bad)
-  for call, message in ((lambda: optim.SGD(w), "wants a list of Tensors"), (lambda: optim.SGD(None), "wants a list of Tensors"),
-                        (lambda: optim.SGD([w], momentum="a"), "momentum is a number"), (lambda: optim.Adam([w], eps=None), "eps is a number"),
+  for call, message in ((lambda: optim.SGD(w), "wants a list of Tensors"),
+                        (lambda: optim.SGD(None), "wants a list of Tensors"),
+                        (lambda: optim.SGD([w], momentum="a"), "momentum is a number"),
+                        (lambda: optim.Adam([w], eps=None), "eps is a number"),
                         (lambda: optim.OptimizerGroup(3), "made of optimizers")):
     with pytest.raises(ArgumentError, match=message): call()
   with pytest.raises(IndexRangeError, match="no optimizer 1"): optim.OptimizerGroup(opt)[1]

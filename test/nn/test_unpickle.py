@@ -1,4 +1,5 @@
-"""Our interpreter of pickles agrees with Python's on plain data, and is bounded; hostile pickles are in test_torch_file.py too."""
+"""Our interpreter of pickles agrees with Python's on plain data, and is bounded; hostile pickles are in
+test_torch_file.py too."""
 import pickle
 
 from hypothesis import given, settings
@@ -11,10 +12,12 @@ from tinyhw.errors import FileFormatError
 from tinyhw.nn.tensor_io import Source
 from tinyhw.nn.unpickle import DEEPEST, PLAIN, Reader, Unpickler
 
-def load(data, **kwargs): return Unpickler(Reader(Source(Tensor(data, device="PYTHON"), "pickle")), PLAIN, **kwargs).load()
+def load(data, **kwargs):
+  return Unpickler(Reader(Source(Tensor(data, device="PYTHON"), "pickle")), PLAIN, **kwargs).load()
 
 plain = st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
-                     lambda x: st.lists(x) | st.dictionaries(st.text() | st.integers(-1000, 1000) | st.tuples(st.integers(-9, 9), st.text()), x) |
+                     lambda x: st.lists(x) | st.dictionaries(st.text() | st.integers(-1000, 1000)
+                                                             | st.tuples(st.integers(-9, 9), st.text()), x) |
                      st.tuples(x, x) | st.tuples() | st.sets(st.integers(-9, 9)), max_leaves=20)
 
 @given(plain, st.integers(0, 5))
@@ -39,11 +42,14 @@ def test_depth():
 def test_shared_parts_may_be_few():
   part = list(range(100))
   assert load(pickle.dumps([part] * 100)) == [part] * 100
-  with pytest.raises(FileFormatError, match="unfolds to far more"): load(pickle.dumps([list(range(1000))] + [[part] * 1000] * 100))
+  with pytest.raises(FileFormatError, match="unfolds to far more"):
+    load(pickle.dumps([list(range(1000))] + [[part] * 1000] * 100))
 
-@pytest.mark.parametrize("x", (object(), ValueError("x"), range(3), Source, len, slice(1), complex), ids=lambda x: repr(x).partition(" at 0x")[0])
+@pytest.mark.parametrize("x", (object(), ValueError("x"), range(3), Source, len, slice(1), complex),
+                         ids=lambda x: repr(x).partition(" at 0x")[0])
 def test_objects_are_refused(x):
-  with pytest.raises(FileFormatError, match="only tensors and plain data are read|neither a tensor nor plain data"): load(pickle.dumps(x, 4))
+  with pytest.raises(FileFormatError, match="only tensors and plain data are read|neither a tensor nor plain data"):
+    load(pickle.dumps(x, 4))
 
 def test_calls_take_what_they_say():
   assert load(pickle.dumps(1 + 2j)) == 1 + 2j and load(pickle.dumps(bytearray(b"x"), 3)) == bytearray(b"x") and load(pickle.dumps(b"\xff",

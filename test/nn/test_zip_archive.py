@@ -43,7 +43,8 @@ def zip64():
 
 def contents(data): return {name: bytes(t.tolist()) for name, t in zip_extract(Tensor(data)).items()}
 
-KINDS = {"stored": packed, "deflated": lambda: packed(packing=zipfile.ZIP_DEFLATED), "behind the data": streamed, "zip64": zip64}
+KINDS = {"stored": packed, "deflated": lambda: packed(packing=zipfile.ZIP_DEFLATED), "behind the data": streamed,
+         "zip64": zip64}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_files(kind, engine):
@@ -115,19 +116,26 @@ def test_bombs():
 
 def test_damage():
   data = packed({"a": b"contents"}, zipfile.ZIP_DEFLATED)
-  for text, made in (("no end record", data[:-1]), ("no end record", b""), ("no end record", b"PK"), ("no end record", bytes(100)),
-                     ("checksum differs", changed(data, b"PK\1\2", 16, "<L", 5)), ("is encrypted", changed(data, b"PK\1\2", 8, "<H", 1)),
-                     ("packed by method 14", changed(data, b"PK\1\2", 10, "<H", 14)), ("no header of 'a'", changed(data, b"PK\1\2", 42, "<L", 3)),
-                     ("takes bytes", changed(data, b"PK\1\2", 42, "<L", 1 << 30)), ("is one of several parts", changed(data, b"PK\5\6", 4, "<H", 1)),
+  for text, made in (("no end record", data[:-1]), ("no end record", b""), ("no end record", b"PK"),
+                     ("no end record", bytes(100)),
+                     ("checksum differs", changed(data, b"PK\1\2", 16, "<L", 5)),
+                     ("is encrypted", changed(data, b"PK\1\2", 8, "<H", 1)),
+                     ("packed by method 14", changed(data, b"PK\1\2", 10, "<H", 14)),
+                     ("no header of 'a'", changed(data, b"PK\1\2", 42, "<L", 3)),
+                     ("takes bytes", changed(data, b"PK\1\2", 42, "<L", 1 << 30)),
+                     ("is one of several parts", changed(data, b"PK\5\6", 4, "<H", 1)),
                      ("should have 2 members", changed(changed(data, b"PK\5\6", 8, "<H", 2), b"PK\5\6", 10, "<H", 2)),
-                     ("behind the end record", changed(data, b"PK\5\6", 12, "<L", 1 << 20)), ("ends within an entry", changed(data,
+                     ("behind the end record", changed(data, b"PK\5\6", 12, "<L", 1 << 20)),
+                     ("ends within an entry", changed(data,
                        b"PK\1\2", 28, "<H", 999)),
-                     ("is damaged", changed(data, b"PK\3\4", 31, "<H", 0xFFFF)), ("should have 5", changed(packed({"a": b"xyz"}),
+                     ("is damaged", changed(data, b"PK\3\4", 31, "<H", 0xFFFF)),
+                     ("should have 5", changed(packed({"a": b"xyz"}),
                      b"PK\1\2", 24, "<L", 5)),
                      ("not UTF-8", changed(packed({"ü": b""}), b"PK\1\2", 46, "<B", 0xFF)),
                      ("two members named 'a'", packed({"a": b"", "b": b""}).replace(b"b", b"a"))): refused(made, text)
 
 def test_mutated_files():
   small = {"a.txt": b"hello " * 20, "b": bytes(range(64)), "empty": b""}
-  samples = {"stored": packed(small), "deflated": packed(small, zipfile.ZIP_DEFLATED), "streamed": streamed(), "zip64": zip64()}
+  samples = {"stored": packed(small), "deflated": packed(small, zipfile.ZIP_DEFLATED), "streamed": streamed(),
+             "zip64": zip64()}
   fuzz(lambda data: use(zip_extract(Tensor(data, device="PYTHON"))), samples)

@@ -1,4 +1,7 @@
-"""A small ResNet of 32x32 photographs that are shifted and mirrored at random in each step. Source: He et al. 2015, section 4.2."""
+"""A small ResNet of 32x32 photographs that are shifted and mirrored at random in each step.
+
+Source: He et al. 2015, section 4.2.
+"""
 import random
 from collections.abc import Iterator
 

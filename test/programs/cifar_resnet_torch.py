@@ -12,7 +12,8 @@ COUNT, BATCH, PAD = 320, 32, 4
 class Block(nn.Module):
   def __init__(self, inputs: int, outputs: int, stride: int) -> None:
     super().__init__()
-    self.conv1, self.norm1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1, bias=False), nn.BatchNorm2d(outputs)
+    self.conv1, self.norm1 = nn.Conv2d(inputs, outputs, 3, stride=stride, padding=1,
+                                       bias=False), nn.BatchNorm2d(outputs)
     self.conv2, self.norm2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs)
     self.shortcut = nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False) if stride > 1 else None
 

@@ -9,7 +9,8 @@ from tinyhw import Tensor, TinyJit, nn
 BATCH, HIDDEN, DISCOUNT, EXPLORATION, COPY_EVERY, MEMORY = 64, 128, 0.99, 0.3, 10, 5000
 
 class QNetwork:
-  def __init__(self) -> None: self.layer1, self.layer2, self.head = nn.Linear(4, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 2)
+  def __init__(self) -> None:
+    self.layer1, self.layer2, self.head = nn.Linear(4, HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 2)
   def __call__(self, x: Tensor) -> Tensor: return self.head(self.layer2(self.layer1(x).relu()).relu())
 
 def training(jit: bool = True) -> Iterator[float]:

@@ -47,7 +47,8 @@ def training(jit: bool = True) -> Iterator[float]:
     if len(memory) < BATCH: continue
     if steps % COPY_EVERY == 0: target.load_state_dict(network.state_dict())
     states, actions, rewards, nexts, alive = zip(*rng.sample(memory, BATCH))
-    yield learn(torch.tensor(states), torch.tensor(actions), torch.tensor(rewards), torch.tensor(nexts), torch.tensor(alive)).item()
+    yield learn(torch.tensor(states), torch.tensor(actions), torch.tensor(rewards), torch.tensor(nexts),
+                torch.tensor(alive)).item()
     steps += 1
 
 if __name__ == "__main__": samples.main(training)

@@ -1,4 +1,7 @@
-"""Two networks that play against each other: one makes handwritten digits, one tells them from real ones. Source: Radford et al. 2015 (DCGAN)."""
+"""Two networks that play against each other: one makes handwritten digits, one tells them from real ones.
+
+Source: Radford et al. 2015 (DCGAN).
+"""
 from collections.abc import Iterator
 
 import samples
@@ -19,7 +22,8 @@ class Generator:
 
 class Discriminator:
   def __init__(self) -> None:
-    self.conv1, self.conv2 = nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2, padding=1)
+    self.conv1, self.conv2 = nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2,
+                                                                                    padding=1)
     self.head = nn.Linear(2 * WIDTH * 4, 1)
 
   def __call__(self, x: Tensor) -> Tensor:

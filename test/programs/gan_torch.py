@@ -12,7 +12,8 @@ class Generator(nn.Module):
   def __init__(self) -> None:
     super().__init__()
     self.up1, self.norm1 = nn.ConvTranspose2d(LATENT, 2 * WIDTH, 2, bias=False), nn.BatchNorm2d(2 * WIDTH)
-    self.up2, self.norm2 = nn.ConvTranspose2d(2 * WIDTH, WIDTH, 4, stride=2, padding=1, bias=False), nn.BatchNorm2d(WIDTH)
+    self.up2, self.norm2 = nn.ConvTranspose2d(2 * WIDTH, WIDTH, 4, stride=2, padding=1,
+                                              bias=False), nn.BatchNorm2d(WIDTH)
     self.up3 = nn.ConvTranspose2d(WIDTH, 1, 4, stride=2, padding=1, bias=False)
 
   def forward(self, z: Tensor) -> Tensor:
@@ -22,7 +23,8 @@ class Generator(nn.Module):
 class Discriminator(nn.Module):
   def __init__(self) -> None:
     super().__init__()
-    self.conv1, self.conv2 = nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2, padding=1)
+    self.conv1, self.conv2 = nn.Conv2d(1, WIDTH, 4, stride=2, padding=1), nn.Conv2d(WIDTH, 2 * WIDTH, 4, stride=2,
+                                                                                    padding=1)
     self.head = nn.Linear(2 * WIDTH * 4, 1)
 
   def forward(self, x: Tensor) -> Tensor:

@@ -9,7 +9,8 @@ BATCH, HIDDEN = 64, 96
 
 class GRUCell:
   def __init__(self, inputs: int, hidden: int) -> None:
-    self.weight_ih, self.weight_hh = Tensor.glorot_uniform(3 * hidden, inputs), Tensor.glorot_uniform(3 * hidden, hidden)
+    self.weight_ih, self.weight_hh = Tensor.glorot_uniform(3 * hidden,
+                                                           inputs), Tensor.glorot_uniform(3 * hidden, hidden)
     self.bias_ih, self.bias_hh = Tensor.zeros(3 * hidden), Tensor.zeros(3 * hidden)
 
   def __call__(self, x: Tensor, h: Tensor) -> Tensor:

@@ -11,7 +11,8 @@ COUNT, LENGTH, BATCH, WIDTH, HIDDEN = 640, 24, 64, 32, 96
 class Classifier(nn.Module):
   def __init__(self) -> None:
     super().__init__()
-    self.letters, self.cell, self.head = nn.Embedding(26, WIDTH), nn.LSTM(WIDTH, HIDDEN, batch_first=True), nn.Linear(HIDDEN, 4)
+    self.letters, self.cell, self.head = nn.Embedding(26, WIDTH), nn.LSTM(WIDTH, HIDDEN,
+                                                                          batch_first=True), nn.Linear(HIDDEN, 4)
 
   def forward(self, words: Tensor) -> Tensor:
     outputs, _ = self.cell(self.letters(words))

@@ -1,4 +1,7 @@
-"""A GPT that learns a text character by character, of the size that nanoGPT proposes for a CPU. Source: Karpathy's nanoGPT, Radford et al. 2019."""
+"""A GPT that learns a text character by character, of the size that nanoGPT proposes for a CPU.
+
+Source: Karpathy's nanoGPT, Radford et al. 2019.
+"""
 import random
 from collections.abc import Iterator
 
@@ -54,6 +57,7 @@ def training(jit: bool = True) -> Iterator[float]:
   rng = random.Random("places")
   while True:
     places = [rng.randrange(len(text) - LENGTH) for _ in range(BATCH)]
-    yield step(Tensor([text[k:k + LENGTH] for k in places]), Tensor([text[k + 1:k + LENGTH + 1] for k in places])).item()
+    yield step(Tensor([text[k:k + LENGTH] for k in places]),
+               Tensor([text[k + 1:k + LENGTH + 1] for k in places])).item()
 
 if __name__ == "__main__": samples.main(training)

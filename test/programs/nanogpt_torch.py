@@ -57,6 +57,7 @@ def training(jit: bool = True) -> Iterator[float]:
   rng = random.Random("places")
   while True:
     places = [rng.randrange(len(text) - LENGTH) for _ in range(BATCH)]
-    yield step(torch.tensor([text[k:k + LENGTH] for k in places]), torch.tensor([text[k + 1:k + LENGTH + 1] for k in places])).item()
+    yield step(torch.tensor([text[k:k + LENGTH] for k in places]),
+               torch.tensor([text[k + 1:k + LENGTH + 1] for k in places])).item()
 
 if __name__ == "__main__": samples.main(training)

@@ -1,6 +1,8 @@
-"""What a program and its twin in PyTorch share: the same data, initial weights, noise and choices, made by Python's random numbers alone.
+"""What a program and its twin in PyTorch share: the same data, initial weights, noise and choices, made by Python's
+random numbers alone.
 
-A program `x.py` and its twin `x_torch.py` have a function `training` each, an endless iterator of the losses of steps. Both run as scripts:
+A program `x.py` and its twin `x_torch.py` have a function `training` each, an endless iterator of the losses of steps.
+Both run as scripts:
 
     python3 test/programs/vae.py [steps] [--plain]       # --plain: without TinyJit
 """
@@ -35,9 +37,11 @@ def main(training: Training) -> None:
 # ***** weights and noise *****
 
 def initialize(state: Mapping[str, Any], write: Callable[[Any, array[float]], object]) -> None:
-  """Write initial values to all parameters of a state dict: uniform within 1/sqrt(fan in), 1 for the weights of norms, 0 for their biases.
+  """Write initial values to all parameters of a state dict: uniform within 1/sqrt(fan in), 1 for the weights of norms,
+  0 for their biases.
 
-  Statistics of batchnorms keep what they have. PyTorch's names of a recurrent layer's weights have a suffix `_l0`, which is ignored.
+  Statistics of batchnorms keep what they have. PyTorch's names of a recurrent layer's weights have a suffix `_l0`,
+  which is ignored.
   """
   for name, parameter in state.items():
     if "running_" in name or "num_batches" in name: continue
@@ -68,7 +72,8 @@ def digits() -> tuple[bytes, bytes]:
   return b"".join(data[k:k + 64] for k in range(0, len(data), 65)), data[64::65]
 
 def photographs(count: int) -> tuple[bytes, bytes]:
-  """Coloured stripes of ten directions in noise, as CIFAR-10's images are laid out: (count, 3, 32, 32), and the direction of each."""
+  """Coloured stripes of ten directions in noise, as CIFAR-10's images are laid out: (count, 3, 32, 32), and the
+  direction of each."""
   rng = random.Random("photographs")
   pixels, labels = bytearray(), bytes(k % 10 for k in range(count))
   for label in labels:
@@ -81,7 +86,8 @@ def photographs(count: int) -> tuple[bytes, bytes]:
   return bytes(pixels), labels
 
 def words(count: int, length: int) -> tuple[bytes, bytes]:
-  """Words of four invented languages, each with its own habits of which letter follows which: (count, length) from 0 to 25, and (count,)."""
+  """Words of four invented languages, each with its own habits of which letter follows which: (count, length) from 0
+  to 25, and (count,)."""
   rng = random.Random("words")
   follow = [[rng.sample(range(26), 4) for _ in range(26)] for _ in range(4)]
   letters, labels = bytearray(), bytes(k % 4 for k in range(count))
@@ -99,7 +105,10 @@ def text() -> tuple[list[int], str]:
   return [characters.index(c) for c in content], characters
 
 class CartPole:
-  """A pole on a cart, to be kept upright by pushing the cart to the left (0) or to the right (1). Source: Barto, Sutton and Anderson 1983."""
+  """A pole on a cart, to be kept upright by pushing the cart to the left (0) or to the right (1).
+
+  Source: Barto, Sutton and Anderson 1983.
+  """
   def __init__(self, seed: str = "cart"): self.rng = random.Random(seed)
 
   def reset(self) -> list[float]:

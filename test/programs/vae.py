@@ -9,7 +9,8 @@ BATCH, HIDDEN, LATENT = 64, 256, 8
 
 class VAE:
   def __init__(self) -> None:
-    self.encoder, self.to_mean, self.to_logvar = nn.Linear(64, HIDDEN), nn.Linear(HIDDEN, LATENT), nn.Linear(HIDDEN, LATENT)
+    self.encoder, self.to_mean, self.to_logvar = nn.Linear(64, HIDDEN), nn.Linear(HIDDEN,
+                                                                                  LATENT), nn.Linear(HIDDEN, LATENT)
     self.decoder1, self.decoder2 = nn.Linear(LATENT, HIDDEN), nn.Linear(HIDDEN, 64)
 
   def __call__(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:

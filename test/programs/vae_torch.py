@@ -11,7 +11,8 @@ BATCH, HIDDEN, LATENT = 64, 256, 8
 class VAE(nn.Module):
   def __init__(self) -> None:
     super().__init__()
-    self.encoder, self.to_mean, self.to_logvar = nn.Linear(64, HIDDEN), nn.Linear(HIDDEN, LATENT), nn.Linear(HIDDEN, LATENT)
+    self.encoder, self.to_mean, self.to_logvar = nn.Linear(64, HIDDEN), nn.Linear(HIDDEN,
+                                                                                  LATENT), nn.Linear(HIDDEN, LATENT)
     self.decoder1, self.decoder2 = nn.Linear(LATENT, HIDDEN), nn.Linear(HIDDEN, 64)
 
   def forward(self, x: Tensor, noise: Tensor) -> tuple[Tensor, Tensor, Tensor]:

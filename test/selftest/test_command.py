@@ -14,14 +14,16 @@ from tinyhw.selftest.frame import Session, Step, Tools, Wrong
 ROOT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-  return subprocess.run([sys.executable, "-m", "tinyhw", "selftest", *arguments], capture_output=True, text=True, cwd=ROOT,
+  return subprocess.run([sys.executable, "-m", "tinyhw", "selftest", *arguments], capture_output=True, text=True,
+                        cwd=ROOT,
                         env={**os.environ, "DEV": "", **environment})
 
 def test_a_report() -> None:
   done = run("PYTHON")
   assert (done.returncode, done.stderr) == (0, "")
   lines = done.stdout.splitlines()
-  assert lines[0].startswith("selftest of PYTHON: ") and lines[1].split()[:3] == ["1", "opens", "ok"] and lines[-1] == "8 ok, 0 FAILED"
+  assert (lines[0].startswith("selftest of PYTHON: ") and lines[1].split()[:3] == ["1", "opens", "ok"]
+          and lines[-1] == "8 ok, 0 FAILED")
 
 def test_json() -> None:
   facts = json.loads(run("PYTHON", "--json").stdout)
@@ -35,25 +37,32 @@ def test_a_device_that_does_not_open() -> None:
     "  what to check: `python3 -m tinyhw doctor` says why it does not and what would change that\n")
 
 def test_wrong_words() -> None:
-  assert (run().returncode, run().stderr) == (2, "selftest: a device is expected, and --faults or --json; got nothing\n")
+  assert (run().returncode, run().stderr) == (2, "selftest: a device is expected, and --faults or --json; got "
+                                              "nothing\n")
   assert run("CPU", "--fault").stderr == "selftest: a device is expected, and --faults or --json; got CPU --fault\n"
   assert (run("ABACUS").returncode, run("ABACUS").stderr.split(";")[0]) == (1, "selftest: there is no device 'ABACUS'")
 
 def test_names() -> None:
   with pytest.raises(ArgumentError, match="DISK:/tmp/x keeps a file and computes nothing"): command.run("DISK:/tmp/x")
-  with pytest.raises(ArgumentError, match="NULL runs no kernels and computes nothing; there are .*CPU"): command.run("NULL")
+  with pytest.raises(ArgumentError, match="NULL runs no kernels and computes nothing; there are .*CPU"):
+    command.run("NULL")
   with pytest.raises(DeviceError, match="there is no device"): command.run("ABACUS")
 
 def test_the_first_failure_is_explained() -> None:
   def wrong(session: Session) -> str: raise Wrong("2 bytes differ\n  queue 7")
-  steps = [Step("a", "", "", lambda session: "fine"), Step("b", "is b right", "the cable", wrong), Step("c", "is c right", "the plug", wrong)]
+  steps = [Step("a", "", "", lambda session: "fine"), Step("b", "is b right", "the cable", wrong),
+           Step("c", "is c right", "the plug", wrong)]
   results = list(frame.run(Session("CPU", Tools(command.assemble)), steps))
-  assert command.summary(results) == ('1 ok, 2 FAILED\n\nThe first step that failed is "b": is b right?\n  it found: 2 bytes differ\n'
+  assert command.summary(results) == ('1 ok, 2 FAILED\n\nThe first step that failed is "b": is b right?\n  it found: '
+                                      '2 bytes differ\n'
                                       "  what to check: the cable")
   assert command.line(2, results[1], 4).split("ms  ")[1] == "2 bytes differ\n        queue 7"
 
 def test_sessions_are_those_of_the_drivers() -> None:
-  assert type(command.begin("PYTHON", False)) is Session and type(command.begin("CPU:1", False)).__module__ == "tinyhw.drivers.cpu.selftest"
-  assert type(command.begin("AMD", True)).__module__ == "tinyhw.drivers.amd.selftest.steps" and command.begin("AMD", True).tools.faults
+  assert (type(command.begin("PYTHON", False)) is Session and type(command.begin("CPU:1", False)).__module__
+          == "tinyhw.drivers.cpu.selftest")
+  assert (type(command.begin("AMD", True)).__module__ == "tinyhw.drivers.amd.selftest.steps"
+          and command.begin("AMD", True).tools.faults)
 
-def test_text_of_several_lines_is_assembled() -> None: assert command.assemble("s_nop 0\ns_endpgm", "gfx942").hex() == "000080bf000081bf"
+def test_text_of_several_lines_is_assembled() -> None:
+  assert command.assemble("s_nop 0\ns_endpgm", "gfx942").hex() == "000080bf000081bf"

@@ -22,11 +22,13 @@ def outcomes(*steps: Step) -> tuple[list[tuple[str, str]], int]:
   return [(r.outcome, r.words) for r in frame.run(session, steps)], session.recovered
 
 def test_steps_go_on_after_one_that_failed() -> None:
-  found, recovered = outcomes(raising(Wrong("bits differ")), Step("good", "", "", good), raising(Absent("one card")), raising(DeviceError("gone")))
+  found, recovered = outcomes(raising(Wrong("bits differ")), Step("good", "", "", good), raising(Absent("one card")),
+                              raising(DeviceError("gone")))
   assert found == [(FAILED, "bits differ"), (OK, "of CPU"), (ABSENT, "one card"), (FAILED, "gone")] and recovered == 2
 
 def test_nothing_runs_behind_a_basic_step_that_failed() -> None:
-  found, recovered = outcomes(raising(Wrong("dead"))._replace(basic=True), Step("good", "", "", good), raising(Absent("")))
+  found, recovered = outcomes(raising(Wrong("dead"))._replace(basic=True), Step("good", "", "", good),
+                              raising(Absent("")))
   assert found == [(FAILED, "dead"), (NOT_RUN, 'it needs "Wrong"'), (NOT_RUN, 'it needs "Wrong"')] and recovered == 1
 
 def test_a_basic_step_that_is_absent_stops_nothing() -> None:
@@ -43,4 +45,5 @@ def test_units_of_the_last_place() -> None:
   found = [frame.ulps(x, y) for x, y in ((1.0 + 2 ** -23, 1.0), (1.0 - 2 ** -24, 1.0), (0.0, 0.0), (math.inf, 1.0))]
   assert found == [1.0, 0.5, 0.0, math.inf]
 
-def test_bytes_for_people() -> None: assert (frame.short_bytes(100), frame.short_bytes(1536)) == ("100 bytes", "1.50 KB")
+def test_bytes_for_people() -> None:
+  assert (frame.short_bytes(100), frame.short_bytes(1536)) == ("100 bytes", "1.50 KB")

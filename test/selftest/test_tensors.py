@@ -39,7 +39,8 @@ def test_they_fail_and_say_where(name: str, monkeypatch: pytest.MonkeyPatch) -> 
   method, words = MISTAKES[name]
   wrong = off_on_the_cpu(getattr(Tensor, method))
   monkeypatch.setattr(Tensor, method, wrong)
-  monkeypatch.setattr(tensors, "FUNCTIONS", tuple((n, wrong if n == method else f, *rest) for n, f, *rest in tensors.FUNCTIONS))
+  monkeypatch.setattr(tensors, "FUNCTIONS",
+                      tuple((n, wrong if n == method else f, *rest) for n, f, *rest in tensors.FUNCTIONS))
   result = run(name)
   assert result.outcome == FAILED and result.step.check
   assert re.search(words, result.words), result.words
@@ -48,5 +49,6 @@ def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == [step.name 
 
 def test_zeros_and_nans_are_compared_by_bits() -> None:
   tensors.compare([float("nan"), 0.0], [float("nan"), 0.0], "same")
-  with pytest.raises(Wrong, match="what: 1 of 1 elements differ; the first is number 0, -0.0 instead of 0.0"): tensors.compare([-0.0], [0.0], "what")
+  with pytest.raises(Wrong, match="what: 1 of 1 elements differ; the first is number 0, -0.0 instead of 0.0"):
+    tensors.compare([-0.0], [0.0], "what")
   with pytest.raises(Wrong, match="what: 1 elements came back instead of 2"): tensors.compare([1.0], [1.0, 2.0], "what")

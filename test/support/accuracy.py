@@ -1,8 +1,9 @@
-"""How far methods of Tensor are from the truth, in units of the last place (ULP), on a device: what test/numerics.py measures and writes down, and
-tests hold it to.
+"""How far methods of Tensor are from the truth, in units of the last place (ULP), on a device: what test/numerics.py
+measures and writes down, and tests hold it to.
 
-The truth is NumPy's longdouble, which on x86-64 has 11 bits more than a float64 (`EXACT`), by the C library's functions. OPERATIONS are the
-elementwise UOps as methods; METHODS what is made of them. Samples are the same in each run.
+The truth is NumPy's longdouble, which on x86-64 has 11 bits more than a float64 (`EXACT`), by the C library's
+functions. OPERATIONS are the elementwise UOps as methods; METHODS what is made of them. Samples are the same in each
+run.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -22,8 +23,8 @@ PYTHON_SAMPLES = 1 << 10  # of the device PYTHON
 HALF_PI = np.arctan(LONG(1)) * 2
 
 class Method(NamedTuple):
-  """A method and its truth on longdoubles. samples: of both operands, for those that take two. beside: errors count in units of this, where it is
-  larger than the truth (what cancels cannot be better than its operands)."""
+  """A method and its truth on longdoubles. samples: of both operands, for those that take two. beside: errors count in
+  units of this, where it is larger than the truth (what cancels cannot be better than its operands)."""
   ours: Callable[..., Tensor]
   truth: Callable[..., Array]
   samples: Callable[[DType, int], tuple[Array, ...]] | None = None
@@ -82,30 +83,41 @@ def quotients(dtype: DType, n: int) -> tuple[Array, ...]:
 # ***** what is measured *****
 
 OPERATIONS: dict[str, Method] = {
-  "x + y": Method(lambda x, y: x + y, lambda x, y: x + y, pairs), "x - y": Method(lambda x, y: x - y, lambda x, y: x - y, pairs),
-  "x * y": Method(lambda x, y: x * y, lambda x, y: x * y, pairs), "x / y": Method(lambda x, y: x / y, lambda x, y: x / y, pairs),
+  "x + y": Method(lambda x, y: x + y, lambda x, y: x + y, pairs),
+  "x - y": Method(lambda x, y: x - y, lambda x, y: x - y, pairs),
+  "x * y": Method(lambda x, y: x * y, lambda x, y: x * y, pairs),
+  "x / y": Method(lambda x, y: x / y, lambda x, y: x / y, pairs),
   "reciprocal": Method(lambda x: x.reciprocal(), lambda x: 1 / x), "sqrt": Method(lambda x: x.sqrt(), np.sqrt),
-  "trunc": Method(lambda x: x.trunc(), np.trunc), "floor": Method(lambda x: x.floor(), np.floor), "ceil": Method(lambda x: x.ceil(), np.ceil),
+  "trunc": Method(lambda x: x.trunc(), np.trunc), "floor": Method(lambda x: x.floor(), np.floor),
+  "ceil": Method(lambda x: x.ceil(), np.ceil),
   "round": Method(lambda x: x.round(), np.rint),
-  "fmod": Method(lambda x, y: x.fmod(y), np.fmod, quotients), "x % y": Method(lambda x, y: x % y, np.remainder, quotients),
-  "exp": Method(lambda x: x.exp(), np.exp), "exp2": Method(lambda x: x.exp2(), np.exp2), "log": Method(lambda x: x.log(), np.log),
-  "log2": Method(lambda x: x.log2(), np.log2), "sin": Method(lambda x: x.sin(), np.sin), "cos": Method(lambda x: x.cos(), np.cos),
+  "fmod": Method(lambda x, y: x.fmod(y), np.fmod, quotients),
+  "x % y": Method(lambda x, y: x % y, np.remainder, quotients),
+  "exp": Method(lambda x: x.exp(), np.exp), "exp2": Method(lambda x: x.exp2(), np.exp2),
+  "log": Method(lambda x: x.log(), np.log),
+  "log2": Method(lambda x: x.log2(), np.log2), "sin": Method(lambda x: x.sin(), np.sin),
+  "cos": Method(lambda x: x.cos(), np.cos),
   "tanh": Method(lambda x: x.tanh(), np.tanh), "erf": Method(lambda x: x.erf(), erf),
   "x ** y": Method(lambda x, y: x ** y, np.power, ulps.power_samples),
 }
 METHODS: dict[str, Method] = {
   "rsqrt": Method(lambda x: x.rsqrt(), lambda x: 1 / np.sqrt(x)), "log10": Method(lambda x: x.log10(), np.log10),
-  "tan": Method(lambda x: x.tan(), np.tan), "asin": Method(lambda x: x.asin(), np.arcsin), "acos": Method(lambda x: x.acos(), np.arccos),
-  "atan": Method(lambda x: x.atan(), np.arctan), "sinh": Method(lambda x: x.sinh(), np.sinh), "cosh": Method(lambda x: x.cosh(), np.cosh),
+  "tan": Method(lambda x: x.tan(), np.tan), "asin": Method(lambda x: x.asin(), np.arcsin),
+  "acos": Method(lambda x: x.acos(), np.arccos),
+  "atan": Method(lambda x: x.atan(), np.arctan), "sinh": Method(lambda x: x.sinh(), np.sinh),
+  "cosh": Method(lambda x: x.cosh(), np.cosh),
   "asinh": Method(lambda x: x.asinh(), np.arcsinh), "acosh": Method(lambda x: x.acosh(), np.arccosh),
   "atanh": Method(lambda x: x.atanh(), np.arctanh),
   "x ** 2": Method(lambda x: x ** 2, lambda x: x ** 2), "x ** 3": Method(lambda x: x ** 3, lambda x: x ** 3),
   "x ** 4": Method(lambda x: x ** 4, lambda x: x ** 4), "x ** -2": Method(lambda x: x ** -2, lambda x: 1 / x / x),
-  "sigmoid": Method(lambda x: x.sigmoid(), sigmoid), "logsigmoid": Method(lambda x: x.logsigmoid(), lambda x: -softplus(-x)),
-  "softplus": Method(lambda x: x.softplus(), softplus), "silu": Method(lambda x: x.silu(), lambda x: x * sigmoid(x), None, tiny),
+  "sigmoid": Method(lambda x: x.sigmoid(), sigmoid),
+  "logsigmoid": Method(lambda x: x.logsigmoid(), lambda x: -softplus(-x)),
+  "softplus": Method(lambda x: x.softplus(), softplus), "silu": Method(lambda x: x.silu(), lambda x: x * sigmoid(x),
+                                                                       None, tiny),
   "mish": Method(lambda x: x.mish(), lambda x: x * np.tanh(softplus(x)), None, tiny),
   "gelu": Method(lambda x: x.gelu(), gelu_tanh, None, largest_operand),
-  "gelu('none')": Method(lambda x: x.gelu("none"), gelu_erf, None, largest_operand), "elu": Method(lambda x: x.elu(), expm1),
+  "gelu('none')": Method(lambda x: x.gelu("none"), gelu_erf, None, largest_operand),
+  "elu": Method(lambda x: x.elu(), expm1),
   "softsign": Method(lambda x: x.softsign(), lambda x: x / (1 + np.abs(x))),
   "logaddexp": Method(lambda x, y: x.logaddexp(y), np.logaddexp, near, largest_operand),
 }
@@ -125,7 +137,8 @@ def narrow_inputs(method: Method, dtype: DType) -> tuple[Array, ...]:
   if method.samples is None: return (every,)
   x, y = np.repeat(every, 256), np.tile(every, 256)
   if dtype.bitsize == 16: x, y = every, np.random.default_rng(4).permutation(every)
-  inside = np.ones(len(x), np.bool_) if method.samples is not quotients else ~(np.abs(x.astype(LONG)) > 2.0 ** 60 * np.abs(y.astype(LONG)))
+  inside = np.ones(len(x), np.bool_) if method.samples is not quotients else ~(np.abs(x.astype(LONG)) > 2.0 ** 60
+                                                                               * np.abs(y.astype(LONG)))
   return x[inside], y[inside]
 
 def run(method: Method, dtype: DType, operands: Sequence[Array], device: str) -> Array:
@@ -137,8 +150,8 @@ def run(method: Method, dtype: DType, operands: Sequence[Array], device: str) ->
   return values
 
 def errors(got: Array, want: Array, dtype: DType, beside: Array | None = None) -> Array:
-  """In ULP at the truth, or at what is beside it and larger. Infinite where one is NaN or infinite and the other should not be; what rounds to
-  infinity may be infinite."""
+  """In ULP at the truth, or at what is beside it and larger. Infinite where one is NaN or infinite and the other should
+  not be; what rounds to infinity may be infinite."""
   form = FLOAT_FORMATS[dtype]
   least = 1 - form.bias - form.mantissa_bits
   with np.errstate(all="ignore"):
@@ -149,7 +162,8 @@ def errors(got: Array, want: Array, dtype: DType, beside: Array | None = None) -
     fits = (got == rounded) | (np.isnan(got) & np.isnan(rounded))
     wrong = np.where(np.isfinite(got) & np.isfinite(want) & np.isfinite(rounded), wrong, np.where(fits, 0, np.inf))
     largest = largest_of(dtype)
-    barely = np.isfinite(want) & (np.isinf(got) | np.isinf(rounded) | np.isnan(got)) & ~fits  # on both sides of the last number
+    # on both sides of the last number
+    barely = np.isfinite(want) & (np.isinf(got) | np.isinf(rounded) | np.isnan(got)) & ~fits
     past = np.where(np.isfinite(got), np.abs(got), largest + unit)
     wrong = np.where(barely & ~np.isnan(got), np.abs(past - np.abs(want)) / unit, wrong)
   return np.asarray(wrong, np.float64)

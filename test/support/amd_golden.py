@@ -10,7 +10,8 @@ GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 ARCHS = GENERATIONS
 
 class Vector(NamedTuple):
-  """An instruction of a golden file. arch: with ":wave64" where it is one of those. mark: ";" and its bytes, or "!" and why it is refused."""
+  """An instruction of a golden file. arch: with ":wave64" where it is one of those. mark: ";" and its bytes, or "!"
+  and why it is refused."""
   arch: str
   text: str
   mark: str

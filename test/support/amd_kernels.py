@@ -36,25 +36,30 @@ class Kernel:
     self.jumps.append((len(self.code), name, label))
     self.code.append(bytes(4))
 
-  def v(self, index: int, units: int = 1) -> Reg: return regs.ve(index, units) if self.cdna and units > 1 else regs.v(index, units)
+  def v(self, index: int, units: int = 1) -> Reg:
+    return regs.ve(index, units) if self.cdna and units > 1 else regs.v(index, units)
   def s(self, index: int, units: int = 1) -> Reg: return regs.s(index, units)
   def mask(self, index: int) -> Reg: return regs.s(index, self.lanes // 32)
 
   def wait(self, **limits: int) -> None:
     """Wait until at most so many loads (vm), stores (vs), LDS or scalar operations (lgkm) are outstanding."""
-    if self.cdna: self("s_waitcnt", (limits.get("vm", 63) & 15) | limits.get("vm", 63) >> 4 << 14 | 7 << 4 | limits.get("lgkm", 15) << 8)
+    if self.cdna:
+      self("s_waitcnt", (limits.get("vm", 63) & 15) | limits.get("vm", 63) >> 4 << 14 | 7 << 4
+           | limits.get("lgkm", 15) << 8)
     elif self.arch.startswith("gfx12"):
       for name, counters in (("vm", ("loadcnt",)), ("vs", ("storecnt",)), ("lgkm", ("dscnt", "kmcnt"))):
         if name in limits:
           for counter in counters: self(f"s_wait_{counter}", limits[name])
     else:
-      if "vm" in limits or "lgkm" in limits: self("s_waitcnt", limits.get("vm", 63) << 10 | limits.get("lgkm", 63) << 4 | 7)
+      if "vm" in limits or "lgkm" in limits:
+        self("s_waitcnt", limits.get("vm", 63) << 10 | limits.get("lgkm", 63) << 4 | 7)
       if "vs" in limits: self("s_waitcnt_vscnt", regs.s(regs.NULL), limits["vs"])
 
   def bytes(self) -> bytes:
     places = [0]
     for piece in self.code: places.append(places[-1] + len(piece))
-    for at, name, label in self.jumps: self.code[at] = encode(build(self.table[name], (places[self.labels[label]] - places[at + 1]) // 4))
+    for at, name, label in self.jumps:
+      self.code[at] = encode(build(self.table[name], (places[self.labels[label]] - places[at + 1]) // 4))
     return b"".join(self.code)
 
 class Box:
@@ -75,16 +80,20 @@ class Box:
     return data
 
   def registers(self, kernel: Kernel, group_size: Sequence[int] = (32, 1, 1), **more: Any) -> DispatchRegisters:
-    given = dict(vgprs=64, sgprs=106 if not kernel.cdna else 102, groups=(1, 1, 1), user_data=(ARGUMENTS, 0), float_denorm=15, work_item_ids=1)
+    given = dict(vgprs=64, sgprs=106 if not kernel.cdna else 102, groups=(1, 1, 1), user_data=(ARGUMENTS, 0),
+                 float_denorm=15, work_item_ids=1)
     size = (*group_size, 1, 1)[:3]
-    return DispatchRegisters(kernel.arch, CODE, kernel.lanes, group_size=size, **{**given, **more})  # type: ignore[arg-type]  # by name
+    return DispatchRegisters(kernel.arch, CODE, kernel.lanes, group_size=size,
+                             **{**given, **more})  # type: ignore[arg-type]  # by name
 
-  def run(self, kernel: Kernel, group_size: Sequence[int] = (32, 1, 1), seed: int = 0, lds: int = 0, group: tuple[int, int, int] = (0, 0, 0),
+  def run(self, kernel: Kernel, group_size: Sequence[int] = (32, 1, 1), seed: int = 0, lds: int = 0,
+          group: tuple[int, int, int] = (0, 0, 0),
           watch: Callable[..., None] | None = None, **more: Any) -> Workgroup:
     """Execute one workgroup to its end."""
     code = FlatMemory()
     code.add(CODE, bytearray(kernel.bytes()))
-    workgroup = Workgroup(kernel.arch, code.load, self.registers(kernel, group_size, lds_bytes=lds, **more), group, self.memory, lds, seed, watch)
+    workgroup = Workgroup(kernel.arch, code.load, self.registers(kernel, group_size, lds_bytes=lds, **more), group,
+                          self.memory, lds, seed, watch)
     workgroup.run()
     return workgroup
 

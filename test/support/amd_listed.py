@@ -1,6 +1,8 @@
-"""A kernel in assembly, the same for all generations but for its product of matrices, as a laid out Function and its Program: what tests list.
+"""A kernel in assembly, the same for all generations but for its product of matrices, as a laid out Function and its
+Program: what tests list.
 
-Selection has no part in it, so that a listing changes only with what makes it. Waits and hazards are put in by the passes that compiled code has too.
+Selection has no part in it, so that a listing changes only with what makes it. Waits and hazards are put in by the
+passes that compiled code has too.
 """
 from __future__ import annotations
 
@@ -52,7 +54,8 @@ after
 """
 
 def kernel() -> tuple[Program, dict[str, UOp]]:
-  """The program, and its operations by the names in CODE: 8 workgroups of 64 lanes, which read columns and rows of a matrix of 64 x 64."""
+  """The program, and its operations by the names in CODE: 8 workgroups of 64 lanes, which read columns and rows of a
+  matrix of 64 x 64."""
   b = Builder("listed")
   out, data, local = b.param(0, dtypes.float32, 512), b.param(1, dtypes.float32, 4096), b.local(dtypes.float32, 4096)
   with b.loop(8, AxisType.GLOBAL) as group, b.loop(64, AxisType.LOCAL) as lane:
@@ -67,7 +70,8 @@ def kernel() -> tuple[Program, dict[str, UOp]]:
   program = b.program()
   keep, store = (u for u in program.uops if u.op is Ops.STORE)
   end = next(u for u in program.uops if u.op is Ops.END and u.src[0] is step)
-  return program, {"address": data, "column": column, "row": row, "sum": total, "loop": step, "keep": keep, "kept": kept, "product": product,
+  return program, {"address": data, "column": column, "row": row, "sum": total, "loop": step, "keep": keep,
+                   "kept": kept, "product": product,
                    "exponential": exponential, "end": end, "store": store}
 
 def laid_out(arch: str) -> tuple[Function, Program]:
@@ -90,7 +94,8 @@ def laid_out(arch: str) -> tuple[Function, Program]:
   add_waits(function, target(arch))
   avoid_hazards(function, target(arch))
   for inst in [inst for block in function.blocks for inst in block.insts]:
-    for r in inst.writes(): function.used.setdefault(r.cls.bank.name, set()).update(range(r.index, r.index + r.cls.units))
+    for r in inst.writes():
+      function.used.setdefault(r.cls.bank.name, set()).update(range(r.index, r.index + r.cls.units))
   return function, program
 
 def instruction(text: str, arch: str, blocks: dict[str, Block]) -> MInst:

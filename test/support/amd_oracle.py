@@ -18,7 +18,8 @@ def run(lines: Sequence[str], arch: str, folder: str) -> tuple[list[bytes], set[
   name, _, wave = arch.partition(":")
   source = Path(folder) / "instructions.s"
   source.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-  command = [sys.executable, "-m", "ziglang", "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", name, "-show-encoding",
+  command = [sys.executable, "-m", "ziglang", "clang", "-cc1as", "-triple", "amdgcn-amd-amdhsa", "-target-cpu", name,
+             "-show-encoding",
              "-filetype", "asm", "-o", "-", str(source)]
   if wave == "wave64": command += ["-target-feature", "+wavefrontsize64", "-target-feature", "-wavefrontsize32"]
   if name[:5] == "gfx12": command += ["-target-feature", "+real-true16"]

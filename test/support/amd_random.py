@@ -15,12 +15,15 @@ TRIES = 400
 MEANT = {"dpp_ctrl": lambda rng, form: rng.choice(permutations(form)), "omod": lambda rng, form: rng.randrange(4),
          "dst_unused": lambda rng, form: rng.randrange(3), "src0_sel": lambda rng, form: rng.randrange(7),
          "src1_sel": lambda rng, form: rng.randrange(7),
-         "dst_sel": lambda rng, form: rng.randrange(7), "th": lambda rng, form: rng.randrange(4) & ~1 | form.key.endswith("_rtn")}
+         "dst_sel": lambda rng, form: rng.randrange(7), "th": lambda rng,
+         form: rng.randrange(4) & ~1 | form.key.endswith("_rtn")}
 
 def permutations(form: Form) -> list[int]:
   """The values of dpp_ctrl."""
-  if any(s.type is not None and s.type.bits * s.type.elements == 64 for s in form.specs): return list(range(0x150, 0x160))
-  common = [*range(256), *range(0x101, 0x110), *range(0x111, 0x120), *range(0x121, 0x130), 0x140, 0x141, *range(0x150, 0x160)]
+  if any(s.type is not None and s.type.bits * s.type.elements == 64 for s in form.specs):
+    return list(range(0x150, 0x160))
+  common = [*range(256), *range(0x101, 0x110), *range(0x111, 0x120), *range(0x121, 0x130), 0x140, 0x141,
+            *range(0x150, 0x160)]
   return common + ([0x130, 0x134, 0x138, 0x13c, 0x142, 0x143] if form.generation.cdna else list(range(0x160, 0x170)))
 
 def random_value(form: Form, encoding: Encoding, field: str, spec: Spec, rng: random.Random, plain: bool) -> Any:
@@ -35,7 +38,8 @@ def random_value(form: Form, encoding: Encoding, field: str, spec: Spec, rng: ra
   if spec.optional and rng.random() < 0.3: return None
   if field in encoding.sources and spec.type is not None and rng.random() < 0.25:
     kind = spec.type.constants
-    if rng.random() < 0.6 or "l" not in spec.kinds or not encoding.literal: return rng.choice(list(kind.values.values()))
+    if rng.random() < 0.6 or "l" not in spec.kinds or not encoding.literal:
+      return rng.choice(list(kind.values.values()))
     return kind.value(rng.getrandbits(32))
   codes = field_codes(form, encoding, field, spec)
   cls = rng.choice(list(codes))
@@ -49,9 +53,11 @@ def attempt(row: Inst, encoding: Encoding, rng: random.Random) -> MInst:
   for field, i in encoding.places.items(): operands[i] = random_value(form, encoding, field, form.specs[i], rng, plain)
   index = form.index
   if encoding.halves: operands[index["op_sel"]] = 0 if plain else rng.getrandbits(4) & form.specs[index["op_sel"]].mask
-  if "literaly" in index: operands[index["literaly"]] = operands[index["literalx"]] if "literalx" in index else operands[index["literaly"]]
+  if "literaly" in index:
+    operands[index["literaly"]] = operands[index["literalx"]] if "literalx" in index else operands[index["literaly"]]
   if "vaddr" in index and operands[index["vaddr"]] is not None: operands[index["vaddr"]] = address(form, operands, rng)
-  if "src2" in index and form.encodings[0].format_name[:4] == "mfma" and "smfmac" not in form.key and rng.random() < 0.7:
+  if ("src2" in index and form.encodings[0].format_name[:4] == "mfma" and "smfmac" not in form.key
+      and rng.random() < 0.7):
     operands[index["src2"]] = operands[0]
   if "mx" in form.words:
     for name, source in (("cbsz", "src0"), ("blgp", "src1")):

@@ -1,5 +1,5 @@
-"""Recipes of the AMD backend read by NumPy, thousands of values at a time, with approximate units that err as far as they may; and how many
-instructions operations are."""
+"""Recipes of the AMD backend read by NumPy, thousands of values at a time, with approximate units that err as far as
+they may; and how many instructions operations are."""
 from __future__ import annotations
 import functools
 from collections.abc import Callable
@@ -47,18 +47,22 @@ def median(a: Array, b: Array, c: Array) -> Array:
   low, high = np.minimum(b, c), np.maximum(b, c)
   return np.where(np.isnan(a), low, np.maximum(low, np.minimum(high, a)))
 def fused(a: Array, b: Array, c: Array) -> Array: return ulps._fused32(*np.broadcast_arrays(a, b, c))
-def scaled(x: Array, n: Array) -> Array: return np.ldexp(x.view("f4").astype(np.float64), np.clip(n.view("i4"), -600, 600)).astype("f4").view("u4")
+def scaled(x: Array, n: Array) -> Array:
+  return np.ldexp(x.view("f4").astype(np.float64), np.clip(n.view("i4"), -600, 600)).astype("f4").view("u4")
 def whole(bits: Array) -> Array:
   x = bits.view("f4").astype(np.float64)
   return np.where(np.isnan(x), 0, np.clip(np.nan_to_num(x), -2.0 ** 31, 2.0 ** 31 - 1)).astype("i4").view("u4")
 
 def operations(side: str) -> dict[str, Callable[..., Array]]:
   return {
-    "v_med3_f32": f(median), "v_rndne_f32": f(np.rint), "v_sub_f32": f(np.subtract), "v_mul_f32": f(np.multiply), "v_fma_f32": f(fused),
-    "v_fmamk_f32": f(fused), "v_ldexp_f32": scaled, "v_cvt_i32_f32": whole, "v_cvt_f32_i32": lambda x: x.view("i4").astype("f4").view("u4"),
+    "v_med3_f32": f(median), "v_rndne_f32": f(np.rint), "v_sub_f32": f(np.subtract), "v_mul_f32": f(np.multiply),
+    "v_fma_f32": f(fused),
+    "v_fmamk_f32": f(fused), "v_ldexp_f32": scaled, "v_cvt_i32_f32": whole,
+    "v_cvt_f32_i32": lambda x: x.view("i4").astype("f4").view("u4"),
     "v_cmp_gt_f32": lambda a, b: a.view("f4") > b.view("f4"), "v_cmp_ge_f32": lambda a, b: a.view("f4") >= b.view("f4"),
     "v_cmp_lt_f32": lambda a, b: a.view("f4") < b.view("f4"), "v_cndmask_b32": lambda a, b, m: np.where(m, b, a),
-    "v_add_nc_u32": lambda a, b: a + b, "v_exp_f32": unit(np.exp2, side), "v_log_f32": unit(np.log2, side), "v_sqrt_f32": unit(np.sqrt, side),
+    "v_add_nc_u32": lambda a, b: a + b, "v_exp_f32": unit(np.exp2, side), "v_log_f32": unit(np.log2, side),
+    "v_sqrt_f32": unit(np.sqrt, side),
   }
 
 def computed(name: str, x: Array, side: str) -> Array:
@@ -82,7 +86,8 @@ def truth(op: Ops, x: Array) -> Array:
 
 def samples() -> Array:
   """Of all sizes, and more of the positive ones."""
-  return np.concatenate([ulps.samples(dtypes.float32, 1 << 17, 7), np.exp2(np.linspace(-149, 127.9, 1 << 14)).astype(np.float32)])
+  return np.concatenate([ulps.samples(dtypes.float32, 1 << 17, 7),
+                         np.exp2(np.linspace(-149, 127.9, 1 << 14)).astype(np.float32)])
 
 @functools.lru_cache(None)
 def worst(op: Ops, side: str) -> tuple[float, float]:
@@ -95,13 +100,15 @@ def worst(op: Ops, side: str) -> tuple[float, float]:
 
 @functools.lru_cache(None)
 def instruction_count(op: Ops, arch: str) -> int:
-  """Instructions of the vector unit that an operation of float32 is: those of a kernel, less those of one that only copies."""
+  """Instructions of the vector unit that an operation of float32 is: those of a kernel, less those of one that only
+  copies."""
   return vector_instructions(op, arch) - vector_instructions(None, arch)
 
 def vector_instructions(op: Ops | None, arch: str) -> int:
   n = 64
   r = UOp.range(n, 0, AxisType.LOCAL)
-  operands = tuple(UOp.param(k, dtypes.float32, n).index(r).load() for k in ((1, 2) if op in (Ops.POW, Ops.FDIV) else (1,)))
+  operands = tuple(UOp.param(k, dtypes.float32, n).index(r).load()
+                   for k in ((1, 2) if op in (Ops.POW, Ops.FDIV) else (1,)))
   value = operands[0] if op is None else UOp(op, dtypes.float32, operands)
   kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(value, r))
   function = expand_macros(select(lower(kernel, capabilities(arch), "count"), target(arch)), target(arch))

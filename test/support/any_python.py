@@ -1,7 +1,9 @@
-"""What works on any Python that has tinyhw, asked of the one that runs this, with nothing but its standard library: `python3 any_python.py DEVICE`.
+"""What works on any Python that has tinyhw, asked of the one that runs this, with nothing but its standard library:
+`python3 any_python.py DEVICE`.
 
-test/test_pythons.py runs it on each Python that it finds. Every module imports, and no warning is given; a first result; the device's selftest; a
-network that learns, with TinyJit; tensors through pickle; the examples in the docstrings of Tensor's methods, as a share of the tests.
+test/test_pythons.py runs it on each Python that it finds. Every module imports, and no warning is given; a first
+result; the device's selftest; a network that learns, with TinyJit; tensors through pickle; the examples in the
+docstrings of Tensor's methods, as a share of the tests.
 """
 from __future__ import annotations
 import doctest
@@ -57,7 +59,8 @@ def training() -> str:
 def named_tuples() -> str:
   """A class whose annotations are evaluated when they are asked for, as Python 3.14 does, has its fields too."""
   scope: dict[str, Any] = {"__name__": __name__}
-  text = "from tinyhw.named_tuple import NamedTuple\nclass Pair(NamedTuple):\n  first: int\n  rest: 'Pair | None' = None"
+  text = ("from tinyhw.named_tuple import NamedTuple\nclass Pair(NamedTuple):\n  first: int\n  rest: 'Pair | None' = "
+          "None")
   exec(compile(text, "pair", "exec", dont_inherit=True), scope)
   assert repr(scope["Pair"](1)) == "Pair(first=1, rest=None)", scope["Pair"]._fields
   return "Pair(first=1, rest=None)"
@@ -66,7 +69,8 @@ def pickles() -> str:
   """Tensors through every protocol."""
   from tinyhw import Tensor
   x = Tensor([[1.0, 2.0], [3.0, 4.0]])
-  for protocol in range(pickle.HIGHEST_PROTOCOL + 1): assert pickle.loads(pickle.dumps(x, protocol)).tolist() == x.tolist()
+  for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+    assert pickle.loads(pickle.dumps(x, protocol)).tolist() == x.tolist()
   return f"{pickle.HIGHEST_PROTOCOL + 1} protocols"
 
 def examples() -> str:
@@ -81,7 +85,8 @@ def examples() -> str:
     for test in doctest.DocTestFinder().find(module, name, extraglobs=names):
       if any(NEEDS.search(example.source) for example in test.examples): continue
       for example in test.examples:
-        example.source, example.want = (re.sub(r"\bCPU\b", tinyhw.Device.DEFAULT, text) for text in (example.source, example.want))
+        example.source, example.want = (re.sub(r"\bCPU\b", tinyhw.Device.DEFAULT, text)
+                                        for text in (example.source, example.want))
       runner.run(test, out=report.append)
   assert not runner.failures, "".join(report)
   assert runner.tries > 200, f"only {runner.tries} examples were found"

@@ -1,4 +1,5 @@
-"""A headless Chromium for tests of pages, driven over the WebDriver protocol of an installed chromedriver, with the standard library only."""
+"""A headless Chromium for tests of pages, driven over the WebDriver protocol of an installed chromedriver, with the
+standard library only."""
 from __future__ import annotations
 import base64
 import json
@@ -13,11 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))),
+                None)
 DRIVER = shutil.which("chromedriver")
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars"]
-KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Escape": "\ue00c", "Enter": "\ue007"}
+KEYS = {"ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015", "Escape": "\ue00c",
+        "Enter": "\ue007"}
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"  # the key of an element in answers (W3C WebDriver, 12.2)
 
 class Browser:
@@ -28,7 +32,8 @@ class Browser:
     self.process = subprocess.Popen([DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
       self.address = f"http://127.0.0.1:{self._port()}"
-      arguments = [*FLAGS, f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}", *(["--force-dark-mode"] if dark else [])]
+      arguments = [*FLAGS, f"--user-data-dir={self.profile.name}", f"--window-size={width},{height}",
+                   *(["--force-dark-mode"] if dark else [])]
       options = {"goog:chromeOptions": {"binary": CHROMIUM, "args": arguments}, "goog:loggingPrefs": {"browser": "ALL"}}
       self.session = f"/session/{self._call('POST', '/session', {'capabilities': {'alwaysMatch': options}})['sessionId']}"
     except BaseException:
@@ -82,7 +87,8 @@ class Browser:
     rows = self._call("POST", f"{self.session}/se/log", {"type": "browser"})
     return [row["message"] for row in rows if row["level"] in ("SEVERE", "WARNING")]
 
-  def screenshot(self, path: Path) -> None: path.write_bytes(base64.b64decode(self._call("GET", f"{self.session}/screenshot")))
+  def screenshot(self, path: Path) -> None:
+    path.write_bytes(base64.b64decode(self._call("GET", f"{self.session}/screenshot")))
 
   def _end(self) -> None:
     self.process.terminate()

@@ -49,7 +49,8 @@ def adam(n: int) -> list[Tensor]:
   for p in parameters: p.grad = empty(64, 16)
   return optimizer.schedule_step()
 
-def conv(channels: int, outputs: int, width: int, kernel: int = 3, groups: int = 1, stride: int = 1) -> tuple[Tensor, Tensor, Tensor]:
+def conv(channels: int, outputs: int, width: int, kernel: int = 3, groups: int = 1,
+         stride: int = 1) -> tuple[Tensor, Tensor, Tensor]:
   """Images 16 pixels high: the size that is swept enters once."""
   x, w = empty(2, channels, 16, width), empty(outputs, channels // groups, kernel, kernel)
   return x, w, x.conv2d(w, groups=groups, padding=kernel // 2, stride=stride)
@@ -64,7 +65,8 @@ def normed(layer: nn.LayerNorm | nn.GroupNorm | nn.BatchNorm, *shape: int) -> li
   layer.weight, layer.bias, x = empty(*layer.weight.shape), empty(*layer.weight.shape), empty(*shape)
   return gradients_of((layer(x) * empty(*shape)).sum(), x, layer.weight, layer.bias)
 
-def image_norm(channels: int, groups: int, width: int) -> list[Tensor]: return normed(nn.GroupNorm(groups, channels), 4, channels, 16, width)
+def image_norm(channels: int, groups: int, width: int) -> list[Tensor]:
+  return normed(nn.GroupNorm(groups, channels), 4, channels, 16, width)
 
 # name -> how to make it for a size, and sizes n whose step to n + 1 is looked at besides those of SIZES
 FAMILIES: dict[str, tuple[Make, tuple[int, ...]]] = {
@@ -94,7 +96,8 @@ FAMILIES: dict[str, tuple[Make, tuple[int, ...]]] = {
   "matmul n": (lambda n: [empty(64, 64) @ empty(64, n)], (4096,)),
   "matmul k": (lambda n: [empty(64, n) @ empty(n, 64)], (2048, 4096, 4097, 8192)),
   "matmul batch": (lambda n: [empty(n, 24, 24) @ empty(n, 24, 24)], ()),
-  "matmul gradients": (lambda n: (lambda a, b: gradients_of((a @ b).square().sum(), a, b))(empty(n, 48), empty(48, 40)), ()),
+  "matmul gradients": (lambda n: (lambda a, b: gradients_of((a @ b).square().sum(), a, b))(empty(n, 48), empty(48, 40)),
+                       ()),
   "vector by matrix": (lambda n: [empty(n) @ empty(n, 512)], (2048, 4096)),
   "matrix by vector": (lambda n: [empty(512, n) @ empty(n)], (2048, 4096)),
   "conv channels": (lambda n: [conv(n, 32, 16)[2]], ()),
@@ -113,32 +116,39 @@ FAMILIES: dict[str, tuple[Make, tuple[int, ...]]] = {
   "stack": (lambda n: [empty(1000).stack(*[empty(1000) for _ in range(n - 1)])], ()),
   "gather": (lambda n: [empty(n, 64)[Tensor.empty(32, dtype="int32", device="NULL")]], ()),
   "gather rows": (lambda n: [empty(100, 64)[Tensor.empty(n, dtype="int32", device="NULL")]], ()),
-  "scatter": (lambda n: [empty(64, 64).scatter(0, Tensor.empty(n, 64, dtype="int32", device="NULL"), empty(n, 64))], ()),
+  "scatter": (lambda n: [empty(64, 64).scatter(0, Tensor.empty(n, 64, dtype="int32", device="NULL"), empty(n, 64))],
+              ()),
   "addends": (addends, ()),
   "chain": (shared_chain, ()),
   "uses": (several_uses, ()),
   "recurrent": (recurrent, ()),
   "deep": (deep, ()),
   "adam": (adam, ()),
-  "attention": (lambda n: [empty(2, 4, n, 16).scaled_dot_product_attention(empty(2, 4, n, 16), empty(2, 4, n, 16))], ()),
+  "attention": (lambda n: [empty(2, 4, n, 16).scaled_dot_product_attention(empty(2, 4, n, 16), empty(2, 4, n, 16))],
+                ()),
 }
 SIZES = (16, 17, 23, 24, 31, 32, 33, 47, 48, 63, 64, 65, 96, 127, 128, 255, 256)
-LARGEST = {"sort": 64, "deep": 32, "recurrent": 17, "adam": 33, "uses": 33, "conv channels": 128, "cat": 65, "stack": 65, "chain": 65}
+LARGEST = {"sort": 64, "deep": 32, "recurrent": 17, "adam": 33, "uses": 33, "conv channels": 128, "cat": 65,
+           "stack": 65, "chain": 65}
 LEAST = {"x86_64:avx2": 16, "x86_64:avx512": 16}
 
 class Step(NamedTuple):
-  """Why some families may have steps above STEP, and how large they are at most. sizes: the n at which they may be; () for all."""
+  """Why some families may have steps above STEP, and how large they are at most. sizes: the n at which they may be; ()
+  for all."""
   why: str
   families: str
   most: float
   sizes: tuple[int, ...] = ()
 
 EXPLAINED = (
-  Step("the loop of the lanes needs one register more, most of whose lanes are idle or compute again what the one before does",
-       "softmax; softmax gradient; cumsum; cumsum of columns; cummax; sort; topk of; matmul m; matmul n; conv outputs; conv width; "
+  Step("the loop of the lanes needs one register more, most of whose lanes are idle or compute again what the one "
+       "before does",
+       "softmax; softmax gradient; cumsum; cumsum of columns; cummax; sort; topk of; matmul m; matmul n; conv "
+       "outputs; conv width; "
        "conv to one width; depthwise width; conv stride width; conv gradients width; attention", 1.5),
   Step("another tile, of as many cycles by the model", "matmul gradients; conv channels; conv gradients channels", 1.2),
-  Step("elements that lie apart are put into registers one by one, two columns for one at the end", "transpose; transpose columns; max pool", 1.4),
+  Step("elements that lie apart are put into registers one by one, two columns for one at the end",
+       "transpose; transpose columns; max pool", 1.4),
   Step("what is left of a reduction's loop is folded by fewer lanes, at last one by one",
        "sum of rows; max of rows; matrix by vector; argmax; variance; layernorm", 1.3),
   Step("two kernels where one did: all workers have something to do", "sum of all", 1.25, (65535,)),
@@ -163,10 +173,12 @@ def works(family: str, n: int, arch: str) -> tuple[Work, Work]:
 
 def allowed(family: str, n: int | None) -> float:
   """The largest step that is explained, for an n, or for any."""
-  return max([STEP, *[s.most for s in (*EXPLAINED, *STEEP) if family in s.families.split("; ") and (not s.sizes or n is None or n in s.sizes)]])
+  return max([STEP, *[s.most for s in (*EXPLAINED, *STEEP) if family in s.families.split("; ")
+                      and (not s.sizes or n is None or n in s.sizes)]])
 
 def excess(family: str, n: int, arch: str, anywhere: bool = False) -> str:
-  """What of a step is above what is allowed; empty for none. anywhere: a step that is explained for some n is so for all."""
+  """What of a step is above what is allowed; empty for none. anywhere: a step that is explained for some n is so for
+  all."""
   less, more = works(family, n, arch)
   ratio, most = more.cost / less.cost, allowed(family, None if anywhere else n)
   return f"{ratio:.3f} (at most {most}), {less} -> {more}" if ratio > most + 0.005 else ""

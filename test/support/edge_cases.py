@@ -1,9 +1,11 @@
 """What the tables of test/edges are made of, and how a result is compared with what they expect.
 
-A table is `EDGES: dict[str, list[Case]]`: by method, cases (code, expected). The code is one expression, after statements if need be
-("x = Tensor([1, 2]); x[0] = 5; x"). It knows Tensor, dtypes, nn, Variable, math, inf and nan. What is expected, worked out by hand:
+A table is `EDGES: dict[str, list[Case]]`: by method, cases (code, expected). The code is one expression, after
+statements if need be ("x = Tensor([1, 2]); x[0] = 5; x"). It knows Tensor, dtypes, nn, Variable, math, inf and nan.
+What is expected, worked out by hand:
 
-  a number, nested lists   a Tensor of this shape, with bools, integers or floats as written, and these values; -0.0 is not 0.0, nan is nan
+  a number, nested lists   a Tensor of this shape, with bools, integers or floats as written, and these values; -0.0 is
+                           not 0.0, nan is nan
   like(...)                the same, with a type, a shape (which lists of nothing cannot say) or another tolerance
   (a, b), [a, b]           a tuple or a list of results, each as expected
   any other value          the same value of the same Python type
@@ -20,13 +22,17 @@ from tinyhw import Tensor, Variable, dtypes, nn
 from tinyhw.dtype import DType
 
 Case = tuple[str, object]
-KNOWN = {"Tensor": Tensor, "Variable": Variable, "dtypes": dtypes, "nn": nn, "math": math, "inf": math.inf, "nan": math.nan}
-# Relative to the expected value. float32 and float64 may be made of several rounded steps; narrower types compute in float32, and round once.
-TOLERANCE = {dtypes.float64: 8 * 2.0 ** -52, dtypes.float32: 8 * 2.0 ** -23, dtypes.float16: 2.0 ** -10, dtypes.bfloat16: 2.0 ** -7,
+KNOWN = {"Tensor": Tensor, "Variable": Variable, "dtypes": dtypes, "nn": nn, "math": math, "inf": math.inf,
+         "nan": math.nan}
+# Relative to the expected value. float32 and float64 may be made of several rounded steps; narrower types compute in
+# float32, and round once.
+TOLERANCE = {dtypes.float64: 8 * 2.0 ** -52, dtypes.float32: 8 * 2.0 ** -23, dtypes.float16: 2.0 ** -10,
+             dtypes.bfloat16: 2.0 ** -7,
              dtypes.fp8e4m3: 2.0 ** -3, dtypes.fp8e5m2: 2.0 ** -2}
 
 class Like(NamedTuple):
-  """A Tensor that is expected; None says nothing. tolerance: relative and absolute, instead of the type's relative one."""
+  """A Tensor that is expected; None says nothing. tolerance: relative and absolute, instead of the type's relative
+  one."""
   values: Any
   dtype: DType | None
   shape: tuple[int, ...] | None
@@ -37,7 +43,8 @@ class Raises(NamedTuple):
   error: type[Exception]
   words: str
 
-def like(values: Any = None, dtype: DType | None = None, shape: tuple[int, ...] | None = None, tolerance: float | None = None) -> Like:
+def like(values: Any = None, dtype: DType | None = None, shape: tuple[int, ...] | None = None,
+         tolerance: float | None = None) -> Like:
   return Like(values, dtype, shape, tolerance)
 
 def raises(error: type[Exception], words: str) -> Raises:
@@ -68,7 +75,8 @@ def compared(found: Any, expected: Any) -> str:
   if isinstance(found, Tensor): return _tensor(found, expected if isinstance(expected, Like) else like(expected))
   if isinstance(expected, Like): return _number(found, expected)
   if type(found) is not type(expected): return f"gives {found!r} of {type(found)}, not {expected!r} of {type(expected)}"
-  if not isinstance(expected, (tuple, list)): return "" if _same(found, expected, 0, 0) else f"gives {found!r}, not {expected!r}"
+  if not isinstance(expected, (tuple, list)):
+    return "" if _same(found, expected, 0, 0) else f"gives {found!r}, not {expected!r}"
   if len(found) != len(expected): return f"gives {len(found)} results, not {len(expected)}: {found!r}"
   return next((f"result {i} {why}" for i, (f, e) in enumerate(zip(found, expected)) if (why := compared(f, e))), "")
 
@@ -81,15 +89,18 @@ def _number(found: Any, expected: Like) -> str:
 def _tensor(found: Tensor, expected: Like) -> str:
   if expected.dtype is not None and found.dtype is not expected.dtype: return f"has {found.dtype}, not {expected.dtype}"
   values = found.tolist()
-  shape = found.shape if all(isinstance(d, int) for d in found.shape) else shape_of(values)   # a Variable's is known once it is computed
+  # a Variable's is known once it is computed
+  shape = found.shape if all(isinstance(d, int) for d in found.shape) else shape_of(values)
   wanted = shape_of(expected.values) if expected.shape is None and expected.values is not None else expected.shape
   if wanted is not None and shape != wanted: return f"has shape {shape}, not {wanted}: {values}"
   if expected.values is None: return ""
   got, want = flat(values), flat(expected.values)
   if expected.dtype is None and want and kind(found.dtype) is not kind_of(want):
     return f"has {found.dtype}, and {kind_of(want).__name__}s are expected: {values}"
-  relative, absolute = (TOLERANCE.get(found.dtype, 0.0), 0.0) if expected.tolerance is None else (expected.tolerance,) * 2
-  if len(got) != len(want) or not all(_same(g, w, relative, absolute) for g, w in zip(got, want)): return f"gives {values}, not {expected.values}"
+  relative, absolute = ((TOLERANCE.get(found.dtype, 0.0), 0.0) if expected.tolerance is None
+                        else (expected.tolerance,) * 2)
+  if len(got) != len(want) or not all(_same(g, w, relative, absolute) for g, w in zip(got, want)):
+    return f"gives {values}, not {expected.values}"
   return ""
 
 def _same(got: Any, want: Any, relative: float, absolute: float) -> bool:
@@ -113,4 +124,5 @@ def shape_of(values: Any) -> tuple[int, ...]:
   assert len(inner) <= 1, f"rows of different lengths: {values}"
   return (len(values), *next(iter(inner), ()))
 
-def flat(values: Any) -> list[Any]: return [x for row in values for x in flat(row)] if isinstance(values, list) else [values]
+def flat(values: Any) -> list[Any]:
+  return [x for row in values for x in flat(row)] if isinstance(values, list) else [values]

@@ -31,7 +31,8 @@ def variables(rng: random.Random, count: int = 3, dtype: DType = dtypes.weakint,
   for k in range(count):
     start = rng.choice([0, 0, 0, rng.randint(low, 5)])
     if dtype is dtypes.weakint and start == 0 and rng.random() < 0.5: out.append(UOp.range(rng.randint(1, 24), k))
-    elif dtype is not dtypes.weakint and rng.random() < 0.3: out.append(UOp.variable("abcd"[k], int(dtype.min), int(dtype.max), dtype))
+    elif dtype is not dtypes.weakint and rng.random() < 0.3:
+      out.append(UOp.variable("abcd"[k], int(dtype.min), int(dtype.max), dtype))
     else: out.append(UOp.variable("abcd"[k], start, start + rng.choice([0, 1, 3, 7, 9, 19, 30]), dtype))
   return out
 
@@ -44,7 +45,8 @@ def integer(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
   """A random integer expression of the leaves' type, of the kind that indices have, and worse."""
   if depth == 0 or rng.random() < 0.08:
     leaf = rng.choice(leaves)
-    return leaf if rng.random() < 0.85 else leaf.const_like(rng.randint(0 if dtypes.is_unsigned(leaf.dtype) else -12, 30))
+    return leaf if rng.random() < 0.85 else leaf.const_like(rng.randint(0 if dtypes.is_unsigned(leaf.dtype) else -12,
+                                                                        30))
   kind = rng.random()
   x = integer(rng, leaves, depth - 1)
   if kind < 0.28: return x + integer(rng, leaves, depth - 1)
@@ -64,7 +66,8 @@ def integer(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
 def condition(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
   """A random bool expression over integers."""
   x = integer(rng, leaves, max(depth - 1, 0))
-  y = x.const_like(rng.randint(0 if dtypes.is_unsigned(x.dtype) else -12, 40)) if rng.random() < 0.6 else integer(rng, leaves, max(depth - 1, 0))
+  y = (x.const_like(rng.randint(0 if dtypes.is_unsigned(x.dtype) else -12, 40)) if rng.random() < 0.6
+       else integer(rng, leaves, max(depth - 1, 0)))
   if depth > 1 and rng.random() < 0.5:
     p, q = condition(rng, leaves, depth - 1), condition(rng, leaves, depth - 1)
     return rng.choice([p & q, p & q, p | q, p ^ q, p.logical_not() & q, p.where(q, p), p & p.logical_not()])

@@ -16,17 +16,21 @@ class Function:
 
   def __call__(self, *arguments: Any) -> int:
     fake = self.fake
-    if len(arguments) != len(self.argtypes): raise TypeError(f"{self.name} takes {len(self.argtypes)} arguments")  # type: ignore[attr-defined]
+    if len(arguments) != len(self.argtypes):
+      raise TypeError(f"{self.name} takes {len(self.argtypes)} arguments")  # type: ignore[attr-defined]
     fake.calls[self.name] += 1
     if fake.behind: assert self.name not in WAITING and fake.behind < ROOM, f"{self.name} would wait for ever"
-    if self.name in fake.failing and fake.calls[self.name] >= fake.failing[self.name][0]: return fake.failing[self.name][1]
+    if self.name in fake.failing and fake.calls[self.name] >= fake.failing[self.name][0]:
+      return fake.failing[self.name][1]
     done = getattr(fake, self.name)(*arguments)
     return int(done or 0)
 
 class FakeCuda:
-  """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each launch.
+  """kernels: (name, grid, lanes, arguments) of each launch; shared: its dynamic shared memory. run: called for each
+  launch.
 
-  A kernel with the name of `endless` never ends, and a call that waits for it fails. order: what C sees of CUDA_DEVICE_ORDER at cuInit.
+  A kernel with the name of `endless` never ends, and a call that waits for it fails. order: what C sees of
+  CUDA_DEVICE_ORDER at cuInit.
   """
   def __init__(self, count: int = 1, compute: tuple[int, int] = (9, 0)):
     self.count, self.compute = count, compute
@@ -38,7 +42,8 @@ class FakeCuda:
     self.shared: list[int] = []
     self.run: Callable[[bytes, int, list[int]], None] | None = None
     self.events, self.clock, self.next, self.registered = dict[int, float](), 0.0, 100, set[int]()
-    self.endless, self.behind, self.late = "", 0, set[int]()   # launches and events from the endless kernel on; events behind it
+    self.endless, self.behind, self.late = "", 0, set[int]()   # launches and events from the endless kernel on; events
+                                                               # behind it
     self.order: bytes | None = None
     self.allowed = dict[int, int]()   # dynamic shared memory of functions that have asked for more
 
@@ -49,7 +54,8 @@ class FakeCuda:
 def put(place: Any, value: Any) -> None: place._obj.value = value
 
 KIB = 1 << 10
-UNASKED = 48 * KIB                                            # shared memory of a block whose function has not asked for more
+UNASKED = 48 * KIB                                            # shared memory of a block whose function has not asked
+                                                              # for more
 OPT_IN = {(8, 0): 163 * KIB, (8, 9): 99 * KIB, (9, 0): 227 * KIB}  # the most: MAX_SHARED_MEMORY_PER_BLOCK_OPTIN
 RESERVED = {8: 0, 9: KIB}                                     # in a section's size, but none of the block's
 MAX_DYNAMIC_SHARED = 8
@@ -58,7 +64,8 @@ def static_bytes(image: bytes, compute: tuple[int, int]) -> int:
   """Shared memory that a kernel's file declares."""
   start, count, names = struct.unpack_from("<Q", image, 40)[0], *struct.unpack_from("<HH", image, 60)
   headers = [struct.unpack_from("<IIQQQQIIQQ", image, start + 64 * k) for k in range(count)]
-  found = [max(0, h[5] - RESERVED[compute[0]]) for h in headers if image.startswith(b".nv.shared.", headers[names][4] + h[0])]
+  found = [max(0, h[5] - RESERVED[compute[0]]) for h in headers
+           if image.startswith(b".nv.shared.", headers[names][4] + h[0])]
   return sum(found)
 
 def _methods() -> dict[str, Callable[..., Any]]:
@@ -83,7 +90,8 @@ def _methods() -> dict[str, Callable[..., Any]]:
     fake.modules[number] = ctypes.string_at(image, max(headers + 64 * count, segments + 56 * parts))
     put(place, number)
     return 0
-  def launch(fake: FakeCuda, handle: int, x: int, y: int, z: int, lanes: int, ly: int, lz: int, shared: int, stream: Any, places: Any,
+  def launch(fake: FakeCuda, handle: int, x: int, y: int, z: int, lanes: int, ly: int, lz: int, shared: int,
+             stream: Any, places: Any,
              extra: Any) -> int:
     module, name = fake.functions[handle]
     if static_bytes(fake.modules[module], fake.compute) + shared > max(UNASKED, fake.allowed.get(handle, 0)): return 1
@@ -116,20 +124,25 @@ def _methods() -> dict[str, Callable[..., Any]]:
     fake.allowed[handle] = static + value
     return 0
   return {
-    "cuInit": begin, "cuDriverGetVersion": lambda fake, place: put(place, 12080), "cuDeviceGetCount": lambda f, p: put(p, f.count),
-    "cuDeviceGet": lambda fake, place, ordinal: put(place, ordinal), "cuDeviceTotalMem_v2": lambda fake, place, device: put(place, 1 << 30),
+    "cuInit": begin, "cuDriverGetVersion": lambda fake, place: put(place, 12080), "cuDeviceGetCount": lambda f,
+    p: put(p, f.count),
+    "cuDeviceGet": lambda fake, place, ordinal: put(place, ordinal), "cuDeviceTotalMem_v2": lambda fake, place,
+    device: put(place, 1 << 30),
     "cuDeviceGetName": lambda fake, place, size, device: setattr(place, "value", b"Stand-in"),
-    "cuDeviceGetAttribute": lambda fake, place, which, device: put(place, {75: fake.compute[0], 76: fake.compute[1], 16: 7, 38: 1 << 20}[which]),
+    "cuDeviceGetAttribute": lambda fake, place, which,
+    device: put(place, {75: fake.compute[0], 76: fake.compute[1], 16: 7, 38: 1 << 20}[which]),
     "cuDevicePrimaryCtxRetain": lambda fake, place, device: put(place, 0xC0 + device),
     "cuCtxSetCurrent": lambda fake, context: 0, "cuMemAlloc_v2": alloc,
-    "cuMemFree_v2": lambda fake, address: 0 if fake.memory.pop(address, None) else 1, "cuMemcpyHtoD_v2": copy, "cuMemcpyDtoH_v2": copy,
+    "cuMemFree_v2": lambda fake, address: 0 if fake.memory.pop(address, None) else 1, "cuMemcpyHtoD_v2": copy,
+    "cuMemcpyDtoH_v2": copy,
     "cuMemcpyPeer": lambda fake, dest, to, source, of, size: ctypes.memmove(dest, source, size) and 0,
     "cuMemHostRegister_v2": lambda fake, address, size, flags: fake.registered.add(address),
     "cuMemHostUnregister": lambda fake, address: fake.registered.remove(address),
     "cuMemHostGetDevicePointer_v2": lambda fake, place, address, flags: put(place, address), "cuModuleLoadData": load,
     "cuModuleUnload": lambda fake, module: 0 if fake.modules.pop(module, None) else 1, "cuModuleGetFunction": function,
     "cuFuncSetAttribute": set_attribute, "cuLaunchKernel": launch,
-    "cuEventCreate": create, "cuEventDestroy_v2": lambda fake, event: 0 if fake.events.pop(event, None) is not None else 1,
+    "cuEventCreate": create, "cuEventDestroy_v2": lambda fake, event: 0 if fake.events.pop(event, None) is not None
+    else 1,
     "cuEventRecord": record, "cuEventQuery": lambda fake, event: NOT_READY if event in fake.late else 0,
     "cuEventElapsedTime": lambda fake, place, a, b: put(place, fake.events[b] - fake.events[a]),
     "cuGetErrorName": lambda fake, status, place: put(place, f"CUDA_ERROR_{status}".encode()),

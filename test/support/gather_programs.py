@@ -1,7 +1,9 @@
-"""Random programs that gather: rows and crops by index tensors, writes by index, slices, windows, reductions and products, with gradients.
+"""Random programs that gather: rows and crops by index tensors, writes by index, slices, windows, reductions and
+products, with gradients.
 
-`make(seed)` is one of them: a text of Python and what each of its results is (taped.py). Values are small whole numbers, so a wrong element shows.
-`run(program, device)` computes it, `wrong(program, results)` says what differs, `smaller(program, fails)` is the shortest that still fails.
+`make(seed)` is one of them: a text of Python and what each of its results is (taped.py). Values are small whole
+numbers, so a wrong element shows. `run(program, device)` computes it, `wrong(program, results)` says what differs,
+`smaller(program, fails)` is the shortest that still fails.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
@@ -51,7 +53,8 @@ def wrong(program: Program, found: dict[str, Any]) -> list[str]:
   tolerance = OF_HALVES if any(".half()" in line for line in program.lines) else TOLERANCE
   for name, want in program.results.items():
     scale = max(float(np.abs(want).max()) if want.size else 0.0, 1.0)
-    if found[name].shape != want.shape or not np.allclose(found[name], want, rtol=0, atol=tolerance * scale): out.append(name)
+    if found[name].shape != want.shape or not np.allclose(found[name], want, rtol=0, atol=tolerance * scale):
+      out.append(name)
   return out
 
 def needed(program: Program, results: Iterable[str]) -> Program:
@@ -108,7 +111,8 @@ class Maker:
     """A tensor of places below n: loaded, or computed of what is loaded. Its text and its numbers."""
     name, kind = self.name("i"), self.some(*KINDS)
     array = self.numpy.permutation(n)[:shape[0]] if unique else self.numpy.integers(0, n, shape)
-    if negative and kind != "uint8" and self.chance(0.5): array = np.where(self.numpy.random(array.shape) < 0.5, array - n, array)
+    if negative and kind != "uint8" and self.chance(0.5):
+      array = np.where(self.numpy.random(array.shape) < 0.5, array - n, array)
     array = array.astype(kind)
     self.program.inputs[name] = array
     way = self.random.random()
@@ -133,7 +137,8 @@ class Maker:
     name = self.name()
     way = self.random.random()
     if way < 0.1: text = f"({text}).contiguous()"
-    elif way < 0.15: text, value = f"({text}).contiguous().realize()", Value(value.array)    # no gradient goes through what is computed already
+    # no gradient goes through what is computed already
+    elif way < 0.15: text, value = f"({text}).contiguous().realize()", Value(value.array)
     self.program.lines.append(f"{name} = {text}")
     self.values[name] = value
     return True
@@ -150,7 +155,8 @@ class Maker:
     if x is None: return False
     shape = self.values[x].shape
     axis = self.random.randrange(len(shape))
-    text, array = self.index(shape[axis], *[self.some(1, 2, 4, 8, 9, 16) for _ in range(self.some(1, 1, 1, 2))], negative=True)
+    text, array = self.index(shape[axis], *[self.some(1, 2, 4, 8, 9, 16) for _ in range(self.some(1, 1, 1, 2))],
+                             negative=True)
     key = (slice(None),) * axis
     return self.add(f"{x}[{':, ' * axis}{text}]", take(lambda p: p[key + (array,)], self.values[x]))
 
@@ -171,7 +177,8 @@ class Maker:
     shape = self.values[x].shape
     axis = self.random.randrange(len(shape))
     text, array = self.index(shape[axis], *[self.some(1, 3, 8, 17) if k == axis else n for k, n in enumerate(shape)])
-    return self.add(f"{x}.gather({axis}, {text})", take(lambda p: np.take_along_axis(p, array.astype(np.int64), axis), self.values[x]))
+    return self.add(f"{x}.gather({axis}, {text})", take(lambda p: np.take_along_axis(p, array.astype(np.int64), axis),
+                                                        self.values[x]))
 
   def op_crop(self) -> bool:
     """A part of each image, at a place of its own."""
@@ -228,7 +235,8 @@ class Maker:
     value = take(write, self.values[x], self.values[y])
     if added:
       old = take(lambda p: p[key], self.values[x])
-      value = take(write, self.values[x], elementwise(old.array + self.values[y].array, (old, 1.0), (self.values[y], 1.0)))
+      value = take(write, self.values[x], elementwise(old.array + self.values[y].array, (old, 1.0),
+                                                      (self.values[y], 1.0)))
     return self.add(f"{copy} * 1" if self.chance(0.5) else copy, value)
 
   def op_scatter(self) -> bool:
@@ -254,7 +262,8 @@ class Maker:
     keys = []
     for n in self.values[x].shape:
       start, stop = sorted(self.random.sample(range(n + 1), 2))
-      keys.append(self.some(":", ":", f"{start}:{stop}", f"{start}::2" if start < n else "::2", "::-1", str(self.random.randrange(-n, n))))
+      keys.append(self.some(":", ":", f"{start}:{stop}", f"{start}::2" if start < n else "::2", "::-1",
+                            str(self.random.randrange(-n, n))))
     key = ", ".join(keys)
     return self.move(x, f"[{key}]", f"p[{key}]")
 
@@ -285,7 +294,8 @@ class Maker:
     axis = self.random.randrange(len(shape))
     y = self.pick(lambda s: len(s) == len(shape) and s[:axis] == shape[:axis] and s[axis + 1:] == shape[axis + 1:])
     assert y is not None
-    return self.add(f"{x}.cat({y}, dim={axis})", take(lambda p, q: np.concatenate([p, q], axis), self.values[x], self.values[y]))
+    return self.add(f"{x}.cat({y}, dim={axis})", take(lambda p, q: np.concatenate([p, q], axis), self.values[x],
+                                                      self.values[y]))
 
   # ***** elements *****
 
@@ -342,7 +352,8 @@ class Maker:
     x = self.pick(lambda s: len(s) == 4 and s[2] > 2 and s[3] > 2)
     if x is None: return False
     b, c, h, w = self.values[x].shape
-    k, l, pad, step = self.some(1, 2, 3, 3), self.some(1, 3, 3, 5 if w > 4 else 2), self.some(0, 1, 1, 2), self.some(1, 1, 2)
+    k, l, pad, step = self.some(1, 2, 3, 3), self.some(1, 3, 3,
+                                                       5 if w > 4 else 2), self.some(0, 1, 1, 2), self.some(1, 1, 2)
     groups = self.some(1, 1, 1, *([2] if c % 2 == 0 else []), *([c] if c < 9 else []))
     f = self.input(groups * self.some(1, 2, 4, 8), c // groups, k, l)
     v = take(windows(k, l, step, pad), self.values[x])
@@ -350,7 +361,8 @@ class Maker:
     split = take(lambda p: p.reshape(b, groups, c // groups, *out, k, l), v)
     weight = take(lambda p: p.reshape(groups, -1, c // groups, k, l), self.values[f])
     product = einsum("bgchwij,gocij->bgohw", split, weight)
-    return self.add(f"{x}.conv2d({f}, groups={groups}, stride={step}, padding={pad})", take(lambda p: p.reshape(b, -1, *out), product))
+    return self.add(f"{x}.conv2d({f}, groups={groups}, stride={step}, padding={pad})",
+                    take(lambda p: p.reshape(b, -1, *out), product))
 
   def op_pool(self) -> bool:
     x = self.pick(lambda s: len(s) == 4 and s[2] > 3 and s[3] > 3)
@@ -376,8 +388,10 @@ class Maker:
     weights, loss = self.name(), self.name()
     v = self.values[last]
     self.program.inputs[weights] = self.numpy.integers(-2, 3, v.shape).astype("float32")
-    result = total(elementwise(v.array * self.program.inputs[weights], (v, self.program.inputs[weights])), tuple(range(len(v.shape))))
-    reached = [(name, g) for name, g in zip(self.leaves, gradients(result, list(self.leaves.values()))) if g is not None]
+    result = total(elementwise(v.array * self.program.inputs[weights], (v, self.program.inputs[weights])),
+                   tuple(range(len(v.shape))))
+    reached = [(name, g) for name, g in zip(self.leaves, gradients(result, list(self.leaves.values())))
+               if g is not None]
     if not reached: return
     reached = self.random.sample(reached, min(len(reached), 2))
     self.program.lines.append(f"{loss} = ({last} * {weights}).sum()")
@@ -395,19 +409,24 @@ def windows(k: int, l: int, step: int, pad: int) -> Callable[[Any], Any]:
   return move
 
 GATHERING = ("op_rows", "op_rows", "op_pairs", "op_gather", "op_crop", "op_crop", "op_write", "op_scatter")
-OTHERS = ("op_slice", "op_pad", "op_permute", "op_reshape", "op_cat", "op_both", "op_both", "op_one", "op_reduce", "op_reduce", "op_matmul",
+OTHERS = ("op_slice", "op_pad", "op_permute", "op_reshape", "op_cat", "op_both", "op_both", "op_one", "op_reduce",
+          "op_reduce", "op_matmul",
           "op_conv", "op_conv", "op_conv", "op_pool")
 
 def step(maker: Maker) -> Program:
   """Images as a training takes them: some of them by an index, a crop of each, convolutions; and gradients."""
   maker.most = MOST_OF_A_STEP
-  maker.input(maker.some(8, 16, 32), maker.some(1, 3, 8, 16), *maker.some((8, 8), (16, 16), (17, 12), (28, 28), (32, 32)))
-  for operation in maker.some(("op_rows", "op_crop"), ("op_crop",), ("op_crop",), ("op_rows",), ("op_pairs",)): getattr(maker, operation)()
-  for operation in maker.some(("op_conv",), ("op_conv", "op_one"), ("op_one", "op_conv"), ("op_conv", "op_pool")): getattr(maker, operation)()
+  maker.input(maker.some(8, 16, 32), maker.some(1, 3, 8, 16),
+              *maker.some((8, 8), (16, 16), (17, 12), (28, 28), (32, 32)))
+  for operation in maker.some(("op_rows", "op_crop"), ("op_crop",), ("op_crop",), ("op_rows",), ("op_pairs",)):
+    getattr(maker, operation)()
+  for operation in maker.some(("op_conv",), ("op_conv", "op_one"), ("op_one", "op_conv"), ("op_conv", "op_pool")):
+    getattr(maker, operation)()
   return maker.finish(gradient=1.0)
 
 def make(seed: int) -> Program:
-  """A random program: one or two inputs, two to five operations, at least one of them a gather or a write, often a gradient."""
+  """A random program: one or two inputs, two to five operations, at least one of them a gather or a write, often a
+  gradient."""
   maker = Maker(seed)
   if maker.chance(0.1): return step(maker)
   b, c = maker.some(1, 2, 4, 8), maker.some(1, 2, 3, 8)

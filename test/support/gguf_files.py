@@ -9,7 +9,8 @@ from typing import Any
 from tinyhw.llm.blocks import IQ4, MXFP4, Kind
 
 # Where blocks have their float16 scales
-SCALES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,), "Q4_K": (0, 2), "Q5_K": (0, 2),
+SCALES = {"Q4_0": (0,), "Q4_1": (0, 2), "Q5_0": (0,), "Q5_1": (0, 2), "Q8_0": (0,), "Q2_K": (80, 82), "Q3_K": (108,),
+          "Q4_K": (0, 2), "Q5_K": (0, 2),
           "Q6_K": (208,), "IQ4_NL": (0,), "IQ4_XS": (0,), "MXFP4": ()}
 
 def random_blocks(kind: Kind, n: int, seed: int = 0) -> bytes:
@@ -20,7 +21,8 @@ def random_blocks(kind: Kind, n: int, seed: int = 0) -> bytes:
     for at in SCALES.get(kind.name, ()): struct.pack_into("<e", data, block * kind.size + at, rng.gauss(0, 1))
   return bytes(data)
 
-# ***** one block after the other, as the descriptions of the formats have it: slow, and nothing shared with tinyhw/llm/blocks.py *****
+# ***** one block after the other, as the descriptions of the formats have it: slow, and nothing shared with
+# tinyhw/llm/blocks.py *****
 
 def f32(x: float) -> float:
   """Rounded to float32."""
@@ -30,7 +32,8 @@ def half(b: bytes, at: int) -> float: return float(struct.unpack_from("<e", b, a
 def int8(x: int) -> int: return x - 256 if x > 127 else x
 
 def legacy(b: bytes, low: int, high: int | None, offset: int, minimum: bool) -> Iterator[float]:
-  """Q4_0 to Q5_1: 16 bytes of nibbles from `low` on; a fifth bit in four bytes from `high` on; minus offset, or plus a minimum."""
+  """Q4_0 to Q5_1: 16 bytes of nibbles from `low` on; a fifth bit in four bytes from `high` on; minus offset, or plus a
+  minimum."""
   fifth = 0 if high is None else int.from_bytes(b[high:high + 4], "little")
   for k in range(32):
     q = b[low + k % 16] >> (0 if k < 16 else 4) & 15 | (fifth >> k & 1) << 4
@@ -78,10 +81,13 @@ def mxfp4(b: bytes) -> Iterator[float]:
   for k in range(32): yield MXFP4[b[1 + k % 16] >> (0 if k < 16 else 4) & 15] * 2.0 ** (b[0] - 128)
 
 DECODERS: dict[str, Callable[[bytes], Iterator[float]]] = {
-  "Q4_0": lambda b: legacy(b, 2, None, 8, False), "Q4_1": lambda b: legacy(b, 4, None, 0, True), "Q5_0": lambda b: legacy(b, 6, 2, 16, False),
-  "Q5_1": lambda b: legacy(b, 8, 4, 0, True), "Q8_0": lambda b: (half(b, 0) * int8(x) for x in b[2:]), "Q2_K": q2_k, "Q3_K": q3_k,
+  "Q4_0": lambda b: legacy(b, 2, None, 8, False), "Q4_1": lambda b: legacy(b, 4, None, 0, True),
+  "Q5_0": lambda b: legacy(b, 6, 2, 16, False),
+  "Q5_1": lambda b: legacy(b, 8, 4, 0, True), "Q8_0": lambda b: (half(b, 0) * int8(x) for x in b[2:]), "Q2_K": q2_k,
+  "Q3_K": q3_k,
   "Q4_K": lambda b: q45_k(b, False), "Q5_K": lambda b: q45_k(b, True), "Q6_K": q6_k,
-  "IQ4_NL": lambda b: (half(b, 0) * IQ4[b[2 + k % 16] >> (0 if k < 16 else 4) & 15] for k in range(32)), "IQ4_XS": iq4_xs, "MXFP4": mxfp4,
+  "IQ4_NL": lambda b: (half(b, 0) * IQ4[b[2 + k % 16] >> (0 if k < 16 else 4) & 15] for k in range(32)),
+  "IQ4_XS": iq4_xs, "MXFP4": mxfp4,
 }
 
 def decoded(kind: Kind, data: bytes) -> list[float]:
@@ -101,7 +107,8 @@ def value(x: Any) -> bytes:
 
 def _value(x: Any) -> tuple[int, bytes]:
   if isinstance(x, bool): return 7, struct.pack("<?", x)
-  if isinstance(x, int) and -1 << 31 <= x < 1 << 31: return (4, struct.pack("<I", x)) if x >= 0 else (5, struct.pack("<i", x))
+  if isinstance(x, int) and -1 << 31 <= x < 1 << 31:
+    return (4, struct.pack("<I", x)) if x >= 0 else (5, struct.pack("<i", x))
   if isinstance(x, int): return 11, struct.pack("<q", x)
   if isinstance(x, float): return 6, struct.pack("<f", x)
   if isinstance(x, (str, bytes)): return 8, text(x)
@@ -110,7 +117,8 @@ def _value(x: Any) -> tuple[int, bytes]:
   assert len(kinds) == 1, "the items of an array have one type"
   return 9, struct.pack("<IQ", kinds.pop(), len(items)) + b"".join(raw for _, raw in items)
 
-def write(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[Sequence[int], int, bytes]], version: int = 3, alignment: int = 32) -> bytes:
+def write(metadata: Mapping[str, Any], tensors: Mapping[str, tuple[Sequence[int], int, bytes]], version: int = 3,
+          alignment: int = 32) -> bytes:
   """A file. tensors: shape (outermost first), type and bytes by name."""
   head = [b"GGUF", struct.pack("<IQQ", version, len(tensors), len(metadata))]
   head += [text(key) + value(x) for key, x in metadata.items()]

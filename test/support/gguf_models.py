@@ -1,4 +1,5 @@
-"""Tiny language models as GGUF files, and what they compute: NumPy's float64, one token after the other, nothing kept."""
+"""Tiny language models as GGUF files, and what they compute: NumPy's float64, one token after the other, nothing
+kept."""
 from __future__ import annotations
 from typing import Any
 
@@ -9,7 +10,8 @@ F32, F16, Q8_0 = 0, 1, 8
 DIM, HIDDEN, HEADS, KV_HEADS, VOCAB, CONTEXT, EPS = 32, 64, 4, 2, 64, 48, 1e-5
 # One token for each of 62 characters, and two special ones: VOCAB altogether
 LETTERS = "ĠĊ" + "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" + ".,!?'-:;"
-TOKENIZER = {"tokenizer.ggml.tokens": [*LETTERS, "<|im_start|>", "<|im_end|>"], "tokenizer.ggml.token_type": [1] * 62 + [3] * 2,
+TOKENIZER = {"tokenizer.ggml.tokens": [*LETTERS, "<|im_start|>", "<|im_end|>"],
+             "tokenizer.ggml.token_type": [1] * 62 + [3] * 2,
              "tokenizer.ggml.pre": "qwen2", "tokenizer.ggml.eos_token_id": 63}
 
 def stored(values: Any, kind: int) -> tuple[tuple[int, ...], int, bytes]:
@@ -34,7 +36,8 @@ def shapes(arch: str, blocks: int, experts: int, head_dim: int, tied: bool) -> d
   if not tied: found["output.weight"] = (VOCAB, DIM)
   for i in range(blocks):
     part: dict[str, tuple[int, ...]] = {
-      "attn_norm.weight": (DIM,), "ffn_norm.weight": (DIM,), "attn_q.weight": (q, DIM), "attn_k.weight": (kv, DIM), "attn_v.weight": (kv, DIM),
+      "attn_norm.weight": (DIM,), "ffn_norm.weight": (DIM,), "attn_q.weight": (q, DIM), "attn_k.weight": (kv, DIM),
+      "attn_v.weight": (kv, DIM),
       "attn_output.weight": (DIM, q)}
     if arch == "qwen2": part |= {"attn_q.bias": (q,), "attn_k.bias": (kv,), "attn_v.bias": (kv,)}
     if arch in ("qwen3", "qwen3moe"): part |= {"attn_q_norm.weight": (head_dim,), "attn_k_norm.weight": (head_dim,)}
@@ -47,19 +50,22 @@ def shapes(arch: str, blocks: int, experts: int, head_dim: int, tied: bool) -> d
 
 class Model:
   """Metadata and tensors of a model with random parameters."""
-  def __init__(self, arch: str, kind: int = F32, blocks: int = 2, experts: int = 0, head_dim: int = DIM // HEADS, tied: bool = False, seed: int = 0,
+  def __init__(self, arch: str, kind: int = F32, blocks: int = 2, experts: int = 0, head_dim: int = DIM // HEADS,
+               tied: bool = False, seed: int = 0,
                divisors: list[float] | None = None, **more: Any):
     rng = np.random.default_rng(seed)
     self.arch, self.head_dim, self.experts, self.taken = arch, head_dim, experts, 2
     self.kv: dict[str, Any] = {"general.architecture": arch} | {f"{arch}.{key}": value for key, value in {
       "block_count": blocks, "embedding_length": DIM, "feed_forward_length": HIDDEN, "attention.head_count": HEADS,
-      "attention.head_count_kv": KV_HEADS, "attention.layer_norm_rms_epsilon": EPS, "context_length": CONTEXT, "rope.freq_base": 1000.0,
+      "attention.head_count_kv": KV_HEADS, "attention.layer_norm_rms_epsilon": EPS, "context_length": CONTEXT,
+      "rope.freq_base": 1000.0,
       "attention.key_length": head_dim, "attention.value_length": head_dim,
       **({"expert_count": experts, "expert_used_count": self.taken} if experts else {}), **more}.items()}
     self.tensors: dict[str, tuple[tuple[int, ...], int, bytes]] = {}
     for name, shape in shapes(arch, blocks, experts, head_dim, tied).items():
       values = rng.normal(size=shape) / (np.sqrt(shape[-1]) if len(shape) > 1 else 4) + ("norm" in name)
-      self.tensors[name] = stored(values * (3 if "token" in name else 1), F32 if len(shape) == 1 or "gate_inp" in name else kind)
+      self.tensors[name] = stored(values * (3 if "token" in name else 1), F32 if len(shape) == 1 or "gate_inp" in name
+                                  else kind)
     if divisors: self.tensors["rope_freqs.weight"] = stored(np.array(divisors), F32)
 
   def file(self, **more: Any) -> bytes: return write({**self.kv, **more}, self.tensors)
@@ -67,7 +73,8 @@ class Model:
   # ***** what it computes *****
 
   def logits(self, tokens: list[int], frequencies: Any = None) -> Any:
-    """Scores of the next token behind each of the tokens. frequencies: angles of pairs per position, where they are not those of rope.freq_base."""
+    """Scores of the next token behind each of the tokens. frequencies: angles of pairs per position, where they are
+    not those of rope.freq_base."""
     w = {name: values_of(*t) for name, t in self.tensors.items()}
     x = w["token_embd.weight"][tokens]
     for i in range(self.kv[f"{self.arch}.block_count"]):
@@ -90,7 +97,8 @@ class Model:
     def rotate(y: Any) -> Any:
       z = y[..., 0::2] + 1j * y[..., 1::2] if self.arch == "llama" else y[..., :half] + 1j * y[..., half:]
       z = z * turn
-      return np.stack([z.real, z.imag], -1).reshape(y.shape) if self.arch == "llama" else np.concatenate([z.real, z.imag], -1)
+      return (np.stack([z.real, z.imag], -1).reshape(y.shape) if self.arch == "llama"
+              else np.concatenate([z.real, z.imag], -1))
     q, k, v = rotate(project("q", HEADS)), rotate(project("k", KV_HEADS)), project("v", KV_HEADS)
     out = np.zeros_like(q)
     for t in range(len(x)):
@@ -103,13 +111,15 @@ class Model:
     def swiglu(y: Any, gate: Any, up: Any, down: Any) -> Any:
       g = gate @ y
       return down @ (g / (1 + np.exp(-g)) * (up @ y))
-    if not self.experts: return np.stack([swiglu(y, *(p[f"ffn_{k}.weight"] for k in ("gate", "up", "down"))) for y in x])
+    if not self.experts:
+      return np.stack([swiglu(y, *(p[f"ffn_{k}.weight"] for k in ("gate", "up", "down"))) for y in x])
     out = []
     for y in x:
       weights = softmax(p["ffn_gate_inp.weight"] @ y)
       best = np.argsort(-weights)[:self.taken]
       scale = weights[best].sum() if self.arch != "olmoe" else 1.0
-      out.append(sum(weights[e] / scale * swiglu(y, *(p[f"ffn_{k}_exps.weight"][e] for k in ("gate", "up", "down"))) for e in best))
+      out.append(sum(weights[e] / scale * swiglu(y, *(p[f"ffn_{k}_exps.weight"][e] for k in ("gate", "up", "down")))
+                     for e in best))
     return np.stack(out)
 
 def norm(x: Any, scale: Any) -> Any: return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS) * scale

@@ -1,7 +1,9 @@
-"""Every call of a driver to the kernel fails in turn, with each reason that it may fail for: when the device is opened, and in mid-run.
+"""Every call of a driver to the kernel fails in turn, with each reason that it may fail for: when the device is opened,
+and in mid-run.
 
-What the error says, what becomes of the device, and what the virtual kernel counts in the end is the same for all vendors. A vendor says how its
-computer and device are made, which call may fail why, and what the kernel keeps until the process ends.
+What the error says, what becomes of the device, and what the virtual kernel counts in the end is the same for all
+vendors. A vendor says how its computer and device are made, which call may fail why, and what the kernel keeps until
+the process ends.
 """
 from __future__ import annotations
 import collections
@@ -24,10 +26,12 @@ from tinyhw.errors import OutOfMemory, TinyError
 LARGE = 600 << 10  # bytes of a buffer that is an allocation of its own
 COUNT = LANES * 3
 NUMBERS = [float(number * 37 % 99) for number in range(COUNT)]
-OWN = (ctypes.c_float * 1024)(*NUMBERS)  # memory of the program, which outlives the work on it: a step that fails leaves before its kernels are done
+OWN = (ctypes.c_float * 1024)(*NUMBERS)  # memory of the program, which outlives the work on it: a step that fails
+                                         # leaves before its kernels are done
 
 class Vendor(NamedTuple):
-  """plausible: by call, errnos and statuses of the driver's own. optional: calls that the device does without. kept: what the kernel keeps."""
+  """plausible: by call, errnos and statuses of the driver's own. optional: calls that the device does without. kept:
+  what the kernel keeps."""
   computer: Callable[[str], Any]
   opened: Callable[[], GpuDevice]
   forget: Callable[[Any], None]
@@ -52,7 +56,8 @@ def make(vendor: Vendor, card: str, monkeypatch: pytest.MonkeyPatch) -> Any:
   return computer
 
 def step(device: GpuDevice) -> None:
-  """A step of a program: buffers of all sizes, memory of the program's own, spills, launches, a recording, sleep; all is given back."""
+  """A step of a program: buffers of all sizes, memory of the program's own, spills, launches, a recording, sleep; all
+  is given back."""
   size = 4 * COUNT
   buffers = [device.allocator.alloc(size) for _ in range(2)]
   large = device.allocator.alloc(LARGE)
@@ -132,7 +137,8 @@ def opening_fails(vendor: Vendor, card: str, monkeypatch: pytest.MonkeyPatch) ->
   return set(names)
 
 def running_fails(vendor: Vendor, card: str, monkeypatch: pytest.MonkeyPatch, each: int = 1) -> set[str]:
-  """While buffers are made, kernels loaded, results awaited, memory given back, and the device closed, each call fails, or every so many-th."""
+  """While buffers are made, kernels loaded, results awaited, memory given back, and the device closed, each call
+  fails, or every so many-th."""
   _, names = calls_of(vendor, card, monkeypatch)
   for nth, name, number in list(failing(vendor, names))[::each]:
     where = f"call {nth}, {name}, {reason(number)}"
@@ -155,5 +161,6 @@ def interrupted(vendor: Vendor, card: str, monkeypatch: pytest.MonkeyPatch) -> N
   computer = make(vendor, card, monkeypatch)
   for name, count in collections.Counter((*opening, *running)).items():
     for nth in range(1, 2 * count, 2):  # the call, and not the next one, which repeats it
-      if name not in ("open", "mmap"): computer.fail(name, nth, errno.EINTR)  # Python itself repeats what can be interrupted of these
+      # Python itself repeats what can be interrupted of these
+      if name not in ("open", "mmap"): computer.fail(name, nth, errno.EINTR)
   goes_on(vendor, computer, "interrupted")

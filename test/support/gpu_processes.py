@@ -22,7 +22,10 @@ class User:
     self.killed = False
 
   def kill(self) -> None:
-    """The process ends where it is. What its driver's objects have in this interpreter goes too, as it would with a process."""
+    """The process ends where it is.
+
+    What its driver's objects have in this interpreter goes too, as it would with a process.
+    """
     self.killed = True
     self.box.kill()
     self.bury()

@@ -1,4 +1,7 @@
-"""What a GPU's device must do, as functions over a device, with the kernels of the self-test. For virtual GPUs and for real ones."""
+"""What a GPU's device must do, as functions over a device, with the kernels of the self-test.
+
+For virtual GPUs and for real ones.
+"""
 from __future__ import annotations
 import ctypes
 import random
@@ -21,14 +24,17 @@ from tinyhw.selftest.command import assemble
 
 def texts(kind: str) -> Texts:
   """The self-test's kernels for a chip."""
-  return nvidia.TEXTS if kind.startswith("sm_") else amd.texts(next(chip.gc for chip in CHIPS.values() if chip.arch == kind))
+  return (nvidia.TEXTS if kind.startswith("sm_")
+          else amd.texts(next(chip.gc for chip in CHIPS.values() if chip.arch == kind)))
 
 def code(kind: str, text: str = "", name: str = "add", arguments: tuple[str, ...] = SUM, **fields: Any) -> Code:
   """A kernel for a chip, of a text in its words: the one that adds, if none is given."""
   found = text or texts(kind).add
   if kind.startswith("sm_"):
-    return nvidia.kernel(assemble, next(chip for chip in NVIDIA_CHIPS if chip.arch == kind), found, name, arguments, **fields)
-  return amd.kernel(assemble, kind, next(chip.gc for chip in CHIPS.values() if chip.arch == kind), found, name, arguments, **fields)
+    return nvidia.kernel(assemble, next(chip for chip in NVIDIA_CHIPS if chip.arch == kind), found, name, arguments,
+                         **fields)
+  return amd.kernel(assemble, kind, next(chip.gc for chip in CHIPS.values() if chip.arch == kind), found, name,
+                    arguments, **fields)
 
 def spilling(kind: str, private_bytes: int) -> Code:
   """out[i] = 2 * i + 7, both terms spilled."""
@@ -55,7 +61,8 @@ class Vectors:
     return Launch(self.program, [self.out, a, b], [bits(x)], groups)
 
 def small_rings(patch: Any) -> None:
-  """Have devices that are opened from now on rings as small as the kernels' drivers take them, which a virtual GPU has soon gone round."""
+  """Have devices that are opened from now on rings as small as the kernels' drivers take them, which a virtual GPU has
+  soon gone round."""
   patch.setattr(Queue.__init__, "__defaults__", (PAGE,))
   patch.setattr("tinyhw.drivers.amd.device.AQL_RING_BYTES", PAGE)
   patch.setattr("tinyhw.drivers.nvidia.channel.ENTRIES", 64)
@@ -153,7 +160,8 @@ def uses_memory_of_the_program(device: GpuDevice) -> None:
   assert len(device.memories) == before
 
 def tells_times(device: GpuDevice) -> None:
-  """Of launches by the GPU's clock, as nanoseconds of the host's: one after the other, and not longer than the host has waited."""
+  """Of launches by the GPU's clock, as nanoseconds of the host's: one after the other, and not longer than the host
+  has waited."""
   v = Vectors(device)
   launches = [v.launch(v.one, v.half)] * 5
   for run in (lambda: device.submit_timed(launches), device.record(launches).submit_timed):
@@ -164,11 +172,15 @@ def tells_times(device: GpuDevice) -> None:
     assert len(times) == 5 and flat == sorted(flat) and all(start < stop for start, stop in times)
     assert begin <= flat[0] and flat[-1] <= end, "they are the host's nanoseconds"
 
-DUTIES: tuple[Callable[[GpuDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays, spills, goes_round_its_rings,
+DUTIES: tuple[Callable[[GpuDevice], None], ...] = (copies_bytes, computes, sees_what_was_written_before, replays,
+                                                   spills, goes_round_its_rings,
                                                    starts_everywhere, uses_memory_of_the_program, tells_times)
 
 def works(device: GpuDevice, draw: random.Random) -> bool:
-  """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right? For drivers with mistakes."""
+  """Kernels, copies, patches and new code that overwrite what others have read, many times; are the results right?
+
+  For drivers with mistakes.
+  """
   it = Sums(device, draw)
   program, (a, b, c, d), (x, y, _, z) = it.program, it.buffers, it.values
   def add(out: Any, p: Any, q: Any) -> Launch: return Launch(program, [out, p, q], [0], GROUPS, written=[0])
@@ -187,7 +199,8 @@ def works(device: GpuDevice, draw: random.Random) -> bool:
     if turn == 1:  # other code at the same place
       program = recording = apart = None  # type: ignore[assignment]
       it.program = None
-      program = device.load(code(device.arch, ("NOP\n" if device.arch.startswith("sm_") else "s_nop 0\n") + texts(device.arch).add))
+      program = device.load(code(device.arch, ("NOP\n" if device.arch.startswith("sm_") else "s_nop 0\n")
+                                 + texts(device.arch).add))
     device.submit([add(c, a, b), add(a, c, b)] * 3)
     x = [p + 6 * q for p, q in zip(x, y)]
     if it.read(a) != x: return False
@@ -213,12 +226,14 @@ class Sums:
     return list(struct.unpack(f"<{N}f", out))
 
 def done_in_order(device: GpuDevice, draw: random.Random) -> None:
-  """Sums of random buffers, in submissions and in recordings that are patched, and copies between, beside the same in Python."""
+  """Sums of random buffers, in submissions and in recordings that are patched, and copies between, beside the same in
+  Python."""
   it = Sums(device, draw, 5)
   def launch() -> tuple[list[int], Launch]:
     chosen = [draw.randrange(5) for _ in range(3)]
     return chosen, Launch(it.program, [it.buffers[i] for i in chosen], [0], GROUPS, written=[0])
-  def add(chosen: list[int]) -> None: it.values[chosen[0]] = [x + y for x, y in zip(it.values[chosen[1]], it.values[chosen[2]])]
+  def add(chosen: list[int]) -> None:
+    it.values[chosen[0]] = [x + y for x, y in zip(it.values[chosen[1]], it.values[chosen[2]])]
   for _ in range(6):
     launches = [launch() for _ in range(draw.randint(1, 4))]
     if draw.random() < 0.5: device.submit([l for _, l in launches])

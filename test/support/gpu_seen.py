@@ -1,6 +1,7 @@
 """Devices of GPUs whose kernels nothing executes, and what their hardware was told: the same questions for all vendors.
 
-AMD's is a stand-in for the computer (amd_box.py), NVIDIA's a virtual computer with blocks that do nothing (nvidia_box.py).
+AMD's is a stand-in for the computer (amd_box.py), NVIDIA's a virtual computer with blocks that do nothing
+(nvidia_box.py).
 """
 from __future__ import annotations
 import contextlib
@@ -25,7 +26,8 @@ KINDS = ("gfx1100", "gfx1200", "gfx942", "gfx950", "sm_80", "sm_89", "sm_90")
 FEW = ("gfx1100", "gfx942", "sm_90")
 
 class Seen:
-  """What a device was told. waits: how often it waited for all kernels before: once in a submission, and once for each barrier."""
+  """What a device was told. waits: how often it waited for all kernels before: once in a submission, and once for each
+  barrier."""
   def code(self, **fields: Any) -> Code:
     """A kernel that does nothing, of a buffer and a variable."""
     raise NotImplementedError
@@ -77,7 +79,9 @@ def seeing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], tuple[Se
       device.close()
       (rm if driver is nvidia else kfd).forget(computer)
       if driver is nvidia: assert computer.census() == {}
-      else: assert computer.held() == {"files": 0, "mappings": 0, "memory": 1, "queues": 0, "events": 0}, "the event page is the kernel's"
+      else:
+        assert computer.held() == {"files": 0, "mappings": 0, "memory": 1, "queues": 0,
+                                   "events": 0}, "the event page is the kernel's"
     undo.append(close)
     return (SeenNV(computer, kind, monkeypatch) if driver is nvidia else SeenAMD(computer)), device
   with Context(EMULATE=""): yield make

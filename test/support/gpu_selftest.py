@@ -32,7 +32,8 @@ Patch = pytest.MonkeyPatch
 Mistakes = dict[str, tuple[Callable[[Patch], None], str]]
 
 class Vendor(NamedTuple):
-  """A vendor's virtual computers and self-test. first: steps that all others need; bench: those that need no open device."""
+  """A vendor's virtual computers and self-test. first: steps that all others need; bench: those that need no open
+  device."""
   device: str
   chip: str
   computer: Callable[..., Any]
@@ -43,7 +44,8 @@ class Vendor(NamedTuple):
 
 VENDORS = {
   "AMD": Vendor("AMD", "gfx1100", amd_computer.Computer, amd.AMDSession, kfd.forget, amd.SYSTEM, ("topology", "nodes")),
-  "NV": Vendor("NV", "sm_90", nvidia_computer.Computer, nvidia.NVSession, rm.forget, nvidia.SYSTEM, ("driver", "cards", "objects")),
+  "NV": Vendor("NV", "sm_90", nvidia_computer.Computer, nvidia.NVSession, rm.forget, nvidia.SYSTEM,
+               ("driver", "cards", "objects")),
 }
 
 class Tried:
@@ -51,14 +53,16 @@ class Tried:
   def __init__(self, vendor: Vendor, box: Any, faults: bool = True):
     self.vendor, self.box, self.session = vendor, box, vendor.session(vendor.device, Tools(assemble, faults))
     self.session.limit_ms = 50
-    self.steps: dict[str, Step] = {step.name: step for step in (*self.session.first(), *tensors.STEPS, *self.session.last())}
+    self.steps: dict[str, Step] = {step.name: step for step in (*self.session.first(), *tensors.STEPS,
+                                                                *self.session.last())}
 
   def run(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[Result]:
     """The results of steps; before the last one, something happens."""
     def last(session: GpuSession) -> str:
       if before_last is not None: before_last(self.box)
       return self.steps[names[-1]].run(session)
-    return list(frame.run(self.session, [*[self.steps[name] for name in names[:-1]], self.steps[names[-1]]._replace(run=last)]))
+    return list(frame.run(self.session,
+                          [*[self.steps[name] for name in names[:-1]], self.steps[names[-1]]._replace(run=last)]))
 
   def run_open(self, names: Sequence[str], before_last: Callable[[Any], object] | None = None) -> list[Result]:
     """The same, on the open device."""
@@ -78,7 +82,8 @@ class Tried:
     if name not in bench: return [*self.vendor.first, "opens"]
     if name in self.vendor.first: return list(self.vendor.first[:self.vendor.first.index(name)])
     made = "channels" in bench and bench.index(name) > bench.index("channels") and name != "opens"
-    return [*self.vendor.first, *(["channels"] if made else []), *(["engines"] if made and bench.index(name) > bench.index("engines") else [])]
+    return [*self.vendor.first, *(["channels"] if made else []),
+            *(["engines"] if made and bench.index(name) > bench.index("engines") else [])]
 
   def close(self) -> None:
     self.session.close()
@@ -98,14 +103,20 @@ def trying(name: str, monkeypatch: Patch) -> Iterator[Tried]:
   made.close()
 
 def alter(name: str, patch: Patch, change: Callable[[Texts], dict[str, Any]]) -> None:
-  """A vendor's kernels do something else: what a card would do whose instruction is wrong. change: fields of the texts that are replaced."""
-  if name == "NV": patch.setattr(nvidia_kernels, "TEXTS", dataclasses.replace(nvidia_kernels.TEXTS, **change(nvidia_kernels.TEXTS)))
+  """A vendor's kernels do something else: what a card would do whose instruction is wrong. change: fields of the texts
+  that are replaced."""
+  if name == "NV":
+    patch.setattr(nvidia_kernels, "TEXTS", dataclasses.replace(nvidia_kernels.TEXTS, **change(nvidia_kernels.TEXTS)))
   else:
     kept = amd_kernels.texts
-    patch.setattr(amd_kernels, "texts", lambda generation: dataclasses.replace(kept(generation), **change(kept(generation))))
+    patch.setattr(amd_kernels, "texts", lambda generation: dataclasses.replace(kept(generation),
+                                                                               **change(kept(generation))))
 
 def altered(name: str, field: str, old: str, new: str) -> Callable[[Patch], None]:
-  """The same for one text, in which words are replaced. The matrix unit's is inside of its row, those of approximations are by kind: "points d"."""
+  """The same for one text, in which words are replaced.
+
+  The matrix unit's is inside of its row, those of approximations are by kind: "points d".
+  """
   def change(texts: Texts) -> dict[str, Any]:
     field_name, _, kind = field.partition(" ")
     kept = getattr(texts, field_name)
@@ -129,7 +140,8 @@ def silent(name: str) -> Callable[[Patch], None]:
   return lambda patch: alter(name, patch, lambda texts: {"hang": texts.empty})
 
 def no_waits(patch: Patch) -> None: patch.setattr(Flight, "take", lambda flight, places, writes, spills: False)
-def nothing_copied(patch: Patch) -> None: patch.setattr(GpuAllocator, "transfer", lambda allocator, dest, src, size: True)
+def nothing_copied(patch: Patch) -> None:
+  patch.setattr(GpuAllocator, "transfer", lambda allocator, dest, src, size: True)
 
 def explained(tester: Tried, monkeypatch: Patch, name: str, mistakes: Mistakes) -> None:
   """A step of kernels fails as its row says, and the next one has a device that works."""

@@ -1,4 +1,5 @@
-"""Small kernels for tests of the CPU driver: as assembly text and as C, with the same meaning, and devices that run them."""
+"""Small kernels for tests of the CPU driver: as assembly text and as C, with the same meaning, and devices that run
+them."""
 import functools
 import shutil
 from collections.abc import Callable
@@ -17,7 +18,8 @@ from tinyhw.isa.x86 import abi
 from tinyhw.isa.x86.asm.syntax import assemble_function
 from tinyhw.machine.ir.code import Code
 
-# name -> kinds of arguments, assembly with {a} arguments, {f} first, {l} last, {s} scratch, and C where a is arguments, f, l, s
+# name -> kinds of arguments, assembly with {a} arguments, {f} first, {l} last, {s} scratch, and C where a is arguments,
+# f, l, s
 KERNELS: dict[str, tuple[tuple[str, ...], str, str]] = {
   "nothing": ((), "ret", ""),
   # p[i] += v for each work item
@@ -114,4 +116,5 @@ class Loaded:
     memory.view[:] = bytes(memory.size)
     return memory
 
-def values(memory: Any, count: int) -> list[int]: return memory.view[:8 * count].cast("q").tolist()  # type: ignore[no-any-return]
+def values(memory: Any, count: int) -> list[int]:
+  return memory.view[:8 * count].cast("q").tolist()  # type: ignore[no-any-return]

@@ -1,8 +1,11 @@
-"""Two invented ISAs, an interpreter for both, and random functions over them. The tests of the machine passes use them as their oracle.
+"""Two invented ISAs, an interpreter for both, and random functions over them. The tests of the machine passes use them
+as their oracle.
 
-CISC resembles x86: destructive operands, a shift count in one register, a division in two, flags, a call that destroys registers.
-LANES resembles a GPU: pairs and quads that must be aligned, two banks of data and one of predicates, predicated writes, early writes.
-The meaning of a row is its `isa` field: a function (machine, values read, integers) -> values written; a jump returns whether it is taken.
+CISC resembles x86: destructive operands, a shift count in one register, a division in two, flags, a call that destroys
+registers.
+LANES resembles a GPU: pairs and quads that must be aligned, two banks of data and one of predicates, predicated writes,
+early writes. The meaning of a row is its `isa` field: a function (machine, values read, integers) -> values written; a
+jump returns whether it is taken.
 """
 from __future__ import annotations
 import random
@@ -43,9 +46,13 @@ class Machine:
 Meaning = Callable[[Machine, list[int], list[int]], Any]
 
 def rows(text: str, classes: dict[str, RegClass], meanings: dict[str, Meaning]) -> dict[str, Inst]:
-  """One row a line: `name operand ... | flags`. An operand: [=+!]class[@fixed][:tie], or `i` for an integer, or `b` for a block."""
+  """One row a line: `name operand ... | flags`.
+
+  An operand: [=+!]class[@fixed][:tie], or `i` for an integer, or `b` for a block.
+  """
   table = {}
-  words = {"load": Effect.LOAD, "store": Effect.STORE, "rf": Effect.READ_FLAGS, "wf": Effect.WRITE_FLAGS, "jump": Effect.JUMP, "end": Effect.END,
+  words = {"load": Effect.LOAD, "store": Effect.STORE, "rf": Effect.READ_FLAGS, "wf": Effect.WRITE_FLAGS,
+           "jump": Effect.JUMP, "end": Effect.END,
            "call": Effect.CALL, "barrier": Effect.BARRIER}
   for line in filter(str.strip, text.splitlines()):
     head, _, tail = line.partition("|")
@@ -59,7 +66,8 @@ def rows(text: str, classes: dict[str, RegClass], meanings: dict[str, Meaning]) 
       access = {"=": Access.WRITE, "!": Access.WRITE, "+": Access.BOTH}.get(o[0], Access.READ)
       o, _, tie = o.lstrip("=+!").partition(":")
       o, _, fixed = o.partition("@")
-      made.append(Operand(f"{o}{k}", access, classes[o], tie=int(tie) if tie else None, fixed=int(fixed) if fixed else None, early=early))
+      made.append(Operand(f"{o}{k}", access, classes[o], tie=int(tie) if tie else None, fixed=int(fixed) if fixed
+                          else None, early=early))
     effects, extra = Effect.NONE, {}
     for word in tail.split():
       if word in words: effects |= words[word]
@@ -84,7 +92,8 @@ def setflags(m: Machine, value: int) -> int:
 # CISC
 
 def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = False) -> Target:
-  """general: how many of the general registers are allocatable (at least 7), vectors: how many vector registers, of 16 or (wide) 32."""
+  """general: how many of the general registers are allocatable (at least 7), vectors: how many vector registers, of 16
+  or (wide) 32."""
   gpr = Bank("gpr", 16, tuple([3, 5, 6, 7, 0, 1, 2, 8, 9, 10, 11, 12, 13, 14, 15])[:max(general, 7)])
   vec = Bank("vec", 32 if wide else 16, tuple(range(vectors)))
   r64 = RegClass("r64", gpr, 64, names=tuple(f"r{i}" for i in range(16)))
@@ -104,8 +113,10 @@ def cisc(general: int = 10, vectors: int = 6, swap: bool = True, wide: bool = Fa
     spill=lambda reg, slot: MInst(table[{v: "vpush", r64: "push"}.get(reg.cls, "push32")], [reg, slot]),
     reload=lambda reg, slot: MInst(table[{v: "vpop", r64: "pop"}.get(reg.cls, "pop32")], [reg, slot]),
     jump=lambda block: MInst(table["jmp"], [block]), swap=exchange if swap else None, table=table,
-    latency={"vfma": PipeCost(4, "01"), "vload": PipeCost(5, "23", "load"), "vadd": PipeCost(4, "01"), "add": PipeCost(1, "0156"),
-             "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"), "vstore": PipeCost(4, "4|78", "store"),
+    latency={"vfma": PipeCost(4, "01"), "vload": PipeCost(5, "23", "load"), "vadd": PipeCost(4, "01"),
+             "add": PipeCost(1, "0156"),
+             "inc": PipeCost(1, "0156"), "cmp": PipeCost(1, "0156"), "jl": PipeCost(1, "6"),
+             "vstore": PipeCost(4, "4|78", "store"),
              "load": PipeCost(5, "23", "load")})
 
 INVERSE = {"jl": "jge", "jge": "jl"}
@@ -175,7 +186,8 @@ PUSH, POP = _stack(64)
 def _load(m: Machine, x: list[int], i: list[int]) -> tuple[int]: return (m.memory[(x[0] + i[0]) % ADDRESSES],)
 
 CISC_MEANINGS: dict[str, Meaning] = {
-  "movi": lambda m, x, i: (i[0],), "zero": lambda m, x, i: (0,), "mov": lambda m, x, i: (x[0],), "mov32": lambda m, x, i: (x[0],),
+  "movi": lambda m, x, i: (i[0],), "zero": lambda m, x, i: (0,), "mov": lambda m, x, i: (x[0],), "mov32": lambda m, x,
+  i: (x[0],),
   "vmov": lambda m, x, i: (x[0],), "xchg": lambda m, x, i: (x[1], x[0]), "xchg32": lambda m, x, i: (x[1], x[0]),
   "vxor": lambda m, x, i: (x[0] ^ x[1],),
   "add": lambda m, x, i: (setflags(m, x[0] + x[1] & M64),), "sub": lambda m, x, i: (setflags(m, x[1] - x[0] & M64),),
@@ -186,7 +198,8 @@ CISC_MEANINGS: dict[str, Meaning] = {
   "mulx": lambda m, x, i: (x[0] * x[1] & M64, x[0] * x[1] >> 64),
   "cmp": _cmp, "setl": lambda m, x, i: (m.flags & 1,), "cmovl": lambda m, x, i: (x[0] if m.flags & 1 else x[1],),
   "load": _load, "store": _store, "vload": _load, "vstore": _store,
-  "vadd": lambda m, x, i: (x[0] + 3 * x[1],), "vsub2": lambda m, x, i: (x[0] - 5 * x[1],), "vfma": lambda m, x, i: (x[2] + x[0] * (x[1] + 1),),
+  "vadd": lambda m, x, i: (x[0] + 3 * x[1],), "vsub2": lambda m, x, i: (x[0] - 5 * x[1],), "vfma": lambda m, x,
+  i: (x[2] + x[0] * (x[1] + 1),),
   "vset": lambda m, x, i: (x[0] * 11,), "vget": lambda m, x, i: (x[0] + 1,), "call": _call,
   "push": PUSH, "push32": PUSH, "vpush": PUSH, "pop": POP, "pop32": POP, "vpop": POP,
   "jl": lambda m, x, i: m.flags & 1 == 1, "jge": lambda m, x, i: m.flags & 1 == 0, "jmp": lambda m, x, i: True,
@@ -197,9 +210,11 @@ CISC_MEANINGS: dict[str, Meaning] = {
 
 def lanes(units: int = 16, scalars: int = 4, swap: bool = True) -> Target:
   """units: of the bank that has singles, pairs and quads (a multiple of 4), scalars: registers of the other bank."""
-  data, scalar, pred = Bank("data", 64, tuple(range(units))), Bank("scalar", 16, tuple(range(scalars))), Bank("pred", 4, (0, 1, 2))
+  data, scalar, pred = Bank("data", 64, tuple(range(units))), Bank("scalar", 16,
+                                                                   tuple(range(scalars))), Bank("pred", 4, (0, 1, 2))
   names = tuple(f"d{i}" for i in range(64))
-  d1, d2 = RegClass("d1", data, 32, 1, 1, names), RegClass("d2", data, 64, 2, 2, tuple(f"d[{i}:{i + 1}]" for i in range(64)))
+  d1, d2 = RegClass("d1", data, 32, 1, 1, names), RegClass("d2", data, 64, 2, 2,
+                                                           tuple(f"d[{i}:{i + 1}]" for i in range(64)))
   d4 = RegClass("d4", data, 128, 4, 4, tuple(f"d[{i}:{i + 3}]" for i in range(64)))
   d3 = RegClass("d3", data, 96, 3, 4, tuple(f"d[{i}:{i + 2}]" for i in range(64)))
   s1 = RegClass("s1", scalar, 32, names=tuple(f"s{i}" for i in range(16)))
@@ -208,12 +223,15 @@ def lanes(units: int = 16, scalars: int = 4, swap: bool = True) -> Target:
   text, meanings = LANES_TEXT, dict(LANES_MEANINGS)
   for c in classes:
     text += f"\nmov.{c} ={c} {c}\nput.{c} {c} i\nget.{c} ={c} i\nxchg.{c} +{c} +{c}"
-    meanings |= {f"mov.{c}": lambda m, x, i: (x[0],), f"put.{c}": PUSH, f"get.{c}": POP, f"xchg.{c}": lambda m, x, i: (x[1], x[0])}
+    meanings |= {f"mov.{c}": lambda m, x, i: (x[0],), f"put.{c}": PUSH, f"get.{c}": POP, f"xchg.{c}": lambda m, x,
+                 i: (x[1], x[0])}
   table = rows(text, classes, meanings)
   return Target(
     "lanes", Capabilities(0, units, lanes=True), (data, scalar, pred), tuple(classes.values()), table=table,
-    move=lambda dst, src: MInst(table[f"mov.{dst.cls.name}"], [dst, src]), spill=lambda reg, slot: MInst(table[f"put.{reg.cls.name}"], [reg, slot]),
-    reload=lambda reg, slot: MInst(table[f"get.{reg.cls.name}"], [reg, slot]), jump=lambda block: MInst(table["bra"], [block]),
+    move=lambda dst, src: MInst(table[f"mov.{dst.cls.name}"], [dst, src]), spill=lambda reg,
+    slot: MInst(table[f"put.{reg.cls.name}"], [reg, slot]),
+    reload=lambda reg, slot: MInst(table[f"get.{reg.cls.name}"], [reg, slot]),
+    jump=lambda block: MInst(table["bra"], [block]),
     swap=(lambda a, b: [MInst(table[f"xchg.{a.cls.name}"], [a, b])]) if swap else None)
 
 LANES_TEXT = """
@@ -255,21 +273,28 @@ def _quad(m: Machine, x: list[int], i: list[int]) -> tuple[int]:
 
 LANES_MEANINGS: dict[str, Meaning] = {
   "imm": lambda m, x, i: (i[0],), "simm": lambda m, x, i: (i[0],), "add": lambda m, x, i: (x[0] + 3 * x[1],),
-  "add2": lambda m, x, i: (x[0] + 3 * x[1],), "add4": lambda m, x, i: (x[0] + 3 * x[1],), "add3": lambda m, x, i: (x[0] + 3 * x[1],),
-  "dup4": lambda m, x, i: (x[0] * (1 | 1 << 32 | 1 << 64 | 1 << 96),), "low": lambda m, x, i: (x[0] & M32,), "high": lambda m, x, i: (x[0] >> 96,),
+  "add2": lambda m, x, i: (x[0] + 3 * x[1],), "add4": lambda m, x, i: (x[0] + 3 * x[1],), "add3": lambda m, x,
+  i: (x[0] + 3 * x[1],),
+  "dup4": lambda m, x, i: (x[0] * (1 | 1 << 32 | 1 << 64 | 1 << 96),), "low": lambda m, x, i: (x[0] & M32,),
+  "high": lambda m, x, i: (x[0] >> 96,),
   "pack": lambda m, x, i: (x[0] | x[1] << 32,), "sum2": lambda m, x, i: ((x[0] & M32) + 7 * (x[0] >> 32),),
-  "widen": lambda m, x, i: (x[0] | x[1] << 64,), "mix3": lambda m, x, i: (x[0] << 64 | x[1],), "sum3": lambda m, x, i: (x[0] % 1000003,),
+  "widen": lambda m, x, i: (x[0] | x[1] << 64,), "mix3": lambda m, x, i: (x[0] << 64 | x[1],), "sum3": lambda m, x,
+  i: (x[0] % 1000003,),
   "mad": lambda m, x, i: (x[0] + x[1] * x[2],), "mma": lambda m, x, i: (x[2] * 3 + (x[0] << 13) + x[1],),
   "padd": lambda m, x, i: (x[1] + x[2] if x[0] else x[3],), "setp": lambda m, x, i: (1 if x[0] % 8 < x[1] % 8 else 0,),
-  "pand": lambda m, x, i: (x[0] & x[1],), "sel": lambda m, x, i: (x[1] if x[0] else x[2],), "uni": lambda m, x, i: (x[0] * 5,),
-  "sadd": lambda m, x, i: (x[0] + x[1],), "spread": lambda m, x, i: (x[0] * 9,), "ld4": _quad, "st4": _store, "st1": _store,
+  "pand": lambda m, x, i: (x[0] & x[1],), "sel": lambda m, x, i: (x[1] if x[0] else x[2],), "uni": lambda m, x,
+  i: (x[0] * 5,),
+  "sadd": lambda m, x, i: (x[0] + x[1],), "spread": lambda m, x, i: (x[0] * 9,), "ld4": _quad, "st4": _store,
+  "st1": _store,
   "tex": lambda m, x, i: (x[0] * 17 + (x[1] << 33),),
-  "brp": lambda m, x, i: x[0] == 1, "brn": lambda m, x, i: x[0] == 0, "bra": lambda m, x, i: True, "exit": lambda m, x, i: (),
+  "brp": lambda m, x, i: x[0] == 1, "brn": lambda m, x, i: x[0] == 0, "bra": lambda m, x, i: True, "exit": lambda m, x,
+  i: (),
 }
 
 # the interpreter
 
-def run(function: Function, arguments: list[int], memory: dict[int, int], seed: int = 0, fuel: int = 20000) -> list[Any]:
+def run(function: Function, arguments: list[int], memory: dict[int, int], seed: int = 0,
+        fuel: int = 20000) -> list[Any]:
   """What a function does: its stores, calls and return value in order. Works on virtual, mixed and physical code."""
   m, env = Machine(memory, random.Random(seed)), {}
 
@@ -287,7 +312,8 @@ def run(function: Function, arguments: list[int], memory: dict[int, int], seed: 
       fuel -= 1
       if fuel < 0: raise TimeoutError("out of fuel")
       row, operands = inst.row, inst.operands
-      reads = [get(operands[i]) for i in row.only_reads] + [get(r) for r in (inst.ties or [operands[i] for i in row.both])]
+      reads = [get(operands[i]) for i in row.only_reads] + [get(r)
+                                                            for r in (inst.ties or [operands[i] for i in row.both])]
       if row is PARALLEL:
         values = [get(r) for r in operands[1::2]]
         for r, value in zip(operands[::2], values): put(r, value)
@@ -304,7 +330,8 @@ def run(function: Function, arguments: list[int], memory: dict[int, int], seed: 
       if row.effects & Effect.JUMP:
         if not result: continue
         target = next(o for o in operands if isinstance(o, Block))
-        passed = [get(a) if a.index is not None else env.get(a.id, 0) for a in inst.arguments[0]] if inst.arguments else []
+        passed = ([get(a) if a.index is not None else env.get(a.id, 0) for a in inst.arguments[0]] if inst.arguments
+                  else [])
         for p, value in zip(target.params, passed): put(p, value)
         block = target
         break
@@ -325,7 +352,8 @@ class Maker:
     self.block = self.function.new_block(0, "entry")
     self.classes = {c.name: c for c in target.classes}
     self.cisc = target.name == "cisc"
-    skip = {"jl", "jge", "jmp", "ret", "brp", "brn", "bra", "exit", "cmp", "setl", "cmovl", "mov", "mov32", "vmov", "xchg", "xchg32", "vxor", "push",
+    skip = {"jl", "jge", "jmp", "ret", "brp", "brn", "bra", "exit", "cmp", "setl", "cmovl", "mov", "mov32", "vmov",
+            "xchg", "xchg32", "vxor", "push",
             "push32", "vpush", "pop", "pop32", "vpop"}
     self.ops = [row for name, row in self.table.items() if name not in skip and "." not in name]
     self.base = self.classes["r64" if self.cisc else "s1"]
@@ -336,15 +364,18 @@ class Maker:
   def value(self, cls: RegClass, pool: list[Reg]) -> Reg:
     """A value of a class: one that exists, or a constant, or a conversion."""
     found = [r for r in pool if r.cls.bank is cls.bank and (r.cls is cls or self.cisc)]
-    if found and self.rng.random() < 0.9: return self.rng.choice(found[-self.pressure:] if self.rng.random() < 0.5 else found)
+    if found and self.rng.random() < 0.9:
+      return self.rng.choice(found[-self.pressure:] if self.rng.random() < 0.5 else found)
     made = self.function.new_reg(cls)
     if self.cisc and cls.bank.name == "vec": self.emit("zero", made)
     elif self.cisc and cls is self.base: self.emit("movi", made, self.rng.randrange(1000))
     elif self.cisc: self.emit("add32", made, self.value(cls, pool), ties=(self.value(self.base, pool),))
     elif cls.name == "s1": self.emit("simm", made, self.rng.randrange(1000))
     elif cls.name == "d1": self.emit("imm", made, self.rng.randrange(1000))
-    elif cls.name == "d2": self.emit("pack", made, self.value(self.classes["d1"], pool), self.value(self.classes["d1"], pool))
-    elif cls.name == "d3": self.emit("mix3", made, self.value(self.classes["d1"], pool), self.value(self.classes["d2"], pool))
+    elif cls.name == "d2":
+      self.emit("pack", made, self.value(self.classes["d1"], pool), self.value(self.classes["d1"], pool))
+    elif cls.name == "d3":
+      self.emit("mix3", made, self.value(self.classes["d1"], pool), self.value(self.classes["d2"], pool))
     elif cls.name == "d4": self.emit("dup4", made, self.value(self.classes["d1"], pool))
     else: self.emit("setp", made, self.value(self.classes["d1"], pool), self.value(self.classes["d1"], pool))
     pool.append(made)
@@ -387,7 +418,8 @@ class Maker:
       elif depth < 3 and choice < 0.75: pool = self.loop(pool, depth)
     return pool
 
-  def branch(self, a: Reg, b: Reg, then: Block, then_arguments: list[Reg], other: Block, other_arguments: list[Reg]) -> None:
+  def branch(self, a: Reg, b: Reg, then: Block, then_arguments: list[Reg], other: Block,
+             other_arguments: list[Reg]) -> None:
     if self.cisc:
       self.emit("cmp", a, b)
       self.emit("jl", then, arguments=(then_arguments,))
@@ -431,7 +463,8 @@ class Maker:
   def loop(self, pool: list[Reg], depth: int) -> list[Reg]:
     scalar = self.base if self.cisc else self.classes["d1"]
     zero, end, header, exit = (self.function.new_reg(scalar), self.function.new_reg(scalar),
-                               self.function.new_block(self.block.depth + 1, "loop"), self.function.new_block(self.block.depth, "exit"))
+                               self.function.new_block(self.block.depth + 1, "loop"),
+                               self.function.new_block(self.block.depth, "exit"))
     constant = "movi" if self.cisc else "imm"
     self.emit(constant, zero, 0)
     self.emit(constant, end, self.rng.randrange(1, 4))
@@ -517,7 +550,8 @@ class Build:
     return self.at
 
 def matmul_loop(target: Target, accumulators: int, vectors: int) -> Function:
-  """An inner loop with `accumulators` that it carries: per iteration a few vector loads and one broadcast are multiplied into them."""
+  """An inner loop with `accumulators` that it carries: per iteration a few vector loads and one broadcast are
+  multiplied into them."""
   b = Build(target, "matmul")
   a, c = b.params("r64", "r64", fixed={0: 7, 1: 6})
   zero, end = b.new("r64"), b.new("r64")

@@ -56,7 +56,8 @@ def open_device() -> Any:
 def launched(mode: dict[str, int]) -> list[str]:
   """What is launched for each kernel in a mode: code, grid, values."""
   with Context(**mode), mock.patch.object(search, "search", winner):
-    return [repr([(p.runner.program, p.runner.grid, p.fixed) for p in realize.found_parts(DEVICE, [k.sink])[0]]) for k in kernels()]
+    return [repr([(p.runner.program, p.runner.grid, p.fixed) for p in realize.found_parts(DEVICE, [k.sink])[0]])
+            for k in kernels()]
 
 @contextlib.contextmanager
 def without(left_out: int | None) -> Iterator[None]:

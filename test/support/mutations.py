@@ -1,7 +1,8 @@
 """Fuzzing of what reads files: mutations of valid files, and the check that a reader survives them.
 
-A reader survives if it gives a result or raises a TinyError, does not hang, and takes memory bounded by the file's size. Which
-mutations there are follows from how readers fail: lengths and offsets that lie, ends that come too early, parts of one place or file in another.
+A reader survives if it gives a result or raises a TinyError, does not hang, and takes memory bounded by the file's
+size. Which mutations there are follows from how readers fail: lengths and offsets that lie, ends that come too early,
+parts of one place or file in another.
 """
 from __future__ import annotations
 import contextlib
@@ -18,7 +19,8 @@ from tinyhw.errors import OutOfMemory, TinyError
 from tinyhw.helpers import GlobalCounters
 from tinyhw.tensor import Tensor
 
-SECONDS = 30.0           # of processor time, after which a reader hangs: a hundred times what the slowest file here takes on a slow machine
+SECONDS = 30.0           # of processor time, after which a reader hangs: a hundred times what the slowest file here
+                         # takes on a slow machine
 BASE_BYTES = 16 << 20    # what a reader may take whatever the file's size
 TIMES_FILE = 64          # and as many times the file's bytes on top: Python objects for bytes
 
@@ -26,7 +28,8 @@ def cases(ci: int = 200, nightly: int = 10_000) -> int:
   """How many mutations: few in CI, many under --hypothesis-profile=nightly."""
   return nightly if hypothesis.settings.default.max_examples > 1000 else ci
 
-_NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40, (1 << 63) - 1, 1 << 63,
+_NUMBERS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40,
+            (1 << 63) - 1, 1 << 63,
             (1 << 64) - 1)
 
 def _flip(data: bytearray, rng: random.Random, other: bytes) -> None:
@@ -72,7 +75,10 @@ def _splice(data: bytearray, rng: random.Random, other: bytes) -> None:
 _KINDS = (_flip, _byte, _truncate, _extend, _number, _number, _digits, _remove, _repeat, _splice)
 
 def mutations(samples: Mapping[str, bytes], count: int, seed: int = 0) -> Iterator[tuple[str, bytes]]:
-  """(what was done, bytes) `count` times, the samples in turn. Each mutation is a function of seed and its number alone."""
+  """(what was done, bytes) `count` times, the samples in turn.
+
+  Each mutation is a function of seed and its number alone.
+  """
   names = list(samples)
   for i in range(count):
     rng = random.Random(f"{seed} {i}")
@@ -87,7 +93,8 @@ def mutations(samples: Mapping[str, bytes], count: int, seed: int = 0) -> Iterat
     yield f"seed {seed}, number {i}: {name} {' '.join(done)}", bytes(data)
 
 def use(x: Any, most: int = 1 << 16) -> None:
-  """Read the Tensors in what a reader gave, those of at most so many elements: a file may rightly say that one number stands for many."""
+  """Read the Tensors in what a reader gave, those of at most so many elements: a file may rightly say that one number
+  stands for many."""
   if isinstance(x, Tensor):
     if x.numel() <= most: x._read()   # not tolist(): (1 << 60, 0) is a shape, and as many lists
   elif isinstance(x, (dict, list, tuple)):
@@ -101,7 +108,10 @@ class TookMemory(AssertionError):
 
 @contextlib.contextmanager
 def limited(what: str, size: int, seconds: float = SECONDS) -> Iterator[None]:
-  """Inside, Python and devices may take only so much memory, and must not hang. size: bytes of the file. Raises Hang, AssertionError."""
+  """Inside, Python and devices may take only so much memory, and must not hang. size: bytes of the file.
+
+  Raises Hang, AssertionError.
+  """
   def late(number: int, frame: FrameType | None) -> None: raise Hang(f"{what}: still busy after {seconds} s")
   before = signal.signal(signal.SIGVTALRM, late)
   tracing = tracemalloc.is_tracing()
@@ -115,12 +125,15 @@ def limited(what: str, size: int, seconds: float = SECONDS) -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
     peak = tracemalloc.get_traced_memory()[1] - held + GlobalCounters.mem_used - on_devices
     if not tracing: tracemalloc.stop()
-  if peak > BASE_BYTES + TIMES_FILE * size: raise TookMemory(f"{what}: took {peak} bytes of memory for a file of {size}")
+  if peak > BASE_BYTES + TIMES_FILE * size:
+    raise TookMemory(f"{what}: took {peak} bytes of memory for a file of {size}")
 
 def survives(read: Callable[[bytes], Any], data: bytes, what: str) -> bool:
-  """Whether reading gave a result; a TinyError is as good. Anything else, and more than the limits of time and memory, fails.
+  """Whether reading gave a result; a TinyError is as good. Anything else, and more than the limits of time and memory,
+  fails.
 
-  What took too much memory is read again: the table of all nodes, which other tests have filled, may have grown in its midst, and does so once.
+  What took too much memory is read again: the table of all nodes, which other tests have filled, may have grown in its
+  midst, and does so once.
   """
   try: return _survives(read, data, what)
   except TookMemory: return _survives(read, data, what)
@@ -128,17 +141,21 @@ def survives(read: Callable[[bytes], Any], data: bytes, what: str) -> bool:
 def _survives(read: Callable[[bytes], Any], data: bytes, what: str) -> bool:
   with limited(what, len(data)):
     try: read(data)
-    except OutOfMemory as error: raise AssertionError(f"{what}: memory for what the file claims was asked for before it was checked") from error
+    except OutOfMemory as error:
+      raise AssertionError(f"{what}: memory for what the file claims was asked for before it was checked") from error
     except TinyError as error:
       assert str(error), f"{what}: {type(error).__name__} without a message"
       return False
     except Exception as error: raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
   return True
 
-def fuzz(read: Callable[[bytes], Any], samples: Mapping[str, bytes], count: int | None = None, seed: int | None = None) -> None:
-  """A reader survives the samples, which it must read, and mutations of them. read gets a file's bytes and should use what it finds."""
+def fuzz(read: Callable[[bytes], Any], samples: Mapping[str, bytes], count: int | None = None,
+         seed: int | None = None) -> None:
+  """A reader survives the samples, which it must read, and mutations of them. read gets a file's bytes and should use
+  what it finds."""
   for name, data in samples.items(): assert survives(read, data, name), f"{name} is valid, and was refused"
   nightly = cases() > 200
   if seed is None: seed = random.SystemRandom().randrange(1 << 32) if nightly else 0
-  refused = sum(not survives(read, data, what) for what, data in mutations(samples, cases() if count is None else count, seed))
+  refused = sum(not survives(read, data, what) for what, data in mutations(samples, cases() if count is None else count,
+                                                                           seed))
   assert refused, "no mutation was refused: the reader checks nothing, or the mutations miss it"

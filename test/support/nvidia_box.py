@@ -14,11 +14,15 @@ KINDS = tuple(CHIPS)
 
 def code(arch: str = "sm_90", arguments: tuple[str, ...] = ("buffer", "int64"), **fields: Any) -> Code:
   """A kernel of NOPs."""
-  made = {"name": "example", "arch": arch, "text": bytes(256), "entry": 0, "arguments": arguments, "registers": (("r", 32),), "lanes": 64, **fields}
+  made = {"name": "example", "arch": arch, "text": bytes(256), "entry": 0, "arguments": arguments,
+          "registers": (("r", 32),), "lanes": 64, **fields}
   return Code(**made)
 
 class Note:
-  """What ran: stands in for blocks. Each block reads the first instruction, and stores 4 bytes to its first argument when that is a buffer."""
+  """What ran: stands in for blocks.
+
+  Each block reads the first instruction, and stores 4 bytes to its first argument when that is a buffer.
+  """
   def __init__(self, computer: Computer, stores: bool = False):
     self.launches: list[Grid] = []
     self.stores = stores
@@ -29,10 +33,12 @@ class Note:
     return Note.Block(self, grid, number, port)
 
   class Block:
-    def __init__(self, note: Note, grid: Grid, number: int, port: Port): self.note, self.grid, self.number, self.port = note, grid, number, port
+    def __init__(self, note: Note, grid: Grid, number: int, port: Port):
+      self.note, self.grid, self.number, self.port = note, grid, number, port
 
     def step(self, budget: int) -> bool:
-      if self.note.stores: self.port.store(argument(self.grid, 0) + 4 * self.number, (self.number + 1).to_bytes(4, "little"))
+      if self.note.stores:
+        self.port.store(argument(self.grid, 0) + 4 * self.number, (self.number + 1).to_bytes(4, "little"))
       return True
 
 def argument(grid: Grid, index: int) -> int:

@@ -25,7 +25,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Opened]]:
   with Context(EMULATE=""): yield make
   for computer, device in made:
     device.close()
-    ranges, kept = computer.census().get("ranges", 0), {card: card.kept for card in device.card.connection.cards.values()}
-    assert ranges == sum(len(left.memories) for left in kept.values() if left is not None), "a closed device leaves what buffers still hold"
+    ranges, kept = computer.census().get("ranges", 0), {card: card.kept
+                                                        for card in device.card.connection.cards.values()}
+    assert ranges == sum(len(left.memories) for left in kept.values()
+                         if left is not None), ("a closed device leaves what buffers still hold")
     rm.forget(computer)
     assert computer.census() == {}

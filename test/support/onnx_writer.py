@@ -1,4 +1,7 @@
-"""Writes ONNX models from the format's description, without the onnx package. The numbers of fields are written here once more on purpose."""
+"""Writes ONNX models from the format's description, without the onnx package.
+
+The numbers of fields are written here once more on purpose.
+"""
 from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
@@ -9,7 +12,8 @@ import numpy as np
 from tinyhw import Tensor
 from tinyhw.nn.onnx import OnnxRunner
 
-TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11, "uint32": 12,
+TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9, "float16": 10,
+         "float64": 11, "uint32": 12,
          "uint64": 13}
 
 def varint(value: int) -> bytes:
@@ -30,7 +34,8 @@ def field(number: int, value: Any) -> bytes:
 def tensor(array: Any, name: str = "") -> bytes:
   """A TensorProto with raw_data."""
   array = np.asarray(array)
-  return b"".join(field(1, int(d)) for d in array.shape) + field(2, TYPES[array.dtype.name]) + field(8, name) + field(9, array.tobytes())
+  return (b"".join(field(1, int(d)) for d in array.shape) + field(2, TYPES[array.dtype.name]) + field(8, name)
+          + field(9, array.tobytes()))
 
 def attribute(name: str, value: Any) -> bytes:
   """An AttributeProto: int, float, str, lists of them, a NumPy array (a tensor), bytes (a GraphProto)."""
@@ -53,39 +58,48 @@ def value_info(name: str, dtype: Any = None, shape: Sequence[int | str] | None =
   """A ValueInfoProto of a tensor; dtype: a NumPy name or a number of TensorProto.DataType; None says nothing."""
   if dtype is None: return field(1, name)
   kind = field(1, dtype if isinstance(dtype, int) else TYPES[np.dtype(dtype).name])
-  if shape is not None: kind += field(2, b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in shape))
+  if shape is not None:
+    kind += field(2, b"".join(field(1, field(1, d) if isinstance(d, int) else field(2, d)) for d in shape))
   return field(1, name) + field(2, field(1, kind))
 
-def graph(nodes: Sequence[bytes], inputs: Sequence[bytes], outputs: Sequence[str], constants: Mapping[str, Any] | None = None,
+def graph(nodes: Sequence[bytes], inputs: Sequence[bytes], outputs: Sequence[str],
+          constants: Mapping[str, Any] | None = None,
           name: str = "g") -> bytes:
   """A GraphProto."""
   parts = [field(1, n) for n in nodes] + [field(2, name)]
   parts += [field(5, v if isinstance(v, bytes) else tensor(v, k)) for k, v in (constants or {}).items()]
   return b"".join(parts + [field(11, i) for i in inputs] + [field(12, value_info(o)) for o in outputs])
 
-def model(body: bytes, opset: int = 22, domains: Mapping[str, int] | None = None, functions: Sequence[bytes] = ()) -> bytes:
+def model(body: bytes, opset: int = 22, domains: Mapping[str, int] | None = None,
+          functions: Sequence[bytes] = ()) -> bytes:
   """A ModelProto."""
   imports = {"": opset, "com.microsoft": 1, "ai.onnx.ml": 1, **(domains or {})}
   sets = b"".join(field(8, field(1, d) + field(2, v)) for d, v in imports.items())
   return field(1, 8) + field(7, body) + sets + b"".join(field(25, f) for f in functions)
 
-def function(domain: str, name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[bytes], opset: int = 22) -> bytes:
+def function(domain: str, name: str, inputs: Sequence[str], outputs: Sequence[str], nodes: Sequence[bytes],
+             opset: int = 22) -> bytes:
   """A FunctionProto."""
   names = field(1, name) + b"".join(field(4, x) for x in inputs) + b"".join(field(5, x) for x in outputs)
   return names + b"".join(field(7, n) for n in nodes) + field(9, field(1, "") + field(2, opset)) + field(10, domain)
 
-def single(op: str, inputs: Mapping[str, Any], outputs: int = 1, opset: int = 22, domain: str = "", constants: Sequence[str] = (),
+def single(op: str, inputs: Mapping[str, Any], outputs: int = 1, opset: int = 22, domain: str = "",
+           constants: Sequence[str] = (),
            **attributes: Any) -> bytes:
   """A model of one node. inputs: arrays by name (None for one left out); those in `constants` are initializers."""
   names = [k if v is not None else "" for k, v in inputs.items()]
   results = [f"y{i}" for i in range(outputs)]
   given = [value_info(k, v.dtype, v.shape) for k, v in inputs.items() if v is not None and k not in constants]
-  return model(graph([node(op, names, results, domain, **attributes)], given, results, {k: inputs[k] for k in constants}), opset)
+  return model(graph([node(op, names, results, domain, **attributes)], given, results,
+                     {k: inputs[k] for k in constants}), opset)
 
-def run(op: str, *inputs: Any, outputs: int = 1, opset: int = 22, domain: str = "", known: Sequence[int] = (), **attributes: Any) -> Any:
-  """What OnnxRunner computes for a model of one node: an array, or a list of them. known: which inputs are constants of the model."""
+def run(op: str, *inputs: Any, outputs: int = 1, opset: int = 22, domain: str = "", known: Sequence[int] = (),
+        **attributes: Any) -> Any:
+  """What OnnxRunner computes for a model of one node: an array, or a list of them. known: which inputs are constants
+  of the model."""
   named = {f"x{i}": None if x is None else np.asarray(x) for i, x in enumerate(inputs)}
   runner = OnnxRunner(single(op, named, outputs, opset, domain, [f"x{i}" for i in known], **attributes))
-  given = {k: Tensor(np.ascontiguousarray(v).reshape(v.shape)) for k, v in named.items() if v is not None and k in runner.graph_inputs}
+  given = {k: Tensor(np.ascontiguousarray(v).reshape(v.shape)) for k, v in named.items() if v is not None
+           and k in runner.graph_inputs}
   found = [x.numpy() for x in runner(given).values()]
   return found[0] if outputs == 1 else found

@@ -14,7 +14,10 @@ from tinyhw.uop.program import Program
 i32 = dtypes.int32
 
 class Builder:
-  """Appends nodes to a Program in order. A node that a method gets is put in first, sources before it; constants go to the top."""
+  """Appends nodes to a Program in order.
+
+  A node that a method gets is put in first, sources before it; constants go to the top.
+  """
   def __init__(self, name: str):
     self.name = name
     self.top: list[UOp] = []
@@ -36,7 +39,8 @@ class Builder:
 
   def param(self, slot: int, dtype: DType, size: int) -> UOp: return self.add(UOp.param(slot, dtype, size))
   def const(self, dtype: DType, value: Any) -> UOp: return self.add(UOp.const(dtype, value))
-  def local(self, dtype: DType, size: int) -> UOp: return self.add(UOp(Ops.DEFINE_LOCAL, dtype, (), (self.fresh(), size)))
+  def local(self, dtype: DType, size: int) -> UOp:
+    return self.add(UOp(Ops.DEFINE_LOCAL, dtype, (), (self.fresh(), size)))
 
   def fresh(self) -> int:
     self.ids += 1
@@ -77,7 +81,8 @@ class Builder:
     uops = tuple(self.top + self.uops)
     written = frozenset(u.src[0].src[0].arg[0] for u in uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM)
     locals_ = [u for u in uops if u.op is Ops.DEFINE_LOCAL]
-    return Program(self.name, uops, self.grid, written, sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in locals_))
+    return Program(self.name, uops, self.grid, written,
+                   sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in locals_))
 
 def index(i: Any) -> UOp: return i if isinstance(i, UOp) else UOp.const(i32, i)
 def broadcast(x: UOp, lanes: int) -> UOp: return x if lanes == 1 else UOp(Ops.BROADCAST, x.dtype.vec(lanes), (x,))
@@ -187,7 +192,8 @@ def convert_to_all(source: DType, n: int) -> Program:
 
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16)
 INTS = dtypes.ints
-INT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR, Ops.MULACC, Ops.NEG)
+INT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR,
+           Ops.MULACC, Ops.NEG)
 FLOAT_OPS = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MULACC, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL)
 BOOL_OPS = (Ops.AND, Ops.OR, Ops.XOR, Ops.MAX)
 def folded(op: Ops, a: UOp, b: UOp) -> UOp:
@@ -197,9 +203,10 @@ def folded(op: Ops, a: UOp, b: UOp) -> UOp:
 ARITY = {Ops.NEG: 1, Ops.SQRT: 1, Ops.TRUNC: 1, Ops.RECIPROCAL: 1, Ops.MULACC: 3}
 
 class RandomProgram:
-  """A Program of random operations on data of every type, in a grid of `items`, `lanes` elements each. Parameter 0 and up: one input for each type;
-  after those, one output for each. `memory(seed)` gives fresh bytes for all of them."""
-  def __init__(self, seed: int, steps: int = 12, lanes: int = 1, items: int = 3, types: tuple[DType, ...] = FLOATS + INTS + (dtypes.bool,)):
+  """A Program of random operations on data of every type, in a grid of `items`, `lanes` elements each. Parameter 0 and
+  up: one input for each type; after those, one output for each. `memory(seed)` gives fresh bytes for all of them."""
+  def __init__(self, seed: int, steps: int = 12, lanes: int = 1, items: int = 3,
+               types: tuple[DType, ...] = FLOATS + INTS + (dtypes.bool,)):
     self.random = random.Random(seed)
     self.lanes, self.size, self.types = lanes, items * lanes, types
     self.values: dict[DType, list[UOp]] = {d: [] for d in types}
@@ -218,7 +225,8 @@ class RandomProgram:
     r = self.random
     if d is dtypes.bool: return r.random() < 0.5
     if dtypes.is_float(d):
-      return r.choice([0.0, -0.0, 1.0, -1.5, float("inf"), float("nan"), 1e-40, 65504.0, 3e38, r.uniform(-9, 9), r.gauss(0, 1e6)])
+      return r.choice([0.0, -0.0, 1.0, -1.5, float("inf"), float("nan"), 1e-40, 65504.0, 3e38, r.uniform(-9, 9),
+                       r.gauss(0, 1e6)])
     return r.choice([0, 1, -1, 3, int(d.min), int(d.max), r.randint(-40, 40), r.randint(int(d.min), int(d.max))])
 
   def pick(self, d: DType) -> UOp: return self.random.choice(self.values[d])
@@ -227,7 +235,9 @@ class RandomProgram:
     r, b = self.random, self.builder
     d, kind = r.choice(self.types), r.random()
     if kind < 0.15: u = self.pick(r.choice(self.types)).cast(d)
-    elif kind < 0.25: u = self.pick(dtypes.bool).alu(Ops.WHERE, self.pick(d), self.pick(d)) if dtypes.bool in self.types else self.pick(d)
+    elif kind < 0.25:
+      u = (self.pick(dtypes.bool).alu(Ops.WHERE, self.pick(d), self.pick(d)) if dtypes.bool in self.types
+           else self.pick(d))
     elif kind < 0.35 and dtypes.bool in self.types:
       u, d = self.pick(d).alu(r.choice([Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE]), self.pick(d)), dtypes.bool
     elif kind < 0.4: return self.loop(d)
@@ -264,7 +274,9 @@ def values(memory: Any, dtype: DType) -> list[Any]:
 
 def same_memory(program: Program, a: dict[int, Any], b: dict[int, Any]) -> None:
   """Assert that all buffers hold the same values."""
-  for p in program.params: assert values(a[p.arg[0]], p.dtype) == values(b[p.arg[0]], p.dtype), f"{program.name}: slot {p.arg[0]} ({p.dtype}) differs"
+  for p in program.params:
+    assert values(a[p.arg[0]], p.dtype) == values(b[p.arg[0]], p.dtype), (f"{program.name}: slot {p.arg[0]} "
+                                                                          f"({p.dtype}) differs")
 
 def named() -> list[Program]:
   """Programs without lanes of workgroups and without transcendental functions: what every renderer takes."""
@@ -274,4 +286,5 @@ def memory_for(program: Program, seed: int = 0) -> dict[int, bytearray]:
   """Random bytes for every PARAM; small numbers where the type allows."""
   from tinyhw.arithmetic import to_bytes
   r = random.Random(seed)
-  return {p.arg[0]: bytearray(b"".join(to_bytes(r.randint(-3, 25), p.dtype) for _ in range(p.arg[1]))) for p in program.params}
+  return {p.arg[0]: bytearray(b"".join(to_bytes(r.randint(-3, 25), p.dtype) for _ in range(p.arg[1])))
+          for p in program.params}

@@ -18,12 +18,14 @@ from tinyhw.viz.record import Recorder
 
 @contextlib.contextmanager
 def recording(**variables: int) -> Iterator[Recorder]:
-  """A recorder of its own, and no kernel or schedule known from before. variables: VIZ=1 and PROFILE=1 unless others are given.
+  """A recorder of its own, and no kernel or schedule known from before. variables: VIZ=1 and PROFILE=1 unless others
+  are given.
 
   Fails if the recorder did: its faults, which never reach a program, are set back to 0 by a test that expects them.
   """
   before, dropped, recorder = trace.events[:], trace.dropped, Recorder()
-  caches = [(cache, dict(cache)) for cache in (*(device.kernels for device in Device._opened.values()), scheduling._schedules)]
+  caches = [(cache, dict(cache)) for cache in (*(device.kernels for device in Device._opened.values()),
+                                               scheduling._schedules)]
   for cache, _ in caches: cache.clear()
   trace.events.clear()
   trace.recorder, trace.dropped = recorder, 0

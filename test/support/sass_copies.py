@@ -6,7 +6,8 @@ from collections.abc import Sequence
 BF16, U8, F32 = 10, 0, 7
 PATTERN = {0: 16, 1: 256, 2: 512, 3: 1024}   # bytes, by number of a swizzle: none, 32, 64, 128
 
-def tensor_map(address: int, dims: Sequence[int], strides: Sequence[int], box: Sequence[int], kind: int = BF16, swizzle: int = 0,
+def tensor_map(address: int, dims: Sequence[int], strides: Sequence[int], box: Sequence[int], kind: int = BF16,
+               swizzle: int = 0,
                size: int = 2) -> bytes:
   """128 bytes. strides: bytes of all dimensions but the innermost one."""
   rank = len(dims)
@@ -25,5 +26,6 @@ def tensor_map(address: int, dims: Sequence[int], strides: Sequence[int], box: S
 def initialise(address: int, count: int) -> list[str]:
   """An mbarrier of `count` arrivals, by UR0 to UR2, which copies see."""
   missing = (1 << 20) - count
-  return [f"UMOV UR0, {missing << 1:#x}", f"UMOV UR1, {missing << 11 & 0xffffffff:#x}", f"UMOV UR2, {address:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0",
+  return [f"UMOV UR0, {missing << 1:#x}", f"UMOV UR1, {missing << 11 & 0xffffffff:#x}", f"UMOV UR2, {address:#x}",
+          "SYNCS.EXCH.64 URZ, [UR2], UR0",
           "FENCE.VIEW.ASYNC.S"]

@@ -12,7 +12,8 @@ from tinyhw.uop.ops import UOp
 
 @functools.lru_cache(None)
 def instruction_count(op: Ops, arch: str) -> int:
-  """Instructions that an operation of float32 is, constants aside: those of a kernel, less those of one that only copies."""
+  """Instructions that an operation of float32 is, constants aside: those of a kernel, less those of one that only
+  copies."""
   operands = 2 if op in (Ops.POW, Ops.FDIV) else 1
   return instructions(op, arch, operands) - instructions(None, arch, operands)
 

@@ -15,8 +15,8 @@ class Vector(NamedTuple):
   text: str
 
   def same(self, text: str) -> bool:
-    """Whether our text is the disassembler's, which on sm_8x leaves out the memory descriptor, and shows it where bit 101 is set (our VOLATILE); it
-    leaves out the lane's register before a base, too, if that is RZ."""
+    """Whether our text is the disassembler's, which on sm_8x leaves out the memory descriptor, and shows it where bit
+    101 is set (our VOLATILE); it leaves out the lane's register before a base, too, if that is RZ."""
     if self.arch not in ("sm_80", "sm_89"): return text == self.text
     if ".VOLATILE" in text: return text.replace(".VOLATILE", "") == self.text
     if "LDGSTS" not in text: text = text.replace("[RZ.U32+UR", "[UR")
@@ -29,5 +29,6 @@ def vectors() -> tuple[Vector, ...]:
   for line in GOLDEN.read_text(encoding="utf-8").splitlines():
     if line.startswith("#"): continue
     archs, pc, code, text = line.split(" ", 3)
-    found += [Vector(f"sm_{arch}", int(pc, 16), int(code, 16).to_bytes(16, "little"), text) for arch in archs.split(",")]
+    found += [Vector(f"sm_{arch}", int(pc, 16), int(code, 16).to_bytes(16, "little"), text)
+              for arch in archs.split(",")]
   return tuple(found)

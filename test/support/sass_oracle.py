@@ -25,10 +25,12 @@ def disassemble_all(codes: list[bytes], arch: str) -> list[tuple[str, int]]:
   found, left = [("", 0)] * len(codes), list(range(len(codes)))
   while left:
     with tempfile.NamedTemporaryFile(delete=False) as file: file.write(b"".join(codes[i] for i in left))
-    done = subprocess.run([str(INSTALLED), "-b", NAMES[arch], "-hex", "-ndf", file.name], capture_output=True, text=True, check=False)
+    done = subprocess.run([str(INSTALLED), "-b", NAMES[arch], "-hex", "-ndf", file.name], capture_output=True,
+                          text=True, check=False)
     os.unlink(file.name)
     if done.returncode == 0:
-      for address, text in LINE.findall(done.stdout): found[left[int(address, 16) // 16]] = " ".join(text.split()), int(address, 16)
+      for address, text in LINE.findall(done.stdout):
+        found[left[int(address, 16) // 16]] = " ".join(text.split()), int(address, 16)
       return found
     refused = {int(address, 16) // 16 for address in REFUSED.findall(done.stderr)}
     assert refused, f"nvdisasm failed: {done.stderr[:500]}"

@@ -1,4 +1,5 @@
-"""Products of a warpgroup for tests: matrices in shared memory as descriptors say, written out from the drawings of the PTX ISA, and programs."""
+"""Products of a warpgroup for tests: matrices in shared memory as descriptors say, written out from the drawings of
+the PTX ISA, and programs."""
 from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
@@ -13,7 +14,8 @@ THREADS = 128
 SWIZZLES = {16: 0, 128: 1, 64: 2, 32: 3}   # bytes of a line -> the number in a descriptor
 
 class Tile(NamedTuple):
-  """A factor's place. turned: elements of rows (or columns) beside each other, not those of steps. line: bytes of a swizzled line, 16 for none."""
+  """A factor's place. turned: elements of rows (or columns) beside each other, not those of steps. line: bytes of a
+  swizzled line, 16 for none."""
   at: int
   line: int
   turned: bool
@@ -21,7 +23,8 @@ class Tile(NamedTuple):
   stride: int
 
   def place(self, row: int, step: int, size: int = 2) -> int:
-    """The address of an element: a tile of 8 lines, drawn line by line, of which each piece of 16 bytes goes where the swizzle says."""
+    """The address of an element: a tile of 8 lines, drawn line by line, of which each piece of 16 bytes goes where the
+    swizzle says."""
     along, across = (row, step) if self.turned else (step, row)
     line, byte = across % 8, along * size
     if self.line == 16:
@@ -29,7 +32,8 @@ class Tile(NamedTuple):
       return self.at + line * 16 + byte // 16 * first + across // 8 * second + byte % 16
     chunk, period = byte % self.line // 16, {128: 1, 64: 2, 32: 4}[self.line]
     chunk ^= line // period % (self.line // 16)
-    return self.at + line * self.line + chunk * 16 + byte % 16 + byte // self.line * self.leading + across // 8 * self.stride
+    return (self.at + line * self.line + chunk * 16 + byte % 16 + byte // self.line * self.leading + across // 8
+            * self.stride)
 
   @property
   def words(self) -> tuple[int, int]:
@@ -57,8 +61,10 @@ def fill(memory: bytearray, where: Tile, values: Numbers, encode: Callable[[floa
       memory[at:at + size] = encode(x).to_bytes(size, "little")
 
 # Each lane copies BYTES / THREADS bytes from global memory to the same place of shared memory
-COPY = ["S2R R0, SR_TID.X", f"IMAD.WIDE.U32 R2, R0, {BYTES // THREADS:#x}, R4", f"IMAD R1, R0, {BYTES // THREADS:#x}, RZ",
-        *(line for k in range(0, BYTES // THREADS, 16) for line in (f"LDG.E.128 R8, [R2+{k:#x}]", f"STS.128 [R1+{k:#x}], R8"))]
+COPY = ["S2R R0, SR_TID.X", f"IMAD.WIDE.U32 R2, R0, {BYTES // THREADS:#x}, R4",
+        f"IMAD R1, R0, {BYTES // THREADS:#x}, RZ",
+        *(line for k in range(0, BYTES // THREADS, 16)
+          for line in (f"LDG.E.128 R8, [R2+{k:#x}]", f"STS.128 [R1+{k:#x}], R8"))]
 FENCE, MEET = "FENCE.VIEW.ASYNC.S", "BAR.SYNC.DEFER_BLOCKING 0x0"
 ARRIVE, DONE = "WARPGROUP.ARRIVE", "WARPGROUP.DEPBAR.LE gsb0, 0x0"
 
@@ -67,7 +73,9 @@ def tiles(first: Tile, second: Tile) -> list[str]:
   return [f"UMOV UR{8 + k}, {word:#x}" for k, word in enumerate((*first.words, *second.words))]
 
 def program(lines: Sequence[str], memory: bytes, threads: int = THREADS, seed: int = 0, **given: object) -> Block:
-  """A block that is about to execute scheduled lines. memory: global memory at MEMORY, whose address is in R4 and R5."""
+  """A block that is about to execute scheduled lines. memory: global memory at MEMORY, whose address is in R4 and
+  R5."""
   registers = {4: [MEMORY & 0xffffffff], 5: [MEMORY >> 32]}
-  return block_of(scheduled(lines), registers=registers, content=bytearray(memory), threads=threads, shared=BYTES, count=128, seed=seed,
+  return block_of(scheduled(lines), registers=registers, content=bytearray(memory), threads=threads, shared=BYTES,
+                  count=128, seed=seed,
                   **given)  # type: ignore[arg-type]  # named as there

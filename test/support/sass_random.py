@@ -11,7 +11,10 @@ from tinyhw.isa.sass.table.form import ALLOWED, SCALE, Form, Spec, width_of
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 
 def random_instruction(row: Inst, rng: random.Random) -> MInst:
-  """An instruction of this row. Flags of an operand that is RZ or an optional one that is left out are as usual half of the time."""
+  """An instruction of this row.
+
+  Flags of an operand that is RZ or an optional one that is left out are as usual half of the time.
+  """
   form: Form = row.isa
   values: list[Any] = [random_number(spec, rng) for spec in form.specs]
   for i, spec in enumerate(form.specs):
@@ -22,7 +25,8 @@ def random_number(spec: Spec, rng: random.Random) -> Any:
   """A value of a field that is no register."""
   if spec.register: return 0
   if rng.random() < 0.3 and isinstance(spec.implied, int) and spec.implied >= 0: return spec.implied
-  if spec.enumeration is not None: return rng.choice([i for i, word in enumerate(spec.enumeration.words) if word != "?"])
+  if spec.enumeration is not None:
+    return rng.choice([i for i, word in enumerate(spec.enumeration.words) if word != "?"])
   if spec.kind in ALLOWED: return rng.choice(ALLOWED[spec.kind])
   width = BITS.get(spec.kind, width_of(spec.at))
   value = rng.choice((rng.getrandbits(width), rng.getrandbits(min(width, 4)), (1 << width) - 1))
@@ -44,4 +48,5 @@ def random_control(row: Inst, rng: random.Random) -> Control:
   form: Form = row.isa
   stall = rng.randrange(16)
   reuse = sum(1 << spec.reuse for spec in form.specs if spec.reuse >= 0 and rng.random() < 0.3)
-  return Control(stall, 1 <= stall <= 11 and rng.random() < 0.5, rng.choice((NONE, 0, 5)), rng.choice((NONE, 1, 4)), rng.getrandbits(6), reuse)
+  return Control(stall, 1 <= stall <= 11 and rng.random() < 0.5, rng.choice((NONE, 0, 5)), rng.choice((NONE, 1, 4)),
+                 rng.getrandbits(6), reuse)

@@ -1,4 +1,5 @@
-"""Texts of SASS that warps of the emulator execute: instructions with control words of their own, or those that the scheduler gives them."""
+"""Texts of SASS that warps of the emulator execute: instructions with control words of their own, or those that the
+scheduler gives them."""
 from __future__ import annotations
 import random
 import re
@@ -48,10 +49,13 @@ def patient(inst: MInst, control: Control, given: bool) -> bytes:
   least = shortest_stall(inst.row)
   return encode(inst, control if given or control.stall >= least else control._replace(stall=least))
 
-def block_of(code: bytes, arch: str = "sm_90", registers: Mapping[int, Sequence[int]] | None = None, content: bytearray | None = None,
-             threads: int = LANES, shared: int = 0, local: int = 0, constants: bytes = b"", count: int = 64, barriers: int = 1, seed: int = 0,
+def block_of(code: bytes, arch: str = "sm_90", registers: Mapping[int, Sequence[int]] | None = None,
+             content: bytearray | None = None,
+             threads: int = LANES, shared: int = 0, local: int = 0, constants: bytes = b"", count: int = 64,
+             barriers: int = 1, seed: int = 0,
              predicates: Mapping[int, int] | None = None) -> Block:
-  """A block that is about to execute code; R of all warps hold these words of the lanes. content: global memory at MEMORY."""
+  """A block that is about to execute code; R of all warps hold these words of the lanes. content: global memory at
+  MEMORY."""
   memory = FlatMemory()
   memory.add(ORIGIN, bytearray(code))
   if content is not None: memory.add(MEMORY, content)

@@ -1,10 +1,12 @@
-"""What is expected of a card's numbers, most of it as a share of PyTorch's on the same card in the same run, and whether it was met."""
+"""What is expected of a card's numbers, most of it as a share of PyTorch's on the same card in the same run, and
+whether it was met."""
 from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 class Bar(NamedTuple):
-  """number: what it is about; limit: its bound; of: the number of PyTorch's that the bound is a share of; most: the number may not exceed it."""
+  """number: what it is about; limit: its bound; of: the number of PyTorch's that the bound is a share of; most: the
+  number may not exceed it."""
   number: str
   limit: float
   of: str | None = None
@@ -14,7 +16,8 @@ class Bar(NamedTuple):
     """In words. peer: PyTorch's number."""
     unit = 1.0 if peer is None else peer
     share = f"{value:g}, PyTorch {peer:g}: {100 * value / unit:.0f} %" if peer else f"{value:g}"
-    wanted = f"{'at most' if self.most else 'at least'} {f'{100 * self.limit:.0f} % of it' if self.of else f'{self.limit:g}'}"
+    wanted = (f"{'at most' if self.most else 'at least'} "
+              f"{f'{100 * self.limit:.0f} % of it' if self.of else f'{self.limit:g}'}")
     met = value <= self.limit * unit if self.most else value >= self.limit * unit
     return f"{share} ({wanted}): {'met' if met else 'NOT met'}"
 
@@ -27,10 +30,12 @@ def by_unit(unit: str) -> str:
   return f"bfloat16 matmul with {unit} TFLOP/s"
 
 BARS = (
-  Bar(COPY, 0.85, COPY), Bar("a + b GB/s", 0.85, COPY), Bar("softmax GB/s", 1, "softmax GB/s"), Bar("layernorm GB/s", 1, "layernorm GB/s"),
+  Bar(COPY, 0.85, COPY), Bar("a + b GB/s", 0.85, COPY), Bar("softmax GB/s", 1, "softmax GB/s"),
+  Bar("layernorm GB/s", 1, "layernorm GB/s"),
   Bar("float32 matmul TFLOP/s", 0.8, "float32 matmul TFLOP/s"),
   Bar(by_unit("HMMA"), 0.4, PRODUCT), Bar(by_unit("wgmma"), 0.75, PRODUCT),
-  Bar(EMPTY, 0.6, EMPTY, most=True), Bar("each small kernel of a captured step, us", 1.5, most=True), Bar(COLD, 1.5, most=True),
+  Bar(EMPTY, 0.6, EMPTY, most=True), Bar("each small kernel of a captured step, us", 1.5, most=True),
+  Bar(COLD, 1.5, most=True),
 )
 
 def _number(found: Mapping[str, Any], name: str | None) -> float | None:

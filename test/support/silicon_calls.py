@@ -1,8 +1,10 @@
-"""What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls, unified memory, mappings. And what
-our own driver asks for, in the same words.
+"""What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls,
+unified memory, mappings. And what our own driver asks for, in the same words.
 
-To see the library's, the beginning of the C library's `ioctl` is overwritten by a jump to a function here, which makes the call itself and writes
-down what it was: so this is for a step's own process, and for x86-64. Structures are those of our driver, by the version of the kernel's.
+To see the library's, the beginning of the C library's `ioctl` is overwritten by a jump to a function here, which makes
+the call itself and writes
+down what it was: so this is for a step's own process, and for x86-64. Structures are those of our driver, by the
+version of the kernel's.
 """
 from __future__ import annotations
 import ctypes
@@ -26,9 +28,11 @@ SHOWN_BYTES, MOST_CALLS = 96, 1500
 Handler = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p, use_errno=True)
 
 class Hook:
-  """While it stands, `ioctl` of the C library is `function`, which gets the call itself, the file, the number and the address of the argument.
+  """While it stands, `ioctl` of the C library is `function`, which gets the call itself, the file, the number and the
+  address of the argument.
 
-  The caller's errno is kept by ctypes from the moment that a call returns until the handler does: the interpreter makes calls of its own between.
+  The caller's errno is kept by ctypes from the moment that a call returns until the handler does: the interpreter makes
+  calls of its own between.
   """
   def __init__(self, function: Callable[[Callable[[], int], int, int, int], int]):
     if platform.machine() != "x86_64": raise Absent("calls are followed on x86-64 only")
@@ -60,8 +64,10 @@ class Told:
   """Calls in words. version: of the kernel's driver."""
   def __init__(self, version: rm.Version):
     found = rm.structures(version)
-    self.by_number = {kind.NUMBER: kind for kind in found.rows.values() if hasattr(kind, "REQUEST") and kind.REQUEST >> 30 == 3}
-    self.of_uvm = {kind.NUMBER: kind for kind in found.rows.values() if hasattr(kind, "REQUEST") and kind.REQUEST == kind.NUMBER}
+    self.by_number = {kind.NUMBER: kind for kind in found.rows.values() if hasattr(kind, "REQUEST")
+                      and kind.REQUEST >> 30 == 3}
+    self.of_uvm = {kind.NUMBER: kind for kind in found.rows.values() if hasattr(kind, "REQUEST")
+                   and kind.REQUEST == kind.NUMBER}
     self.others = {kind.NUMBER: kind for kind in found.rows.values() if kind.NUMBER and not hasattr(kind, "REQUEST")}
     self.lines = list[str]()
 
@@ -90,9 +96,11 @@ class Told:
   def _fields(self, kind: Any, argument: int, name: str, size: int) -> str:
     """A structure's fields that are not 0; the first bytes of one that is not known."""
     if not argument: return f"{name} without argument"
-    if kind is None or size and size < ctypes.sizeof(kind): return f"{name} {ctypes.string_at(argument, min(size, SHOWN_BYTES)).hex()}".strip()
+    if kind is None or size and size < ctypes.sizeof(kind):
+      return f"{name} {ctypes.string_at(argument, min(size, SHOWN_BYTES)).hex()}".strip()
     found = kind.from_address(argument)
-    return f"{kind.__name__} " + " ".join(f"{field}={_value(value)}" for field, *_ in kind._fields_ if _some(value := getattr(found, field)))
+    return f"{kind.__name__} " + " ".join(f"{field}={_value(value)}" for field, *_ in kind._fields_
+                                          if _some(value := getattr(found, field)))
 
 def _some(value: Any) -> bool: return bool(value) if isinstance(value, int) else any(bytes(value))
 

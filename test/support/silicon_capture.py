@@ -1,8 +1,10 @@
-"""What the vendor's library tells a GPU to do: the launch (QMD), pushbuffer and constant bank that it makes for a kernel of ours, beside our own.
+"""What the vendor's library tells a GPU to do: the launch (QMD), pushbuffer and constant bank that it makes for a
+kernel of ours, beside our own.
 
-The kernel is started with a grid and an argument that occur nowhere else. Then this process's own mappings of the devices' files are searched for
-them: a QMD is where the grid stands at the right distance from the number of lanes; a constant bank is where the argument stands; pushbuffers are
-where an object of the compute class is bound, and where a QMD is sent.
+The kernel is started with a grid and an argument that occur nowhere else. Then this process's own mappings of the
+devices' files are searched for
+them: a QMD is where the grid stands at the right distance from the number of lanes; a constant bank is where the
+argument stands; pushbuffers are where an object of the compute class is bound, and where a QMD is sent.
 """
 from __future__ import annotations
 import ctypes
@@ -26,8 +28,10 @@ from tinyhw.selftest.command import assemble
 GROUPS, LANES, MARK = 0x357, 64, 0x1122_3344_5566_7788
 MOST_BYTES = 64 << 20        # of a mapping: larger ones are buffers
 PIECE = 1 << 20
-SENDS = {0x2B4: "SEND_PCAS_A", 0x2C0: "SEND_SIGNALING_PCAS2_B", 0x2BC: "SEND_SIGNALING_PCAS_B", 0x320: "LOAD_INLINE_QMD_DATA"}
-# Methods that set up a channel, with how many follow each other: windows, local memory, version of the shader processors
+SENDS = {0x2B4: "SEND_PCAS_A", 0x2C0: "SEND_SIGNALING_PCAS2_B", 0x2BC: "SEND_SIGNALING_PCAS_B",
+         0x320: "LOAD_INLINE_QMD_DATA"}
+# Methods that set up a channel, with how many follow each other: windows, local memory, version of the shader
+# processors
 SETS = {0x2A0: 2, 0x2E4: 3, 0x310: 1, 0x790: 2, 0x7B0: 2}
 SHOWN_WORDS, MOST_SETS = 160, 40
 
@@ -37,7 +41,8 @@ class Region(NamedTuple):
   path: str
 
 def regions(every: bool = False) -> list[Region]:
-  """Mappings of this process that may be read, the smaller ones first: of the devices' files, or all that are shared or anonymous."""
+  """Mappings of this process that may be read, the smaller ones first: of the devices' files, or all that are shared
+  or anonymous."""
   found = []
   with open("/proc/self/maps", encoding="utf-8") as file:
     for line in file:
@@ -50,7 +55,8 @@ def regions(every: bool = False) -> list[Region]:
   return sorted(found, key=lambda region: region.size)
 
 def pieces(region: Region) -> Iterator[tuple[int, bytes]]:
-  """(address, bytes) of a region, each piece a little longer than the distance to the next one, so that nothing is cut."""
+  """(address, bytes) of a region, each piece a little longer than the distance to the next one, so that nothing is
+  cut."""
   for at in range(region.start, region.start + region.size, PIECE):
     yield at, ctypes.string_at(at, min(PIECE + qmd.BYTES[9], region.start + region.size - at))
 
@@ -69,7 +75,8 @@ def launches(data: bytes, groups: int = GROUPS, lanes: int = LANES) -> Iterator[
     for at in places(data, groups.to_bytes(4, "little")):
       blob = data[max(at - back, 0):at - back + layout.bytes]
       if at < back or len(blob) < layout.bytes or layout.get(blob, "cta_thread_dimension0") != lanes: continue
-      if layout.get(blob, "grid_height") == 1 and layout.get(blob, "qmd_major_version"): yield at - back, generation, blob
+      if layout.get(blob, "grid_height") == 1 and layout.get(blob, "qmd_major_version"):
+        yield at - back, generation, blob
 
 MOST_COUNT = 96
 
@@ -77,7 +84,8 @@ MOST_COUNT = 96
 def _headers(wanted: tuple[int, ...]) -> dict[int, tuple[int, int]]:
   """(method, count) by the words that are headers of these methods."""
   return {methods.HEADER(method=method // 4, subchannel=subchannel, count=count, opcode=opcode): (method, count)
-          for opcode in (methods.INCREASE, methods.SAME, methods.INCREASE_ONCE) for subchannel in range(8) for method in wanted
+          for opcode in (methods.INCREASE, methods.SAME, methods.INCREASE_ONCE) for subchannel in range(8)
+          for method in wanted
           for count in range(1, MOST_COUNT + 1)}
 
 def headers(data: bytes, wanted: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
@@ -88,7 +96,8 @@ def headers(data: bytes, wanted: tuple[int, ...]) -> Iterator[tuple[int, int, in
 
 def words_around(data: bytes, at: int, before: int = 0) -> list[int]:
   start = max(at - 4 * before, 0)
-  return [word for word, in struct.iter_unpack("<I", data[start:start + 4 * SHOWN_WORDS][:4 * ((len(data) - start) // 4)])]
+  return [word
+          for word, in struct.iter_unpack("<I", data[start:start + 4 * SHOWN_WORDS][:4 * ((len(data) - start) // 4)])]
 
 def read_methods(words: list[int], generation: int) -> list[str]:
   """Methods as text, as far as the words are such."""
@@ -98,16 +107,19 @@ def read_methods(words: list[int], generation: int) -> list[str]:
   return []
 
 def compare(blob: bytes, generation: int, code: Any, chip: Chip) -> dict[str, str]:
-  """Fields of a QMD that differ from ours, as "theirs, ours"; those that are addresses of code and arguments are told apart."""
+  """Fields of a QMD that differ from ours, as "theirs, ours"; those that are addresses of code and arguments are told
+  apart."""
   layout = qmd.layout(generation)
   theirs = layout.show(blob)
   own = describe(code, chip, theirs.get("program_address", 0)) if generation == chip.generation else {}
   ours = {**own, "grid_width": GROUPS, "constant_buffer_size[0]": chip.arguments + 16}
   names = sorted(name for name in {*theirs, *ours} if name != "constant_buffer_addr[0]")
-  return {name: f"{theirs.get(name, 0):#x}, ours {ours.get(name, 0):#x}" for name in names if theirs.get(name, 0) != ours.get(name, 0)}
+  return {name: f"{theirs.get(name, 0):#x}, ours {ours.get(name, 0):#x}" for name in names
+          if theirs.get(name, 0) != ours.get(name, 0)}
 
 def bank(data: bytes, at: int, arguments: int) -> dict[str, str]:
-  """The words of constant bank 0 that are not 0, by their offset; the marked argument, the second one, is at an offset of the data."""
+  """The words of constant bank 0 that are not 0, by their offset; the marked argument, the second one, is at an offset
+  of the data."""
   start = at - arguments - 8
   if start < 0: return {}
   return {hex(offset): hex(word) for offset in range(0, arguments + 16, 4)
@@ -117,11 +129,13 @@ def search(notes: Notes, found: Sequence[Region], code: Any, chip: Chip) -> None
   """Look through regions, and tell all that is there."""
   launched, banks, bound, sent, settings = list[Any](), list[Any](), list[Any](), list[Any](), dict[str, int]()
   for region in found:
-    notes("looking at", f"{region.path} {region.start:#x} {region.size:#x}")  # it may be the last that this process does
+    # it may be the last that this process does
+    notes("looking at", f"{region.path} {region.start:#x} {region.size:#x}")
     for start, data in pieces(region):
       for at, generation, blob in launches(data):
         version = f"{qmd.layout(generation).get(blob, 'qmd_major_version')}.{qmd.layout(generation).get(blob, 'qmd_minor_version')}"
-        launched.append({"at": hex(start + at), "in": region.path, "version": version, "aligned": (start + at) % 256 == 0,
+        launched.append({"at": hex(start + at), "in": region.path, "version": version,
+                         "aligned": (start + at) % 256 == 0,
                          "differs": compare(blob, generation, code, chip), "bytes": blob.hex()})
         notes("QMDs", launched)
       for at in places(data, MARK.to_bytes(8, "little"), 8):
@@ -130,11 +144,13 @@ def search(notes: Notes, found: Sequence[Region], code: Any, chip: Chip) -> None
       for at, method, count in headers(data, (*SENDS, *SETS)):
         if method in SETS:
           if count != SETS[method]: continue
-          for text in read_methods(words_around(data, at)[:count + 1], chip.generation): settings[text] = settings.get(text, 0) + 1
+          for text in read_methods(words_around(data, at)[:count + 1], chip.generation):
+            settings[text] = settings.get(text, 0) + 1
           if len(settings) <= MOST_SETS: notes("windows and local memory (how often)", settings)
           continue
         words = words_around(data, at, 24)
-        sent.append({"at": hex(start + at), "method": SENDS[method], "count": count, "words": " ".join(f"{word:08x}" for word in words[:64])})
+        sent.append({"at": hex(start + at), "method": SENDS[method], "count": count,
+                     "words": " ".join(f"{word:08x}" for word in words[:64])})
         notes("sends", sent[-8:])
       for at in places(data, chip.compute.to_bytes(4, "little")):
         if at < 4 or int.from_bytes(data[at - 4:at], "little") & 0xE000_0FFF != methods.INCREASE << 29: continue

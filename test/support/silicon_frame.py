@@ -1,8 +1,10 @@
-"""Questions to a GPU, each in a process of its own with a deadline, so that one that crashes or hangs does not end the rest.
+"""Questions to a GPU, each in a process of its own with a deadline, so that one that crashes or hangs does not end the
+rest.
 
-A step is a function that gets a `Notes` and tells it what it finds, as soon as it knows: what was told before a crash or the deadline is in the
-report, with what the kernel's log got meanwhile. `ask` runs a step's process, `ask_all` all of them, and has what is known saved every second, so
-that nothing is lost where this process is killed. Nothing here knows what is asked.
+A step is a function that gets a `Notes` and tells it what it finds, as soon as it knows: what was told before a crash
+or the deadline is in the report, with what the kernel's log got meanwhile. `ask` runs a step's process, `ask_all` all
+of them, and has what is known saved every second, so that nothing is lost where this process is killed. Nothing here
+knows what is asked.
 """
 from __future__ import annotations
 import contextlib
@@ -22,7 +24,8 @@ from typing import Any, NamedTuple
 
 from tinyhw.errors import TinyError
 
-OK, FAILED, ABSENT, CRASHED, LATE, NOT_ASKED, ASKED = "ok", "FAILED", "absent", "CRASHED", "LATE", "not asked", "being asked"
+OK, FAILED, ABSENT, CRASHED, LATE, NOT_ASKED, ASKED = ("ok", "FAILED", "absent", "CRASHED", "LATE", "not asked",
+                                                       "being asked")
 MOST_SHOWN = 25        # entries of a list in the report
 TAIL = 6000            # characters of a step's output that are kept
 LOOK_SECONDS = 1.0     # between two looks at what a step has told
@@ -34,8 +37,9 @@ class Absent(Exception):
   """This computer lacks what the step is about; why, in words."""
 
 class Step(NamedTuple):
-  """One question. seconds: the deadline. function: answers it. arguments: of the function, behind the Notes. needs: the step before whose success it
-  is about; it is not asked if that one, having been asked, has none, and absent if that one is."""
+  """One question. seconds: the deadline. function: answers it. arguments: of the function, behind the Notes. needs: the
+  step before whose success it is about; it is not asked if that one, having been asked, has none, and absent if that
+  one is."""
   name: str
   question: str
   seconds: float
@@ -75,18 +79,25 @@ def answer(step: Step, path: str) -> int:
   os._exit(0)  # what a driver does at the end of a process is not asked here
 
 def start_anew() -> None:
-  """Be this program from its beginning: for a step whose process is of no use any more. What it has told is in its notes then."""
+  """Be this program from its beginning: for a step whose process is of no use any more.
+
+  What it has told is in its notes then.
+  """
   sys.stdout.flush()
   os.execve(sys.executable, [sys.executable, *sys.argv], dict(os.environ))
 
-def ask(step: Step, command: Sequence[str], most_seconds: float, look: Callable[[Result], None] = lambda result: None) -> Result:
+def ask(step: Step, command: Sequence[str], most_seconds: float,
+        look: Callable[[Result], None] = lambda result: None) -> Result:
   """Run a step's process until it ends, or its deadline. look: gets what it has told, whenever that is more."""
   limit, begin = min(step.seconds, most_seconds), time.monotonic()
   with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
     out, log = Path(folder, "found"), Path(folder, "log")
     with log.open("wb") as file:
-      process = subprocess.Popen([*command, "--step", step.name, "--out", str(out)], stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
-      try: status = _watched(process, begin + limit, lambda: look(Result(step, ASKED, time.monotonic() - begin, _told(out), "")), out)
+      process = subprocess.Popen([*command, "--step", step.name, "--out", str(out)], stdout=file,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+      try:
+        status = _watched(process, begin + limit,
+                          lambda: look(Result(step, ASKED, time.monotonic() - begin, _told(out), "")), out)
       finally: left = _end(process)
     found, tail = _told(out), log.read_text("utf-8", "replace")[-TAIL:]
   outcome, words = found.pop("outcome", (CRASHED, ""))
@@ -102,7 +113,8 @@ def _told(path: Path) -> dict[str, Any]:
   except (OSError, ValueError): return {}
 
 def _watched(process: subprocess.Popen[bytes], end: float, look: Callable[[], None], out: Path) -> int | None:
-  """The status that a process ends with; None where it has not by then. look: called when `out` is another file than before."""
+  """The status that a process ends with; None where it has not by then. look: called when `out` is another file than
+  before."""
   seen: object = None
   while True:
     try: return process.wait(max(0.01, min(LOOK_SECONDS, end - time.monotonic())))
@@ -113,17 +125,22 @@ def _watched(process: subprocess.Popen[bytes], end: float, look: Callable[[], No
     seen = found
 
 def _end(process: subprocess.Popen[bytes]) -> str:
-  """The step's process, and what it has started. Where it waits in the kernel and does not end, in words where that is."""
+  """The step's process, and what it has started.
+
+  Where it waits in the kernel and does not end, in words where that is.
+  """
   with contextlib.suppress(ProcessLookupError): os.killpg(process.pid, signal.SIGKILL)
   try: process.wait(END_SECONDS)
-  except subprocess.TimeoutExpired: return f"the process does not end when it is killed: it waits in the kernel, {_place(process.pid)}\n"
+  except subprocess.TimeoutExpired:
+    return f"the process does not end when it is killed: it waits in the kernel, {_place(process.pid)}\n"
   return ""
 
 def _place(number: int) -> str:
   """Where in the kernel a process is, as far as that is told."""
   found = []
   for name in ("wchan", "stack"):
-    with contextlib.suppress(OSError): found.append(Path(f"/proc/{number}/{name}").read_text("utf-8", "replace").strip())
+    with contextlib.suppress(OSError):
+      found.append(Path(f"/proc/{number}/{name}").read_text("utf-8", "replace").strip())
   return " ".join(found) or "nobody tells where"
 
 def _ending(status: int) -> str:
@@ -132,7 +149,8 @@ def _ending(status: int) -> str:
   except ValueError: return f"signal {-status}"
 
 class KernelLog:
-  """What the kernel's driver tells, which is the only place where it says why it refuses a call. words: of the lines that are wanted."""
+  """What the kernel's driver tells, which is the only place where it says why it refuses a call. words: of the lines
+  that are wanted."""
   def __init__(self, words: Sequence[str]):
     self.words, self.last = words, ""
     self.why = ""      # it is not read
@@ -154,13 +172,16 @@ class KernelLog:
     return [line[:400] for line in lines[start:] if any(word in line for word in self.words)][:MOST_LINES]
 
 def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell: Callable[[Result], None],
-            save: Callable[[Sequence[Result]], None] = lambda results: None, log: KernelLog | None = None) -> list[Result]:
-  """All steps, in order, in so many seconds at most; those for which none are left are not asked. save: gets what is known, the step that is asked
-  last among it; log: each step has what came to it meanwhile."""
+            save: Callable[[Sequence[Result]], None] = lambda results: None,
+            log: KernelLog | None = None) -> list[Result]:
+  """All steps, in order, in so many seconds at most; those for which none are left are not asked. save: gets what is
+  known, the step that is asked last among it; log: each step has what came to it meanwhile."""
   end, results = time.monotonic() + seconds, list[Result]()
   for step in steps:
-    left, lacks = end - time.monotonic(), any(result.step.name == step.needs and result.outcome != OK for result in results)
-    absent = next((result.words for result in results if result.step.name == step.needs and result.outcome == ABSENT), None)
+    left, lacks = end - time.monotonic(), any(result.step.name == step.needs and result.outcome != OK
+                                              for result in results)
+    absent = next((result.words for result in results if result.step.name == step.needs and result.outcome == ABSENT),
+                  None)
     why = f'"{step.needs}" has no success' if lacks else "no time was left" if left <= 1 else ""
     if absent is not None: result = Result(step, ABSENT, 0.0, {}, absent)
     elif why: result = Result(step, NOT_ASKED, 0.0, {}, why)
@@ -176,7 +197,8 @@ def ask_all(steps: Sequence[Step], command: Sequence[str], seconds: float, tell:
 # **** the report ****
 
 def show(value: Any, indent: int = 4) -> str:
-  """What was found, for people: short values in a line, others below each other; of long lists the beginning, since the file has all."""
+  """What was found, for people: short values in a line, others below each other; of long lists the beginning, since
+  the file has all."""
   pad = " " * indent
   if isinstance(value, dict): return "".join(f"\n{pad}{key}: {show(item, indent + 2)}" for key, item in value.items())
   if isinstance(value, (list, tuple)) and len(value) > MOST_SHOWN:
@@ -194,10 +216,12 @@ def line(result: Result) -> str:
 
 def heading() -> dict[str, str]:
   """Where this runs."""
-  return {"system": f"{platform.system()} {platform.release()}", "machine": platform.machine(), "python": platform.python_version(),
+  return {"system": f"{platform.system()} {platform.release()}", "machine": platform.machine(),
+          "python": platform.python_version(),
           "emulate": os.environ.get("EMULATE", ""), "date": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
 
 def as_json(results: Sequence[Result]) -> dict[str, Any]:
   """The report as JSON holds it."""
-  return {**heading(), "steps": [{"step": r.step.name, "outcome": r.outcome, "seconds": round(r.seconds, 2), "found": r.found, "words": r.words}
+  return {**heading(), "steps": [{"step": r.step.name, "outcome": r.outcome, "seconds": round(r.seconds, 2),
+                                  "found": r.found, "words": r.words}
                                  for r in results]}

@@ -1,7 +1,8 @@
-"""The driver's own way on a card: the self-test's steps, and a store kernel with one thing about its launch changed at a time.
+"""The driver's own way on a card: the self-test's steps, and a store kernel with one thing about its launch changed at
+a time.
 
-`VARIANTS` are what could not be known without a card (docs/nvidia.md): each runs in a process of its own and says whether the kernel still does its
-work, so that one call tells which of them matter.
+`VARIANTS` are what could not be known without a card (docs/nvidia.md): each runs in a process of its own and says
+whether the kernel still does its work, so that one call tells which of them matter.
 """
 from __future__ import annotations
 import dataclasses
@@ -28,7 +29,8 @@ GROUPS, LANES = 50, 64
 def selftest(notes: Notes, device: str, faults: bool = False) -> None:
   """`python3 -m tinyhw selftest`, each result as soon as it is there.
 
-  What goes wrong on a GPU leaves the vendor's library without use in a process: the program begins anew then, with the steps that are left.
+  What goes wrong on a GPU leaves the vendor's library without use in a process: the program begins anew then, with the
+  steps that are left.
   """
   if "CUDA" in device: device_of(device)
   else: connected()
@@ -97,7 +99,8 @@ def other_window() -> None:
 
 def no_caches() -> None:
   """Caches keep what they hold."""
-  Commands.see_earlier_kernels = lambda c: c.call(1, c.engines.compute.WAIT_FOR_IDLE, 0) and None  # type: ignore[method-assign,assignment]
+  Commands.see_earlier_kernels = lambda c: c.call(1, c.engines.compute.WAIT_FOR_IDLE,
+                                                  0) and None  # type: ignore[method-assign,assignment]
 
 def ring_of_host() -> None:
   """Ring and pointers in host memory."""
@@ -116,7 +119,8 @@ def parameter(**changed: int) -> Callable[[], None]:
 
 def acquires_stay() -> None:
   """A channel that waits does not let others have the engine."""
-  def acquire(self: Commands, address: int, value: int) -> None: self._semaphore(address, value, operation=methods.ACQUIRE_AT_LEAST)
+  def acquire(self: Commands, address: int, value: int) -> None:
+    self._semaphore(address, value, operation=methods.ACQUIRE_AT_LEAST)
   Commands.acquire = acquire  # type: ignore[method-assign]
 
 def by_descriptor() -> None:
@@ -147,7 +151,8 @@ def copies(with_descriptor: bool) -> Callable[[], None]:
   return change
 
 # Through local memory, below the address that the constant bank says
-SPILLED = STORE.replace("STG.E [R4], R0", "LDC R9, c[0x0][{stack}]\nSTL [R9+-0x4], R0\nLDL R7, [R9+-0x4]\nSTG.E [R4], R7")
+SPILLED = STORE.replace("STG.E [R4], R0", "LDC R9, c[0x0][{stack}]\nSTL [R9+-0x4], R0\nLDL R7, [R9+-0x4]\nSTG.E [R4], "
+                        "R7")
 
 def spills() -> None:
   """A kernel with local memory."""
@@ -160,21 +165,26 @@ def local_memory(**changed: int) -> Callable[[], None]:
     spills()
     def told(c: Commands, address: int, tpc_bytes: int) -> None:
       compute, known = c.engines.compute, c.engines.compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C
-      if "max_plural_tpc_gpc_count" in changed and c.engines is methods.engines(8): raise Absent("it is for Hopper and later")
+      if "max_plural_tpc_gpc_count" in changed and c.engines is methods.engines(8):
+        raise Absent("it is for Hopper and later")
       c.call(1, compute.SET_SHADER_LOCAL_MEMORY_A, address >> 32, address & 0xFFFF_FFFF)
-      c.call(1, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32, tpc_bytes & 0xFFFF_FFFF, known(**{"max_sm_count": 0xFF, **changed}))
+      c.call(1, compute.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A, tpc_bytes >> 32, tpc_bytes & 0xFFFF_FFFF,
+             known(**{"max_sm_count": 0xFF, **changed}))
     Commands.local_memory = told  # type: ignore[method-assign]
   return change
 
-HIGH_STACK, BEHIND_STACK = 0xFFFDC0, 0x240   # of NVIDIA's compilers: where the stack begins, and what lies behind it up to the end of the window
+HIGH_STACK, BEHIND_STACK = 0xFFFDC0, 0x240   # of NVIDIA's compilers: where the stack begins, and what lies behind it up
+                                             # to the end of the window
 
 def high_local_memory() -> None:
-  """"High" local memory, which ends where its window of 16 MiB does, as the vendor's library gives it to kernels of its compilers."""
+  """"High" local memory, which ends where its window of 16 MiB does, as the vendor's library gives it to kernels of
+  its compilers."""
   spills()
   kept = launch.describe
   def describe(*arguments: Any) -> dict[str, int]:
     found = kept(*arguments)
-    return {**found, "shader_local_memory_low_size": 0, "shader_local_memory_high_size": found["shader_local_memory_low_size"] + BEHIND_STACK}
+    return {**found, "shader_local_memory_low_size": 0,
+            "shader_local_memory_high_size": found["shader_local_memory_low_size"] + BEHIND_STACK}
   launch.describe, launch.stack = describe, lambda code: HIGH_STACK
   reserve = NVDevice.reserve_local
   NVDevice.reserve_local = lambda device, size: reserve(device, size + BEHIND_STACK)  # type: ignore[method-assign]
@@ -208,7 +218,8 @@ def subroutines() -> None:
 SET_BASE = 4   # GP_ENTRY1_OPCODE_SET_PB_SEGMENT_EXTENDED_BASE, of Hopper's rings
 
 def base_in_the_ring() -> None:
-  """The first entry of a ring says that bits 40 and up of pushbuffers' addresses are 0, as the kernel's own channels have it on Hopper."""
+  """The first entry of a ring says that bits 40 and up of pushbuffers' addresses are 0, as the kernel's own channels
+  have it on Hopper."""
   kept = channel.Channel.register
   def register(self: channel.Channel) -> None:
     kept(self)
@@ -233,17 +244,22 @@ more = dict[str, int]()                                     # and further fields
 # Those that may let anything run at all come first
 VARIANTS: dict[str, Callable[[], None]] = {
   "as the driver has it": lambda: None,
-  "the QMD of Ampere": older_layout, "commands and arguments in the GPU's memory": elsewhere("commands and arguments", card.RING),
-  "the doorbell of BAR1": other_window, "the ring in host memory": ring_of_host, "entries of the ring as subroutines": subroutines,
+  "the QMD of Ampere": older_layout,
+  "commands and arguments in the GPU's memory": elsewhere("commands and arguments", card.RING),
+  "the doorbell of BAR1": other_window, "the ring in host memory": ring_of_host,
+  "entries of the ring as subroutines": subroutines,
   "the base of pushbuffers in the ring": base_in_the_ring,
   "host memory uncached": uncached, "signals in the GPU's memory": elsewhere("signals", card.RING),
   "no error notifier": parameter(hObjectError=0), "no hObjectBuffer": parameter(hObjectBuffer=0),
   "acquires without ACQUIRE_SWITCH_TSG": acquires_stay, "SET_SPA_VERSION 9.0": more_setup("SET_SPA_VERSION", major=9),
   "INVALIDATE_SKED_CACHES": more_setup("INVALIDATE_SKED_CACHES"),
   "copies in a group of their own, COPY2": copy_engine(2), "copies in a group of their own, COPY4": copy_engine(4),
-  "QMD_GROUP_ID 0x3f": fields(qmd_group_id=0x3F), "QMD_GROUP_ID 0x1f": fields(qmd_group_id=0x1F), "QMD_GROUP_ID 0": fields(qmd_group_id=0),
-  "PCAS action 9 (prefetch, schedule)": action(9), "PCAS action 2 (schedule)": action(2), "PCAS action 0xa": action(0xA),
-  "no prefetch of the program": without("program_prefetch"), "no SASS_VERSION": fields(sass_version=None), "no QMD_TYPE": fields(qmd_type=None),
+  "QMD_GROUP_ID 0x3f": fields(qmd_group_id=0x3F), "QMD_GROUP_ID 0x1f": fields(qmd_group_id=0x1F),
+  "QMD_GROUP_ID 0": fields(qmd_group_id=0),
+  "PCAS action 9 (prefetch, schedule)": action(9), "PCAS action 2 (schedule)": action(2),
+  "PCAS action 0xa": action(0xA),
+  "no prefetch of the program": without("program_prefetch"), "no SASS_VERSION": fields(sass_version=None),
+  "no QMD_TYPE": fields(qmd_type=None),
   "no invalidations": without("invalidate_"), "no API_VISIBLE_CALL_LIMIT": fields(api_visible_call_limit=None),
   "no SAMPLER_INDEX": fields(sampler_index=None), "no CWD_MEMBAR_TYPE": fields(cwd_membar_type=None),
   "no shared memory": fields(shared_memory_size=None),
@@ -253,12 +269,16 @@ VARIANTS: dict[str, Callable[[], None]] = {
   "asynchronous copies": copies(False), "asynchronous copies with a descriptor of zeros": copies(True),
   "local memory": spills, "local memory, MAX_SM_COUNT 132": local_memory(max_sm_count=132),
   "local memory, MAX_PLURAL_TPC_GPC_COUNT 9": local_memory(max_plural_tpc_gpc_count=9),
-  "local memory, both TPC_GPC_COUNTs 0xff": local_memory(max_plural_tpc_gpc_count=0xFF, max_singleton_tpc_gpc_count=0xFF),
+  "local memory, both TPC_GPC_COUNTs 0xff": local_memory(max_plural_tpc_gpc_count=0xFF,
+                                                         max_singleton_tpc_gpc_count=0xFF),
   "high local memory": high_local_memory,
 }
 
 def variant(notes: Notes, name: str) -> None:
-  """Does the kernel that stores its numbers work with one thing changed? That it does not is an answer, but for the first one."""
+  """Does the kernel that stores its numbers work with one thing changed?
+
+  That it does not is an answer, but for the first one.
+  """
   if not EMULATE.value: HCQDEV_WAIT_TIMEOUT_MS.value = 2000
   VARIANTS[name]()
   try: stores(notes)
@@ -274,7 +294,8 @@ def stores(notes: Notes) -> None:
   before = b"".join((i - 1 & 0xFFFF_FFFF).to_bytes(4, "little") for i in range(LANES * GROUPS))
   device.allocator.copyin(out, memoryview(before))
   chip = device.card.chip
-  code = kernel(assemble, chip, texts[0], "store", words={name: word(chip.generation) for name, word in words.items()}, **more)
+  code = kernel(assemble, chip, texts[0], "store", words={name: word(chip.generation) for name, word in words.items()},
+                **more)
   device.submit([Launch(device.load(code), [out], [], GROUPS)])
   found = bytearray(4 * LANES * GROUPS)
   device.allocator.copyout(memoryview(found), out)

@@ -1,7 +1,8 @@
-"""How fast a card is with us, and with PyTorch where that is installed: the same work on both, the best of several runs.
+"""How fast a card is with us, and with PyTorch where that is installed: the same work on both, the best of several
+runs.
 
-Times are of the host's clock around work that is waited for, so small work is repeated in one run. Sizes are small where EMULATE is set, where times
-say nothing.
+Times are of the host's clock around work that is waited for, so small work is repeated in one run. Sizes are small
+where EMULATE is set, where times say nothing.
 """
 from __future__ import annotations
 import contextlib
@@ -47,7 +48,8 @@ def best(work: Callable[[], None], wait: Callable[[], None], runs: int = RUNS) -
 
 def size(full: int, small: int) -> int: return small if EMULATE.value else full
 
-PANELS = {"HMMA": False, "wgmma": True}                # units: whether they read panels in shared memory, as those of four warps do
+PANELS = {"HMMA": False, "wgmma": True}                # units: whether they read panels in shared memory, as those of
+                                                       # four warps do
 INSTRUCTIONS = {"HMMA": "HMMA", "wgmma": "HGMMA"}   # that multiply, without what stands behind their points
 
 @contextlib.contextmanager
@@ -57,7 +59,8 @@ def only(unit: str, device: Compiled) -> Iterator[list[Code]]:
   def of_unit(arch: str, name: str, kept: Callable[[str, str], Capabilities] = engine.capabilities_of) -> Capabilities:
     found = kept(arch, name)
     return dataclasses.replace(found, matrix=tuple(matrix for matrix in found.matrix if matrix.panels == PANELS[unit]))
-  def compiled(sink: UOp, arch: str, name: str = "", kept: Callable[..., engine.Compiled] = engine.compile_kernel) -> engine.Compiled:
+  def compiled(sink: UOp, arch: str, name: str = "",
+               kept: Callable[..., engine.Compiled] = engine.compile_kernel) -> engine.Compiled:
     kernel = kept(sink, arch, name)
     made.append(kernel.code)
     return kernel
@@ -78,8 +81,10 @@ class Ours:
 
   def wait(self) -> None: self.device.synchronize()
   def array(self, *shape: int, half: bool = False) -> Any:
-    return Tensor.rand(*shape, dtype=dtypes.float32, device=self.name).cast(dtypes.bfloat16 if half else dtypes.float32).contiguous().realize()
-  def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]: return TinyJit(lambda *arrays: function(*arrays).realize())
+    return Tensor.rand(*shape, dtype=dtypes.float32, device=self.name).cast(dtypes.bfloat16 if half
+                                                                            else dtypes.float32).contiguous().realize()
+  def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    return TinyJit(lambda *arrays: function(*arrays).realize())
   def captured(self, function: Callable[..., Any], *arrays: Any) -> Callable[..., Any]: return self.compiled(function)
   def empty(self) -> Callable[[], None] | None:
     """Starts a kernel that does nothing; None for what is no GPU."""
@@ -90,11 +95,16 @@ class Ours:
   def units(self) -> list[str]:
     """The matrix units that a product can be compiled for; none for what is no GPU."""
     if not isinstance(self.device, (NVDevice, CudaDevice)): return []
-    return [unit for unit, panels in PANELS.items() if any(matrix.panels == panels for matrix in capabilities(self.device.arch).matrix)]
+    return [unit for unit, panels in PANELS.items()
+            if any(matrix.panels == panels for matrix in capabilities(self.device.arch).matrix)]
   def with_unit(self, unit: str, work: Callable[[], float]) -> float:
-    """What some work gives whose product is compiled for that unit. Raises AssertionError where its code has other instructions."""
+    """What some work gives whose product is compiled for that unit.
+
+    Raises AssertionError where its code has other instructions.
+    """
     with only(unit, self.device) as made: found = work()
-    assert multiplied_with(made) == {unit}, f"compiled for {unit}, the code multiplies with {multiplied_with(made) or 'no matrix unit'}"
+    assert multiplied_with(made) == {unit}, (f"compiled for {unit}, the code multiplies with "
+                                             f"{multiplied_with(made) or 'no matrix unit'}")
     return found
   def softmax(self, x: Any) -> Any: return x.softmax(-1)
   def layernorm(self, x: Any) -> Any: return x.layernorm()
@@ -122,12 +132,16 @@ class Torch(Ours):
     with self.torch.cuda.graph(graph): function(*arrays)
     return lambda *again: graph.replay()
   def units(self) -> list[str]: return []
-  def empty(self) -> Callable[[], None] | None: return (lambda: self.torch.cuda._sleep(0)) if self.place == "cuda" else None
+  def empty(self) -> Callable[[], None] | None:
+    return (lambda: self.torch.cuda._sleep(0)) if self.place == "cuda" else None
   def layernorm(self, x: Any) -> Any: return self.torch.nn.functional.layer_norm(x, (x.shape[-1],))
   def copied(self, x: Any) -> Any: return x.clone()
 
 def told(notes: Notes, name: str, work: Callable[[], Any]) -> None:
-  """What some work gives, unless that is known. An error is told in its place, and the process begins anew: a GPU that met one may be lost to it."""
+  """What some work gives, unless that is known.
+
+  An error is told in its place, and the process begins anew: a GPU that met one may be lost to it.
+  """
   if name in notes.found: return
   try: notes(name, work())
   except Exception as error:  # noqa: BLE001 - whatever it is, what comes behind is asked, too
@@ -139,14 +153,16 @@ def failed(notes: Notes) -> list[str]:
   return [name for name, value in notes.found.items() if str(value).startswith(FAILED)]
 
 def measure(notes: Notes, device: str) -> None:
-  """Bandwidth, reductions, products of 4096^3 and 8192^3, the latter also with each matrix unit alone, what a launch costs, alone and as one of 100.
+  """Bandwidth, reductions, products of 4096^3 and 8192^3, the latter also with each matrix unit alone, what a launch
+  costs, alone and as one of 100.
   device: one of ours, or "torch"."""
   it = Torch(device) if device == "torch" else Ours(device)
   def seconds(function: Callable[..., Any], *arrays: Any, captured: bool = False) -> float:
     made = it.captured(function, *arrays) if captured else it.compiled(function)
     for _ in range(3): made(*arrays)
     return best(lambda: made(*arrays), it.wait)
-  def rate(amount: float, function: Callable[..., Any], *shapes: tuple[int, ...], half: bool = False) -> Callable[[], float]:
+  def rate(amount: float, function: Callable[..., Any], *shapes: tuple[int, ...],
+           half: bool = False) -> Callable[[], float]:
     return lambda: round(amount / seconds(function, *(it.array(*shape, half=half) for shape in shapes)), 3)
   n, rows, columns = size(1 << 28, 1 << 12), size(8192, 8), size(8192, 64)
   told(notes, "copy GB/s", rate(8e-9 * n, it.copied, (n,)))
@@ -163,26 +179,32 @@ def measure(notes: Notes, device: str) -> None:
   def many(a: Any) -> Any:
     for _ in range(count): a = (a + 1).contiguous()
     return a
-  told(notes, "one captured small kernel, us", lambda: round(seconds(lambda a: a + 1, it.array(64), captured=True) * 1e6, 1))
-  told(notes, "each small kernel of a captured step, us", lambda: round(seconds(many, it.array(64), captured=True) / count * 1e6, 2))
+  told(notes, "one captured small kernel, us",
+       lambda: round(seconds(lambda a: a + 1, it.array(64), captured=True) * 1e6, 1))
+  told(notes, "each small kernel of a captured step, us",
+       lambda: round(seconds(many, it.array(64), captured=True) / count * 1e6, 2))
   empty = it.empty()
-  if empty is not None: told(notes, "empty launch to completion, us", lambda: round(best(empty, it.wait, 10 * RUNS) * 1e6, 1))
+  if empty is not None:
+    told(notes, "empty launch to completion, us", lambda: round(best(empty, it.wait, 10 * RUNS) * 1e6, 1))
   if failed(notes): raise AssertionError(f"not measured: {', '.join(failed(notes))}")
 
-PRODUCTS = ((dtypes.float16, dtypes.float32), (dtypes.bfloat16, dtypes.float32), (dtypes.int8, dtypes.int32), (dtypes.uint8, dtypes.uint32),
+PRODUCTS = ((dtypes.float16, dtypes.float32), (dtypes.bfloat16, dtypes.float32), (dtypes.int8, dtypes.int32),
+            (dtypes.uint8, dtypes.uint32),
             (dtypes.float32, dtypes.float32))  # of factors, and of their sums
 
 def factor(rows: int, columns: int, kind: DType, step: int) -> Tensor:
   """Small whole numbers, so that no sum of them is rounded."""
-  return ((Tensor.arange(rows * columns, device="CPU").reshape(rows, columns) * step) % 7).cast(kind).contiguous().realize()
+  return ((Tensor.arange(rows * columns, device="CPU").reshape(rows, columns) * step)
+          % 7).cast(kind).contiguous().realize()
 
 def differing(expected: list[list[float]], found: list[list[float]]) -> list[tuple[int, int]]:
   """The places of elements that are not as expected."""
   return [(i, j) for i, row in enumerate(expected) for j, value in enumerate(row) if found[i][j] != value]
 
 def products(notes: Notes, device: str) -> None:
-  """Are products right, of each type that has instructions of its own, with the second factor as it is and transposed? What differs is told by place:
-  a whole row or column points at how lanes share a matrix, scattered ones at a wait that is missing."""
+  """Are products right, of each type that has instructions of its own, with the second factor as it is and transposed?
+  What differs is told by place: a whole row or column points at how lanes share a matrix, scattered ones at a wait that
+  is missing."""
   device_of(device)
   rows, columns, depth = size(256, 16), size(256, 32), size(1024, 64)
   def judged(kind: DType, total: DType, turned: bool) -> str:
@@ -194,6 +216,7 @@ def products(notes: Notes, device: str) -> None:
     return f"{len(places)} of {rows * columns} wrong: {places[:8]}" if places else "right"
   for kind, total in PRODUCTS:
     for turned in (False, True):
-      told(notes, f"{str(kind).rpartition('.')[2]}{', transposed' if turned else ''}", functools.partial(judged, kind, total, turned))
+      told(notes, f"{str(kind).rpartition('.')[2]}{', transposed' if turned else ''}",
+           functools.partial(judged, kind, total, turned))
   wrong = [name for name, value in notes.found.items() if value != "right"]
   if wrong: raise AssertionError(f"products are wrong: {'; '.join(wrong)}")

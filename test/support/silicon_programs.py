@@ -1,6 +1,7 @@
 """Whole programs on a card: the first kernel of a process, networks that learn, a share of the tensor suite.
 
-Each checks first that the device opens by the way that its name tells (silicon_system.device_of), for the programs it starts do not look.
+Each checks first that the device opens by the way that its name tells (silicon_system.device_of), for the programs it
+starts do not look.
 """
 from __future__ import annotations
 import importlib.util
@@ -27,17 +28,19 @@ ROOT = Path(__file__).resolve().parents[2]
 FIRST = "from tinyhw import Tensor; print((Tensor([1.0, 2.0, 3.0]) * 2).tolist())"
 WORKERS = 4           # processes of the tensor suite, where pytest-xdist is there
 BATCH, STEPS = 128, 100
-WORSE = 2.0           # percent of the test images that a card may have wrong beyond the CPU: rounding takes each its own way
+WORSE = 2.0           # percent of the test images that a card may have wrong beyond the CPU: rounding takes each its
+                      # own way
 
 def _run(command: list[str], device: str, **environment: str) -> subprocess.CompletedProcess[str]:
   """A Python program, whose device is `device`. Raises AssertionError with the end of what it wrote, if it fails."""
-  done = subprocess.run([sys.executable, *command], cwd=ROOT, env={**os.environ, "DEV": device, **environment}, capture_output=True, text=True)
+  done = subprocess.run([sys.executable, *command], cwd=ROOT, env={**os.environ, "DEV": device, **environment},
+                        capture_output=True, text=True)
   if done.returncode: raise AssertionError((done.stdout + done.stderr)[-2000:])
   return done
 
 def start(notes: Notes, device: str) -> None:
-  """Seconds from the start of a process to the end of its first kernel: with nothing compiled before, each time with an empty folder, which is what
-  the bar is about; and with the kernel on disk."""
+  """Seconds from the start of a process to the end of its first kernel: with nothing compiled before, each time with an
+  empty folder, which is what the bar is about; and with the kernel on disk."""
   device_of(device)
   times = 1 if EMULATE.value else 3
   with tempfile.TemporaryDirectory() as folder:
@@ -50,8 +53,9 @@ def start(notes: Notes, device: str) -> None:
     notes(WARM, min(seconds("cold0") for _ in range(times)))
 
 def learns(notes: Notes, device: str, accuracy: Callable[[str], float]) -> None:
-  """Raises AssertionError where a network that a device has trained names more than WORSE percent fewer of the test images rightly than the one that
-  the CPU trains from the same seed in the same steps. accuracy: percent of the test images after the training on a device."""
+  """Raises AssertionError where a network that a device has trained names more than WORSE percent fewer of the test
+  images rightly than the one that the CPU trains from the same seed in the same steps. accuracy: percent of the test
+  images after the training on a device."""
   found = dict[str, float]()
   for place in dict.fromkeys((device, "CPU")):
     begin = time.perf_counter()
@@ -75,9 +79,11 @@ def digits(notes: Notes, device: str) -> None:
 # **** the network for MNIST ****
 
 def images() -> tuple[str, tuple[Any, Any, Any, Any]]:
-  """Images of 28x28 pixels from 0 to 1: MNIST's where its files are, else the digits that come with tinyhw, enlarged."""
+  """Images of 28x28 pixels from 0 to 1: MNIST's where its files are, else the digits that come with tinyhw,
+  enlarged."""
   try: return "MNIST", _scaled(datasets.mnist("CPU"), 255)
-  except (TinyError, OSError): return "digits, enlarged: the files of MNIST are not here (DATASETS)", _scaled(datasets.digits("CPU"), 16)
+  except (TinyError, OSError):
+    return "digits, enlarged: the files of MNIST are not here (DATASETS)", _scaled(datasets.digits("CPU"), 16)
 
 def _scaled(found: Any, greatest: int) -> tuple[Any, Any, Any, Any]:
   def enlarged(x: Tensor) -> Tensor:
@@ -89,13 +95,16 @@ def _scaled(found: Any, greatest: int) -> tuple[Any, Any, Any, Any]:
 class Convnet:
   """Four convolutions with normalization, for 28x28 pixels."""
   def __init__(self) -> None:
-    self.layers = [nn.Conv2d(1, 32, 5), Tensor.relu, nn.Conv2d(32, 32, 5), Tensor.relu, nn.BatchNorm(32), Tensor.max_pool2d,
-                   nn.Conv2d(32, 64, 3), Tensor.relu, nn.Conv2d(64, 64, 3), Tensor.relu, nn.BatchNorm(64), Tensor.max_pool2d,
+    self.layers = [nn.Conv2d(1, 32, 5), Tensor.relu, nn.Conv2d(32, 32, 5), Tensor.relu, nn.BatchNorm(32),
+                   Tensor.max_pool2d,
+                   nn.Conv2d(32, 64, 3), Tensor.relu, nn.Conv2d(64, 64, 3), Tensor.relu, nn.BatchNorm(64),
+                   Tensor.max_pool2d,
                    lambda x: x.flatten(1), nn.Linear(576, 10)]
   def __call__(self, x: Tensor) -> Tensor: return x.sequential(self.layers)
 
 def learned(device: str, data: tuple[Any, Any, Any, Any], steps: int, batch: int, tested: int) -> float:
-  """Percent of the first `tested` test images that the network names rightly after so many steps on a device; the same steps on each."""
+  """Percent of the first `tested` test images that the network names rightly after so many steps on a device; the same
+  steps on each."""
   with Context(DEV=device):
     Tensor.manual_seed(0)
     x, y, x_test, y_test = (part.to(device).contiguous().realize() for part in data)
@@ -106,9 +115,11 @@ def learned(device: str, data: tuple[Any, Any, Any, Any], steps: int, batch: int
     @Tensor.train()
     def step(samples: Tensor) -> Tensor:
       optimizer.zero_grad()
-      return model(x[samples]).sparse_categorical_crossentropy(y[samples]).backward().realize(*optimizer.schedule_step())
+      return model(x[samples]).sparse_categorical_crossentropy(y[samples]).backward().realize(
+        *optimizer.schedule_step())
 
-    for i in range(steps): step(Tensor([(i * batch + k) * 7919 % x.shape[0] for k in range(batch)], device=device).realize())
+    for i in range(steps):
+      step(Tensor([(i * batch + k) * 7919 % x.shape[0] for k in range(batch)], device=device).realize())
     right = (model(x_test[:tested]).argmax(axis=1) == y_test[:tested]).sum().item()
   return 100 * float(right) / min(tested, x_test.shape[0])
 
@@ -134,7 +145,8 @@ def suite(notes: Notes, device: str, share: int, seconds: float) -> None:
 def tested(notes: Notes, arguments: list[str], device: str, seconds: float) -> None:
   """Run pytest. Raises AssertionError if a test fails, or none has passed."""
   with tempfile.TemporaryFile("w+") as log:
-    process = subprocess.Popen([sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--tb=short", *arguments], cwd=ROOT,
+    process = subprocess.Popen([sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "--tb=short",
+                                *arguments], cwd=ROOT,
                                env={**os.environ, "DEV": device}, stdout=log, stderr=subprocess.STDOUT)
     try: notes("ended", f"with status {process.wait(seconds)}")
     except subprocess.TimeoutExpired:
@@ -144,9 +156,11 @@ def tested(notes: Notes, arguments: list[str], device: str, seconds: float) -> N
     log.seek(0)
     text = log.read()
   lines = text.partition("\n====")[0]   # before the summary
-  def those(word: str) -> list[tuple[str, str]]: return re.findall(rf"(?m)^(?:\[gw\d+\] +\[ *\d+%\] {word} (\S+)|(\S+) {word}\b)", lines)
+  def those(word: str) -> list[tuple[str, str]]:
+    return re.findall(rf"(?m)^(?:\[gw\d+\] +\[ *\d+%\] {word} (\S+)|(\S+) {word}\b)", lines)
   outcomes = {word: those(word) for word in ("PASSED", "FAILED", "ERROR", "SKIPPED")}
   for word, names in outcomes.items(): notes(word.lower(), len(names))
   failed = sorted({one or other for word in ("FAILED", "ERROR") for one, other in outcomes[word]})
   notes("which", failed)
-  if failed or not outcomes["PASSED"]: raise AssertionError(f"{len(failed)} failed, {len(outcomes['PASSED'])} passed\n{text[-4000:]}")
+  if failed or not outcomes["PASSED"]:
+    raise AssertionError(f"{len(failed)} failed, {len(outcomes['PASSED'])} passed\n{text[-4000:]}")

@@ -1,4 +1,7 @@
-"""What the kernel's driver of a computer with NVIDIA GPUs says: nodes, versions, classes, which calls it answers. Looks only."""
+"""What the kernel's driver of a computer with NVIDIA GPUs says: nodes, versions, classes, which calls it answers.
+
+Looks only.
+"""
 from __future__ import annotations
 import contextlib
 import ctypes
@@ -27,14 +30,21 @@ from tinyhw.drivers.nvidia.rm import QUERY, Connection, connect, version_of
 from tinyhw.drivers.nvidia.visible import node_of, place
 from tinyhw.errors import DeviceError, TinyError
 
-FILES = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/sys/module/nvidia_uvm/version", "/proc/driver/nvidia/params")
-NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset", *(f"/dev/nvidia{i}" for i in range(8)))
-FB_INFO = {0x05: "BAR1 KiB", 0x07: "RAM KiB", 0x08: "memory KiB", 0x16: "free KiB", 0x1B: "L2 KiB", 0x1D: "BAR1 free KiB"}
-GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 0x0C: "SM version", 0x0D: "warps of an SM", 0x0E: "lanes of a warp",
+FILES = ("/proc/driver/nvidia/version", "/sys/module/nvidia/version", "/sys/module/nvidia_uvm/version",
+         "/proc/driver/nvidia/params")
+NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset",
+         *(f"/dev/nvidia{i}" for i in range(8)))
+FB_INFO = {0x05: "BAR1 KiB", 0x07: "RAM KiB", 0x08: "memory KiB", 0x16: "free KiB", 0x1B: "L2 KiB",
+           0x1D: "BAR1 free KiB"}
+GR_INFO = {0x07: "shader pipes", 0x09: "TPCs", 0x0A: "register banks of an SM", 0x0C: "SM version",
+           0x0D: "warps of an SM", 0x0E: "lanes of a warp",
            0x14: "GPCs", 0x17: "TPCs of a GPC", 0x1D: "cores", 0x20: "SMs of a TPC"}
 
 def connected() -> Connection:
-  """The connection to the kernel's driver, which runs a GPU for us. Raises `Absent` where there is none: then nothing of our driver can be asked."""
+  """The connection to the kernel's driver, which runs a GPU for us.
+
+  Raises `Absent` where there is none: then nothing of our driver can be asked.
+  """
   try:
     connection = connect(machine())
     connection.find_card(0)
@@ -47,14 +57,16 @@ def driver_version() -> tuple[int, ...]:
   except DeviceError as error: raise Absent(error.message) from error
 
 def device_of(name: str) -> Compiled:
-  """A device, by the way to the GPU that its name tells. Raises AssertionError where the vendor's library opened in the place of our own driver, with
-  the reason; `Absent` where there is no GPU to open, or NV:CUDA is asked for and there is no such library."""
+  """A device, by the way to the GPU that its name tells. Raises AssertionError where the vendor's library opened in the
+  place of our own driver, with the reason; `Absent` where there is no GPU to open, or NV:CUDA is asked for and there is
+  no such library."""
   if "CUDA" not in name:
     try: device = Device[name]
     except TinyError:
       if name == "NV": connected()
       raise
-    assert not isinstance(device, CudaDevice), f"the vendor's library opened in the place of our own driver: {device.instead}"
+    assert not isinstance(device, CudaDevice), (f"the vendor's library opened in the place of our own driver: "
+                                                f"{device.instead}")
     return device
   try: return Device[name]
   except TinyError as error: raise Absent(error.message) from error
@@ -80,12 +92,13 @@ sys.stdin.read()
 
 @contextlib.contextmanager
 def held() -> Iterator[None]:
-  """The GPUs' nodes are open meanwhile, by a process that does nothing else: where nobody has them open, the kernel's driver shuts a GPU down, and
-  each step would wait for seconds until it has started again."""
+  """The GPUs' nodes are open meanwhile, by a process that does nothing else: where nobody has them open, the kernel's
+  driver shuts a GPU down, and each step would wait for seconds until it has started again."""
   if EMULATE.value:
     yield
     return
-  process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE)   # it ends with this process, which its input does
+  # it ends with this process, which its input does
+  process = subprocess.Popen([sys.executable, "-c", HOLD], stdin=subprocess.PIPE)
   try: yield
   finally:
     assert process.stdin is not None
@@ -102,12 +115,16 @@ def files_and_nodes(notes: Notes) -> None:
   for path in NODES:
     if not os.path.exists(path): continue
     entry = os.stat(path)
-    notes(path, f"{stat.filemode(entry.st_mode)} {entry.st_uid}:{entry.st_gid} {os.major(entry.st_rdev)}:{os.minor(entry.st_rdev)}")
+    notes(path, f"{stat.filemode(entry.st_mode)} {entry.st_uid}:{entry.st_gid} "
+          f"{os.major(entry.st_rdev)}:{os.minor(entry.st_rdev)}")
   folders = [folder for folder in FOLDERS if os.path.isdir(folder)]
-  notes("libraries", [f"{folder}/{name}" for folder in folders for name in sorted(os.listdir(folder)) if name.startswith("libcuda.so")])
+  notes("libraries", [f"{folder}/{name}" for folder in folders for name in sorted(os.listdir(folder))
+                      if name.startswith("libcuda.so")])
   program = shutil.which("nvidia-smi")
-  if program: notes("nvidia-smi", subprocess.run([program, "-q", "-d", "MEMORY,CLOCK,COMPUTE,PERFORMANCE"], capture_output=True, text=True,
-                                                 timeout=20).stdout[:6000])
+  if program:
+    notes("nvidia-smi", subprocess.run([program, "-q", "-d", "MEMORY,CLOCK,COMPUTE,PERFORMANCE"], capture_output=True,
+                                       text=True,
+                                       timeout=20).stdout[:6000])
 
 def examined(notes: Notes) -> None:
   """What `doctor --device NV` says."""
@@ -140,7 +157,8 @@ def cards(notes: Notes) -> None:
   notes("name", card.name)
   notes("classes", " ".join(f"{number:#x}" for number in card.classes))
   notes("driven as", card.chip.arch)
-  notes("known compute classes", {chip.arch: f"{chip.compute:#x} {'is there' if chip.compute in card.classes else 'no'}" for chip in CHIPS})
+  notes("known compute classes", {chip.arch: f"{chip.compute:#x} {'is there' if chip.compute in card.classes else 'no'}"
+                                  for chip in CHIPS})
   notes("multiprocessors", card.multiprocessors)
   notes("TPCs", card.tpcs)
   notes("uuid", card.uuid.hex())
@@ -152,7 +170,8 @@ def controls(notes: Notes) -> None:
   def probed() -> Any: return [hex(i) for i in control(connection.root, s.GetProbedIds()).gpuIds if i != 0xFFFF_FFFF]
   def architecture() -> Any:
     found = control(card.subdevice, s.GetArchInfo())
-    return f"architecture {found.architecture:#x}, implementation {found.implementation:#x}, revision {found.revision:#x}"
+    return (f"architecture {found.architecture:#x}, implementation {found.implementation:#x}, revision "
+            f"{found.revision:#x}")
   def correlation() -> Any:
     found = control(card.subdevice, s.GetTimeCorrelation(cpuClkId=1, sampleCount=2))
     return list(found.samples[:4])
@@ -169,22 +188,26 @@ def _fb(connection: Connection, card: Card, index: int) -> int:
 
 def _gr(connection: Connection, card: Card, index: int) -> int:
   entry = connection.structures.GrInfo(index=index)
-  connection.control(card.subdevice, connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(entry)))
+  connection.control(card.subdevice,
+                     connection.structures.GrGetInfo(grInfoListSize=1, grInfoList=ctypes.addressof(entry)))
   return int(entry.data)
 
 def _masks(connection: Connection, card: Card) -> str:
   s, control = connection.structures, connection.control
   gpcs = control(card.subdevice, s.GrGetGpcMask()).gpcMask
-  return f"GPCs {gpcs:#x}: " + " ".join(f"{control(card.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask:#x}" for i in range(32) if gpcs >> i & 1)
+  return f"GPCs {gpcs:#x}: " + " ".join(f"{control(card.subdevice, s.GrGetTpcMask(gpcId=i)).tpcMask:#x}"
+                                        for i in range(32) if gpcs >> i & 1)
 
 def objects(notes: Notes) -> None:
-  """Which objects can be made: memory of each kind, with the calls that map it; a debugger; unified memory's look at a range."""
+  """Which objects can be made: memory of each kind, with the calls that map it; a debugger; unified memory's look at a
+  range."""
   own = mmap.mmap(-1, 1 << 20)   # pages of this program
   connection, card = first_card()
   s = connection.structures
   for kind in (VRAM, RING, HOST, USER):
     def made(kind: Any = kind) -> str:
-      memory = card.allocate(1 << 20, kind, "asked", ctypes.addressof(ctypes.c_char.from_buffer(own)) if kind is USER else 0)
+      memory = card.allocate(1 << 20, kind, "asked", ctypes.addressof(ctypes.c_char.from_buffer(own)) if kind is USER
+                             else 0)
       words = f"at {memory.address:#x}"
       if kind.visible:
         memory.mapping.store32(64, 0x1234)
@@ -202,4 +225,5 @@ def objects(notes: Notes) -> None:
     connection.call_uvm(s.UvmValidateVaRange(base=1 << 38, length=1 << 20))
     return "answered"
   notes("UvmValidateVaRange", attempt(valid))
-  notes("UvmRegisterGpu again", attempt(lambda: connection.call_uvm(s.UvmRegisterGpu(gpu_uuid=_uuid(card.uuid), rmCtrlFd=-1)) or "answered"))
+  notes("UvmRegisterGpu again",
+        attempt(lambda: connection.call_uvm(s.UvmRegisterGpu(gpu_uuid=_uuid(card.uuid), rmCtrlFd=-1)) or "answered"))

@@ -1,8 +1,8 @@
 """Random programs with symbolic sizes, and the same programs with numbers.
 
-A program is a list of steps over inputs, Variables and a cache. `run` takes numbers for the Variables, or bound Variables.
-While a program is made, each step runs with numbers, lazily, for all values that its Variables will have: what numbers refuse is no step. The kinds
-of steps stand in symbolic_steps.py.
+A program is a list of steps over inputs, Variables and a cache. `run` takes numbers for the Variables, or bound
+Variables. While a program is made, each step runs with numbers, lazily, for all values that its Variables will have:
+what numbers refuse is no step. The kinds of steps stand in symbolic_steps.py.
 """
 from __future__ import annotations
 import random
@@ -23,7 +23,8 @@ CACHE = (3, 8)
 
 @dataclass
 class Program:
-  """inputs: arrays. bounds, values: of each Variable, by name; each of `values` is one call. steps: in order. results: which values are compared."""
+  """inputs: arrays. bounds, values: of each Variable, by name; each of `values` is one call. steps: in order. results:
+  which values are compared."""
   seed: int
   inputs: list[Any]
   bounds: dict[str, tuple[int, int]]
@@ -45,7 +46,8 @@ def make(seed: int, most: int = 6) -> Program:
   shapes = [rng.choice([(8,), (3, 8), (8, 3), (2, 3, 8), (8, 8), (2, 8, 4)]) for _ in range(2)]
   inputs = [numbers.integers(-4, 5, shape).astype(np.float32) for shape in shapes]
   bounds = {name: (rng.choice([0, 1, 1]) if name == "p" else 1, rng.choice([MOST, MOST, 8, 12, 16])) for name in NAMES}
-  values = [{name: rng.randint(max(low, 2 if rng.random() < 0.8 else 1) if name != "p" else low, MOST if name != "p" else 5)
+  values = [{name: rng.randint(max(low, 2 if rng.random() < 0.8 else 1) if name != "p" else low,
+                               MOST if name != "p" else 5)
              for name, (low, _) in bounds.items()} for _ in range(2)]
   program = Program(seed, inputs, bounds, values)
   states = [_start(program, dict(v)) for v in values]
@@ -112,8 +114,8 @@ class Outcome:
   message: str = ""
 
 def check(program: Program, captured: bool = True) -> Outcome:
-  """Compare a program with numbers: each call by itself, then captured by TinyJit and replayed with other values. The first two calls of programs
-  with an odd seed have different values."""
+  """Compare a program with numbers: each call by itself, then captured by TinyJit and replayed with other values. The
+  first two calls of programs with an odd seed have different values."""
   one, other = program.values
   calls = [one, other, one, other, one] if program.seed % 2 else [one, one, other, one]
   state = _start(program, {})
@@ -135,8 +137,10 @@ def check(program: Program, captured: bool = True) -> Outcome:
   except Wrong as error: return Outcome("wrong", stage, str(error))
   except TinyError as error:
     kind = "internal" if "Internal" in type(error).__name__ or "Verify" in type(error).__name__ else "refused"
-    return Outcome(kind, f"{stage}: {type(error).__name__}: {re.sub(r'[0-9]+', '#', str(error))[:110]}", f"{error}\n{program}")
-  except (AssertionError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:     # faults, all of them
+    return Outcome(kind, f"{stage}: {type(error).__name__}: {re.sub(r'[0-9]+', '#', str(error))[:110]}",
+                   f"{error}\n{program}")
+  # faults, all of them
+  except (AssertionError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError) as error:
     return Outcome("internal", f"{stage}: {type(error).__name__}: {str(error)[:100]}", f"{error!r}\n{program}")
   return Outcome("same")
 

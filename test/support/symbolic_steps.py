@@ -1,8 +1,10 @@
-"""The steps of random programs with symbolic sizes: one function for each kind. It gets a source of choices and the values that there are, with their
-shapes under each of the program's values of the Variables, and gives a step, or None where none fits.
+"""The steps of random programs with symbolic sizes: one function for each kind. It gets a source of choices and the
+values that there are, with their shapes under each of the program's values of the Variables, and gives a step, or None
+where none fits.
 
-A step's `run` takes the Variables, which are numbers or bound, and the values so far. Floats begin as small whole numbers. `exact` says that
-a value is a whole number still, so that the order of additions does not matter; only such values are sorted, compared or searched.
+A step's `run` takes the Variables, which are numbers or bound, and the values so far. Floats begin as small whole
+numbers. `exact` says that a value is a whole number still, so that the order of additions does not matter; only such
+values are sorted, compared or searched.
 """
 from __future__ import annotations
 import random
@@ -15,7 +17,8 @@ from tinyhw.errors import IndexRangeError
 LARGEST = 1e5     # bound on values that stay exact
 
 class Value(NamedTuple):
-  """What is known of a value: its shape (for the first values of the Variables), a bound on its elements, whether it is exact, and its kind."""
+  """What is known of a value: its shape (for the first values of the Variables), a bound on its elements, whether it
+  is exact, and its kind."""
   shape: tuple[int, ...]
   bound: float
   exact: bool
@@ -28,7 +31,8 @@ class Step(NamedTuple):
   run: Callable[[dict[str, Any], Any], Tensor]
   value: Value
 
-Known = Sequence[tuple[int, list[tuple[int, ...]], Value]]     # place, shape for each values of the Variables, what is known
+Known = Sequence[tuple[int, list[tuple[int, ...]], Value]]     # place, shape for each values of the Variables, what is
+                                                               # known
 Maker = Callable[[random.Random, Known], "Step | None"]
 
 def _pick(rng: random.Random, known: Known, wanted: Callable[[Value], bool] = lambda v: True, axes: int = 0) -> Any:
@@ -42,7 +46,8 @@ def _size(rng: random.Random) -> tuple[str, Callable[[dict[str, Any]], Any]]:
                      (f"{name}-1", lambda e: e[name] - 1), ("v+w", lambda e: e["v"] + e["w"]),
                      (f"{name}*2", lambda e: e[name] * 2), (str(k + 1), lambda e: k + 1)])
 
-def _unary(text: str, f: Callable[..., Tensor], bound: Callable[[float, int], float] = lambda b, n: b, exact: bool = True,
+def _unary(text: str, f: Callable[..., Tensor], bound: Callable[[float, int], float] = lambda b, n: b,
+           exact: bool = True,
            wanted: Callable[[Value], bool] = lambda v: True, axes: int = 1, kind: str | None = None) -> Maker:
   """A step of one value: f(x, variables, axis, rng's numbers)."""
   def make(rng: random.Random, known: Known) -> Step | None:
@@ -52,7 +57,8 @@ def _unary(text: str, f: Callable[..., Tensor], bound: Callable[[float, int], fl
     axis, numbers, size = rng.randrange(max(len(shapes[0]), 1)), [rng.randint(1, 3) for _ in range(3)], _size(rng)
     most = bound(value.bound, max(max(shape[axis] if shape else 1 for shape in shapes), 1))
     made = Value((), most, value.exact and exact and most < LARGEST, kind or value.kind)
-    return Step(f"{text}(%{place}, axis {axis}, {numbers}, {size[0]})", (place,), lambda e, s: f(s[place], e, axis, numbers, size[1]), made)
+    return Step(f"{text}(%{place}, axis {axis}, {numbers}, {size[0]})", (place,), lambda e,
+                s: f(s[place], e, axis, numbers, size[1]), made)
   return make
 
 def _on(axis: int, item: Any) -> tuple[Any, ...]: return (slice(None),) * axis + (item,)
@@ -61,7 +67,8 @@ def _cut(x: Tensor, axis: int, begin: Any, end: Any, step: int = 1) -> Tensor:
   """A slice whose bounds are inside of the axis: Python would limit numbers to it, and Variables are refused."""
   size = x.shape[axis]
   for bound in (begin, end):
-    if isinstance(bound, int) and isinstance(size, int) and not -size <= bound <= size: raise IndexRangeError(f"{bound} of {size}")
+    if isinstance(bound, int) and isinstance(size, int) and not -size <= bound <= size:
+      raise IndexRangeError(f"{bound} of {size}")
   return x[_on(axis, slice(begin, end, step))]
 
 def _is_float(v: Value) -> bool: return v.kind == "float"
@@ -137,8 +144,10 @@ SCANS = [
   _unary("cumprod", lambda x, e, a, n, z: x.clamp(-2, 2).cumprod(a), lambda b, n: 2.0 ** n),
   _unary("cummax", lambda x, e, a, n, z: x.cummax(a)[0]),
   _unary("softmax", lambda x, e, a, n, z: x.clamp(-9, 9).softmax(a), lambda b, n: 1, exact=False, wanted=_is_float),
-  _unary("log_softmax", lambda x, e, a, n, z: x.clamp(-9, 9).log_softmax(a), lambda b, n: 30, exact=False, wanted=_is_float),
-  _unary("layernorm", lambda x, e, a, n, z: x.layernorm(a, eps=0.1), lambda b, n: 10, exact=False, wanted=_is_exact_float),
+  _unary("log_softmax", lambda x, e, a, n, z: x.clamp(-9, 9).log_softmax(a), lambda b, n: 30, exact=False,
+         wanted=_is_float),
+  _unary("layernorm", lambda x, e, a, n, z: x.layernorm(a, eps=0.1), lambda b, n: 10, exact=False,
+         wanted=_is_exact_float),
   _unary("sort", lambda x, e, a, n, z: x.sort(a)[n[0] % 2], wanted=_is_exact),
   _unary("topk", lambda x, e, a, n, z: x.topk(n[0], a)[0], wanted=_is_exact),
 ]
@@ -161,7 +170,8 @@ def _attended(x: Tensor, masked: int) -> Tensor:
 def _into_cache(x: Tensor, e: dict[str, Any], cache: Tensor, k: int) -> Tensor:
   """Write rows into the cache at a place that a Variable says, and read what is there so far."""
   row = x.flatten()[:k].cast(cache.dtype)
-  if isinstance(e["p"], int) and e["p"] + k > cache.shape[1]: raise IndexRangeError("behind the cache")    # as a Variable is refused
+  # as a Variable is refused
+  if isinstance(e["p"], int) and e["p"] + k > cache.shape[1]: raise IndexRangeError("behind the cache")
   cache[1:3, e["p"]:e["p"] + k] = row.clamp(-99, 99)
   return cache[:, :e["p"] + k]
 
@@ -170,17 +180,20 @@ def _gradient(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
   return (y * (y.flatten().cumsum().reshape(y.shape).clamp(-3, 3).detach())).sum().gradient(x)[0]
 
 def _gradients(text: str, f: Callable[[Tensor, dict[str, Any], int, list[int]], Tensor]) -> Maker:
-  return _unary(f"gradient of {text}", lambda x, e, a, n, z: _gradient(x, lambda y: f(y, e, a, n)), lambda b, n: b * 1e3, exact=False,
+  return _unary(f"gradient of {text}", lambda x, e, a, n, z: _gradient(x, lambda y: f(y, e, a, n)), lambda b,
+                n: b * 1e3, exact=False,
                 wanted=_is_exact_float)
 
 PRODUCTS = [
   _unary("gram", lambda x, e, a, n, z: x @ x.transpose(-1, -2), lambda b, n: b * b * 36, axes=2, wanted=_is_float),
   _unary("inner", lambda x, e, a, n, z: x.transpose(-1, -2) @ x, lambda b, n: b * b * 36, axes=2, wanted=_is_float),
-  _unary("einsum", lambda x, e, a, n, z: Tensor.einsum("...ij,...ik->...jk", x, x), lambda b, n: b * b * 36, axes=2, wanted=_is_float),
+  _unary("einsum", lambda x, e, a, n, z: Tensor.einsum("...ij,...ik->...jk", x, x), lambda b, n: b * b * 36, axes=2,
+         wanted=_is_float),
   _unary("conv1d", lambda x, e, a, n, z: _convolved(x, n), lambda b, n: b * 15, wanted=_is_float),
   _unary("conv2d", lambda x, e, a, n, z: _convolved2(x, n), lambda b, n: b * 40, axes=2, wanted=_is_float),
   _unary("max_pool", lambda x, e, a, n, z: x.max_pool2d((n[0],), stride=n[1]), axes=2),
-  _unary("avg_pool", lambda x, e, a, n, z: x.avg_pool2d((n[0],), stride=n[1], padding=(n[0] - 1) // 2), exact=False, axes=2, wanted=_is_float),
+  _unary("avg_pool", lambda x, e, a, n, z: x.avg_pool2d((n[0],), stride=n[1], padding=(n[0] - 1) // 2), exact=False,
+         axes=2, wanted=_is_float),
   _unary("attention", lambda x, e, a, n, z: _attended(x, n[0]), exact=False, axes=2, wanted=_is_exact_float),
   _unary("tril", lambda x, e, a, n, z: x.tril(n[0] - 2), axes=2),
   _unary("triu", lambda x, e, a, n, z: x.triu(n[0] - 2), axes=2),
@@ -220,7 +233,8 @@ def cache(rng: random.Random, known: Known) -> Step | None:
   found = _pick(rng, known, _is_exact, 1)
   if found is None: return None
   place, k = found[0], rng.randint(1, 3)
-  return Step(f"cache[1:3, p:p+{k}] = %{place}; cache[:, :p+{k}]", (place,), lambda e, s: _into_cache(s[place], e, s.cache, k), Value((), 99.0, True))
+  return Step(f"cache[1:3, p:p+{k}] = %{place}; cache[:, :p+{k}]", (place,), lambda e,
+              s: _into_cache(s[place], e, s.cache, k), Value((), 99.0, True))
 
 BINARY: list[tuple[str, Callable[[Tensor, Tensor], Tensor], Callable[[float, float], float], bool]] = [
   ("add", lambda x, y: x + y, lambda a, b: a + b, True), ("sub", lambda x, y: x - y, lambda a, b: a + b, True),
@@ -239,7 +253,8 @@ def binary(rng: random.Random, known: Known) -> Step | None:
   first, second = _pick(rng, known), _pick(rng, known)
   if not any_kind and not (first[2].exact and second[2].exact): return None
   i, j = first[0], second[0]
-  return Step(f"{name}(%{i}, %{j})", (i, j), lambda e, s: f(s[i], s[j]), _rough(first[2], second[2], bound(first[2].bound, second[2].bound)))
+  return Step(f"{name}(%{i}, %{j})", (i, j), lambda e, s: f(s[i], s[j]),
+              _rough(first[2], second[2], bound(first[2].bound, second[2].bound)))
 
 def together(rng: random.Random, known: Known) -> Step | None:
   """cat and stack, of a value, parts of it, and others."""

@@ -1,7 +1,9 @@
-"""Arrays with gradients, in NumPy and float64: the oracle of programs that gather, write by index, fold windows and multiply.
+"""Arrays with gradients, in NumPy and float64: the oracle of programs that gather, write by index, fold windows and
+multiply.
 
-Movement of any kind, gathers and writes included, is one operation: `take` moves the positions of elements, and so knows where each came from. With
-products (`einsum`), sums, maxima and elementwise functions that is all there is. Elements that are equally large share the gradient of a maximum.
+Movement of any kind, gathers and writes included, is one operation: `take` moves the positions of elements, and so
+knows where each came from. With products (`einsum`), sums, maxima and elementwise functions that is all there is.
+Elements that are equally large share the gradient of a maximum.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -18,7 +20,10 @@ class Value:
   def shape(self) -> tuple[int, ...]: return tuple(self.array.shape)
 
 def take(move: Callable[..., Any], *values: Value) -> Value:
-  """What `move` makes of arrays, element by element. It gets arrays of positions; -1 in what it gives stands for a zero."""
+  """What `move` makes of arrays, element by element.
+
+  It gets arrays of positions; -1 in what it gives stands for a zero.
+  """
   starts = np.cumsum([0, *[v.array.size for v in values]])
   at = move(*[np.arange(start, start + v.array.size).reshape(v.shape) for start, v in zip(starts, values)])
   flat = np.concatenate([v.array.ravel() for v in values])
@@ -31,7 +36,8 @@ def einsum(text: str, a: Value, b: Value) -> Value:
   """A product of two arrays. Each letter of one of them is in the other one, or in the result."""
   left, out = text.split("->")
   x, y = left.split(",")
-  def back(g: Any) -> list[Any]: return [np.einsum(f"{out},{y}->{x}", g, b.array), np.einsum(f"{out},{x}->{y}", g, a.array)]
+  def back(g: Any) -> list[Any]:
+    return [np.einsum(f"{out},{y}->{x}", g, b.array), np.einsum(f"{out},{x}->{y}", g, a.array)]
   return Value(np.einsum(text, a.array, b.array), (a, b), back)
 
 def _unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
@@ -40,7 +46,8 @@ def _unbroadcast(g: Any, shape: tuple[int, ...]) -> Any:
 
 def elementwise(array: Any, *terms: tuple[Value, Any]) -> Value:
   """A result, and for each operand the derivative by it."""
-  def back(g: Any) -> list[Any]: return [_unbroadcast(np.broadcast_to(g * slope, array.shape), v.shape) for v, slope in terms]
+  def back(g: Any) -> list[Any]:
+    return [_unbroadcast(np.broadcast_to(g * slope, array.shape), v.shape) for v, slope in terms]
   return Value(array, tuple(v for v, _ in terms), back)
 
 def total(v: Value, axes: tuple[int, ...], keep: bool = False, factor: float = 1.0) -> Value:
@@ -52,7 +59,8 @@ def largest(v: Value, axes: tuple[int, ...], keep: bool = False) -> Value:
   """A maximum over axes."""
   top = v.array.max(axes, keepdims=True)
   equal = v.array == top
-  def back(g: Any) -> list[Any]: return [(g if keep else np.expand_dims(g, axes)) * equal / equal.sum(axes, keepdims=True)]
+  def back(g: Any) -> list[Any]:
+    return [(g if keep else np.expand_dims(g, axes)) * equal / equal.sum(axes, keepdims=True)]
   return Value(top if keep else top.reshape([n for k, n in enumerate(v.shape) if k not in axes]), (v,), back)
 
 def gradients(result: Value, wanted: list[Value]) -> list[Any]:

@@ -1,8 +1,9 @@
-"""Programs of tensor operations, and how they are chosen: a Maker takes one operation after the other and runs it in NumPy as it goes, so that it
-knows shapes and values.
+"""Programs of tensor operations, and how they are chosen: a Maker takes one operation after the other and runs it in
+NumPy as it goes, so that it knows shapes and values.
 
-Floats start as multiples of 1/4; as long as sums and products of them are exact in their type, the order of additions does not matter and results
-must be equal. Here are the operators and movements; tensor_methods.py adds the other methods, tensor_programs.py runs programs.
+Floats start as multiples of 1/4; as long as sums and products of them are exact in their type, the order of additions
+does not matter and results must be equal. Here are the operators and movements; tensor_methods.py adds the other
+methods, tensor_programs.py runs programs.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -22,7 +23,8 @@ DIGITS = {"float16": 10, "float32": 23, "float64": 52}   # bits of the significa
 MOST_ELEMENTS = 4096
 
 class Value(NamedTuple):
-  """A value of a program. bits: of the fraction of its floats, all of which are multiples of 2**-bits; None where roundings may differ."""
+  """A value of a program. bits: of the fraction of its floats, all of which are multiples of 2**-bits; None where
+  roundings may differ."""
   array: Any
   bits: int | None = 0
 
@@ -39,7 +41,8 @@ class Step(NamedTuple):
 
 @dataclass
 class Program:
-  """inputs: arrays. steps: each makes one more value. results: positions of the values to compare, with what they are in NumPy."""
+  """inputs: arrays. steps: each makes one more value. results: positions of the values to compare, with what they are
+  in NumPy."""
   inputs: list[Any] = field(default_factory=list)
   steps: list[Step] = field(default_factory=list)
   results: list[int] = field(default_factory=list)
@@ -48,7 +51,8 @@ class Program:
   def __str__(self) -> str:
     lines = [f"%{k} = input {a.dtype}{list(a.shape)}" for k, a in enumerate(self.inputs)]
     for k, s in enumerate(self.steps, len(self.inputs)):
-      lines.append(f"%{k} = {s.name}({', '.join(f'%{o}' for o in s.operands)}) : {self.values[k].kind}{list(self.values[k].array.shape)}")
+      lines.append(f"%{k} = {s.name}({', '.join(f'%{o}' for o in s.operands)}) : "
+                   f"{self.values[k].kind}{list(self.values[k].array.shape)}")
     return "\n".join([*lines, f"results {self.results}"])
 
 def largest(array: Any) -> float:
@@ -95,7 +99,8 @@ class Maker:
     if not found: return None
     return found[-1 - min(self.random.randrange(len(found)) for _ in range(3))]
 
-  def add(self, name: str, operands: tuple[int, ...], array: Any, tensor: Callable[..., Tensor], bits: int | None = 0) -> bool:
+  def add(self, name: str, operands: tuple[int, ...], array: Any, tensor: Callable[..., Tensor],
+          bits: int | None = 0) -> bool:
     """A step. The values must be exact multiples if `bits` says so, and small enough to go on with."""
     array = np.asarray(array)
     if array.size > MOST_ELEMENTS or array.ndim > 6: return False
@@ -131,9 +136,11 @@ class Maker:
     if v.bits is not None: table.append(("sign", np.sign, lambda t: t.sign(), 0))
     if v.is_float:
       table.append(("sqrt", lambda a: np.sqrt(np.abs(a)), lambda t: t.abs().sqrt(), None))
-      table.append(("reciprocal", lambda a: (1 / (np.abs(a) + a.dtype.type(1))).astype(a.dtype), lambda t: (t.abs() + 1).reciprocal(), None))
+      table.append(("reciprocal", lambda a: (1 / (np.abs(a) + a.dtype.type(1))).astype(a.dtype),
+                    lambda t: (t.abs() + 1).reciprocal(), None))
       if v.bits is not None:
-        table += [("floor", np.floor, lambda t: t.floor(), 0), ("ceil", np.ceil, lambda t: t.ceil(), 0), ("trunc", np.trunc, lambda t: t.trunc(), 0),
+        table += [("floor", np.floor, lambda t: t.floor(), 0), ("ceil", np.ceil, lambda t: t.ceil(), 0),
+                  ("trunc", np.trunc, lambda t: t.trunc(), 0),
                   ("round", np.round, lambda t: t.round(), 0)]
     else: table.append(("invert", np.invert, lambda t: ~t, 0))
     name, array, tensor, bits = self.random.choice(table)
@@ -147,14 +154,19 @@ class Maker:
     bits = None if x.bits is None or y.bits is None else max(x.bits, y.bits)
     product = None if x.bits is None or y.bits is None else x.bits + y.bits
     table: list[tuple[str, Any, Any, int | None]] = [
-      ("maximum", np.maximum, lambda s, t: s.maximum(t), bits), ("minimum", np.minimum, lambda s, t: s.minimum(t), bits)]
+      ("maximum", np.maximum, lambda s, t: s.maximum(t), bits),
+      ("minimum", np.minimum, lambda s, t: s.minimum(t), bits)]
     if x.kind != "bool": table += [
-      ("add", np.add, lambda s, t: s + t, bits), ("sub", np.subtract, lambda s, t: s - t, bits), ("mul", np.multiply, lambda s, t: s * t, product)]
+      ("add", np.add, lambda s, t: s + t, bits), ("sub", np.subtract, lambda s, t: s - t, bits),
+      ("mul", np.multiply, lambda s, t: s * t, product)]
     if not x.is_float: table += [
-      ("and", np.bitwise_and, lambda s, t: s & t, 0), ("or", np.bitwise_or, lambda s, t: s | t, 0), ("xor", np.bitwise_xor, lambda s, t: s ^ t, 0)]
+      ("and", np.bitwise_and, lambda s, t: s & t, 0), ("or", np.bitwise_or, lambda s, t: s | t, 0),
+      ("xor", np.bitwise_xor, lambda s, t: s ^ t, 0)]
     if bits is not None: table += [
-      ("lt", np.less, lambda s, t: s < t, 0), ("gt", np.greater, lambda s, t: s > t, 0), ("le", np.less_equal, lambda s, t: s <= t, 0),
-      ("ge", np.greater_equal, lambda s, t: s >= t, 0), ("eq", np.equal, lambda s, t: s == t, 0), ("ne", np.not_equal, lambda s, t: s != t, 0)]
+      ("lt", np.less, lambda s, t: s < t, 0), ("gt", np.greater, lambda s, t: s > t, 0),
+      ("le", np.less_equal, lambda s, t: s <= t, 0),
+      ("ge", np.greater_equal, lambda s, t: s >= t, 0), ("eq", np.equal, lambda s, t: s == t, 0),
+      ("ne", np.not_equal, lambda s, t: s != t, 0)]
     if x.kind in SIGNED + UNSIGNED and (y.array != 0).all() and not (y.array.astype(np.int64) == -1).any():
       table += [("floordiv", np.floor_divide, lambda s, t: s // t, 0), ("mod", np.mod, lambda s, t: s % t, 0)]
     name, array, tensor, bits = self.random.choice(table)
@@ -175,11 +187,13 @@ class Maker:
       n = self.random.randrange(0, 8 * v.array.dtype.itemsize - 1)
       one = v.array.dtype.type
       table = [("add", lambda a: a + one(d), lambda t: t + d, 0), ("mul", lambda a: a * one(d), lambda t: t * d, 0),
-               ("floordiv", lambda a: a // one(d), lambda t: t // d, 0), ("mod", lambda a: a % one(d), lambda t: t % d, 0),
+               ("floordiv", lambda a: a // one(d), lambda t: t // d, 0),
+               ("mod", lambda a: a % one(d), lambda t: t % d, 0),
                ("shl", lambda a: a << one(n), lambda t: t << n, 0), ("shr", lambda a: a >> one(n), lambda t: t >> n, 0)]
       c = d
     name, array, tensor, bits = self.random.choice(table)
-    with np.errstate(all="ignore"): return self.add(f"{name}[{c}]", (k,), np.asarray(array(v.array)).astype(v.kind), tensor, bits)
+    with np.errstate(all="ignore"):
+      return self.add(f"{name}[{c}]", (k,), np.asarray(array(v.array)).astype(v.kind), tensor, bits)
 
   def op_where(self) -> bool:
     a = self.pick()
@@ -242,19 +256,23 @@ class Maker:
     a, n = self.values[k].array, self.random.choice([2, 3, 8, 17])
     at = self.random.randint(0, a.ndim)
     shape = a.shape[:at] + (n,) + a.shape[at:]
-    return self.moved(f"expand{at, n}", k, np.broadcast_to(np.expand_dims(a, at), shape), lambda t: t.unsqueeze(at).expand(shape))
+    return self.moved(f"expand{at, n}", k, np.broadcast_to(np.expand_dims(a, at), shape),
+                      lambda t: t.unsqueeze(at).expand(shape))
 
   def op_pad(self) -> bool:
     k = self.pick(lambda v: v.array.ndim > 0)
     if k is None: return False
     a = self.values[k].array
-    amounts = [(self.random.randint(0, 3), self.random.randint(0, 3)) if self.random.random() < 0.6 else (0, 0) for _ in a.shape]
+    amounts = [(self.random.randint(0, 3), self.random.randint(0, 3)) if self.random.random() < 0.6 else (0, 0)
+               for _ in a.shape]
     value = self.random.choice([0, 0, 1]) if self.values[k].kind != "bool" else 0
     if self.random.random() < 0.2 and len(amounts) <= 3 and all(n > 3 for n in a.shape):
       names: list[tuple[str, Any]] = [("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap")]
       mode, name = self.random.choice(names)
-      return self.moved(f"pad[{mode}]{amounts}", k, np.pad(a, amounts, mode=name), lambda t: t.pad(tuple(amounts), mode=mode))
-    return self.moved(f"pad{amounts, value}", k, np.pad(a, amounts, constant_values=value), lambda t: t.pad(tuple(amounts), value=value))
+      return self.moved(f"pad[{mode}]{amounts}", k, np.pad(a, amounts, mode=name),
+                        lambda t: t.pad(tuple(amounts), mode=mode))
+    return self.moved(f"pad{amounts, value}", k, np.pad(a, amounts, constant_values=value),
+                      lambda t: t.pad(tuple(amounts), value=value))
 
   def op_slice(self) -> bool:
     k = self.pick(lambda v: v.array.ndim > 0)
@@ -296,7 +314,8 @@ class Maker:
     b = self.pick(fits)
     assert b is not None
     bits = None if x.bits is None or self.values[b].bits is None else max(x.bits, self.values[b].bits or 0)
-    return self.add(f"cat[{axis}]", (a, b), np.concatenate([x.array, self.values[b].array], axis), lambda s, t: s.cat(t, dim=axis), bits)
+    return self.add(f"cat[{axis}]", (a, b), np.concatenate([x.array, self.values[b].array], axis), lambda s,
+                    t: s.cat(t, dim=axis), bits)
 
   def op_gather(self) -> bool:
     k = self.pick(lambda v: v.array.ndim > 0)
@@ -328,11 +347,16 @@ class Maker:
     else:
       kind = v.kind if v.kind != "float16" else "float32"
       bits = v.bits
-      if v.is_float and bits is not None and np.abs(v.array.astype(np.float64)).sum() * 2.0 ** bits >= 2.0 ** DIGITS[kind]: bits = None
-      table += [("sum", lambda a: a.sum(axes, keepdims=keep, dtype=kind), lambda t: t.sum(axes, keepdim=keep, dtype=getattr(dtypes, kind)), bits)] * 3
-      if v.is_float and v.array.size: table.append(("mean", lambda a: a.mean(axes, keepdims=keep), lambda t: t.mean(axes, keepdim=keep), None))
+      if (v.is_float and bits is not None and np.abs(v.array.astype(np.float64)).sum() * 2.0 ** bits
+          >= 2.0 ** DIGITS[kind]):
+        bits = None
+      table += [("sum", lambda a: a.sum(axes, keepdims=keep, dtype=kind),
+                 lambda t: t.sum(axes, keepdim=keep, dtype=getattr(dtypes, kind)), bits)] * 3
+      if v.is_float and v.array.size:
+        table.append(("mean", lambda a: a.mean(axes, keepdims=keep), lambda t: t.mean(axes, keepdim=keep), None))
     if v.bits is not None and v.array.size and len(axes) == 1:
-      table.append(("argmax", lambda a: a.argmax(axes[0], keepdims=keep).astype(np.int32), lambda t: t.argmax(axes[0], keepdim=keep), 0))
+      table.append(("argmax", lambda a: a.argmax(axes[0], keepdims=keep).astype(np.int32),
+                    lambda t: t.argmax(axes[0], keepdim=keep), 0))
     name, array, tensor, bits = self.random.choice(table)
     with np.errstate(all="ignore"): return self.add(f"{name}{list(axes), keep}", (k,), array(v.array), tensor, bits)
 
@@ -360,7 +384,8 @@ class Maker:
     if x.bits is None or y.bits is None: bits = None
     else:
       bits = x.bits + y.bits
-      if x.is_float and largest(x.array) * largest(y.array) * x.array.shape[-1] * 2.0 ** bits >= 2.0 ** DIGITS[x.kind]: bits = None
+      if x.is_float and largest(x.array) * largest(y.array) * x.array.shape[-1] * 2.0 ** bits >= 2.0 ** DIGITS[x.kind]:
+        bits = None
     return self.add("matmul", (a, b), np.matmul(x.array, y.array), lambda s, t: s @ t, bits)
 
   def op_rows(self) -> bool:
@@ -374,14 +399,17 @@ class Maker:
              ("layernorm", d / np.sqrt((d * d).mean(axis, keepdims=True) + 1e-5), lambda t: t.layernorm(axis)),
              ("centred", v - v.max(axis, keepdims=True), lambda t: t - t.max(axis, keepdim=True))]
     name, array, tensor = self.random.choice(table)
-    return self.add(f"{name}[{axis}]", (k,), array.astype(v.dtype), tensor, self.values[k].bits if name == "centred" else None)
+    return self.add(f"{name}[{axis}]", (k,), array.astype(v.dtype), tensor, self.values[k].bits if name == "centred"
+                    else None)
 
   def op_function(self) -> bool:
     k = self.pick(lambda v: v.is_float and largest(v.array) < 30)
     if k is None: return False
     table: list[tuple[str, Any, Any]] = [
-      ("exp", lambda a: np.exp(a * 0.125), lambda t: (t * 0.125).exp()), ("log", lambda a: np.log(np.abs(a) + 1), lambda t: (t.abs() + 1).log()),
-      ("sin", np.sin, lambda t: t.sin()), ("tanh", np.tanh, lambda t: t.tanh()), ("sigmoid", lambda a: 1 / (1 + np.exp(-a)), lambda t: t.sigmoid())]
+      ("exp", lambda a: np.exp(a * 0.125), lambda t: (t * 0.125).exp()),
+      ("log", lambda a: np.log(np.abs(a) + 1), lambda t: (t.abs() + 1).log()),
+      ("sin", np.sin, lambda t: t.sin()), ("tanh", np.tanh, lambda t: t.tanh()),
+      ("sigmoid", lambda a: 1 / (1 + np.exp(-a)), lambda t: t.sigmoid())]
     name, array, tensor = self.random.choice(table)
     return self.add(name, (k,), array(self.values[k].array).astype(self.values[k].kind), tensor, None)
 

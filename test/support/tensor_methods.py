@@ -1,4 +1,5 @@
-"""Random operations beyond operators and movements (tensor_maker.py): activations, statistics, sorting, indexing, windows, writing in place."""
+"""Random operations beyond operators and movements (tensor_maker.py): activations, statistics, sorting, indexing,
+windows, writing in place."""
 from __future__ import annotations
 from collections.abc import Callable
 import math
@@ -14,18 +15,23 @@ from tinyhw.dtype import least_upper_dtype
 INTEGERS = SIGNED + UNSIGNED
 NOT_DRAWN = {"qr", "svd",     # hundreds of kernels
              "bfloat16"}      # NumPy has no such type to go on with
-COMPARING = {"where", "masked_fill", "masked_select", "cummax", "cummin", "sort", "topk", "max_unpool2d"}   # want values that are equal everywhere
+# want values that are equal everywhere
+COMPARING = {"where", "masked_fill", "masked_select", "cummax", "cummin", "sort", "topk", "max_unpool2d"}
 WIDE = ("float32", "float64")
 
 def sigmoid(a: Any) -> Any: return 1 / (1 + np.exp(-a))
 def softplus(a: Any) -> Any: return np.logaddexp(a, 0)
 
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
-  "silu": lambda a: a * sigmoid(a), "mish": lambda a: a * np.tanh(softplus(a)), "relu6": lambda a: np.clip(a, 0, 6), "softplus": softplus,
-  "hardswish": lambda a: a * np.clip(a + 3, 0, 6) / 6, "hardsigmoid": lambda a: np.clip(a / 6 + 0.5, 0, 1), "hardtanh": lambda a: np.clip(a, -1, 1),
+  "silu": lambda a: a * sigmoid(a), "mish": lambda a: a * np.tanh(softplus(a)), "relu6": lambda a: np.clip(a, 0, 6),
+  "softplus": softplus,
+  "hardswish": lambda a: a * np.clip(a + 3, 0, 6) / 6, "hardsigmoid": lambda a: np.clip(a / 6 + 0.5, 0, 1),
+  "hardtanh": lambda a: np.clip(a, -1, 1),
   "leaky_relu": lambda a: np.where(a < 0, a * 0.01, a), "elu": lambda a: np.where(a > 0, a, np.expm1(np.minimum(a, 0))),
-  "celu": lambda a: np.where(a > 0, a, np.expm1(np.minimum(a, 0))), "softsign": lambda a: a / (1 + np.abs(a)), "logsigmoid": lambda a: -softplus(-a),
-  "quick_gelu": lambda a: a * sigmoid(1.702 * a), "gelu": lambda a: a / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a ** 3))),
+  "celu": lambda a: np.where(a > 0, a, np.expm1(np.minimum(a, 0))), "softsign": lambda a: a / (1 + np.abs(a)),
+  "logsigmoid": lambda a: -softplus(-a),
+  "quick_gelu": lambda a: a * sigmoid(1.702 * a),
+  "gelu": lambda a: a / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a ** 3))),
   "erf": lambda a: np.vectorize(math.erf, otypes=[float])(a), "cos": np.cos, "atan": np.arctan, "asinh": np.arcsinh,
 }
 
@@ -33,7 +39,8 @@ class Methods(Maker):
   """All operations: those of Maker and these."""
 
   def exact(self, v: Value, factor: float = 1.0, more: int = 0) -> int | None:
-    """Bits of a result whose values, and partial sums, are at most `factor` times v's largest, with `more` bits of fraction."""
+    """Bits of a result whose values, and partial sums, are at most `factor` times v's largest, with `more` bits of
+    fraction."""
     if v.bits is None or not v.is_float: return v.bits
     return v.bits + more if largest(v.array) * factor * 2.0 ** (v.bits + more) < 2.0 ** DIGITS[v.kind] else None
 
@@ -48,7 +55,8 @@ class Methods(Maker):
     k = self.pick(lambda v: v.is_float and largest(v.array) < 20)
     if k is None: return False
     v, name = self.values[k], self.random.choice(list(ACTIVATIONS))
-    return self.add(name, (k,), ACTIVATIONS[name](v.array.astype(np.float64)).astype(v.kind), lambda t: getattr(t, name)(), None)
+    return self.add(name, (k,), ACTIVATIONS[name](v.array.astype(np.float64)).astype(v.kind),
+                    lambda t: getattr(t, name)(), None)
 
   def op_clamp(self) -> bool:
     k = self.pick(lambda v: v.kind != "bool")
@@ -57,7 +65,8 @@ class Methods(Maker):
     if v.kind not in UNSIGNED: low, high = low - 4, high - 4
     only = self.random.randrange(3)
     least, most = (None if only == 1 else low), (None if only == 2 else high)
-    return self.add(f"clamp[{least}, {most}]", (k,), np.clip(v.array, least, most).astype(v.kind), lambda t: t.clamp(least, most), v.bits)
+    return self.add(f"clamp[{least}, {most}]", (k,), np.clip(v.array, least, most).astype(v.kind),
+                    lambda t: t.clamp(least, most), v.bits)
 
   def op_division(self) -> bool:
     """By what is nowhere 0; integers give floats, or are divided towards zero."""
@@ -67,13 +76,16 @@ class Methods(Maker):
     b = self.alike(k)
     y = self.values[b]
     if y.array.size and np.abs(y.array.astype(np.float64)).min() < 0.2: return False
-    if y.bits is None or (y.kind in SIGNED and (y.array == -1).any()): return False   # the smallest number has no negative
+    # the smallest number has no negative
+    if y.bits is None or (y.kind in SIGNED and (y.array == -1).any()): return False
     if x.is_float:
       if x.array.size and np.abs(x.array).max() > 1e3: return False
-      if self.random.random() < 0.5: return self.add("fmod", (k, b), np.fmod(x.array, y.array), lambda s, t: s.fmod(t), max(x.bits or 0, y.bits))
+      if self.random.random() < 0.5:
+        return self.add("fmod", (k, b), np.fmod(x.array, y.array), lambda s, t: s.fmod(t), max(x.bits or 0, y.bits))
       return self.add("div", (k, b), x.array / y.array, lambda s, t: s / t, None)
     if self.random.random() < 0.5: return self.add("fmod", (k, b), np.fmod(x.array, y.array), lambda s, t: s.fmod(t))
-    quotient = np.sign(x.array) * np.sign(y.array) * (abs(x.array) // abs(y.array)) if x.kind in SIGNED else x.array // y.array
+    quotient = (np.sign(x.array) * np.sign(y.array) * (abs(x.array) // abs(y.array)) if x.kind in SIGNED
+                else x.array // y.array)
     if x.kind in SIGNED and x.array.size and x.array.min() == np.iinfo(x.kind).min: return False
     return self.add("div[trunc]", (k, b), quotient.astype(x.kind), lambda s, t: s.div(t, rounding_mode="trunc"))
 
@@ -83,7 +95,8 @@ class Methods(Maker):
     if k is None: return False
     v, n = self.values[k], self.random.choice([0, 1, 2, 3])
     with np.errstate(all="ignore"): array = v.array ** v.array.dtype.type(n)
-    return self.add(f"pow[{n}]", (k,), array, lambda t: t ** n, None if v.is_float and v.bits is None or v.kind == "float16" else (v.bits or 0) * n)
+    return self.add(f"pow[{n}]", (k,), array, lambda t: t ** n, None if v.is_float and v.bits is None
+                    or v.kind == "float16" else (v.bits or 0) * n)
 
   def op_shift(self) -> bool:
     k = self.pick(lambda v: v.kind in UNSIGNED)
@@ -110,7 +123,8 @@ class Methods(Maker):
     kind = {"float": "float32", "double": "float64", "half": "float16"}.get(kind, kind)
     if kind not in TYPES: return False
     assert x.bits is not None and y.bits is not None
-    if kind in FLOATS and max(largest(x.array), largest(y.array)) * 2.0 ** (x.bits + y.bits + 1) >= 2.0 ** DIGITS[kind]: return False
+    if kind in FLOATS and max(largest(x.array), largest(y.array)) * 2.0 ** (x.bits + y.bits + 1) >= 2.0 ** DIGITS[kind]:
+      return False
     p, q = x.array.astype(kind), y.array.astype(kind)
     with np.errstate(all="ignore"):
       if kind == "bool": return self.add("promoted |", (a, b), p | q, lambda s, t: s | t)
@@ -160,7 +174,8 @@ class Methods(Maker):
     a, axis, n = self.values[k].array, self.axis(k), self.random.randint(1, 3)
     other, size = self.axis(k), self.values[k].array.shape[axis]
     table: list[tuple[str, Any, Callable[[Tensor], Tensor]]] = [
-      ("transpose", np.swapaxes(a, axis, other), lambda t: t.transpose(axis, other)), ("flatten", a.reshape(-1), lambda t: t.flatten()),
+      ("transpose", np.swapaxes(a, axis, other), lambda t: t.transpose(axis, other)),
+      ("flatten", a.reshape(-1), lambda t: t.flatten()),
       ("repeat", np.tile(a, (n,) + (1,) * (a.ndim - 1)), lambda t: t.repeat(*[n] + [1] * (t.ndim - 1))),
       ("repeat_interleave", np.repeat(a, n, axis), lambda t: t.repeat_interleave(n, axis)),
       ("stack", np.stack([a, a], axis), lambda t: t.stack(t, dim=axis)),
@@ -173,8 +188,10 @@ class Methods(Maker):
       view = np.take(view, range(0, view.shape[axis % a.ndim], 2), axis % a.ndim)
       table.append((f"unfold[{n}, 2]", view, lambda t: t.unfold(axis, n, 2)))
     if a.ndim >= 2:
-      table += [(f"tril[{n - 2}]", np.tril(a, n - 2), lambda t: t.tril(n - 2)), (f"triu[{n - 2}]", np.triu(a, n - 2), lambda t: t.triu(n - 2)),
-                ("diagonal", np.diagonal(a, 0), lambda t: t.diagonal()), ("T", np.swapaxes(a, 0, 1), lambda t: t.transpose(0, 1))]
+      table += [(f"tril[{n - 2}]", np.tril(a, n - 2), lambda t: t.tril(n - 2)),
+                (f"triu[{n - 2}]", np.triu(a, n - 2), lambda t: t.triu(n - 2)),
+                ("diagonal", np.diagonal(a, 0), lambda t: t.diagonal()),
+                ("T", np.swapaxes(a, 0, 1), lambda t: t.transpose(0, 1))]
     if a.ndim == 1: table.append(("diag", np.diag(a), lambda t: t.diag()))
     name, array, tensor = self.random.choice(table)
     return self.moved(f"{name}[{axis}, {other}, {n}]", k, array, tensor)
@@ -203,7 +220,8 @@ class Methods(Maker):
     k = self.pick(lambda v: v.array.ndim > 0 and v.kind in ("int32", "int64", "uint32", "uint64"))
     if k is None: return False
     v, axis = self.values[k], self.axis(k)
-    if self.random.random() < 0.5: return self.add(f"prod[{axis}]", (k,), v.array.prod(axis, dtype=v.kind), lambda t: t.prod(axis))
+    if self.random.random() < 0.5:
+      return self.add(f"prod[{axis}]", (k,), v.array.prod(axis, dtype=v.kind), lambda t: t.prod(axis))
     return self.add(f"cumprod[{axis}]", (k,), v.array.cumprod(axis, dtype=v.kind), lambda t: t.cumprod(axis))
 
   def op_sum_of_its_type(self) -> bool:
@@ -211,15 +229,18 @@ class Methods(Maker):
     k = self.pick(lambda v: v.array.ndim > 0 and (v.kind == "bool" or v.kind in INTEGERS))
     if k is None: return False
     v, axis = self.values[k], self.axis(k)
-    wide = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32", "uint16": "uint32"}.get(v.kind, v.kind)
-    if self.random.random() < 0.5: return self.add(f"sum[{axis}]", (k,), v.array.sum(axis, dtype=wide), lambda t: t.sum(axis))
+    wide = {"bool": "int32", "int8": "int32", "int16": "int32", "uint8": "uint32",
+            "uint16": "uint32"}.get(v.kind, v.kind)
+    if self.random.random() < 0.5:
+      return self.add(f"sum[{axis}]", (k,), v.array.sum(axis, dtype=wide), lambda t: t.sum(axis))
     return self.add(f"cumsum[{axis}]", (k,), v.array.cumsum(axis, dtype=wide), lambda t: t.cumsum(axis))
 
   def op_running_extreme(self) -> bool:
     k = self.pick(lambda v: v.array.ndim > 0 and v.kind != "bool" and v.bits is not None)
     if k is None: return False
     v, axis = self.values[k], self.axis(k)
-    table = [("cummax", np.maximum.accumulate, lambda t: t.cummax(axis)[0]), ("cummin", np.minimum.accumulate, lambda t: t.cummin(axis)[0])]
+    table = [("cummax", np.maximum.accumulate, lambda t: t.cummax(axis)[0]),
+             ("cummin", np.minimum.accumulate, lambda t: t.cummin(axis)[0])]
     name, array, tensor = self.random.choice(table)
     return self.add(f"{name}[{axis}]", (k,), array(v.array, axis), tensor, v.bits)
 
@@ -227,7 +248,8 @@ class Methods(Maker):
     k = self.pick(lambda v: v.array.size > 0 and v.bits is not None and v.kind != "bool")
     if k is None: return False
     v = self.values[k]
-    if v.array.ndim == 0 or self.random.random() < 0.3: return self.add("argmin", (k,), np.int32(v.array.argmin()), lambda t: t.argmin())
+    if v.array.ndim == 0 or self.random.random() < 0.3:
+      return self.add("argmin", (k,), np.int32(v.array.argmin()), lambda t: t.argmin())
     axis = self.axis(k)
     return self.add(f"argmin[{axis}]", (k,), v.array.argmin(axis).astype(np.int32), lambda t: t.argmin(axis))
 
@@ -240,7 +262,8 @@ class Methods(Maker):
     table: list[tuple[str, Any, Callable[[Tensor], Tensor], int | None]] = [
       ("sort", np.sort(a, axis), lambda t: t.sort(axis)[0], v.bits),
       ("argsort", np.argsort(a, axis, kind="stable").astype(np.int32), lambda t: t.argsort(axis), 0),
-      (f"topk {most}", np.take(np.flip(np.sort(a, axis), axis), range(most), axis), lambda t: t.topk(most, axis)[0], v.bits)]
+      (f"topk {most}", np.take(np.flip(np.sort(a, axis), axis), range(most), axis), lambda t: t.topk(most, axis)[0],
+       v.bits)]
     name, array, tensor, bits = self.random.choice(table)
     return self.add(f"{name}[{axis}]", (k,), array, tensor, bits)
 
@@ -248,7 +271,8 @@ class Methods(Maker):
 
   def rows(self, k: int, size: int) -> int | None:
     """A value that holds integers, to be taken modulo `size`."""
-    return self.pick(lambda v: v.kind in INTEGERS and 0 < v.array.size <= 64 and v.array.ndim <= 2) if size and size <= 100 else None
+    return (self.pick(lambda v: v.kind in INTEGERS and 0 < v.array.size <= 64 and v.array.ndim <= 2) if size
+            and size <= 100 else None)
 
   def op_index_two(self) -> bool:
     """Two Tensors index two axes."""
@@ -277,7 +301,8 @@ class Methods(Maker):
     def index(r: Tensor) -> Tensor: return r % n
     mode = self.random.choice(["gather", "scatter", "sum", "amax", "amin"])
     if mode == "gather":
-      return self.add(f"gather[{axis}]", (k, i), np.take_along_axis(a, where.astype(np.int64), axis), lambda t, r: t.gather(axis, index(r)), v.bits)
+      return self.add(f"gather[{axis}]", (k, i), np.take_along_axis(a, where.astype(np.int64), axis), lambda t,
+                      r: t.gather(axis, index(r)), v.bits)
     if v.kind == "bool": return False
     out = a.copy()
     fold = {"scatter": lambda p, q: q, "sum": lambda p, q: p + q, "amax": max, "amin": min}[mode]
@@ -286,10 +311,12 @@ class Methods(Maker):
         to = list(at)
         to[axis] = int(where[at])
         out[tuple(to)] = fold(out[tuple(to)], a[at])
-    if mode == "scatter": return self.add(f"scatter[{axis}]", (k, i), out, lambda t, r: t.scatter(axis, index(r), t), v.bits)
+    if mode == "scatter":
+      return self.add(f"scatter[{axis}]", (k, i), out, lambda t, r: t.scatter(axis, index(r), t), v.bits)
     bits = self.exact(v, n + 1) if mode == "sum" else v.bits
     if mode == "sum" and v.kind == "float16": return False
-    return self.add(f"scatter_reduce[{axis}, {mode}]", (k, i), out, lambda t, r: t.scatter_reduce(axis, index(r), t, mode), bits)
+    return self.add(f"scatter_reduce[{axis}, {mode}]", (k, i), out, lambda t,
+                    r: t.scatter_reduce(axis, index(r), t, mode), bits)
 
   def op_masked(self) -> bool:
     k = self.pick(lambda v: v.array.ndim > 0)
@@ -298,8 +325,10 @@ class Methods(Maker):
     a, mask = self.values[k].array, self.values[m].array
     if self.random.random() < 0.4:
       one = True if a.dtype == np.bool_ else 1
-      return self.add("masked_fill", (k, m), np.where(mask, a.dtype.type(1), a), lambda t, c: t.masked_fill(c, one), self.values[k].bits)
-    if self.random.random() < 0.5: return self.add("index[mask]", (k, m), a[mask], lambda t, c: t[c], self.values[k].bits)
+      return self.add("masked_fill", (k, m), np.where(mask, a.dtype.type(1), a), lambda t, c: t.masked_fill(c, one),
+                      self.values[k].bits)
+    if self.random.random() < 0.5:
+      return self.add("index[mask]", (k, m), a[mask], lambda t, c: t[c], self.values[k].bits)
     chosen = np.zeros(7, a.dtype)
     chosen[:min(7, mask.sum())] = a[mask][:7]
     return self.add("masked_select[7]", (k, m), chosen, lambda t, c: t.masked_select(c, size=7), self.values[k].bits)
@@ -309,7 +338,8 @@ class Methods(Maker):
     if k is None: return False
     a, n = self.values[k].array, self.random.choice([1, 4, 9])
     x = a % a.dtype.type(n)
-    return self.add(f"one_hot[{n}]", (k,), (x[..., None] == np.arange(n)).astype(np.int32), lambda t: (t % n).one_hot(n).cast(dtypes.int32))
+    return self.add(f"one_hot[{n}]", (k,), (x[..., None] == np.arange(n)).astype(np.int32),
+                    lambda t: (t % n).one_hot(n).cast(dtypes.int32))
 
   # ***** windows and products *****
 
@@ -337,11 +367,13 @@ class Methods(Maker):
     filters = (outputs, shape[1] // groups, *kernel)
     if int(np.prod(filters)) > weights.array.size: return False
     stride, dilation, pad = self.random.randint(1, 2), self.random.randint(1, 2), self.random.randint(0, 2)
-    x, y = v.array.reshape(-1)[:int(np.prod(shape))].reshape(shape), weights.array.reshape(-1)[:int(np.prod(filters))].reshape(filters)
+    x, y = v.array.reshape(-1)[:int(np.prod(shape))].reshape(shape), weights.array.reshape(-1)[
+      :int(np.prod(filters))].reshape(filters)
     padded = np.pad(x, ((0, 0), (0, 0), (pad, pad), (pad, pad)))
     reach = [dilation * (m - 1) + 1 for m in kernel]
     if any(n < r for n, r in zip(padded.shape[2:], reach)): return False
-    windows = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(2, 3))[:, :, ::stride, ::stride, ::dilation, ::dilation]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, reach, axis=(2, 3))[:, :, ::stride, ::stride, ::dilation,
+                                                                                   ::dilation]
     windows = windows.reshape(shape[0], groups, shape[1] // groups, *windows.shape[2:])
     out = np.einsum("bgchwij,gocij->bgohw", windows, y.reshape(groups, outputs // groups, *filters[1:]))
     terms = filters[1] * kernel[0] * kernel[1]
@@ -413,7 +445,8 @@ class Methods(Maker):
 
   def op_updates(self) -> bool:
     """Storage that is assigned to again and again, with reads in between that are computed at the end."""
-    k = self.pick(lambda v: v.kind in ("int32", "int64", "uint8", "float32", "float64") and v.bits is not None and largest(v.array) < 100)
+    k = self.pick(lambda v: v.kind in ("int32", "int64", "uint8", "float32", "float64") and v.bits is not None
+                  and largest(v.array) < 100)
     if k is None: return False
     v, n = self.values[k], self.random.randint(1, 4)
     seen, a = np.zeros_like(v.array), v.array.copy()

@@ -1,7 +1,7 @@
 """Random programs of tensor operations, each with its meaning in NumPy: what test_devices.py compares devices with.
 
-`make(seed)` is one of them, `programs()` a hypothesis strategy that shrinks to a small one. `run(program, device)` computes it with Tensors, `check`
-compares. How programs are chosen stands in tensor_maker.py and tensor_methods.py.
+`make(seed)` is one of them, `programs()` a hypothesis strategy that shrinks to a small one. `run(program, device)`
+computes it with Tensors, `check` compares. How programs are chosen stands in tensor_maker.py and tensor_methods.py.
 """
 from __future__ import annotations
 import random
@@ -32,7 +32,8 @@ def check(program: Program, found: list[Any]) -> None:
     if want.bits is not None or not want.is_float: np.testing.assert_array_equal(got, want.array, err_msg=where)
     else:
       tolerance = 2e-2 if halves else 2e-4
-      np.testing.assert_allclose(got.astype(np.float64), want.array.astype(np.float64), rtol=tolerance, atol=tolerance, err_msg=where)
+      np.testing.assert_allclose(got.astype(np.float64), want.array.astype(np.float64), rtol=tolerance, atol=tolerance,
+                                 err_msg=where)
 
 OPERATIONS = [name for name in dir(Methods) if name.startswith("op_")]
 INEXACT = ("op_row", "op_function", "op_rows", "op_activation", "op_statistic")
@@ -40,7 +41,8 @@ LIKELY = ["op_row", "op_exact_row", "op_exact_row",
           "op_unary", "op_binary", "op_binary", "op_scalar", "op_reduce", "op_cast", "op_pad", "op_slice", "op_reshape"]
 
 def make(seed: int, steps: int = 8, functions: bool = True, inexact: bool = True) -> Program:
-  """A random program. functions: with transcendental functions. inexact: with values that devices may round differently."""
+  """A random program. functions: with transcendental functions. inexact: with values that devices may round
+  differently."""
   return choose(random.Random(seed), steps, functions, inexact)
 
 @st.composite

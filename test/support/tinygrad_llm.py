@@ -1,4 +1,7 @@
-"""tinygrad's language models as an oracle. Its wheel of 0.14 lacks a module of kernels for one GPU that the others import: an empty one stands in."""
+"""tinygrad's language models as an oracle.
+
+Its wheel of 0.14 lacks a module of kernels for one GPU that the others import: an empty one stands in.
+"""
 import importlib
 import sys
 import types
@@ -14,7 +17,8 @@ def tinygrad_llm(name: str) -> Any:
   except ImportError:
     folder, module = types.ModuleType("tinygrad.llm.kernels"), types.ModuleType("tinygrad.llm.kernels.amd")
     vars(folder)["__path__"] = []
-    vars(module).update(Linear=nn.Linear, gated_delta_prefill=None, flash_attention=None, amd_custom_kernels_supported=lambda *_, **__: False)
+    vars(module).update(Linear=nn.Linear, gated_delta_prefill=None, flash_attention=None,
+                        amd_custom_kernels_supported=lambda *_, **__: False)
     sys.modules[folder.__name__], sys.modules[module.__name__] = folder, module
   try: return importlib.import_module(f"tinygrad.llm.{name}")
   except ImportError as error: pytest.skip(f"this tinygrad has no tinygrad.llm.{name}: {error}")

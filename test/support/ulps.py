@@ -1,7 +1,9 @@
-"""Expressions of floats computed by NumPy, thousands of values at a time, and how far they are from the truth in units of the last place (ULP).
+"""Expressions of floats computed by NumPy, thousands of values at a time, and how far they are from the truth in units
+of the last place (ULP).
 
-`compute` is a second, fast reading of what uop/evaluate/ does: fused additions are exact here too. The truth for float32 is NumPy's float64;
-for float64 it is Python's math, itself good to about one ULP, or mpmath where a script has it.
+`compute` is a second, fast reading of what uop/evaluate/ does: fused additions are exact here too. The truth for
+float32 is NumPy's float64; for float64 it is Python's math, itself good to about one ULP, or mpmath where a script has
+it.
 """
 from __future__ import annotations
 import math
@@ -40,7 +42,8 @@ BOUNDS: dict[tuple[Ops, DType], tuple[float, float]] = {
 # ***** expressions *****
 
 def expression(op: Ops, dtype: DType, fused: bool = True) -> UOp:
-  """The expansion of a function of NOOPs, which stand for its operands in order; without fused additions where the target has none."""
+  """The expansion of a function of NOOPs, which stand for its operands in order; without fused additions where the
+  target has none."""
   result = expand(UOp(op, dtype, tuple([UOp(Ops.NOOP, dtype, (), k) for k in range(ARITY.get(op, 1))])), fused)
   assert result is not None
   return result if fused else unfused(result)
@@ -66,7 +69,8 @@ def operation_count(op: Ops, dtype: DType) -> int:
   free = {s for s, _ in users} - {s for s, u in users if u.op is not Ops.WHERE or extremum(u) is None}
   return sum(u.op not in (Ops.CONST, Ops.NOOP, Ops.BITCAST) and u not in free for u in order)
 
-def numpy_type(dtype: DType) -> Any: return np.dtype({"f": "f4", "d": "f8"}.get(dtype.scalar().fmt or "", dtype.scalar().fmt or ""))
+def numpy_type(dtype: DType) -> Any:
+  return np.dtype({"f": "f4", "d": "f8"}.get(dtype.scalar().fmt or "", dtype.scalar().fmt or ""))
 
 def compute(body: UOp, *operands: Array) -> Array:
   """The expression for each element of the arrays that the NOOPs stand for."""
@@ -78,7 +82,8 @@ def compute(body: UOp, *operands: Array) -> Array:
       else: values[u] = _OPERATIONS[u.op](u, *[values[s] for s in u.src])
   return values[body]
 
-def _fused(u: UOp, a: Array, b: Array, c: Array) -> Array: return _fused32(a, b, c) if u.dtype.scalar() is dtypes.float32 else _fused64(a, b, c)
+def _fused(u: UOp, a: Array, b: Array, c: Array) -> Array:
+  return _fused32(a, b, c) if u.dtype.scalar() is dtypes.float32 else _fused64(a, b, c)
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
   total = a + b
@@ -86,7 +91,10 @@ def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
   return total, (a - (total - of_b)) + (b - of_b)
 
 def _to_odd(total: Array, error: Array) -> Array:
-  """A rounded sum as it would be if rounded to odd. Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008."""
+  """A rounded sum as it would be if rounded to odd.
+
+  Source: Boldo and Melquiond, Emulation of FMA and correctly rounded sums, 2008.
+  """
   even = (total.view(np.int64) & 1) == 0
   toward = np.where(error > 0, np.inf, -np.inf)
   return np.where(np.isfinite(total) & (error != 0) & even, np.nextafter(total, toward), total)
@@ -129,22 +137,28 @@ def _shift(u: UOp, x: Array, amount: Array) -> Array:
   return x << amount if u.op is Ops.SHL else x >> amount
 
 _OPERATIONS: dict[Ops, Callable[..., Array]] = {
-  Ops.ADD: lambda u, a, b: a + b, Ops.SUB: lambda u, a, b: a - b, Ops.MUL: lambda u, a, b: a * b, Ops.FDIV: lambda u, a, b: a / b,
+  Ops.ADD: lambda u, a, b: a + b, Ops.SUB: lambda u, a, b: a - b, Ops.MUL: lambda u, a, b: a * b, Ops.FDIV: lambda u, a,
+  b: a / b,
   Ops.RECIPROCAL: lambda u, a: numpy_type(u.dtype).type(1) / a, Ops.TRUNC: lambda u, a: np.trunc(a), Ops.MULACC: _fused,
-  Ops.MAX: lambda u, a, b: np.where((a < b) | (b != b), b, a), Ops.WHERE: lambda u, c, a, b: np.where(c, a, b), Ops.CAST: _convert,
-  Ops.BITCAST: lambda u, a: np.ascontiguousarray(a).view(numpy_type(u.dtype)) if a.ndim else a.view(numpy_type(u.dtype)),
-  Ops.AND: lambda u, a, b: a & b, Ops.OR: lambda u, a, b: a | b, Ops.XOR: lambda u, a, b: a ^ b, Ops.SHL: _shift, Ops.SHR: _shift,
+  Ops.MAX: lambda u, a, b: np.where((a < b) | (b != b), b, a), Ops.WHERE: lambda u, c, a, b: np.where(c, a, b),
+  Ops.CAST: _convert,
+  Ops.BITCAST: lambda u, a: np.ascontiguousarray(a).view(numpy_type(u.dtype)) if a.ndim
+  else a.view(numpy_type(u.dtype)),
+  Ops.AND: lambda u, a, b: a & b, Ops.OR: lambda u, a, b: a | b, Ops.XOR: lambda u, a, b: a ^ b, Ops.SHL: _shift,
+  Ops.SHR: _shift,
   Ops.CMPLT: lambda u, a, b: a < b, Ops.CMPNE: lambda u, a, b: a != b, Ops.CMPEQ: lambda u, a, b: a == b,
 }
 
 # ***** samples *****
 
-SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 88.5, -87.5, 1e-3, 1e10, -1e10, math.inf, -math.inf, math.nan)
+SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 10.0, -10.0, 88.5, -87.5, 1e-3, 1e10, -1e10, math.inf,
+           -math.inf, math.nan)
 
 def edges(dtype: DType) -> list[float]:
   """Special values, and the smallest and largest numbers of a type."""
   info = np.finfo(numpy_type(dtype))
-  corners = (info.max, info.tiny, info.smallest_subnormal, info.tiny - info.smallest_subnormal, 1 + info.eps, 1 - info.epsneg)
+  corners = (info.max, info.tiny, info.smallest_subnormal, info.tiny - info.smallest_subnormal, 1 + info.eps,
+             1 - info.epsneg)
   return [*SPECIAL, *[sign * float(x) for x in corners for sign in (1, -1)]]
 
 def by_element(function: Callable[..., float], *x: Array) -> Array:
@@ -154,33 +168,40 @@ def by_element(function: Callable[..., float], *x: Array) -> Array:
 def powers_of_two(x: Array) -> Array: return by_element(lambda e: math.pow(2.0, e), x)
 
 def samples(dtype: DType, n: int, seed: int = 0) -> Array:
-  """About n numbers of a type: the special ones; all exponents and signs with random mantissas; and more around 1, where functions bend."""
+  """About n numbers of a type: the special ones; all exponents and signs with random mantissas; and more around 1,
+  where functions bend."""
   kind, rng = numpy_type(dtype), np.random.default_rng(seed)
   bits = 8 * kind.itemsize
   mantissa = 23 if bits == 32 else 52
-  stratified = np.linspace(0, 2.0 ** bits, n // 2, endpoint=False, dtype=np.float64).astype(np.uint64) & np.uint64(2 ** bits - 2 ** mantissa)
+  stratified = np.linspace(0, 2.0 ** bits, n // 2, endpoint=False,
+                           dtype=np.float64).astype(np.uint64) & np.uint64(2 ** bits - 2 ** mantissa)
   random = rng.integers(0, 2 ** mantissa, len(stratified), dtype=np.uint64)
   anywhere = (stratified | random).astype(f"u{kind.itemsize}").view(kind)
   near = rng.choice([-1, 1], n // 4) * powers_of_two(rng.uniform(-12, 7, n // 4))
-  return np.concatenate([np.array(edges(dtype), kind), anywhere, near.astype(kind), rng.uniform(0.5, 1.5, n // 4).astype(kind)])
+  return np.concatenate([np.array(edges(dtype), kind), anywhere, near.astype(kind),
+                         rng.uniform(0.5, 1.5, n // 4).astype(kind)])
 
 def power_samples(dtype: DType, n: int, seed: int = 0) -> tuple[Array, Array]:
-  """Bases and exponents: each special pair; bases of all sizes with exponents that keep the result in range, or take it just beyond."""
+  """Bases and exponents: each special pair; bases of all sizes with exponents that keep the result in range, or take
+  it just beyond."""
   kind, rng = numpy_type(dtype), np.random.default_rng(seed)
   special = np.array(edges(dtype), kind)
   most = 128 if dtype is dtypes.float32 else 1024
   base = np.concatenate([powers_of_two(rng.uniform(-most, most, n // 2)),
                          1 + rng.choice([-1, 1], n // 4) * powers_of_two(rng.uniform(-22, -2, n // 4)),
                          rng.uniform(0.01, 99, n - n // 2 - n // 4)]).astype(kind)
-  with np.errstate(all="ignore"): slope = 1 / by_element(lambda b: math.log2(b) if b > 0 else math.nan, base.astype(np.float64))
+  with np.errstate(all="ignore"):
+    slope = 1 / by_element(lambda b: math.log2(b) if b > 0 else math.nan, base.astype(np.float64))
   exponent = np.where(rng.random(n) < 0.8, rng.uniform(-1.2 * most, 1.01 * most, n) * slope, rng.integers(-9, 9, n))
   exponent = np.where(np.isfinite(exponent), exponent, 1.0)
-  return np.concatenate([np.repeat(special, len(special)), base]), np.concatenate([np.tile(special, len(special)), exponent.astype(kind)])
+  return np.concatenate([np.repeat(special, len(special)), base]), np.concatenate([np.tile(special, len(special)),
+                                                                                   exponent.astype(kind)])
 
 # ***** the truth *****
 
 _NUMPY: dict[Ops, Callable[..., Any]] = {
-  Ops.EXP: np.exp, Ops.EXP2: np.exp2, Ops.LOG: np.log, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.TANH: np.tanh,
+  Ops.EXP: np.exp, Ops.EXP2: np.exp2, Ops.LOG: np.log, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.COS: np.cos,
+  Ops.TANH: np.tanh,
   Ops.ERF: np.vectorize(math.erf, otypes=[np.float64]), Ops.POW: np.power,
 }
 
@@ -192,7 +213,8 @@ def truth(op: Ops, dtype: DType, *operands: Array) -> Array:
     return np.array([f(*[float(x) for x in row]) for row in zip(*operands)], np.float64)
 
 def errors(got: Array, want: Array) -> Array:
-  """In ULP of got's type, at the correct result (a float64): infinite where one is NaN or infinite and the other should not be."""
+  """In ULP of got's type, at the correct result (a float64): infinite where one is NaN or infinite and the other
+  should not be."""
   kind = got.dtype
   bits, least, most = (24, -149, 128) if kind.itemsize == 4 else (53, -1074, 1024)
   with np.errstate(all="ignore"):
@@ -200,14 +222,16 @@ def errors(got: Array, want: Array) -> Array:
     exponent = np.clip(np.frexp(want)[1] - bits, least, most - bits)
     distance = np.ldexp(np.abs(got.astype(np.float64) - want), -exponent)
     # one above the largest number is as far as infinity
-    distance = np.where(np.isinf(got) & np.isfinite(rounded), np.abs(2.0 ** (most - 1) - np.abs(rounded) / 2) * 2 / np.ldexp(1.0, exponent), distance)
+    distance = np.where(np.isinf(got) & np.isfinite(rounded),
+                        np.abs(2.0 ** (most - 1) - np.abs(rounded) / 2) * 2 / np.ldexp(1.0, exponent), distance)
   same = (np.isnan(got) & np.isnan(want)) | (got.astype(np.float64) == rounded)
   wrong = np.isnan(got) != np.isnan(want)
   wrong |= np.isinf(rounded) & (got.astype(np.float64) != rounded) & (np.isinf(want) | (np.sign(got) != np.sign(want)))
   wrong |= (want == 0) & (got != 0)
   return np.where(wrong, np.inf, np.where(same & ~np.isfinite(distance), 0.0, distance))
 
-def worst(op: Ops, dtype: DType, fused: bool, operands: Sequence[Array], want: Array | None = None) -> tuple[float, tuple[float, ...]]:
+def worst(op: Ops, dtype: DType, fused: bool, operands: Sequence[Array],
+          want: Array | None = None) -> tuple[float, tuple[float, ...]]:
   """The largest error of an expansion over the operands, and where."""
   got = compute(expression(op, dtype, fused), *operands)
   wrong = errors(got, truth(op, dtype, *operands) if want is None else want)

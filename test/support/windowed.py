@@ -1,4 +1,5 @@
-"""A processor of four lanes and its memory, with all that windows have looked at: for tests of loads and stores of translated code."""
+"""A processor of four lanes and its memory, with all that windows have looked at: for tests of loads and stores of
+translated code."""
 from __future__ import annotations
 from array import array
 
@@ -12,20 +13,26 @@ START, SIZE = 0x10000, 1024
 LANES = 4
 
 class Machine:
-  """Four lanes: word 0 to 3 of the state are addresses, 4 and on data. Memory of SIZE bytes with all that may be looked at."""
+  """Four lanes: word 0 to 3 of the state are addresses, 4 and on data.
+
+  Memory of SIZE bytes with all that may be looked at.
+  """
   def __init__(self, **more: int):
     self.state, self.context = array("I", [0] * 64), array("q", bytes(CONTEXT_BYTES))
     self.data, self.written = array("B", [i & 0xff for i in range(SIZE)]), array("B", [1] * SIZE)
     self.held = [array("B", bytes(SIZE // LINE)) for _ in range(3)]
     self.seen, self.dirty = array("B", bytes(SIZE // LINE)), array("B", bytes(SIZE // LINE))
     self.readers, self.writers = array("H", [0] * SIZE), array("H", [0] * SIZE)
-    def at(memory: array[int], shift: int = 0, double: int = 1) -> int: return memory.buffer_info()[0] - (START >> shift) * double
-    fields = dict(data=at(self.data), written=at(self.written), marked=at(self.written), writable=1, held0=at(self.held[0], 7), own=3,
+    def at(memory: array[int], shift: int = 0, double: int = 1) -> int:
+      return memory.buffer_info()[0] - (START >> shift) * double
+    fields = dict(data=at(self.data), written=at(self.written), marked=at(self.written), writable=1,
+                  held0=at(self.held[0], 7), own=3,
                   held1=at(self.held[1], 7), held2=at(self.held[2], 7), seen=at(self.seen, 7), dirty=at(self.dirty, 7),
                   readers=at(self.readers, double=2), writers=at(self.writers, double=2), mark=9 * 0x1000100010001)
     self.table = Windows()
     self.table.add(Window(START, START + SIZE, **{**fields, **more}))
-    for name, value in (("STATE", self.state.buffer_info()[0]), ("ACTIVE", 0xf), ("ALL", 0xf), ("VECTOR_WINDOWS", self.table.address),
+    for name, value in (("STATE", self.state.buffer_info()[0]), ("ACTIVE", 0xf), ("ALL", 0xf),
+                        ("VECTOR_WINDOWS", self.table.address),
                         ("SCALAR_WINDOWS", self.table.address)): self.context[AT[name]] = value
 
   def run(self, function: str, addresses: list[int], count: int = 1, base: int = -1, unaligned: int = 0) -> bool:

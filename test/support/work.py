@@ -1,6 +1,7 @@
 """Work of kernels as counts, so that a test of how it grows depends neither on the machine nor on what else it does.
 
-Work is what Programs execute: padding, elements of overlapping tiles that are computed twice, copies to local memory and recomputation count, too.
+Work is what Programs execute: padding, elements of overlapping tiles that are computed twice, copies to local memory
+and recomputation count, too.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ from tinyhw.uop.ops import UOp, sint
 from tinyhw.uop.program import Program
 
 class Work(NamedTuple):
-  """operations: on elements, lane by lane. instructions: steps of Programs, of which each works on all lanes of a vector; an element of a gather by
+  """operations: on elements, lane by lane. instructions: steps of Programs, of which each works on all lanes of a
+  vector; an element of a gather by
   itself. bytes: moved between kernels and memory, if caches are perfect."""
   kernels: float
   bytes: float
@@ -30,8 +32,9 @@ class Work(NamedTuple):
     """All of it as instructions, by about the time that each takes."""
     return self.instructions + LAUNCH * self.kernels + BYTE * self.bytes
 
-# Weights, not measurements. On a Zen 5 with two workers a convolution's 560,000 instructions take 18 us, a captured launch 0.1 us alone and 0.9 us
-# with 4,096 elements, one that Python finds 20 us; 2 MB that are read and written in caches take 35 us, arithmetic included.
+# Weights, not measurements. On a Zen 5 with two workers a convolution's 560,000 instructions take 18 us, a captured
+# launch 0.1 us alone and 0.9 us with 4,096 elements, one that Python finds 20 us; 2 MB that are read and written in
+# caches take 35 us, arithmetic included.
 LAUNCH = 6000
 BYTE = 0.05
 
@@ -62,7 +65,8 @@ def executed(program: Program) -> tuple[int, int]:
     elif u.op is Ops.END: times.pop()
     if u.op not in STEPS or u.op is Ops.GEP and u.dtype.count > 1: continue
     instructions += times[-1] * steps_of(u)
-    if u.op in COMPUTE and (u.dtype.count > 1 or u.dtype.scalar().name.startswith("float")): operations += times[-1] * u.dtype.count
+    if u.op in COMPUTE and (u.dtype.count > 1 or u.dtype.scalar().name.startswith("float")):
+      operations += times[-1] * u.dtype.count
   return operations, instructions
 
 def steps_of(u: UOp) -> int:

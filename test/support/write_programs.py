@@ -1,10 +1,11 @@
 """Random programs of in-place writes, views and gradients, the same text for PyTorch and for tinyhw.
 
-`make(seed)` is one of them; PyTorch, which runs it as it is made, says what its results are and which lines it refuses. Two kinds: *views* write
-through views of storage and of values that have none yet (slices, permutations, bits as another type, expanded ones), keep values from before and
-after, compute some of all these on the way and let go of others; *gradients* write results, data and their views in place, retain gradients and call
-backward. `check(program)` runs it here: "same", "refused" (a gradient through overwritten contents,
-which PyTorch may refuse or not), or what is wrong.
+`make(seed)` is one of them; PyTorch, which runs it as it is made, says what its results are and which lines it refuses.
+Two kinds: *views* write through views of storage and of values that have none yet (slices, permutations, bits as
+another type, expanded ones), keep values from before and after, compute some of all these on the way and let go of
+others; *gradients* write results, data and their views in place, retain gradients and call backward. `check(program)`
+runs it here: "same", "refused" (a gradient through overwritten contents, which PyTorch may refuse or not), or what is
+wrong.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -22,25 +23,30 @@ BITS = ("int32", "uint8", "int16", "int64")
 
 @dataclass
 class Program:
-  """lines: of the text, each with whether it is refused. results: names, and what they are at the end; gradients: names, and None for no gradient."""
+  """lines: of the text, each with whether it is refused. results: names, and what they are at the end; gradients:
+  names, and None for no gradient."""
   seed: int
   lines: list[tuple[str, bool]] = field(default_factory=list)
   results: dict[str, Any] = field(default_factory=dict)
   gradients: dict[str, Any] = field(default_factory=dict)
   backward_refused: bool = False
 
-  def __str__(self) -> str: return "\n".join([f"# program {self.seed}", *(f"{line}{'   # refused' if no else ''}" for line, no in self.lines)])
+  def __str__(self) -> str:
+    return "\n".join([f"# program {self.seed}", *(f"{line}{'   # refused' if no else ''}" for line, no in self.lines)])
 
 def names_of_torch() -> dict[str, Any]:
   """What the text names, for PyTorch."""
   def assign(x: Any, y: Any) -> None: x.copy_(torch.as_tensor(y))
-  return {"data": lambda values: torch.tensor(values), "leaf": lambda values: torch.tensor(values, requires_grad=True), "assign": assign,
-          "bits": lambda x, dtype: x.view(getattr(torch, dtype)), "fresh": lambda x: x.clone(), "value": lambda x: x * 2, "realize": lambda x: None,
+  return {"data": lambda values: torch.tensor(values), "leaf": lambda values: torch.tensor(values, requires_grad=True),
+          "assign": assign,
+          "bits": lambda x, dtype: x.view(getattr(torch, dtype)), "fresh": lambda x: x.clone(),
+          "value": lambda x: x * 2, "realize": lambda x: None,
           "ones": lambda shape: torch.ones(shape)}
 
 def names_of_tinyhw() -> dict[str, Any]:
   """What the text names, for tinyhw."""
-  return {"data": lambda values: Tensor(values), "leaf": lambda values: Tensor(values, requires_grad=True), "assign": lambda x, y: x.assign(y),
+  return {"data": lambda values: Tensor(values), "leaf": lambda values: Tensor(values, requires_grad=True),
+          "assign": lambda x, y: x.assign(y),
           "bits": lambda x, dtype: x.bitcast(dtype), "fresh": lambda x: x.clone().realize(), "value": lambda x: x * 2,
           "realize": lambda x: x.realize(), "ones": lambda shape: Tensor.ones(shape)}
 
@@ -82,7 +88,8 @@ class Maker:
     for name in names: self.run(f"del {name}")
 
   def values(self, shape: tuple[int, ...]) -> str:
-    return repr(np.array([self.random.randrange(1, 25) / 4 for _ in range(int(np.prod(shape)))]).reshape(shape).tolist())
+    return repr(np.array([self.random.randrange(1, 25) / 4 for _ in range(int(np.prod(shape)))]).reshape(
+      shape).tolist())
 
   def index(self, name: str) -> str:
     """An index of a tensor's first axis, or of two."""
@@ -90,9 +97,11 @@ class Maker:
     if not len(shape): return "..."
     n = shape[0]
     k = self.random.randrange(n)
-    repeats = any(step == 0 and size > 1 for step, size in zip(self.names[name].stride(), shape))    # PyTorch writes these by index, and warns
+    # PyTorch writes these by index, and warns
+    repeats = any(step == 0 and size > 1 for step, size in zip(self.names[name].stride(), shape))
     listed = str(k) if repeats else f"[{k}]"
-    return self.some(str(k), f"{k}:", f":{k + 1}", "::2", "...", f"..., {self.random.randrange(shape[-1])}", listed)  # type: ignore[no-any-return]
+    return self.some(str(k), f"{k}:", f":{k + 1}", "::2", "...", f"..., {self.random.randrange(shape[-1])}",
+                     listed)  # type: ignore[no-any-return]
 
   def value_for(self, name: str, index: str, others: list[str]) -> str:
     """A number, or a part of another tensor, that fits."""
@@ -104,7 +113,8 @@ class Maker:
   def fits(self, other: str, index: str, part: Any) -> bool:
     try: found = eval(f"{other}[{index}]", self.names)
     except (IndexError, RuntimeError): return False
-    return found.dtype is part.dtype and found.numel() > 0 and torch.broadcast_shapes(found.shape, part.shape) == part.shape \
+    return found.dtype is part.dtype and found.numel() > 0 and torch.broadcast_shapes(found.shape,
+                                                                                      part.shape) == part.shape \
       if self.broadcast(found, part) else False
 
   def broadcast(self, a: Any, b: Any) -> bool:
@@ -118,11 +128,13 @@ def _views(maker: Maker) -> Program:
   """Storage and values, views of them, and writes through all of these."""
   shape = maker.some((2, 4), (3, 4), (4, 2), (8,))
   data = [f"data({maker.values(shape)})" for _ in range(3)]
-  made = [maker.define(text) for text in (f"fresh({data[0]})", f"value({data[1]})", f"value({data[2]})", f"ones({shape})")]
+  made = [maker.define(text) for text in (f"fresh({data[0]})", f"value({data[1]})", f"value({data[2]})",
+                                          f"ones({shape})")]
   tensors = maker.random.sample(made, 2)
   maker.drop([name for name in made if name not in tensors])
   kept: list[str] = []
-  drops = maker.random.random() < 0.4    # an expanded view is refused only while others see what it sees, so here are none
+  drops = maker.random.random() < 0.4    # an expanded view is refused only while others see what it sees, so here are
+                                         # none
   for _ in range(maker.random.randrange(8, 20)):
     x = maker.random.choice(tensors)
     t = maker.names[x]
@@ -147,7 +159,8 @@ def _view(maker: Maker, x: str, t: Any, expands: bool) -> str:
   if t.is_contiguous(): choices += [f"{x}.reshape({maker.some(-1, '2, -1', '-1, 2')})"]
   if t.ndim == 2: choices += [f"{x}.permute(1, 0)", f"{x}.diagonal()"]
   choices += [f"{x}.detach()"]
-  if expands: choices += [f"{x}[None].expand({maker.some(2, 3)}, {', '.join(['-1'] * t.ndim)})" if t.ndim else f"{x}.expand(3)"]
+  if expands:
+    choices += [f"{x}[None].expand({maker.some(2, 3)}, {', '.join(['-1'] * t.ndim)})" if t.ndim else f"{x}.expand(3)"]
   choices += [f"bits({x}, {maker.some(*BITS, 'float32')!r})"] * 2 if t.ndim else []
   return maker.some(*choices)  # type: ignore[no-any-return]
 
@@ -180,23 +193,29 @@ def _gradients(maker: Maker) -> Program:
       if made: pool.append(made)
     elif action < 0.7:
       # equal expressions are one value here, so views, which are soon expressed again, retain none
-      if maker.names[x].requires_grad and x not in leaves and x not in maker.base and maker.run(f"{x}.retain_grad()"): retained.append(x)
-    elif x in maker.detached and maker.base[x] in retained: continue     # a write that PyTorch does not see leaves that the tensor it was
+      if maker.names[x].requires_grad and x not in leaves and x not in maker.base and maker.run(f"{x}.retain_grad()"):
+        retained.append(x)
+    # a write that PyTorch does not see leaves that the tensor it was
+    elif x in maker.detached and maker.base[x] in retained: continue
     elif x not in leaves and (maker.base.get(x, x) not in data or maker.random.random() < 0.4):
       index = maker.index(x)
       value = maker.value_for(x, index, pool)
-      maker.run(maker.some(f"{x}[{index}] = {value}", f"{x} *= {maker.number()}", f"{x} += {maker.value_for(x, '...', pool)}"))
+      maker.run(maker.some(f"{x}[{index}] = {value}", f"{x} *= {maker.number()}",
+                           f"{x} += {maker.value_for(x, '...', pool)}"))
   terms = [f"({x} * {maker.number()}).sum()" for x in pool]
   maker.run(f"loss = {' + '.join(terms)}")
   try: maker.names["loss"].backward()
   except RuntimeError: maker.program.backward_refused = True
-  else: maker.program.gradients = {x: None if (g := maker.names[x].grad) is None else g.tolist() for x in (*leaves, *dict.fromkeys(retained))}
+  else:
+    maker.program.gradients = {x: None if (g := maker.names[x].grad) is None else g.tolist()
+                               for x in (*leaves, *dict.fromkeys(retained))}
   return maker.program
 
 def _result(maker: Maker, x: str, pool: list[str]) -> tuple[str, str]:
   """An expression, and what it is a view of."""
   t, other = maker.names[x], maker.random.choice(pool)
-  choices = [(f"{x} * {maker.number()} + {maker.number()}", ""), (f"{x}.clone()", ""), (f"{x}.detach()", x), (f"{x} * {x}", ""),
+  choices = [(f"{x} * {maker.number()} + {maker.number()}", ""), (f"{x}.clone()", ""), (f"{x}.detach()", x),
+             (f"{x} * {x}", ""),
              (f"{x}[None].expand(2, {', '.join(['-1'] * t.ndim)})" if t.ndim else f"{x}.expand(2)", x)]
   if t.ndim: choices += [(f"{x}[{maker.some('0', '1:', '::2')}]", x), (f"{x}.sum(0)", "")]
   if t.ndim > 1 and t.is_contiguous(): choices += [(f"{x}.reshape(-1)", x)]
@@ -220,7 +239,8 @@ def check(program: Program) -> str:
   for line, refused in program.lines:
     try: exec(line, names)  # the text is our own
     except ArgumentError as error:
-      hidden = any(view in str(program) for view in (".diagonal()", "::2"))     # that an expanded view's elements are apart is not always seen
+      # that an expanded view's elements are apart is not always seen
+      hidden = any(view in str(program) for view in (".diagonal()", "::2"))
       if not refused: return "refused" if "elements share memory" in str(error) and hidden else f"{line}: {error}"
     else:
       if refused: return f"{line}: is not refused"
@@ -228,12 +248,14 @@ def check(program: Program) -> str:
     if _differ(names[name].tolist(), expected): return f"{name} is {names[name].tolist()}, not {expected}"
   if not program.gradients and not program.backward_refused: return "same"
   try: names["loss"].backward()
-  except GradientError as error: return "refused" if "overwritten in place" in str(error) or "found no tensor" in str(error) else str(error)
+  except GradientError as error:
+    return "refused" if "overwritten in place" in str(error) or "found no tensor" in str(error) else str(error)
   if program.backward_refused: return "same"
   for name, expected in program.gradients.items():
     g = names[name].grad
     found = None if g is None else g.tolist()
-    if found is None and expected is not None and not np.any(expected): continue      # zeros are none where everything was overwritten
+    # zeros are none where everything was overwritten
+    if found is None and expected is not None and not np.any(expected): continue
     if (found is None) != (expected is None) or found is not None and _differ(found, expected):
       return f"{name}.grad is {found}, not {expected}"
   return "same"

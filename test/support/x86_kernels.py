@@ -1,7 +1,8 @@
-"""Kernels for the processor in Python (x86_machine.py): tensor programs by name, programs of masks, and launches that are checked.
+"""Kernels for the processor in Python (x86_machine.py): tensor programs by name, programs of masks, and launches that
+are checked.
 
-`devices()` makes the devices X86 (AVX2) and X86:1 (AVX-512). Every kernel that they run is also evaluated by uop/evaluate/ from its Program, and
-what it writes must be the same to the bit, NaNs aside.
+`devices()` makes the devices X86 (AVX2) and X86:1 (AVX-512). Every kernel that they run is also evaluated by
+uop/evaluate/ from its Program, and what it writes must be the same to the bit, NaNs aside.
 """
 from __future__ import annotations
 import contextlib
@@ -57,13 +58,15 @@ def checking(submit: Submit, programs: dict[bytes, Program], compared: list[Prog
       program = programs.get(launch.program[0].text)
       before: dict[int, memoryview] = {}   # by address: views that begin together share memory
       for b in launch.buffers:
-        if b.address not in before or len(before[b.address]) < len(b.data): before[b.address] = memoryview(bytearray(b.data))
+        if b.address not in before or len(before[b.address]) < len(b.data):
+          before[b.address] = memoryview(bytearray(b.data))
       copies = [before[b.address][:len(b.data)] for b in launch.buffers]
       submit([launch])
       if program is None: continue
       variables = {u.arg[0]: v for u, v in zip(program.variables, launch.variables)}
       evaluate(program, {param.arg[0]: copy for param, copy in zip(program.params, copies)}, variables, 0, launch.grid)
-      for param, b, copy in zip(program.params, launch.buffers, copies): same_bytes(param.dtype, bytes(b.data), bytes(copy), program.name)
+      for param, b, copy in zip(program.params, launch.buffers, copies):
+        same_bytes(param.dtype, bytes(b.data), bytes(copy), program.name)
       compared.append(program)
   return run
 
@@ -101,21 +104,27 @@ KERNELS: dict[str, Callable[[Make], Any]] = {
   "where": lambda t: (t(A) > 0).where(t(A), -1.0),
   "where of bools": lambda t: (t(A) > 0).where(t(A) < 1, t(A) > -1),
   "logic of bools": lambda t: ((t(A) > 0) ^ (t(A) < 1)) | (t(A) == -1).logical_not(),
-  "bools from memory": lambda t: (t(A > 0) & t(A < 1), t(A > 0).logical_not(), t(A > 0).cast("float32") + t(A < 1).cast("int32")),
+  "bools from memory": lambda t: (t(A > 0) & t(A < 1), t(A > 0).logical_not(),
+                                  t(A > 0).cast("float32") + t(A < 1).cast("int32")),
   "count": lambda t: ((t(A) > 0) & (t(A) < 1)).sum(),
   "any and all": lambda t: ((t(A) > 1.9).any(axis=0), (t(A) > -1.9).all(axis=1)),
   "gather": lambda t: t(C)[:, t(INDICES)],
   "gather of int32": lambda t: t(np.arange(64, dtype=np.int32))[t(INDICES.astype(np.int32))],
   "padding": lambda t: (t(A).pad(((1, 2), (3, 5)), value=2.0) + 1, t(INTEGERS).pad(((1, 2), (3, 5))) * 3),
-  "padding of small elements": lambda t: tuple(t(WIDE.astype(kind)).pad(((1, 2), (3, 70))).contiguous() for kind in ("int8", "uint16", "bool")),
-  "arithmetic of int64": lambda t: (t(INTEGERS) * t(INTEGERS[::-1].copy()), t(INTEGERS).maximum(7).max(axis=1), t(INTEGERS) >> 3),
+  "padding of small elements": lambda t: tuple(t(WIDE.astype(kind)).pad(((1, 2), (3, 70))).contiguous()
+                                               for kind in ("int8", "uint16", "bool")),
+  "arithmetic of int64": lambda t: (t(INTEGERS) * t(INTEGERS[::-1].copy()), t(INTEGERS).maximum(7).max(axis=1),
+                                    t(INTEGERS) >> 3),
   "arithmetic of int16": lambda t: (t(INTEGERS.astype(np.int16)) << 2) + (t(INTEGERS.astype(np.int16)) >> 3),
-  "arithmetic of int8": lambda t: (t(INTEGERS.astype(np.int8)) + 1, t(INTEGERS.astype(np.int8)).maximum(3), t(INTEGERS.astype(np.uint8)) * 3),
+  "arithmetic of int8": lambda t: (t(INTEGERS.astype(np.int8)) + 1, t(INTEGERS.astype(np.int8)).maximum(3),
+                                   t(INTEGERS.astype(np.uint8)) * 3),
   "compares of unsigned": lambda t: t(INTEGERS.astype(np.uint32)) < t(INTEGERS[::-1].astype(np.uint32)),
-  "int64 to floats": lambda t: (t(INTEGERS).cast("float32") * 0.5, t(INTEGERS).cast("float64"), t(abs(INTEGERS).astype(np.uint64)).cast("float32")),
+  "int64 to floats": lambda t: (t(INTEGERS).cast("float32") * 0.5, t(INTEGERS).cast("float64"),
+                                t(abs(INTEGERS).astype(np.uint64)).cast("float32")),
   "floats to int64": lambda t: ((t(A) * 100).cast("int64"), (t(A.astype(np.float64)) * 100).cast("int64")),
   "integers of other widths": lambda t: tuple(t(INTEGERS).cast(d) for d in ("int8", "int16", "int32", "uint8")),
-  "wider integers": lambda t: (t(INTEGERS.astype(np.int8)).cast("int64") + t(INTEGERS.astype(np.uint8)).cast("int32").cast("int64")),
+  "wider integers": lambda t: (t(INTEGERS.astype(np.int8)).cast("int64")
+                               + t(INTEGERS.astype(np.uint8)).cast("int32").cast("int64")),
   "narrow floats": lambda t: t(A).cast("float16").cast("float32") + t(A).cast("bfloat16").cast("float32"),
   "one element": lambda t: (t(A[:1, :1]) * 3 > 0).where(2.0, t(A[:1, :1]).cast("float64")),
 }
@@ -129,7 +138,8 @@ def results(name: str, device: str) -> list[Any]:
 # ***** programs of masks *****
 
 def masks(lanes: int, dtype: DType = dtypes.int32) -> Program:
-  """All that is done with vectors of bool: from compares, memory, scalars and lanes; logic; choices; lanes; variables; stores."""
+  """All that is done with vectors of bool: from compares, memory, scalars and lanes; logic; choices; lanes; variables;
+  stores."""
   b = Builder(f"masks_{lanes}")
   out, bools = b.param(0, dtypes.bool, 16 * lanes), b.param(1, dtypes.bool, 2 * lanes)
   x, y = b.param(2, dtype, 2 * lanes), b.param(3, dtype, 2 * lanes)
@@ -141,7 +151,8 @@ def masks(lanes: int, dtype: DType = dtypes.int32) -> Program:
     variable = b.accumulator(m)
     with b.loop(3, AxisType.REDUCE): b.assign(variable, variable.alu(Ops.XOR, less))
     lane = [UOp(Ops.GEP, dtypes.bool, (less,), k) for k in range(lanes)]
-    made = [less.alu(Ops.AND, m), less.alu(Ops.CMPEQ, m), less.alu(Ops.CMPLT, m), less.alu(Ops.WHERE, m, equal), variable,
+    made = [less.alu(Ops.AND, m), less.alu(Ops.CMPEQ, m), less.alu(Ops.CMPLT, m), less.alu(Ops.WHERE, m, equal),
+            variable,
             vectorize(*[lane[k - 1] for k in range(lanes)]), broadcast(flag, lanes).alu(Ops.XOR, m)]
     if lanes >= 4: made.append(UOp(Ops.BROADCAST, less.dtype, (UOp(Ops.GEP, dtypes.bool, (m,), lanes - 1),)))
     for k, u in enumerate(made): b.store(out, g * (8 * lanes) + k * lanes, b.add(u))
@@ -150,7 +161,8 @@ def masks(lanes: int, dtype: DType = dtypes.int32) -> Program:
 def memory_of_masks(lanes: int, kind: Any) -> list[bytes]:
   """For `masks`: what is written, bools, and numbers of a kind, many of them equal."""
   noise = np.random.default_rng(lanes)
-  return [bytes(16 * lanes), noise.integers(0, 2, 2 * lanes, np.uint8).tobytes(), *[noise.integers(0, 3, 2 * lanes, kind).tobytes() for _ in "xy"]]
+  return [bytes(16 * lanes), noise.integers(0, 2, 2 * lanes, np.uint8).tobytes(),
+          *[noise.integers(0, 3, 2 * lanes, kind).tobytes() for _ in "xy"]]
 
 def halves(lanes: int) -> Program:
   """The upper half of a mask as a vector of its own."""
@@ -163,21 +175,27 @@ def halves(lanes: int) -> Program:
   return b.program()
 
 def masked_memory(lanes: int, dtype: DType) -> Program:
-  """Loads and stores under a vector gate: nothing after the end of a buffer is touched. The last vector is half outside."""
+  """Loads and stores under a vector gate: nothing after the end of a buffer is touched.
+
+  The last vector is half outside.
+  """
   b = Builder(f"masked_{lanes}_{dtype.name}")
   size = lanes + lanes // 2
   out, x = b.param(0, dtype, size), b.param(1, dtype, size)
   with b.loop(2, AxisType.GLOBAL) as g:
-    i = UOp(Ops.ADD, dtypes.int32.vec(lanes), (broadcast(g * lanes, lanes), vectorize(*[UOp.const(dtypes.int32, k) for k in range(lanes)])))
+    i = UOp(Ops.ADD, dtypes.int32.vec(lanes),
+            (broadcast(g * lanes, lanes), vectorize(*[UOp.const(dtypes.int32, k) for k in range(lanes)])))
     gate = b.add(i.alu(Ops.CMPLT, UOp.const(i.dtype, size)))
     zero = b.load(x, g * lanes, lanes, gate, 0)
     one = b.load(x, g * lanes, lanes, gate, 1)
-    value = b.add(zero.alu(Ops.XOR, one.alu(Ops.CMPEQ, zero).alu(Ops.WHERE, one, zero)) if dtypes.is_int(dtype) else zero + one)
+    value = b.add(zero.alu(Ops.XOR, one.alu(Ops.CMPEQ, zero).alu(Ops.WHERE, one, zero)) if dtypes.is_int(dtype)
+                  else zero + one)
     b.store(out, g * lanes, value, gate)
   return b.program()
 
 def scattered(lanes: int, dtype: DType, wide: bool) -> Program:
-  """A vector stored lane by lane: at a stride, also downwards; at constant places; at places from memory, of 32 and (wide) 64 bits."""
+  """A vector stored lane by lane: at a stride, also downwards; at constant places; at places from memory, of 32 and
+  (wide) 64 bits."""
   b = Builder(f"scattered_{lanes}_{dtype.name}")
   out, x = b.param(0, dtype, 10 * lanes), b.param(1, dtype, 2 * lanes)
   places = b.param(2, dtypes.int32, lanes)
@@ -188,12 +206,14 @@ def scattered(lanes: int, dtype: DType, wide: bool) -> Program:
     value, found = b.load(x, g * lanes, lanes), b.load(places, UOp.const(dtypes.int32, 0), lanes)
     up = b.add(broadcast(g + 1, lanes).alu(Ops.ADD, vector(range(0, 2 * lanes, 2))))
     down = b.add(vector(range(3 * lanes - 2, lanes - 2, -2)).alu(Ops.ADD, broadcast(b.add(g + lanes), lanes)))
-    for at in (up, down, vector(range(4 * lanes, 7 * lanes, 3)), b.add(found.cast(dtypes.int64)) if wide else found): b.store(out, at, value)
+    for at in (up, down, vector(range(4 * lanes, 7 * lanes, 3)), b.add(found.cast(dtypes.int64)) if wide else found):
+      b.store(out, at, value)
   return b.program()
 
 def memory_of_scattered(lanes: int, dtype: DType) -> list[bytes]:
   places = np.random.default_rng(lanes).permutation(3 * lanes)[:lanes].astype(np.int32) + 7 * lanes
-  return [bytes(10 * lanes * dtype.itemsize), bytes(k % 60 for k in range(2 * lanes * dtype.itemsize)), places.tobytes()]
+  return [bytes(10 * lanes * dtype.itemsize), bytes(k % 60 for k in range(2 * lanes * dtype.itemsize)),
+          places.tobytes()]
 
 def run(program: Program, arch: str, memory: Sequence[bytes]) -> None:
   """The program compiled for arch and executed, against its evaluation. memory: bytes of each parameter."""
@@ -205,4 +225,5 @@ def run(program: Program, arch: str, memory: Sequence[bytes]) -> None:
   machine.call(entry, [arguments.address, 0, int(program.grid), scratch.address])
   wanted = [bytearray(data) for data in memory]
   evaluate(program, dict(enumerate(wanted)), {}, 0, int(program.grid))
-  for param, got, expected in zip(program.params, regions, wanted): same_bytes(param.dtype, bytes(got.data), bytes(expected), program.name)
+  for param, got, expected in zip(program.params, regions, wanted):
+    same_bytes(param.dtype, bytes(got.data), bytes(expected), program.name)

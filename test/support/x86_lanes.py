@@ -1,7 +1,9 @@
-"""The vector and mask instructions of x86_machine.py: what each does to lanes, as tables from mnemonic to a Python function.
+"""The vector and mask instructions of x86_machine.py: what each does to lanes, as tables from mnemonic to a Python
+function.
 
-Lane-wise instructions have a rule (`lane_rule`): formats of the sources' elements, format of the result's, function. A result shorter than its
-register is followed by zeros. Arithmetic of floats is arithmetic.py's; of integers, Python's, wrapped.
+Lane-wise instructions have a rule (`lane_rule`): formats of the sources' elements, format of the result's, function. A
+result shorter than its register is followed by zeros. Arithmetic of floats is arithmetic.py's; of integers, Python's,
+wrapped.
 """
 from __future__ import annotations
 import functools
@@ -80,7 +82,8 @@ def target(inst: MInst, fmt: str, end: int) -> Callable[[Any, Lanes], None]:
   def write(m: Any, lanes: Lanes) -> None:
     data = pack(lanes, fmt).ljust(width, b"\0")[:width]
     if mask >= 0:
-      old, bits = m.vector[index], m.masks[mask] | -1 << len(lanes)   # what no lane fills is zero, whatever the mask says
+      old, bits = m.vector[index], m.masks[mask] | -1 << len(lanes)   # what no lane fills is zero, whatever the mask
+                                                                      # says
       rest = bytes(width) if zeroing else old
       data = b"".join((data if bits >> k & 1 else rest)[k * size:k * size + size] for k in range(width // size))
     m.vector[index] = data.ljust(64, b"\0")
@@ -94,7 +97,8 @@ def first_if(f: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]: return
 
 def ordered(a: float, b: float) -> bool: return a == a and b == b
 
-PREDICATES: dict[int, Callable[[Any, Any], bool]] = {17: operator.lt, 0: operator.eq, 4: lambda a, b: not a == b, 1: operator.lt, 2: operator.le}
+PREDICATES: dict[int, Callable[[Any, Any], bool]] = {17: operator.lt, 0: operator.eq, 4: lambda a, b: not a == b,
+                                                     1: operator.lt, 2: operator.le}
 
 def round_of(name: str) -> Callable[..., float]:
   return {"add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": arithmetic.divide,
@@ -123,19 +127,23 @@ def lane_rule(name: str) -> tuple[str, str, Callable[..., Any]] | None:
     return FLOATS[found[1]][0] + "#", FLOATS[found[1]][0], truncated
   if found := re.fullmatch(r"v(and|andn|or|xor)p([sd])|vp(and|andn|or|xor)([dq]?)", name):
     fmt = FLOATS[found[2]][1] if found[1] else {"d": "I", "q": "Q", "": "Q"}[found[4]]
-    f = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn": lambda a, b: ~a & b}[found[1] or found[3]]
+    f = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn": lambda a,
+         b: ~a & b}[found[1] or found[3]]
     return fmt * 2, fmt, f
   if found := re.fullmatch(r"vp(add|sub|mull|mins|maxs|minu|maxu)([bwdq])", name):
     fmt = FORMATS[found[2]].upper() if found[1][-1] == "u" else FORMATS[found[2]]
-    return fmt * 2, fmt, {"add": operator.add, "sub": operator.sub, "mull": operator.mul}.get(found[1], min if found[1][:3] == "min" else max)
+    return fmt * 2, fmt, {"add": operator.add, "sub": operator.sub,
+                          "mull": operator.mul}.get(found[1], min if found[1][:3] == "min" else max)
   if found := re.fullmatch(r"vp(sll|srl|sra)(v?)([wdq])", name):
     fmt = FORMATS[found[3]]
-    return ((fmt if found[1] == "sra" else fmt.upper()) + (fmt.upper() if found[2] else "#"), fmt, shift(found[1], 8 * size_of(fmt)))
+    return ((fmt if found[1] == "sra" else fmt.upper()) + (fmt.upper() if found[2] else "#"), fmt,
+            shift(found[1], 8 * size_of(fmt)))
   if re.fullmatch(r"vpternlog[dq]", name):
     fmt = "I" if name[-1] == "d" else "Q"
     def ternary(a: int, b: int, c: int, table: int) -> int:
       sides = [(x, ~x) for x in (a, b, c)]
-      return sum(sides[0][not k & 4] & sides[1][not k & 2] & sides[2][not k & 1] for k in range(8) if table >> k & 1)  # they have no bit in common
+      # they have no bit in common
+      return sum(sides[0][not k & 4] & sides[1][not k & 2] & sides[2][not k & 1] for k in range(8) if table >> k & 1)
     return fmt * 3 + "#", fmt, ternary
   if found := re.fullmatch(r"vprol([dq])", name):
     fmt, bits = FORMATS[found[1]].upper(), 8 * size_of(FORMATS[found[1]])
@@ -156,19 +164,25 @@ def half(a: float, control: int) -> float:
   return arithmetic.round_float16(a)
 
 CONVERSIONS: dict[str, tuple[str, str, Callable[..., Any]]] = {
-  "vcvtdq2ps": ("i", "f", arithmetic.int_to_float32), "vcvtdq2pd": ("i", "d", float), "vcvtqq2ps": ("q", "f", arithmetic.int_to_float32),
+  "vcvtdq2ps": ("i", "f", arithmetic.int_to_float32), "vcvtdq2pd": ("i", "d", float),
+  "vcvtqq2ps": ("q", "f", arithmetic.int_to_float32),
   "vcvtqq2pd": ("q", "d", float), "vcvtuqq2ps": ("Q", "f", arithmetic.int_to_float32), "vcvtuqq2pd": ("Q", "d", float),
-  "vcvttps2dq": ("f", "i", saturating(arithmetic.float_to_int32)), "vcvttpd2dq": ("d", "i", saturating(arithmetic.float_to_int32)),
-  "vcvttps2qq": ("f", "q", saturating(arithmetic.float_to_int64)), "vcvttpd2qq": ("d", "q", saturating(arithmetic.float_to_int64)),
-  "vcvtps2pd": ("f", "d", float), "vcvtpd2ps": ("d", "f", arithmetic.round_float32), "vcvtph2ps": ("e", "f", float), "vcvtps2ph": ("f#", "e", half),
+  "vcvttps2dq": ("f", "i", saturating(arithmetic.float_to_int32)),
+  "vcvttpd2dq": ("d", "i", saturating(arithmetic.float_to_int32)),
+  "vcvttps2qq": ("f", "q", saturating(arithmetic.float_to_int64)),
+  "vcvttpd2qq": ("d", "q", saturating(arithmetic.float_to_int64)),
+  "vcvtps2pd": ("f", "d", float), "vcvtpd2ps": ("d", "f", arithmetic.round_float32), "vcvtph2ps": ("e", "f", float),
+  "vcvtps2ph": ("f#", "e", half),
 }
 MOVES: dict[str, tuple[str, str, Callable[..., Any]]] = {
-  **{f"vmov{a}p{s}": (f, f, int) for a in "au" for s, f in (("s", "I"), ("d", "Q"))}, "vmovdqu": ("Q", "Q", int), "vmovdqa": ("Q", "Q", int),
+  **{f"vmov{a}p{s}": (f, f, int) for a in "au" for s, f in (("s", "I"), ("d", "Q"))}, "vmovdqu": ("Q", "Q", int),
+  "vmovdqa": ("Q", "Q", int),
   **{f"vmovdq{a}{8 * n}": (f, f, int) for a in "au" for n, f in ((1, "B"), (2, "H"), (4, "I"), (8, "Q"))},
 }
 
 def lanewise(inst: MInst, end: int) -> Callable[[Any], None] | None:
-  """Packed instructions that have a lane rule, and scalar ones, which take the rest of the result from the first source."""
+  """Packed instructions that have a lane rule, and scalar ones, which take the rest of the result from the first
+  source."""
   rule = lane_rule(inst.row.name)
   if rule is None: return None
   formats, fmt, f = rule
@@ -178,7 +192,8 @@ def lanewise(inst: MInst, end: int) -> Callable[[Any], None] | None:
   put = target(inst, fmt, end)
   scalar = re.fullmatch(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd\d+)s[sd]", inst.row.name) is not None
   if scalar and mask_of(inst) >= 0: return None
-  if inst.row.name in MOVES and mask_of(inst) >= 0 and shown[1][1].category == "memory": return masked_load(inst, fmt, end)
+  if inst.row.name in MOVES and mask_of(inst) >= 0 and shown[1][1].category == "memory":
+    return masked_load(inst, fmt, end)
   if scalar and len(gets) > len(formats): rest, gets = gets[0], gets[1:]
   elif scalar: rest = gets[0]
   shift_by_vector = inst.row.name[:3] == "vps" and formats[-1] == "#" and shown[2][1].category != "immediate"
@@ -198,15 +213,18 @@ def masked_load(inst: MInst, fmt: str, end: int) -> Callable[[Any], None]:
   at, kind = inst.row.isa.syntax[1]
   place, size, mask, put = addresser(inst, at, end), size_of(fmt), mask_of(inst), target(inst, fmt, end)
   n = kind.bits // 8 // size
-  return lambda m: put(m, [unpack(m.memory.read(place(m) + k * size, size), fmt)[0] if m.masks[mask] >> k & 1 else 0 for k in range(n)])
+  return lambda m: put(m, [unpack(m.memory.read(place(m) + k * size, size), fmt)[0] if m.masks[mask] >> k & 1 else 0
+                           for k in range(n)])
 
 # ***** compares, blends *****
 
 def compares(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name = inst.row.name
   if found := re.fullmatch(r"vcmp([ps])([sd])", name): fmt, fixed = FLOATS[found[2]][0], None
-  elif found := re.fullmatch(r"vpcmp(u?)([bwdq])", name): fmt, fixed = FORMATS[found[2]].upper() if found[1] else FORMATS[found[2]], None
-  elif found := re.fullmatch(r"vpcmp(eq|gt)([bwdq])", name): fmt, fixed = FORMATS[found[2]], operator.eq if found[1] == "eq" else operator.gt
+  elif found := re.fullmatch(r"vpcmp(u?)([bwdq])", name):
+    fmt, fixed = FORMATS[found[2]].upper() if found[1] else FORMATS[found[2]], None
+  elif found := re.fullmatch(r"vpcmp(eq|gt)([bwdq])", name):
+    fmt, fixed = FORMATS[found[2]], operator.eq if found[1] == "eq" else operator.gt
   elif found := re.fullmatch(r"vptestm([bwdq])", name): fmt, fixed = FORMATS[found[1]], lambda a, b: a & b != 0
   else: return None
   test = fixed or PREDICATES[inst.operands[-1]]
@@ -216,7 +234,8 @@ def compares(inst: MInst, end: int) -> Callable[[Any], None] | None:
     x, y = a(m), b(m)
     bits = [test(p, q) for p, q in zip(unpack(x, fmt), unpack(y, fmt))]
     if scalar: bits = bits[:1]
-    if out.cls.bank is regs.MASK: m.masks[out.index] = sum(v << k for k, v in enumerate(bits)) & (m.masks[mask] if mask >= 0 else -1)
+    if out.cls.bank is regs.MASK:
+      m.masks[out.index] = sum(v << k for k, v in enumerate(bits)) & (m.masks[mask] if mask >= 0 else -1)
     else:
       data = b"".join((b"\xff" if v else b"\0") * size_of(fmt) for v in bits)
       m.vector[out.index] = (data + x[len(data):16]).ljust(64, b"\0")
@@ -236,7 +255,8 @@ def blends(inst: MInst, end: int) -> Callable[[Any], None] | None:
   def step(m: Any) -> None:
     bits, b = gate(m), yes(m)
     a = bytes(64) if inst.row.isa.zeroing else no(m)
-    m.vector[out.index] = b"".join((b if bits >> k & 1 else a)[k * size:k * size + size] for k in range(len(b) // size)).ljust(64, b"\0")
+    m.vector[out.index] = b"".join((b if bits >> k & 1 else a)[k * size:k * size + size]
+                                   for k in range(len(b) // size)).ljust(64, b"\0")
   return step
 
 # ***** lanes moved *****
@@ -245,7 +265,8 @@ def picks(data: bytes, order: Lanes, size: int) -> bytes: return b"".join(data[k
 
 def in_lanes(f: Callable[..., bytes]) -> Callable[..., bytes]:
   """f for each 16 bytes of the operands."""
-  return lambda *xs: b"".join(f(*[x[k:k + 16] if isinstance(x, bytes) else x for x in xs]) for k in range(0, len(xs[0]), 16))
+  return lambda *xs: b"".join(f(*[x[k:k + 16] if isinstance(x, bytes) else x for x in xs])
+                              for k in range(0, len(xs[0]), 16))
 
 def insert(data: bytes, part: bytes, k: int) -> bytes:
   k %= len(data) // len(part)
@@ -268,19 +289,24 @@ def byte_shuffle(a: bytes, order: bytes) -> bytes: return bytes(0 if o > 127 els
 
 MOVED: dict[str, Callable[..., bytes]] = {
   **{f"vinsert{x}": insert for x in ("f128", "i128", "f32x4", "i32x4", "f64x4", "i64x4")},
-  "vpermilps": in_lanes(lambda a, c: picks(a, two_bits(c, 4), 4)), "vpshufd": in_lanes(lambda a, c: picks(a, two_bits(c, 4), 4)),
+  "vpermilps": in_lanes(lambda a, c: picks(a, two_bits(c, 4), 4)),
+  "vpshufd": in_lanes(lambda a, c: picks(a, two_bits(c, 4), 4)),
   "vpermq": lambda a, c: b"".join(picks(a[k:k + 32], two_bits(c, 4), 8) for k in range(0, len(a), 32)),
   "vpermd": lambda order, a: picks(a, [k % (len(a) // 4) for k in unpack(order, "I")], 4),
   "vpermilpd": lambda a, c: picks(a, [k & ~1 | c >> k & 1 for k in range(len(a) // 8)], 8),
-  "vpsrldq": in_lanes(lambda a, n: a[min(n, 16):].ljust(16, b"\0")), "vpslldq": in_lanes(lambda a, n: a[:16 - min(n, 16)].rjust(16, b"\0")),
+  "vpsrldq": in_lanes(lambda a, n: a[min(n, 16):].ljust(16, b"\0")),
+  "vpslldq": in_lanes(lambda a, n: a[:16 - min(n, 16)].rjust(16, b"\0")),
   "vpshufb": in_lanes(byte_shuffle),
   "vshufps": in_lanes(lambda a, b, c: picks(a, two_bits(c, 2), 4) + picks(b, two_bits(c >> 4, 2), 4)),
   "vunpcklpd": in_lanes(lambda a, b: a[:8] + b[:8]), "vinsertps": insert_single,
-  "vpmaddwd": lambda a, b: pack([x * y + z * w for x, y, z, w in zip(*[unpack(s, "h")[k::2] for k in (0, 1) for s in (a, b)])], "i"),
-  "vpackssdw": in_lanes(lambda a, b: saturate(a, b, "i", "h")), "vpacksswb": in_lanes(lambda a, b: saturate(a, b, "h", "b")),
+  "vpmaddwd": lambda a,
+  b: pack([x * y + z * w for x, y, z, w in zip(*[unpack(s, "h")[k::2] for k in (0, 1) for s in (a, b)])], "i"),
+  "vpackssdw": in_lanes(lambda a, b: saturate(a, b, "i", "h")),
+  "vpacksswb": in_lanes(lambda a, b: saturate(a, b, "h", "b")),
   **{f"vpinsr{e}": functools.partial(insert_number, size_of(f)) for e, f in FORMATS.items()},
 }
-BROADCASTS = {"vbroadcastss": 4, "vbroadcastsd": 8, "vmovddup": 8, **{f"vpbroadcast{e}": size_of(f) for e, f in FORMATS.items()}}
+BROADCASTS = {"vbroadcastss": 4, "vbroadcastsd": 8, "vmovddup": 8,
+              **{f"vpbroadcast{e}": size_of(f) for e, f in FORMATS.items()}}
 
 def moved(inst: MInst, end: int) -> Callable[[Any], None] | None:
   name, shown, out = inst.row.name, inst.row.isa.syntax, inst.operands[0]
@@ -318,7 +344,8 @@ def small_moves(inst: MInst, end: int, gets: list[Get]) -> Callable[[Any], None]
     start = gets[1](m) % (16 // size) * size if picks else size * upper
     return data[start:start + size]
   if len(gets) == 2 and not picks:
-    return lambda m: m.vector.__setitem__(inst.operands[0].index, (gets[1](m)[:size] + gets[0](m)[size:]).ljust(64, b"\0"))
+    return lambda m: m.vector.__setitem__(inst.operands[0].index,
+                                          (gets[1](m)[:size] + gets[0](m)[size:]).ljust(64, b"\0"))
   if kind.category == "memory":
     place = addresser(inst, at, end)
     return lambda m: m.memory.write(place(m), data_of(m))
@@ -342,13 +369,17 @@ def crossings(inst: MInst, end: int) -> Callable[[Any], None] | None:
       m.vector[out.index] = (pack([convert(value)], fmt) + gets[1](m)[size_of(fmt):]).ljust(64, b"\0")
     return to_float
   if found := re.fullmatch(r"vcvtts([sd])2si", name):
-    fmt, f = FLOATS[found[1]][0], saturating(arithmetic.float_to_int32 if out.cls.bits == 32 else arithmetic.float_to_int64)
+    fmt, f = FLOATS[found[1]][0], saturating(arithmetic.float_to_int32 if out.cls.bits == 32
+                                             else arithmetic.float_to_int64)
     return lambda m: m.general.__setitem__(out.index, f(unpack(gets[1](m), fmt)[0]) & (1 << out.cls.bits) - 1)
   if name in ("vcvtss2sd", "vcvtsd2ss"):
     a, b, rounded = ("f", "d", float) if name == "vcvtss2sd" else ("d", "f", arithmetic.round_float32)
-    return lambda m: m.vector.__setitem__(out.index, (pack([rounded(unpack(gets[2](m), a)[0])], b) + gets[1](m)[size_of(b):16]).ljust(64, b"\0"))
+    return lambda m: m.vector.__setitem__(out.index,
+                                          (pack([rounded(unpack(gets[2](m), a)[0])], b)
+                                           + gets[1](m)[size_of(b):16]).ljust(64, b"\0"))
   if found := re.fullmatch(r"vucomis([sd])", name): return flags_of_compare(gets, FLOATS[found[1]][0])
-  if name == "vpmovmskb": return lambda m: m.general.__setitem__(out.index, sum((v < 0) << k for k, v in enumerate(unpack(gets[1](m), "b"))))
+  if name == "vpmovmskb":
+    return lambda m: m.general.__setitem__(out.index, sum((v < 0) << k for k, v in enumerate(unpack(gets[1](m), "b"))))
   return None
 
 def flags_of_compare(gets: list[Get], fmt: str) -> Callable[[Any], None]:
@@ -373,8 +404,9 @@ def memory(inst: MInst, end: int) -> Callable[[Any], None] | None:
         if g < 0: m.memory.write(place(m) + k * size, pack([v], fmt))
     return store
   gate, place = source(inst, 1, end), addresser(inst, inst.row.isa.memory, end)
-  return lambda m: m.vector.__setitem__(out.index, b"".join(m.memory.read(place(m) + k * size, size) if g < 0 else bytes(size)
-                                                           for k, g in enumerate(unpack(gate(m), fmt))).ljust(64, b"\0"))
+  return lambda m: m.vector.__setitem__(out.index,
+                                        b"".join(m.memory.read(place(m) + k * size, size) if g < 0 else bytes(size)
+                                                for k, g in enumerate(unpack(gate(m), fmt))).ljust(64, b"\0"))
 
 def gather(inst: MInst, index_kind: str, size: int) -> Callable[[Any], None]:
   out, at, number = inst.operands[0], inst.row.isa.memory, mask_of(inst)
@@ -389,7 +421,8 @@ def gather(inst: MInst, index_kind: str, size: int) -> Callable[[Any], None]:
     if lane_mask is None: gates = [m.masks[number] >> k & 1 for k in range(n)]
     else: gates = [v < 0 for v in unpack(m.vector[lane_mask.index][:n * size], fmt)]
     old = m.vector[out.index]
-    data = b"".join(m.memory.read(m.general[base.index] + places[k] * scale + displacement & (1 << 64) - 1, size) if gates[k]
+    data = b"".join(m.memory.read(m.general[base.index] + places[k] * scale + displacement & (1 << 64) - 1, size)
+                    if gates[k]
                     else old[k * size:k * size + size] for k in range(n))
     m.vector[out.index] = data.ljust(64, b"\0")
     if lane_mask is None: m.masks[number] = 0
@@ -400,7 +433,8 @@ def gather(inst: MInst, index_kind: str, size: int) -> Callable[[Any], None]:
 
 WIDTHS = {"b": 8, "w": 16, "d": 32, "q": 64}
 LOGIC: dict[str, Callable[..., int]] = {
-  "and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn": lambda a, b: ~a & b, "xnor": lambda a, b: ~(a ^ b), "not": operator.invert,
+  "and": operator.and_, "or": operator.or_, "xor": operator.xor, "andn": lambda a, b: ~a & b, "xnor": lambda a,
+  b: ~(a ^ b), "not": operator.invert,
   "shiftr": lambda a, n: a >> n if n < 64 else 0, "shiftl": lambda a, n: a << n if n < 64 else 0, "mov": int,
 }
 
@@ -430,7 +464,8 @@ def masks(inst: MInst, end: int) -> Callable[[Any], None] | None:
 def prepare(inst: MInst, end: int) -> Callable[[Any], None] | None:
   """The step of a vector or mask instruction that ends at address `end`, or None."""
   if inst.row.name[0] not in "vk": return None
-  if inst.row.name == "vzeroupper": return lambda m: m.vector.__setitem__(slice(0, 16), [v[:16].ljust(64, b"\0") for v in m.vector[:16]])
+  if inst.row.name == "vzeroupper":
+    return lambda m: m.vector.__setitem__(slice(0, 16), [v[:16].ljust(64, b"\0") for v in m.vector[:16]])
   for rule in (lanewise, compares, blends, masks, memory, crossings, moved):
     step = rule(inst, end)
     if step is not None: return step

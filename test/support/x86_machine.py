@@ -1,10 +1,12 @@
-"""A processor in Python: decodes the machine code of kernels and executes it, for levels that this machine may not have.
+"""A processor in Python: decodes the machine code of kernels and executes it, for levels that this machine may not
+have.
 
-`Machine.call(code, ...)` runs bytes that selection, allocation and the encoder made; constants behind the code are read from there. Memory is regions
-with gaps between them, so that touching a byte outside of a buffer is an error, also in a lane that a mask should have kept from it. As a device
-(`open`; X86:0 has AVX2, X86:1 AVX-512) it runs whole tensor programs. It knows the instructions that selection emits and refuses others.
-Meaning: Intel SDM volume 2. The lanes of a vector instruction are in x86_lanes.py. Not modelled: flags that no kernel reads (AF, PF), alignment,
-exceptions of floats, modes of rounding other than those kernels ask for.
+`Machine.call(code, ...)` runs bytes that selection, allocation and the encoder made; constants behind the code are read
+from there. Memory is regions with gaps between them, so that touching a byte outside of a buffer is an error, also in a
+lane that a mask should have kept from it. As a device (`open`; X86:0 has AVX2, X86:1 AVX-512) it runs whole tensor
+programs. It knows the instructions that selection emits and refuses others.
+Meaning: Intel SDM volume 2. The lanes of a vector instruction are in x86_lanes.py. Not modelled: flags that no kernel
+reads (AF, PF), alignment, exceptions of floats, modes of rounding other than those kernels ask for.
 """
 from __future__ import annotations
 import bisect
@@ -155,9 +157,12 @@ def arithmetic(m: Machine, name: str, a: int, b: int, bits: int) -> int:
   return total & ones
 
 CONDITIONS: dict[str, Callable[[Machine], bool]] = {
-  "e": lambda m: m.zero, "ne": lambda m: not m.zero, "b": lambda m: m.carry, "ae": lambda m: not m.carry, "s": lambda m: m.sign,
-  "ns": lambda m: not m.sign, "be": lambda m: m.carry or m.zero, "a": lambda m: not (m.carry or m.zero), "l": lambda m: m.sign != m.overflow,
-  "ge": lambda m: m.sign == m.overflow, "le": lambda m: m.zero or m.sign != m.overflow, "g": lambda m: not (m.zero or m.sign != m.overflow),
+  "e": lambda m: m.zero, "ne": lambda m: not m.zero, "b": lambda m: m.carry, "ae": lambda m: not m.carry,
+  "s": lambda m: m.sign,
+  "ns": lambda m: not m.sign, "be": lambda m: m.carry or m.zero, "a": lambda m: not (m.carry or m.zero),
+  "l": lambda m: m.sign != m.overflow,
+  "ge": lambda m: m.sign == m.overflow, "le": lambda m: m.zero or m.sign != m.overflow,
+  "g": lambda m: not (m.zero or m.sign != m.overflow),
 }
 
 def shifted(name: str, value: int, count: int, bits: int) -> int:
@@ -197,14 +202,16 @@ def prepare_general(inst: MInst, end: int, start: int) -> Step | None:
     return lambda m: write(m, sources[1](m) if condition(m) else sources[0](m))
   return plain(inst, name, write, bits, sources)
 
-def plain(inst: MInst, name: str, write: Callable[[Machine, int], None], bits: int, sources: list[Callable[[Machine], int]]) -> Step | None:
+def plain(inst: MInst, name: str, write: Callable[[Machine, int], None], bits: int,
+          sources: list[Callable[[Machine], int]]) -> Step | None:
   """Operands in, result out."""
   if name in ("mov", "movabs", "movzx"): return lambda m: write(m, sources[1](m))
   if name in ("movsx", "movsxd"):
     at, kind = inst.row.isa.syntax[1]
     narrow = kind.bits or inst.operands[at].cls.bits
     return lambda m: write(m, signed(sources[1](m), narrow))
-  if name in ("add", "sub", "and", "or", "xor"): return lambda m: write(m, arithmetic(m, name, sources[0](m), sources[1](m), bits))
+  if name in ("add", "sub", "and", "or", "xor"):
+    return lambda m: write(m, arithmetic(m, name, sources[0](m), sources[1](m), bits))
   if name in ("cmp", "test"): return lambda m: void(arithmetic(m, name, sources[0](m), sources[1](m), bits))
   if name == "neg": return lambda m: write(m, arithmetic(m, "sub", 0, sources[0](m), bits))
   if name == "not": return lambda m: write(m, ~sources[0](m))
@@ -257,7 +264,8 @@ class MachineAllocator(Allocator):
   def _alloc(self, size: int) -> Region: return self.machine.memory.add(bytearray(size))
   def _copyin(self, dest: Region, src: memoryview) -> None: dest.data[:src.nbytes] = src
   def _copyout(self, dest: memoryview, src: Region) -> None: dest[:] = src.data[:dest.nbytes]
-  def offset(self, opaque: Region, size: int, offset: int) -> Region: return Region(opaque.address + offset, opaque.data[offset:offset + size])
+  def offset(self, opaque: Region, size: int, offset: int) -> Region:
+    return Region(opaque.address + offset, opaque.data[offset:offset + size])
   def address(self, opaque: Region) -> int: return opaque.address
 
 class MachineDevice(Compiled):

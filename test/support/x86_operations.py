@@ -1,6 +1,8 @@
-"""Programs of one operation each, for what capabilities.py says that the selector knows, and their data: the corners of every type.
+"""Programs of one operation each, for what capabilities.py says that the selector knows, and their data: the corners of
+every type.
 
-`run` executes a program's machine code on the processor in Python and compares what it writes with the program's evaluation.
+`run` executes a program's machine code on the processor in Python and compares what it writes with the program's
+evaluation.
 """
 from __future__ import annotations
 import math
@@ -18,7 +20,8 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 ARITY = {**dict.fromkeys(GroupOp.Unary, 1), Ops.MULACC: 3}
-CORNERS = (0.0, -0.0, 1.0, -1.5, 0.1, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-310, 65504.0, 3e9, -3e9, 9.3e18, -1e19, 2.5, 3.5, 1e30)
+CORNERS = (0.0, -0.0, 1.0, -1.5, 0.1, float("inf"), float("-inf"), float("nan"), 1e-40, -1e-310, 65504.0, 3e9, -3e9,
+           9.3e18, -1e19, 2.5, 3.5, 1e30)
 ITEMS = 40   # elements of a parameter, at least
 
 def number(dtype: DType, rng: random.Random) -> bool | int | float:
@@ -26,7 +29,8 @@ def number(dtype: DType, rng: random.Random) -> bool | int | float:
   if dtype is dtypes.bool: return rng.random() < 0.5
   if dtypes.is_float(dtype): return rng.choice(CORNERS) if rng.random() < 0.6 else rng.uniform(-300, 300)
   low, high = int(dtype.min), int(dtype.max)
-  return rng.choice((low, low + 1, 0, 1, 2, high - 1, high, max(low, -7), rng.randint(low, high), rng.randint(low, high)))
+  return rng.choice((low, low + 1, 0, 1, 2, high - 1, high, max(low, -7), rng.randint(low, high),
+                     rng.randint(low, high)))
 
 def operands(op: Ops, dtype: DType) -> list[tuple[DType, Callable[[random.Random], bool | int | float]]]:
   """For each operand its type and what makes a value that a selector may rely on (docs/design.md, 3.4)."""
@@ -34,7 +38,8 @@ def operands(op: Ops, dtype: DType) -> list[tuple[DType, Callable[[random.Random
   if op is Ops.WHERE: return [(dtypes.bool, lambda rng: rng.random() < 0.5), (dtype, any_value), (dtype, any_value)]
   if op in (Ops.SHL, Ops.SHR): return [(dtype, any_value), (dtype, lambda rng: rng.randrange(dtype.bitsize))]
   if op in (Ops.IDIV, Ops.MOD):
-    return [(dtype, lambda rng: number(dtype, rng) & int(dtype.max)), (dtype, lambda rng: (number(dtype, rng) & int(dtype.max)) or 3)]
+    return [(dtype, lambda rng: number(dtype, rng) & int(dtype.max)),
+            (dtype, lambda rng: (number(dtype, rng) & int(dtype.max)) or 3)]
   return [(dtype, any_value)] * ARITY.get(op, 2)
 
 def memory(types: list[tuple[DType, Callable[[random.Random], bool | int | float]]], count: int) -> list[bytes]:
@@ -58,7 +63,8 @@ def convert(op: Ops, source: DType, target: DType, lanes: int, arch: str) -> Non
   def value(rng: random.Random) -> bool | int | float:
     x = number(source, rng)
     return 1.0 if op is Ops.BITCAST and not math.isfinite(decoded(x, source)) else x
-  x86_kernels.run(conversion(op, source, target, lanes, count), arch, [bytes(count * target.itemsize), *memory([(source, value)], count)])
+  x86_kernels.run(conversion(op, source, target, lanes, count), arch,
+                  [bytes(count * target.itemsize), *memory([(source, value)], count)])
 
 def decoded(x: bool | int | float, dtype: DType) -> float:
   """What a number is when it has been stored: infinity and NaN may come from finite numbers."""

@@ -15,7 +15,8 @@ def random_instruction(row: Inst, rng: random.Random) -> MInst:
   for i, operand in enumerate(row.operands):
     if form.memory >= 0 and form.memory <= i < form.memory + 4: continue_memory(row, operands, i, rng, wide)
     else: operands.append(random_operand(operand, rng, wide))
-  if row.name == "xchg" and form.memory < 0: operands[0] = regs.reg(operands[0].cls, rng.randrange(1, 16))  # rax first is written the other way
+  # rax first is written the other way
+  if row.name == "xchg" and form.memory < 0: operands[0] = regs.reg(operands[0].cls, rng.randrange(1, 16))
   if "gather" in row.name: make_distinct(row, operands, rng)
   for at, kind in form.syntax:
     if kind.category == "immediate" and not kind.signed: operands[at] &= (1 << kind.bits) - 1
@@ -31,10 +32,13 @@ def random_operand(operand: Operand, rng: random.Random, wide: bool) -> Any:
     if operand.fixed is not None: return regs.reg(cls, operand.fixed)
     if operand.name == "mask": return regs.reg(cls, rng.randrange(1, 8))
     return random_register(cls, rng, wide)
-  if operand.kind == "rel": return rng.choice((0, 127, 129, 130, 133, -126, -127, rng.randrange(-1000, 1000), rng.randrange(-1 << 31, 1 << 31) // 2))
+  if operand.kind == "rel":
+    return rng.choice((0, 127, 129, 130, 133, -126, -127, rng.randrange(-1000, 1000),
+                       rng.randrange(-1 << 31, 1 << 31) // 2))
   bits = int(operand.kind[1:])
   if bits == 8 and rng.random() < 0.3: return 1
-  return rng.choice((0, 127, -128, rng.randrange(-1 << bits - 1, 1 << bits - 1), (1 << bits - 1) - 1, -1 << bits - 1, -1))
+  return rng.choice((0, 127, -128, rng.randrange(-1 << bits - 1, 1 << bits - 1), (1 << bits - 1) - 1, -1 << bits - 1,
+                     -1))
 
 def continue_memory(row: Inst, operands: list[Any], at: int, rng: random.Random, wide: bool) -> None:
   """base, index, scale or displacement, by the operand's name."""
@@ -52,7 +56,8 @@ def continue_memory(row: Inst, operands: list[Any], at: int, rng: random.Random,
   elif operand.name == "scale": operands.append(rng.choice((1, 2, 4, 8)) if operands[-1] is not None else 1)
   else:
     unit = form.unit
-    operands.append(rng.choice((0, 0, 1, -1, 127, -128, 128, -129, unit, 127 * unit, 128 * unit, -128 * unit, -129 * unit, 3 * unit + 1,
+    operands.append(rng.choice((0, 0, 1, -1, 127, -128, 128, -129, unit, 127 * unit, 128 * unit, -128 * unit,
+                                -129 * unit, 3 * unit + 1,
                                 rng.randrange(-1 << 31, 1 << 31), (1 << 31) - 1, -1 << 31)))
 
 def make_distinct(row: Inst, operands: list[Any], rng: random.Random) -> None:

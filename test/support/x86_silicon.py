@@ -1,8 +1,10 @@
-"""One instruction at a time on the processor that runs the tests, and on the processor in Python (x86_machine.py), from the same state.
+"""One instruction at a time on the processor that runs the tests, and on the processor in Python (x86_machine.py), from
+the same state.
 
-`cases(row, rng)` makes instructions with operands and a state that fit together: addresses in a page of data whose end is the end of what may be
-touched, so that a lane which a mask should keep from memory is found out; floats that are special, denormal or extreme; masks, flags. `Silicon.run`
-and `emulate` give the state afterwards, `differences` compares. Rows that the machine in Python does not know have no cases. Needs Linux, x86-64.
+`cases(row, rng)` makes instructions with operands and a state that fit together: addresses in a page of data whose end
+is the end of what may be touched, so that a lane which a mask should keep from memory is found out; floats that are
+special, denormal or extreme; masks, flags. `Silicon.run` and `emulate` give the state afterwards, `differences`
+compares. Rows that the machine in Python does not know have no cases. Needs Linux, x86-64.
 """
 from __future__ import annotations
 import ctypes
@@ -25,26 +27,31 @@ from tinyhw.isa.x86.asm.syntax import assemble_function, show
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Effect, Inst, MInst
 
-# The block of memory: room for signal handlers (the stack pointer is BELOW bytes from its start while an instruction runs), the state before, the
-# state after, a page of data, a page that faults.
+# The block of memory: room for signal handlers (the stack pointer is BELOW bytes from its start while an instruction
+# runs), the state before, the state after, a page of data, a page that faults.
 BELOW, AFTER, PAGE = 1 << 16, 4096, 4096
-COMPARED, SAVED, MASKS, VECTORS = 128, 160, 192, 256   # in a state: two numbers whose comparison sets the flags, the caller's rsp, k0 to k7, vectors
+COMPARED, SAVED, MASKS, VECTORS = 128, 160, 192, 256   # in a state: two numbers whose comparison sets the flags, the
+                                                       # caller's rsp, k0 to k7, vectors
 DATA = BELOW + 2 * AFTER
 RSP = 4
 FLAGS = ("e", "b", "s", "o")
 EVEX = 0x62   # the first byte of an instruction that only AVX-512 has, if only because of its registers
 
-WRITES_FLAGS = {"add", "sub", "and", "or", "xor", "cmp", "test", "neg", "vucomiss", "vucomisd"}   # those that the machine models
+# those that the machine models
+WRITES_FLAGS = {"add", "sub", "and", "or", "xor", "cmp", "test", "neg", "vucomiss", "vucomisd"}
 UNSAFE = Effect.JUMP | Effect.END | Effect.CALL | Effect.BARRIER
-NOT_ALONE = {"push", "pop", "leave"}                                                              # they move the stack pointer
+# they move the stack pointer
+NOT_ALONE = {"push", "pop", "leave"}
 # What selection asks of an instruction that can do more
-CONTROLS = {r"v(round|rndscale)[ps][sd]": (11,), "vcvtps2ph": (0,), r"vcmp[ps][sd]": (0, 1, 2, 4, 17), r"vpcmpu?[bwdq]": (0, 1, 2, 4),
+CONTROLS = {r"v(round|rndscale)[ps][sd]": (11,), "vcvtps2ph": (0,), r"vcmp[ps][sd]": (0, 1, 2, 4, 17),
+            r"vpcmpu?[bwdq]": (0, 1, 2, 4),
             "vinsertps": tuple(range(0, 256, 16))}
 COMPUTES_FLOATS = re.compile(r"v(add|sub|mul|div|min|max|sqrt|round|rndscale|fmadd\d+|cvt)")
 
 @dataclass(frozen=True)
 class State:
-  """general, masks: unsigned integers. vectors: 64 bytes each. flags: two numbers before (what is compared), "ecso" as bools after."""
+  """general, masks: unsigned integers. vectors: 64 bytes each. flags: two numbers before (what is compared), "ecso" as
+  bools after."""
   general: tuple[int, ...]
   masks: tuple[int, ...]
   vectors: tuple[bytes, ...]
@@ -62,9 +69,11 @@ def floats(fmt: str, rng: random.Random) -> float:
   """A number of a format, special ones often."""
   size = {"f": 32, "d": 64, "e": 16}[fmt]
   if rng.random() < 0.4: return struct.unpack("<" + fmt, rng.randbytes(size // 8))[0]
-  tiny, huge, least = {"f": (2.0 ** -126, 3.4028234663852886e38, 2.0 ** -149), "d": (2.0 ** -1022, 1.7976931348623157e308, 5e-324),
+  tiny, huge, least = {"f": (2.0 ** -126, 3.4028234663852886e38, 2.0 ** -149),
+                       "d": (2.0 ** -1022, 1.7976931348623157e308, 5e-324),
                        "e": (2.0 ** -14, 65504.0, 2.0 ** -24)}[fmt]
-  value = rng.choice((0.0, 1.0, math.inf, math.nan, tiny, huge, least, 3 * least, tiny - least, 0.5, 1.5, 2.5, 2.0 ** 31, 2.0 ** 63, 2147483520.0,
+  value = rng.choice((0.0, 1.0, math.inf, math.nan, tiny, huge, least, 3 * least, tiny - least, 0.5, 1.5, 2.5,
+                      2.0 ** 31, 2.0 ** 63, 2147483520.0,
                       rng.uniform(0, 4), rng.uniform(0, 1000), 1 / 3, 65519.0, 2.0 ** 15 + 2.0 ** -3))
   if fmt == "e" and value > huge: value = huge
   return -value if rng.random() < 0.4 else value
@@ -82,7 +91,8 @@ def vector(kind: str, rng: random.Random) -> bytes:
     return struct.pack(f"<{n}{kind}", *[floats(kind, rng) for _ in range(n)])
   bits = int(kind)
   edges = (0, 1, (1 << bits) - 1, 1 << bits - 1, (1 << bits - 1) - 1)
-  return b"".join((rng.choice(edges) if rng.random() < 0.4 else rng.getrandbits(bits)).to_bytes(bits // 8, "little") for _ in range(512 // bits))
+  return b"".join((rng.choice(edges) if rng.random() < 0.4 else rng.getrandbits(bits)).to_bytes(bits // 8, "little")
+                  for _ in range(512 // bits))
 
 def kind_of(name: str, rng: random.Random) -> str:
   """What the lanes of the operands should be, most of the time."""
@@ -94,14 +104,20 @@ def kind_of(name: str, rng: random.Random) -> str:
 def start(name: str, rng: random.Random) -> State:
   kind = kind_of(name, rng)
   small = rng.random() < 0.5
-  def number() -> int: return rng.randrange(70) if small and rng.random() < 0.7 else rng.choice((0, 1 << 63, (1 << 64) - 1, rng.getrandbits(64)))
+  def number() -> int:
+    return rng.randrange(70) if small and rng.random() < 0.7 else rng.choice((0, 1 << 63, (1 << 64) - 1,
+                                                                              rng.getrandbits(64)))
   pair = number(), number()
-  return State(tuple(number() for _ in range(16)), tuple(rng.choice((0, (1 << 64) - 1, rng.getrandbits(64))) for _ in range(8)),
+  return State(tuple(number() for _ in range(16)),
+               tuple(rng.choice((0, (1 << 64) - 1, rng.getrandbits(64))) for _ in range(8)),
                tuple(rng.choices(vectors_of(kind), k=32)), pair if rng.random() < 0.8 else (pair[0], pair[0]),
                b"".join(rng.choices(vectors_of(kind), k=PAGE // 64)))
 
 def cases(row: Inst, rng: random.Random, data: int, text: int) -> Iterator[Case]:
-  """Instructions of a row without end. data, text: where the page of data and 64 readable bytes of code will be. Some are of no use to emulate."""
+  """Instructions of a row without end. data, text: where the page of data and 64 readable bytes of code will be.
+
+  Some are of no use to emulate.
+  """
   controls = next((values for pattern, values in CONTROLS.items() if re.fullmatch(pattern, row.name)), None)
   while True:
     inst = random_instruction(row, rng)
@@ -109,13 +125,17 @@ def cases(row: Inst, rng: random.Random, data: int, text: int) -> Iterator[Case]
       if kind.category == "immediate" and controls: inst.operands[at] = rng.choice(controls)
     if any(isinstance(o, regs.Reg) and o.cls.bank is regs.GPR and o.index == RSP for o in inst.operands): continue
     state = start(row.name, rng)
-    if row.name in ("div", "idiv"): state = replace(state, general=(state.general[0], state.general[1], rng.choice((0, 0, 1)), *state.general[3:]))
+    if row.name in ("div", "idiv"):
+      state = replace(state, general=(state.general[0], state.general[1], rng.choice((0, 0, 1)), *state.general[3:]))
     found: Case | None = Case(inst, state)
     if row.isa.memory >= 0: found = with_address(inst, state, rng, data, text)
     if found is not None: yield found
 
 def with_address(inst: MInst, state: State, rng: random.Random, data: int, text: int) -> Case | None:
-  """The operand in memory is in the page of data, or in the text where it is relative to the instruction. None for what cannot be."""
+  """The operand in memory is in the page of data, or in the text where it is relative to the instruction.
+
+  None for what cannot be.
+  """
   row, at = inst.row, inst.row.isa.memory
   base, index, scale, displacement = inst.operands[at:at + 4]
   kind = next(k for place, k in row.isa.syntax if place == at)
@@ -123,12 +143,14 @@ def with_address(inst: MInst, state: State, rng: random.Random, data: int, text:
   general, size = list(state.general), max(kind.bits // 8, 1)
   if index is not None and index.cls.bank is regs.VEC: return gathered(inst, state, rng, data)
   aligned = re.match("vmovap|vmovdqa", row.name) is not None
-  if base is regs.RIP: return None if aligned or row.effects & Effect.STORE else Case(replace_operand(inst, at + 3, text), state)
+  if base is regs.RIP:
+    return None if aligned or row.effects & Effect.STORE else Case(replace_operand(inst, at + 3, text), state)
   if base is None or index is not None and base.index == index.index: return None
   fixed = {o.fixed for o in row.operands if o.fixed is not None and o.cls is not None and o.cls.bank is regs.GPR}
   if base.index in fixed: return None
   place = data + (PAGE - size if rng.random() < 0.3 else 64 * rng.randrange(PAGE // 64 - 1))
-  if row.isa.mask >= 0 and rng.random() < 0.5: place += 4 * rng.randrange(size // 4 + 1)   # the end may be outside: lanes there should be masked
+  # the end may be outside: lanes there should be masked
+  if row.isa.mask >= 0 and rng.random() < 0.5: place += 4 * rng.randrange(size // 4 + 1)
   elif not aligned: place -= rng.randrange(8) if place > data else 0
   if aligned: place &= -size
   general[base.index] = (place - displacement - (0 if index is None else general[index.index] * scale)) % (1 << 64)
@@ -152,7 +174,10 @@ def replace_operand(inst: MInst, at: int, value: Any) -> MInst:
 # ***** running them *****
 
 def emulate(case: Case, code: bytes, start: int, address: int, data: int) -> State:
-  """The state after the instruction at an address in code, which starts at `start`. Raises AssertionError for what the machine does not allow."""
+  """The state after the instruction at an address in code, which starts at `start`.
+
+  Raises AssertionError for what the machine does not allow.
+  """
   machine, state = Machine("x86_64:avx512"), case.state
   machine.memory = Memory()
   machine.memory.add_at(start, bytearray(code))
@@ -197,7 +222,8 @@ class Silicon:
   def visible(self, state: State) -> State:
     """What this processor has of a state."""
     if self.wide: return state
-    return replace(state, masks=(0,) * 8, vectors=tuple(v[:32] + bytes(32) if n < 16 else bytes(64) for n, v in enumerate(state.vectors)))
+    return replace(state, masks=(0,) * 8,
+                   vectors=tuple(v[:32] + bytes(32) if n < 16 else bytes(64) for n, v in enumerate(state.vectors)))
 
   def load(self, code: bytes) -> tuple[int, Any]:
     """An instruction's bytes in place: its address, and what `run` and `release` want."""
@@ -217,7 +243,8 @@ class Silicon:
     out = self.memory[at:at + VECTORS + 2048]
     general = list(struct.unpack_from("<16Q", out))
     general[RSP] = state.general[RSP]
-    return State(tuple(general), struct.unpack_from("<8Q", out, MASKS), tuple(out[VECTORS + 64 * n:VECTORS + 64 * n + 64] for n in range(32)),
+    return State(tuple(general), struct.unpack_from("<8Q", out, MASKS),
+                 tuple(out[VECTORS + 64 * n:VECTORS + 64 * n + 64] for n in range(32)),
                  tuple(bool(b) for b in out[COMPARED:COMPARED + 4]), self.memory[DATA:DATA + PAGE])
 
   def close(self) -> None:
@@ -237,7 +264,8 @@ def same(got: bytes, wanted: bytes, fmt: str) -> bool:
   if not fmt: return False
   size = x86_lanes.size_of(fmt)
   pairs = zip(x86_lanes.unpack(got, fmt), x86_lanes.unpack(wanted, fmt), range(len(got) // size))
-  return all(got[k * size:k * size + size] == wanted[k * size:k * size + size] or a != a and b != b for a, b, k in pairs)
+  return all(got[k * size:k * size + size] == wanted[k * size:k * size + size] or a != a and b != b
+             for a, b, k in pairs)
 
 def same_memory(got: bytes, wanted: bytes, fmt: str) -> bool:
   """The same of a page, in which lanes need not be aligned."""
@@ -250,14 +278,18 @@ def same_memory(got: bytes, wanted: bytes, fmt: str) -> bool:
 def differences(case: Case, got: State, wanted: State) -> list[str]:
   """What this processor and the machine in Python do not agree about."""
   fmt, name = lanes_of_floats(case.inst.row.name), case.inst.row.name
-  found = [f"{regs.NAMES64[n]}: {a:#x}, not {b:#x}" for n, (a, b) in enumerate(zip(got.general, wanted.general)) if a != b]
+  found = [f"{regs.NAMES64[n]}: {a:#x}, not {b:#x}" for n, (a, b) in enumerate(zip(got.general, wanted.general))
+           if a != b]
   found += [f"k{n}: {a:#x}, not {b:#x}" for n, (a, b) in enumerate(zip(got.masks, wanted.masks)) if a != b]
-  found += [f"vector {n}: {a.hex()}, not {b.hex()}" for n, (a, b) in enumerate(zip(got.vectors, wanted.vectors)) if not same(a, b, fmt)]
-  if name in WRITES_FLAGS: found += [f"flag {f}: {a}, not {b}" for f, a, b in zip(FLAGS, got.flags, wanted.flags) if a != b]
+  found += [f"vector {n}: {a.hex()}, not {b.hex()}" for n, (a, b) in enumerate(zip(got.vectors, wanted.vectors))
+            if not same(a, b, fmt)]
+  if name in WRITES_FLAGS:
+    found += [f"flag {f}: {a}, not {b}" for f, a, b in zip(FLAGS, got.flags, wanted.flags) if a != b]
   if not same_memory(got.data, wanted.data, fmt): found.append("memory")
   return found
 
-def may_run_alone(row: Inst) -> bool: return not row.effects & UNSAFE and row.name not in NOT_ALONE and row.isa.block < 0
+def may_run_alone(row: Inst) -> bool:
+  return not row.effects & UNSAFE and row.name not in NOT_ALONE and row.isa.block < 0
 
 ROW_FEATURES = {"base": (), "bmi": ("bmi1",)}
 

@@ -18,14 +18,19 @@ a, b = Variable("a", 0, 10), Variable("b", -3, 5)
 def bounds(u: UOp) -> tuple[object, object]: return u.vmin, u.vmax
 
 @pytest.mark.parametrize("u, expected", [
-  (a * 10, (0, 100)), (a - b, (-5, 13)), (a * b, (-30, 50)), (a // 3, (0, 3)), (b // 2, (-2, 2)), (a // -3, (-4, 0)), (a % 4, (0, 3)),
+  (a * 10, (0, 100)), (a - b, (-5, 13)), (a * b, (-30, 50)), (a // 3, (0, 3)), (b // 2, (-2, 2)), (a // -3, (-4, 0)),
+  (a % 4, (0, 3)),
   (a % 20, (0, 10)),
-  ((a + 20) % 40, (20, 30)), (b % 4, (0, 3)), (b % -4, (-3, 0)), (a % (a + 1), (0, 10)), (a // 0, (-10, 10)), (a.maximum(b), (0, 10)), (-a, (-10, 0)),
-  (a < 11, (True, True)), (a < 0, (False, False)), (a < 5, (False, True)), (a.eq(11), (False, False)), (a.ne(11), (True, True)), (a & 3,
+  ((a + 20) % 40, (20, 30)), (b % 4, (0, 3)), (b % -4, (-3, 0)), (a % (a + 1), (0, 10)), (a // 0, (-10, 10)),
+  (a.maximum(b), (0, 10)), (-a, (-10, 0)),
+  (a < 11, (True, True)), (a < 0, (False, False)), (a < 5, (False, True)), (a.eq(11), (False, False)),
+  (a.ne(11), (True, True)), (a & 3,
   (0, 3)), (a | 3, (3, 15)),
-  (a ^ 3, (0, 15)), (a << 2, (0, 40)), (b >> 1, (-2, 2)), ((a < 5).where(a, b), (-3, 10)), (a.cast(dtypes.int8), (0, 10)),
+  (a ^ 3, (0, 15)), (a << 2, (0, 40)), (b >> 1, (-2, 2)), ((a < 5).where(a, b), (-3, 10)),
+  (a.cast(dtypes.int8), (0, 10)),
   (a.cast(dtypes.bool), (False, True)),
-  ((a < 5).cast(dtypes.int32), (False, True)), (UOp.range(8, 0), (0, 7)), (UOp.range(a, 0), (0, 9)), (a.bind(4) + 1, (1, 11)),
+  ((a < 5).cast(dtypes.int32), (False, True)), (UOp.range(8, 0), (0, 7)), (UOp.range(a, 0), (0, 9)),
+  (a.bind(4) + 1, (1, 11)),
   (b.alu(Ops.NEG), (-5, 3)),
 ])
 def test_examples(u: UOp, expected: tuple[object, object]) -> None: assert bounds(u) == expected
@@ -34,10 +39,12 @@ def test_what_may_wrap_has_the_limits_of_its_type() -> None:
   x = UOp.variable("x", 0, 100, dtypes.int8)
   assert bounds(x + 27) == (27, 127) and bounds(x + 28) == (-128, 127) and bounds(x * 2) == (-128, 127)
   assert bounds(x.cast(dtypes.uint8) - 1) == (0, 255)
-  assert bounds(UOp(Ops.CONST, dtypes.uint8, (), 300)) == (0, 255) and bounds(UOp.const(dtypes.int32, 2**31 - 1) + 1) == (-2**31, 2**31 - 1)
+  assert (bounds(UOp(Ops.CONST, dtypes.uint8, (), 300)) == (0, 255) and bounds(UOp.const(dtypes.int32, 2**31 - 1) + 1)
+          == (-2**31, 2**31 - 1))
 
 def quotient(x: UOp, multiplier: int, shift: int, dtype: DType = dtypes.int32, between: DType = dtypes.int32) -> UOp:
-  """x times a number, shifted: what division by a constant becomes. dtype: of the product; between: what the quotient is once on the way."""
+  """x times a number, shifted: what division by a constant becomes. dtype: of the product; between: what the quotient
+  is once on the way."""
   wide = x.cast(dtype) if dtype is not x.dtype else x
   made = UOp(Ops.SHR, dtype, (UOp(Ops.MUL, dtype, (wide, UOp.const(dtype, multiplier))), UOp.const(dtype, shift)))
   return made.cast(between) if between is not dtype else made
@@ -47,7 +54,8 @@ def left_over(x: UOp, taken: UOp, n: int) -> UOp:
   return UOp(Ops.SUB, x.dtype, (x, UOp(Ops.MUL, x.dtype, (taken, UOp.const(x.dtype, n)))))
 
 @pytest.mark.parametrize("most, multiplier, shift, n, is_remainder", [
-  (351, 373, 13, 22, True), (351, 372, 13, 22, False), (351, 373, 13, 21, False), (2000, 373, 13, 22, False), (351, 373, 13, -22, False)])
+  (351, 373, 13, 22, True), (351, 372, 13, 22, False), (351, 373, 13, 21, False), (2000, 373, 13, 22, False),
+  (351, 373, 13, -22, False)])
 def test_a_remainder_by_way_of_a_quotient(most: int, multiplier: int, shift: int, n: int, is_remainder: bool) -> None:
   x = UOp.variable("x", 0, most, dtypes.int32)
   for dtype in (dtypes.int32, dtypes.int64):
@@ -69,7 +77,8 @@ def test_no_remainder_of_what_wraps_or_is_negative() -> None:
   z = UOp.variable("z", 0, 5000, dtypes.int32)
   assert bounds(left_over(z, quotient(z, *reciprocal(22, 5000), dtypes.int64), 22)) == (0, 21)
   for narrow in (dtypes.int64, dtypes.int8), (dtypes.int8, dtypes.int32):   # numbers on the way are cut off
-    assert bounds(UOp(Ops.SUB, dtypes.int32, (z, quotient(z, *reciprocal(22, 5000), *narrow).cast(dtypes.int32) * 22))) != (0, 21)
+    assert (bounds(UOp(Ops.SUB, dtypes.int32, (z, quotient(z, *reciprocal(22, 5000), *narrow).cast(dtypes.int32) * 22)))
+            != (0, 21))
   y = UOp.variable("x", -1, 300, dtypes.int32)
   assert bounds(left_over(y, quotient(y, 373, 13), 22)) != (0, 21)
 
@@ -86,15 +95,18 @@ def test_floats_loads_and_vectors() -> None:
   assert bounds(f < f) == (False, True)
   ints = UOp(Ops.VECTORIZE, dtypes.int32.vec(2), (a.cast(dtypes.int32), b.cast(dtypes.int32)))
   assert bounds(ints) == (-3, 10) and bounds(UOp(Ops.GEP, dtypes.int32, (ints,), 0)) == (-3, 10)
-  assert bounds(UOp(Ops.BROADCAST, dtypes.int32.vec(4), (a.cast(dtypes.int32),))) == (0, 10) and bounds(UOp(Ops.DEVICE, arg="CPU")) == (0, 0)
-  assert bounds(UOp(Ops.ACC, dtypes.int32, (a.cast(dtypes.int32),), 0)) == (-2**31, 2**31 - 1) and bounds(f.cast(dtypes.uint8)) == (0, 255)
+  assert (bounds(UOp(Ops.BROADCAST, dtypes.int32.vec(4), (a.cast(dtypes.int32),))) == (0, 10)
+          and bounds(UOp(Ops.DEVICE, arg="CPU")) == (0, 0))
+  assert (bounds(UOp(Ops.ACC, dtypes.int32, (a.cast(dtypes.int32),), 0)) == (-2**31, 2**31 - 1)
+          and bounds(f.cast(dtypes.uint8)) == (0, 255))
 
 def test_huge_products_do_not_grow_for_ever() -> None:
   u = a
   for _ in range(40): u = u * u + 1
   assert u.vmax.bit_length() < 2000
 
-@pytest.mark.parametrize("op", [Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+@pytest.mark.parametrize("op", [Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR,
+                                Ops.SHL, Ops.SHR,
                                 Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE])
 def test_all_pairs_of_small_intervals(op: Ops) -> None:
   ends = (-5, -2, -1, 0, 1, 3, 4)

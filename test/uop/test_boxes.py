@@ -8,7 +8,8 @@ from tinyhw.uop.matrix import Panels
 
 def test_lines_lie_as_those_of_a_panel() -> None:
   box, panel = Box((64, 16), (1, 80), (64, 16)), Panels(16, False)
-  assert list(box.places((0, 0), 2)) == [(panel.place(line, at, 2), 80 * line + at) for line in range(16) for at in range(64)]
+  assert list(box.places((0, 0), 2)) == [(panel.place(line, at, 2), 80 * line + at) for line in range(16)
+                                         for at in range(64)]
 
 def test_what_is_outside_of_the_tensor_has_no_place() -> None:
   places = [place for _, place in Box((100, 9), (1, 104), (64, 8)).places((60, 5), 2)]
@@ -20,6 +21,8 @@ def test_three_axes() -> None:
   box = Box((64, 2, 3), (1, 64, 1000), (64, 2, 2))
   assert [place for _, place in box.places((0, 0, 1), 2)][::64] == [1000, 1064, 2000, 2064] and box.count == 256
 
-@pytest.mark.parametrize("box, said", [(Box((64, 8), (1,), (64, 8)), "not as many"), (Box((64,), (2,), (64,)), "elements apart"),
-                                       (Box((64, 0), (1, 64), (64, 8)), "below 1"), (Box((64, 8), (1, 64), (32, 8)), "lines of 64 bytes")])
+@pytest.mark.parametrize("box, said",
+                         [(Box((64, 8), (1,), (64, 8)), "not as many"), (Box((64,), (2,), (64,)), "elements apart"),
+                          (Box((64, 0), (1, 64), (64, 8)), "below 1"),
+                          (Box((64, 8), (1, 64), (32, 8)), "lines of 64 bytes")])
 def test_what_is_no_box(box: Box, said: str) -> None: assert said in (box.wrong(2) or "")

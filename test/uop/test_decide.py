@@ -10,7 +10,8 @@ V, W = UOp.variable("v", 0, 8), UOp.variable("w", 1, 8)
 
 def test_values():
   v, w = V.bind(3), W.bind(4)
-  assert value(v * 2 + w) == 10 and value(5) == 5 and value((v - w).maximum(0)) == 0 and value(-v // 2) == -2 and value(V + v) is None
+  assert (value(v * 2 + w) == 10 and value(5) == 5 and value((v - w).maximum(0)) == 0 and value(-v // 2) == -2
+          and value(V + v) is None)
   assert number(v + 1) == 4 and number(V) is None and number(V - V) == 0
   assert int(v) == 3 and list(range(v)) == [0, 1, 2] and bool(v < w) and not v > w
 
@@ -33,7 +34,8 @@ def test_decisions_under_other_values():
     assert V.bind(3) + W.bind(2) <= 8
     assert not holds((W.bind(2) % 2).eq(1))
   made = Decisions(noted, {"v": 3, "w": 2})
-  assert [made.hold({"v": v, "w": w}) for v, w in ((3, 2), (6, 2), (7, 2), (1, 4), (1, 3))] == [True, True, False, True, False]
+  assert [made.hold({"v": v, "w": w}) for v, w in ((3, 2), (6, 2), (7, 2), (1, 4), (1, 3))] == [True, True, False, True,
+                                                                                                False]
   assert [Decisions(noted).hold({"v": v, "w": w}) for v, w in ((6, 2), (7, 2))] == [True, False]
   fixed = Decisions(noted, {"v": 3})    # w is bound by the function itself
   assert fixed.hold({"v": 6}) and not fixed.hold({"v": 7}) and Decisions({}, {}).hold({"v": 1})

@@ -12,7 +12,8 @@ from tinyhw.uop.rewrite.match import ARITY
 
 def test_groups() -> None:
   assert GroupOp.ALU == GroupOp.Unary | GroupOp.Binary | GroupOp.Ternary and not GroupOp.Unary & GroupOp.Binary
-  assert GroupOp.Associative <= GroupOp.Commutative and GroupOp.Idempotent <= GroupOp.Associative and GroupOp.Comparison <= GroupOp.Binary
+  assert (GroupOp.Associative <= GroupOp.Commutative and GroupOp.Idempotent <= GroupOp.Associative
+          and GroupOp.Comparison <= GroupOp.Binary)
   assert GroupOp.Movement == {Ops[name] for name in ("RESHAPE", "PERMUTE", "EXPAND", "PAD", "SHRINK", "FLIP")}
   assert set(ARITY) == GroupOp.Elementwise
 
@@ -30,7 +31,8 @@ def test_commutative_ops_commute() -> None:
     assert all(f(i, j) == f(j, i) for i in range(-4, 5) for j in range(-4, 5)), op
 
 def test_older_names_and_order() -> None:
-  assert Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST and len(set(AxisType)) == 8
+  assert (Ops.RECIP is Ops.RECIPROCAL and Ops.DEFINE_GLOBAL is Ops.PARAM and min(Ops) is Ops.CONST
+          and len(set(AxisType)) == 8)
 
 def test_operations_print_as_their_names() -> None:
   """In each version of Python; repr tells the number, too."""
@@ -45,5 +47,6 @@ def test_members_are_plain_attributes() -> None:
     ONE = 1
     UNO = 1
     TWO = 2
-  assert Small.UNO is Small.ONE is Small(1) and list(Small) == [1, 2] and Small["TWO"] is Small.TWO and repr(Small.TWO) == "<Small.TWO: 2>"
+  assert (Small.UNO is Small.ONE is Small(1) and list(Small) == [1, 2] and Small["TWO"] is Small.TWO
+          and repr(Small.TWO) == "<Small.TWO: 2>")
   assert pickle.loads(pickle.dumps(Ops.ADD)) is Ops.ADD

@@ -35,7 +35,8 @@ def test_constants_are_told_apart() -> None:
   assert zero is not negative and math.copysign(1.0, negative.arg) < 0 < math.copysign(1.0, zero.arg)
   nan = UOp.const(dtypes.float32, math.nan)
   assert nan is UOp.const(dtypes.float32, float("nan")) and nan.arg != nan.arg
-  assert UOp.const(dtypes.int32, 1) is not UOp.const(dtypes.bool, True) and UOp.const(dtypes.int32, True).arg.__class__ is int
+  assert UOp.const(dtypes.int32, 1) is not UOp.const(dtypes.bool, True) and UOp.const(dtypes.int32,
+                                                                                      True).arg.__class__ is int
 
 def test_nodes_that_nobody_holds_are_forgotten() -> None:
   before = len(ops._cache)
@@ -72,11 +73,13 @@ def test_repr_names_sources() -> None: assert repr(a + 3) == "UOp(Ops.ADD, dtype
 def test_toposort_has_sources_first() -> None:
   u = (a + b) * (a - b)
   order = list(u.toposort())
-  assert order[-1] is u and len(set(order)) == len(order) and all(order.index(s) < order.index(n) for n in order for s in n.src)
+  assert order[-1] is u and len(set(order)) == len(order) and all(order.index(s) < order.index(n) for n in order
+                                                                  for s in n.src)
   assert list(u.toposort(lambda n: n.op is not Ops.ADD)) == [a + b, a - b, u]
 
 def test_substitute() -> None:
-  assert ((a + 1) * b).substitute({a: b}) is (b + 1) * b and (a + b).substitute({a: b, b: a}) is b + a and a.substitute({}) is a
+  assert (((a + 1) * b).substitute({a: b}) is (b + 1) * b and (a + b).substitute({a: b, b: a}) is b + a
+          and a.substitute({}) is a)
   assert ((a + 1) * 2).substitute({a + 1: a}) is a * 2 and a.substitute({a: b}) is b
 
 def test_substitute_keeps_origins() -> None:
@@ -88,7 +91,8 @@ def test_substitute_keeps_origins() -> None:
 def test_depth_does_not_matter() -> None:
   deep = a
   for i in range(100_000): deep = UOp(Ops.ADD, deep.dtype, (deep, b))
-  assert len(deep.toposort()) == 100_002 and deep.vmax == 10 + 5 * 100_000 and deep.ranges == () and deep.shape == () and deep.device is None
+  assert (len(deep.toposort()) == 100_002 and deep.vmax == 10 + 5 * 100_000 and deep.ranges == () and deep.shape == ()
+          and deep.device is None)
   assert deep.substitute({a: b}).vmin == -5 * 100_001 and sum(1 for _ in deep.split_add()) == 100_001
   del deep
   gc.collect()
@@ -96,7 +100,8 @@ def test_depth_does_not_matter() -> None:
 def test_ranges() -> None:
   r0, r1 = UOp.range(4, 0), UOp.range(8, 1, AxisType.REDUCE)
   place = UOp.param(0, dtypes.float32, 32).index(r0 * 8 + r1)
-  assert (r1 + r0).ranges == (r0, r1) and place.load().reduce(Ops.ADD, r1).ranges == (r0,) and place.store(f, r0, r1).ranges == ()
+  assert ((r1 + r0).ranges == (r0, r1) and place.load().reduce(Ops.ADD, r1).ranges == (r0,)
+          and place.store(f, r0, r1).ranges == ())
   assert place.store(r1.cast(dtypes.float32), r0).ranges == (r1,)
   assert UOp(Ops.STORE, dtypes.void, (UOp.param(0, r1.dtype, 8).index(0), r1)).ranges == (r1,)
   inner = UOp.range(r0 + 1, 2)
@@ -107,7 +112,8 @@ def test_ranges() -> None:
 
 def test_python_numbers_take_the_type_of_the_other() -> None:
   assert (a + 1).dtype is dtypes.weakint and (f + 1).src[1].arg == 1.0 and (f + 1).src[1].dtype is dtypes.float32
-  assert (a * 0.5).dtype is dtypes.weakfloat and (a * 0.5).src[1].arg == 0.5   # as Python's own: the type of the tensor beside it
+  # as Python's own: the type of the tensor beside it
+  assert (a * 0.5).dtype is dtypes.weakfloat and (a * 0.5).src[1].arg == 0.5
   assert (UOp.range(4, 0) * 0.5).dtype is dtypes.default_float and (f * (a * 0.5)).dtype is dtypes.float32
   condition = a < b
   assert condition.where(1, 2).dtype is dtypes.weakint and condition.where(1.5, 2.5).dtype is dtypes.weakfloat
@@ -115,7 +121,8 @@ def test_python_numbers_take_the_type_of_the_other() -> None:
 
 def test_types_promote() -> None:
   i8, u8 = UOp.variable("i", 0, 9, dtypes.int8), UOp.variable("u", 0, 9, dtypes.uint8)
-  assert (i8 + u8).dtype is dtypes.int16 and (i8 + f).dtype is dtypes.float32 and (i8 + a).dtype is dtypes.weakint and (a < b).dtype is dtypes.bool
+  assert ((i8 + u8).dtype is dtypes.int16 and (i8 + f).dtype is dtypes.float32 and (i8 + a).dtype is dtypes.weakint
+          and (a < b).dtype is dtypes.bool)
   with pytest.raises(DTypeError, match="4 and 1 lanes"): UOp.const(dtypes.float32.vec(4), 1.0) + f
   assert (UOp.const(dtypes.float32.vec(4), 1.0) < 2.0).dtype is dtypes.bool.vec(4) and i8.cast(dtypes.int8) is i8
 
@@ -123,12 +130,16 @@ def test_operators_compute_what_python_computes() -> None:
   for i in range(11):
     for j in range(-5, 6):
       point = {a: i, b: j}
-      expected = [(a + b, i + j), (a - b, i - j), (5 - a, 5 - i), (a * b, i * j), (a // 3, i // 3), (b // 3, j // 3), (b % 4, j % 4),
+      expected = [(a + b, i + j), (a - b, i - j), (5 - a, 5 - i), (a * b, i * j), (a // 3, i // 3), (b // 3, j // 3),
+                  (b % 4, j % 4),
                   (7 // (a + 1), 7 // (i + 1)),
-                  (20 % (a + 1), 20 % (i + 1)), (-a, -i), (a & 6, i & 6), (a | 6, i | 6), (a ^ 6, i ^ 6), (a << 2, i << 2),
+                  (20 % (a + 1), 20 % (i + 1)), (-a, -i), (a & 6, i & 6), (a | 6, i | 6), (a ^ 6, i ^ 6),
+                  (a << 2, i << 2),
                   (b >> 1, j >> 1), (1 << a, 1 << i),
-                  (1000 >> a, 1000 >> i), (a < b, i < j), (a > b, i > j), (a <= b, i <= j), (a >= b, i >= j), (a.eq(b), i == j), (a.ne(b), i != j),
-                  (a.maximum(b), max(i, j)), (a.minimum(b), min(i, j)), ((a < b).where(a, b), i if i < j else j), (~a, ~i), (~(a < b), not i < j)]
+                  (1000 >> a, 1000 >> i), (a < b, i < j), (a > b, i > j), (a <= b, i <= j), (a >= b, i >= j),
+                  (a.eq(b), i == j), (a.ne(b), i != j),
+                  (a.maximum(b), max(i, j)), (a.minimum(b), min(i, j)), ((a < b).where(a, b), i if i < j else j),
+                  (~a, ~i), (~(a < b), not i < j)]
       for u, value in expected: assert value_at(u, point) == value, u
 
 @pytest.mark.parametrize("dtype", [dtypes.int8, dtypes.uint8])
@@ -139,7 +150,8 @@ def test_minimum_at_the_ends_of_a_type(dtype: dtypes.__class__) -> None:  # type
     for j in ends: assert value_at(x.minimum(y), {x: i, y: j}) == min(i, j)
 
 def test_truth_of_comparisons() -> None:
-  assert bool(a < 11) and not (a > 10) and int(a.const_like(4)) == 4 and resolve(a < 5) and not resolve(a < 5, False) and resolve(False) is False
+  assert (bool(a < 11) and not (a > 10) and int(a.const_like(4)) == 4 and resolve(a < 5) and not resolve(a < 5, False)
+          and resolve(False) is False)
   with pytest.raises(UnknownValueError, match=r"the truth of \(a<5\) is not known"): bool(a < 5)
   with pytest.raises(UnknownValueError, match="a has no value yet: bounds 0..10"): int(a)
 
@@ -150,24 +162,32 @@ def test_bind() -> None:
   assert bound.unbind() == (a, 3) and bound.op is Ops.BIND and (bound.vmin, bound.vmax) == (0, 10) and a.expr == "a"
   assert (a + b * a).variables() == [a, b]
   with pytest.raises(SymbolicError, match="cannot bind 11 to a: it must be in 0..10"): a.bind(11)
-  with pytest.raises(SymbolicError, match=r"cannot bind 4 to a\[=3\]: only a Variable that has no value yet can be bound; unbind\(\)"): bound.bind(4)
+  with pytest.raises(SymbolicError, match=r"cannot bind 4 to a\[=3\]: only a Variable that has no value yet can be "
+                     r"bound; unbind\(\)"):
+    bound.bind(4)
   for value in (2.5, 2.0, "2", None, np.array([3])):
-    with pytest.raises(SymbolicError, match="cannot bind .* to a: its value is a whole number"): a.bind(value)  # type: ignore[arg-type]  # what users do
+    with pytest.raises(SymbolicError, match="cannot bind .* to a: its value is a whole number"):
+      a.bind(value)  # type: ignore[arg-type]  # what users do
   with pytest.raises(SymbolicError, match="it has no value"): a.unbind()
   with pytest.raises(SymbolicError, match="cannot be in 5..3"): Variable("x", 5, 3)
 
 def test_variables_that_are_multiples() -> None:
   n, a = Variable("n", 1, 17, multiple_of=4, param=True), Variable("a", 0, 9)
-  assert (n.vmin, n.vmax) == (4, 16) and n.bind(8).unbind() == (n, 8) and Variable("n", 1, 17) is Variable("n", 1, 17, multiple_of=1)
-  for u, text in ((n % 4, "0"), ((n + 3) // 4, "(n//4)"), (n * 3 // 12, "(n//4)"), (n // 2 * 2, "n"), (n // 8 * 8 + n % 8, "n"), (n < 5, "(n<5)"),
-                  ((n + a) // 4, "((a//4)+(n//4))"), ((n + 1).eq(n * 2), "False"), (n.bind(8) // 4 * 4 - n.bind(8), "0")): assert u.render() == text
+  assert ((n.vmin, n.vmax) == (4, 16) and n.bind(8).unbind() == (n, 8)
+          and Variable("n", 1, 17) is Variable("n", 1, 17, multiple_of=1))
+  for u, text in ((n % 4, "0"), ((n + 3) // 4, "(n//4)"), (n * 3 // 12, "(n//4)"), (n // 2 * 2, "n"),
+                  (n // 8 * 8 + n % 8, "n"), (n < 5, "(n<5)"),
+                  ((n + a) // 4, "((a//4)+(n//4))"), ((n + 1).eq(n * 2), "False"),
+                  (n.bind(8) // 4 * 4 - n.bind(8), "0")):
+    assert u.render() == text
   assert (n * 3).const_factor() == 12 and parse(show(n)) is n
   rng = random.Random(1)
   def expression(depth: int) -> UOp:
     if not depth: return rng.choice([n, a, n + rng.randint(-9, 9)])
     x, kind = expression(depth - 1), rng.randrange(5)
     if kind < 2: return x + expression(depth - 1) * (1 - 2 * kind)
-    return x * rng.randint(-4, 6) if kind == 2 else x // rng.choice([2, 3, 4, 8, 12]) if kind == 3 else x % rng.choice([2, 3, 4, 8, 12])
+    return (x * rng.randint(-4, 6) if kind == 2 else x // rng.choice([2, 3, 4, 8, 12]) if kind == 3
+            else x % rng.choice([2, 3, 4, 8, 12]))
   for _ in range(400):
     u = expression(rng.randint(1, 4))
     for values in ({"n": 4, "a": 3}, {"n": 12, "a": 0}, {"n": 16, "a": 9}):
@@ -178,16 +198,20 @@ def test_variables_that_cannot_be() -> None:
   with pytest.raises(SymbolicError, match="cannot bind 6 to n: it must be a multiple of 4"): n.bind(6)
   with pytest.raises(SymbolicError, match="5..7 has no multiple of 4"): Variable("n", 5, 7, multiple_of=4)
   with pytest.raises(SymbolicError, match="the factor at least 1"): Variable("n", 5, 7, multiple_of=0)
-  with pytest.raises(VerifyError, match="no multiple of 4"): evaluate(UOp.sink(UOp.param(0, dtypes.int32, 1).index(0).store(n.cast(dtypes.int32))),
-                                                                      {0: [0]}, {"n": 6})
+  with pytest.raises(VerifyError, match="no multiple of 4"):
+    evaluate(UOp.sink(UOp.param(0, dtypes.int32, 1).index(0).store(n.cast(dtypes.int32))),
+             {0: [0]}, {"n": 6})
 
 def test_metadata_and_storage_of_nodes() -> None:
   line = ("model.py", 3, "forward")
   node = UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), metadata=line, _buffer="storage")
-  assert node is UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4)) and node.storage == "storage" and node.metadata == line
+  assert (node is UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4)) and node.storage == "storage"
+          and node.metadata == line)
   assert UOp(Ops.CONST, dtypes.int8, (), 99).metadata is None
-  with pytest.raises(ArgumentError, match="only a BUFFER has storage, and this is CONST"): UOp(Ops.CONST, dtypes.int8, (), 1, _buffer="storage")
-  with pytest.raises(ArgumentError, match="has other storage"): UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), _buffer="other")
+  with pytest.raises(ArgumentError, match="only a BUFFER has storage, and this is CONST"):
+    UOp(Ops.CONST, dtypes.int8, (), 1, _buffer="storage")
+  with pytest.raises(ArgumentError, match="has other storage"):
+    UOp(Ops.BUFFER, dtypes.int8, (), (("test", 1), "PYTHON", 4), _buffer="other")
 
 def test_shape_helpers() -> None:
   assert sint_prod([2, 3]) == 6 and sint_prod([2, a, 3]) is a * 6 and sint_prod([]) == 1
@@ -197,12 +221,14 @@ def test_shape_helpers() -> None:
 def test_kernel_builders() -> None:
   place = UOp.param(1, dtypes.float32, 10).index(a)
   gated = place.load(a < 3, 1.5)
-  assert place.load().src == (place,) and gated.src[2].arg == 1.5 and place.store(f, gate=a < 3).src == (place, f, a < 3)
+  assert place.load().src == (place,) and gated.src[2].arg == 1.5 and place.store(f,
+                                                                                  gate=a < 3).src == (place, f, a < 3)
   assert f.reduce(Ops.ADD) is f and UOp.sink(place.store(f), arg=KernelInfo("k")).arg.name == "k"
   with pytest.raises(AssertionError, match="wants an INDEX"): f.load()
   with pytest.raises(AssertionError, match="wants an INDEX"): f.store(f)
 
-def test_key_is_a_digest_of_the_structure() -> None: assert (a + b).key == (a + b).key != (b + a).key and len((a + b).key) >= 16
+def test_key_is_a_digest_of_the_structure() -> None:
+  assert (a + b).key == (a + b).key != (b + a).key and len((a + b).key) >= 16
 
 def test_no_other_attribute() -> None:
   with pytest.raises(AttributeError, match="no attribute 'no_such_name'"): _ = ops.no_such_name

@@ -36,7 +36,8 @@ def test_text() -> None:
   for program in (everything(), workgroups()):
     found = parse(show(program))
     assert isinstance(found, Program) and found.uops == program.uops
-    assert (found.name, found.grid, found.written, found.local_bytes) == (program.name, program.grid, program.written, program.local_bytes)
+    assert (found.name, found.grid, found.written, found.local_bytes) == (program.name, program.grid, program.written,
+                                                                          program.local_bytes)
 
 def test_programs_are_told_apart_by_identity() -> None:
   assert everything() != everything() and not any(u.op is Ops.SINK for u in everything().uops)

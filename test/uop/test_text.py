@@ -21,8 +21,10 @@ a, b = UOp.variable("a", 0, 10), UOp.variable("b", 0, 10)
 @pytest.mark.parametrize(("u", "text"), [
   (a * 10, "(a*10)"), ((a % 10) * 10 + a // 10, "(((a%10)*10)+(a//10))"), ((a < 3) & (b < a), "((a<3)&(b<a))"),
   ((a < 3).logical_not(), "((a<3)!=True)"),
-  ((a < 3).where(a, b), "(a if (a<3) else b)"), (a.maximum(3), "max(a, 3)"), (a.bind(4) + 1, "(a[=4]+1)"), (a << 2, "(a<<2)"),
-  (a.cast(dtypes.int32), "cast(a, int32)"), (UOp.range(4, 1) + 1, "(r1+1)"), (UOp.param(2, dtypes.float32, 8).index(a + 1).load(), "data2[a+1]"),
+  ((a < 3).where(a, b), "(a if (a<3) else b)"), (a.maximum(3), "max(a, 3)"), (a.bind(4) + 1, "(a[=4]+1)"),
+  (a << 2, "(a<<2)"),
+  (a.cast(dtypes.int32), "cast(a, int32)"), (UOp.range(4, 1) + 1, "(r1+1)"),
+  (UOp.param(2, dtypes.float32, 8).index(a + 1).load(), "data2[a+1]"),
   (UOp(Ops.GEP, dtypes.int32, (a.cast(dtypes.int32),), 3), "cast(a, int32)[3]"),
   (UOp(Ops.GEP, dtypes.int32.vec(2), (a.cast(dtypes.int32),), 2), "cast(a, int32)[2:4]"),
   (a.cast(dtypes.float32).exp2(), "exp2(cast(a, float32))"), (UOp.const(dtypes.float32, -0.5), "-0.5"),
@@ -33,8 +35,10 @@ def test_a_rendered_expression_evaluates_to_itself() -> None:
   u = ((a * 10 + b) // 3) % 7 + (a & 6)
   assert eval(render(u), {"a": a, "b": b}) is u
 
-ARGUMENTS = [None, 0, -5, 1 << 70, True, 1.5, -0.0, math.inf, -math.inf, "x", "it's \"quoted\"\nline", b"\x00\xff", (), (1,),
-             (1, (2.5, "a"), None), Ops.ADD, (Ops.MAX, (0, 1)), AxisType.GLOBAL, KernelInfo("k"), KernelInfo("k", (1, 2), "file.py:3"),
+ARGUMENTS = [None, 0, -5, 1 << 70, True, 1.5, -0.0, math.inf, -math.inf, "x", "it's \"quoted\"\nline", b"\x00\xff", (),
+             (1,),
+             (1, (2.5, "a"), None), Ops.ADD, (Ops.MAX, (0, 1)), AxisType.GLOBAL, KernelInfo("k"),
+             KernelInfo("k", (1, 2), "file.py:3"),
              dtypes.float32.vec(4), frozenset({1, 2}),
              (0, AxisType.LOCAL)]
 
@@ -84,12 +88,14 @@ def test_arguments_that_mention_nodes() -> None:
   u = UOp(Ops.NOOP, dtypes.void, (), (a + 1, 3))
   assert parse(show(u)) is u and "arg=(u2, 3)" in show(u)
 
-@pytest.mark.parametrize("program", [add(), add(16, 4), matmul(4), pad(), gather(), softmax(), workgroups(), RandomProgram(0, lanes=4).program],
+@pytest.mark.parametrize("program", [add(), add(16, 4), matmul(4), pad(), gather(), softmax(), workgroups(),
+                                     RandomProgram(0, lanes=4).program],
                          ids=lambda p: p.name)
 def test_programs_come_back(program: Program) -> None:
   again = parse(show(program))
   assert again.uops == program.uops and show(again) == show(program)
-  assert (again.name, again.grid, again.written, again.local_bytes) == (program.name, program.grid, program.written, program.local_bytes)
+  assert (again.name, again.grid, again.written, again.local_bytes) == (program.name, program.grid, program.written,
+                                                                        program.local_bytes)
 
 def test_a_program_with_a_symbolic_grid_and_a_node_that_stands_twice() -> None:
   barrier = UOp(Ops.BARRIER)
@@ -110,16 +116,21 @@ def test_line_number() -> None:
 
 def test_digest_tells_graphs_apart() -> None:
   x = UOp.const(dtypes.float32, 0.0)
-  graphs = [a + b, b + a, a + 1, (a + 1).cast(dtypes.int32), (a + 1).cast(dtypes.int64), x, UOp.const(dtypes.float32, -0.0),
-            UOp.const(dtypes.float64, 0.0), UOp.const(dtypes.int32, 0), UOp.const(dtypes.bool, False), (a + b).replace(tag="t"), UOp.range(3, 0),
+  graphs = [a + b, b + a, a + 1, (a + 1).cast(dtypes.int32), (a + 1).cast(dtypes.int64), x,
+            UOp.const(dtypes.float32, -0.0),
+            UOp.const(dtypes.float64, 0.0), UOp.const(dtypes.int32, 0), UOp.const(dtypes.bool, False),
+            (a + b).replace(tag="t"), UOp.range(3, 0),
             UOp.range(3, 0, AxisType.REDUCE), UOp(Ops.NOOP, dtypes.void, (), "a"), UOp(Ops.NOOP, dtypes.void, (), a),
             UOp.sink(x, arg=KernelInfo("k")), UOp.sink(x, arg=KernelInfo("l")), add()]
   assert len({digest(u) for u in graphs}) == len(graphs)
-  assert digest(UOp.sink(x, arg=KernelInfo("k", origin="here"))) == digest(UOp.sink(x, arg=KernelInfo("k", origin=object())))
+  assert (digest(UOp.sink(x, arg=KernelInfo("k", origin="here")))
+          == digest(UOp.sink(x, arg=KernelInfo("k", origin=object()))))
 
 def test_digest_is_the_same_in_every_process() -> None:
-  code = ("from tinyhw.uop.ops import UOp, KernelInfo; from tinyhw.dtype import dtypes; from tinyhw.uop.text import digest\n"
-          "a = UOp.variable('a', 0, 10); print(digest(UOp.sink((a % 10) * 10 + a // 10, UOp.range(3, 0), arg=KernelInfo('k', (1, 'x')))).hex())")
+  code = ("from tinyhw.uop.ops import UOp, KernelInfo; from tinyhw.dtype import dtypes; from tinyhw.uop.text import "
+          "digest\n"
+          "a = UOp.variable('a', 0, 10); print(digest(UOp.sink((a % 10) * 10 + a // 10, UOp.range(3, 0), "
+          "arg=KernelInfo('k', (1, 'x')))).hex())")
   runs = {subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=os.getcwd(),
                          env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in ("1", "2")}
   assert len(runs) == 1

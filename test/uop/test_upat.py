@@ -23,7 +23,8 @@ def test_op_dtype_and_arg() -> None:
   assert captures(UPat((Ops.MUL, Ops.ADD)), a + b) and captures(UPat({Ops.ADD}), a + b)
   assert captures(UPat(dtype=dtypes.weakint), a) and not captures(UPat(dtype=dtypes.int32), a)
   vector = UOp.const(dtypes.float32.vec(4), 1.0)
-  assert captures(UPat(dtype=dtypes.float32), vector) and captures(UPat(dtype=(dtypes.int8, dtypes.float32.vec(4))), vector)
+  assert captures(UPat(dtype=dtypes.float32), vector) and captures(UPat(dtype=(dtypes.int8, dtypes.float32.vec(4))),
+                                                                   vector)
   assert captures(UPat(Ops.CONST, arg=3), three) and not captures(UPat(Ops.CONST, arg=3), four)
   assert captures(UPat.cvar("c"), vector) == [{"c": vector}] and not captures(UPat.cvar("c", vec=False), vector)
 
@@ -47,9 +48,12 @@ def test_one_name_is_one_node() -> None:
 
 def test_operators_build_what_uops_build() -> None:
   x, y = UPat.var("x"), UPat.var("y")
-  pairs = [(x - y, a - b), (x // 3, a // 3), (3 // x, 3 // a), (x % y, a % b), (x & y, a & b), (x | y, a | b), (x ^ y, a ^ b), (x << y, a << b),
-           (x >> y, a >> b), (x < y, a < b), (x > 3, a > 3), (x >= y, a >= b), (x <= y, a <= b), (x != y, a.ne(b)), (x.eq(y), a.eq(b)), (-x, -a),
-           (x.maximum(y), a.maximum(b)), (x.minimum(y), a.minimum(b)), (x + 3, 3 + a), (5 - x, 5 - a), ((x < y).where(x, 3), (a < b).where(a, 3)),
+  pairs = [(x - y, a - b), (x // 3, a // 3), (3 // x, 3 // a), (x % y, a % b), (x & y, a & b), (x | y, a | b),
+           (x ^ y, a ^ b), (x << y, a << b),
+           (x >> y, a >> b), (x < y, a < b), (x > 3, a > 3), (x >= y, a >= b), (x <= y, a <= b), (x != y, a.ne(b)),
+           (x.eq(y), a.eq(b)), (-x, -a),
+           (x.maximum(y), a.maximum(b)), (x.minimum(y), a.minimum(b)), (x + 3, 3 + a), (5 - x, 5 - a),
+           ((x < y).where(x, 3), (a < b).where(a, 3)),
            (x.cast(dtypes.int32), a.cast(dtypes.int32)), (~x, ~a), (x.recip(), a.recip()), (x.f(Ops.SQRT), a.sqrt())]
   for pattern, u in pairs: assert any(found["x"] is a for found in captures(pattern, u)), u
   dividend = a.cast(dtypes.float32)
@@ -62,7 +66,8 @@ def test_any_named_and_casted() -> None:
   assert captures(UPat(Ops.ADD).or_casted("s"), (a + b).cast(dtypes.int32)) == [{"s": (a + b).cast(dtypes.int32)}]
 
 def test_custom_early_reject() -> None:
-  assert not captures(UPat(Ops.ADD, custom_early_reject={Ops.CONST}), a + b) and captures(UPat(Ops.ADD, custom_early_reject={Ops.CONST}), a + 3)
+  assert not captures(UPat(Ops.ADD, custom_early_reject={Ops.CONST}),
+                      a + b) and captures(UPat(Ops.ADD, custom_early_reject={Ops.CONST}), a + 3)
 
 def test_repr_reads_like_the_constructor() -> None:
   assert repr(UPat(Ops.ADD, dtypes.int32, (UPat.var("x"),), name="u", allow_any_len=True)) == \

@@ -22,7 +22,8 @@ def write(path: Path, **members: object) -> str:
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
   found = Archive(write(tmp_path / "a.zip", kernel_0={"name": "<é>"}))
-  assert json.loads(found.read("kernel/0") or b"") == {"name": "<é>"} and found.read("kernel/1") is None and found.read("../index") is None
+  assert (json.loads(found.read("kernel/0") or b"") == {"name": "<é>"} and found.read("kernel/1") is None
+          and found.read("../index") is None)
   found.close()
 
 def test_members_of_other_names_are_not_there(tmp_path: Path) -> None:
@@ -34,7 +35,8 @@ def test_members_of_other_names_are_not_there(tmp_path: Path) -> None:
 def test_a_full_archive_takes_what_must_be_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(archive, "MOST_BYTES", 1000)
   writer = Writer()
-  assert writer.add("kernel/0", "x") and not writer.add("kernel/1", os.urandom(5000).hex()) and writer.add("index", {"version": VERSION}, always=True)
+  assert (writer.add("kernel/0", "x") and not writer.add("kernel/1", os.urandom(5000).hex())
+          and writer.add("index", {"version": VERSION}, always=True))
   writer.close(str(tmp_path / "a.zip"))
   assert Archive(str(tmp_path / "a.zip")).names == {"kernel/0.json", "index.json"}
 
@@ -42,7 +44,8 @@ def test_refusals(tmp_path: Path) -> None:
   with pytest.raises(MissingFileError, match="name one that VIZ=1 wrote"): Archive(str(tmp_path / "none.zip"))
   with pytest.raises(MissingFileError): Archive(str(tmp_path))
   (tmp_path / "text").write_text("hello")
-  for path in (str(tmp_path / "text"), write(tmp_path / "b.zip", index={"version": -1}), write(tmp_path / "c.zip", index=[])):
+  for path in (str(tmp_path / "text"), write(tmp_path / "b.zip", index={"version": -1}),
+               write(tmp_path / "c.zip", index=[])):
     with pytest.raises(FileFormatError, match="no recording of VIZ=1"): Archive(path)
 
 def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,7 +56,8 @@ def test_a_member_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkeypatc
 
 def test_damaged_files_never_do_harm(tmp_path: Path) -> None:
   """Bytes changed or cut off at random: a file is refused, or its members are read or refused."""
-  whole, draw, path = Path(write(tmp_path / "a.zip", kernel_0={"rows": list(range(99))})).read_bytes(), random.Random(7), tmp_path / "damaged.zip"
+  whole, draw, path = Path(write(tmp_path / "a.zip", kernel_0={"rows": list(range(99))})).read_bytes(), random.Random(
+    7), tmp_path / "damaged.zip"
   refused = 0
   for _ in range(300):
     data = bytearray(whole)

@@ -11,7 +11,8 @@ from tinyhw.viz.graph import Table, shape_text
 def test_a_node_has_one_row_sources_first() -> None:
   x, table = UOp.variable("x", 0, 9), Table()
   number = table.add((x + 1) * (x + 1))
-  assert [row[:4] for row in table.rows] == [("DEFINE_VAR", "weakint", [], "('x', 0, 9)"), ("CONST", "weakint", [], "1"),
+  assert [row[:4] for row in table.rows] == [("DEFINE_VAR", "weakint", [], "('x', 0, 9)"),
+                                             ("CONST", "weakint", [], "1"),
                                              ("ADD", "weakint", [0, 1], ""), ("MUL", "weakint", [2, 2], "")]
   assert number == 3 and table.add(x) == 0 and len(table.rows) == 4
   assert table.add_all([x, x * 3]) == [0, 5]
@@ -30,7 +31,8 @@ def test_symbolic_shapes() -> None:
 def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(graph, "MOST_ROWS", 3)
   table = Table()
-  assert table.add(UOp.variable("x", 0, 9) + 1) == 2 and table.add(UOp.variable("y", 0, 9)) == -1 and table.add_all([UOp.variable("z", 0, 9)]) == []
+  assert (table.add(UOp.variable("x", 0, 9) + 1) == 2 and table.add(UOp.variable("y", 0, 9)) == -1
+          and table.add_all([UOp.variable("z", 0, 9)]) == [])
   assert table.json()["full"]
   long = UOp(Ops.NOOP, dtypes.void, (), "x" * 1000, tag="t")
   assert len(Table()._row(long)[3]) == graph.MOST_CHARACTERS + 1

@@ -1,4 +1,5 @@
-"""page.html in a real browser: it shows a recording, follows keys and mouse, complains about nothing, and runs nothing that a recording says."""
+"""page.html in a real browser: it shows a recording, follows keys and mouse, complains about nothing, and runs nothing
+that a recording says."""
 from __future__ import annotations
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from browser import Browser
 from tinyhw.viz.archive import VERSION, Archive, Writer
 from tinyhw.viz.server import Server
 
-pytestmark = pytest.mark.skipif(browser.CHROMIUM is None or browser.DRIVER is None, reason="the programs chromium and chromedriver are not installed")
+pytestmark = pytest.mark.skipif(browser.CHROMIUM is None or browser.DRIVER is None,
+                                reason="the programs chromium and chromedriver are not installed")
 
 @pytest.fixture(scope="module")
 def window() -> Iterator[Browser]:
@@ -33,9 +35,12 @@ class Page:
     self.window.open(f"{self.server.url}#{place}")
     self.window.wait("return document.body.dataset.drawn || document.querySelector('.note')")
 
-  def drawn(self, place: str) -> None: self.window.wait("return document.body.dataset.drawn === arguments[0]", 20, place)
-  def count(self, selector: str) -> int: return int(self.window.run("return document.querySelectorAll(arguments[0]).length", selector))
-  def text(self, selector: str) -> str: return str(self.window.run("return document.querySelector(arguments[0]).textContent", selector))
+  def drawn(self, place: str) -> None:
+    self.window.wait("return document.body.dataset.drawn === arguments[0]", 20, place)
+  def count(self, selector: str) -> int:
+    return int(self.window.run("return document.querySelectorAll(arguments[0]).length", selector))
+  def text(self, selector: str) -> str:
+    return str(self.window.run("return document.querySelector(arguments[0]).textContent", selector))
 
   def close(self) -> None:
     self.server.closed = True
@@ -76,13 +81,15 @@ def test_a_node_is_clicked(page: Page) -> None:
 def test_a_real_click_and_the_wheel(page: Page) -> None:
   number = matmul(page)
   page.open(f"kernel/{number}/0/graph")
-  box = page.window.run("const b = [...document.querySelectorAll('.n')].find(n => n.textContent.startsWith('MUL')).getBoundingClientRect();"
+  box = page.window.run("const b = [...document.querySelectorAll('.n')].find(n => "
+                        "n.textContent.startsWith('MUL')).getBoundingClientRect();"
                         "return [b.x + b.width / 2, b.y + b.height / 2]")
   page.window.point(int(box[0]), int(box[1]), click=True)
   assert page.text("#details h2") == "MUL"
   before = page.window.run("return document.querySelector('svg.graph > g').getAttribute('transform')")
   page.window.press("+")
-  assert page.window.run("return document.querySelector('svg.graph > g').getAttribute('transform')") != before and page.window.errors() == []
+  assert (page.window.run("return document.querySelector('svg.graph > g').getAttribute('transform')") != before
+          and page.window.errors() == [])
 
 def test_all_steps_of_a_kernel_in_all_their_modes(page: Page) -> None:
   number = matmul(page)
@@ -101,10 +108,12 @@ def test_all_steps_of_a_kernel_in_all_their_modes(page: Page) -> None:
 
 def test_differences_are_those_of_the_texts(page: Page) -> None:
   """What the page calls removed and added turns one text into the other, and keeps as many lines as can be kept."""
-  for a, b in (("", "x"), ("a\nb\nc", "a\nc"), ("a\nb\nc\nd\ne", "x\na\nc\nb\nd\nf\ne"), ("1\n2\n3", "4\n5"), ("same", "same"),
+  for a, b in (("", "x"), ("a\nb\nc", "a\nc"), ("a\nb\nc\nd\ne", "x\na\nc\nb\nd\nf\ne"), ("1\n2\n3", "4\n5"),
+               ("same", "same"),
                ("a\na\na\nb", "a\nb\na\na"), ("x\n" * 40, "y\nx\n" * 30)):
     rows = page.window.run("return difference(arguments[0].split('\\n'), arguments[1].split('\\n'))", a, b)
-    assert [text for kind, text in rows if kind != "+"] == a.split("\n") and [text for kind, text in rows if kind != "-"] == b.split("\n")
+    assert [text for kind, text in rows if kind != "+"] == a.split("\n") and [text for kind, text in rows
+                                                                              if kind != "-"] == b.split("\n")
     assert sum(kind == " " for kind, _ in rows) == longest_common(a.split("\n"), b.split("\n"))
 
 def longest_common(a: list[str], b: list[str]) -> int:
@@ -135,7 +144,8 @@ def test_kernels_and_memory_of_a_schedule(page: Page) -> None:
   assert page.count("svg.graph .n") == len(schedules[number]["kernels"])
   page.open(f"schedule/{number}/{steps + 1}")
   buffers = recordings.read(page.server.archive, f"schedule/{number}")["buffers"]
-  assert page.count(".memory-chart tbody tr") == len(buffers) and page.count("rect.b") == sum(b["kind"] == "temporary" for b in buffers) > 0
+  assert page.count(".memory-chart tbody tr") == len(buffers) and page.count("rect.b") == sum(b["kind"] == "temporary"
+                                                                                              for b in buffers) > 0
   assert page.window.errors() == []
 
 def test_the_timeline_is_hovered_and_clicked(page: Page) -> None:
@@ -149,7 +159,8 @@ def test_the_timeline_is_hovered_and_clicked(page: Page) -> None:
     const share = (e.start + e.length / 2 - timeline.from) / (timeline.to - timeline.from);
     return [box.x + 118 + share * (box.width - 118), box.y + lane.top + 3 + depth * 18 + 7];""")
   page.window.point(int(x), int(y))
-  assert page.window.wait("const tip = document.getElementById('tip'); return tip.style.display === 'block' && tip.textContent.includes('B/s')")
+  assert page.window.wait("const tip = document.getElementById('tip'); return tip.style.display === 'block' && "
+                          "tip.textContent.includes('B/s')")
   page.window.point(int(x), int(y), click=True)
   page.window.click("#open")
   page.window.wait("return document.body.dataset.drawn.startsWith('kernel/')")
@@ -161,7 +172,8 @@ def test_the_list_is_filtered_and_walked(page: Page) -> None:
   assert 0 < page.count(".item:not(.schedule)") < len(recordings.read(page.server.archive, "index")["kernels"])
   page.window.press("ArrowDown")
   page.window.wait("return document.querySelector('.item[aria-selected=true]')")
-  page.window.run("document.getElementById('filter').value = ''; document.getElementById('filter').dispatchEvent(new Event('input'))")
+  page.window.run("document.getElementById('filter').value = ''; document.getElementById('filter').dispatchEvent(new "
+                  "Event('input'))")
   page.window.click("#order")
   assert page.count(".item.schedule") == 0 and page.count(".item") > 3 and page.window.errors() == []
 
@@ -177,22 +189,27 @@ def hostile(value: Any) -> Any:
 def test_what_a_recording_says_is_text(page: Page, window: Browser, tmp_path: Path) -> None:
   """Names of kernels, files, variables, rules, devices: markup in them is shown, not obeyed."""
   writer, archive = Writer(), page.server.archive
-  for name in sorted(archive.names): writer.add(name.removesuffix(".json"), hostile(recordings.read(archive, name.removesuffix(".json"))))
+  for name in sorted(archive.names):
+    writer.add(name.removesuffix(".json"), hostile(recordings.read(archive, name.removesuffix(".json"))))
   writer.close(str(tmp_path / "evil.zip"))
   number, found = matmul(page), Page(window, str(tmp_path / "evil.zip"))
   try:
     modes = ("graph", "text", "diff", "rewrites")
-    for place in ("schedule/0", "schedule/0/7", "schedule/0/8", "timeline", *(f"kernel/{number}/{k}/{mode}" for k in (1, 4) for mode in modes)):
+    for place in ("schedule/0", "schedule/0/7", "schedule/0/8", "timeline",
+                  *(f"kernel/{number}/{k}/{mode}" for k in (1, 4) for mode in modes)):
       found.open(place)
-      window.run("document.querySelectorAll('.n, .item, tr, .log div').forEach(n => n.dispatchEvent(new MouseEvent('click', {bubbles: true})))")
-      assert window.run("return window.hacked === undefined") and found.count("img") == 0 and found.count("script") == 1, place
+      window.run("document.querySelectorAll('.n, .item, tr, .log div').forEach(n => n.dispatchEvent(new "
+                 "MouseEvent('click', {bubbles: true})))")
+      assert (window.run("return window.hacked === undefined") and found.count("img") == 0
+              and found.count("script") == 1), place
     assert EVIL in window.run("return document.body.textContent")
     assert window.errors() == []
   finally: found.close()
 
 def test_broken_recordings_are_told(window: Browser, tmp_path: Path) -> None:
   writer = Writer()
-  writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [], "schedules": [
+  writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [],
+                       "schedules": [
     {"name": "s", "kernels": [], "compile_ns": 0, "kept": True}]})
   writer.close(str(tmp_path / "a.zip"))
   found = Page(window, str(tmp_path / "a.zip"))
@@ -211,9 +228,11 @@ def test_thousands_of_nodes(window: Browser, tmp_path: Path) -> None:
   rows += [["SINK", "void", list(range(4950, 5000)), "", -1, ""]]
   step = {"name": "graph", "because": "", "ns": 1, "rewrites": [], "more": 0, "roots": [5000]}
   writer = Writer()
-  writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [], "schedules": [
+  writer.add("index", {"version": VERSION, "program": "p", "arguments": [], "started": "", "python": "", "kernels": [],
+                       "schedules": [
     {"name": "s", "kernels": [], "compile_ns": 0, "kept": True}]})
-  writer.add("schedule/0", {"name": "s", "steps": [step], "rules": [], "kernels": [], "edges": [], "buffers": [], "arenas": {}, "rows": rows,
+  writer.add("schedule/0", {"name": "s", "steps": [step], "rules": [], "kernels": [], "edges": [], "buffers": [],
+                            "arenas": {}, "rows": rows,
                             "lines": []})
   writer.close(str(tmp_path / "a.zip"))
   found = Page(window, str(tmp_path / "a.zip"))

@@ -1,4 +1,5 @@
-"""What VIZ=1 and PROFILE=1 record: that it is complete, that it is true, that it is bounded, and that it is not there without them."""
+"""What VIZ=1 and PROFILE=1 record: that it is complete, that it is true, that it is bounded, and that it is not there
+without them."""
 from __future__ import annotations
 import inspect
 import json
@@ -51,31 +52,40 @@ def test_recording_changes_no_result(made: tuple[Archive, list[float]]) -> None:
   assert made[1] == recordings.train(recordings.device()) and made[1][0] > made[1][-1] > 0
 
 def test_each_kernel_has_all_passes_in_order(made: tuple[Archive, list[float]]) -> None:
-  machine = ["select", *[name for name, _, _ in steps(target(Device["CPU"].arch))]] if recordings.device() == "CPU" else []
+  machine = (["select", *[name for name, _, _ in steps(target(Device["CPU"].arch))]] if recordings.device() == "CPU"
+             else [])
   for kernel in kernels(made[0]):
-    assert [s["name"] for s in kernel["steps"]] == ["kernel", "optimize", *(p.name for p in PASSES), "linearize", *machine]
-    assert kernel["pseudo"].startswith(f"kernel {kernel['name']}(") and (kernel["listing"] if machine else kernel["source"])
+    assert [s["name"] for s in kernel["steps"]] == ["kernel", "optimize", *(p.name for p in PASSES), "linearize",
+                                                    *machine]
+    assert kernel["pseudo"].startswith(f"kernel {kernel['name']}(") and (kernel["listing"] if machine
+                                                                         else kernel["source"])
     assert all(("roots" in s or s["language"] == "machine") and s["text"] for s in kernel["steps"])
 
 def test_rows_are_graphs(made: tuple[Archive, list[float]]) -> None:
-  """Sources stand before their users, and roots, marks and rewrites are rows; lines are those of this test's program."""
-  schedules = [recordings.read(made[0], f"schedule/{n}") for n in range(len(recordings.read(made[0], "index")["schedules"]))]
+  """Sources stand before their users, and roots, marks and rewrites are rows; lines are those of this test's
+  program."""
+  schedules = [recordings.read(made[0], f"schedule/{n}")
+               for n in range(len(recordings.read(made[0], "index")["schedules"]))]
   for member in (*kernels(made[0]), *schedules):
     rows = member["rows"]
     for n, (op, dtype, src, arg, line, shape) in enumerate(rows):
       assert op in Ops.__members__ and all(0 <= s < n for s in src) and -1 <= line < len(member["lines"]), (n, op)
     for step in member["steps"]:
       assert all(0 <= n < len(rows) for n in (*step.get("roots", ()), *step.get("marked", ())))
-      assert all(0 <= r < len(member["rules"]) and 0 <= a < len(rows) and 0 <= b < len(rows) for r, a, b in step["rewrites"])
-  assert "recordings.py" in {Path(line[0]).name for s in schedules for line in s["lines"]}   # constants may be from where they were made first
+      assert all(0 <= r < len(member["rules"]) and 0 <= a < len(rows) and 0 <= b < len(rows)
+                 for r, a, b in step["rewrites"])
+  # constants may be from where they were made first
+  assert "recordings.py" in {Path(line[0]).name for s in schedules for line in s["lines"]}
   assert any(row[5] == "(24, 7)" for s in schedules for row in s["rows"])
 
 def test_rules_are_where_they_are_said_to_be(made: tuple[Archive, list[float]]) -> None:
   rules = {(r["name"], r["file"], r["line"]): r for kernel in kernels(made[0]) for r in kernel["rules"]}
-  assert {"sin", "log2", "exp2"} & {name for name, _, _ in rules} and any(file.startswith("tinyhw/codegen/") for _, file, _ in rules)
+  assert {"sin", "log2", "exp2"} & {name for name, _, _ in rules} and any(file.startswith("tinyhw/codegen/")
+                                                                          for _, file, _ in rules)
   for (name, file, line), r in rules.items():
     text = (ROOT / file).read_text(encoding="utf-8").splitlines()[line - 1]
-    assert r["source"].startswith(text) and (name.rpartition(".")[2] in text or "@" in text or "lambda" in text), (name, file, line)
+    assert r["source"].startswith(text) and (name.rpartition(".")[2] in text or "@" in text
+                                             or "lambda" in text), (name, file, line)
 
 def test_schedules_tell_what_ran(made: tuple[Archive, list[float]]) -> None:
   index = recordings.read(made[0], "index")
@@ -83,7 +93,8 @@ def test_schedules_tell_what_ran(made: tuple[Archive, list[float]]) -> None:
   for row, s in zip(index["schedules"], found):
     assert [s["name"] for s in s["steps"]] == ["graph", "split", "fuse", "lower", "order", "group", "plan"]
     for k, kernel in enumerate(row["kernels"]):
-      assert kernel["name"] == "copy" or kernel["made"] and all(index["kernels"][n]["device"] in kernel["device"] for n in kernel["made"])
+      assert kernel["name"] == "copy" or kernel["made"] and all(index["kernels"][n]["device"] in kernel["device"]
+                                                                for n in kernel["made"])
       assert set(s["kernels"][k]["writes"]) <= set(s["kernels"][k]["buffers"])
     for writer, reader, buffer in s["edges"]:
       assert writer < reader and buffer in s["kernels"][writer]["writes"] and buffer in s["kernels"][reader]["buffers"]
@@ -99,19 +110,23 @@ def test_launches_are_counted_and_timed(made: tuple[Archive, list[float]]) -> No
   for n, k in enumerate(index["kernels"]):
     own = [e for e in launches if e[4]["kernel"] == n]
     assert len(own) == k["runs"] > 0 and {timeline["names"][e[1]] for e in own} == {k["name"]}
-    assert abs(sum(e[3] for e in own) - k["total_ns"] / 1e3) < 0.01 * len(own) + 0.01 and k["best_ns"] <= k["total_ns"] / k["runs"]
+    assert (abs(sum(e[3] for e in own) - k["total_ns"] / 1e3) < 0.01 * len(own) + 0.01
+            and k["best_ns"] <= k["total_ns"] / k["runs"])
   replays = [e for e in timeline["events"] if timeline["names"][e[1]].startswith("replay ")]
   assert len(replays) == 2 and all(timeline["lanes"][e[0]] == "host" for e in replays)
   for replay in replays:
     inside = [e for e in launches if replay[2] <= e[2] and e[2] + e[3] <= replay[2] + replay[3] + 0.001]
     assert len(inside) == replay[4]["kernels"]
-  assert [timeline["names"][e[1]] for e in timeline["events"] if timeline["lanes"][e[0]] == "markers"] == [f"step {k}" for k in range(4)]
+  assert ([timeline["names"][e[1]] for e in timeline["events"] if timeline["lanes"][e[0]] == "markers"]
+          == [f"step {k}" for k in range(4)])
 
 def check_trace(found: dict[str, Any]) -> None:
-  """The rules of the Trace Event Format that viewers rely on; complete events of one thread lie one after the other, or one in the other."""
+  """The rules of the Trace Event Format that viewers rely on; complete events of one thread lie one after the other,
+  or one in the other."""
   by_thread: dict[tuple[int, int], list[tuple[float, float]]] = {}
   for row in found["traceEvents"]:
-    assert isinstance(row["name"], str) and isinstance(row["pid"], int) and isinstance(row["args"], dict) and row["ph"] in ("M", "X", "i", "C")
+    assert (isinstance(row["name"], str) and isinstance(row["pid"], int) and isinstance(row["args"], dict)
+            and row["ph"] in ("M", "X", "i", "C"))
     if row["ph"] == "M":
       assert row["name"] in ("process_name", "thread_name") and isinstance(row["args"]["name"], str)
       continue
@@ -133,23 +148,27 @@ def test_profile_is_a_trace(tmp_path: Path) -> None:
   with recordings.recording(PROFILE=1, CACHE=0) as recorder:
     recordings.train(recordings.device())
     assert not recorder.schedules and recorder.wanted == {"VIZ": False, "PROFILE": True}
-    assert {e.name for e in Buffer.profile_events} == {"alloc", "free"} and all(e.details["bytes"] > 0 for e in Buffer.profile_events)
+    assert {e.name for e in Buffer.profile_events} == {"alloc", "free"} and all(e.details["bytes"] > 0
+                                                                                for e in Buffer.profile_events)
     record.write_profile(str(path))
   found = json.loads(path.read_text())
   check_trace(found)
   names = {row["name"] for row in found["traceEvents"]}
-  assert {"schedule", "fuse", "optimize", "vectorize", "linearize", "encode", "load", "step 0", f"memory of {recordings.device()}"} <= names
+  assert {"schedule", "fuse", "optimize", "vectorize", "linearize", "encode", "load", "step 0",
+          f"memory of {recordings.device()}"} <= names
   lanes = {row["args"]["name"] for row in found["traceEvents"] if row["name"] == "thread_name"}
   assert {"host", "markers", recordings.device()} <= lanes
   launches = [row for row in found["traceEvents"] if "grid" in row["args"]]
-  assert launches and all(row["args"]["bytes"] > 0 for row in launches) and any(row["args"]["operations"] > 0 for row in launches)
+  assert launches and all(row["args"]["bytes"] > 0 for row in launches) and any(row["args"]["operations"] > 0
+                                                                                for row in launches)
 
 def test_a_device_that_cannot_time_its_launches_shows_them_together(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.delattr(type(Device["PYTHON"].record([])), "submit_timed")
   with recordings.recording(PROFILE=1):
     losses = recordings.train("PYTHON")
     together = [e for e in trace.events if e.name.endswith(" kernels")]
-    assert len(together) == 2 and together[0].lane == "PYTHON" and together[0].details["names"] and losses[0] > losses[-1]
+    assert (len(together) == 2 and together[0].lane == "PYTHON" and together[0].details["names"]
+            and losses[0] > losses[-1])
 
 def test_what_json_does_not_know_is_text(tmp_path: Path) -> None:
   with recordings.recording() as recorder:
@@ -164,7 +183,8 @@ def test_copies_are_events() -> None:
     there.copyout(memoryview(bytearray(16)))
     (Tensor([1.0, 2.0], device="PYTHON") + 1).realize().to("PYTHON:1").realize()
     found = [(e.name, e.lane, e.details["bytes"]) for e in trace.events if "cop" in e.name]
-    assert found[:2] == [("copyin", "PYTHON copies", 16), ("copyout", "PYTHON copies", 16)] and ("copy from PYTHON", "PYTHON:1", 8) in found
+    assert (found[:2] == [("copyin", "PYTHON copies", 16), ("copyout", "PYTHON copies", 16)]
+            and ("copy from PYTHON", "PYTHON:1", 8) in found)
     mine = [(e.name, e.details) for e in Buffer.profile_events if e.details["buffer"] == there.trace_num]
     assert mine == [("alloc", {"buffer": there.trace_num, "bytes": 16, "dtype": "float"})]
 
@@ -182,14 +202,17 @@ def test_rules_of_a_matcher_are_told() -> None:
   with recordings.recording() as recorder:
     recorder.begin("kernel", "k", x * 2 + 1)
     for interpreted in (matcher, PatternMatcher([double], compiled=False)):
-      assert graph_rewrite(x * 2 + 1, interpreted) is graph_rewrite(x * 2 + 1, interpreted, bottom_up=True) is (x + x + 1)
+      assert graph_rewrite(x * 2 + 1, interpreted) is graph_rewrite(x * 2 + 1, interpreted,
+                                                                    bottom_up=True) is (x + x + 1)
     making = recorder.thread.making
     assert making is not None
     recorder.passed("double", x + x + 1)
     step = making.steps[-1]
     assert [making.rules.described[r]["name"] for r, _, _ in step["rewrites"]] == ["double"] * 4
-    assert making.rules.described[0] == {"name": "double", "file": os.path.relpath(__file__, ROOT), "doc": "x*2 -> x + x.",
-                                         "line": inspect.getsourcelines(double.function)[1], "source": inspect.getsource(double.function)}
+    assert making.rules.described[0] == {"name": "double", "file": os.path.relpath(__file__, ROOT),
+                                         "doc": "x*2 -> x + x.",
+                                         "line": inspect.getsourcelines(double.function)[1],
+                                         "source": inspect.getsource(double.function)}
     assert {(making.table.rows[a][0], making.table.rows[b][0]) for _, a, b in step["rewrites"]} == {("MUL", "ADD")}
   assert graph_rewrite(x * 2, matcher) is x + x
 
@@ -198,7 +221,8 @@ def test_rewrites_and_events_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
   monkeypatch.setattr(record, "MOST_CHARACTERS", 50)
   with recordings.recording() as recorder:
     recorder.begin("kernel", "k", UOp.const(dtypes.int32, 0))
-    for k in range(20): recorder.rewrite(test_rewrites_and_events_are_bounded, UOp.const(dtypes.int32, k), UOp.const(dtypes.int32, k + 1))
+    for k in range(20):
+      recorder.rewrite(test_rewrites_and_events_are_bounded, UOp.const(dtypes.int32, k), UOp.const(dtypes.int32, k + 1))
     making = recorder.thread.making
     assert making is not None
     recorder.passed("count", UOp.const(dtypes.int32, 20))
@@ -229,11 +253,14 @@ def test_a_kernel_that_fails_is_kept_as_far_as_it_came(monkeypatch: pytest.Monke
 def test_what_a_program_calls_is_guarded() -> None:
   told = inspect.getsource(trace).partition("class Recorder(Protocol)")[2].partition("\n\n")[0]
   names = re.findall(r"def (\w+)\(self", told)
-  assert len(names) >= 12 and [name for name in names if not hasattr(getattr(record.Recorder, name), "__wrapped__")] == ["times"]
+  assert (len(names) >= 12 and [name for name in names if not hasattr(getattr(record.Recorder, name), "__wrapped__")]
+          == ["times"])
 
-@pytest.mark.parametrize("broken", ["expressions", "kernel_name", "pseudo_code", "number", "kind_of", "Table.add", "Rules.number", "Recorder._number",
+@pytest.mark.parametrize("broken", ["expressions", "kernel_name", "pseudo_code", "number", "kind_of", "Table.add",
+                                    "Rules.number", "Recorder._number",
                                     "archive.Writer.add"])
-def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeypatch: pytest.MonkeyPatch,
+                                                            tmp_path: Path,
                                                             capsys: pytest.CaptureFixture[str]) -> None:
   def fail(*_: object, **__: object) -> None: raise KeyError("broken")
   expected = recordings.train("PYTHON")
@@ -245,7 +272,8 @@ def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeyp
       patch.setattr(owner, name, fail)
       assert recordings.train("PYTHON") == expected
     told = capsys.readouterr().err
-    assert recorder.faults > 0 and told.count("\n") == 1 and "KeyError: 'broken' (test_record.py:" in told and "the program goes on" in told
+    assert (recorder.faults > 0 and told.count("\n") == 1 and "KeyError: 'broken' (test_record.py:" in told
+            and "the program goes on" in told)
     assert ((Tensor([1.0] * 17, device="PYTHON") + 3) * 2).tolist() == [8.0] * 17
     recorder.write_recording(str(tmp_path / "a.zip"))
     recorder.faults = 0
@@ -253,7 +281,8 @@ def test_a_fault_of_the_recorder_does_not_reach_the_program(broken: str, monkeyp
   assert kernels[-1]["name"] == "E_17" and kernels[-1]["runs"] == 1 and capsys.readouterr().err == ""
 
 def test_a_fault_while_files_are_written_is_told(tmp_path: Path) -> None:
-  program = ("from tinyhw.viz import archive\ndef fail(*_): raise KeyError('broken')\narchive.Writer.close = fail\n" + PROGRAM)
+  program = ("from tinyhw.viz import archive\ndef fail(*_): raise KeyError('broken')\narchive.Writer.close = fail\n"
+             + PROGRAM)
   done = run(program, VIZ="1", VIZ_FILE=str(tmp_path / "a.zip"))
   assert done.returncode == 0 and done.stdout == "[2.0, 4.0, 6.0]\n" and done.stderr.count("\n") == 1, done.stderr
   assert "KeyError: 'broken' (<string>:2 fail); a file may be missing" in done.stderr
@@ -271,40 +300,48 @@ def test_threads_have_kernels_of_their_own() -> None:
     threads = [threading.Thread(target=work, args=(n,), name=f"worker {n}") for n in (1, 2, 3)]
     for t in threads: t.start()
     for t in threads: t.join()
-    assert sorted(k["name"] for k in recorder.kernels) == sorted(f"E_{20 * n + k + 2}" for n in (1, 2, 3) for k in range(4))
+    assert sorted(k["name"] for k in recorder.kernels) == sorted(f"E_{20 * n + k + 2}" for n in (1, 2, 3)
+                                                                 for k in range(4))
     assert {e.lane for e in trace.events if e.name == "fuse"} == {f"host: worker {n}" for n in (1, 2, 3)}
 
 PROGRAM = "from tinyhw import Tensor; print((Tensor([1.0, 2.0, 3.0], device='PYTHON') * 2).tolist())"
 
 def run(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
   environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
-  return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+  return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True,
+                        stdin=subprocess.DEVNULL, timeout=120)
 
 def test_nothing_is_loaded_without_the_variables() -> None:
-  done = run(f"{PROGRAM}; import sys, tinyhw.trace as t; print(t.recorder, t.events, [m for m in sys.modules if 'viz' in m])", VIZ="0", PROFILE="0")
+  done = run(f"{PROGRAM}; import sys, tinyhw.trace as t; print(t.recorder, t.events, [m for m in sys.modules if 'viz' "
+             f"in m])", VIZ="0", PROFILE="0")
   assert done.stdout == "[2.0, 4.0, 6.0]\nNone [] []\n" and done.stderr == ""
 
 def test_a_program_writes_its_files_at_its_end(tmp_path: Path) -> None:
   done = run(PROGRAM, VIZ="1", PROFILE="1", VIZ_FILE=str(tmp_path / "a.zip"), PROFILE_FILE=str(tmp_path / "a.json"))
   assert done.returncode == 0 and done.stdout == "[2.0, 4.0, 6.0]\n"
   assert done.stderr.splitlines()[0].startswith(f"tinyhw: wrote the trace {tmp_path / 'a.json'};")
-  assert done.stderr.splitlines()[1] == f"tinyhw: wrote the recording {tmp_path / 'a.zip'}; python3 -m tinyhw viz {tmp_path / 'a.zip'} shows it"
+  assert (done.stderr.splitlines()[1] == f"tinyhw: wrote the recording {tmp_path / 'a.zip'}; python3 -m tinyhw viz "
+          f"{tmp_path / 'a.zip'} shows it")
   check_trace(json.loads((tmp_path / "a.json").read_text()))
   assert [k["name"] for k in recordings.read(Archive(str(tmp_path / "a.zip")), "index")["kernels"]] == ["E_3"]
 
 def test_without_names_files_are_in_the_cache(tmp_path: Path) -> None:
   done = run(PROGRAM, VIZ="1", PROFILE="1", CACHEDIR=str(tmp_path))
-  assert done.returncode == 0 and len(list((tmp_path / "viz").glob("*.viz.zip"))) == 1 == len(list((tmp_path / "profile").glob("*.json")))
+  assert (done.returncode == 0 and len(list((tmp_path / "viz").glob("*.viz.zip"))) == 1
+          == len(list((tmp_path / "profile").glob("*.json"))))
 
 def test_files_that_cannot_be_written_are_told(tmp_path: Path) -> None:
   (tmp_path / "file").write_text("")
-  done = run(PROGRAM, VIZ="1", PROFILE="1", VIZ_FILE=str(tmp_path / "file/a.zip"), PROFILE_FILE=str(tmp_path / "file/a.json"))
+  done = run(PROGRAM, VIZ="1", PROFILE="1", VIZ_FILE=str(tmp_path / "file/a.zip"),
+             PROFILE_FILE=str(tmp_path / "file/a.json"))
   assert done.returncode == 0 and done.stdout == "[2.0, 4.0, 6.0]\n"
-  assert [line.rpartition("; ")[2] for line in done.stderr.splitlines()] == ["name another file with PROFILE_FILE", "name another file with VIZ_FILE"]
+  assert [line.rpartition("; ")[2] for line in done.stderr.splitlines()] == ["name another file with PROFILE_FILE",
+                                                                             "name another file with VIZ_FILE"]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_forked_child_forgets_its_parents_records() -> None:
-  program = ("import os, sys; from tinyhw import Tensor, trace; import tinyhw.trace as t; (Tensor([1.0, 2.0], device='PYTHON') + 1).realize()\n"
+  program = ("import os, sys; from tinyhw import Tensor, trace; import tinyhw.trace as t; (Tensor([1.0, 2.0], "
+             "device='PYTHON') + 1).realize()\n"
              "r, w = os.pipe(); pid = os.fork()\n"
              "if not pid: os.write(w, f'{len(t.events)} {len(t.recorder.kernels)}'.encode()); os._exit(0)\n"
              "os.waitpid(pid, 0); print(os.read(r, 99).decode(), len(t.recorder.kernels))")
@@ -316,7 +353,8 @@ def at_a_terminal(program: str, **variables: str) -> Generator[bytes, bytes | No
   import pty  # Windows has none
   pid, terminal = pty.fork()
   if pid == 0:
-    try: os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ROOT), **variables})
+    try:
+      os.execve(sys.executable, [sys.executable, "-c", program], {**os.environ, "PYTHONPATH": str(ROOT), **variables})
     finally: os._exit(1)
   try:
     while True:
@@ -339,7 +377,8 @@ def test_at_a_terminal_the_page_is_served_until_it_is_interrupted(tmp_path: Path
     said += part
     found = re.search(rb"open (http://127\.0\.0\.1:\d+/) \(Ctrl-C ends it\)", said)
     if found is None: continue
-    with urllib.request.urlopen(found[1].decode() + "api/index", timeout=20) as answer: assert json.load(answer)["kernels"][0]["name"] == "E_3"
+    with urllib.request.urlopen(found[1].decode() + "api/index", timeout=20) as answer:
+      assert json.load(answer)["kernels"][0]["name"] == "E_3"
     try:
       program.send(b"\x03")
       for _ in program: pass

@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 def test_a_rule_of_the_package() -> None:
   found = describe(symbolic.canonical_sum.function)
-  assert found["name"] == "canonical_sum" and found["file"] == "tinyhw/uop/symbolic/symbolic.py" and found["doc"] in found["source"]
+  assert (found["name"] == "canonical_sum" and found["file"] == "tinyhw/uop/symbolic/symbolic.py"
+          and found["doc"] in found["source"])
   assert (ROOT / found["file"]).read_text().splitlines()[found["line"] - 1] == found["source"].splitlines()[0]
 
 def test_all_rules_of_symbolic_can_be_described() -> None:
@@ -21,7 +22,8 @@ def test_what_has_no_source() -> None:
   namespace: dict[str, object] = {}
   exec(compile("def typed(x): return 'text'", "<typed in>", "exec"), namespace)
   typed = namespace["typed"]
-  assert callable(typed) and describe(typed) == {"name": "typed", "file": "<typed in>", "line": 1, "doc": "", "source": ""}
+  assert callable(typed) and describe(typed) == {"name": "typed", "file": "<typed in>", "line": 1, "doc": "",
+                                                 "source": ""}
   assert describe(partial(print))["name"].startswith("functools.partial")
 
 def test_code_of_walks_and_long_functions() -> None:

@@ -35,7 +35,8 @@ def server(tmp_path: Path) -> Iterator[Server]:
 def get(server: Server, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
   request = urllib.request.Request(server.url.rstrip("/") + path, headers=headers)
   try:
-    with urllib.request.urlopen(request, timeout=10) as answer: return answer.status, answer.read().decode(), dict(answer.headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
+      return answer.status, answer.read().decode(), dict(answer.headers)
   except urllib.error.HTTPError as error: return error.code, error.read().decode(), dict(error.headers)
 
 def raw(server: Server, data: bytes) -> bytes:
@@ -49,24 +50,29 @@ def raw(server: Server, data: bytes) -> bytes:
 def test_the_page_is_one_file_without_assets(server: Server) -> None:
   status, page, headers = get(server, "/")
   assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8" and page.startswith("<!doctype html>")
-  assert not re.findall(r"""(?:src|href)=["'](?!data:)""", page) and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+  assert not re.findall(r"""(?:src|href)=["'](?!data:)""",
+                        page) and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
   assert "https://" not in page and "@import" not in page and page.count("<script>") == 1
 
 def test_only_its_own_script_may_run(server: Server) -> None:
   _, _, headers = get(server, "/")
   assert re.fullmatch(r"default-src 'none'; script-src 'sha256-[\w+/=]+'; .*", headers["Content-Security-Policy"])
-  assert headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store" and "Access-Control-Allow-Origin" not in headers
+  assert (headers["X-Content-Type-Options"] == "nosniff" and headers["Cache-Control"] == "no-store"
+          and "Access-Control-Allow-Origin" not in headers)
 
 def test_members_are_json(server: Server) -> None:
   status, text, headers = get(server, "/api/index")
   assert status == 200 and json.loads(text)["kernels"] == ["<script>"] and headers["Content-Type"] == "application/json"
   assert get(server, "/api/kernel/0?x")[:2] == (200, '{"name":"k"}')
 
-@pytest.mark.parametrize("path", ["/api/kernel/1", "/api/schedule/0", "/api/kernel/-1", "/api/kernel/0.json", "/api/../secret", "/secret.json",
-                                  "/..%2fsecret.json", "/api/kernel/../../secret", "/page.html", "/x//", "/api", "/%00", "/api/kernel/9999999999"])
+@pytest.mark.parametrize("path", ["/api/kernel/1", "/api/schedule/0", "/api/kernel/-1", "/api/kernel/0.json",
+                                  "/api/../secret", "/secret.json",
+                                  "/..%2fsecret.json", "/api/kernel/../../secret", "/page.html", "/x//", "/api", "/%00",
+                                  "/api/kernel/9999999999"])
 def test_nothing_else_is_there(server: Server, path: str) -> None: assert get(server, path)[0] == 404
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "evil.example:{port}", "", "localhost.evil.example:{port}"])
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:1", "evil.example:{port}", "",
+                                  "localhost.evil.example:{port}"])
 def test_other_hosts_are_refused(server: Server, host: str) -> None:
   status, text, _ = get(server, "/api/index", Host=host.format(port=server.port))
   assert status == 403 and "script" not in text
@@ -74,14 +80,17 @@ def test_other_hosts_are_refused(server: Server, host: str) -> None:
 def test_its_own_names_are_taken(server: Server) -> None:
   assert get(server, "/", Host=f"LOCALHOST:{server.port}")[0] == 200
   assert raw(server, b"GET / HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 403"), "a request without a host"
-  assert raw(server, f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil\r\n\r\n".encode()).startswith(b"HTTP/1.1 400")
+  assert raw(server, f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nHost: evil\r\n\r\n".encode()).startswith(
+    b"HTTP/1.1 400")
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE"])
 def test_only_get(server: Server, method: str) -> None:
-  answer = raw(server, f"{method} /api/index HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 0\r\n\r\n".encode())
+  answer = raw(server,
+               f"{method} /api/index HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\nContent-Length: 0\r\n\r\n".encode())
   assert answer.startswith(b"HTTP/1.1 405") and b"script>" not in answer
 
-@pytest.mark.parametrize("data", [b"\r\n", b"<script>alert(1)</script>\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\xff\x00\xfe\r\n\r\n",
+@pytest.mark.parametrize("data", [b"\r\n", b"<script>alert(1)</script>\r\n\r\n", b"GET\r\n\r\n",
+                                  b"GET / HTTP/9.9\r\n\r\n", b"\xff\x00\xfe\r\n\r\n",
                                   b"GET /" + b"a" * 70000])
 def test_malformed_requests_do_no_harm(server: Server, data: bytes) -> None:
   try: assert b"<script>alert" not in raw(server, data)
@@ -107,7 +116,8 @@ def test_it_listens_on_loopback_only(server: Server) -> None:
 
 def test_a_port_that_is_taken_is_told(server: Server, tmp_path: Path) -> None:
   found = Archive(str(tmp_path / "a.zip"))
-  with pytest.raises(ConfigError, match=f"127.0.0.1:{server.port} cannot be opened.*choose another one, with VIZ=port"): Server(found, server.port)
+  with pytest.raises(ConfigError, match=f"127.0.0.1:{server.port} cannot be opened.*choose another one, with VIZ=port"):
+    Server(found, server.port)
   with pytest.raises(ConfigError, match="127.0.0.1:70000"): Server(found, 70000)
 
 def test_a_damaged_member_is_an_error_of_the_server(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,7 +125,8 @@ def test_a_damaged_member_is_an_error_of_the_server(server: Server, monkeypatch:
   monkeypatch.setattr(server.archive.zip, "open", lambda name: (_ for _ in ()).throw(OSError("broken")))
   assert get(server, "/api/timeline")[0] == 500
 
-def test_serve_ends_at_an_interrupt(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_serve_ends_at_an_interrupt(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch,
+                                    capsys: pytest.CaptureFixture[str]) -> None:
   def interrupt(self: Server) -> None: raise KeyboardInterrupt
   monkeypatch.setattr(Server, "serve_forever", interrupt)
   serving.serve(str(tmp_path / "a.zip"))

@@ -1,7 +1,9 @@
-"""Calls that ran the function of a TinyJit: what one did is compared with what the next does, to see numbers and data that change.
+"""Calls that ran the function of a TinyJit: what one did is compared with what the next does, to see numbers and data
+that change.
 
-Two calls are comparable if their arguments are alike and the values of their Variables decide the same. They then have the same kernels and data. A
-difference comes from where nobody can see it: a clock, a file, a counter. Where the values decide otherwise, a difference is expected.
+Two calls are comparable if their arguments are alike and the values of their Variables decide the same. They then have
+the same kernels and data. A difference comes from where nobody can see it: a clock, a file, a counter. Where the values
+decide otherwise, a difference is expected.
 """
 from __future__ import annotations
 from collections import Counter
@@ -33,16 +35,19 @@ def kind_of_call(given: Arguments) -> Kind:
   return Kind(tuple([look_of(t.uop) for t in tensors]), rest)
 
 class Ran(NamedTuple):
-  """A call that ran: its arguments, what the values of Variables decided, what it copied from the host, and its kernels."""
+  """A call that ran: its arguments, what the values of Variables decided, what it copied from the host, and its
+  kernels."""
   kind: Kind
   decisions: Decisions
   data: Counter[Data]
   kernels: list[UOp]
 
   def difference(self, now: Ran) -> str | None:
-    """What a later call does with another number or other data, and what to do about that; None if there is nothing of it."""
+    """What a later call does with another number or other data, and what to do about that; None if there is nothing of
+    it."""
     for size, dtype, _ in now.data - self.data:
-      return (f"the function makes a Tensor of {size} elements of {dtype} from data that were others in the call before, and replays "
+      return (f"the function makes a Tensor of {size} elements of {dtype} from data that were others in the call "
+              f"before, and replays "
               "would use these again; pass it as an argument")
     known = set(self.kernels)
     gone = {shape_of(u): u for u in known - set(now.kernels)}
@@ -50,7 +55,8 @@ class Ran(NamedTuple):
       old = None if u in known else gone.get(shape_of(u))
       if old is None: continue
       a, b = next((a.arg, b.arg) for a, b in zip(old.toposort(), u.toposort()) if a is not b and a.op is Ops.CONST)
-      return (f"the function computes with {b} where it computed with {a} in the call before, and replays would compute with {b} again; "
+      return (f"the function computes with {b} where it computed with {a} in the call before, and replays would "
+              f"compute with {b} again; "
               "pass the number as an argument, or keep it in a Tensor")
     return None
 
@@ -62,4 +68,5 @@ def shape_of(kernel: UOp) -> tuple[Any, ...]:
   """What a kernel does with any numbers: its nodes without the values of constants."""
   order = list(kernel.toposort())
   position = {u: k for k, u in enumerate(order)}
-  return tuple([(u.op, u.dtype, None if u.op is Ops.CONST else u.arg, tuple([position[s] for s in u.src])) for u in order])
+  return tuple([(u.op, u.dtype, None if u.op is Ops.CONST else u.arg, tuple([position[s] for s in u.src]))
+                for u in order])

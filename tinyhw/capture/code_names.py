@@ -12,7 +12,8 @@ _ASKING = frozenset({"getattr", "hasattr", "setattr", "attrgetter"})
 _FILLING = ("CACHE", "PRECALL", "PUSH_NULL")      # instructions that say nothing
 
 class Names(NamedTuple):
-  """What code names, and code inside of it. grown: names that it uses only to put something into what they stand for."""
+  """What code names, and code inside of it. grown: names that it uses only to put something into what they stand
+  for."""
   globals: frozenset[str]
   attributes: frozenset[str]
   asked: frozenset[str]       # attributes that may be missing: hasattr(x, "name")
@@ -47,7 +48,8 @@ def names_of(code: CodeType) -> Names:
                frozenset(found["grown"] - found["read"]), frozenset(found["module"]), frozenset(environment))
 
 def _written_key(after: list[dis.Instruction]) -> str | None:
-  """The key of environ["KEY"], environ.get("KEY") or getenv("KEY"), of the instructions after the name; None where it is computed."""
+  """The key of environ["KEY"], environ.get("KEY") or getenv("KEY"), of the instructions after the name; None where it
+  is computed."""
   if after and after[0].argval == "get" and after[0].opname != "LOAD_CONST": after = after[1:]
   found = after[0].argval if after and after[0].opname == "LOAD_CONST" else None
   return found if isinstance(found, str) else None

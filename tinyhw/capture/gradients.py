@@ -1,4 +1,5 @@
-"""Gradients across the calls of a TinyJit: those from before a call that it uses, those that it leaves, and those that must not be there."""
+"""Gradients across the calls of a TinyJit: those from before a call that it uses, those that it leaves, and those that
+must not be there."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +22,8 @@ from tinyhw.uop.ops import UOp
 AGAIN = "call reset() to capture again, or make another TinyJit for it"
 
 class Gradient:
-  """A gradient that the call leaves in a Tensor: an argument (its place), a result (its leaf), or one of the surroundings (a weak reference)."""
+  """A gradient that the call leaves in a Tensor: an argument (its place), a result (its leaf), or one of the
+  surroundings (a weak reference)."""
   __slots__ = ("target", "leaf", "last")
 
   def __init__(self, target: Any, leaf: Any):
@@ -39,55 +41,66 @@ def carries_gradient(assign: UOp) -> bool:
   return any(t.uop in below for t in leaves() if t._requires_grad is not False and dtypes.is_float(t.uop.dtype))
 
 def refuse_gradient(assign: UOp) -> None:
-  """Raise JitError for an ASSIGN that waits and through which a gradient would flow: replays do it first, as storage that is there."""
+  """Raise JitError for an ASSIGN that waits and through which a gradient would flow: replays do it first, as storage
+  that is there."""
   if not carries_gradient(assign): return
-  raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a write that waits, through which "
+  raise JitError(f"the function takes gradients, and a tensor of shape {graph.show(assign.shape)} that it uses has a "
+                 f"write that waits, through which "
                  "they would flow to other tensors; realize() it before the call, or assign(x.detach())")
 
 class Held(NamedTuple):
-  """A Tensor whose gradient from before the call the function uses: an argument (its place), or one of the surroundings (a weak reference)."""
+  """A Tensor whose gradient from before the call the function uses: an argument (its place), or one of the
+  surroundings (a weak reference)."""
   target: Any
   only_added: bool      # backward() adds to it, and nothing asks for it: none is as good as zeros
 
 class Gradients:
   """The gradients of a captured call.
 
-  used: those from before it that it uses, which are inputs as its arguments are; held: whose they are; views: how it looks at them. left: those that
+  used: those from before it that it uses, which are inputs as its arguments are; held: whose they are; views: how it
+  looks at them. left: those that
   it leaves. absent: Tensors that must have none before a call: their places among the arguments, or weak references.
   asks: does the function ask for gradients by itself?
   """
   def __init__(self, capture: Capture, given: list[Tensor], asks: bool):
     found = gradients_used(capture, given)
     self.used = [g for _, g in found]
-    self.held = [Held(next((k for k, x in enumerate(given) if x is t), weakref.ref(t)), id(t) in capture.added and not asks) for t, _ in found]
+    self.held = [Held(next((k for k, x in enumerate(given) if x is t), weakref.ref(t)),
+                      id(t) in capture.added and not asks) for t, _ in found]
     self.views = [g.uop for g in self.used]
     self.left: list[Gradient] = []
     self.absent: list[Any] = []
 
-  def plan(self, capture: Capture, places: dict[int, int], planned: dict[int, Any], leaf: Callable[[Any], Any], made: type) -> None:
-    """Note what the call has left. places: of arguments, by identity; planned: leaves of the result, by that of what they are; made: the class of
-    leaves that are made anew by each call."""
+  def plan(self, capture: Capture, places: dict[int, int], planned: dict[int, Any], leaf: Callable[[Any], Any],
+           made: type) -> None:
+    """Note what the call has left. places: of arguments, by identity; planned: leaves of the result, by that of what
+    they are; made: the class of leaves that are made anew by each call."""
     for t in leaves():
       g = t.grad
       if g is None or not is_own(g) or capture.grads.get(id(t)) is g: continue
       self.left.append(Gradient(places[id(t)] if id(t) in places else planned.get(id(t)) or weakref.ref(t), leaf(g)))
-    graded = [found for reference in capture.graded if (found := reference()) is not None and not isinstance(planned.get(id(found)), made)]
+    graded = [found for reference in capture.graded if (found := reference()) is not None
+              and not isinstance(planned.get(id(found)), made)]
     self.absent = [places.get(id(found), weakref.ref(found)) for found in graded]
 
   def before(self, tensors: list[Tensor]) -> list[Tensor]:
-    """The gradients from before that the call uses, as views like those that were captured, in storage that is no other argument's."""
+    """The gradients from before that the call uses, as views like those that were captured, in storage that is no
+    other argument's."""
     found: list[Tensor] = []
     seen = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
     for held, view in zip(self.held, self.views):
       t: Any = tensors[held.target] if isinstance(held.target, int) else held.target()
       g = None if t is None else t.grad
-      if g is None and t is not None and held.only_added: g = Tensor.full(view.shape, -0.0, dtype=view.dtype, device=view.device).contiguous()
+      if g is None and t is not None and held.only_added:
+        g = Tensor.full(view.shape, -0.0, dtype=view.dtype, device=view.device).contiguous()
       if g is None:
-        raise JitError(f"a Tensor of shape {graph.show(view.shape)} had a gradient when the function was captured, and has none now; {AGAIN}")
+        raise JitError(f"a Tensor of shape {graph.show(view.shape)} had a gradient when the function was captured, "
+                       f"and has none now; {AGAIN}")
       if not realizing.is_buffer(g.uop): g.realize()
       if not same_view(view, g.uop) or id(buffer_of(base_buffer(g.uop))) in seen: g = g.clone().realize()
       if not same_view(view, g.uop):
-        raise JitError(f"the gradient of a Tensor of shape {graph.show(t.uop.shape)} has another shape, type, device or layout than when the "
+        raise JitError(f"the gradient of a Tensor of shape {graph.show(t.uop.shape)} has another shape, type, device "
+                       f"or layout than when the "
                        f"function was captured, and the function uses it; {AGAIN}")
       seen.add(id(buffer_of(base_buffer(g.uop))))
       found.append(g)
@@ -98,8 +111,10 @@ class Gradients:
     for target in self.absent:
       t: Any = tensors[target] if isinstance(target, int) else target()
       if t is not None and t.grad is not None:
-        raise JitError(f"a tensor of shape {graph.show(t.uop.shape)} has a gradient now, which it had not when the function was captured, and "
-                       "backward() would add to it; call zero_grad() before, or inside of the function from its first call on")
+        raise JitError(f"a tensor of shape {graph.show(t.uop.shape)} has a gradient now, which it had not when the "
+                       f"function was captured, and "
+                       "backward() would add to it; call zero_grad() before, or inside of the function from its first "
+                       "call on")
 
   def release(self, tensors: list[Tensor]) -> None:
     """Let go of the gradients of the last call, so that their storage serves again if nobody else has them."""
@@ -116,7 +131,8 @@ class Gradients:
       gradient.last = weakref.ref(leaf(gradient.leaf))
 
 def separate_gradients(taken: set[int]) -> None:
-  """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage of the arguments."""
+  """Let all gradients be realized, each in storage of its own, so that a capture can tell them apart. taken: storage
+  of the arguments."""
   seen = set(taken)
   holders = [(t, g) for t in leaves() if (g := t.grad) is not None and is_own(g)]
   if lazy := [g for _, g in holders if not realizing.is_buffer(g.uop)]: Tensor.realize(*lazy)
@@ -128,11 +144,14 @@ def separate_gradients(taken: set[int]) -> None:
 
 def gradients_used(capture: Capture, given: list[Tensor]) -> list[tuple[Handle, Tensor]]:
   """Tensors whose gradients from before the capture it used, and these gradients."""
-  used = {id(storage_with(b.base)) for step in capture.steps for b in step.buffers} - {id(buffer_of(base_buffer(t.uop))) for t in given}
+  used = {id(storage_with(b.base)) for step in capture.steps for b in step.buffers} - {id(buffer_of(base_buffer(t.uop)))
+                                                                                       for t in given}
   found: list[tuple[Handle, Tensor]] = []
   for t in leaves():
     g: Any = capture.grads.get(id(t))
     if g is None or not realizing.is_buffer(g.uop) or id(buffer_of(base_buffer(g.uop))) not in used: continue
-    if binds_in(g.uop): raise JitError(f"the function uses a gradient of shape {graph.show(g.shape)} from before; call zero_grad() inside of it")
+    if binds_in(g.uop):
+      raise JitError(f"the function uses a gradient of shape {graph.show(g.shape)} from before; call zero_grad() "
+                     f"inside of it")
     found.append((t, g))
   return found

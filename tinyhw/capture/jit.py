@@ -1,9 +1,10 @@
 """TinyJit: run a function twice, then replay the kernels that it launched.
 
-The first call runs as usual (and fills caches); the second is captured: every kernel and copy that it runs becomes part of a `Recording` of the
-device, a prebuilt command buffer. Later calls put the new inputs' addresses and variables into the patch points and submit once; no Python runs
-per kernel (replay.py). Outputs get fresh storage in each call, so results of earlier calls keep their values. Numbers of the two calls are compared;
-where values of Variables decided differently, the second may count as a first one, too (calls.py).
+The first call runs as usual (and fills caches); the second is captured: every kernel and copy that it runs becomes part
+of a `Recording` of the device, a prebuilt command buffer. Later calls put the new inputs' addresses and variables into
+the patch points and submit once; no Python runs per kernel (replay.py). Outputs get fresh storage in each call, so
+results of earlier calls keep their values. Numbers of the two calls are compared; where values of Variables decided
+differently, the second may count as a first one, too (calls.py).
 
 What cannot be replayed faithfully raises JitError (docs/design.md, section 7, says what is seen and what is not).
 """
@@ -58,19 +59,22 @@ def kind_of(u: UOp) -> str:
 class TinyJit(Generic[P, R]):
   """Decorator: the function's kernels are captured in its second call and replayed afterwards.
 
-  Arguments: Tensors (also in lists, tuples, dicts and dataclasses), bound Variables, and plain values, which must stay what they were. Results: the
-  same. Works on functions, methods (each object has its own capture) and objects that can be called.
+  Arguments: Tensors (also in lists, tuples, dicts and dataclasses), bound Variables, and plain values, which must stay
+  what they were. Results: the same. Works on functions, methods (each object has its own capture) and objects that can
+  be called.
 
-  Raises JitError for what it cannot replay, also where a place that the function reads holds something else than when it was captured: a global or
-  free variable, an attribute, an item, a context variable, a variable of the environment, the contents of an array or of a ctypes number. Not seen,
-  once the function is captured: other contents of a file, a clock, memory that a pointer points to, what code in C or of the standard library reads
-  by itself.
+  Raises JitError for what it cannot replay, also where a place that the function reads holds something else than when
+  it was captured: a global or free variable, an attribute, an item, a context variable, a variable of the environment,
+  the contents of an array or of a ctypes number. Not seen,
+  once the function is captured: other contents of a file, a clock, memory that a pointer points to, what code in C or
+  of the standard library reads by itself.
 
   >>> double = TinyJit(lambda x: (x * 2).realize())
   >>> [double(Tensor([k])).tolist() for k in range(4)]
   [[0], [2], [4], [6]]
   """
-  __slots__ = ("fxn", "cnt", "captured", "lock", "rest", "modes", "surroundings", "shared", "names", "leaves_training", "_bound", "_ran", "_of",
+  __slots__ = ("fxn", "cnt", "captured", "lock", "rest", "modes", "surroundings", "shared", "names", "leaves_training",
+               "_bound", "_ran", "_of",
                "_others", "__weakref__")
 
   def __init__(self, fxn: Callable[P, R], **kwargs: Any):
@@ -78,31 +82,40 @@ class TinyJit(Generic[P, R]):
       raise ArgumentError(f"TinyJit wants a function, or something else that can be called, not {fxn!r}")
     self.fxn = fxn
     self.lock = threading.RLock()               # of calls that run the function: threads take turns
-    self._bound = 0                             # of the TinyJit of one object, made by __get__: the object's identity; it is alive as long as this
+    self._bound = 0                             # of the TinyJit of one object, made by __get__: the object's identity;
+                                                # it is alive as long as this
     self._of: dict[int, _Kept] = {}             # those of classes, and of objects without a __dict__
     self._forget()
 
   def reset(self) -> None:
-    """Forget the capture; the next two calls run the function again. Of one that came from a pickle: what has its name here."""
+    """Forget the capture; the next two calls run the function again.
+
+    Of one that came from a pickle: what has its name here.
+    """
     self.fxn = resolved(self.fxn)
     self._forget()
 
   def _forget(self) -> None:
     self.cnt = 0
     self.captured: Captured | None = None
-    self._others: list[TinyJit[P, R]] = []    # captures for values of Variables with which the function decides otherwise
+    self._others: list[TinyJit[P, R]] = []    # captures for values of Variables with which the function decides
+                                              # otherwise
     self.rest: tuple[Rest, ...] = ()          # of the captured call: what was no Tensor among the arguments
     self.modes: tuple[Any, ...] = ()
     self.names: tuple[str, ...] = ()
     self.leaves_training: int | None = None   # what the function sets Tensor.training to, before it asks for it
     self.surroundings = Surroundings()
-    self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked at, too
+    self.shared: list[int] = []               # inputs whose buffer a Tensor that the function reads by itself looked
+                                              # at, too
     self._ran: list[Ran] = []                 # calls that ran the function and were not captured
 
   # ***** as Python sees it *****
 
   def __getattr__(self, name: str) -> Any:
-    """The function itself, for who looks through decorators, and its name. Of objects only: the class has a signature of its own."""
+    """The function itself, for who looks through decorators, and its name.
+
+    Of objects only: the class has a signature of its own.
+    """
     if name == "__wrapped__": return self.fxn
     if name == "__name__": return getattr(self.fxn, name, type(self.fxn).__name__)
     raise AttributeError(f"a TinyJit has no attribute {name!r}")
@@ -116,17 +129,20 @@ class TinyJit(Generic[P, R]):
     found = self._of.get(id(obj)) if table is None else table.get(key)
     bound = found.jit if isinstance(found, _Kept) else None
     if bound is None or bound._bound != id(obj):    # a shallow copy of an object has what the object keeps
-      bound = TinyJit(self.fxn.__get__(obj if not isinstance(self.fxn, classmethod) else None, objtype if objtype is not None else type(obj)))
+      bound = TinyJit(self.fxn.__get__(obj if not isinstance(self.fxn, classmethod) else None,
+                                       objtype if objtype is not None else type(obj)))
       bound._bound = id(obj)
       if table is None: self._of[id(obj)] = _Kept(bound)
       else: table[key] = _Kept(bound)
     return bound
 
   def __reduce__(self) -> Any:
-    """With the capture, and the name of its function (pickle.py). Without one: a decorated function by its name, as functions are, others with
-    what they are made of. So are those of methods and of objects that can be called: they capture again, as attributes of the object that is
-    pickled with them may change. That of an object's decorated method is asked of the object that is pickled with it."""
-    if self._bound and isinstance(self.fxn, types.MethodType): return getattr, (self.fxn.__self__, self.fxn.__name__)     # as methods do
+    """With the capture, and the name of its function (pickle.py). Without one: a decorated function by its name, as
+    functions are, others with what they are made of. So are those of methods and of objects that can be called: they
+    capture again, as attributes of the object that is pickled with them may change. That of an object's decorated
+    method is asked of the object that is pickled with it."""
+    # as methods do
+    if self._bound and isinstance(self.fxn, types.MethodType): return getattr, (self.fxn.__self__, self.fxn.__name__)
     if self.captured is not None and isinstance(self.fxn, (types.FunctionType, staticmethod, Named)):
       from tinyhw.capture.pickle import restored, saved  # few programs pickle one
       return restored, (saved(self),)
@@ -142,7 +158,8 @@ class TinyJit(Generic[P, R]):
       from tinyhw.capture.pickle import restored, saved
       return TinyJit(self.fxn) if self.captured is None else restored(copy.deepcopy(saved(self), memo))
     made = copy.deepcopy(self.fxn, memo)
-    return getattr(made.__self__, made.__name__) if self._bound and isinstance(made, types.MethodType) else TinyJit(made)
+    return getattr(made.__self__, made.__name__) if self._bound and isinstance(made,
+                                                                               types.MethodType) else TinyJit(made)
 
   # ***** calls *****
 
@@ -152,7 +169,8 @@ class TinyJit(Generic[P, R]):
     if self.captured is None or not JIT.value or this_thread.capture is not None:
       with self.lock:
         _realize(tensors)
-        if not JIT or self.cnt == 0 or this_thread.capture is not None:   # inside of another capture that one takes the kernels
+        # inside of another capture that one takes the kernels
+        if not JIT or self.cnt == 0 or this_thread.capture is not None:
           self.cnt += 1
           return self._first(given, *args, **kwargs)
         if self.captured is None: return self._capture(given, *args, **kwargs)
@@ -162,16 +180,19 @@ class TinyJit(Generic[P, R]):
       for t in tensors:
         if t.uop.op is not Ops.BUFFER: _realize([t])
       if captured.symbolic: variables = self._variables(given, captured.symbolic)
-      other = None if variables == captured.variables or captured.decisions.hold(variables) else self._another(variables)
+      other = (None if variables == captured.variables or captured.decisions.hold(variables)
+               else self._another(variables))
       if other is None:
         self._check(captured, given, variables)
-        result: R = captured.replay(tensors + captured.gradients.before(tensors) if captured.gradients.held else tensors, variables)
+        result: R = captured.replay(tensors + captured.gradients.before(tensors) if captured.gradients.held
+                                    else tensors, variables)
     if other is not None: return other(*args, **kwargs)
     if self.leaves_training is not None: TRAINING.value = self.leaves_training
     return result
 
   def _another(self, values: dict[str, int]) -> TinyJit[P, R]:
-    """The capture for other values of the Variables, with which the function decides something else than it did when it was captured.
+    """The capture for other values of the Variables, with which the function decides something else than it did when it
+    was captured.
 
     It is made by its first call. Of as many as there are the one that was made first is forgotten."""
     made = [other for other in self._others if other.captured is not None]     # without those whose capture failed
@@ -184,7 +205,8 @@ class TinyJit(Generic[P, R]):
     return other
 
   def _first(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
-    """Run the function, and remember what it copies from the host and its kernels, to see in a later call whether a number changes."""
+    """Run the function, and remember what it copies from the host and its kernels, to see in a later call whether a
+    number changes."""
     if not JIT or this_thread.capture is not None: return self._plain(*args, **kwargs)
     kind, data = kind_of_call(given), Counter[Any]()
     outer, kernels, decided = this_thread.stored, list[UOp](), dict[UOp, bool]()
@@ -197,7 +219,8 @@ class TinyJit(Generic[P, R]):
     finally:
       this_thread.stored = outer
       this_thread.kernels = None
-      for condition, outcome in decided.items(): note(condition, outcome)     # for the first call of a TinyJit around this one
+      # for the first call of a TinyJit around this one
+      for condition, outcome in decided.items(): note(condition, outcome)
       self._remember(Ran(kind, Decisions(decided), data, kernels))
 
   def _remember(self, ran: Ran) -> None: self._ran = [*self._ran[1 - _MOST_OTHERS:], ran]
@@ -209,7 +232,8 @@ class TinyJit(Generic[P, R]):
     return result
 
   def _complete(self, capture: Capture) -> None:
-    """Compute what the captured function left in tensors: writes that wait (all were done when the capture began), and gradients."""
+    """Compute what the captured function left in tensors: writes that wait (all were done when the capture began), and
+    gradients."""
     left = [g for t in leaves() if (g := t.grad) is not None and is_own(g) and capture.grads.get(id(t)) is not g]
     if left: Tensor.realize(*left)
     waiting = waiting_writes()
@@ -220,7 +244,8 @@ class TinyJit(Generic[P, R]):
   def _capture(self, given: Arguments, *args: Any, **kwargs: Any) -> R:
     names, tensors, _, rest = given
     buffers = {id(buffer_of(base_buffer(t.uop))) for t in tensors}
-    if len(buffers) != len(tensors): raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
+    if len(buffers) != len(tensors):
+      raise JitError("two inputs of a TinyJit function share a buffer; pass a copy of one, with .clone()")
     variables = self._variables(given, range(len(tensors)))
     with lock:
       separate_gradients(buffers)
@@ -232,7 +257,8 @@ class TinyJit(Generic[P, R]):
       if not r.is_branch: watcher.add_object(f"argument {r.name}", r.value)
     views, kind = [t.uop for t in tensors], kind_of_call(given)
     before, drawn = modes(), _host_random()
-    capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None}, lambda nodes: _outside(capture, watcher, nodes, buffers))
+    capture = Capture({id(t): t.grad for t in leaves() if t.grad is not None},
+                      lambda nodes: _outside(capture, watcher, nodes, buffers))
     kernels: list[UOp] = []
     outer, use = this_thread.stored, FirstUse(TRAINING)
     def noted() -> tuple[R, dict[UOp, bool]]:
@@ -245,25 +271,31 @@ class TinyJit(Generic[P, R]):
       this_thread.capture, this_thread.stored, this_thread.kernels = None, outer, None
       if watcher.is_noting: watcher.stop()   # an interrupt came before its own end
     self.leaves_training = TRAINING.value if use.first == "set" else None
-    with lock: self._take(capture, watcher, given, variables, result, (views, kernels, carrying), decided, kind, before, drawn)
+    with lock:
+      self._take(capture, watcher, given, variables, result, (views, kernels, carrying), decided, kind, before, drawn)
     return result
 
   def _take(self, capture: Capture, watcher: Watcher, given: Arguments, variables: dict[str, int], result: Any,
             found: tuple[list[UOp], list[UOp], list[tuple[Storage, UOp]]], decided: dict[UOp, bool], kind: Kind,
             before: tuple[Any, ...], drawn: Any) -> None:
-    """Make of a captured call what replays need, or raise JitError; nothing where it is to be a first call (_is_first). found: how the call looked
-    at its arguments, its kernels, and the writes that waited before and through which gradients flow. decided: what it decided by the values of
-    Variables."""
+    """Make of a captured call what replays need, or raise JitError; nothing where it is to be a first call (_is_first).
+    found: how the call looked at its arguments, its kernels, and the writes that waited before and through which
+    gradients flow. decided: what it decided by the values of Variables."""
     names, tensors, _, rest = given
     views, kernels, carrying = found
-    if not capture.steps: raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it without TinyJit")
+    if not capture.steps:
+      raise JitError("the function ran no kernel while it was captured; TinyJit has nothing to replay: call it "
+                     "without TinyJit")
     check_result(result)
     self._check_effects(watcher, before, drawn)
-    if self._is_first(Ran(kind, Decisions(decided), Counter([data_of(*stored) for stored in capture.stored]), kernels), variables): return
+    if self._is_first(Ran(kind, Decisions(decided), Counter([data_of(*stored) for stored in capture.stored]), kernels),
+                      variables):
+      return
     watcher.forget()
     for t, view in zip(tensors, views):
       if same_view(t.uop, view) and buffer_of(base_buffer(t.uop)) is not None: continue
-      raise JitError("the function puts other storage into one of its arguments (replace, or assign to what had none); return it instead")
+      raise JitError("the function puts other storage into one of its arguments (replace, or assign to what had "
+                     "none); return it instead")
     captured = Captured(capture, tensors, watcher.names("grad"), variables, result, Decisions(decided, variables),
                         getattr(self.fxn, "__qualname__", type(self.fxn).__name__))
     for storage, u in carrying:
@@ -272,7 +304,8 @@ class TinyJit(Generic[P, R]):
     named = {id(node.storage) for t in self.surroundings.tensors if (node := memory_of(t.uop)[0]) is not None}
     self.shared = [k for k, slot in enumerate(captured.inputs) if id(slot.buffer) in named]
     if any(k >= len(tensors) for k in self.shared):
-      raise JitError("the function uses a gradient that it also has by another name, and which of the two a replay should take is not known; give "
+      raise JitError("the function uses a gradient that it also has by another name, and which of the two a replay "
+                     "should take is not known; give "
                      "the other one a copy, with .clone()")
     self.rest, self.modes, self.names = rest, before, names
     self.cnt += 1
@@ -283,19 +316,22 @@ class TinyJit(Generic[P, R]):
     for name, old, new in watcher.before.changes():
       what = "puts another Tensor into" if isinstance(old, Tensor) or isinstance(new, Tensor) else "changes"
       raise JitError(f"the function {what} {name}, which replays would not do; " +
-                     ("change the Tensor there with assign(), or return the new one and put it there outside of the function" if what != "changes"
+                     ("change the Tensor there with assign(), or return the new one and put it there outside of the "
+                      "function" if what != "changes"
                       else "do that outside of the function, or keep what changes in a Tensor, and assign() to it"))
     for mode, old, new in zip(_MODES, before, modes()):
       if old == new or mode is _MODES[0] and self.leaves_training is not None: continue
-      raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside of it")
+      raise JitError(f"the function changes {mode} from {old} to {new}, which replays would not do; do that outside "
+                     f"of it")
     if any(old != new and (k or watcher.has_drawn) for k, (old, new) in enumerate(zip(drawn, _host_random()))):
-      raise JitError("the function draws from the random module of Python or NumPy, and replays would use the same numbers; draw with "
+      raise JitError("the function draws from the random module of Python or NumPy, and replays would use the same "
+                     "numbers; draw with "
                      "Tensor.rand, or outside")
 
   def _is_first(self, now: Ran, values: dict[str, int]) -> bool:
-    """Is a call with these values of Variables the first one that decided as it did, and computes with other numbers than the one before? Which of
-    them are always so is not known, then: the call is remembered as a first one. Raises JitError for a number that is another one for no reason
-    that could be seen."""
+    """Is a call with these values of Variables the first one that decided as it did, and computes with other numbers
+    than the one before? Which of them are always so is not known, then: the call is remembered as a first one. Raises
+    JitError for a number that is another one for no reason that could be seen."""
     alike = [ran for ran in self._ran if ran.kind.is_like(now.kind)]
     before = comparable(alike, now.kind, values)
     why = before.difference(now) if before is not None else None
@@ -312,7 +348,8 @@ class TinyJit(Generic[P, R]):
       for bound in binds_in(tensors[k].uop):
         variable, value = bound.src[0], int(bound.src[1].arg)
         if found.setdefault(variable.expr, value) != value:
-          raise JitError(f"argument {names[k]} has {variable.expr} bound to {value}, another one to {found[variable.expr]}; bind it once")
+          raise JitError(f"argument {names[k]} has {variable.expr} bound to {value}, another one to "
+                         f"{found[variable.expr]}; bind it once")
     return found
 
   # ***** replays *****
@@ -335,15 +372,16 @@ class TinyJit(Generic[P, R]):
       raise JitError(f"captured with {mode} {old}, called with {new}; make a TinyJit for each, or call reset()")
     for k in self.shared:
       if buffer_of(base_buffer(tensors[k].uop)) is captured.inputs[k].current: continue
-      raise JitError(f"argument {self.names[k]} was, when captured, a Tensor that the function also uses by itself, and is another one now; "
+      raise JitError(f"argument {self.names[k]} was, when captured, a Tensor that the function also uses by itself, "
+                     f"and is another one now; "
                      f"what of the two was meant where is not known: {AGAIN}, and give it a copy, with .clone()")
     self.surroundings.check()
     if captured.waiting: check_waiting(captured)
     if captured.gradients.absent: captured.gradients.check(tensors)
 
 class _Kept:
-  """The TinyJit of a method, as its object keeps it. Pickles and deep copies of the object have nothing in its place: theirs is made when it is asked
-  for."""
+  """The TinyJit of a method, as its object keeps it. Pickles and deep copies of the object have nothing in its place:
+  theirs is made when it is asked for."""
   __slots__ = ("jit",)
   def __init__(self, jit: TinyJit[Any, Any]): self.jit = jit
   def __reduce__(self) -> Any: return _nothing, ()
@@ -355,30 +393,38 @@ def check_waiting(captured: Captured) -> None:
   """Raise JitError if a Tensor that the function uses by itself, and that had no storage, is another one now."""
   for reference, u in captured.waiting:
     if (holder := reference()) is not None and holder.uop is not u:
-      raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured has been realized or written "
-                     f"since, or what it is computed from was; realize() it before the function is captured, or {AGAIN}")
+      raise JitError(f"a Tensor of shape {show(u.shape)} without storage that the function used when it was captured "
+                     f"has been realized or written "
+                     f"since, or what it is computed from was; realize() it before the function is captured, or "
+                     f"{AGAIN}")
 
 def _realize(tensors: list[Tensor]) -> None:
   for t in tensors:
     if t.uop.op is not Ops.BUFFER and not realizing.is_buffer(t.uop): t.realize()
 
 def _refuse_names(captured: tuple[str, ...], names: tuple[str, ...]) -> None:
-  if len(captured) != len(names): raise JitError(f"captured with {len(captured)} Tensors, called with {len(names)}; {AGAIN}")
+  if len(captured) != len(names):
+    raise JitError(f"captured with {len(captured)} Tensors, called with {len(names)}; {AGAIN}")
   old, new = next((old, new) for old, new in zip(captured, names) if old != new)
   raise JitError(f"the Tensor argument {old} of the captured call is called {new} now; {AGAIN}")
 
 def _refuse_argument(name: str, view: UOp, u: UOp) -> None:
   old, new = kind_of(view), kind_of(u)
   if old != new: raise JitError(f"argument {name} was captured as {old}, and is {new} now; {AGAIN}")
-  raise JitError(f"argument {name} was captured as another view of its buffer (a slice, a transpose) than this one of the same shape; pass "
+  raise JitError(f"argument {name} was captured as another view of its buffer (a slice, a transpose) than this one of "
+                 f"the same shape; pass "
                  f"a copy, with .clone(), both times, or {AGAIN}")
 
 def _outside(capture: Capture, watcher: Watcher, nodes: dict[UOp, UOp], inputs: set[int]) -> list[UOp]:
-  """Of a graph's nodes, those that Tensors without storage, from the function's surroundings, stand for. Raises JitError if one reads an input."""
+  """Of a graph's nodes, those that Tensors without storage, from the function's surroundings, stand for.
+
+  Raises JitError if one reads an input.
+  """
   found = []
   for reference, u, name in watcher.before.lazy:
     tensor = reference()
-    if tensor is None or tensor.uop is not u or u not in nodes or u not in capture.waiting or u in capture.given: continue
+    if tensor is None or tensor.uop is not u or u not in nodes or u not in capture.waiting or u in capture.given:
+      continue
     if any(below.op is Ops.BUFFER and id(below.storage) in inputs for below in u.toposort()):
       raise JitError(f"{name} is computed from an argument of this call, and has no storage; realize() it first")
     found.append(u)

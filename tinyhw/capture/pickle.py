@@ -1,12 +1,13 @@
 """A captured TinyJit in a pickle: what its replays need, and its function's name.
 
-Kernels are in it as the schedule made them: as graphs, which are compiled again, by way of the cache, for the device that is there. Storage that
-the capture reads, or writes and keeps, comes with its contents; what each call brings or makes anew (arguments, results, random draws, temporary
-memory) as sizes. Nothing else of the process is in it: no addresses, no machine code, and no Tensors of the function's surroundings, so what came
-from a pickle has storage of its own. Storage that TinyJits and Tensors of one pickle share is one storage afterwards, too.
+Kernels are in it as the schedule made them: as graphs, which are compiled again, by way of the cache, for the device
+that is there. Storage that the capture reads, or writes and keeps, comes with its contents; what each call brings or
+makes anew (arguments, results, random draws, temporary memory) as sizes. Nothing else of the process is in it: no
+addresses, no machine code, and no Tensors of the function's surroundings, so what came from a pickle has storage of its
+own. Storage that TinyJits and Tensors of one pickle share is one storage afterwards, too.
 
-A pickle holds tables (of graph nodes, of memory), and captures whose parts are places in these. `saved` makes it, `restored` makes a TinyJit of it.
-Nodes are a flat table, since pickle would follow a graph as deep as it is.
+A pickle holds tables (of graph nodes, of memory), and captures whose parts are places in these. `saved` makes it,
+`restored` makes a TinyJit of it. Nodes are a flat table, since pickle would follow a graph as deep as it is.
 """
 from __future__ import annotations
 import dataclasses
@@ -39,8 +40,8 @@ FORMAT = 1      # of the tables; a pickle of another one is refused
 # ***** tables *****
 
 class Memory(NamedTuple):
-  """A place in the table of memory. held: storage with its contents. Else new storage, where device is not None; else the bytes from `offset` on of
-  the Buffer at another place (`whole`), or of several the one that is `part` of it."""
+  """A place in the table of memory. held: storage with its contents. Else new storage, where device is not None; else
+  the bytes from `offset` on of the Buffer at another place (`whole`), or of several the one that is `part` of it."""
   held: Storage | None = None
   device: DeviceLike | None = None
   size: int = 0
@@ -50,7 +51,8 @@ class Memory(NamedTuple):
   part: int | None = None
 
 class Launches(NamedTuple):
-  """What a captured Source, or a copy (kernel None: buffers[1] to buffers[0]), is in a pickle: places of its kernel and its buffers."""
+  """What a captured Source, or a copy (kernel None: buffers[1] to buffers[0]), is in a pickle: places of its kernel
+  and its buffers."""
   device: str
   kernel: int | None
   buffers: tuple[int, ...]
@@ -58,7 +60,8 @@ class Launches(NamedTuple):
   line: Location | None
 
 class Leaf:
-  """What a leaf of a result is in a pickle: its class, the place of its node, that of its storage, or the argument that it is or looks at."""
+  """What a leaf of a result is in a pickle: its class, the place of its node, that of its storage, or the argument
+  that it is or looks at."""
   def __init__(self, kind: str, node: int | None, place: int): self.kind, self.node, self.place = kind, node, place
 
 class Shown:
@@ -67,7 +70,8 @@ class Shown:
   def __repr__(self) -> str: return self.text
 
 class Saved(NamedTuple):
-  """A TinyJit in a pickle: the one that is called, and those for other values of its Variables, as `Call`s; tables; the format."""
+  """A TinyJit in a pickle: the one that is called, and those for other values of its Variables, as `Call`s; tables;
+  the format."""
   format: int
   function: Named
   nodes: list[Any]
@@ -75,7 +79,8 @@ class Saved(NamedTuple):
   calls: list[Call]
 
 class Call(NamedTuple):
-  """A captured call, by places: nodes of views and decisions, memory of slots; what a call must have; how results are made."""
+  """A captured call, by places: nodes of views and decisions, memory of slots; what a call must have; how results are
+  made."""
   name: str
   names: tuple[str, ...]
   rest: tuple[Rest, ...]
@@ -104,7 +109,8 @@ class Tables:
     slots = [slot for c in captures for slot in (*c.inputs, *c.outputs.values(), *c.draw_slots) if slot is not None]
     self.wholes = [b for slot in slots for b in buffers_in(slot.buffer)]
     made = [b for c in captures for storage in c.made for b in buffers_in(storage)]
-    self.empty = {id(b) for b in (*self.wholes, *made)}.union(*[c.arenas for c in captures])    # each call fills them before it reads them
+    # each call fills them before it reads them
+    self.empty = {id(b) for b in (*self.wholes, *made)}.union(*[c.arenas for c in captures])
 
   def node(self, root: UOp) -> int:
     """The place of a graph."""
@@ -116,7 +122,10 @@ class Tables:
     return self._node[root]
 
   def view(self, u: UOp, storage: Storage) -> int:
-    """The place of what looks at storage. Its BUFFER has the storage's place as its number; a DETACH has no rule for a gradient."""
+    """The place of what looks at storage.
+
+    Its BUFFER has the storage's place as its number; a DETACH has no rule for a gradient.
+    """
     base, *looks = reversed(chain(rebased(u, base_buffer(u))))
     made = UOp(Ops.BUFFER, base.dtype, (), (("memory", self.place(storage)), *base.arg[1:]))
     for look in looks:
@@ -134,7 +143,8 @@ class Tables:
 
   def _of(self, storage: Storage) -> Memory:
     new = Memory(device=storage.device, size=storage.size, dtype=storage.dtype)
-    if isinstance(storage, MultiBuffer): return new if all(id(b) in self.empty for b in storage.bufs) else Memory(held=storage)
+    if isinstance(storage, MultiBuffer):
+      return new if all(id(b) in self.empty for b in storage.bufs) else Memory(held=storage)
     together = storage_with(storage)
     if isinstance(together, MultiBuffer): return Memory(whole=self.place(together), part=together.bufs.index(storage))
     if id(storage) in self.empty: return new
@@ -154,7 +164,8 @@ def saved(jit: TinyJit[Any, Any]) -> Saved:
   if isinstance(jit.fxn, Named): return Saved(FORMAT, jit.fxn, tables.nodes, tables.memory, calls)
   place = place_of(jit.fxn)
   known = is_named(jit, *place) or is_named(jit.fxn, *place)
-  return Saved(FORMAT, Named(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes, tables.memory, calls)
+  return Saved(FORMAT, Named(*place, known, any(m.held is not None for m in tables.memory)), tables.nodes,
+               tables.memory, calls)
 
 def _replayable(jit: TinyJit[Any, Any]) -> Captured:
   """The capture, which replays as things are now; writes that wait are done first. Raises JitError."""
@@ -164,10 +175,13 @@ def _replayable(jit: TinyJit[Any, Any]) -> Captured:
   check_waiting(captured)
   for watched in captured.watched: watched.check(captured.differentiated)
   if jit.shared:
-    raise JitError(f"argument {jit.names[jit.shared[0]]} was, when captured, a Tensor that the function also uses by itself, and a pickle would make "
-                   "two of it; give the function a copy, with .clone(), call reset() and capture again before it is pickled")
+    raise JitError(f"argument {jit.names[jit.shared[0]]} was, when captured, a Tensor that the function also uses by "
+                   f"itself, and a pickle would make "
+                   "two of it; give the function a copy, with .clone(), call reset() and capture again before it is "
+                   "pickled")
   if any(not isinstance(held.target, int) for held in captured.gradients.held):
-    raise JitError("the function adds to gradients from before its call, of Tensors that are no arguments, and a pickle has no such Tensors; call "
+    raise JitError("the function adds to gradients from before its call, of Tensors that are no arguments, and a "
+                   "pickle has no such Tensors; call "
                    "zero_grad() inside of the function, call reset() and capture again before it is pickled")
   return captured
 
@@ -185,19 +199,25 @@ def _saved_call(jit: TinyJit[Any, Any], c: Captured, tables: Tables) -> Call:
     if isinstance(value, Standing):
       storage = base_buffer(value.own.uop).storage
       return Leaf("standing", tables.view(value.own.uop, storage), place(storage))
-    if isinstance(value.source, int): return Leaf("of argument", tables.view(value.view, c.inputs[value.source].buffer), value.source)
+    if isinstance(value.source, int):
+      return Leaf("of argument", tables.view(value.view, c.inputs[value.source].buffer), value.source)
     return Leaf("of output", tables.view(value.view, value.source.buffer), outputs[id(value.source)][0])
   result = rebuilt(c.result, leaf)
-  left = [(g.target if isinstance(g.target, int) else leaf(g.target), leaf(g.leaf)) for g in c.gradients.left if _goes_along(g.target)]
-  gradients = (list(c.gradients.held), [tables.view(u, c.inputs[len(jit.names) + k].buffer) for k, u in enumerate(c.gradients.views)], left,
+  left = [(g.target if isinstance(g.target, int) else leaf(g.target), leaf(g.leaf)) for g in c.gradients.left
+          if _goes_along(g.target)]
+  gradients = (list(c.gradients.held),
+               [tables.view(u, c.inputs[len(jit.names) + k].buffer) for k, u in enumerate(c.gradients.views)], left,
                [target for target in c.gradients.absent if isinstance(target, int)])
   return Call(
-    c.name, jit.names, tuple([r._replace(value=Shown(short(r.value))) for r in jit.rest]), jit.modes, jit.leaves_training, c.differentiated,
+    c.name, jit.names, tuple([r._replace(value=Shown(short(r.value))) for r in jit.rest]), jit.modes,
+    jit.leaves_training, c.differentiated,
     c.given_variables, [(tables.node(u), outcome) for u, outcome in c.decisions.noted.items()],
     [tables.view(u, slot.buffer) for u, slot in zip(c.views, c.inputs)], [place(slot.buffer) for slot in c.inputs],
     [(place(o.buffer), tables.view(o.node, o.buffer), o.content) for o in c.outputs.values()],
-    [(None if buffer is None else place(buffer), draw) for buffer, draw in c.draws], [(place(b), content) for b, content in c.refills],
-    list(_launches(c.steps, tables)), [tables.place(b) for b in _bases(c.steps) if id(b) in c.arenas], result, gradients)
+    [(None if buffer is None else place(buffer), draw) for buffer, draw in c.draws],
+    [(place(b), content) for b, content in c.refills],
+    list(_launches(c.steps, tables)), [tables.place(b) for b in _bases(c.steps) if id(b) in c.arenas], result,
+    gradients)
 
 def _goes_along(target: Any) -> bool:
   """Is a Tensor whose gradient the call leaves an argument or a result? Others are not in the pickle."""
@@ -209,7 +229,8 @@ def _launches(steps: list[Step], tables: Tables) -> Iterable[Launches]:
     if s.runner is None: yield Launches("", None, tuple(map(tables.place, s.buffers)), {}, s.line)
     elif s.source is not last:    # one Source may be several launches
       assert s.source is not None, "a captured launch without its kernel"
-      yield Launches(s.source.device, tables.node(s.source.sink), tuple(map(tables.place, s.source.buffers)), dict(s.source.variables), s.line)
+      yield Launches(s.source.device, tables.node(s.source.sink), tuple(map(tables.place, s.source.buffers)),
+                     dict(s.source.variables), s.line)
     last = s.source
 
 def _bases(steps: list[Step]) -> list[Buffer]:
@@ -219,9 +240,13 @@ def _bases(steps: list[Step]) -> list[Buffer]:
 
 @boundary
 def restored(given: Saved) -> TinyJit[Any, Any]:
-  """A TinyJit whose next call replays. Raises JitError for the pickle of another version, DeviceError for devices that are not there."""
+  """A TinyJit whose next call replays.
+
+  Raises JitError for the pickle of another version, DeviceError for devices that are not there.
+  """
   if given.format != FORMAT:
-    raise JitError(f"this pickle of a TinyJit has format {given.format}, and this version of tinyhw reads {FORMAT}; pickle it again with this one")
+    raise JitError(f"this pickle of a TinyJit has format {given.format}, and this version of tinyhw reads {FORMAT}; "
+                   f"pickle it again with this one")
   with lock: return uncollected(_restored, given)
 
 def _restored(given: Saved) -> TinyJit[Any, Any]:
@@ -248,7 +273,8 @@ def _memory_of(table: list[Memory]) -> list[Storage]:
 
 def _with_capture(function: Named, call: Call, nodes: list[UOp], memory: list[Any]) -> TinyJit[Any, Any]:
   jit: TinyJit[Any, Any] = TinyJit(function)
-  jit.cnt, jit.rest, jit.modes, jit.names, jit.leaves_training = 2, call.rest, call.modes, call.names, call.leaves_training
+  jit.cnt, jit.rest, jit.modes, jit.names, jit.leaves_training = (2, call.rest, call.modes, call.names,
+                                                                  call.leaves_training)
   jit.captured = _restored_capture(call, nodes, memory)
   return jit
 

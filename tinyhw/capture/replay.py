@@ -1,8 +1,10 @@
-"""What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own, state.
+"""What a TinyJit captured, and its replay: recordings of launches with patch points, results with storage of their own,
+state.
 
-A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, the draw of random numbers,
-an output. Outputs are all that the call made and returned, or left as a gradient; so no replay writes into what an earlier call gave. Everything else
-that is written is state (it stays where it is, its Tensors see the new contents) or belongs to the capture alone.
+A `Slot` is a Buffer of the captured call that each replay may replace by another: an input, a gradient from before, the
+draw of random numbers, an output. Outputs are all that the call made and returned, or left as a gradient; so no replay
+writes into what an earlier call gave. Everything else that is written is state (it stays where it is, its Tensors see
+the new contents) or belongs to the capture alone.
 """
 from __future__ import annotations
 import gc
@@ -69,7 +71,8 @@ class Slot:
 
   def __init__(self, buffer: Storage):
     self.buffer = buffer
-    self.current: Storage | None = buffer      # what stands there; None: unknown, since putting it there was interrupted
+    self.current: Storage | None = buffer      # what stands there; None: unknown, since putting it there was
+                                               # interrupted
     self.points = [Points() for _ in buffers_in(buffer)]
 
   def put(self, storage: Storage) -> None:
@@ -80,9 +83,11 @@ class Slot:
     self.current = storage
 
 class Output(Slot):
-  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there is a new one.
+  """A result with storage of its own: that of an earlier call is used again once nobody can see it any more, else there
+  is a new one.
 
-  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself. content: what is there before the first kernel.
+  Tensors see it through its node; memoryviews that are no copies hold the Buffer itself. content: what is there before
+  the first kernel.
   """
   __slots__ = ("node", "content", "last", "storage", "references")
 
@@ -95,7 +100,8 @@ class Output(Slot):
   def fresh(self) -> None:
     """Have storage for the next result: `last` is its node."""
     node, storage = self.references
-    if sys.getrefcount(self.last) > node or sys.getrefcount(self.storage) > storage or self.last.storage is not self.storage:
+    if (sys.getrefcount(self.last) > node or sys.getrefcount(self.storage) > storage
+        or self.last.storage is not self.storage):
       self.references = (0, 0)
       self.last = new_buffer(self.buffer.device, self.buffer.size, self.buffer.dtype)
       self.storage = buffer_of(self.last)
@@ -118,7 +124,8 @@ class Given:
 class View:
   """A Tensor that looks at an argument's storage, or at an output."""
   __slots__ = ("view", "source", "symbolic")
-  def __init__(self, view: UOp, source: int | Output): self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
+  def __init__(self, view: UOp, source: int | Output):
+    self.view, self.source, self.symbolic = view, source, bool(binds_in(view))
 
   def make(self, tensors: list[Tensor], values: dict[str, int]) -> Any:
     node = base_buffer(tensors[self.source].uop) if isinstance(self.source, int) else self.source.last
@@ -127,7 +134,10 @@ class View:
     return Tensor._holding(rebased(view, node))
 
 class Standing:
-  """A Tensor that looks at state: it itself while it is there and still does, else another one. `own` follows the state."""
+  """A Tensor that looks at state: it itself while it is there and still does, else another one.
+
+  `own` follows the state.
+  """
   __slots__ = ("reference", "own")
   def __init__(self, tensor: Tensor): self.reference, self.own = weakref.ref(tensor), Tensor._holding(tensor.uop)
 
@@ -157,7 +167,8 @@ class Expression:
 _LEAVES = (Given, View, Standing, Expression)
 
 class Watched:
-  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was captured."""
+  """Storage that the captured function uses without being given it, and the Tensors that looked at it when it was
+  captured."""
   __slots__ = ("buffer", "nodes", "tensors")
 
   def __init__(self, buffer: Storage):
@@ -170,7 +181,10 @@ class Watched:
     self.nodes = [None if (t := reference()) is None else t.uop for reference in self.tensors]
 
   def check(self, differentiated: bool) -> None:
-    """Do an ASSIGN that waits, unless a gradient would flow through it. Raises JitError if a Tensor is in another buffer now, or none is left."""
+    """Do an ASSIGN that waits, unless a gradient would flow through it.
+
+    Raises JitError if a Tensor is in another buffer now, or none is left.
+    """
     gone = bool(self.tensors)
     for reference, node in zip(self.tensors, self.nodes):
       tensor = reference()
@@ -181,13 +195,16 @@ class Watched:
 
   def gone(self, differentiated: bool) -> None:
     """None of the Tensors is left."""
-    raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it was captured is gone: its "
-                   "name or attribute stands for another one now; change it with assign(), or call reset() to capture again")
+    raise JitError(f"the Tensor of {self.buffer.size} elements of {self.buffer.dtype} that the function used when it "
+                   f"was captured is gone: its "
+                   "name or attribute stands for another one now; change it with assign(), or call reset() to capture "
+                   "again")
 
   def _follow(self, tensor: Holder, differentiated: bool) -> None:
     memory, waits = memory_of(tensor.uop)
     if memory is None or memory.storage is not self.buffer:
-      raise JitError(f"a Tensor of shape {graph.show(tensor.uop.shape)} that the function used when it was captured has another buffer now; change "
+      raise JitError(f"a Tensor of shape {graph.show(tensor.uop.shape)} that the function used when it was captured "
+                     f"has another buffer now; change "
                      "it with assign(), pass it as an argument, or call reset() to capture again")
     if waits:
       if differentiated: refuse_gradient(assign_of(tensor.uop))
@@ -223,13 +240,17 @@ class Unseen(Own):
 # ***** the capture *****
 
 class Captured:
-  """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the results.
+  """A captured call: recordings per run of launches on one device, copies between them, slots, and how to make the
+  results.
 
-  given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function ask for gradients by itself?
-  variables: the values of what was bound in the Tensors, or given. decisions: what the call decided by them. name: the function's.
+  given: the Tensors that were given; gradients from before that the call used are inputs, too. asks: does the function
+  ask for gradients by itself?
+  variables: the values of what was bound in the Tensors, or given. decisions: what the call decided by them. name: the
+  function's.
   """
   watched: list[Watched]
-  waiting: list[tuple[weakref.ref[Holder], UOp]]    # values that waited before the call, and that it computed for itself
+  waiting: list[tuple[weakref.ref[Holder], UOp]]    # values that waited before the call, and that it computed for
+                                                    # itself
 
   @boundary
   def __init__(self, capture: Capture, given: list[Tensor], asks: bool, variables: dict[str, int], result: Any,
@@ -241,7 +262,8 @@ class Captured:
     self.symbolic = [k for k, view in enumerate(self.views) if binds_in(view)]
     self.inputs = [Slot(buffer_of(base_buffer(view))) for view in self.views]
     self.variables = self.given_variables = variables
-    self.steps, self.made, self.draws, self.differentiated = capture.steps, capture.made, capture.draws, capture.differentiated
+    self.steps, self.made, self.draws, self.differentiated = (capture.steps, capture.made, capture.draws,
+                                                              capture.differentiated)
     self.arenas = {id(b) for b in capture.arenas}
     self.outputs: dict[int, Output] = {}
     self.draw_slots = [None if buffer is None else Slot(buffer) for buffer, _ in self.draws]
@@ -263,7 +285,10 @@ class Captured:
   # ***** results *****
 
   def _plan_result(self, capture: Capture, inputs: list[Tensor], result: Any, content: dict[int, bytes]) -> None:
-    """How to make the result, and the gradients that the call leaves. What was made and is kept by others cannot be replayed."""
+    """How to make the result, and the gradients that the call leaves.
+
+    What was made and is kept by others cannot be replayed.
+    """
     places = {id(t): k for k, t in enumerate(inputs)}
     buffers = {id(slot.buffer): k for k, slot in enumerate(self.inputs)}
     made = {id(b) for b in capture.made} | content.keys()
@@ -290,8 +315,10 @@ class Captured:
     if next(self._kept(capture, planned_tensors, made), None) is None: return
     gc.collect()
     for kept in self._kept(capture, planned_tensors, made):
-      raise JitError(f"a Tensor of shape {graph.show(kept.uop.shape)} that the function made is kept by something else than its result (it was put "
-                     "into an attribute, a list, or an object that is returned), and replays would not put another one there; return it, and keep it "
+      raise JitError(f"a Tensor of shape {graph.show(kept.uop.shape)} that the function made is kept by something "
+                     f"else than its result (it was put "
+                     "into an attribute, a list, or an object that is returned), and replays would not put another "
+                     "one there; return it, and keep it "
                      "outside of the function, or assign() to a Tensor that is there already")
 
   def _kept(self, capture: Capture, planned: set[int], made: set[int]) -> Iterator[Holder]:
@@ -302,7 +329,9 @@ class Captured:
     reads = made | {id(slot.buffer) for slot in self.inputs} | {id(b) for b, _ in capture.draws if b is not None}
     for key, (reference, u) in values().items():
       waiting = reference()
-      if key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned or not is_own(waiting): continue
+      if (key in capture.before or memory_of(u)[0] is not None or waiting is None or id(waiting) in planned
+          or not is_own(waiting)):
+        continue
       if any(n.op is Ops.BUFFER and id(n.storage) in reads for n in u.toposort()): yield waiting
 
   def used_elsewhere(self, made: set[int], kind: type[W]) -> list[W]:
@@ -324,7 +353,8 @@ class Captured:
     self._read_variables()
     group: list[Step] = []
     for step in [*self.steps, None]:
-      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device or JIT >= 2):  # type: ignore[union-attr]
+      if group and (step is None or step.runner is None or step.runner.device != group[0].runner.device
+                    or JIT >= 2):  # type: ignore[union-attr]
         self._record_group(group)
         group = []
       if step is None: break
@@ -332,20 +362,27 @@ class Captured:
       else: group.append(step)
     inputs = {id(b.base) for slot in self.inputs for b in buffers_in(slot.buffer)}
     fresh = {id(b) for output in self.outputs.values() for b in buffers_in(output.buffer)}
-    homes = [b.base for s in self.steps for b in s.written if b.base is b or s.runner is None and id(b.base) not in self.arenas]
+    homes = [b.base for s in self.steps for b in s.written if b.base is b or s.runner is None
+             and id(b.base) not in self.arenas]
     written = {id(storage): storage for b in homes if id(b) not in fresh and (storage := storage_with(b)) is not None}
     self.written_inputs = [k for k, slot in enumerate(self.inputs) if id(slot.buffer) in written]
     self.state = [b for b in written.values() if id(buffers_in(b)[0]) not in inputs]
     self.writes = bool(self.state or self.written_inputs)
-    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh   # the steps keep these buffers alive
+    # the steps keep these buffers alive
+    self.internal = {id(b.base) for s in self.steps for b in s.buffers} - inputs - fresh
 
   def _read_variables(self) -> None:
-    """The values of all Variables, those that the function has bound itself included. Raises JitError where one has two values."""
-    self.fixed = {name: value for s in self.steps if s.runner is not None for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
+    """The values of all Variables, those that the function has bound itself included.
+
+    Raises JitError where one has two values.
+    """
+    self.fixed = {name: value for s in self.steps if s.runner is not None
+                  for name, value in zip(s.runner.variables, s.variables) if name != SHARD}
     for s in self.steps:
       for name, value in zip(s.runner.variables, s.variables) if s.runner is not None else ():
         if name == SHARD or value == self.variables.get(name, self.fixed[name]): continue
-        raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, and replays would not know "
+        raise JitError(f"the function binds {name} to {value} and to {self.variables.get(name, self.fixed[name])}, "
+                       f"and replays would not know "
                        "which one to change; use Variables of two names")
     for name in self.variables: self.fixed.pop(name, None)
 
@@ -354,7 +391,8 @@ class Captured:
     self.parts.append(copy)
     self.part_steps.append([step])
     for position, b in enumerate(step.buffers):
-      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values() if is_inside(whole, b)]
+      found = [self.points[id(b)]] if id(b) in self.points else [(whole, p) for whole, p in self.points.values()
+                                                                 if is_inside(whole, b)]
       for whole, points in found[:1]: points.copies.append((copy, position, b.offset - whole.offset))
 
   def _record_group(self, group: list[Step]) -> None:
@@ -436,7 +474,10 @@ class Captured:
     self.counts = _references(self.nodes)
 
   def _unseen(self) -> bool:
-    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it? Then its nodes may stay."""
+    """Do the same Tensors as after the last replay look at the state, and has nothing been expressed with it?
+
+    Then its nodes may stay.
+    """
     if not self.lookers or self.written_inputs: return False
     for reference, u in self.lookers:
       tensor = reference()
@@ -450,23 +491,27 @@ class Captured:
     count = Counter(base for _, base in bases)
     for k, base in bases:
       if base not in self.internal and count[base] == 1: continue
-      raise JitError(f"argument {k} shares a buffer with another argument, or with a Tensor that the function uses itself, "
+      raise JitError(f"argument {k} shares a buffer with another argument, or with a Tensor that the function uses "
+                     f"itself, "
                      "which it did not when it was captured; pass a copy, with .clone()")
     for slot, buffer in zip(self.inputs, buffers): slot.put(buffer)
 
   def _set_variables(self, variables: dict[str, int]) -> None:
     if self.fixed and variables != self.given_variables:
       name = next(iter(self.fixed))
-      raise JitError(f"the function binds {name} to {self.fixed[name]} itself, which may depend on the Variables that it was given, and these have "
+      raise JitError(f"the function binds {name} to {self.fixed[name]} itself, which may depend on the Variables that "
+                     f"it was given, and these have "
                      f"changed; bind {name} outside of the function, and pass it")
     self.variables = {}       # unknown, until all are set
     for recording, launch, position, name in self.variable_patches: recording.patch(launch, position, variables[name])
-    for recording, launch, grid in self.grid_patches: recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
+    for recording, launch, grid in self.grid_patches:
+      recording.patch_grid(launch, value_of(grid, {**self.fixed, **variables}))
     self.variables = dict(variables)
 
 def is_inside(whole: Buffer, part: Buffer) -> bool:
   """Is a Buffer a slice of another one?"""
-  return part.base is whole.base and whole.offset <= part.offset and part.offset + part.nbytes <= whole.offset + whole.nbytes
+  return (part.base is whole.base and whole.offset <= part.offset and part.offset + part.nbytes <= whole.offset
+          + whole.nbytes)
 
 def _references(nodes: list[UOp]) -> list[int]: return [sys.getrefcount(u) for u in nodes]
 
@@ -474,4 +519,5 @@ def check_result(result: Any) -> None:
   """Raise JitError for something in a result that a replay cannot make again: an iterator, for one."""
   for leaf in leaves_of(result):
     if hasattr(leaf, "__next__"):
-      raise JitError(f"the function returns {type(leaf)}, which can be read once; return a list, or a tuple, of what it gives")
+      raise JitError(f"the function returns {type(leaf)}, which can be read once; return a list, or a tuple, of what "
+                     f"it gives")

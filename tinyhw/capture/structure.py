@@ -1,8 +1,9 @@
 """Arguments and results of functions as trees: what is found in them, and the same tree around other leaves.
 
-Branches are lists, tuples (named ones too), dicts and dataclasses. Leaves are Tensors, bound Variables and everything else, which counts as a plain
-value: numbers and texts are equal if a program cannot tell them apart (0.0 is not -0.0, True is not 1, NaN is NaN), other values with a hash of their
-own are compared by ==, and objects by identity.
+Branches are lists, tuples (named ones too), dicts and dataclasses. Leaves are Tensors, bound Variables and everything
+else, which counts as a plain
+value: numbers and texts are equal if a program cannot tell them apart (0.0 is not -0.0, True is not 1, NaN is NaN),
+other values with a hash of their own are compared by ==, and objects by identity.
 """
 from __future__ import annotations
 import copy
@@ -18,16 +19,19 @@ from tinyhw.uop.ops import UOp
 
 _DEEPEST = 100    # containers in containers; what is deeper contains itself
 _MOST_NAMED = 16
-_NAMES = [tuple(map(str, range(n))) for n in range(_MOST_NAMED + 1)]    # of so many Tensors without keywords: the same object in each call
+_NAMES = [tuple(map(str, range(n))) for n in range(_MOST_NAMED + 1)]    # of so many Tensors without keywords: the same
+                                                                        # object in each call
 
 class Rest(NamedTuple):
-  """A place in the arguments that holds no Tensor: `token` equals that of another call if nothing has changed; `value` is for messages."""
+  """A place in the arguments that holds no Tensor: `token` equals that of another call if nothing has changed; `value`
+  is for messages."""
   name: str
   token: Any
   value: Any
   is_branch: bool = False     # a container, whose parts are places themselves
 
-# What a call was given: names of Tensors and these, each once; values of Variables; the rest. A plain tuple: a named one takes 0.2 us longer to make.
+# What a call was given: names of Tensors and these, each once; values of Variables; the rest. A plain tuple: a named
+# one takes 0.2 us longer to make.
 Arguments = tuple[tuple[str, ...], list[Tensor], dict[str, int], tuple[Rest, ...]]
 
 class _Object:
@@ -38,7 +42,8 @@ class _Object:
   def __hash__(self) -> int: return id(self.value)
 
 def is_data(value: Any) -> bool:
-  """Is this mutable memory of another library or of Python, an array or a bytearray, a number or a structure of ctypes?"""
+  """Is this mutable memory of another library or of Python, an array or a bytearray, a number or a structure of
+  ctypes?"""
   kind: Any = type(value)
   return _holds_data(kind)
 
@@ -47,7 +52,8 @@ def _holds_data(kind: Any) -> bool:
   if issubclass(kind, (str, bytes)): return False
   if hasattr(kind, "__array__"): return not _has_hash(kind)    # numbers of NumPy have one
   if issubclass(kind, (bytearray, memoryview)) or kind.__module__ == "array": return True
-  return any(base.__name__ == "_CData" for base in kind.__mro__) and "__call__" not in dir(kind)    # no functions of ctypes
+  # no functions of ctypes
+  return any(base.__name__ == "_CData" for base in kind.__mro__) and "__call__" not in dir(kind)
 
 def token(value: Any) -> Any:
   """What equals the token of another value if both are the same to every program."""
@@ -70,11 +76,15 @@ def fields_of(value: Any) -> tuple[str, ...] | None:
   return None if found is None else tuple(name for name in found if hasattr(value, name))
 
 def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-  """What is in the arguments of a call. Raises JitError for arrays of other libraries, and containers without an end."""
+  """What is in the arguments of a call.
+
+  Raises JitError for arrays of other libraries, and containers without an end.
+  """
   if not kwargs:    # the usual calls, quickly
     count = len(args)
     if count == 1 and type(args[0]) is Tensor: return _NAMES[1], [args[0]], {}, ()
-    if count <= _MOST_NAMED and len(set(map(id, args))) == count and all([type(a) is Tensor for a in args]): return _NAMES[count], list(args), {}, ()
+    if count <= _MOST_NAMED and len(set(map(id, args))) == count and all([type(a) is Tensor for a in args]):
+      return _NAMES[count], list(args), {}, ()
   tensors: dict[int, tuple[str, Tensor]] = {}
   variables: dict[str, int] = {}
   rest: list[Rest] = []
@@ -87,14 +97,17 @@ def collect(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
     elif isinstance(value, UOp) and value.op is Ops.BIND:
       variable, bound = value.src[0], int(value.src[1].arg)
       if variables.setdefault(variable.expr, bound) != bound:
-        raise JitError(f"argument {name} binds {variable.expr} to {bound}, another one to {variables[variable.expr]}; give one of them another name")
+        raise JitError(f"argument {name} binds {variable.expr} to {bound}, another one to {variables[variable.expr]}; "
+                       f"give one of them another name")
       rest.append(Rest(name, variable, value))
     elif (branches := _branches(value)) is not None:
       rest.append(Rest(name, (type(value), tuple([token(key) for key, _ in branches])), value, True))
       stack.extend((f"{name}.{key}", v) for key, v in reversed(branches))
-      if name.count(".") > _DEEPEST: raise JitError(f"argument {name.partition('.')[0]} contains itself; pass lists without circles")
+      if name.count(".") > _DEEPEST:
+        raise JitError(f"argument {name.partition('.')[0]} contains itself; pass lists without circles")
     elif is_data(value):
-      raise JitError(f"argument {name} is of {type(value)}, and TinyJit cannot tell whether its contents change; pass a Tensor of it")
+      raise JitError(f"argument {name} is of {type(value)}, and TinyJit cannot tell whether its contents change; pass "
+                     f"a Tensor of it")
     else: rest.append(Rest(name, token(value), value))
   return tuple([name for name, _ in tensors.values()]), [t for _, t in tensors.values()], variables, tuple(rest)
 
@@ -127,7 +140,8 @@ def leaves_of(tree: Any) -> Iterator[Any]:
     value, depth = stack.pop()
     branches = _branches(value)
     if branches is None: yield value
-    elif depth > _DEEPEST: raise JitError("the function returns a container that contains itself; return lists without circles")
+    elif depth > _DEEPEST:
+      raise JitError("the function returns a container that contains itself; return lists without circles")
     else: stack.extend([(v, depth + 1) for _, v in reversed(branches)])
 
 def tensors_in(tree: Any) -> list[Tensor]:

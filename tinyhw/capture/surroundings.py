@@ -1,13 +1,15 @@
 """What a function reads besides its arguments: noted while TinyJit captures, compared before each replay.
 
-While the function runs, a profile hook (`sys.setprofile`) sees which Python functions it calls, other than this framework's own and the standard
-library's (layers and optimizers of tinyhw.nn are followed). The code of each says which names it uses: globals, free variables, attributes. Followed
-are those of its globals and free variables, of the object that it is a method of, and of objects that are its arguments; of what is found there the
-attributes that this code names, and so on; items of lists, tuples and dicts. Attributes are found as Python finds them, in the object, a slot or a
-class; a property is a function that is called. Names in `getattr(x, "name")` count if they are written out.
+While the function runs, a profile hook (`sys.setprofile`) sees which Python functions it calls, other than this
+framework's own and the standard library's (layers and optimizers of tinyhw.nn are followed). The code of each says
+which names it uses: globals, free variables, attributes. Followed are those of its globals and free variables, of the
+object that it is a method of, and of objects that are its arguments; of what is found there the attributes that this
+code names, and so on; items of lists, tuples and dicts. Attributes are found as Python finds them, in the object, a
+slot or a class; a property is a function that is called. Names in `getattr(x, "name")` count if they are written out.
 
-Each such place is noted twice: with what it held when its function was entered, so that a capture can be refused if the function changed it, and
-with what it holds after the capture, for the replays. A comparison is of identity first: 0.05 us a place where nothing has changed.
+Each such place is noted twice: with what it held when its function was entered, so that a capture can be refused if the
+function changed it, and with what it holds after the capture, for the replays. A comparison is of identity first: 0.05
+us a place where nothing has changed.
 """
 from __future__ import annotations
 import contextlib
@@ -37,8 +39,10 @@ _MOST_PLACES = 1 << 17
 _LARGEST_COPY = 1 << 20       # bytes of an array that are kept to compare it with
 _MAPPINGS = (dict, MappingProxyType)
 _CONTAINERS: Any = (list, tuple, set, deque, *_MAPPINGS, type({}.keys()), type({}.values()), type({}.items()))
-_WRAPPERS = {ChainMap: "maps", UserDict: "data", UserList: "data"}      # the standard library's containers around others, and their attribute
-_VARIABLES: Any = getattr(os.environ, "_data", os.environ)      # of the environment, as it is kept: the dict inside is compared sooner
+_WRAPPERS = {ChainMap: "maps", UserDict: "data", UserList: "data"}      # the standard library's containers around
+                                                                        # others, and their attribute
+_VARIABLES: Any = getattr(os.environ, "_data", os.environ)      # of the environment, as it is kept: the dict inside is
+                                                                # compared sooner
 _MAKERS = frozenset({"__init__", "__new__", "__post_init__", "__setstate__"})
 _MISSING: Any = type("nothing", (), {"__repr__": lambda self: "nothing"})()
 
@@ -55,13 +59,16 @@ _PACKAGES = ("site-packages", "dist-packages")
 def is_followed(filename: str) -> bool:
   """Is code of this file the user's, or a layer's?"""
   if filename.startswith(_OWN): return filename.startswith(_FOLLOWED)
-  return not filename.startswith("<frozen") and (not filename.startswith(_LIBRARY) or any(p in filename for p in _PACKAGES))
+  return not filename.startswith("<frozen") and (not filename.startswith(_LIBRARY)
+                                                 or any(p in filename for p in _PACKAGES))
 
 @functools.lru_cache(maxsize=None)
 def is_followed_module(name: Any) -> bool:
-  """Is a module of this name the user's, or one of layers? Not that of a driver from outside of the tree, nor those beside it.
+  """Is a module of this name the user's, or one of layers? Not that of a driver from outside of the tree, nor those
+  beside it.
 
-  For functions that were made of text, too, as those of dataclasses are; those of named tuples read nothing that could change.
+  For functions that were made of text, too, as those of dataclasses are; those of named tuples read nothing that could
+  change.
   """
   package = str(name).rpartition(".")[0]
   if package and any(driver.rpartition(".")[0] == package for driver in DRIVERS.values()): return False
@@ -92,8 +99,9 @@ def _referred(container: Any, key: Any) -> Any:
 def _nothing() -> None: pass
 
 class Root(NamedTuple):
-  """One called function: its code, the function if it was found and its arguments that are objects (weakly held: they may be of this call only, and
-  their free variables Tensors of it), and which free variables are variables of this call."""
+  """One called function: its code, the function if it was found and its arguments that are objects (weakly held: they
+  may be of this call only, and their free variables Tensors of it), and which free variables are variables of this
+  call."""
   code: CodeType
   globals: dict[str, Any]
   function: Callable[[], Any]    # a FunctionType or None
@@ -101,11 +109,13 @@ class Root(NamedTuple):
   local: set[tuple[CodeType, str]]
 
 class Surroundings:
-  """Places and what they held. lasting: hold what is there, as long as these notes are kept; else objects and Tensors are held weakly."""
+  """Places and what they held. lasting: hold what is there, as long as these notes are kept; else objects and Tensors
+  are held weakly."""
   def __init__(self, lasting: bool = True):
     self.lasting = lasting
     self.places: list[Place] = []
-    self.contents: list[tuple[Any, tuple[Any, ...], str]] = []    # a list or dict, its items (keys, then values), the place in words
+    self.contents: list[tuple[Any, tuple[Any, ...], str]] = []    # a list or dict, its items (keys, then values), the
+                                                                  # place in words
     self.growing: list[tuple[Any, int, str]] = []
     self.data: list[tuple[Any, bytes, str]] = []
     self.lazy: list[tuple[Callable[[], Tensor | None], UOp, str]] = []     # Tensors without storage, and what they are
@@ -119,7 +129,8 @@ class Surroundings:
   def add(self, root: Root) -> None:
     """Note what a called function reads."""
     names = names_of(root.code)
-    for name in names.globals & root.globals.keys(): self._place(_item, root.globals, name, root.globals[name], name, names)
+    for name in names.globals & root.globals.keys():
+      self._place(_item, root.globals, name, root.globals[name], name, names)
     for name in names.modules:
       if (module := sys.modules.get(name)) is not None: self.inside(module, name, names)
     if (function := root.function()) is not None: self._function(function, names, root.local)
@@ -133,18 +144,23 @@ class Surroundings:
       if (function.__code__, name) not in local: self._place(_cell, cell, None, _cell(cell, None), name, names)
     arguments = function.__code__.co_varnames
     first = function.__code__.co_argcount - len(function.__defaults__ or ())
-    for k, value in enumerate(function.__defaults__ or ()): self.inside(value, f"the default of {arguments[first + k]}", names)
+    for k, value in enumerate(function.__defaults__ or ()):
+      self.inside(value, f"the default of {arguments[first + k]}", names)
     for name, value in (function.__kwdefaults__ or {}).items(): self.inside(value, f"the default of {name}", names)
 
-  def _place(self, read: Callable[[Any, Any], Any], container: Any, key: Any, value: Any, name: str, names: Names, depth: int = 0) -> None:
-    if isinstance(value, (ModuleType, type)) or isinstance(value, FunctionType) and not is_followed(value.__code__.co_filename):
+  def _place(self, read: Callable[[Any, Any], Any], container: Any, key: Any, value: Any, name: str, names: Names,
+             depth: int = 0) -> None:
+    if (isinstance(value, (ModuleType, type)) or isinstance(value, FunctionType)
+        and not is_followed(value.__code__.co_filename)):
       return self.inside(value, name, names, depth)
-    if len(self.places) >= _MOST_PLACES: raise JitError(f"the function reads more than {_MOST_PLACES} places besides its arguments; pass them")
+    if len(self.places) >= _MOST_PLACES:
+      raise JitError(f"the function reads more than {_MOST_PLACES} places besides its arguments; pass them")
     if (id(container), key) not in self._seen:
       self._seen.add((id(container), key))
       self._kept.append(container)
       if not self.lasting and isinstance(value, Tensor): value = weakref.ref(value)
-      if not self.lasting and read is _attribute and (weak := _weak(container)) is not None: read, container = _referred, weak
+      if not self.lasting and read is _attribute and (weak := _weak(container)) is not None:
+        read, container = _referred, weak
       self.places.append(Place(read, container, key, value, name))
       if isinstance(value, weakref.ref): value = value()
     if (key if isinstance(key, str) else name) in names.grown and isinstance(value, (list, dict, set)):
@@ -171,12 +187,15 @@ class Surroundings:
     elif isinstance(value, functools.partial):
       self.inside(value.args, f"{name}.args", names, depth)
       self.inside(value.keywords, f"{name}.keywords", names, depth)
-    elif isinstance(value, ContextVar): self._place(_context, value, None, _context(value, None), f"{name}.get()", names, depth + 1)
-    elif value is os.environ or value is os and names.environment or value is os.getenv: self._environment(names.environment)
+    elif isinstance(value, ContextVar):
+      self._place(_context, value, None, _context(value, None), f"{name}.get()", names, depth + 1)
+    elif value is os.environ or value is os and names.environment or value is os.getenv:
+      self._environment(names.environment)
     elif is_data(value): self._data(value, name)
     elif isinstance(value, Iterator) and type(value).__module__ in ("builtins", "itertools"):
       if self._passing: return      # one that is still there after the call is refused then
-      raise JitError(f"{name} is an iterator ({type(value).__name__}), and replays would not take its next item; take it outside of the function, "
+      raise JitError(f"{name} is an iterator ({type(value).__name__}), and replays would not take its next item; take "
+                     f"it outside of the function, "
                      "and pass it as an argument")
     elif not isinstance(value, FunctionType): self._object(value, name, names, depth)
 
@@ -186,7 +205,9 @@ class Surroundings:
     self._seen.add((id(os.environ), keys))
     written = [key for key in keys if key is not None]
     if not written or None in keys: self.contents.append((_VARIABLES, _items(_VARIABLES), "os.environ"))
-    else: self.places.extend(Place(_item, os.environ, key, os.environ.get(key, _MISSING), f"os.environ[{key!r}]") for key in written)
+    else:
+      self.places.extend(Place(_item, os.environ, key, os.environ.get(key, _MISSING), f"os.environ[{key!r}]")
+                         for key in written)
 
   def _tensor(self, value: Tensor, name: str) -> None:
     if memory_of(value.uop)[0] is None: self.lazy.append((weakref.ref(value), value.uop, name))
@@ -199,34 +220,42 @@ class Surroundings:
     except TypeError: size = _LARGEST_COPY + 1
     if size > _LARGEST_COPY:
       if self._passing: return
-      raise JitError(f"{name} is of {type(value)}, and too large, or of a kind, that TinyJit cannot tell whether its contents change; make a Tensor "
+      raise JitError(f"{name} is of {type(value)}, and too large, or of a kind, that TinyJit cannot tell whether its "
+                     f"contents change; make a Tensor "
                      "of it outside of the function")
     self.data.append((self._held(value), bytes(value), name))
 
   def _object(self, value: Any, name: str, names: Names, depth: int) -> None:
-    """Note the attributes that the code names: the object's own, those in slots, and those of classes that are no functions."""
-    module = value.__name__ if isinstance(value, ModuleType) else (value if isinstance(value, type) else type(value)).__module__
+    """Note the attributes that the code names: the object's own, those in slots, and those of classes that are no
+    functions."""
+    module = value.__name__ if isinstance(value, ModuleType) else (value if isinstance(value, type)
+                                                                   else type(value)).__module__
     if str(module).partition(".")[0] in ("builtins", "numpy", "torch"): return
     if isinstance(value, (ModuleType, type)) and not _is_users(str(module)): return
     if self.lasting: self._kept.append(value)
     for wrapper, key in _WRAPPERS.items():
-      if isinstance(value, wrapper): self._place(_attribute, value, key, getattr(value, key), f"{name}.{key}", names, depth + 1)
+      if isinstance(value, wrapper):
+        self._place(_attribute, value, key, getattr(value, key), f"{name}.{key}", names, depth + 1)
     own = {} if isinstance(value, type) else getattr(value, "__dict__", {})
-    if own and ("__dict__" in names.attributes or "vars" in names.globals): self.inside(own, f"{name}.__dict__", names, depth + 1)
+    if own and ("__dict__" in names.attributes or "vars" in names.globals):
+      self.inside(own, f"{name}.__dict__", names, depth + 1)
     wanted = {*(names.attributes & own.keys())}
     if not hasattr(type(value), "__getattr__"): wanted |= names.asked
     classes = value.__mro__ if isinstance(value, type) else type(value).__mro__
     for kind in classes:
       if kind is object: continue
-      wanted.update(key for key in names.attributes & kind.__dict__.keys() if key not in own and not _computes(kind.__dict__[key]))
+      wanted.update(key for key in names.attributes & kind.__dict__.keys() if key not in own
+                    and not _computes(kind.__dict__[key]))
       wanted.difference_update(key for key in names.asked & kind.__dict__.keys() if _computes(kind.__dict__[key]))
-    for key in sorted(wanted): self._place(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
+    for key in sorted(wanted):
+      self._place(_attribute, value, key, getattr(value, key, _MISSING), f"{name}.{key}", names, depth + 1)
 
   def _held(self, value: Any) -> Any:
     """What was handed on, weakly where that is possible; all else itself."""
     return (_weak(value) or value) if self._passing else value
 
-  def _weakly(self, value: Any) -> Any: return weakref.ref(value) if not self.lasting and isinstance(value, Tensor) else value
+  def _weakly(self, value: Any) -> Any:
+    return weakref.ref(value) if not self.lasting and isinstance(value, Tensor) else value
 
   # ***** comparing *****
 
@@ -241,12 +270,15 @@ class Surroundings:
       for a, b in zip(now, items):
         if a is not b and not _same(a, b): _refuse(f"{name}[{_key_of(container, now, a)!r}]", b, a)
     for data, copied, name in self.data:
-      if bytes(data) != copied: raise JitError(f"the contents of {name} have changed since the function was captured; {_HOW}")
+      if bytes(data) != copied:
+        raise JitError(f"the contents of {name} have changed since the function was captured; {_HOW}")
     for reference, node, name in self.lazy:
       tensor = reference()
       if tensor is not None and tensor.uop is not node:
-        raise JitError(f"{name}, a Tensor of shape {node.shape}, had no storage when the function was captured, and has been realized, written or "
-                       "replaced since, or what it is computed from was; realize() it before the function is captured, or call reset()")
+        raise JitError(f"{name}, a Tensor of shape {node.shape}, had no storage when the function was captured, and "
+                       f"has been realized, written or "
+                       "replaced since, or what it is computed from was; realize() it before the function is "
+                       "captured, or call reset()")
 
   def changes(self) -> Iterator[tuple[str, Any, Any]]:
     """What the function has changed itself: the place in words, what it held before and what it holds now."""
@@ -258,14 +290,17 @@ class Surroundings:
       if (container := _strong(held)) is None: continue     # of this call only
       now, before = _items(container), [_strong(item) for item in items]
       if len(now) != len(before): yield name, before, now
-      else: yield from ((f"{name}[{_key_of(container, now, a)!r}]", b, a) for a, b in zip(now, before) if a is not b and not _same(a, b))
+      else:
+        yield from ((f"{name}[{_key_of(container, now, a)!r}]", b, a) for a, b in zip(now, before) if a is not b
+                    and not _same(a, b))
     for container, size, name in self.growing:
       new = list(container.values() if isinstance(container, dict) else container)
       if len(new) != size and any(isinstance(x, Tensor) for x in new[size:]): yield name, container, new[-1]
     for held, copied, name in self.data:
       if (data := _strong(held)) is not None and bytes(data) != copied: yield name, data, data
 
-_HOW = ("pass it as an argument (numbers that change as a Tensor or a bound Variable), assign() to a Tensor to change it, or call reset() to capture "
+_HOW = ("pass it as an argument (numbers that change as a Tensor or a bound Variable), assign() to a Tensor to change "
+        "it, or call reset() to capture "
         "again")
 
 def _items(container: Any) -> tuple[Any, ...]:
@@ -279,7 +314,8 @@ def _key_of(container: Any, items: tuple[Any, ...], item: Any) -> Any:
 def _strong(value: Any) -> Any: return value() if isinstance(value, weakref.ref) else value
 
 def _computes(found: Any) -> bool:
-  """Is this attribute of a class a function, or something that calls one (a property), rather than a value or a slot?"""
+  """Is this attribute of a class a function, or something that calls one (a property), rather than a value or a
+  slot?"""
   return hasattr(type(found), "__get__") and not isinstance(found, MemberDescriptorType)
 
 def _is_users(module: str) -> bool:
@@ -295,18 +331,22 @@ def _same(a: Any, b: Any) -> bool:
   if type(a).__module__ == "numpy" and type(a).__hash__ is not None: return bool(a == b)
   return isinstance(a, _PLAIN) and token(a) == token(b)
 
-def _shown(value: Any) -> str: return repr(value) if isinstance(value, _PLAIN) or value is _MISSING else f"a {type(value).__name__}"
+def _shown(value: Any) -> str:
+  return repr(value) if isinstance(value, _PLAIN) or value is _MISSING else f"a {type(value).__name__}"
 
 def _refuse(name: str, old: Any, new: Any) -> None:
   before, now = _shown(old), _shown(new)
-  how = f"was {before} when the function was captured, and is {now} now" if before != now else f"is another {now[2:]} than when it was captured"
+  how = (f"was {before} when the function was captured, and is {now} now" if before != now
+         else f"is another {now[2:]} than when it was captured")
   raise JitError(f"{name} {how}; a replay would use the old one: {_HOW}")
 
 def _refuse_size(name: str, container: Any, items: tuple[Any, ...], now: tuple[Any, ...]) -> None:
   each = 2 if isinstance(container, _MAPPINGS) else 1
   gone = [key for key in items[:len(items) // each] if key not in container] if each == 2 else []
-  if gone and len(now) < len(items): _refuse(f"{name}[{gone[0]!r}]", items[len(items) // 2 + items.index(gone[0])], _MISSING)
-  raise JitError(f"{name} was {len(items) // each} items when the function was captured, and is {len(now) // each} now; a replay would use the old "
+  if gone and len(now) < len(items):
+    _refuse(f"{name}[{gone[0]!r}]", items[len(items) // 2 + items.index(gone[0])], _MISSING)
+  raise JitError(f"{name} was {len(items) // each} items when the function was captured, and is {len(now) // each} "
+                 f"now; a replay would use the old "
                  f"ones: {_HOW}")
 
 # ***** which functions are called *****
@@ -317,18 +357,22 @@ def _is_shared(value: Any) -> bool:
   return value is not None and random is not None and value is getattr(random, "_inst", None)
 
 class Watcher:
-  """`with watcher:` notes, of this thread, the functions that are called, what they read, and whether they draw from `random`.
+  """`with watcher:` notes, of this thread, the functions that are called, what they read, and whether they draw from
+  `random`.
 
   Another profile function is called, too."""
   def __init__(self, function: Any, given: Iterable[Any] = ()):
     self.is_noting = False
     self.has_drawn = False      # from Python's own random numbers, of which other threads may draw, too
-    self._given = {id(value): value for value in given}     # containers that are arguments: what is in them is given, too
+    self._given = {id(value): value for value in given}     # containers that are arguments: what is in them is given,
+                                                            # too
     self.before = Surroundings(lasting=False)
     self.roots: list[Root] = []
-    self._seen: dict[Any, tuple[Any, ...]] = {}     # what was noted, and the objects, so that their ids are not those of others now
+    self._seen: dict[Any, tuple[Any, ...]] = {}     # what was noted, and the objects, so that their ids are not those
+                                                    # of others now
     self._importing: FrameType | None = None
-    self._local: set[tuple[CodeType, str]] = set()      # free variables of code that are variables of a call that was seen
+    self._local: set[tuple[CodeType, str]] = set()      # free variables of code that are variables of a call that was
+                                                        # seen
     self._made: dict[int, Any] = {}       # objects that the function made itself, held weakly where that is possible
     self._objects: list[tuple[str, Any, Names]] = []
     written, objects = unwrapped(function)
@@ -346,7 +390,8 @@ class Watcher:
 
   def stop(self) -> None:
     """Note no more."""
-    if self._other is not None and not callable(self._other): self._other.enable()    # Python 3.11's cProfile, which has no function
+    # Python 3.11's cProfile, which has no function
+    if self._other is not None and not callable(self._other): self._other.enable()
     else: sys.setprofile(self._other)
     self.is_noting = False
 
@@ -355,9 +400,12 @@ class Watcher:
       if event == "return" and frame is self._importing: self._importing = None
     elif event == "call":
       code = frame.f_code
-      if code.co_filename.startswith("<frozen importlib"): self._importing = frame     # what modules do when they are loaded is done once
-      elif is_followed(code.co_filename) and is_followed_module(frame.f_globals.get("__name__")): self._called(frame, code)
-      elif code.co_name == "gauss" and _is_shared(frame.f_locals.get("self")): self.has_drawn = True    # the second of two is kept in Python
+      # what modules do when they are loaded is done once
+      if code.co_filename.startswith("<frozen importlib"): self._importing = frame
+      elif is_followed(code.co_filename) and is_followed_module(frame.f_globals.get("__name__")):
+        self._called(frame, code)
+      # the second of two is kept in Python
+      elif code.co_name == "gauss" and _is_shared(frame.f_locals.get("self")): self.has_drawn = True
     elif event == "c_call" and _is_shared(getattr(argument, "__self__", None)): self.has_drawn = True
     if self._other is not None and callable(self._other): self._other(frame, event, argument)
 
@@ -365,11 +413,14 @@ class Watcher:
     local = frame.f_locals
     count = code.co_argcount + code.co_kwonlyargcount
     given = [(name, local[name]) for name in code.co_varnames[:count] if name in local]
-    if code.co_flags & 4: given += [(code.co_varnames[count], value) for value in local.get(code.co_varnames[count], ())]
+    if code.co_flags & 4:
+      given += [(code.co_varnames[count], value) for value in local.get(code.co_varnames[count], ())]
     objects = [(name, value) for name, value in given
-               if not isinstance(value, (*_PLAIN, Tensor, UOp, list, tuple, dict, FunctionType, ModuleType)) and id(value) not in self._given]
+               if not isinstance(value, (*_PLAIN, Tensor, UOp, list, tuple, dict, FunctionType, ModuleType))
+               and id(value) not in self._given]
     if code.co_name in _MAKERS and objects: self._made[id(objects[0][1])] = _weak(objects[0][1])
-    objects = [(name, value) for name, value in objects if id(value) not in self._made or _strong(self._made[id(value)]) not in (value, None)]
+    objects = [(name, value) for name, value in objects if id(value) not in self._made
+               or _strong(self._made[id(value)]) not in (value, None)]
     free = [local.get(name, _MISSING) for name in code.co_freevars]
     key = code, *[id(value) for _, value in objects], *map(id, free)
     known = self._seen.get(key)
@@ -388,7 +439,8 @@ class Watcher:
 
   def names(self, attribute: str) -> bool:
     """Does code of the user's, among what was called, name an attribute?"""
-    return any(attribute in names_of(root.code).attributes and not root.code.co_filename.startswith(_OWN) for root in self.roots)
+    return any(attribute in names_of(root.code).attributes and not root.code.co_filename.startswith(_OWN)
+               for root in self.roots)
 
   def forget(self) -> None:
     """Drop what was noted with the values of before."""
@@ -411,7 +463,8 @@ class Watcher:
     for name, value, names in self._objects: found.inside(value, name, names)
     return found
 
-# Their functions live for one call, and have the free variables of the code around them, which is followed (Python 3.10 and 3.11)
+# Their functions live for one call, and have the free variables of the code around them, which is followed (Python 3.10
+# and 3.11)
 _COMPREHENSIONS = frozenset({"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"})
 
 def _function_of(frame: FrameType, free: list[Any]) -> FunctionType | None:
@@ -426,7 +479,8 @@ def _function_of(frame: FrameType, free: list[Any]) -> FunctionType | None:
   return next(filter(fits, _at_hand(frame.f_back)), None) or next(filter(fits, gc.get_referrers(code)), None)
 
 def _at_hand(frame: FrameType | None) -> Iterator[Any]:
-  """What the variables of a frame stand for, and what is inside of that: items, attributes, the function of a method."""
+  """What the variables of a frame stand for, and what is inside of that: items, attributes, the function of a
+  method."""
   if frame is None: return
   globals_ = frame.f_globals
   for value in [*frame.f_locals.values(), *[globals_[name] for name in frame.f_code.co_names if name in globals_]]:
@@ -442,7 +496,8 @@ def _at_hand(frame: FrameType | None) -> Iterator[Any]:
         with contextlib.suppress(AttributeError): yield slot.__get__(value)
 
 def unwrapped(function: Any) -> tuple[Any, list[tuple[str, Any]]]:
-  """The function that was written, without bindings, and decorators that say what they wrap; and what it was given on the way, by name."""
+  """The function that was written, without bindings, and decorators that say what they wrap; and what it was given on
+  the way, by name."""
   objects: list[tuple[str, Any]] = []
   while True:
     if isinstance(function, functools.partial):

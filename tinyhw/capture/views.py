@@ -8,7 +8,8 @@ from tinyhw.uop.ops import UOp
 
 def base_buffer(u: UOp) -> UOp:
   while u.op is not Ops.BUFFER:
-    if u.op in (Ops.BIND, Ops.CONST) or not u.src: raise JitError("an input of a TinyJit function has no buffer of its own; realize it first")
+    if u.op in (Ops.BIND, Ops.CONST) or not u.src:
+      raise JitError("an input of a TinyJit function has no buffer of its own; realize it first")
     u = u.src[0]
   return u
 
@@ -22,7 +23,8 @@ def binds_in(u: UOp) -> list[UOp]:
   return list(found)
 
 def _unbound(dims: tuple[UOp, ...]) -> list[UOp]:
-  return [d.substitute({b: b.src[0] for b in d.toposort() if b.op is Ops.BIND}) if d.op is not Ops.CONST else d for d in dims]
+  return [d.substitute({b: b.src[0] for b in d.toposort() if b.op is Ops.BIND}) if d.op is not Ops.CONST else d
+          for d in dims]
 
 def same_view(a: UOp, b: UOp) -> bool:
   """Do two nodes look at their BUFFERs, of one size, through the same movement? Variables may have other values."""
@@ -41,7 +43,8 @@ def look_of(u: UOp) -> tuple[Any, ...]:
 
 def with_values(u: UOp, values: dict[str, int]) -> UOp:
   """A view, or an expression, with other values of its Variables."""
-  new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr]))) for b in binds_in(u) if b.src[0].expr in values}
+  new = {b: UOp(Ops.BIND, b.dtype, (b.src[0], b.src[1].const_like(values[b.src[0].expr]))) for b in binds_in(u)
+         if b.src[0].expr in values}
   return u.substitute(new)
 
 def chain(u: UOp) -> list[UOp]:

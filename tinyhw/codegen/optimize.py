@@ -1,6 +1,8 @@
-"""Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel what does not divide, apply (tiling.py).
+"""Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel what does not divide, apply
+(tiling.py).
 
-Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1` only makes the grid.
+Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1`
+only makes the grid.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -12,7 +14,8 @@ from tinyhw.codegen.matrix.sides import tile_of
 from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes
-from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads
+from tinyhw.codegen.transform.tiling import (
+  LEAST_LANES, Opt, OptOps, apply_pieces, factor_of, peel_reductions, peel_store, size_of, stage_loads)
 from tinyhw.codegen.transform.window import stage_windows
 from tinyhw.config import NOOPT
 from tinyhw.machine.ir.target import Capabilities
@@ -26,13 +29,15 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
   sink = with_few_ranges(sink, capabilities)
   opts = info.opts if info.opts is not None else choose_all(sink, capabilities)
-  return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1, capabilities.aligned)
+  return with_opts(sink, opts, capabilities.matrix, capabilities.lanes if capabilities.exchanges else 1,
+                   capabilities.aligned)
 
 def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
-  """The kernel of whose ranges opts speak: what memory walks as one is one, what it knows parts of is as many, and a product for the matrix unit has
-  three."""
+  """The kernel of whose ranges opts speak: what memory walks as one is one, what it knows parts of is as many, and a
+  product for the matrix unit has three."""
   sink = merge_ranges(sink)
-  if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink: sink = merge_ranges(split)
+  if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
+    sink = merge_ranges(split)
   if not capabilities.matrix or not capabilities.lanes: return sink
   from tinyhw.codegen.matrix.ranges import one_range_each  # for matrix units; with `matrix` 0.3 ms to load
   return one_range_each(sink, capabilities)
@@ -42,14 +47,21 @@ def same_loops(sink: UOp) -> bool:
   return all(ranges_of(s) == ranges_of(sink.src[0]) for s in sink.src)
 
 def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Opts for the first store, which the others share. Products whose stores must be peeled are done without the matrix unit."""
+  """Opts for the first store, which the others share.
+
+  Products whose stores must be peeled are done without the matrix unit.
+  """
   opts = choose(sink.src[0], capabilities, len(sink.src) > 1 and reads_what_it_writes(sink, sink.toposort()))
   divided = all(size_of(r) % factor_of(r, opts) == 0 for r in ranges_of(sink.src[0]))
-  if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())): return opts
+  if divided or not any(o.op is OptOps.MATRIX for o in opts) or not reads_what_it_writes(sink, list(sink.toposort())):
+    return opts
   return choose(sink.src[0], replace(capabilities, matrix=()))
 
 def reads_what_it_writes(sink: UOp, nodes: Iterable[UOp]) -> bool:
-  """Does a kernel, of which these are the nodes, read a buffer that it writes? Then no element may be computed twice."""
+  """Does a kernel, of which these are the nodes, read a buffer that it writes?
+
+  Then no element may be computed twice.
+  """
   stored = {store.src[0].src[0] for store in sink.src}
   return any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)
 
@@ -62,22 +74,26 @@ def outer_grid(sink: UOp) -> UOp:
 def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
   """A store as stores over loops that their factors divide; their new ranges are numbered from `fresh`.
 
-  All stores of a kernel are cut in the same way, over the same ranges: what one of them overwrites and another one needs stays in one loop.
+  All stores of a kernel are cut in the same way, over the same ranges: what one of them overwrites and another one
+  needs stays in one loop.
   """
   pieces = [store]
   for r in ranges_of(store):
     n, factor = size_of(r), factor_of(r, opts)
     if factor <= 1 or n % factor == 0: continue
-    pieces = [p for piece in pieces for p in (peel_store(piece, r, n - n % factor, fresh) if r in ranges_of(piece) else [piece])]
+    pieces = [p for piece in pieces for p in (peel_store(piece, r, n - n % factor, fresh) if r in ranges_of(piece)
+                                              else [piece])]
     fresh += 1
   return pieces
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1,
               aligned: bool = False) -> UOp:
-  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the target's matrix unit, for MATRIX
+  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the
+  target's matrix unit, for MATRIX
   opts. wave: lanes that can exchange values. aligned: memory is accessed at multiples of the access only."""
   filling: tuple[Opt, ...] = ()
-  if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()): sink, filling = keep_terms(sink, opts)
+  if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()):
+    sink, filling = keep_terms(sink, opts)
   sink, copying = stage_windows(sink, opts)
   applied = opts + filling + copying
   nodes = sink.toposort()

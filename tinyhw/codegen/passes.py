@@ -1,8 +1,9 @@
 """From an optimised kernel to a Program: the list of passes, in order.
 
-`lower(kernel, capabilities, name)` is what the engine calls after optimize.py. A pass takes a kernel (docs/design.md 3.3) and the capabilities of
-the target, and returns a kernel, which evaluates to the same results up to the order of floating point sums. `linearize` makes a list of it, the
-uops of a Program. On targets whose lanes are threads, further passes take and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
+`lower(kernel, capabilities, name)` is what the engine calls after optimize.py. A pass takes a kernel (docs/design.md
+3.3) and the capabilities of the target, and returns a kernel, which evaluates to the same results up to the order of
+floating point sums. `linearize` makes a list of it, the uops of a Program. On targets whose lanes are threads, further
+passes take and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
 """
 from __future__ import annotations
 import sys
@@ -39,7 +40,10 @@ class Pass(NamedTuple):
   is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
 
 class ListPass(NamedTuple):
-  """A step from the uops of a Program to such uops, for targets whose lanes are threads. It gets the slots that are written, too."""
+  """A step from the uops of a Program to such uops, for targets whose lanes are threads.
+
+  It gets the slots that are written, too.
+  """
   name: str
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
 
@@ -66,7 +70,8 @@ LIST_PASSES = (
 NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
 
 ORDER = (
-  Before("grid", "stage", "all other passes see one GLOBAL range, no range of one iteration, and indices in normal form"),
+  Before("grid", "stage", "all other passes see one GLOBAL range, no range of one iteration, and indices in normal "
+         "form"),
   Before("stage", "unroll", "the stores that fill a local array are unrolled like others"),
   Before("unroll", "vectorize", "a copy's index is linear in the lane more often than the original's"),
   Before("unroll", "runs", "unroll makes the copies that access neighbours"),
@@ -78,7 +83,8 @@ ORDER = (
   Before("decompose", "legalize", "a vector operation in other vector operations is better than lane by lane"),
   Before("legalize", "linearize", "legalize splits what all others made"),
   Before("linearize", "fetch", "loops are brackets in a list, whose bodies move"),
-  Before("fetch", "pipeline", "copies that go on by themselves need no registers; pipeline takes the loops that fetch leaves"),
+  Before("fetch", "pipeline", "copies that go on by themselves need no registers; pipeline takes the loops that fetch "
+         "leaves"),
 )
 REASONS = reasons(NAMES, ORDER)
 
@@ -100,7 +106,8 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   if is_shown and late: _passed("linearize", name, program_of(name, uops, order, flat, written))
   for late_step in late:
     uops = late_step.run(uops, written, capabilities)
-    if is_shown and late_step is not late[-1]: _passed(late_step.name, name, program_of(name, uops, order, flat, written))
+    if is_shown and late_step is not late[-1]:
+      _passed(late_step.name, name, program_of(name, uops, order, flat, written))
   program = program_of(name, uops, order, flat, written)
   _passed(late[-1].name if late else "linearize", name, program)
   return program
@@ -111,7 +118,8 @@ def _passed(step: str, name: str, kernel: UOp | Program) -> None:
   if trace.recorder is not None: trace.recorder.passed(step, kernel, REASONS[step])
 
 def program_of(name: str, uops: list[UOp], order: list[UOp], flat: UOp, written: frozenset[int]) -> Program:
-  """The Program of uops in their order. order: of all nodes of the kernel, for its arguments; flat: the kernel after `grid`."""
+  """The Program of uops in their order. order: of all nodes of the kernel, for its arguments; flat: the kernel after
+  `grid`."""
   sink = order[-1]
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
@@ -127,7 +135,8 @@ def _share_origins(kernel: UOp) -> None:
 _OPERATIONS = GroupOp.Elementwise | {Ops.REDUCE, Ops.STORE, Ops.GROUP, Ops.ACC}
 
 def arguments(order: list[UOp], uops: list[UOp]) -> list[UOp]:
-  """PARAMs by slot and variables by name, those that are no longer used included: the caller passes them all the same."""
+  """PARAMs by slot and variables by name, those that are no longer used included: the caller passes them all the
+  same."""
   used = {u.arg[0]: u for u in uops if u.op is Ops.DEFINE_VAR}
   params = sorted({u for u in order if u.op is Ops.PARAM}, key=lambda u: u.arg[0])
   variables = sorted({u for u in order if u.op is Ops.DEFINE_VAR}, key=lambda u: u.arg[0])
@@ -141,7 +150,8 @@ def check_dump(target: Target | None) -> None:
   """Raise ConfigError if DUMP names no pass. target: what compiles the Program; None where source is made of it."""
   wanted = str(DUMP).partition(":")[0]
   known = [*NAMES, "select", *([name for name, _, _ in steps(target)] if target is not None else MACHINE_PASSES)]
-  if wanted not in known: raise ConfigError(f"DUMP={str(DUMP)!r}: no pass is called {wanted!r}; there are {', '.join(known)}")
+  if wanted not in known:
+    raise ConfigError(f"DUMP={str(DUMP)!r}: no pass is called {wanted!r}; there are {', '.join(known)}")
 
 def dump(step: str, name: str, kernel: UOp | Program) -> None:
   """Print a kernel if DUMP asks for this pass and kernel."""

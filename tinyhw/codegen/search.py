@@ -1,8 +1,9 @@
-"""Beam search over Opts (BEAM=n): from the heuristic's choice, one change at a time, keep the n that ran fastest, until a round finds nothing better.
+"""Beam search over Opts (BEAM=n): from the heuristic's choice, one change at a time, keep the n that ran fastest, until
+a round finds nothing better.
 
-What a candidate costs is asked of `measure`; this file runs nothing. A candidate that does not compile or does not fit costs infinity. The search is
-deterministic but for what it measures: candidates come in one order, and of two that cost the same the earlier one stays. Cost: rounds x n x the
-neighbours of a choice, about ten for each range.
+What a candidate costs is asked of `measure`; this file runs nothing. A candidate that does not compile or does not fit
+costs infinity. The search is deterministic but for what it measures: candidates come in one order, and of two that cost
+the same the earlier one stays. Cost: rounds x n x the neighbours of a choice, about ten for each range.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator
@@ -28,8 +29,10 @@ BLOCKS = (16, 64, 256)    # iterations of a loop of its own
 WINDOWS = (0, 1, 2)       # loops of the output that a window closes
 LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
-def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int, say: Callable[[str], None] | None = None) -> Opts:
-  """The fastest opts found for a kernel. measure: seconds, or infinity for what does not work. say: is told each round's outcome."""
+def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int,
+           say: Callable[[str], None] | None = None) -> Opts:
+  """The fastest opts found for a kernel. measure: seconds, or infinity for what does not work. say: is told each
+  round's outcome."""
   if len(sink.src) > 1 and not same_loops(sink): return ()
   merged = with_few_ranges(sink, capabilities)
   start = choose(merged.src[0], capabilities)
@@ -81,7 +84,8 @@ def _kept(sink: UOp, reduced: tuple[UOp, ...], opts: Opts) -> Iterator[Opts]:
   nodes = sink.toposort()
   for r in reduced:
     now = _amount(OptOps.KEEP, r.arg[0], opts, 0)
-    if now or kept_terms(nodes, r): yield from (_set(OptOps.KEEP, r.arg[0], n, opts) for n in (0, 1, ACCUMULATORS) if n != now)
+    if now or kept_terms(nodes, r):
+      yield from (_set(OptOps.KEEP, r.arg[0], n, opts) for n in (0, 1, ACCUMULATORS) if n != now)
 
 def _toggled(opt: Opt, opts: Opts) -> Opts: return tuple(o for o in opts if o != opt) if opt in opts else (*opts, opt)
 

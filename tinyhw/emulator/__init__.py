@@ -1,7 +1,8 @@
 """Virtual hardware behind the files that drivers open: `box` gives the one that EMULATE names.
 
-A family of devices is a module with `make(name, cards, seed, strict) -> Box`; the first characters of a card's name say which. Nothing of a family is
-loaded before a card of it is asked for. A process has one box of a name: another process, also a forked child, has its own.
+A family of devices is a module with `make(name, cards, seed, strict) -> Box`; the first characters of a card's name say
+which. Nothing of a family is loaded before a card of it is asked for. A process has one box of a name: another process,
+also a forked child, has its own.
 """
 from __future__ import annotations
 import importlib
@@ -17,7 +18,10 @@ MOST_CARDS = 16
 _boxes: dict[tuple[int, str], Files] = {}
 
 def box(name: str) -> Files:
-  """The computer with these cards: "gfx1100", "gfx942x2" for two of them. The same one for each call of this process. Raises ConfigError."""
+  """The computer with these cards: "gfx1100", "gfx942x2" for two of them.
+
+  The same one for each call of this process. Raises ConfigError.
+  """
   key = os.getpid(), name
   found = _boxes.get(key)
   return _boxes.setdefault(key, make(name, EMULATE_SEED.value, EMULATE_STRICT.value)) if found is None else found
@@ -27,7 +31,8 @@ def make(name: str, seed: int = 0, strict: int = 1) -> Files:
   found = re.fullmatch(r"([a-z]+_?)([0-9a-f]+)(?:x([0-9]+))?", name)
   family = None if found is None else FAMILIES.get(found[1])
   if found is None or family is None:
-    raise ConfigError(f"EMULATE={name!r} is no virtual card; a name is that of a chip, which begins with {' or '.join(FAMILIES)}, and for "
+    raise ConfigError(f"EMULATE={name!r} is no virtual card; a name is that of a chip, which begins with "
+                      f"{' or '.join(FAMILIES)}, and for "
                       "several cards x and their number behind it: gfx1100, sm_90, gfx1100x2")
   count = int(found[3] or 1)
   if not 1 <= count <= MOST_CARDS: raise ConfigError(f"EMULATE={name!r}: name 1 to {MOST_CARDS} cards")

@@ -1,8 +1,10 @@
-"""`python3 -m tinyhw emulate`: run a kernel from assembly text or bytes on a workgroup, with a trace, stops, and registers lane by lane.
+"""`python3 -m tinyhw emulate`: run a kernel from assembly text or bytes on a workgroup, with a trace, stops, and
+registers lane by lane.
 
-The kernel gets the addresses of its buffers as arguments, 8 bytes each, in the order of the options: on AMD's GPUs s[0:1] points to them, on NVIDIA's
-they are in constant bank 0, from 0x160 on (sm_90: 0x210). Text has an instruction a line, `name:` for labels, which branches may name, and comments
-after // ; or #. Nothing here is interactive: what is to be seen is said before.
+The kernel gets the addresses of its buffers as arguments, 8 bytes each, in the order of the options: on AMD's GPUs
+s[0:1] points to them, on NVIDIA's they are in constant bank 0, from 0x160 on (sm_90: 0x210). Text has an instruction a
+line, `name:` for labels, which branches may name, and comments after // ; or #. Nothing here is interactive: what is to
+be seen is said before.
 
 What the vendors' GPUs have in common is here; a `Machine` (amd/command.py, nvidia/command.py) has the rest.
 """
@@ -24,7 +26,8 @@ from tinyhw.files.regular import open_input
 
 DATA, BUFFER_STEP, MOST_BUFFERS = 0x1000000, 1 << 24, 63   # where buffers are
 MOST_EXECUTED = 1 << 21  # instructions of all waves, before a kernel is thought to be endless: half a minute
-TYPES = {"f32": ("f", 4, float), "u32": ("I", 4, int), "i32": ("i", 4, int), "f16": ("e", 2, float), "u8": ("B", 1, int), "f64": ("d", 8, float)}
+TYPES = {"f32": ("f", 4, float), "u32": ("I", 4, int), "i32": ("i", 4, int), "f16": ("e", 2, float),
+         "u8": ("B", 1, int), "f64": ("d", 8, float)}
 NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
 COMMON = {"seed": (0, 0, None), "most": (MOST_EXECUTED, 1, None)}
 USAGE = """FILE --arch ARCH [--threads N] [--buffer TYPE:COUNT | TYPE:iota:COUNT | TYPE=1,2,3]... [--seed N] [--most INSTRUCTIONS]
@@ -32,7 +35,8 @@ USAGE = """FILE --arch ARCH [--threads N] [--buffer TYPE:COUNT | TYPE:iota:COUNT
 AMD: [--wave 32|64] [--threads N,N,N] [--lds BYTES] [--vgprs N] [--scratch BYTES]
 NVIDIA: [--registers N] [--shared BYTES] [--local BYTES]"""
 
-Option = tuple[int, int, "int | None"]   # of a number: what it is if it is not given, the least and the most that it may be
+Option = tuple[int, int, "int | None"]   # of a number: what it is if it is not given, the least and the most that it
+                                         # may be
 
 @dataclass
 class Request:
@@ -54,8 +58,9 @@ class Group(Protocol):
     """Execute up to about so many instructions."""
 
 class Machine(ABC):
-  """A workgroup of a vendor's GPU, for one request, and its registers as people see them. code: where the first instruction is; wave: what the vendor
-  calls lanes that execute together. Raises ArgumentError for what the GPU has not."""
+  """A workgroup of a vendor's GPU, for one request, and its registers as people see them. code: where the first
+  instruction is; wave: what the vendor calls lanes that execute together. Raises ArgumentError for what the GPU has
+  not."""
   code: ClassVar[int]
   wave: ClassVar[str]
 
@@ -73,8 +78,10 @@ class Machine(ABC):
   def assembled(self, line: str, offset: int, labels: Mapping[str, int]) -> bytes:
     """An instruction at an offset. Raises ParseError."""
   @abstractmethod
-  def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int], watch: Callable[[Any, Any], None]) -> tuple[Group, Sequence[Any]]:
-    """The workgroup and its waves. buffers: addresses. watch: called before each instruction with the wave and the instruction made ready."""
+  def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int],
+            watch: Callable[[Any, Any], None]) -> tuple[Group, Sequence[Any]]:
+    """The workgroup and its waves. buffers: addresses. watch: called before each instruction with the wave and the
+    instruction made ready."""
   @abstractmethod
   def show(self, wave: Any) -> list[str]:
     """The lines of all registers that are to be shown."""
@@ -93,7 +100,8 @@ def machine_of(arch: str) -> type[Machine]:
     if arch.startswith(prefix):
       found: type[Machine] = importlib.import_module(f"{family}.command").MACHINE
       return found
-  raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; their names begin with {' or '.join(FAMILIES)}: gfx1100, sm_90")
+  raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; their names begin with {' or '.join(FAMILIES)}: "
+                      f"gfx1100, sm_90")
 
 def request(arguments: Sequence[str]) -> Request:
   """The command line as a Request. Raises ArgumentError."""
@@ -115,7 +123,8 @@ def request(arguments: Sequence[str]) -> Request:
     else: asked.file = name
   if not asked.file or not asked.arch: raise ArgumentError(f"a file and --arch are expected: emulate {USAGE}")
   asked.numbers = numbers(given, {**machine_of(asked.arch).options(asked.arch), **COMMON})
-  if len(asked.buffers) > MOST_BUFFERS: raise ArgumentError(f"{len(asked.buffers)} buffers are too many; there is room for {MOST_BUFFERS}")
+  if len(asked.buffers) > MOST_BUFFERS:
+    raise ArgumentError(f"{len(asked.buffers)} buffers are too many; there is room for {MOST_BUFFERS}")
   return asked
 
 def numbers(given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str, int]:
@@ -126,7 +135,8 @@ def numbers(given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str
     if name not in options: raise ArgumentError(f"there is no option {option}; the command takes {USAGE}")
     value, (_, low, high) = number(text), options[name]
     if value < low or high is not None and value > high:
-      raise ArgumentError(f"{option} {value}: a number of {low} or more is expected" + (f", up to {high}" if high is not None else ""))
+      raise ArgumentError(f"{option} {value}: a number of {low} or more is expected"
+                          + (f", up to {high}" if high is not None else ""))
     found[name] = value
   return found
 
@@ -186,7 +196,9 @@ class Buffer:
   """Memory for the kernel: `text` says what is in it, f32:64 (zeros), f32:iota:64, f32=1,2.5."""
   def __init__(self, text: str):
     kind = re.split("[:=]", text)[0]
-    if kind not in TYPES: raise ArgumentError(f"{text} is no buffer; f32:64, u32:iota:64 and f32=1,2.5 are, with the types {', '.join(TYPES)}")
+    if kind not in TYPES:
+      raise ArgumentError(f"{text} is no buffer; f32:64, u32:iota:64 and f32=1,2.5 are, with the types "
+                          f"{', '.join(TYPES)}")
     self.text, (self.code, self.size, make) = text, TYPES[kind]
     words = text.replace("=", ":").split(":")[1:]
     try:
@@ -201,7 +213,8 @@ class Buffer:
   def show(self) -> str:
     """What has become of it: the first elements."""
     values = struct.unpack(f"<{len(self.values)}{self.code}", self.data)
-    return " ".join(f"{v:.6g}" if isinstance(v, float) else str(v) for v in values[:32]) + (" ..." if len(values) > 32 else "")
+    return " ".join(f"{v:.6g}" if isinstance(v, float) else str(v)
+                    for v in values[:32]) + (" ..." if len(values) > 32 else "")
 
 # ***** the run *****
 
@@ -224,7 +237,8 @@ class Observer:
     """The line of the instruction that this wave has executed last."""
     if wave.number not in self.previous: return
     offset, step = self.previous.pop(wave.number)
-    self.write(f"{self.machine.wave} {wave.number}  +{offset:#06x}  {step.text:<48} {self.machine.changes(wave, step)}".rstrip())
+    self.write(f"{self.machine.wave} {wave.number}  +{offset:#06x}  {step.text:<48} "
+               f"{self.machine.changes(wave, step)}".rstrip())
 
 def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
   """The command. Raises errors of the emulator, ArgumentError, ParseError."""

@@ -1,8 +1,9 @@
 """What the virtual hardware raises.
 
-A `StrictError` is a mistake that real hardware would have let pass, punished now and then, or hung on: it ends the emulation of what made it, and
-reaches the user from the call that made the virtual device move on. A `PageFault` never does: the virtual device turns it into what the hardware
-reports (an event of the kernel's driver), and it is the driver that tells.
+A `StrictError` is a mistake that real hardware would have let pass, punished now and then, or hung on: it ends the
+emulation of what made it, and reaches the user from the call that made the virtual device move on. A `PageFault` never
+does: the virtual device turns it into what the hardware reports (an event of the kernel's driver), and it is the driver
+that tells.
 """
 from __future__ import annotations
 
@@ -14,14 +15,15 @@ from tinyhw.errors import TinyError
 AnyError = TypeVar("AnyError", bound="EmulatorError")
 
 class Misplaced(Exception):
-  """What errors about a place in memory have. address: of the first byte that is not to be accessed; None: it is about something else. lane: whose
-  access it was, or None."""
+  """What errors about a place in memory have. address: of the first byte that is not to be accessed; None: it is about
+  something else. lane: whose access it was, or None."""
   address: int | None = None
   lane: int | None = None
 
   def blame(self, lanes: Sequence[int], places: Sequence[int | None]) -> None:
     """Find the lane, of those whose accesses begin at these places."""
-    before = [(place, -lane) for lane, place in zip(lanes, places) if place is not None and self.address is not None and place <= self.address]
+    before = [(place, -lane) for lane, place in zip(lanes, places) if place is not None and self.address is not None
+              and place <= self.address]
     if before: self.lane = -max(before)[1]
 
 class EmulatorError(TinyError, RuntimeError):
@@ -31,7 +33,10 @@ class EmulatorError(TinyError, RuntimeError):
     return type(self)(self.message + where)
 
 class StrictError(EmulatorError):
-  """A program or driver relied on luck. The message says which kernel or packet, where, and what would make it right."""
+  """A program or driver relied on luck.
+
+  The message says which kernel or packet, where, and what would make it right.
+  """
 
 class UnknownInstruction(StrictError):
   """Bytes that are no instruction of this architecture, or one that the emulator has no meaning for."""
@@ -49,7 +54,8 @@ class EarlyWrite(StrictError):
   """An instruction that may write its result before it has read all operands, with one of them in the same register."""
 
 class OutOfBounds(StrictError, Misplaced):
-  """A register beyond those that the kernel was given, local memory beyond its size, code beyond its end, or memory that is in no buffer."""
+  """A register beyond those that the kernel was given, local memory beyond its size, code beyond its end, or memory
+  that is in no buffer."""
   def __init__(self, message: str = "", address: int | None = None):
     super().__init__(message)
     self.address = address
@@ -76,7 +82,8 @@ class Fault(Exception):
   """What stops a queue on real hardware too. Not an error of the emulator: it becomes an event."""
 
 class PageFault(Fault, Misplaced):
-  """An access that the page table forbids. reason: "not present", "read only", "not executable". where: lines that name the instruction."""
+  """An access that the page table forbids. reason: "not present", "read only", "not executable". where: lines that
+  name the instruction."""
   def __init__(self, address: int, write: bool, reason: str = "not present"):
     super().__init__(address, write, reason)
     self.address: int = address

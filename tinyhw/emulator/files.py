@@ -1,12 +1,13 @@
 """A virtual computer behind the files that drivers open: what all of them have, whichever devices are in it.
 
-Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`); this file knows descriptors, mappings,
-faults that tests inject, and the census, by which they see that nothing leaks. Refusals are OSErrors with the kernel's errno.
+Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`); this
+file knows descriptors, mappings, faults that tests inject, and the census, by which they see that nothing leaks.
+Refusals are OSErrors with the kernel's errno.
 
-A `Box` is the computer as one process sees it. `process` gives another process, in the same interpreter: descriptors, mappings, and what the kernel's
-drivers keep of a process are its own; GPUs with their memory, the pages of the computer and whose turn it is are shared. A family says what is a
-process's own in `begin_process`. Not modelled: what one process may send to another (descriptors), and that the memory of one that is killed becomes
-free a moment later.
+A `Box` is the computer as one process sees it. `process` gives another process, in the same interpreter: descriptors,
+mappings, and what the kernel's drivers keep of a process are its own; GPUs with their memory, the pages of the computer
+and whose turn it is are shared. A family says what is a process's own in `begin_process`. Not modelled: what one
+process may send to another (descriptors), and that the memory of one that is killed becomes free a moment later.
 """
 from __future__ import annotations
 import copy
@@ -27,7 +28,8 @@ ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
 AnyBox = TypeVar("AnyBox", bound="Box")
 
 def refuse(number: int, why: str = "") -> OSError:
-  """The error of a refused call, to be raised. why: for who debugs the virtual box; a real kernel tells it to its log at most."""
+  """The error of a refused call, to be raised. why: for who debugs the virtual box; a real kernel tells it to its log
+  at most."""
   text = os.strerror(number) if number != ENOTSUPP else "Operation is not supported"
   return OSError(number, f"{text} ({why})" if why else text)
 
@@ -99,7 +101,8 @@ class VirtualFile:
 
   def ioctl(self, request: int, argument: Any) -> None: raise refuse(errno.ENOTTY)
 
-  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping: raise refuse(errno.ENODEV)
+  def mmap(self, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
+    raise refuse(errno.ENODEV)
 
   def poll(self, timeout_ms: int) -> bool: return False
 
@@ -119,9 +122,10 @@ class VirtualFile:
     """The descriptor is gone."""
 
 class Box:
-  """A virtual computer, as one process sees it. seed: of every random choice in it. strict: 1: check what real hardware punishes only now and then;
-  2: also what it minds nothing of, and is a mistake all the same. processes: those that have begun and not ended, this one among them; all have the
-  same list."""
+  """A virtual computer, as one process sees it. seed: of every random choice in it. strict: 1: check what real hardware
+  punishes only now and then;
+  2: also what it minds nothing of, and is a mistake all the same. processes: those that have begun and not ended, this
+  one among them; all have the same list."""
   virtual = True
 
   def __init__(self, name: str, seed: int = 0, strict: int = 1):
@@ -139,7 +143,8 @@ class Box:
     self.nodes: dict[str, Callable[[], VirtualFile]] = {}
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
-    self.membership = (False, False)           # of the program in the group of the devices: now, and by the system's list
+    self.membership = (False, False)           # of the program in the group of the devices: now, and by the system's
+                                               # list
     self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
     self.failures: dict[str, list[tuple[int, int]]] = {}  # what `fail` asked for: (how many calls from now, errno)
     self._next_descriptor = FIRST_DESCRIPTOR
@@ -153,10 +158,16 @@ class Box:
     return made
 
   def begin_process(self) -> None:
-    """Make what the devices' drivers keep of a process. A family calls it for the first one, when its hardware is there."""
+    """Make what the devices' drivers keep of a process.
+
+    A family calls it for the first one, when its hardware is there.
+    """
 
   def kill(self) -> None:
-    """The process ends, wherever it is: the kernel ends what runs for it, and takes back files, mappings and memory. It can open nothing any more."""
+    """The process ends, wherever it is: the kernel ends what runs for it, and takes back files, mappings and memory.
+
+    It can open nothing any more.
+    """
     with self.scheduler.whole():
       self.end_process()
       for mapping in list(self.mappings): mapping.close()
@@ -175,7 +186,8 @@ class Box:
     make = self.nodes.get(path)
     if path in self.refused: raise refuse(self.refused[path])
     if make is None: raise refuse(errno.ENOENT, path)
-    if flags & (os.O_WRONLY | os.O_RDWR) != os.O_RDWR: raise EmulatorError(f"opening {path}: open it with O_RDWR, its calls write")
+    if flags & (os.O_WRONLY | os.O_RDWR) != os.O_RDWR:
+      raise EmulatorError(f"opening {path}: open it with O_RDWR, its calls write")
     return make()
 
   def read_text(self, path: str) -> str:
@@ -193,7 +205,8 @@ class Box:
 
   def exists(self, path: str) -> bool:
     path = posixpath.normpath(path)
-    return path in self.texts or path in self.nodes or any(known.startswith(path + "/") for known in (*self.texts, *self.nodes))
+    return path in self.texts or path in self.nodes or any(known.startswith(path + "/")
+                                                           for known in (*self.texts, *self.nodes))
 
   def barred(self, path: str) -> bool: return self.refused.get(path) == errno.EPERM
 
@@ -231,7 +244,8 @@ class Box:
   # **** faults ****
 
   def fail(self, call: str, nth: int = 1, number: int = errno.ENOMEM) -> None:
-    """Have the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*" counts all of them."""
+    """Have the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*"
+    counts all of them."""
     self.failures.setdefault(call, []).append((nth, number))
 
   def injected(self, call: str) -> None:
@@ -250,7 +264,8 @@ class Box:
 
   def census(self) -> dict[str, int]:
     """How much of everything the process holds, by name; what it does not hold is left out. Empty: nothing leaks."""
-    counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.held[self], **self.devices_census()}
+    counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.held[self],
+               **self.devices_census()}
     return {name: count for name, count in counted.items() if count}
 
   def devices_census(self) -> dict[str, int]:

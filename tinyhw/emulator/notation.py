@@ -3,14 +3,15 @@
     v_mad_u32_u24    D.u32 = S0.u32[23:0] * S1.u32[23:0] + S2.u32
     s_add_u32        t = u64(S0.u32) + u64(S1.u32); SCC = t[32]; D.u32 = t
 
-It has Python's syntax. `S0.u32` is an operand read as a type, `D.u32 = ...` writes one; `x[high:low]` and `x[n]` are bits of an integer, as unsigned
-numbers; `S0.i8(2)` is element 2 of an operand taken as an array; `M0.f32` is operand 0 of a mixed instruction, float16 or float32; `u64(x)` converts
-a number; `a if c else b` chooses; functions are those of FUNCTIONS. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of
-the mask that is written), PC, EXEC, LANE (this lane's number), SIGNED0 and SIGNED1 (whether a dot product's operands are), and local values.
+It has Python's syntax. `S0.u32` is an operand read as a type, `D.u32 = ...` writes one; `x[high:low]` and `x[n]` are
+bits of an integer, as unsigned numbers; `S0.i8(2)` is element 2 of an operand taken as an array; `M0.f32` is operand 0
+of a mixed instruction, float16 or float32; `u64(x)` converts a number; `a if c else b` chooses; functions are those of
+FUNCTIONS. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of the mask that is written), PC,
+EXEC, LANE (this lane's number), SIGNED0 and SIGNED1 (whether a dot product's operands are), and local values.
 
-Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer type where it is assigned or
-converted, a literal has the type of what stands beside it, and a bool is 0 or 1; nothing else is converted by itself. Nothing here executes:
-python/lanes.py makes Python of the tree.
+Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer
+type where it is assigned or converted, a literal has the type of what stands beside it, and a bool is 0 or 1; nothing
+else is converted by itself. Nothing here executes: python/lanes.py makes Python of the tree.
 """
 from __future__ import annotations
 import ast
@@ -32,13 +33,15 @@ class Type:
   def high(self) -> int: return (1 << self.bits - (self.kind == "i")) - 1
 
 TYPES = {name: Type(name, kind, bits) for name, kind, bits in (
-  ("bool", "b", 1), *((f"u{n}", "u", n) for n in (4, 8, 16, 32, 64, 128)), *((f"i{n}", "i", n) for n in (4, 8, 16, 32, 64, 128)),
+  ("bool", "b", 1), *((f"u{n}", "u", n) for n in (4, 8, 16, 32, 64, 128)),
+  *((f"i{n}", "i", n) for n in (4, 8, 16, 32, 64, 128)),
   ("f16", "f", 16), ("bf16", "f", 16), ("f32", "f", 32), ("f64", "f", 64), ("fp8", "f", 8), ("bf8", "f", 8))}
 BOOL = TYPES["bool"]
 
 @dataclass(frozen=True)
 class Node:
-  """A typed expression. `op`: "const", "read", "local", "bits", "convert", "select", "call", or Python's sign of an operation.
+  """A typed expression. `op`: "const", "read", "local", "bits", "convert", "select", "call", or Python's sign of an
+  operation.
 
   value: of a const the number, of a read or local the name, of bits (high, low), of a call the function's name.
   """
@@ -49,7 +52,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Assignment:
-  """target: "D", "D1", ... with the type it is written as, or SCC, VCC, CARRY, PC or a local with the type of the value."""
+  """target: "D", "D1", ... with the type it is written as, or SCC, VCC, CARRY, PC or a local with the type of the
+  value."""
   target: str
   type: Type
   value: Node
@@ -61,7 +65,8 @@ def nodes(node: Node) -> Iterator[Node]:
   yield node
   for child in node.args: yield from nodes(child)
 
-# What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32, and fma_f32 computes it.
+# What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32,
+# and fma_f32 computes it.
 _FUNCTIONS = """
 fma T T T -> T
 mul_zero T T -> T
@@ -126,16 +131,20 @@ mask_to_bits u64 u32 -> u32
 trig_preop f64 u32 -> f64
 """
 FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
-  line.split()[0]: (tuple(line.split(" -> ")[0].split()[1:]), line.split(" -> ")[1]) for line in _FUNCTIONS.strip().splitlines()}
+  line.split()[0]: (tuple(line.split(" -> ")[0].split()[1:]), line.split(" -> ")[1])
+  for line in _FUNCTIONS.strip().splitlines()}
 
 class NotationError(AssertionError):
   """A meaning that does not parse or type: a mistake in a table of this package."""
 
 _BINARY: dict[type[ast.operator], str] = {
-  ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>"}
-_COMPARE: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+  ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
+  ast.LShift: "<<", ast.RShift: ">>"}
+_COMPARE: dict[type[ast.cmpop], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+                                        ast.NotEq: "!="}
 _UNARY: dict[type[ast.unaryop], str] = {ast.USub: "neg", ast.Invert: "~", ast.Not: "not"}
-_NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u64", "LANE": "u32", "SIGNED0": "bool", "SIGNED1": "bool"}
+_NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u64", "LANE": "u32", "SIGNED0": "bool",
+          "SIGNED1": "bool"}
 
 @once
 def parse(text: str) -> Meaning:
@@ -151,7 +160,8 @@ class _Parser:
   def assignments(self) -> Meaning:
     found = []
     for statement in self.body:
-      if not isinstance(statement, ast.Assign) or len(statement.targets) != 1: raise NotationError("assignments are expected")
+      if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
+        raise NotationError("assignments are expected")
       found.append(self.assignment(statement.targets[0], statement.value))
     return tuple(found)
 
@@ -163,7 +173,8 @@ class _Parser:
     wanted = TYPES[_NAMES[target.id]] if target.id in _NAMES else None
     value = self.expression(source, wanted)
     if wanted is None: self.locals[target.id] = value.type
-    elif wanted is BOOL and value.type is not BOOL: value = Node("!=", BOOL, (value, Node("const", value.type, value=0)))
+    elif wanted is BOOL and value.type is not BOOL:
+      value = Node("!=", BOOL, (value, Node("const", value.type, value=0)))
     return Assignment(target.id, value.type, value)
 
   def expression(self, node: ast.expr, hint: Type | None = None) -> Node:
@@ -179,7 +190,8 @@ class _Parser:
       case ast.Subscript(value=inner, slice=place): return self.bits(self.expression(inner), place)
       case ast.UnaryOp(op=op, operand=inner):
         of = self.expression(inner, hint)
-        if isinstance(op, ast.USub) and isinstance(of.value, (int, float)) and of.op == "const": return constant(-of.value, of.type)
+        if isinstance(op, ast.USub) and isinstance(of.value, (int, float)) and of.op == "const":
+          return constant(-of.value, of.type)
         return Node(_UNARY[type(op)], BOOL if isinstance(op, ast.Not) else of.type, (of,))
       case ast.BinOp(left=left, op=op, right=right): return self.binary(_BINARY[type(op)], left, right, hint)
       case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -204,7 +216,8 @@ class _Parser:
       b = self.expression(right, a.type)
     if a.type is BOOL and b.type is not BOOL: a = convert(a, b.type)
     if b.type is BOOL and a.type is not BOOL: b = convert(b, a.type)
-    if a.type is not b.type: raise NotationError(f"{ast.unparse(left)} is {a.type.name}, {ast.unparse(right)} is {b.type.name}")
+    if a.type is not b.type:
+      raise NotationError(f"{ast.unparse(left)} is {a.type.name}, {ast.unparse(right)} is {b.type.name}")
     return a, b
 
   def binary(self, op: str, left: ast.expr, right: ast.expr, hint: Type | None) -> Node:
@@ -213,7 +226,8 @@ class _Parser:
       value = self.expression(left, hint or count.type)
       return Node(op, value.type, (value, count))
     pair = self.pair(left, right, hint)
-    if pair[0].type is BOOL and op in ("+", "-", "*"): pair = (convert(pair[0], TYPES["u32"]), convert(pair[1], TYPES["u32"]))
+    if pair[0].type is BOOL and op in ("+", "-", "*"):
+      pair = (convert(pair[0], TYPES["u32"]), convert(pair[1], TYPES["u32"]))
     return Node(op, pair[0].type, pair)
 
   def bits(self, value: Node, place: ast.expr) -> Node:
@@ -232,8 +246,10 @@ class _Parser:
     values: list[Node] = []
     for argument, parameter in zip(arguments, parameters):
       values.append(self.expression(argument, TYPES.get(parameter) or (values[0].type if values else hint)))
-      if parameter in TYPES and values[-1].type is not TYPES[parameter]: values[-1] = convert(values[-1], TYPES[parameter])
-      elif parameter not in TYPES and values[-1].type is not values[0].type: raise NotationError(f"{name}: operands of different types")
+      if parameter in TYPES and values[-1].type is not TYPES[parameter]:
+        values[-1] = convert(values[-1], TYPES[parameter])
+      elif parameter not in TYPES and values[-1].type is not values[0].type:
+        raise NotationError(f"{name}: operands of different types")
     return Node("call", TYPES[result] if result in TYPES else values[0].type, tuple(values), name)
 
 def is_literal(node: ast.expr) -> bool:
@@ -245,7 +261,8 @@ def constant(value: int | float, wanted: Type | None) -> Node:
   if wanted is None: raise NotationError(f"{value} has no type here")
   if wanted.kind == "f": return Node("const", wanted, value=float(value))
   if isinstance(value, float): raise NotationError(f"{value} is no {wanted.name}")
-  if wanted.kind != "b" and not wanted.low <= value <= wanted.high: raise NotationError(f"{value} is outside of {wanted.name}")
+  if wanted.kind != "b" and not wanted.low <= value <= wanted.high:
+    raise NotationError(f"{value} is outside of {wanted.name}")
   return Node("const", wanted, value=value)
 
 def convert(value: Node, wanted: Type) -> Node:

@@ -1,9 +1,11 @@
 """Who moves next in a virtual computer: a seeded choice, so that every run with one seed is the same run.
 
-There is no thread. Virtual processors move when the program looks: each access to a virtual mapping and each call into a virtual kernel lets them
-take some steps first, at random none or many. So every order in which a real device could have been seen by the program can happen, each one can be
-repeated by its seed, and nothing runs behind the back of a debugger. A device that nobody looks at stands still, as a slow one would. Actors belong
-to processes: whoever looks moves all of them, but what strict checks find is told to the process whose actor was at fault.
+There is no thread. Virtual processors move when the program looks: each access to a virtual mapping and each call into
+a virtual kernel lets them take some steps first, at random none or many. So every order in which a real device could
+have been seen by the program can happen, each one can be repeated by its seed, and nothing runs behind the back of a
+debugger. A device that nobody looks at stands still, as a slow one would. Actors belong
+to processes: whoever looks moves all of them, but what strict checks find is told to the process whose actor was at
+fault.
 """
 from __future__ import annotations
 import contextlib
@@ -52,12 +54,16 @@ class Scheduler:
     self.untold.pop(owner, None)
 
   def advance(self, caller: object = None) -> None:
-    """Let the devices take a random number of steps: called wherever the program looks. caller: the process that does."""
+    """Let the devices take a random number of steps: called wherever the program looks. caller: the process that
+    does."""
     if (self.actors or self.untold) and not self.running: self.run(self.random.choice(BURSTS), caller)
 
   @contextlib.contextmanager
   def whole(self) -> Iterator[None]:
-    """Signals of the program wait until what is inside is done: neither hardware nor the kernel stop halfway. Takes the lock."""
+    """Signals of the program wait until what is inside is done: neither hardware nor the kernel stop halfway.
+
+    Takes the lock.
+    """
     with self.lock, self.signals.wait(): yield
 
   @property
@@ -68,7 +74,8 @@ class Scheduler:
   def run(self, most: int, caller: object = None) -> int:
     """Up to `most` steps of actors in a random order; fewer if all wait for the program. How many were taken.
 
-    Errors of actors reach the caller; those of another process's actors wait until that one looks. No caller: all of them reach it.
+    Errors of actors reach the caller; those of another process's actors wait until that one looks. No caller: all of
+    them reach it.
     """
     with self.whole():
       if self.running: return 0

@@ -1,8 +1,10 @@
-"""Signals of the program wait while a virtual computer is in the middle of something: neither hardware nor the kernel stop halfway.
+"""Signals of the program wait while a virtual computer is in the middle of something: neither hardware nor the kernel
+stop halfway.
 
-The handler of a signal is a Python function that runs between any two bytecodes of the main thread, and may raise: that of Ctrl-C does, and that of
-whoever sets an alarm. So for as long as something must stay whole, each signal that has such a handler gets another one, which notes it; afterwards
-the handlers are what they were, and those of the noted signals run, in the order in which they came. Other threads have no signals.
+The handler of a signal is a Python function that runs between any two bytecodes of the main thread, and may raise: that
+of Ctrl-C does, and that of whoever sets an alarm. So for as long as something must stay whole, each signal that has
+such a handler gets another one, which notes it; afterwards the handlers are what they were, and those of the noted
+signals run, in the order in which they came. Other threads have no signals.
 Cost: 6 us to ask for all handlers, 4 us for each that there is.
 """
 from __future__ import annotations
@@ -18,7 +20,10 @@ NUMBERS = tuple(sorted(map(int, signal.valid_signals())))
 plain: Any = importlib.import_module("_signal")  # what `signal` makes enums of, which takes twenty times as long
 
 class Waiting:
-  """The handler of a signal that waits. One that is met when nothing waits was left behind by an exception: it does what it should have done."""
+  """The handler of a signal that waits.
+
+  One that is met when nothing waits was left behind by an exception: it does what it should have done.
+  """
   def __init__(self, signals: Signals, handler: Handler): self.signals, self.handler = signals, handler
 
   def __call__(self, number: int, frame: Any) -> None:
@@ -28,7 +33,8 @@ class Waiting:
       self.handler(number, frame)
 
 class Signals:
-  """The signals of a process. held: they wait; noted: those that came meanwhile, with the handler that waits, and the frame for it."""
+  """The signals of a process. held: they wait; noted: those that came meanwhile, with the handler that waits, and the
+  frame for it."""
   def __init__(self) -> None:
     self.held = False
     self.noted: dict[int, tuple[Handler, Any]] = {}

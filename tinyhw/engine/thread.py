@@ -9,7 +9,8 @@ if TYPE_CHECKING:
   from tinyhw.uop.ops import UOp
 
 class Thread(threading.local):
-  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied from the host, or None.
+  """capture: the capture that gets every step that this thread runs, or None. stored: is told of data that is copied
+  from the host, or None.
   kernels: gets every kernel that this thread runs, as an expression, or None."""
   capture: Capture | None = None
   kernels: list[UOp] | None = None

@@ -1,11 +1,14 @@
-"""The folder of the cache: how much is in it, what goes first when it is full, and the command `python3 -m tinyhw cache`.
+"""The folder of the cache: how much is in it, what goes first when it is full, and the command
+`python3 -m tinyhw cache`.
 
-Results (kernels, winners of searches, results of @diskcache) take at most the limit, and so do recordings; what was not used for longest goes first.
-Downloads are kept until somebody clears them, as a user asked for each. Processes need no lock: each removes the oldest files that it sees, which
-another one may have removed before; whoever reads a file while it goes reads it to its end.
+Results (kernels, winners of searches, results of @diskcache) take at most the limit, and so do recordings; what was not
+used for longest goes first. Downloads are kept until somebody clears them, as a user asked for each. Processes need no
+lock: each removes the oldest files that it sees, which another one may have removed before; whoever reads a file while
+it goes reads it to its end.
 
-Looking at all files takes long, so writers of results count: each adds to the ledger, a file that is as long as there were blocks written since
-somebody looked. When those are an eighth of the limit, or when there is no ledger, the writer looks, and leaves seven eighths of the limit.
+Looking at all files takes long, so writers of results count: each adds to the ledger, a file that is as long as there
+were blocks written since somebody looked. When those are an eighth of the limit, or when there is no ledger, the writer
+looks, and leaves seven eighths of the limit.
 """
 from __future__ import annotations
 import os
@@ -43,7 +46,8 @@ class File:
 def blocks(size: int) -> int: return -(-size // BLOCK_BYTES)
 
 def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
-  """The files below a folder, links not followed; what is being written is left out. without: names in it that are left out."""
+  """The files below a folder, links not followed; what is being written is left out. without: names in it that are
+  left out."""
   try:
     with os.scandir(folder) as scanned: entries = [entry for entry in scanned if entry.name not in without]
   except OSError: return
@@ -56,14 +60,18 @@ def files_in(folder: str, without: Sequence[str] = ()) -> Iterator[File]:
 # **** the limit ****
 
 def limit(folder: str) -> int | None:
-  """The most bytes of the results, and of the recordings, in a cache's folder: CACHE_LIMIT, else what was set there. None: there is no limit."""
+  """The most bytes of the results, and of the recordings, in a cache's folder: CACHE_LIMIT, else what was set there.
+
+  None: there is no limit.
+  """
   text = CACHE_LIMIT.value or _stored_limit(folder)
   return parse_size(text) if text else DEFAULT_LIMIT
 
 def _stored_limit(folder: str) -> str:
   """What `cache limit` has set; nothing if that is not to be believed."""
   try:
-    with os.fdopen(descriptor(os.path.join(folder, LIMIT_FILE), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)), "rb") as file:
+    with os.fdopen(descriptor(os.path.join(folder, LIMIT_FILE), os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)),
+                   "rb") as file:
       text = file.read(64).decode(errors="replace").strip() if is_ours(os.fstat(file.fileno())) else ""
     parse_size(text or "none")
   except (OSError, ArgumentError): return ""
@@ -88,7 +96,8 @@ def written(folder: str, size: int) -> None:
   finally: os.close(ledger)
 
 def make_room(folder: str, most: int, without: Sequence[str] = (), keep: int = 0) -> int:
-  """Remove the files below a folder that were not used for longest, until the rest takes at most so many bytes; tells how many it removed.
+  """Remove the files below a folder that were not used for longest, until the rest takes at most so many bytes; tells
+  how many it removed.
 
   keep: so many of the newest stay in any case.
   """
@@ -126,8 +135,10 @@ def show_size(size: int) -> str:
 def show(facts: dict[str, Any]) -> str:
   """The facts of `examine` as text."""
   most = "none" if facts["limit"] is None else show_size(facts["limit"])
-  lines = [f"folder      {facts['folder']}", f"limit       {most}, of kernels, searches and calls together, and of recordings"]
-  lines += [f"{kind:<10}  {found['entries']:>7} entries  {show_size(found['bytes']):>8}" for kind, found in facts["kinds"].items()]
+  lines = [f"folder      {facts['folder']}", f"limit       {most}, of kernels, searches and calls together, and of "
+           f"recordings"]
+  lines += [f"{kind:<10}  {found['entries']:>7} entries  {show_size(found['bytes']):>8}"
+            for kind, found in facts["kinds"].items()]
   return "\n".join(lines)
 
 def clear(folder: str, kinds: Iterable[str]) -> int:
@@ -147,20 +158,30 @@ def clear(folder: str, kinds: Iterable[str]) -> int:
   return removed
 
 def set_limit(folder: str, text: str) -> None:
-  """Keep a limit in the cache's folder for all processes without CACHE_LIMIT, and make room at once. Raises ArgumentError, DriverError."""
+  """Keep a limit in the cache's folder for all processes without CACHE_LIMIT, and make room at once.
+
+  Raises ArgumentError, DriverError.
+  """
   most = parse_size(text)
   try: write_atomically(os.path.join(folder, LIMIT_FILE), text.encode(), private=True)
-  except OSError as error: raise DriverError(f"cannot write {os.path.join(folder, LIMIT_FILE)}: {error.strerror}; set CACHE_LIMIT instead") from None
+  except OSError as error:
+    raise DriverError(
+      f"cannot write {os.path.join(folder, LIMIT_FILE)}: {error.strerror}; set CACHE_LIMIT instead") from None
   if most is None: return
   make_room(os.path.join(folder, RESULTS), most - most // SHARE, (LEDGER,))
   for kind in KINDS["recordings"][0]: make_room(os.path.join(folder, kind), most, keep=1)
 
 def run(arguments: Sequence[str], folder: str) -> str | dict[str, Any] | None:
-  """What the command prints for its words: nothing, `clear [KIND ...]`, `limit [SIZE]`; None for others. Facts where `--json` wants them."""
+  """What the command prints for its words: nothing, `clear [KIND ...]`, `limit [SIZE]`; None for others.
+
+  Facts where `--json` wants them.
+  """
   words = [word for word in arguments if word != "--json"]
   if words[:1] == ["clear"]:
     kinds = words[1:] or [kind for kind in KINDS if kind != "downloads"]
-    return f"removed {clear(folder, kinds)} files: {', '.join(kinds)}" + ("" if words[1:] else "; `cache clear downloads` removes downloads")
+    return f"removed {clear(folder, kinds)} files: {', '.join(kinds)}" + ("" if words[1:]
+                                                                          else "; `cache clear downloads` removes "
+                                                                          "downloads")
   if words[:1] == ["limit"] and len(words) == 2: set_limit(folder, words[1])
   elif words not in ([], ["limit"]): return None
   facts = examine(folder)

@@ -1,11 +1,13 @@
 """Regular files: opened without waiting, and written whole.
 
-Who expects a file may find a pipe in its place, and would wait for its other end for ever; or a device, a socket, a folder. `descriptor` and
-`open_regular` refuse them. `open_input` does so for paths that a user gave, with errors that say what to do.
+Who expects a file may find a pipe in its place, and would wait for its other end for ever; or a device, a socket, a
+folder. `descriptor` and `open_regular` refuse them. `open_input` does so for paths that a user gave, with errors that
+say what to do.
 
-`atomic_file` writes under another name and renames, so that readers see the old file or the new one. A writer that is killed leaves its file under
-the other name; the next writer of that file removes it. It knows that nobody writes there any more by a lock, which the kernel drops with its owner:
-numbers of processes say little, as other machines and containers have the same ones.
+`atomic_file` writes under another name and renames, so that readers see the old file or the new one. A writer that is
+killed leaves its file under the other name; the next writer of that file removes it. It knows that nobody writes there
+any more by a lock, which the kernel drops with its owner: numbers of processes say little, as other machines and
+containers have the same ones.
 """
 from __future__ import annotations
 import errno
@@ -32,7 +34,8 @@ class NotRegular(OSError):
   """A folder, a pipe, a device or a socket, where a file is expected."""
 
 def _check_regular(path: str | os.PathLike[str], found: os.stat_result) -> None:
-  if not stat.S_ISREG(found.st_mode): raise NotRegular(errno.EINVAL, "it is a folder, a pipe, a device or a socket", os.fspath(path))
+  if not stat.S_ISREG(found.st_mode):
+    raise NotRegular(errno.EINVAL, "it is a folder, a pipe, a device or a socket", os.fspath(path))
 
 def descriptor(path: str | os.PathLike[str], flags: int = _READ_FLAGS, mode: int = 0o666) -> int:
   """Open a regular file, without waiting. flags, mode: of os.open. Raises NotRegular, and what os.open raises.
@@ -57,10 +60,12 @@ def open_input(path: str | os.PathLike[str], what: str) -> BinaryIO:
   """A file that the user named, to read. what: "a GGUF file". Raises MissingFileError, ArgumentError, DriverError."""
   shown = os.fspath(path)
   try: return open_regular(path)
-  except FileNotFoundError: raise MissingFileError(f"there is no file {os.path.abspath(shown)}; give the path of {what}") from None
+  except FileNotFoundError:
+    raise MissingFileError(f"there is no file {os.path.abspath(shown)}; give the path of {what}") from None
   except NotRegular: raise ArgumentError(f"{shown} is a folder, a pipe or a device; give the path of {what}") from None
   except ValueError as error: raise ArgumentError(f"{shown!r} cannot be the name of {what}: {error}") from None
-  except OSError as error: raise DriverError(f"opening {shown}: {error.strerror}; check its permissions, and those of its folder") from None
+  except OSError as error:
+    raise DriverError(f"opening {shown}: {error.strerror}; check its permissions, and those of its folder") from None
 
 # **** whom a file belongs to ****
 
@@ -73,7 +78,10 @@ def is_ours(found: os.stat_result) -> bool:
   return belongs_to_us(found) and (not hasattr(os, "geteuid") or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 def make_folder(folder: str) -> None:
-  """A folder with those around it, as far as they are missing; those that are made are for this user only. Raises OSError."""
+  """A folder with those around it, as far as they are missing; those that are made are for this user only.
+
+  Raises OSError.
+  """
   try: os.mkdir(folder, 0o700)
   except FileExistsError:
     if not os.path.isdir(folder): raise
@@ -105,7 +113,10 @@ def _lock(file: int, wait: bool) -> bool | None:
   return True
 
 def _create(path: str, mode: int) -> tuple[str, int]:
-  """A new file beside path, locked: its name and descriptor. Who removes what was abandoned may take it before the lock does; then another one."""
+  """A new file beside path, locked: its name and descriptor.
+
+  Who removes what was abandoned may take it before the lock does; then another one.
+  """
   while True:
     name = temporary_name(path)
     opened = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | _NOT_WAITING, mode)
@@ -118,7 +129,8 @@ def remove_abandoned(folder: str, final: str | None = None) -> None:
   A folder that was being unpacked has no lock: it goes when nothing in it has changed for a day.
   """
   try:
-    with os.scandir(folder) as entries: found = [e for e in entries if (name := final_name(e.name)) is not None and final in (None, name)]
+    with os.scandir(folder) as entries:
+      found = [e for e in entries if (name := final_name(e.name)) is not None and final in (None, name)]
   except OSError: return
   for entry in found:
     try:
@@ -148,17 +160,21 @@ def sync_folder(folder: str) -> None:
   finally: os.close(opened)
 
 class atomic_file:
-  """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old file or the new one, whole.
+  """`with atomic_file(path) as file`: a file to write that takes path's place when the block ends: readers see the old
+  file or the new one, whole.
 
-  Makes the folder. durable: the bytes are on the disk before the name is, and the name before the block ends, so that a machine that stops leaves no
-  empty file. What path links to is replaced, not the link; a device or pipe (/dev/null, /dev/stdout) is written to, as nothing can take its place.
-  private: the file is tinyhw's own: whatever has its name is replaced, but for a folder, and nobody else can read it. Others look for what killed
-  writers of the file left beside it; whoever writes many private files into a folder does that with `remove_abandoned`. Raises OSError.
+  Makes the folder. durable: the bytes are on the disk before the name is, and the name before the block ends, so that a
+  machine that stops leaves no empty file. What path links to is replaced, not the link; a device or pipe (/dev/null,
+  /dev/stdout) is written to, as nothing can take its place.
+  private: the file is tinyhw's own: whatever has its name is replaced, but for a folder, and nobody else can read it.
+  Others look for what killed writers of the file left beside it; whoever writes many private files into a folder does
+  that with `remove_abandoned`. Raises OSError.
   """
   def __init__(self, path: str, durable: bool = False, private: bool = False):
     self.path = path if private else os.path.realpath(path)
     self.durable, self.private = durable, private
-    self.replaces = private or not os.path.exists(self.path) or os.path.isfile(self.path) or os.path.isdir(self.path)  # a folder then refuses
+    # a folder then refuses
+    self.replaces = private or not os.path.exists(self.path) or os.path.isfile(self.path) or os.path.isdir(self.path)
 
   def __enter__(self) -> BinaryIO:
     folder, name = os.path.split(self.path)
@@ -171,7 +187,8 @@ class atomic_file:
     self.file = os.fdopen(opened, "wb")
     return self.file
 
-  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+  def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+               traceback: TracebackType | None) -> None:
     if not self.replaces: return self.file.close()
     try:
       with self.file:   # its lock is held until it has its name
@@ -201,7 +218,10 @@ def write_atomically(path: str, *parts: bytes, private: bool = False) -> None:
   with atomic_file(path, private=private) as file: file.writelines(parts)
 
 def packaged(path: str) -> bytes:
-  """The bytes of a file that lies with the package's own, be that in a folder or in an archive (zipapp). Raises OSError where there is none."""
+  """The bytes of a file that lies with the package's own, be that in a folder or in an archive (zipapp).
+
+  Raises OSError where there is none.
+  """
   loader: Any = __spec__.loader
   found: bytes = loader.get_data(path)
   return found

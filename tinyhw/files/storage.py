@@ -1,14 +1,16 @@
 """Files that tinyhw keeps for later: a disk cache of Python values, and downloads.
 
-The disk cache is best effort: a read-only or missing folder costs speed and never raises. A value is one file, written under another name and
-renamed, so any number of processes may share the folder. Nothing that is read there is believed: an entry has its table, its whole key and a digest
-of all that, and one that is damaged, has another key, is no regular file, or can be written by others (to read a pickle is to run it) is a miss.
-What was not used for longest goes when there is too much (files/cache.py).
+The disk cache is best effort: a read-only or missing folder costs speed and never raises. A value is one file, written
+under another name and renamed, so any number of processes may share the folder. Nothing that is read there is believed:
+an entry has its table, its whole key and a digest of all that, and one that is damaged, has another key, is no regular
+file, or can be written by others (to read a pickle is to run it) is a miss. What was not used for longest goes when
+there is too much (files/cache.py).
 
-Downloads are kept in a folder that nobody but this user can write to, be it in the cache, or in the temporary folder where the cache cannot be
-written. A folder there that somebody else made is not used.
+Downloads are kept in a folder that nobody but this user can write to, be it in the cache, or in the temporary folder
+where the cache cannot be written. A folder there that somebody else made is not used.
 
-urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of `import tinyhw`.
+urllib, hashlib, pickle, ... are imported inside the functions that need them: together they would double the time of
+`import tinyhw`.
 """
 from __future__ import annotations
 import functools
@@ -19,7 +21,8 @@ import time
 
 from tinyhw.config import CACHE, CACHEDIR, DISABLE_HTTP_CACHE
 from tinyhw.errors import FetchError
-from tinyhw.files.regular import (atomic_file, belongs_to_us, descriptor, is_ours, make_folder, open_regular, remove_abandoned, write_atomically)
+from tinyhw.files.regular import (atomic_file, belongs_to_us, descriptor, is_ours, make_folder, open_regular,
+                                  remove_abandoned, write_atomically)
 from tinyhw.progress import tqdm
 
 TYPE_CHECKING = False  # typing is loaded only for type checkers
@@ -31,7 +34,8 @@ if TYPE_CHECKING:
   P = ParamSpec("P")
   R = TypeVar("R")
 
-_FORMAT = b"tinyhw2\n"  # head of every entry; then the digest of the rest, the length of the key, the key and the pickled value
+_FORMAT = b"tinyhw2\n"  # head of every entry; then the digest of the rest, the length of the key, the key and the
+                        # pickled value
 _DIGEST_BYTES, _LENGTH_BYTES = 16, 8
 _HEAD_BYTES = len(_FORMAT) + _DIGEST_BYTES + _LENGTH_BYTES
 _MOST_ENTRY_BYTES = 1 << 28
@@ -51,7 +55,8 @@ def cache_dir() -> str:
   if sys.platform == "win32": base = os.environ.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
   else:
     base = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(base): base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
+    if not os.path.isabs(base):
+      base = os.path.join(home, "Library", "Caches") if sys.platform == "darwin" else os.path.join(home, ".cache")
   return os.path.join(base, "tinyhw")
 
 # **** the disk cache ****
@@ -97,7 +102,8 @@ def _lookup(table: str, key: Key) -> Any:
   if rest[:start] != len(full).to_bytes(_LENGTH_BYTES, "little") + full: return _ABSENT
   import pickle
   try: return pickle.loads(rest[start:])
-  except Exception: return _ABSENT  # noqa: BLE001  # a class that changed since may raise anything; the value is computed again
+  # a class that changed since may raise anything; the value is computed again
+  except Exception: return _ABSENT  # noqa: BLE001 
 
 def diskcache_get(table: str, key: Key) -> Any:
   """The value stored under key in table, or None."""
@@ -122,7 +128,8 @@ def diskcache_put(table: str, key: Key, val: R, prepickled: bool = False) -> R:
   return val
 
 def _clean(folder: str) -> None:
-  """Remove what writers that were killed left in a folder of the cache; once in a process: one look at the names there."""
+  """Remove what writers that were killed left in a folder of the cache; once in a process: one look at the names
+  there."""
   if folder in _looked_at: return
   _looked_at.add(folder)
   remove_abandoned(folder)
@@ -138,11 +145,13 @@ def _code_of(code: Any) -> Any:
   return code.co_code, [_code_of(constant) for constant in code.co_consts], code.co_names, code.co_freevars
 
 def diskcache(func: Callable[P, R]) -> Callable[P, R]:
-  """Decorate a pure function of picklable arguments: its results are kept on disk, by its name, its code and the arguments.
+  """Decorate a pure function of picklable arguments: its results are kept on disk, by its name, its code and the
+  arguments.
 
   Its code is bytecode, constants, names and defaults; what other functions that it calls do is not looked at.
   """
-  code = repr((_code_of(getattr(func, "__code__", None)), getattr(func, "__defaults__", None), getattr(func, "__kwdefaults__", None)))
+  code = repr((_code_of(getattr(func, "__code__", None)), getattr(func, "__defaults__", None),
+               getattr(func, "__kwdefaults__", None)))
   table = f"call_{func.__module__}.{func.__qualname__}"
 
   @functools.wraps(func)
@@ -165,7 +174,10 @@ def _sha256(path: str) -> str:
   return digest.hexdigest()
 
 def _download(url: str, file: BinaryIO, headers: Mapping[str, str], sha256: str | None, limit: int | None) -> None:
-  """The bytes at url into a file. sha256: what they must have, if given. limit: how many they may be. Raises FetchError."""
+  """The bytes at url into a file. sha256: what they must have, if given. limit: how many they may be.
+
+  Raises FetchError.
+  """
   import hashlib
   import http.client
   import urllib.request
@@ -174,23 +186,30 @@ def _download(url: str, file: BinaryIO, headers: Mapping[str, str], sha256: str 
     digest, most = None if sha256 is None else hashlib.sha256(), _MOST_DOWNLOAD if limit is None else limit
     with urllib.request.urlopen(request, timeout=30) as response:
       size = int(response.headers.get("Content-Length") or 0)
-      with tqdm[bytes](desc=url.rsplit("/", 1)[-1], total=size or None, unit="B", unit_scale=True, disable=not sys.stderr.isatty(), rate=10) as bar:
+      with tqdm[bytes](desc=url.rsplit("/", 1)[-1], total=size or None, unit="B", unit_scale=True,
+                       disable=not sys.stderr.isatty(), rate=10) as bar:
         while block := response.read(1 << 16):
           if max(size, bar.n + len(block)) > most:
-            raise FetchError(f"{url} has more than {most} bytes; if it is what you want, allow more: fetch(..., limit=bytes)")
+            raise FetchError(f"{url} has more than {most} bytes; if it is what you want, allow more: fetch(..., "
+                             f"limit=bytes)")
           file.write(block)
           if digest is not None: digest.update(block)
           bar.update(len(block))
   except FetchError: raise
   except http.client.IncompleteRead as error: raise FetchError(f"download of {url} ended early; try again") from error
-  except (OSError, http.client.HTTPException, ValueError) as error:  # no such host or file, the connection broke, the disk is full; not a URL
-    raise FetchError(f"cannot download {url}: {getattr(error, 'reason', None) or error}; check the address and the network") from error
-  if size and bar.n != size: raise FetchError(f"download of {url} ended early, after {bar.n} of {size} bytes; try again")
+  except (OSError, http.client.HTTPException, ValueError) as error:  # no such host or file, the connection broke, the
+                                                                     # disk is full; not a URL
+    raise FetchError(f"cannot download {url}: {getattr(error, 'reason', None) or error}; check the address and the "
+                     f"network") from error
+  if size and bar.n != size:
+    raise FetchError(f"download of {url} ended early, after {bar.n} of {size} bytes; try again")
   if digest is not None and digest.hexdigest() != sha256:
-    raise FetchError(f"{url} has the sha256 {digest.hexdigest()}, not {sha256}; the file there has changed or was damaged on the way")
+    raise FetchError(f"{url} has the sha256 {digest.hexdigest()}, not {sha256}; the file there has changed or was "
+                     f"damaged on the way")
 
 def _private_folder(base: str, parts: list[str]) -> str | None:
-  """The folder below base, made if it is not there; None if it, or one around it up to base, belongs to somebody else, or cannot be made.
+  """The folder below base, made if it is not there; None if it, or one around it up to base, belongs to somebody else,
+  or cannot be made.
 
   Ours that others may write to becomes private: its files are looked at one by one.
   """
@@ -207,17 +226,22 @@ def _private_folder(base: str, parts: list[str]) -> str | None:
   return folder
 
 def _download_folder(subdir: str | None, file: str) -> str:
-  """Where fetch keeps a file: in the cache, else below the temporary folder. Raises FetchError where others could put another file in its place."""
+  """Where fetch keeps a file: in the cache, else below the temporary folder.
+
+  Raises FetchError where others could put another file in its place.
+  """
   import tempfile
   user = os.getuid() if hasattr(os, "getuid") else 0
   parts = ["downloads", *[part for part in (subdir or "").split("/") if part not in ("", ".")]]
-  if ".." in parts: raise FetchError(f"subdir={subdir!r} leads out of the folder of downloads; name a folder inside of it")
+  if ".." in parts:
+    raise FetchError(f"subdir={subdir!r} leads out of the folder of downloads; name a folder inside of it")
   temporary = tempfile.gettempdir()
   for base, inside in ((cache_dir(), parts), (temporary, [f"tinyhw-{user}", *parts])):
     folder = _private_folder(base, inside)
     if folder is not None and (os.access(folder, os.W_OK) or os.path.exists(os.path.join(folder, file))): return folder
   fallback = os.path.join(temporary, f"tinyhw-{user}")
-  raise FetchError(f"neither {cache_dir()} nor {fallback} is a folder that this user alone can write to; set CACHEDIR to one")
+  raise FetchError(f"neither {cache_dir()} nor {fallback} is a folder that this user alone can write to; set CACHEDIR "
+                   f"to one")
 
 def _target(url: str, name: str | None, subdir: str | None, headers: Mapping[str, str], suffix: str) -> str:
   """Where fetch keeps a file for which the user gave no path."""
@@ -227,20 +251,27 @@ def _target(url: str, name: str | None, subdir: str | None, headers: Mapping[str
   return os.path.join(_download_folder(subdir, file), file)
 
 def _is_kept(path: str, chosen: bool) -> bool:
-  """Is there a file that was downloaded before? One that another user put there is none, unless the user chose the path."""
+  """Is there a file that was downloaded before?
+
+  One that another user put there is none, unless the user chose the path.
+  """
   try: found = os.stat(path, follow_symlinks=chosen)
   except OSError: return False
   return stat.S_ISREG(found.st_mode) and found.st_size > 0 and (chosen or belongs_to_us(found))
 
-def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None = None, gunzip: bool = False, allow_caching: bool | None = None,
+def fetch(url: str, name: pathlib.Path | str | None = None, subdir: str | None = None, gunzip: bool = False,
+          allow_caching: bool | None = None,
           headers: Mapping[str, str] | None = None, sha256: str | None = None, extract: bool = False,
           limit: int | None = None) -> pathlib.Path:
-  """Download a file once, and give its path. http, https and file URLs; a path that starts with / or . is returned as it is.
+  """Download a file once, and give its path. http, https and file URLs; a path that starts with / or . is returned as
+  it is.
 
-  name: its name in the download folder, or a path with a slash. sha256: of what is downloaded (before gunzip); another one raises FetchError.
-  extract: the path of a folder with the contents of the tar or zip archive. allow_caching: default yes unless DISABLE_HTTP_CACHE=1.
-  limit: the bytes that the download may have, and that what it unpacks to may have; None: 64 GB of the first, and of the second 64 MB and 20 for each
-  byte of the first. Raises FetchError beyond.
+  name: its name in the download folder, or a path with a slash. sha256: of what is downloaded (before gunzip); another
+  one raises FetchError.
+  extract: the path of a folder with the contents of the tar or zip archive. allow_caching: default yes unless
+  DISABLE_HTTP_CACHE=1.
+  limit: the bytes that the download may have, and that what it unpacks to may have; None: 64 GB of the first, and of
+  the second 64 MB and 20 for each byte of the first. Raises FetchError beyond.
   """
   import pathlib
   import shutil
@@ -274,4 +305,5 @@ def _fetch(url: str, path: str, chosen: bool, headers: Mapping[str, str], gunzip
         unpack_file(packed, file, url, size, limit)
   except OSError as error:
     if isinstance(error, FetchError): raise
-    raise FetchError(f"cannot write {path}: {error.strerror or error}; check the folder's permissions and the room on the disk") from error
+    raise FetchError(f"cannot write {path}: {error.strerror or error}; check the folder's permissions and the room on "
+                     f"the disk") from error

@@ -1,8 +1,11 @@
-"""What was downloaded, unpacked on the disk: gzip, bzip2 and xz files, tar and zip archives. Loaded when something is unpacked.
+"""What was downloaded, unpacked on the disk: gzip, bzip2 and xz files, tar and zip archives. Loaded when something is
+unpacked.
 
-What may be written is one number of bytes, `Room`: FREE, and TIMES the size of what is packed, or what the caller allows. All that is written draws
-from it before it is: bytes, and MEMBER for each file or folder. Memory stays small: packed data come in pieces, headers of tar may not be longer than
-LONGEST_READ, xz may not want more than XZ_BYTES, and zip members are stored or packed by deflate or bzip2.
+What may be written is one number of bytes, `Room`: FREE, and TIMES the size of what is packed, or what the caller
+allows. All that is written draws
+from it before it is: bytes, and MEMBER for each file or folder. Memory stays small: packed data come in pieces, headers
+of tar may not be longer than LONGEST_READ, xz may not want more than XZ_BYTES, and zip members are stored or packed by
+deflate or bzip2.
 """
 from __future__ import annotations
 import importlib
@@ -25,13 +28,17 @@ LONGEST_READ = 1 << 20     # bytes of a header of tar
 XZ_BYTES = 128 << 20       # memory that the largest preset of xz takes, twice
 _PIECE = 1 << 16
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2)
-_BZ2: Any = importlib.import_module("bz2") if importlib.util.find_spec("_bz2") else None      # some Pythons are built without them
+# some Pythons are built without them
+_BZ2: Any = importlib.import_module("bz2") if importlib.util.find_spec("_bz2") else None
 _LZMA: Any = importlib.import_module("lzma") if importlib.util.find_spec("_lzma") else None
 _DAMAGED = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError,
             *([_LZMA.LZMAError] if _LZMA else []))
 
 class Room:
-  """The bytes that may be written for a packed file. limit: how many; None: by its size. Raises FetchError where they are not enough."""
+  """The bytes that may be written for a packed file. limit: how many; None: by its size.
+
+  Raises FetchError where they are not enough.
+  """
   def __init__(self, name: str, size: int, limit: int | None):
     self.name, self.most = name, FREE + TIMES * size if limit is None else limit
     self.left = self.most
@@ -39,7 +46,8 @@ class Room:
   def take(self, count: int) -> None:
     self.left -= count
     if self.left < 0:
-      raise FetchError(f"{self.name} would unpack to more than {self.most} bytes; if you trust it, allow more: fetch(..., limit=bytes)")
+      raise FetchError(f"{self.name} would unpack to more than {self.most} bytes; if you trust it, allow more: "
+                       f"fetch(..., limit=bytes)")
 
 class _Gzip:
   """zlib's decompressor, with the interface that those of bz2 and lzma have."""
@@ -68,7 +76,10 @@ def _kind(file: BinaryIO) -> Callable[[], Any] | None:
   return next((make for magic, make in _KINDS.items() if head.startswith(magic)), None)
 
 def _pieces(file: BinaryIO, make: Callable[[], Any]) -> Iterator[bytes]:
-  """What a packed file unpacks to, which may be several joined ones, with zeros behind them. Raises EOFError where it ends early."""
+  """What a packed file unpacks to, which may be several joined ones, with zeros behind them.
+
+  Raises EOFError where it ends early.
+  """
   unpacker, data = None, b""
   while True:
     if not data and (unpacker is None or unpacker.needs_input): data = file.read(_PIECE // 4)
@@ -96,11 +107,15 @@ class _Capped:
   """A file to whoever reads headers whole: none is longer than LONGEST_READ."""
   def __init__(self, file: BinaryIO): self.file, self.seek, self.tell, self.name = file, file.seek, file.tell, None
   def read(self, count: int = -1) -> bytes:
-    if not 0 <= count <= LONGEST_READ: raise tarfile.ReadError(f"a header has {count} bytes; at most {LONGEST_READ} are read")
+    if not 0 <= count <= LONGEST_READ:
+      raise tarfile.ReadError(f"a header has {count} bytes; at most {LONGEST_READ} are read")
     return self.file.read(count)
 
 def unpack_archive(archive: str, folder: str, limit: int | None) -> None:
-  """Extract a tar or zip archive into a new folder, whole or not at all. Raises FetchError, also for members that would land elsewhere."""
+  """Extract a tar or zip archive into a new folder, whole or not at all.
+
+  Raises FetchError, also for members that would land elsewhere.
+  """
   temporary = temporary_name(folder)
   size = os.path.getsize(archive)
   try:
@@ -112,13 +127,15 @@ def unpack_archive(archive: str, folder: str, limit: int | None) -> None:
   except _DAMAGED as error: raise FetchError(f"{archive} is not a tar or zip archive: {error}") from error
   except OSError as error:
     if isinstance(error, FetchError): raise
-    if not os.path.isdir(folder): raise FetchError(f"cannot unpack {archive}: {error}; check the room on the disk") from error
+    if not os.path.isdir(folder):
+      raise FetchError(f"cannot unpack {archive}: {error}; check the room on the disk") from error
   finally: shutil.rmtree(temporary, ignore_errors=True)   # where the folder is there, another process was faster
 
 def _unzip(archive: str, folder: str, room: Room) -> None:
   with zipfile.ZipFile(archive) as z:
     for member in z.infolist():
-      if member.compress_type not in _METHODS: raise NotImplementedError(f"{member.filename!r:.200} is packed by method {member.compress_type}")
+      if member.compress_type not in _METHODS:
+        raise NotImplementedError(f"{member.filename!r:.200} is packed by method {member.compress_type}")
       room.take(MEMBER + member.file_size)   # no more is read
       z.extract(member, folder)              # drops .. and absolute paths itself
 
@@ -143,6 +160,7 @@ def _untar_plain(archive: str, file: BinaryIO, folder: str, room: Room) -> None:
       room.take(MEMBER + member.size)
       inside = os.path.realpath(os.path.join(folder, member.name)).startswith(os.path.realpath(folder) + os.sep)
       if not member.isdir() and not (member.isfile() and inside):
-        raise FetchError(f"{archive}: member {member.name!r:.200} is a link or lies outside of the archive; unpack it by hand")
+        raise FetchError(f"{archive}: member {member.name!r:.200} is a link or lies outside of the archive; unpack it "
+                         f"by hand")
       members.append(member)
     tar.extractall(folder, members, **options)

@@ -1,12 +1,16 @@
-"""HTTP for the servers of this project: connections, requests and answers. What is served is a subclass's, which answers one `Request` at a time.
+"""HTTP for the servers of this project: connections, requests and answers. What is served is a subclass's, which
+answers one `Request` at a time.
 
 A connection has a thread. What a client may take is bounded, whatever it sends or leaves out:
-  time         a request, head and body, is there SECONDS after its first byte, an answer is taken SECONDS (and a second for each MB) after its first.
-  connections  MOST_CONNECTIONS. One more closes the one that has kept the server waiting for longest, if there is one; else it is sent away (503).
+  time         a request, head and body, is there SECONDS after its first byte, an answer is taken SECONDS (and a second
+               for each MB) after its first.
+  connections  MOST_CONNECTIONS. One more closes the one that has kept the server waiting for longest, if there is one;
+               else it is sent away (503).
   sizes        of lines, heads, bodies, and of all bodies together.
-Requests are read strictly (RFC 9112), so that nobody can disagree about where one ends: lines end with CR LF, names of headers are tokens, a body has
-one Content-Length and no Transfer-Encoding. Whatever is unclear is refused, and the connection closed. Where the address is this machine's loopback,
-only requests are answered that name it as their host, so that no page of another site can reach the server by a name that leads here.
+Requests are read strictly (RFC 9112), so that nobody can disagree about where one ends: lines end with CR LF, names of
+headers are tokens, a body has one Content-Length and no Transfer-Encoding. Whatever is unclear is refused, and the
+connection closed. Where the address is this machine's loopback, only requests are answered that name it as their host,
+so that no page of another site can reach the server by a name that leads here.
 """
 from __future__ import annotations
 import contextlib
@@ -40,7 +44,8 @@ _OWN_PAGES = re.compile(r"https?://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?", 
 _ONCE = ("host", "content-length", "transfer-encoding")   # headers that may stand once
 
 class RequestError(Exception):
-  """A request that gets an error as its answer: status of HTTP, and what is wrong. fatal: the connection ends with it. headers: of the answer."""
+  """A request that gets an error as its answer: status of HTTP, and what is wrong. fatal: the connection ends with it.
+  headers: of the answer."""
   def __init__(self, status: int, message: str, code: str | None = None, fatal: bool = False,
                headers: dict[str, str] | None = None):
     super().__init__(message)
@@ -60,18 +65,25 @@ class Request(NamedTuple):
   @property
   def keeps(self) -> bool:
     """May another request follow on this connection?"""
-    return self.version == "HTTP/1.1" and "close" not in [word.strip().lower() for word in self.headers.get("connection", "").split(",")]
+    return self.version == "HTTP/1.1" and "close" not in [word.strip().lower()
+                                                          for word in self.headers.get("connection", "").split(",")]
 
 def parse_head(head: bytes) -> Request:
-  """A request without its body, from the bytes up to its first empty line. Raises RequestError, fatal: where the next one begins is not known."""
+  """A request without its body, from the bytes up to its first empty line.
+
+  Raises RequestError, fatal: where the next one begins is not known.
+  """
   def refuse(status: int, why: str) -> RequestError: return RequestError(status, why, fatal=True)
   lines = head.decode("latin-1").split("\r\n")
-  if any("\n" in line or "\r" in line for line in lines): raise refuse(400, "a line of the head does not end with CR LF")
+  if any("\n" in line or "\r" in line for line in lines):
+    raise refuse(400, "a line of the head does not end with CR LF")
   words = lines[0].split(" ")
-  if len(words) != 3 or not all(words) or not lines[0].isascii() or not lines[0].isprintable(): raise refuse(400, "the first line is no request")
+  if len(words) != 3 or not all(words) or not lines[0].isascii() or not lines[0].isprintable():
+    raise refuse(400, "the first line is no request")
   method, target, version = words
   if method not in METHODS: raise refuse(501, "the method is not known")
-  if version not in ("HTTP/1.0", "HTTP/1.1"): raise refuse(505 if re.fullmatch(r"HTTP/[0-9]\.[0-9]", version) else 400, "HTTP/1.1 is spoken here")
+  if version not in ("HTTP/1.0", "HTTP/1.1"):
+    raise refuse(505 if re.fullmatch(r"HTTP/[0-9]\.[0-9]", version) else 400, "HTTP/1.1 is spoken here")
   if len(lines) - 1 > MOST_HEADERS: raise refuse(431, f"there are more than {MOST_HEADERS} headers")
   headers: dict[str, str] = {}
   for line in lines[1:]:
@@ -81,7 +93,8 @@ def parse_head(head: bytes) -> Request:
     if name in headers and name in _ONCE: raise refuse(400, f"there are two headers {name}")
     headers[name] = f"{headers[name]}, {value}" if name in headers else value
   if version == "HTTP/1.1" and "host" not in headers: raise refuse(400, "there is no header host")
-  if (whole := _ABSOLUTE.fullmatch(target)) is not None: headers["host"], target = whole[1], whole[2]   # it is what counts (RFC 9112, 3.2.2)
+  # it is what counts (RFC 9112, 3.2.2)
+  if (whole := _ABSOLUTE.fullmatch(target)) is not None: headers["host"], target = whole[1], whole[2]
   return Request(method, target.partition("?")[0] or "/", version, headers)
 
 def body_length(request: Request) -> int:
@@ -92,8 +105,10 @@ def body_length(request: Request) -> int:
     raise RequestError(411, "the request does not say its Content-Length", fatal=True)
   if length is None: return 0
   if not re.fullmatch("[0-9]+", length): raise RequestError(400, "the Content-Length is no number of bytes", fatal=True)
-  if len(length) > 12 or int(length) > MOST_BYTES: raise RequestError(413, f"the body has more than {MOST_BYTES} bytes", fatal=True)
-  if request.headers.get("expect", "100-continue").lower() != "100-continue": raise RequestError(417, "only 100-continue is expected", fatal=True)
+  if len(length) > 12 or int(length) > MOST_BYTES:
+    raise RequestError(413, f"the body has more than {MOST_BYTES} bytes", fatal=True)
+  if request.headers.get("expect", "100-continue").lower() != "100-continue":
+    raise RequestError(417, "only 100-continue is expected", fatal=True)
   return int(length)
 
 class Connection:
@@ -169,18 +184,21 @@ class Connection:
       length = body_length(request)
       if "expect" in request.headers and len(self.buffer) < length: self._send(b"HTTP/1.1 100 Continue\r\n\r\n")
       return request._replace(body=self._body(length, deadline))
-    except TimeoutError: raise RequestError(408, f"the request took more than {SECONDS:g} seconds", fatal=True) from None
+    except TimeoutError:
+      raise RequestError(408, f"the request took more than {SECONDS:g} seconds", fatal=True) from None
 
   def _head(self, deadline: float) -> bytes:
     """The bytes before the first empty line, which is taken too."""
     at = 0
     while (end := _END.search(self.buffer, at)) is None:
       if self.buffer[:1] in (b"\r", b"\n"): raise RequestError(400, "there is no request in the first line", fatal=True)
-      if b"\n" not in self.buffer[:MOST_LINE] and len(self.buffer) >= MOST_LINE: raise RequestError(414, "the first line is too long", fatal=True)
+      if b"\n" not in self.buffer[:MOST_LINE] and len(self.buffer) >= MOST_LINE:
+        raise RequestError(414, "the first line is too long", fatal=True)
       if len(self.buffer) > MOST_HEAD: break
       at = max(len(self.buffer) - 3, 0)
       self.buffer += self._receive(deadline)
-    if end is None or end.start() > MOST_HEAD: raise RequestError(431, f"the head has more than {MOST_HEAD} bytes", fatal=True)
+    if end is None or end.start() > MOST_HEAD:
+      raise RequestError(431, f"the head has more than {MOST_HEAD} bytes", fatal=True)
     if end[0] != b"\r\n\r\n": raise RequestError(400, "a line of the head does not end with CR LF", fatal=True)
     head, self.buffer = self.buffer[:end.start()], self.buffer[end.end():]
     return head
@@ -218,7 +236,8 @@ class Connection:
     if self.server.log:
       what = f'"{self.request.method} {self.request.path} {self.request.version}"' if self.request else "no request"
       sys.stderr.write(f"{self.address} {what} {status}\n")
-    lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", "Server: tinyhw", *(f"{name}: {value}" for name, value in headers.items())]
+    lines = [f"HTTP/1.1 {status} {http.client.responses.get(status, '')}", "Server: tinyhw",
+             *(f"{name}: {value}" for name, value in headers.items())]
     if self.closing: lines.append("Connection: close")
     return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
@@ -228,10 +247,12 @@ class Connection:
     self._send(head if self.request is not None and self.request.method == "HEAD" else head + data)
 
   def begin(self, kind: str) -> None:
-    """The head of an answer whose length is not known: chunks, or, for clients that do not know those, what comes until the connection ends."""
+    """The head of an answer whose length is not known: chunks, or, for clients that do not know those, what comes
+    until the connection ends."""
     assert self.request is not None
     self.streams, self.chunked = True, self.request.version != "HTTP/1.0"
-    head = self._head_of(200, {"Content-Type": kind, "Cache-Control": "no-cache"} | ({"Transfer-Encoding": "chunked"} if self.chunked else {}))
+    head = self._head_of(200, {"Content-Type": kind, "Cache-Control": "no-cache"}
+                         | ({"Transfer-Encoding": "chunked"} if self.chunked else {}))
     self.moved = time.monotonic()
     self._offer(head)
 
@@ -267,7 +288,8 @@ class Connection:
 class HttpServer:
   """Listens from the start; `serve_forever` answers until `shutdown`; `server_close` frees the port.
 
-  server_address: (host, port); port 0 is any that is free. advice: what to do where it cannot be opened. Raises ConfigError.
+  server_address: (host, port); port 0 is any that is free. advice: what to do where it cannot be opened. Raises
+  ConfigError.
   """
   log = False
 
@@ -280,7 +302,8 @@ class HttpServer:
       self.socket.listen(MOST_CONNECTIONS)
     except (OSError, OverflowError, TypeError) as error:
       self.socket.close()
-      reason = "ports go from 0 to 65535" if isinstance(error, OverflowError) else getattr(error, "strerror", None) or error
+      reason = ("ports go from 0 to 65535" if isinstance(error, OverflowError) else getattr(error, "strerror", None)
+                or error)
       raise ConfigError(f"{host}:{port} cannot be opened: {reason}; {advice}") from None
     self.server_address: tuple[str, int] = self.socket.getsockname()[:2]
     self.server_port: int = self.server_address[1]
@@ -312,7 +335,9 @@ class HttpServer:
 
   def fail(self, error: RequestError, connection: Connection) -> None:
     """Answer with an error."""
-    if not connection.begun: connection.answer(error.status, "text/plain; charset=utf-8", error.message.encode("utf-8", "replace"), error.headers)
+    if not connection.begun:
+      connection.answer(error.status, "text/plain; charset=utf-8", error.message.encode("utf-8", "replace"),
+                        error.headers)
 
   # ***** connections *****
 
@@ -320,7 +345,8 @@ class HttpServer:
     """Raise RequestError for a request that was meant for another host, or comes from a page of another site."""
     if self.hosts is None: return
     host, origin = request.headers.get("host", ""), request.headers.get("origin")
-    if host.lower() not in self.hosts: raise RequestError(403, f"this server does not answer for the host {host!r:.100}", fatal=True)
+    if host.lower() not in self.hosts:
+      raise RequestError(403, f"this server does not answer for the host {host!r:.100}", fatal=True)
     if origin is not None and not _OWN_PAGES.fullmatch(origin):
       raise RequestError(403, f"this server does not answer to pages of {origin!r:.100}", fatal=True)
 
@@ -397,6 +423,7 @@ class HttpServer:
     """So many bytes more of a body are here, or fewer. Raises RequestError where all bodies together are too many."""
     with self._lock:
       if count > 0 and self._held + count > MOST_HELD:
-        raise RequestError(503, "there are too many requests at once; try again soon", fatal=True, headers={"Retry-After": "1"})
+        raise RequestError(503, "there are too many requests at once; try again soon", fatal=True,
+                           headers={"Retry-After": "1"})
       self._held += count
       connection.held += count

@@ -1,8 +1,10 @@
-"""Quantized elements of GGUF files as Tensors: each type is a row of TYPES, and a function from the bytes of its blocks to their elements.
+"""Quantized elements of GGUF files as Tensors: each type is a row of TYPES, and a function from the bytes of its blocks
+to their elements.
 
-A block holds `length` elements in `size` bytes. A decoder takes uint8 of shape (n, size) and gives float32 of shape (n, length), made of shifts,
-masks and products, so the elements are computed where they are used, and the bytes stay as small as they are. Every product below is exact (its
-factors have at most 24 bits together), so results are those of the format's description to the last bit, in whatever order a compiler does them.
+A block holds `length` elements in `size` bytes. A decoder takes uint8 of shape (n, size) and gives float32 of shape (n,
+length), made of shifts, masks and products, so the elements are computed where they are used, and the bytes stay as
+small as they are. Every product below is exact (its factors have at most 24 bits together), so results are those of the
+format's description to the last bit, in whatever order a compiler does them.
 Source: ggml's documentation of its block formats (ggml-quants.h, ggml-common.h); the names are its.
 """
 from __future__ import annotations
@@ -16,7 +18,8 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class Kind(NamedTuple):
-  """A type of elements. length: elements in a block. dtype: of plain elements, which a block has one of; else decode says what they are."""
+  """A type of elements. length: elements in a block. dtype: of plain elements, which a block has one of; else decode
+  says what they are."""
   name: str
   length: int
   size: int
@@ -45,7 +48,8 @@ def _signed(b: Tensor, less: int) -> Tensor:
   return b.cast(dtypes.float32).sub(less)
 
 def _scales_and_minima(b: Tensor) -> tuple[Tensor, Tensor]:
-  """Q4_K's and Q5_K's twelve bytes: eight scales and eight minima of 6 bits, whose upper two bits the last four lie apart: (n, 8) each."""
+  """Q4_K's and Q5_K's twelve bytes: eight scales and eight minima of 6 bits, whose upper two bits the last four lie
+  apart: (n, 8) each."""
   first, second, third = b[:, 0:4], b[:, 4:8], b[:, 8:12]
   scales = first.bitwise_and(63).cat(third.bitwise_and(15).bitwise_or(first.rshift(6).lshift(4)), dim=1)
   minima = second.bitwise_and(63).cat(third.rshift(4).bitwise_or(second.rshift(6).lshift(4)), dim=1)
@@ -56,7 +60,8 @@ def _picked(codes: Tensor, values: tuple[int, ...]) -> Tensor:
   return Tensor(values, dtype=dtypes.float32, device=codes.device)[codes.cast(dtypes.int32)]
 
 IQ4 = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
-MXFP4 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)   # twice the values of e2m1, of which halves are no integers
+MXFP4 = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)   # twice the values of e2m1, of which halves are no
+                                                                    # integers
 
 # ***** decoders *****
 
@@ -68,7 +73,8 @@ def _fifth_bits(b: Tensor) -> Tensor:
   return _fields(b, 1, 2).flatten(1).lshift(4)
 
 def _q5_0(b: Tensor) -> Tensor: return _signed(_nibbles(b[:, 6:]).flatten(1) + _fifth_bits(b[:, 2:6]), 16) * _half(b, 0)
-def _q5_1(b: Tensor) -> Tensor: return _signed(_nibbles(b[:, 8:]).flatten(1) + _fifth_bits(b[:, 4:8]), 0) * _half(b, 0) + _half(b, 2)
+def _q5_1(b: Tensor) -> Tensor:
+  return _signed(_nibbles(b[:, 8:]).flatten(1) + _fifth_bits(b[:, 4:8]), 0) * _half(b, 0) + _half(b, 2)
 def _q8_0(b: Tensor) -> Tensor: return b[:, 2:].bitcast(dtypes.int8).cast(dtypes.float32) * _half(b, 0)
 
 def _q2_k(b: Tensor) -> Tensor:
@@ -78,7 +84,8 @@ def _q2_k(b: Tensor) -> Tensor:
   return (codes * (_half(b, 80) * scales).unsqueeze(-1) - (_half(b, 82) * minima).unsqueeze(-1)).flatten(1)
 
 def _q3_k(b: Tensor) -> Tensor:
-  """As Q2_K, with a third bit in the first 32 bytes, that is 0 for negative elements, and 16 signed scales of 6 bits."""
+  """As Q2_K, with a third bit in the first 32 bytes, that is 0 for negative elements, and 16 signed scales of 6
+  bits."""
   high = _fields(b[:, :32], 1, 1).reshape(-1, 2, 4, 32)
   codes = _fields(b[:, 32:96].reshape(-1, 2, 32), 2, 2).bitwise_or(high.lshift(2)).reshape(-1, 16, 16)
   low = _nibbles(b[:, 96:104]).flatten(1)
@@ -94,7 +101,8 @@ def _q5_k(b: Tensor) -> Tensor:
   """As Q4_K, with a fifth bit: of the k-th 32 elements in bit k of 32 bytes."""
   scales, minima = _scales_and_minima(b[:, 4:16])
   codes = _nibbles(b[:, 48:].reshape(-1, 4, 32)).reshape(-1, 8, 32) + _fields(b[:, 16:48], 1, 1).lshift(4)
-  return (codes.cast(dtypes.float32) * (_half(b, 0) * scales).unsqueeze(-1) - (_half(b, 2) * minima).unsqueeze(-1)).flatten(1)
+  return (codes.cast(dtypes.float32) * (_half(b, 0) * scales).unsqueeze(-1)
+          - (_half(b, 2) * minima).unsqueeze(-1)).flatten(1)
 
 def _q6_k(b: Tensor) -> Tensor:
   """Four bits in 128 bytes, two more in 64, 16 scales of 8 bits; twice 128 elements."""
@@ -113,9 +121,11 @@ def _iq4_xs(b: Tensor) -> Tensor:
   return (_picked(codes, IQ4) * (_half(b, 0) * _signed(scales, 32)).unsqueeze(-1)).flatten(1)
 
 def _mxfp4(b: Tensor) -> Tensor:
-  """A shared exponent e: half of 2**(e - 127), as bits, since the table has twice the values; the two smallest are subnormal numbers."""
+  """A shared exponent e: half of 2**(e - 127), as bits, since the table has twice the values; the two smallest are
+  subnormal numbers."""
   e = b[:, :1].cast(dtypes.uint32)
-  bits = (e < 2).where(Tensor.full((1, 1), 0x200000, dtype=dtypes.uint32, device=b.device).lshift(e), (e.maximum(1) - 1).lshift(23))
+  bits = (e < 2).where(Tensor.full((1, 1), 0x200000, dtype=dtypes.uint32, device=b.device).lshift(e),
+                       (e.maximum(1) - 1).lshift(23))
   return _picked(_nibbles(b[:, 1:]).flatten(1), MXFP4) * bits.bitcast(dtypes.float32)
 
 # ***** the table *****
@@ -126,9 +136,11 @@ TYPES: dict[int, Kind] = {   # by the number in files; source: enum ggml_type
   26: Kind("I32", 1, 4, dtypes.int32), 27: Kind("I64", 1, 8, dtypes.int64),
   2: Kind("Q4_0", 32, 18, None, _q4_0), 3: Kind("Q4_1", 32, 20, None, _q4_1), 6: Kind("Q5_0", 32, 22, None, _q5_0),
   7: Kind("Q5_1", 32, 24, None, _q5_1), 8: Kind("Q8_0", 32, 34, None, _q8_0),
-  10: Kind("Q2_K", 256, 84, None, _q2_k), 11: Kind("Q3_K", 256, 110, None, _q3_k), 12: Kind("Q4_K", 256, 144, None, _q4_k),
+  10: Kind("Q2_K", 256, 84, None, _q2_k), 11: Kind("Q3_K", 256, 110, None, _q3_k),
+  12: Kind("Q4_K", 256, 144, None, _q4_k),
   13: Kind("Q5_K", 256, 176, None, _q5_k), 14: Kind("Q6_K", 256, 210, None, _q6_k),
-  20: Kind("IQ4_NL", 32, 18, None, _iq4_nl), 23: Kind("IQ4_XS", 256, 136, None, _iq4_xs), 39: Kind("MXFP4", 32, 17, None, _mxfp4),
+  20: Kind("IQ4_NL", 32, 18, None, _iq4_nl), 23: Kind("IQ4_XS", 256, 136, None, _iq4_xs),
+  39: Kind("MXFP4", 32, 17, None, _mxfp4),
 }
 
 def kind_of(ggml_type: int) -> Kind:
@@ -141,22 +153,26 @@ def kind_of(ggml_type: int) -> Kind:
 
 def bytes_of(n: int, kind: Kind) -> int:
   """How many bytes n elements take. Raises ShapeError if they fill no whole number of blocks."""
-  if n < 0 or n % kind.length: raise ShapeError(f"{n} elements of {kind.name} are no whole number of blocks of {kind.length}")
+  if n < 0 or n % kind.length:
+    raise ShapeError(f"{n} elements of {kind.name} are no whole number of blocks of {kind.length}")
   return n // kind.length * kind.size
 
 def ggml_data_to_tensor(t: Tensor, n: int, ggml_type: int) -> Tensor:
-  """The n elements that begin where the bytes t begin: float32 of shape (n,), or the type itself where elements are plain.
+  """The n elements that begin where the bytes t begin: float32 of shape (n,), or the type itself where elements are
+  plain.
 
-  t: uint8, maybe longer; on DISK only what is needed is read, when it is needed. Raises ArgumentError if t is too short or no uint8, ShapeError if n
-  is no whole number of blocks, FileFormatError for a type that is not known.
+  t: uint8, maybe longer; on DISK only what is needed is read, when it is needed. Raises ArgumentError if t is too short
+  or no uint8, ShapeError if n is no whole number of blocks, FileFormatError for a type that is not known.
 
   >>> ggml_data_to_tensor(Tensor([0, 60, 0, 192], dtype="uint8"), 2, 1).tolist()
   [1.0, -2.0]
   """
-  if not isinstance(t, Tensor) or t.dtype is not dtypes.uint8 or t.ndim != 1: raise ArgumentError(f"quantized data are a vector of uint8, not {t!r}")
+  if not isinstance(t, Tensor) or t.dtype is not dtypes.uint8 or t.ndim != 1:
+    raise ArgumentError(f"quantized data are a vector of uint8, not {t!r}")
   kind = kind_of(ggml_type)
   size = bytes_of(n, kind)
-  if math.prod(t.shape) < size: raise ArgumentError(f"{n} elements of {kind.name} take {size} bytes, and there are {t.shape[0]}")
+  if math.prod(t.shape) < size:
+    raise ArgumentError(f"{n} elements of {kind.name} take {size} bytes, and there are {t.shape[0]}")
   data = t[:size]
   if kind.decode is None:
     assert kind.dtype is not None

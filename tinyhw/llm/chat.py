@@ -1,7 +1,7 @@
 """Chat templates: messages to the text that a model was trained to go on with.
 
-The templates in files are programs in Jinja. None is run: FORMATS has the usual ones, a file's is recognised by what it writes, and where none is
-known the preset of the tokenizer decides.
+The templates in files are programs in Jinja. None is run: FORMATS has the usual ones, a file's is recognised by what it
+writes, and where none is known the preset of the tokenizer decides.
 """
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,10 @@ from tinyhw.llm.tokenizer import SimpleTokenizer
 from tinyhw.named_tuple import NamedTuple
 
 class Format(NamedTuple):
-  """How a turn is written. before: what stands before its content, with {role}, or one text for each role; after: behind it. {end} is the token that
-  ends a turn: `end`, if the tokenizer has it, else its eos. marker: what templates of this format have in them. begin: once, behind bos."""
+  """How a turn is written. before: what stands before its content, with {role}, or one text for each role; after:
+  behind it. {end} is the token that
+  ends a turn: `end`, if the tokenizer has it, else its eos. marker: what templates of this format have in them. begin:
+  once, behind bos."""
   marker: str
   end: str
   before: str | Mapping[str, str]
@@ -29,18 +31,24 @@ FORMATS: dict[str, Format] = {
   "gemma": Format("<start_of_turn>", "<end_of_turn>",
                   {"user": "<start_of_turn>user\n", "assistant": "<start_of_turn>model\n"}, "{end}\n", system=False),
   "glm4": Format("<sop>", "<|endoftext|>", "<|{role}|>", "", begin="<sop>"),
-  "mistral": Format("[INST]", "</s>", {"user": "[INST]", "assistant": ""}, {"user": "[/INST]", "assistant": "{end}"}, system=False),
-  "deepseek": Format("<｜User｜>", "<｜end▁of▁sentence｜>", {"system": "", "user": "<｜User｜>", "assistant": "<｜Assistant｜>"},
+  "mistral": Format("[INST]", "</s>", {"user": "[INST]", "assistant": ""}, {"user": "[/INST]", "assistant": "{end}"},
+                    system=False),
+  "deepseek": Format("<｜User｜>", "<｜end▁of▁sentence｜>",
+                     {"system": "", "user": "<｜User｜>", "assistant": "<｜Assistant｜>"},
                      {"system": "", "user": "", "assistant": "{end}"}),
   "phi3": Format("<|end|>", "<|end|>", "<|{role}|>\n", "{end}\n"),
   "olmo": Format("<|user|>", "<|endoftext|>", "<|{role}|>\n", "\n"),
 }
 _OF_PRESETS = {"sentencepiece": "mistral",
-               "olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4", "llama3": "llama3",
+               "olmo": "olmo", "tekken": "mistral", "kimi-k2": "kimi-k2", "glm4": "glm4", "chatglm-bpe": "glm4",
+               "llama3": "llama3",
                "llama-v3": "llama3", "llama-bpe": "llama3"}   # others: chatml
 
 class FallbackTemplate:
-  """The format that goes with a tokenizer's preset, or one by its name in FORMATS. Raises ArgumentError for a name that is not there."""
+  """The format that goes with a tokenizer's preset, or one by its name in FORMATS.
+
+  Raises ArgumentError for a name that is not there.
+  """
   def __init__(self, tok: SimpleTokenizer, name: str | None = None):
     if name is None: name = _OF_PRESETS.get(tok.preset, "chatml")
     if name not in FORMATS: raise ArgumentError(f"no chat template is called {name!r}; known are {', '.join(FORMATS)}")
@@ -61,7 +69,8 @@ class FallbackTemplate:
     """What stands before a turn's content. Raises ArgumentError for a role that the format has not."""
     before = self.format.before
     if isinstance(before, str) and isinstance(role, str) and role.isidentifier(): return before.replace("{role}", role)
-    if isinstance(before, str) or role not in before: raise ArgumentError(f"the chat template {self.name} has no role {role!r}")
+    if isinstance(before, str) or role not in before:
+      raise ArgumentError(f"the chat template {self.name} has no role {role!r}")
     return before[role]
 
   def end_turn(self, role: str = "user") -> str:
@@ -70,7 +79,10 @@ class FallbackTemplate:
     return (after if isinstance(after, str) else after[role]).replace("{end}", self._end)
 
   def pieces(self, messages: Sequence[Mapping[str, Any]], add_generation_prompt: bool = True) -> list[tuple[str, bool]]:
-    """The text in pieces: (text, is it the format's own?). Raises ArgumentError for messages that are no list of {"role": ..., "content": text}."""
+    """The text in pieces: (text, is it the format's own?).
+
+    Raises ArgumentError for messages that are no list of {"role": ..., "content": text}.
+    """
     begin = self.tok.decode([self.tok.bos_id]) if self.tok.bos_id is not None else ""
     found = [(begin + self.format.begin, True)]
     waiting = ""    # a system's content, where there are no such turns
@@ -89,7 +101,8 @@ class FallbackTemplate:
 
   def render(self, messages: Sequence[Mapping[str, Any]], tools: Any = None, add_generation_prompt: bool = True,
              preserve_thinking: bool = False) -> str:
-    """The text of messages; add_generation_prompt: with the beginning of the answer. Tools are not described, and thoughts are kept as they are.
+    """The text of messages; add_generation_prompt: with the beginning of the answer. Tools are not described, and
+    thoughts are kept as they are.
 
     >>> tok = SimpleTokenizer({"a": 0}, {"<|im_end|>": 1}, "qwen2", eos_id=1)
     >>> FallbackTemplate(tok).render([{"role": "user", "content": "Hi"}])

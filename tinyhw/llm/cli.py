@@ -1,4 +1,5 @@
-"""The command line `python3 -m tinyhw.llm --model FILE`: answer a prompt, talk, or serve. Nothing is downloaded: FILE is a GGUF file that is here.
+"""The command line `python3 -m tinyhw.llm --model FILE`: answer a prompt, talk, or serve. Nothing is downloaded: FILE
+is a GGUF file that is here.
 
 SimpleTokenizer and FallbackTemplate are here, too, for those who look for them here.
 """
@@ -30,11 +31,13 @@ def load(path: Tensor | str | os.PathLike[str], max_context: int | None = None, 
   count = len(kv["tokenizer.ggml.tokens"])
   if count > model.config.vocab_size:
     raise FileFormatError(f"the file names {count} tokens, and its model knows {model.config.vocab_size}")
-  return model, tok, FallbackTemplate(tok, chat_format) if chat_format is not None else FallbackTemplate.from_gguf_kv(kv, tok)
+  return (model, tok, FallbackTemplate(tok, chat_format) if chat_format is not None
+          else FallbackTemplate.from_gguf_kv(kv, tok))
 
 def text_after(model: Transformer, tok: SimpleTokenizer, ids: Sequence[int], max_tokens: int | None = None,
                temperature: float = 0.0) -> Iterator[str]:
-  """What the model says after some tokens, in pieces as they come, until it ends, max_tokens have come, or the context is full."""
+  """What the model says after some tokens, in pieces as they come, until it ends, max_tokens have come, or the context
+  is full."""
   more = tok.stream_decoder()
   for count, token in enumerate(model.generate(ids, temperature=temperature), 1):
     if tok.is_end(token): break
@@ -62,21 +65,31 @@ _port.__name__ = "port"
 
 def parser() -> argparse.ArgumentParser:
   """The options."""
-  p = argparse.ArgumentParser(prog="python3 -m tinyhw.llm", description="Language models from GGUF files: answer a prompt, talk, or serve.")
+  p = argparse.ArgumentParser(prog="python3 -m tinyhw.llm", description="Language models from GGUF files: answer a "
+                              "prompt, talk, or serve.")
   p.add_argument("--model", "-m", required=True, metavar="FILE", help="a GGUF file")
-  p.add_argument("--prompt", "-p", metavar="TEXT", help="answer this and end; without it, lines of standard input are a conversation")
+  p.add_argument("--prompt", "-p", metavar="TEXT", help="answer this and end; without it, lines of standard input are "
+                 "a conversation")
   p.add_argument("--raw", action="store_true", help="go on with the prompt as it is, without a chat's template")
   p.add_argument("--system", metavar="TEXT", help="what the model is told before the conversation")
-  p.add_argument("--max_tokens", type=_whole, metavar="N", help="of an answer; else until the model ends it, or the context is full")
-  p.add_argument("--temperature", type=_not_negative, default=0.0, metavar="T", help="0, the default, takes the likeliest tokens")
+  p.add_argument("--max_tokens", type=_whole, metavar="N", help="of an answer; else until the model ends it, or the "
+                 "context is full")
+  p.add_argument("--temperature", type=_not_negative, default=0.0, metavar="T",
+                 help="0, the default, takes the likeliest tokens")
   p.add_argument("--seed", type=int, metavar="N", help="of what is drawn, so that it comes again")
-  p.add_argument("--max_context", type=_whole, metavar="N", help="tokens that there is place for; else the model's, but at most 4096")
-  p.add_argument("--chat_format", choices=sorted(FORMATS), help="of chats; else what the file's own template looks like")
-  p.add_argument("--realize", action="store_true", help="decode quantized parameters once, to float32: several times the memory")
-  p.add_argument("--serve", nargs="?", type=_port, const=DEFAULT_PORT, metavar="PORT", help=f"serve OpenAI's API (default port {DEFAULT_PORT})")
-  p.add_argument("--host", default="127.0.0.1", help="to serve at; others than this machine's own are open to whoever reaches them")
+  p.add_argument("--max_context", type=_whole, metavar="N", help="tokens that there is place for; else the model's, "
+                 "but at most 4096")
+  p.add_argument("--chat_format", choices=sorted(FORMATS), help="of chats; else what the file's own template looks "
+                 "like")
+  p.add_argument("--realize", action="store_true", help="decode quantized parameters once, to float32: several times "
+                 "the memory")
+  p.add_argument("--serve", nargs="?", type=_port, const=DEFAULT_PORT, metavar="PORT",
+                 help=f"serve OpenAI's API (default port {DEFAULT_PORT})")
+  p.add_argument("--host", default="127.0.0.1", help="to serve at; others than this machine's own are open to whoever "
+                 "reaches them")
   p.add_argument("--warmup", action="store_true", help="compile everything before the first request")
-  p.add_argument("--benchmark", nargs="?", type=_whole, const=BENCHMARK_TOKENS, metavar="N", help="time this many tokens, and end")
+  p.add_argument("--benchmark", nargs="?", type=_whole, const=BENCHMARK_TOKENS, metavar="N",
+                 help="time this many tokens, and end")
   return p
 
 def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, stdout: TextIO | None = None) -> int:
@@ -85,14 +98,19 @@ def main(arguments: Sequence[str] | None = None, stdin: TextIO | None = None, st
   out = stdout or sys.stdout
   try:
     model, tok, template = load(options.model, options.max_context, options.realize, options.chat_format)
-    if template.guessed: sys.stderr.write(f"the file's chat template is not known; {template.name} is used, and --chat_format chooses another\n")
+    if template.guessed:
+      sys.stderr.write(f"the file's chat template is not known; {template.name} is used, and --chat_format chooses "
+                       f"another\n")
     if options.seed is not None: Tensor.manual_seed(options.seed)
     if options.warmup: _warm_up(model)
     if options.benchmark is not None: _benchmark(model, options.benchmark, out)
-    elif options.serve is not None: _serve(LLMServer((options.host, options.serve), model, os.path.basename(options.model), tok, template), out)
+    elif options.serve is not None:
+      _serve(LLMServer((options.host, options.serve), model, os.path.basename(options.model), tok, template), out)
     elif options.raw and options.prompt is not None:
-      _say(text_after(model, tok, [*_begin(tok), *tok.encode(options.prompt)], options.max_tokens, options.temperature), out)
-    else: _talk(model, tok, template, options, [options.prompt] if options.prompt is not None else stdin or sys.stdin, out)
+      _say(text_after(model, tok, [*_begin(tok), *tok.encode(options.prompt)], options.max_tokens, options.temperature),
+           out)
+    else:
+      _talk(model, tok, template, options, [options.prompt] if options.prompt is not None else stdin or sys.stdin, out)
   except TinyError as error:
     sys.stderr.write(f"{error.message}\n")
     return 1
@@ -113,7 +131,8 @@ def _say(pieces: Iterator[str], out: TextIO) -> str:
   out.write("\n")
   return said
 
-def _talk(model: Transformer, tok: SimpleTokenizer, template: FallbackTemplate, options: argparse.Namespace, lines: Any, out: TextIO) -> None:
+def _talk(model: Transformer, tok: SimpleTokenizer, template: FallbackTemplate, options: argparse.Namespace, lines: Any,
+          out: TextIO) -> None:
   """Answer one line after the other."""
   messages = [{"role": "system", "content": options.system}] if options.system else []
   for line in lines:

@@ -1,9 +1,11 @@
 """GGUF files: metadata and tensors of language models, version 2 and 3.
 
-A file is: "GGUF", version, the number of tensors, the number of metadata; the metadata (name, type, value); for each tensor its name, sizes
-(innermost first), type and offset; then, aligned, the tensors' bytes. Numbers are little-endian. Source: ggml's GGUF specification (docs/gguf.md).
+A file is: "GGUF", version, the number of tensors, the number of metadata; the metadata (name, type, value); for each
+tensor its name, sizes (innermost first), type and offset; then, aligned, the tensors' bytes. Numbers are little-endian.
+Source: ggml's GGUF specification (docs/gguf.md).
 
-Reading trusts nothing: each count is compared with the bytes that are left, and what it makes draws from the file's budget before it is made.
+Reading trusts nothing: each count is compared with the bytes that are left, and what it makes draws from the file's
+budget before it is made.
 """
 from __future__ import annotations
 import io
@@ -29,7 +31,8 @@ MOST_DEPTH = 8             # arrays of arrays
 MOST_PARTS = 99999         # files of one model
 PART = re.compile(r"(.+)-([0-9]{5})-of-([0-9]{5})\.gguf")
 _STRING, _ARRAY = 8, 9
-_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}   # types of metadata, as struct has them
+# types of metadata, as struct has them
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 _SMALL = ("B", "?")        # whose values are objects that Python has already
 _NUMBER = 32               # bytes that another number takes
 _HEAD = 96                 # and a text or list without what is in it
@@ -48,7 +51,8 @@ class _Reader:
   def take(self, count: int, what: str) -> bytes:
     """The next bytes."""
     if count > self.size - self.position:
-      raise self.bad(f"{what} takes {count} bytes from byte {self.position} on, and the file has {self.size}; was the download cut off?")
+      raise self.bad(f"{what} takes {count} bytes from byte {self.position} on, and the file has {self.size}; was the "
+                     f"download cut off?")
     data = self.stream.read(count)
     if len(data) != count: raise self.bad("it became shorter while it was read")
     self.position += count
@@ -96,8 +100,12 @@ def _numbers(data: bytes, form: str) -> list[Any]:
   return list(struct.unpack(f"<{len(data) // struct.calcsize(form)}{form}", data))
 
 def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
-  """Metadata; shape, type and offset of each tensor; where the tensors' bytes begin. Every tensor lies inside of the file."""
-  if reader.size < 24 or reader.take(4, "the magic number") != MAGIC: raise reader.bad(f"it does not begin with {MAGIC.decode()}")
+  """Metadata; shape, type and offset of each tensor; where the tensors' bytes begin.
+
+  Every tensor lies inside of the file.
+  """
+  if reader.size < 24 or reader.take(4, "the magic number") != MAGIC:
+    raise reader.bad(f"it does not begin with {MAGIC.decode()}")
   version = reader.number("I", "the version")
   if version not in VERSIONS:
     raise reader.bad(f"its version is {version}, and {' and '.join(map(str, VERSIONS))} are known"
@@ -115,7 +123,8 @@ def _header(reader: _Reader) -> tuple[dict[str, Any], dict[str, Place], int]:
     if name in places: raise reader.bad(f"it has two tensors {name!r}")
     places[name] = _place(reader, name)
   alignment = values.get("general.alignment", ALIGNMENT)
-  if type(alignment) is not int or alignment <= 0 or alignment % 8: raise reader.bad(f"general.alignment is {alignment!r}, not a multiple of 8")
+  if type(alignment) is not int or alignment <= 0 or alignment % 8:
+    raise reader.bad(f"general.alignment is {alignment!r}, not a multiple of 8")
   start = -(-reader.position // alignment) * alignment
   for name, (shape, kind, offset) in places.items(): _check_place(reader, name, shape, kind, offset, alignment, start)
   return values, places, start
@@ -127,23 +136,29 @@ def _place(reader: _Reader, name: str) -> Place:
   reader.budget.take(ENTRY + TENSOR)
   return shape, int(reader.number("I", f"the type of {name!r}")), int(reader.number("Q", f"the offset of {name!r}"))
 
-def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, offset: int, alignment: int, start: int) -> None:
+def _check_place(reader: _Reader, name: str, shape: tuple[int, ...], kind: int, offset: int, alignment: int,
+                 start: int) -> None:
   row = kind_of(kind)
   reader.budget.take(_GRAPH[row.decode is not None])
-  if shape and shape[-1] % row.length: raise reader.bad(f"{name!r} of shape {shape} has rows that are no whole number of {row.name}'s {row.length}")
+  if shape and shape[-1] % row.length:
+    raise reader.bad(f"{name!r} of shape {shape} has rows that are no whole number of {row.name}'s {row.length}")
   try: size = bytes_of(math.prod(shape), row)
   except ShapeError as error: raise reader.bad(f"{name!r}: {error.message}") from None
-  if offset % alignment: raise reader.bad(f"{name!r} begins at byte {offset} of the data, which is not aligned to {alignment}")
+  if offset % alignment:
+    raise reader.bad(f"{name!r} begins at byte {offset} of the data, which is not aligned to {alignment}")
   if start + offset + size > reader.size:
-    raise reader.bad(f"{name!r} ends at byte {start + offset + size}, and the file has {reader.size}; was the download cut off?")
+    raise reader.bad(f"{name!r} ends at byte {start + offset + size}, and the file has {reader.size}; was the "
+                     f"download cut off?")
 
 def gguf_load(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-  """The metadata and the tensors of a GGUF file by name. Only the header is read: elements are when they are used, and stay quantized till then.
+  """The metadata and the tensors of a GGUF file by name. Only the header is read: elements are when they are used, and
+  stay quantized till then.
 
-  fn: a path, of the first part if there are several, or the file's bytes as a Tensor. Raises FileFormatError for a damaged file,
-  MissingFileError where there is none.
+  fn: a path, of the first part if there are several, or the file's bytes as a Tensor. Raises FileFormatError for a
+  damaged file, MissingFileError where there is none.
 
-  Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in the file.
+  Use `kv, tensors = gguf_load("model.gguf")`; `tensors["output.weight"]` is a lazy float32 tensor, whatever its type in
+  the file.
   """
   values, stored = gguf_read(fn)
   return values, {name: s.tensor() for name, s in stored.items()}
@@ -159,11 +174,15 @@ class Stored(NamedTuple):
     return ggml_data_to_tensor(self.data, math.prod(self.shape), self.ggml_type).reshape(self.shape)
 
 def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Stored]]:
-  """As gguf_load, with the tensors as they are stored. The path of a model's first part (NAME-00001-of-00003.gguf) stands for all of them."""
+  """As gguf_load, with the tensors as they are stored.
+
+  The path of a model's first part (NAME-00001-of-00003.gguf) stands for all of them.
+  """
   if isinstance(fn, Tensor):
     if fn.ndim != 1: raise ArgumentError(f"a GGUF file is a vector of bytes, not a tensor of shape {fn.shape}")
     values, stored = _placed(fn, *_header(_stream_of(fn)))
-    if _parts(values, "the tensor") > 1: raise ArgumentError("the tensor is one part of a model in several files; give the path of the first one")
+    if _parts(values, "the tensor") > 1:
+      raise ArgumentError("the tensor is one part of a model in several files; give the path of the first one")
     return values, stored
   path = pathlib.Path(fn)
   values, stored = _of_file(path)
@@ -171,39 +190,47 @@ def gguf_read(fn: Tensor | str | os.PathLike[str]) -> tuple[dict[str, Any], dict
   if count == 1: return values, stored
   name = PART.fullmatch(path.name)
   if name is None or int(name[3]) != count:
-    raise FileFormatError(f"{path} is one of {count} parts of a model, and its name does not end with -00001-of-{count:05}.gguf; name it as it was")
-  if values.get("split.no") != 0: raise ArgumentError(f"{path} is not the first part of a model; give the path of {name[1]}-00001-of-{name[3]}.gguf")
+    raise FileFormatError(f"{path} is one of {count} parts of a model, and its name does not end with "
+                          f"-00001-of-{count:05}.gguf; name it as it was")
+  if values.get("split.no") != 0:
+    raise ArgumentError(f"{path} is not the first part of a model; give the path of {name[1]}-00001-of-{name[3]}.gguf")
   for k in range(1, count): _add_part(path.with_name(f"{name[1]}-{k + 1:05}-of-{name[3]}.gguf"), k, count, stored)
   wanted = values.get("split.tensors.count", len(stored))
-  if wanted != len(stored): raise FileFormatError(f"the parts of {path} have {len(stored)} tensors, and should have {wanted!r}")
+  if wanted != len(stored):
+    raise FileFormatError(f"the parts of {path} have {len(stored)} tensors, and should have {wanted!r}")
   return values, stored
 
 def _parts(values: dict[str, Any], name: str) -> int:
   """In how many files a model is."""
   count = values.get("split.count", 1)
-  if type(count) is not int or not 0 <= count <= MOST_PARTS: raise FileFormatError(f"{name}: split.count is {count!r}, not a number of files")
+  if type(count) is not int or not 0 <= count <= MOST_PARTS:
+    raise FileFormatError(f"{name}: split.count is {count!r}, not a number of files")
   return max(count, 1)
 
 def _add_part(path: pathlib.Path, number: int, count: int, stored: dict[str, Stored]) -> None:
   """The tensors of a later part; its other metadata are those of the first."""
   values, found = _of_file(path)
   if (values.get("split.no"), values.get("split.count")) != (number, count):
-    raise FileFormatError(f"{path} says that it is part {values.get('split.no')!r} of {values.get('split.count')!r}, counted from 0, and should be "
+    raise FileFormatError(f"{path} says that it is part {values.get('split.no')!r} of {values.get('split.count')!r}, "
+                          f"counted from 0, and should be "
                           f"part {number} of {count}; are these files of one model?")
   twice = next((name for name in found if name in stored), None)
-  if twice is not None: raise FileFormatError(f"{path} has a tensor {twice!r}, and so has an earlier part; are these files of one model?")
+  if twice is not None:
+    raise FileFormatError(f"{path} has a tensor {twice!r}, and so has an earlier part; are these files of one model?")
   stored.update(found)
 
 def _of_file(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, Stored]]:
   """What one file has."""
-  with open_input(path, "a GGUF file") as stream: found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
+  with open_input(path, "a GGUF file") as stream:
+    found = _header(_Reader(stream, os.fstat(stream.fileno()).st_size, str(path)))
   return _placed(Tensor(path), *found)
 
 def _stream_of(t: Tensor) -> _Reader:
   data = t.data()
   return _Reader(io.BytesIO(data), data.nbytes, "the tensor")
 
-def _placed(data: Tensor, values: dict[str, Any], places: dict[str, Place], start: int) -> tuple[dict[str, Any], dict[str, Stored]]:
+def _placed(data: Tensor, values: dict[str, Any], places: dict[str, Place],
+            start: int) -> tuple[dict[str, Any], dict[str, Stored]]:
   """Tensors over a file's bytes."""
   stored = {}
   for name, (shape, kind, offset) in places.items():

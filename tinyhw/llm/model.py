@@ -1,8 +1,8 @@
 """Transformers that go on with texts: Llama, Qwen2 and Qwen3, with and without experts, and OLMoE, from GGUF files.
 
-Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position that is a Variable, so that
-TinyJit captures one of each for all positions. The last chunk of a prompt is filled up: what it writes behind the prompt is overwritten before anyone
-sees it.
+Keys and values of earlier tokens are kept in a cache. A step takes one token, or a chunk of a prompt, at a position
+that is a Variable, so that TinyJit captures one of each for all positions. The last chunk of a prompt is filled up:
+what it writes behind the prompt is overwritten before anyone sees it.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,10 @@ from tinyhw.uop.ops import UOp
 Position = int | UOp
 
 class Rotary:
-  """Positions as rotations of pairs of elements. Source: Su et al. 2021. divisors: of each pair's angle (Llama 3 stretches slow ones)."""
+  """Positions as rotations of pairs of elements.
+
+  Source: Su et al. 2021. divisors: of each pair's angle (Llama 3 stretches slow ones).
+  """
   def __init__(self, config: TransformerConfig, divisors: Tensor | None):
     angles, self.length = frequencies(config)
     self.dim, self.interleaved = config.rope_dim, config.interleaved
@@ -54,7 +57,10 @@ class FeedForward:
   def __call__(self, x: Tensor) -> Tensor: return self.down(self.gate(x).silu() * self.up(x))
 
 class MixtureOfExperts:
-  """Each token takes the experts that its router scores highest, weighted by their scores. Source: Shazeer et al. 2017."""
+  """Each token takes the experts that its router scores highest, weighted by their scores.
+
+  Source: Shazeer et al. 2017.
+  """
   def __init__(self, config: TransformerConfig, source: Source, name: str):
     self.taken, self.renormalize = config.num_experts_per_tok, config.norm_topk_prob
     self.router = Linear(source, f"{name}.ffn_gate_inp", config.dim, config.num_experts)
@@ -81,10 +87,14 @@ class TransformerBlock:
     self.attn_v = Linear(source, f"{name}.attn_v", config.dim, keys, config.qkv_bias)
     self.attn_output = Linear(source, f"{name}.attn_output", queries, config.dim)
     self.each = config.qk_norm == config.head_dim   # is each head normalized by itself?
-    self.attn_q_norm = RMSNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries, config.norm_eps) if config.qk_norm else None
-    self.attn_k_norm = RMSNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys, config.norm_eps) if config.qk_norm else None
-    self.ffn: MixtureOfExperts | FeedForward = (MixtureOfExperts if config.num_experts else FeedForward)(config, source, name)
-    self.cache = Tensor.zeros(2, config.max_context, config.n_kv_heads, config.head_dim, requires_grad=False).contiguous().realize()
+    self.attn_q_norm = RMSNorm(source, f"{name}.attn_q_norm", config.head_dim if self.each else queries,
+                               config.norm_eps) if config.qk_norm else None
+    self.attn_k_norm = RMSNorm(source, f"{name}.attn_k_norm", config.head_dim if self.each else keys,
+                               config.norm_eps) if config.qk_norm else None
+    self.ffn: MixtureOfExperts | FeedForward = (MixtureOfExperts if config.num_experts
+                                                else FeedForward)(config, source, name)
+    self.cache = Tensor.zeros(2, config.max_context, config.n_kv_heads, config.head_dim,
+                              requires_grad=False).contiguous().realize()
 
   def __call__(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
     """x: (tokens, dim), the first at position start; positions: 0, 1, ... up to the context's end."""
@@ -92,7 +102,8 @@ class TransformerBlock:
     return (x + self.ffn(self.ffn_norm(x))).contiguous()
 
   def attention(self, x: Tensor, start: Position, positions: Tensor) -> Tensor:
-    """Keys and values go to the cache; several heads of queries share those of one (grouped queries, Ainslie et al. 2023)."""
+    """Keys and values go to the cache; several heads of queries share those of one (grouped queries, Ainslie et al.
+    2023)."""
     c, tokens = self.config, x.shape[0]
     q = self._heads(self.attn_q(x), self.attn_q_norm)
     k = self._heads(self.attn_k(x), self.attn_k_norm)
@@ -101,7 +112,8 @@ class TransformerBlock:
     self.cache.shrink((None, (start, end), None, None)).assign(k.stack(v)).realize()
     keys, values = (self.cache[i].shrink(((0, end), None, None)) for i in (0, 1))   # (end, kv heads, head_dim)
     q = q.reshape(tokens, c.n_kv_heads, c.n_heads // c.n_kv_heads, c.head_dim).permute(1, 2, 0, 3)
-    scores = (q @ keys.permute(1, 2, 0).unsqueeze(1)) * c.head_dim ** -0.5         # (kv heads, queries of each, tokens, end)
+    # (kv heads, queries of each, tokens, end)
+    scores = (q @ keys.permute(1, 2, 0).unsqueeze(1)) * c.head_dim ** -0.5
     if tokens > 1:
       seen = positions.shrink(((0, end),)).unsqueeze(0) <= positions.shrink(((start, end),)).unsqueeze(1)
       scores = seen.where(scores, -1e30)
@@ -115,19 +127,22 @@ class TransformerBlock:
     return norm(x) if norm is not None and self.each else x
 
 class How(NamedTuple):
-  """How tokens are to be generated: so many of the prompt at once, and drawn at a temperature from a generator (None: everybody's)."""
+  """How tokens are to be generated: so many of the prompt at once, and drawn at a temperature from a generator (None:
+  everybody's)."""
   chunk_size: int
   temperature: Tensor
   generator: Generator | None
 
   def draw(self, place: int) -> AbstractContextManager[object]:
-    """Inside, draws are those of the token at a place of the text, however many steps were taken before: a cache may know the prompt."""
+    """Inside, draws are those of the token at a place of the text, however many steps were taken before: a cache may
+    know the prompt."""
     if self.generator is None: return nullcontext()
     self.generator.next = place
     return self.generator
 
 class Transformer:
-  """A language model with a cache for one text. `generate` goes on with one; texts that begin alike share the work for the beginning.
+  """A language model with a cache for one text. `generate` goes on with one; texts that begin alike share the work for
+  the beginning.
 
   Not for gradients. Several threads may use it: they take turns, step by step.
   """
@@ -147,17 +162,21 @@ class Transformer:
     self._lock = threading.RLock()
 
   @staticmethod
-  def from_gguf(gguf: Tensor | str | os.PathLike[str], max_context: int | None = None, realize: bool = False) -> tuple[Transformer, dict[str, Any]]:
-    """The model of a GGUF file, and the file's metadata. max_context: tokens that the cache has place for; None: the file's, but at most 4096.
+  def from_gguf(gguf: Tensor | str | os.PathLike[str], max_context: int | None = None,
+                realize: bool = False) -> tuple[Transformer, dict[str, Any]]:
+    """The model of a GGUF file, and the file's metadata. max_context: tokens that the cache has place for; None: the
+    file's, but at most 4096.
 
-    realize: decode quantized parameters once, to float32; else they stay as small as they are, and are decoded where they are used. Raises
-    FileFormatError for an architecture that is not known, and for a file that does not fit its own metadata.
+    realize: decode quantized parameters once, to float32; else they stay as small as they are, and are decoded where
+    they are used. Raises FileFormatError for an architecture that is not known, and for a file that does not fit its
+    own metadata.
     """
     kv, stored = gguf_read(gguf)
     source = FileSource(stored, realize)
     model = Transformer(config_of(kv, {name: s.shape for name, s in stored.items()}, max_context), source)
     if source.unused:
-      raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is of a kind not known")
+      raise FileFormatError(f"the model would not use the file's tensors {', '.join(list(source.unused)[:8])}; it is "
+                            f"of a kind not known")
     return model, kv
 
   def __getstate__(self) -> dict[str, Any]:
@@ -170,14 +189,16 @@ class Transformer:
   # ***** one step *****
 
   def logits(self, tokens: Tensor, start: Position, last: Position) -> Tensor:
-    """Scores of the token that follows tokens[last]: (vocab_size,). tokens: (n,), the first at position start of the text."""
+    """Scores of the token that follows tokens[last]: (vocab_size,). tokens: (n,), the first at position start of the
+    text."""
     x = rows(self.token_embd, tokens)
     for block in self.blk: x = block(x, start, self.positions)
     x = self.output_norm(x.shrink(((last, last + 1), None)))
     return product(x, self.output).flatten()
 
   def forward(self, tokens: Tensor, start: Position, last: Position, temperature: Tensor) -> Tensor:
-    """The token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the likeliest one.
+    """The token that follows tokens[last], drawn from softmax(logits / temperature): (). Temperature 0: the likeliest
+    one.
 
     The largest of the scores plus temperature times Gumbel noise has that distribution. Source: Gumbel 1954.
     """
@@ -186,9 +207,11 @@ class Transformer:
     return (scores + temperature * noise).argmax().realize()
 
   def __call__(self, tokens: Tensor, start: int, last: int, temperature: Tensor) -> Tensor:
-    """forward, captured once for each number of tokens (and for each mode, such as Tensor.no_grad: captures do not go from one to another)."""
+    """forward, captured once for each number of tokens (and for each mode, such as Tensor.no_grad: captures do not go
+    from one to another)."""
     n = int(tokens.shape[0])
-    position, row = UOp.variable("start_pos", 0, self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last)
+    position, row = UOp.variable("start_pos", 0,
+                                 self.config.max_context - n).bind(start), UOp.variable("last", 0, n - 1).bind(last)
     step = self._steps.setdefault((n, modes()), TinyJit(self.forward))
     return step(tokens, position, row, temperature)
 
@@ -200,22 +223,27 @@ class Transformer:
     if list(tokens[:most]) == self._cached[:most]: return most
     return next(i for i in range(most) if tokens[i] != self._cached[i])
 
-  def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0, seed: int | None = None) -> Iterator[int]:
+  def generate(self, tokens: Sequence[int], chunk_size: int = 32, temperature: float = 0.0,
+               seed: int | None = None) -> Iterator[int]:
     """The tokens that follow a text, one after the other until the context is full. Temperature 0: the likeliest ones.
 
-    chunk_size: tokens of the prompt that are computed at once. seed: of these draws alone; None: they are the next of everybody's.
-    Raises ArgumentError for tokens that do not exist, and a text that fills the context.
+    chunk_size: tokens of the prompt that are computed at once. seed: of these draws alone; None: they are the next of
+    everybody's. Raises ArgumentError for tokens that do not exist, and a text that fills the context.
     """
     text = list(tokens)
     wrong = next((t for t in text if type(t) is not int or not 0 <= t < self.config.vocab_size), None)
-    if wrong is not None: raise ArgumentError(f"{wrong!r} is no token; they are numbers from 0 to {self.config.vocab_size - 1}")
+    if wrong is not None:
+      raise ArgumentError(f"{wrong!r} is no token; they are numbers from 0 to {self.config.vocab_size - 1}")
     if not text: raise ArgumentError("there is no text to go on with; give at least one token, such as bos")
     if len(text) > self.config.max_context:
-      raise ArgumentError(f"the text has {len(text)} tokens, and the context {self.config.max_context}; raise max_context, or shorten the text")
-    if type(chunk_size) is not int or chunk_size < 1: raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
+      raise ArgumentError(f"the text has {len(text)} tokens, and the context {self.config.max_context}; raise "
+                          f"max_context, or shorten the text")
+    if type(chunk_size) is not int or chunk_size < 1:
+      raise ArgumentError(f"chunk_size is {chunk_size!r}, not a number of tokens")
     if not isinstance(temperature, (int, float)) or not 0 <= temperature < float("inf"):
       raise ArgumentError(f"temperature is {temperature!r}, not 0 or above")
-    how = How(min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize(), None if seed is None else Generator(seed))
+    how = How(min(chunk_size, self.config.max_context), Tensor([float(temperature)]).realize(),
+              None if seed is None else Generator(seed))
     return self._following(text, how)
 
   def _following(self, text: list[int], how: How) -> Iterator[int]:

@@ -1,8 +1,9 @@
-"""A language model behind the HTTP interface that clients of OpenAI's speak: /v1/models, /v1/chat/completions, /v1/completions.
+"""A language model behind the HTTP interface that clients of OpenAI's speak: /v1/models, /v1/chat/completions,
+/v1/completions.
 
-The model answers one request after the other; what a slow client has not taken yet is kept, so that the next one has its turn. Fields that would
-change the answer and are not there (several choices, top_p, penalties, log probabilities, tools) are refused, unknown ones are ignored. Connections,
-requests and their limits are http/server.py's.
+The model answers one request after the other; what a slow client has not taken yet is kept, so that the next one has
+its turn. Fields that would change the answer and are not there (several choices, top_p, penalties, log probabilities,
+tools) are refused, unknown ones are ignored. Connections, requests and their limits are http/server.py's.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
@@ -44,16 +45,21 @@ def _whole(low: int, high: int) -> Callable[[Any], bool]: return lambda x: type(
 # field: (what it is if it is right, what it must be)
 _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
   "temperature": (_number(0, 1e6), "a number from 0 on"), "max_tokens": (_whole(1, 1 << 31), "a whole number above 0"),
-  "max_completion_tokens": (_whole(1, 1 << 31), "a whole number above 0"), "seed": (_whole(-(1 << 63), (1 << 63) - 1), "a whole number of 64 bits"),
-  "stream": (lambda x: type(x) is bool, "true or false"), "stream_options": (lambda x: isinstance(x, dict), "an object"),
-  "stop": (lambda x: isinstance(x, str) or (isinstance(x, list) and len(x) <= MOST_STOPS and all(isinstance(s, str) for s in x)),
+  "max_completion_tokens": (_whole(1, 1 << 31), "a whole number above 0"),
+  "seed": (_whole(-(1 << 63), (1 << 63) - 1), "a whole number of 64 bits"),
+  "stream": (lambda x: type(x) is bool, "true or false"),
+  "stream_options": (lambda x: isinstance(x, dict), "an object"),
+  "stop": (lambda x: isinstance(x, str)
+           or (isinstance(x, list) and len(x) <= MOST_STOPS and all(isinstance(s, str) for s in x)),
            f"a text or up to {MOST_STOPS} texts"),
   "model": (lambda x: isinstance(x, str), "a text"),
 }
 # field: the values that ask for nothing that is not there
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-  "n": (1,), "best_of": (1,), "top_p": (1,), "presence_penalty": (0,), "frequency_penalty": (0,), "logprobs": (False, 0), "top_logprobs": (0,),
-  "tools": ([],), "functions": ([],), "logit_bias": ({},), "response_format": ({"type": "text"},), "echo": (False,), "suffix": ("",),
+  "n": (1,), "best_of": (1,), "top_p": (1,), "presence_penalty": (0,), "frequency_penalty": (0,),
+  "logprobs": (False, 0), "top_logprobs": (0,),
+  "tools": ([],), "functions": ([],), "logit_bias": ({},), "response_format": ({"type": "text"},), "echo": (False,),
+  "suffix": ("",),
 }
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -65,22 +71,26 @@ def parse(body: bytes) -> dict[str, Any]:
   fields = {name: value for name, value in found.items() if value is not None}
   for name, (right, what) in _FIELDS.items():
     if name in fields and not right(fields[name]): raise RequestError(400, f"{name} must be {what}")
-  if len("".join(fields.get("stop", ()))) > MOST_STOP_CHARACTERS: raise RequestError(400, f"stop has more than {MOST_STOP_CHARACTERS} characters")
+  if len("".join(fields.get("stop", ()))) > MOST_STOP_CHARACTERS:
+    raise RequestError(400, f"stop has more than {MOST_STOP_CHARACTERS} characters")
   for name, values in _HARMLESS.items():
-    if name in fields and fields[name] not in values: raise RequestError(400, f"{name} is not supported; leave it out", "unsupported_parameter")
+    if name in fields and fields[name] not in values:
+      raise RequestError(400, f"{name} is not supported; leave it out", "unsupported_parameter")
   return fields
 
 def text_of(content: Any) -> Any:
   """A message's content, which may come in parts."""
   if not isinstance(content, list): return content
-  if not all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str) for part in content):
+  if not all(isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
+             for part in content):
     raise RequestError(400, "of a message's content only texts are understood: no images, sounds or files")
   return "".join(part["text"] for part in content)
 
 class Stops:
   """Text on its way to the client, up to the first of some texts; what may be the beginning of one waits.
 
-  Each character is looked at once (Knuth, Morris and Pratt 1977): feeding n of them costs O(n) for each stop, however long it is.
+  Each character is looked at once (Knuth, Morris and Pratt 1977): feeding n of them costs O(n) for each stop, however
+  long it is.
 
   >>> stops = Stops(["END"])
   >>> stops.feed("aE"), stops.feed("Nb"), stops.feed("ENDc"), stops.found
@@ -152,10 +162,14 @@ class Run:
 
   @property
   def usage(self) -> dict[str, int]:
-    return {"prompt_tokens": len(self.asked.ids), "completion_tokens": self.count, "total_tokens": len(self.asked.ids) + self.count}
+    return {"prompt_tokens": len(self.asked.ids), "completion_tokens": self.count,
+            "total_tokens": len(self.asked.ids) + self.count}
 
   def pieces(self) -> Iterator[str]:
-    """The text in pieces, as they come; other requests wait meanwhile. Raises Gone when the client is, RequestError where too many wait."""
+    """The text in pieces, as they come; other requests wait meanwhile.
+
+    Raises Gone when the client is, RequestError where too many wait.
+    """
     asked, tok, server = self.asked, self.server.tok, self.server
     more, stops = tok.stream_decoder(), Stops(asked.stops)
     server.take_turn(self.alive)
@@ -184,8 +198,10 @@ def _event(value: Any) -> bytes:
 
 def _chat(server: LLMServer, fields: Mapping[str, Any]) -> list[int]:
   messages = fields.get("messages")
-  if not isinstance(messages, list) or not messages: raise RequestError(400, "messages must be a list of messages, at least one")
-  if not all(isinstance(m, dict) for m in messages): raise RequestError(400, "a message must be an object with role and content")
+  if not isinstance(messages, list) or not messages:
+    raise RequestError(400, "messages must be a list of messages, at least one")
+  if not all(isinstance(m, dict) for m in messages):
+    raise RequestError(400, "a message must be an object with role and content")
   return server.tokens_of([{**m, "content": text_of(m.get("content"))} for m in messages])
 
 def _completion(server: LLMServer, fields: Mapping[str, Any]) -> list[int]:
@@ -197,18 +213,21 @@ def _completion(server: LLMServer, fields: Mapping[str, Any]) -> list[int]:
   begin = [] if server.tok.bos_id is None else [server.tok.bos_id]
   return begin + server.tok.encode(prompt)
 
-_POSTS: dict[str, Callable[[LLMServer, Mapping[str, Any]], list[int]]] = {"/v1/chat/completions": _chat, "/v1/completions": _completion}
+_POSTS: dict[str, Callable[[LLMServer, Mapping[str, Any]], list[int]]] = {"/v1/chat/completions": _chat,
+                                                                          "/v1/completions": _completion}
 
 class LLMServer(HttpServer):
   """Answers requests with a model. `serve_forever` works until `shutdown`; `server_close` frees the port.
 
-  server_address: (host, port); port 0 is any that is free. Hosts that are not of this machine's loopback are open to everybody who can reach them.
-  template: a FallbackTemplate, or an object with render(messages) -> text, or such a function. Raises ConfigError for an address that cannot be
-  opened.
+  server_address: (host, port); port 0 is any that is free. Hosts that are not of this machine's loopback are open to
+  everybody who can reach them.
+  template: a FallbackTemplate, or an object with render(messages) -> text, or such a function. Raises ConfigError for
+  an address that cannot be opened.
   """
   def __init__(self, server_address: tuple[str, int], model: Any, model_name: str, tok: SimpleTokenizer, template: Any):
     render = getattr(template, "render", template)
-    if not callable(render): raise ArgumentError(f"a template is a function of messages, or an object with render, and not {template!r:.60}")
+    if not callable(render):
+      raise ArgumentError(f"a template is a function of messages, or an object with render, and not {template!r:.60}")
     self._render: Callable[[list[dict[str, Any]]], str] = render
     self.model, self.model_name, self.tok, self.template = model, model_name, tok, template
     self.turn = threading.Lock()         # of the request that the model works for
@@ -219,7 +238,8 @@ class LLMServer(HttpServer):
   def take_turn(self, alive: Callable[[], None]) -> None:
     """Wait until the model is free, and take it. Raises what alive does, RequestError where too many wait."""
     if not self._places.acquire(blocking=False):
-      raise RequestError(503, f"more than {MOST_WAITING} requests wait for the model; try again later", headers={"Retry-After": "5"})
+      raise RequestError(503, f"more than {MOST_WAITING} requests wait for the model; try again later",
+                         headers={"Retry-After": "5"})
     try:
       while not self.turn.acquire(timeout=0.25): alive()
     finally: self._places.release()
@@ -231,7 +251,8 @@ class LLMServer(HttpServer):
     try:
       if request.method == "GET": connection.answer(200, "application/json", _json(self._get(path)))
       elif request.method == "POST": self._post(path, request, connection)
-      else: raise RequestError(405, f"{request.method} is not understood; use GET or POST", headers={"Allow": "GET, POST"})
+      else:
+        raise RequestError(405, f"{request.method} is not understood; use GET or POST", headers={"Allow": "GET, POST"})
     except ArgumentError as error: raise RequestError(400, error.message) from None
     except TinyError as error: raise RequestError(500, str(error)) from None
 
@@ -246,17 +267,21 @@ class LLMServer(HttpServer):
 
   def _get(self, path: str) -> Any:
     entry = {"id": self.model_name, "object": "model", "created": self.started, "owned_by": "local"}
-    found = {"/v1/models": {"object": "list", "data": [entry]}, f"/v1/models/{self.model_name}": entry, "/health": {"status": "ok"}}.get(path)
+    found = {"/v1/models": {"object": "list", "data": [entry]}, f"/v1/models/{self.model_name}": entry,
+             "/health": {"status": "ok"}}.get(path)
     if found is not None: return found
     if path in _POSTS: raise RequestError(405, f"{path} wants POST", headers={"Allow": "POST"})
     raise RequestError(404, f"there is nothing at {path or '/':.200}; there are /v1/models, {', '.join(_POSTS)}")
 
   def _post(self, path: str, request: Request, connection: Connection) -> None:
-    if path not in _POSTS: raise RequestError(404, f"there is nothing to POST to at {path or '/':.200}; there are {', '.join(_POSTS)}")
-    if "content-length" not in request.headers: raise RequestError(411, "the request does not say its Content-Length", fatal=True)
+    if path not in _POSTS:
+      raise RequestError(404, f"there is nothing to POST to at {path or '/':.200}; there are {', '.join(_POSTS)}")
+    if "content-length" not in request.headers:
+      raise RequestError(411, "the request does not say its Content-Length", fatal=True)
     fields = parse(request.body)
     name = fields.get("model", self.model_name)
-    if name != self.model_name: raise RequestError(404, f"no model is called {name!r:.100}; there is {self.model_name!r}", "model_not_found")
+    if name != self.model_name:
+      raise RequestError(404, f"no model is called {name!r:.100}; there is {self.model_name!r}", "model_not_found")
     run = Run(self, self._asked(fields, _POSTS[path](self, fields)), connection.alive)
     answer = Answer(_POSTS[path] is _chat, self.model_name)
     if run.asked.stream: self._stream(run, answer, connection)
@@ -265,14 +290,19 @@ class LLMServer(HttpServer):
   def _asked(self, fields: Mapping[str, Any], ids: list[int]) -> Asked:
     if not ids: raise RequestError(400, "the prompt is empty")
     place = self.model.config.max_context
-    if len(ids) > place: raise RequestError(400, f"the prompt has {len(ids)} tokens, and the context {place}", "context_length_exceeded")
+    if len(ids) > place:
+      raise RequestError(400, f"the prompt has {len(ids)} tokens, and the context {place}", "context_length_exceeded")
     stop = fields.get("stop", [])
-    return Asked(ids, float(fields.get("temperature", 0.0)), fields.get("max_completion_tokens", fields.get("max_tokens")),
+    return Asked(ids, float(fields.get("temperature", 0.0)),
+                 fields.get("max_completion_tokens", fields.get("max_tokens")),
                  [stop] if isinstance(stop, str) else stop, fields.get("seed"), fields.get("stream", False),
                  bool(fields.get("stream_options", {}).get("include_usage", False)))
 
   def _stream(self, run: Run, answer: Answer, connection: Connection) -> None:
-    """The answer as events (text/event-stream), each sent when it is there. The model waits for no client: its turn ends with its last token."""
+    """The answer as events (text/event-stream), each sent when it is there.
+
+    The model waits for no client: its turn ends with its last token.
+    """
     pieces = run.pieces()
     try:
       first = next(pieces, "")   # what cannot be done is an error with its status, not an event
@@ -288,10 +318,13 @@ class LLMServer(HttpServer):
   def tokens_of(self, messages: list[dict[str, Any]]) -> list[int]:
     """The prompt that messages make."""
     self.check_length(sum(len(m["content"]) for m in messages if isinstance(m["content"], str)))
-    if isinstance(self.template, FallbackTemplate): return self.template.encode(messages)   # users' special tokens are plain text
+    # users' special tokens are plain text
+    if isinstance(self.template, FallbackTemplate): return self.template.encode(messages)
     return self.tok.encode(self._render(messages))
 
   def check_length(self, characters: int) -> None:
     """Raise RequestError for a text that cannot fit into the context, before time is spent on its tokens."""
     place, least = self.model.config.max_context, characters // self.tok.longest
-    if least > place: raise RequestError(400, f"the prompt has at least {least} tokens, and the context {place}", "context_length_exceeded")
+    if least > place:
+      raise RequestError(400, f"the prompt has at least {least} tokens, and the context {place}",
+                         "context_length_exceeded")

@@ -1,9 +1,11 @@
-"""Texts to the numbers of tokens and back, as GGUF files describe it: byte pair encoding ("gpt2"), and SentencePiece's with scores ("llama").
+"""Texts to the numbers of tokens and back, as GGUF files describe it: byte pair encoding ("gpt2"), and SentencePiece's
+with scores ("llama").
 
-A text is cut at special tokens, then into words (words.py). A word's bytes are merged pair by pair: always the pair of lowest rank, the leftmost of
-equal ones. Ranks are the order of `merges`, or, without those, the number of the token that a pair makes. Source: Sennrich et al. 2016; the
-spelling of bytes as characters is that of GPT-2. Cost: O(n log n) for a word of n bytes. SentencePiece merges characters of the whole text in the
-same way, the pair that makes the token of highest score first (Kudo and Richardson 2018).
+A text is cut at special tokens, then into words (words.py). A word's bytes are merged pair by pair: always the pair of
+lowest rank, the leftmost of equal ones. Ranks are the order of `merges`, or, without those, the number of the token
+that a pair makes. Source: Sennrich et al. 2016; the spelling of bytes as characters is that of GPT-2. Cost: O(n log n)
+for a word of n bytes. SentencePiece merges characters of the whole text in the same way, the pair that makes the token
+of highest score first (Kudo and Richardson 2018).
 """
 from __future__ import annotations
 import codecs
@@ -19,13 +21,18 @@ from tinyhw.once import once
 NORMAL, UNUSED, BYTE = 1, 5, 6   # types of tokens in GGUF files; source: enum llama_token_type
 MOST_WORDS = 1 << 16                                 # remembered with their tokens
 # Presets of models whose words that are tokens are not made by merging ("ignore_merges")
-_TAKES_WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "tekken")
+_TAKES_WHOLE_WORDS = ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
+                      "tekken")
 # What ends a turn where a file does not say it, most telling first; source: the chat templates of the models
-_ENDS_OF_TURNS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|end_of_turn|>", "<|return|>", "<|endoftext|>")
+_ENDS_OF_TURNS = ("<|eot_id|>", "<|im_end|>", "<|end|>", "<end_of_turn>", "<|end_of_turn|>", "<|return|>",
+                  "<|endoftext|>")
 
 @once
 def _bytes_of_characters() -> dict[str, int]:
-  """The character that stands for each byte: itself where it is printable in Latin-1, else one from U+0100 on. Source: GPT-2's encoder."""
+  """The character that stands for each byte: itself where it is printable in Latin-1, else one from U+0100 on.
+
+  Source: GPT-2's encoder.
+  """
   printable = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
   others = [b for b in range(256) if b not in printable]
   return {**{chr(b): b for b in printable}, **{chr(256 + k): b for k, b in enumerate(others)}}
@@ -36,28 +43,34 @@ def _spelled(text: str) -> bytes:
   return b"".join(bytes((table[c],)) if c in table else c.encode("utf-8", "surrogateescape") for c in text)
 
 class SimpleTokenizer:
-  """Texts to tokens and back. normal_tokens: numbers by the spelling of GPT-2 (a space is "Ġ"); special_tokens: numbers by text.
+  """Texts to tokens and back. normal_tokens: numbers by the spelling of GPT-2 (a space is "Ġ"); special_tokens: numbers
+  by text.
 
-  preset: how texts are cut into words, by the name that files have in tokenizer.ggml.pre. merges: pairs in order of rank; None: a pair's rank is the
-  number of the token that it makes. Raises ArgumentError for what is no such table.
+  preset: how texts are cut into words, by the name that files have in tokenizer.ggml.pre. merges: pairs in order of
+  rank; None: a pair's rank is the number of the token that it makes. Raises ArgumentError for what is no such table.
 
   >>> tok = SimpleTokenizer({"a": 0, "b": 1, "ab": 2}, {"<end>": 3}, "llama3", eos_id=3)
   >>> tok.encode("abba<end>"), tok.decode([2, 0])
   ([2, 1, 0, 3], 'aba')
   """
-  def __init__(self, normal_tokens: Mapping[str, int], special_tokens: Mapping[str, int], preset: str = "llama3", bos_id: int | None = None,
+  def __init__(self, normal_tokens: Mapping[str, int], special_tokens: Mapping[str, int], preset: str = "llama3",
+               bos_id: int | None = None,
                eos_id: int = 0, eot_id: int | None = None, *, merges: Iterable[tuple[str, str]] | None = None):
     for name, table in (("normal_tokens", normal_tokens), ("special_tokens", special_tokens)):
-      if isinstance(table, Mapping) and all(isinstance(k, str) and isinstance(v, int) and v >= 0 for k, v in table.items()): continue
+      if isinstance(table, Mapping) and all(isinstance(k, str) and isinstance(v, int) and v >= 0
+                                            for k, v in table.items()):
+        continue
       raise ArgumentError(f"{name} are numbers from 0 on by text, a dict like {{'a': 0}}, not {table!r:.60}")
     check_preset(preset)
-    self._take({_spelled(text): number for text, number in normal_tokens.items()}, special_tokens, preset, bos_id, eos_id, eot_id)
+    self._take({_spelled(text): number for text, number in normal_tokens.items()}, special_tokens, preset, bos_id,
+               eos_id, eot_id)
     self._ranks: dict[tuple[bytes, bytes], int] | None = None
     if merges is not None: self._ranks = {(_spelled(a), _spelled(b)): rank for rank, (a, b) in enumerate(merges)}
     self._whole = merges is None or preset in _TAKES_WHOLE_WORDS
     self._words: dict[str, tuple[int, ...]] = {}
 
-  def _take(self, tokens: dict[bytes, int], special: Mapping[str, int], preset: str, bos_id: int | None, eos_id: int, eot_id: int | None) -> None:
+  def _take(self, tokens: dict[bytes, int], special: Mapping[str, int], preset: str, bos_id: int | None, eos_id: int,
+            eot_id: int | None) -> None:
     """What all kinds of tokenizers have."""
     self.preset, self.bos_id, self.eos_id, self.eot_id = preset, bos_id, eos_id, eot_id
     self._tokens, self._special = tokens, dict(special)
@@ -67,12 +80,16 @@ class SimpleTokenizer:
     lengths: dict[str, set[int]] = {}
     for text in self._special:
       if text: lengths.setdefault(text[0], set()).add(len(text))
-    self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}   # of special tokens, by their first character
+    # of special tokens, by their first character
+    self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
     self._first = re.compile(f"[{''.join(map(re.escape, lengths))}]" if lengths else r"(?!)")
 
   @staticmethod
   def from_gguf_kv(kv: Mapping[str, Any]) -> SimpleTokenizer:
-    """The tokenizer that a GGUF file's metadata describe. Raises FileFormatError where they lack something, or do not fit together."""
+    """The tokenizer that a GGUF file's metadata describe.
+
+    Raises FileFormatError where they lack something, or do not fit together.
+    """
     tokens, types = _tokens_of(kv)
     scored = _model_of(kv) == "llama"
     normal: dict[str, int] = {}
@@ -86,18 +103,21 @@ class SimpleTokenizer:
     if not kv.get("tokenizer.ggml.add_bos_token", bos is not None): bos = None
     if eot is None: eot = next((special[text] for text in _ENDS_OF_TURNS if text in special), None)
     if eos is None: eos = eot
-    if eos is None: raise FileFormatError("the metadata have neither tokenizer.ggml.eos_token_id nor a token known to end a text")
+    if eos is None:
+      raise FileFormatError("the metadata have neither tokenizer.ggml.eos_token_id nor a token known to end a text")
     if not scored: return SimpleTokenizer(normal, special, _preset_of(kv), bos, eos, eot, merges=_merges_of(kv))
     scores = kv.get("tokenizer.ggml.scores")
     if not isinstance(scores, list) or len(scores) != len(tokens) or not all(type(score) is float for score in scores):
       raise FileFormatError("tokenizer.ggml.scores has not one number for each token")
     unknown = _number(kv, "tokenizer.ggml.unknown_token_id", len(tokens))
-    return ScoredTokenizer(normal, scores, byte_tokens, special, bos, eos, eot, unknown, kv.get("tokenizer.ggml.add_space_prefix", True) is True)
+    return ScoredTokenizer(normal, scores, byte_tokens, special, bos, eos, eot, unknown,
+                           kv.get("tokenizer.ggml.add_space_prefix", True) is True)
 
   # ***** encoding *****
 
   def encode(self, text: str, special: bool = True) -> list[int]:
-    """The tokens of a text. special: special tokens are seen in it; False for texts that are not trusted. Raises ArgumentError for what has no token.
+    """The tokens of a text. special: special tokens are seen in it; False for texts that are not trusted. Raises
+    ArgumentError for what has no token.
 
     >>> SimpleTokenizer({"<": 0, "e": 1, ">": 2}, {"<e>": 3}).encode("<e>", special=False)
     [0, 1, 2]
@@ -113,12 +133,13 @@ class SimpleTokenizer:
     return found + self._plain(text[end:])
 
   def _specials(self, text: str) -> Iterator[tuple[int, int]]:
-    """Where special tokens begin and end in a text: of those that begin in one place the longest. An expression of all of them would take 200 bytes
-    for each character of theirs."""
+    """Where special tokens begin and end in a text: of those that begin in one place the longest. An expression of all
+    of them would take 200 bytes for each character of theirs."""
     at = 0
     while (match := self._first.search(text, at)) is not None:
       start = match.start()
-      length = next((n for n in self._lengths[text[start]] if start + n <= len(text) and text[start:start + n] in self._special), 0)
+      length = next((n for n in self._lengths[text[start]] if start + n <= len(text)
+                     and text[start:start + n] in self._special), 0)
       if length: yield start, start + length
       at = start + max(length, 1)
 
@@ -137,11 +158,13 @@ class SimpleTokenizer:
 
   def _word(self, word: str) -> list[int]:
     try: raw = word.encode("utf-8")
-    except UnicodeEncodeError: raise ArgumentError(f"the text has half of a surrogate pair in {word!r:.60}, which is no character") from None
+    except UnicodeEncodeError:
+      raise ArgumentError(f"the text has half of a surrogate pair in {word!r:.60}, which is no character") from None
     if self._whole and raw in self._tokens: return [self._tokens[raw]]
     pieces = merged([raw[i:i + 1] for i in range(len(raw))], self._rank)
     try: return [self._tokens[piece] for piece in pieces]
-    except KeyError as missing: raise ArgumentError(f"the tokenizer has no token for the byte {missing.args[0]!r} in {word!r:.60}") from None
+    except KeyError as missing:
+      raise ArgumentError(f"the tokenizer has no token for the byte {missing.args[0]!r} in {word!r:.60}") from None
 
   def _rank(self, a: bytes, b: bytes) -> int | None:
     """When a pair is merged, lower first; None: never."""
@@ -153,15 +176,21 @@ class SimpleTokenizer:
   def token_bytes(self, token: int) -> bytes:
     """The bytes of one token. Raises IndexRangeError for a number that no token has."""
     raw = self._bytes.get(token)
-    if raw is None: raise IndexRangeError(f"no token has the number {token!r}; there are {len(self._bytes)}, up to {max(self._bytes, default=-1)}")
+    if raw is None:
+      raise IndexRangeError(f"no token has the number {token!r}; there are {len(self._bytes)}, up to "
+                            f"{max(self._bytes, default=-1)}")
     return raw
 
   def decode(self, ids: Sequence[int]) -> str:
-    """The text of tokens. Bytes that are no UTF-8 become U+FFFD. Raises IndexRangeError for a number that no token has."""
+    """The text of tokens.
+
+    Bytes that are no UTF-8 become U+FFFD. Raises IndexRangeError for a number that no token has.
+    """
     return b"".join(map(self.token_bytes, ids)).decode("utf-8", "replace")
 
   def stream_decoder(self) -> Callable[..., str]:
-    """A function of one token that gives the text that is complete with it, and without a token what is left of it at the end.
+    """A function of one token that gives the text that is complete with it, and without a token what is left of it at
+    the end.
 
     >>> more = SimpleTokenizer({"â": 0, "Ĥ": 1, "¬": 2}, {}).stream_decoder()
     >>> more(0), more(1), more(2), more()
@@ -181,13 +210,16 @@ class SimpleTokenizer:
     return token_id == self.eos_id or (self.eot_id is not None and token_id == self.eot_id)
 
 class ScoredTokenizer(SimpleTokenizer):
-  """SentencePiece's. scores: of each token, by number; byte_tokens: numbers of tokens that are one byte, for characters that no token has.
+  """SentencePiece's. scores: of each token, by number; byte_tokens: numbers of tokens that are one byte, for characters
+  that no token has.
 
   space_prefix: a space is put before each text, and taken off again. Spaces are written as U+2581 in tokens.
   """
-  def __init__(self, tokens: Mapping[str, int], scores: Sequence[float], byte_tokens: Mapping[int, int], special_tokens: Mapping[str, int],
+  def __init__(self, tokens: Mapping[str, int], scores: Sequence[float], byte_tokens: Mapping[int, int],
+               special_tokens: Mapping[str, int],
                bos_id: int | None, eos_id: int, eot_id: int | None, unknown_id: int | None, space_prefix: bool):
-    spelled = {text.replace("\u2581", " ").encode("utf-8", "surrogateescape"): number for text, number in tokens.items()}
+    spelled = {text.replace("\u2581", " ").encode("utf-8", "surrogateescape"): number
+               for text, number in tokens.items()}
     self._take(spelled, special_tokens, "sentencepiece", bos_id, eos_id, eot_id)
     self._scores, self._byte_tokens, self._unknown, self._prefix = scores, dict(byte_tokens), unknown_id, space_prefix
     self._bytes.update((number, bytes((b,))) for b, number in byte_tokens.items())
@@ -196,7 +228,8 @@ class ScoredTokenizer(SimpleTokenizer):
   def _plain(self, text: str) -> list[int]:
     if not text: return []
     try: pieces = [c.encode("utf-8") for c in (" " + text if self._prefix else text)]
-    except UnicodeEncodeError: raise ArgumentError(f"the text has half of a surrogate pair in {text!r:.60}, which is no character") from None
+    except UnicodeEncodeError:
+      raise ArgumentError(f"the text has half of a surrogate pair in {text!r:.60}, which is no character") from None
     found: list[int] = []
     for piece in merged(pieces, self._rank): found += self._tokens_of(piece)
     return found
@@ -209,11 +242,15 @@ class ScoredTokenizer(SimpleTokenizer):
     """The token of a piece, or those of its bytes, or the one for what is not known."""
     if piece in self._tokens: return [self._tokens[piece]]
     if all(b in self._byte_tokens for b in piece): return [self._byte_tokens[b] for b in piece]
-    if self._unknown is None: raise ArgumentError(f"the tokenizer has no token for {piece.decode()!r}, nor for its bytes")
+    if self._unknown is None:
+      raise ArgumentError(f"the tokenizer has no token for {piece.decode()!r}, nor for its bytes")
     return [self._unknown]
 
   def decode(self, ids: Sequence[int]) -> str:
-    """As SimpleTokenizer's, without the spaces that encode put before texts. A stream keeps them, since it goes on with a text."""
+    """As SimpleTokenizer's, without the spaces that encode put before texts.
+
+    A stream keeps them, since it goes on with a text.
+    """
     found: list[bytes] = []
     begins = self._prefix   # does a text begin here?
     for token in ids:
@@ -238,7 +275,8 @@ def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) ->
   while heap:
     _, left, a, b = heapq.heappop(heap)
     right = after[left]
-    if pieces[left] != a or right >= len(pieces) or pieces[right] != b: continue   # one of them has become part of another meanwhile
+    # one of them has become part of another meanwhile
+    if pieces[left] != a or right >= len(pieces) or pieces[right] != b: continue
     pieces[left], pieces[right] = a + b, b""
     after[left] = after[right]
     if after[left] < len(pieces): before[after[left]] = left
@@ -251,7 +289,8 @@ def merged(pieces: list[bytes], rank: Callable[[bytes, bytes], float | None]) ->
 def _model_of(kv: Mapping[str, Any]) -> str:
   model = kv.get("tokenizer.ggml.model", "gpt2")
   if model not in ("gpt2", "llama"):
-    raise FileFormatError(f"tokenizers of the kind {model!r} are not known; known are 'gpt2' (byte pairs) and 'llama' (SentencePiece)")
+    raise FileFormatError(f"tokenizers of the kind {model!r} are not known; known are 'gpt2' (byte pairs) and 'llama' "
+                          f"(SentencePiece)")
   return str(model)
 
 def _tokens_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int]]:
@@ -260,7 +299,8 @@ def _tokens_of(kv: Mapping[str, Any]) -> tuple[list[str], list[int]]:
   if not isinstance(tokens, list) or not tokens or not all(isinstance(text, str) for text in tokens):
     raise FileFormatError("the metadata have no tokenizer.ggml.tokens; is it a model of language?")
   types = kv.get("tokenizer.ggml.token_type", [NORMAL] * len(tokens))
-  if not isinstance(types, list) or len(types) != len(tokens): raise FileFormatError("tokenizer.ggml.token_type has not one type for each token")
+  if not isinstance(types, list) or len(types) != len(tokens):
+    raise FileFormatError("tokenizer.ggml.token_type has not one type for each token")
   return tokens, types
 
 def _preset_of(kv: Mapping[str, Any]) -> str:
@@ -275,13 +315,16 @@ def _merges_of(kv: Mapping[str, Any]) -> list[tuple[str, str]] | None:
   pairs: list[tuple[str, str]] = []
   for merge in merges if isinstance(merges, list) else [merges]:
     a, space, b = merge.partition(" ") if isinstance(merge, str) else ("", "", "")
-    if not a or not b or " " in b: raise FileFormatError(f"tokenizer.ggml.merges are pairs of texts with a space between them, and not {merge!r:.60}")
+    if not a or not b or " " in b:
+      raise FileFormatError(f"tokenizer.ggml.merges are pairs of texts with a space between them, and not "
+                            f"{merge!r:.60}")
     pairs.append((a, b))
   return pairs
 
 def _byte_of(text: str) -> int:
   """The byte of a token "<0x0A>"."""
-  if not re.fullmatch("<0x[0-9A-Fa-f]{2}>", text): raise FileFormatError(f"the token {text!r:.60} is said to be a byte, and is not like <0x0A>")
+  if not re.fullmatch("<0x[0-9A-Fa-f]{2}>", text):
+    raise FileFormatError(f"the token {text!r:.60} is said to be a byte, and is not like <0x0A>")
   return int(text[3:5], 16)
 
 def _number(kv: Mapping[str, Any], key: str, count: int) -> int | None:

@@ -1,4 +1,5 @@
-"""The parameters of a language model: from a file or random, kept as the file has them and decoded where they are used, or decoded once."""
+"""The parameters of a language model: from a file or random, kept as the file has them and decoded where they are
+used, or decoded once."""
 from __future__ import annotations
 from collections.abc import Mapping
 import math
@@ -9,10 +10,12 @@ from tinyhw.llm.blocks import Kind, ggml_data_to_tensor, kind_of
 from tinyhw.llm.gguf import Stored
 from tinyhw.tensor import Tensor
 
-PIECE = 32   # elements that lie together in blocks of all types: a product over axes of pieces has indices without divisions, so it is vectorized
+PIECE = 32   # elements that lie together in blocks of all types: a product over axes of pieces has indices without
+             # divisions, so it is vectorized
 
 class Blocks:
-  """A tensor in quantized blocks. data: uint8, (rows, bytes of a row); shape: of the elements, whose first axis is cut into rows."""
+  """A tensor in quantized blocks. data: uint8, (rows, bytes of a row); shape: of the elements, whose first axis is cut
+  into rows."""
   def __init__(self, data: Tensor, shape: tuple[int, ...], kind: Kind):
     self.shape, self.kind = shape, kind
     self.data = data.reshape(shape[0], -1).to(None).contiguous().realize()
@@ -34,8 +37,8 @@ Weight = Tensor | Blocks
 def product(x: Tensor, w: Weight) -> Tensor:
   """x @ w.T in float32. x: (tokens, in_features); w: (out_features, in_features).
 
-  One token uses each element of w once, so blocks are decoded within the product, which then reads as little as they are; for more a decoded copy
-  is made first.
+  One token uses each element of w once, so blocks are decoded within the product, which then reads as little as they
+  are; for more a decoded copy is made first.
   """
   if not isinstance(w, Blocks): return x @ w.float().transpose()
   if x.shape[0] == 1: return dot(w.tensor(), x, pieces=True).reshape(1, -1)
@@ -70,7 +73,10 @@ class Source:
     return False
 
 class FileSource(Source):
-  """The tensors of a GGUF file. realize: decode them to float32 once. Raises FileFormatError for what is missing, or has another shape."""
+  """The tensors of a GGUF file. realize: decode them to float32 once.
+
+  Raises FileFormatError for what is missing, or has another shape.
+  """
   def __init__(self, stored: Mapping[str, Stored], realize: bool):
     self.stored, self.realize = stored, realize
     self.unused = dict.fromkeys(stored)   # in the file's order
@@ -80,13 +86,15 @@ class FileSource(Source):
   def get(self, name: str, *shape: int) -> Weight:
     found = self.stored.get(name)
     if found is None: raise FileFormatError(f"the file has no tensor {name!r}, which such a model needs")
-    if found.shape != shape: raise FileFormatError(f"{name!r} has shape {found.shape}, and by the metadata it is {shape}")
+    if found.shape != shape:
+      raise FileFormatError(f"{name!r} has shape {found.shape}, and by the metadata it is {shape}")
     self.unused.pop(name, None)
     kind = kind_of(found.ggml_type)
     if kind.decode is not None and not self.realize: return Blocks(found.data, shape, kind)
     if kind.decode is None:
       assert kind.dtype is not None
-      if not dtypes.is_float(kind.dtype): raise FileFormatError(f"{name!r} has elements of type {kind.name}, which are no floats")
+      if not dtypes.is_float(kind.dtype):
+        raise FileFormatError(f"{name!r} has elements of type {kind.name}, which are no floats")
       t = found.tensor().to(None)
     else: t = ggml_data_to_tensor(found.data.to(None), math.prod(shape), found.ggml_type).reshape(shape)
     return (t.float() if self.realize else t).contiguous().realize()
@@ -107,7 +115,8 @@ class Experts:
     self.weight = source.get(f"{name}.weight", experts, out_features, in_features)
 
   def __call__(self, x: Tensor, chosen: Tensor) -> Tensor:
-    """x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts -> (tokens, taken, out_features)."""
+    """x: (tokens, taken or 1, in_features); chosen: (tokens, taken), numbers of experts -> (tokens, taken,
+    out_features)."""
     return dot(rows(self.weight, chosen), x.unsqueeze(2), isinstance(self.weight, Blocks))
 
 class RMSNorm:
@@ -115,4 +124,5 @@ class RMSNorm:
   def __init__(self, source: Source, name: str, size: int, eps: float):
     self.weight, self.eps = source.vector(f"{name}.weight", size), eps
 
-  def __call__(self, x: Tensor) -> Tensor: return x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight
+  def __call__(self, x: Tensor) -> Tensor:
+    return x * (x.square().mean(-1, keepdim=True) + self.eps).rsqrt() * self.weight

@@ -1,7 +1,9 @@
-"""How a text is cut into words before their bytes are merged: for each preset regular expressions, applied one after the other.
+"""How a text is cut into words before their bytes are merged: for each preset regular expressions, applied one after
+the other.
 
-They are those that the models' authors publish in their tokenizer.json, written as there: \\p{L} is a class of Unicode's, \\s is its White_Space.
-`re` knows neither, so both are written out as ranges, from `unicodedata`, when a preset is first used.
+They are those that the models' authors publish in their tokenizer.json, written as there: \\p{L} is a class of
+Unicode's, \\s is its White_Space. `re` knows neither, so both are written out as ranges, from `unicodedata`, when a
+preset is first used.
 """
 from __future__ import annotations
 import re
@@ -11,24 +13,29 @@ import unicodedata
 from tinyhw.errors import ArgumentError
 from tinyhw.once import once
 
-_SPACES = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"   # White_Space; re's \s also has U+001C to U+001F
+# White_Space; re's \s also has U+001C to U+001F
+_SPACES = "\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000"
 _TAIL = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 _ENDINGS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 def _common(digits: str, letters: str = r"\p{L}") -> str:
-  """The expression of GPT-4's kind: endings, a word with at most one other sign before it, digits, signs, line ends, spaces."""
+  """The expression of GPT-4's kind: endings, a word with at most one other sign before it, digits, signs, line ends,
+  spaces."""
   return rf"{_ENDINGS}|[^\r\n\p{{L}}\p{{N}}]?[{letters}]+|{digits}| ?[^\s{letters}\p{{N}}]+[\r\n]*|{_TAIL}"
 
 def _cased(digits: str, endings: str = "") -> str:
   """Words change where a capital letter follows a small one."""
-  return (rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{endings}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{endings}|{digits}"
+  return (
+    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+{endings}|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*{endings}|{digits}"
           rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_TAIL}")
 
-# name of expressions: (expressions, the names that files have in tokenizer.ggml.pre). Source: the tokenizer.json of the models, and llama.cpp's names
+# name of expressions: (expressions, the names that files have in tokenizer.ggml.pre). Source: the tokenizer.json of the
+# models, and llama.cpp's names
 _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
-  "llama3": ((_common(r"\p{N}{1,3}"),), "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx smaug-bpe glm4 chatglm-bpe"),
+  "llama3": ((_common(r"\p{N}{1,3}"),), "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 dbrx "
+             "smaug-bpe glm4 chatglm-bpe"),
   "qwen2": ((_common(r"\p{N}"),), "qwen2 qwen3 deepseek-r1-qwen megrez stablelm2 hunyuan-dense"),
   "qwen35": ((_common(r"\p{N}", r"\p{L}\p{M}"),), "qwen35"),
   "gpt2": ((_GPT2,), "gpt2 gpt-2 mpt olmo jais phi-2 roberta-bpe exaone4 trillion"),
@@ -37,9 +44,11 @@ _KINDS: dict[str, tuple[tuple[str, ...], str]] = {
   "starcoder": ((r"\p{N}", _GPT2), "starcoder refact command-r smollm codeshell exaone minerva-7b granite-docling"),
   "tekken": ((_cased(r"\p{N}"),), "tekken"),
   "gpt-4o": ((_cased(r"\p{N}{1,3}", _ENDINGS + "?"),), "gpt-4o llama4 kanana2"),
-  "kimi-k2": ((r"[\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9\U00020000-\U000323af]+",
-               _cased(r"\p{N}{1,3}", _ENDINGS + "?")), "kimi-k2"),
-  "deepseek-v3": ((r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+", r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
+  "kimi-k2": (
+  (r"[\u3005\u3007\u3021-\u3029\u3038-\u303b\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufa6d\ufa70-\ufad9\U00020000-\U000323af]+",
+   _cased(r"\p{N}{1,3}", _ENDINGS + "?")), "kimi-k2"),
+  "deepseek-v3": ((r"\p{N}{1,3}", "[一-龥぀-ゟ゠-ヿ]+",
+                   r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
                    r"| ?[\p{P}\p{S}]+[\r\n]*|" + _TAIL), "deepseek-v3"),
 }
 PRESETS: dict[str, str] = {name: kind for kind, (_, names) in _KINDS.items() for name in names.split()}
@@ -54,7 +63,8 @@ def _ranges() -> dict[str, str]:
       found = runs.setdefault(name, [])
       if found and found[-1][1] == code - 1: found[-1][1] = code
       else: found.append([code, code])
-  return {name: "".join(f"\\U{first:08x}" + (f"-\\U{last:08x}" if last > first else "") for first, last in found) for name, found in runs.items()}
+  return {name: "".join(f"\\U{first:08x}" + (f"-\\U{last:08x}" if last > first else "") for first, last in found)
+          for name, found in runs.items()}
 
 _CLASS = re.compile(r"\\p\{(\w+)\}|\\s|\\S|\\.|[\[\]]", re.S)
 
@@ -76,12 +86,14 @@ def translate(expression: str) -> str:
   return _CLASS.sub(one, expression)
 
 @once
-def _compiled(kind: str) -> tuple[re.Pattern[str], ...]: return tuple(re.compile(translate(expression)) for expression in _KINDS[kind][0])
+def _compiled(kind: str) -> tuple[re.Pattern[str], ...]:
+  return tuple(re.compile(translate(expression)) for expression in _KINDS[kind][0])
 
 def check_preset(preset: str) -> str:
   """The name of a preset's expressions. Raises ArgumentError for a preset that is not known."""
   kind = PRESETS.get(preset) if isinstance(preset, str) else None
-  if kind is None: raise ArgumentError(f"no way to cut texts into words is called {preset!r}; known are {', '.join(sorted(PRESETS))}")
+  if kind is None:
+    raise ArgumentError(f"no way to cut texts into words is called {preset!r}; known are {', '.join(sorted(PRESETS))}")
   return kind
 
 def split(text: str, preset: str) -> list[str]:

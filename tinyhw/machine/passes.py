@@ -1,8 +1,9 @@
 """The passes from virtual registers to laid out machine code, in order; where an ISA hooks in; and dumps.
 
-`run(function, target)` is what a Target's compile calls after selection. An ISA adds passes with `Target.hooks`: "before:<pass>" or "after:<pass>"
-for the names in PASSES. A hook's name is its function's. `DUMP=<pass>:<kernel>` prints the function after a pass or hook ("select": as selection
-made it; kernel "*" or none: all kernels), and VIZ records each of them.
+`run(function, target)` is what a Target's compile calls after selection. An ISA adds passes with `Target.hooks`:
+"before:<pass>" or "after:<pass>" for the names in PASSES. A hook's name is its function's. `DUMP=<pass>:<kernel>`
+prints the function after a pass or hook ("select": as selection made it; kernel "*" or none: all kernels), and VIZ
+records each of them.
 """
 from __future__ import annotations
 import sys
@@ -27,7 +28,10 @@ class Before(NamedTuple):
   reason: str
 
 def reasons(names: Sequence[str], order: Sequence[Before]) -> dict[str, str]:
-  """Why each pass stands where it stands. Raises AssertionError where an order is not kept, or names no pass, or a pass has no reason."""
+  """Why each pass stands where it stands.
+
+  Raises AssertionError where an order is not kept, or names no pass, or a pass has no reason.
+  """
   places = {name: k for k, name in enumerate(names)}
   for b in order:
     assert b.first in places and b.second in places, f"{b.first} or {b.second} is no pass; there are {', '.join(names)}"
@@ -84,7 +88,8 @@ ORDER = (
   Before("allocate", "moves", "copies are between physical registers"),
   Before("moves", "check_moves", "what is checked is how cycles were broken"),
   Before("moves", "expand", "a target has no parallel copies"),
-  Before("check_moves", "expand", "the checker knows copies, spills and reloads, not the target's instructions for them"),
+  Before("check_moves", "expand", "the checker knows copies, spills and reloads, not the target's instructions for "
+         "them"),
   Before("expand", "layout", "a block that only had copies of registers to themselves is empty only then"),
   Before("layout", "check_results", "what is checked are the instructions that are encoded"),
 )
@@ -92,7 +97,8 @@ ORDER = (
 REASONS = reasons(list(PASSES), ORDER)
 
 def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
-  """(name, function, place) of each pass and hook of a target, in order. place: where a hook stands, as "before:order"; empty for a pass."""
+  """(name, function, place) of each pass and hook of a target, in order. place: where a hook stands, as
+  "before:order"; empty for a pass."""
   for name, step in PASSES.items():
     for place in (f"before:{name}", name, f"after:{name}"):
       if place == name: yield name, step, ""
@@ -105,7 +111,10 @@ def reason_of(name: str, step: Hook, place: str) -> str:
   return f"{place.replace(':', ' ')}: " + " ".join((step.__doc__ or name).split()).partition(". ")[0].rstrip(".")
 
 def run(function: Function, target: Target) -> Function:
-  """All passes and hooks. Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables."""
+  """All passes and hooks.
+
+  Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables.
+  """
   hooks = target.hooks
   assert all(place.partition(":")[2] in PASSES and place.partition(":")[0] in ("before", "after") for place in hooks), \
     f"{target.name}: hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(hooks)}"

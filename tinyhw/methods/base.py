@@ -1,13 +1,15 @@
-"""`Handle`: what a Tensor is before it has methods. A thin, mutable handle on a graph node, with operands, storage and leaves.
+"""`Handle`: what a Tensor is before it has methods. A thin, mutable handle on a graph node, with operands, storage and
+leaves.
 
-Method families are classes that derive from each other in the order of `tensor.py`, so each may use the ones before it. Making a result costs
-about 1 us here; what an operation costs is its nodes.
+Method families are classes that derive from each other in the order of `tensor.py`, so each may use the ones before it.
+Making a result costs about 1 us here; what an operation costs is its nodes.
 
-Leaves. `backward()` has to find the tensors whose gradients are wanted. Those made from data or by creation functions, realized, or marked with
-requires_grad=True are registered here; results of operations are not.
+Leaves. `backward()` has to find the tensors whose gradients are wanted. Those made from data or by creation functions,
+realized, or marked with requires_grad=True are registered here; results of operations are not.
 
-Storage. Equal nodes are one object, so two tensors with equal expressions share a node. `realize` gives each its own storage all the same (the
-second gets a copy), so that `assign` to one never shows in the other; views of one buffer do see each other's assignments.
+Storage. Equal nodes are one object, so two tensors with equal expressions share a node. `realize` gives each its own
+storage all the same (the second gets a copy), so that `assign` to one never shows in the other; views of one buffer do
+see each other's assignments.
 """
 from __future__ import annotations
 import threading
@@ -37,7 +39,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
 _BUFFER = Ops.BUFFER
-_MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a kernel
+_MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a
+                        # kernel
 
 def register(tensor: Handle) -> None:
   """Make a tensor one that backward() may find."""
@@ -106,8 +109,8 @@ class Handle(metaclass=TensorType):
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
   def _view(self, u: UOp) -> Tensor:
-    """A result that is a view of this tensor. u: movements, BITCASTs and DETACHs of its node. Of threads that take the first views of a value at the
-    same time each makes its Alias: they are equal."""
+    """A result that is a view of this tensor. u: movements, BITCASTs and DETACHs of its node. Of threads that take the
+    first views of a value at the same time each makes its Alias: they are equal."""
     alias, mine = self._alias, self.uop
     if alias is None:
       op = mine.op
@@ -117,7 +120,8 @@ class Handle(metaclass=TensorType):
     return self._new(u, alias)
 
   def _own(self, u: UOp | None = None) -> Tensor:
-    """A node (this one) as a result that shares nothing: methods that are no views give that also where there is nothing to do."""
+    """A node (this one) as a result that shares nothing: methods that are no views give that also where there is
+    nothing to do."""
     u = self.uop if u is None else u
     return self._new(u if memory_of(u)[0] is None else graph.contiguous(u))
 
@@ -180,7 +184,8 @@ class Handle(metaclass=TensorType):
 
   @property
   def requires_grad(self) -> bool | None:
-    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says True.
+    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says
+    True.
 
     >>> Tensor([1.0], requires_grad=True).requires_grad
     True
@@ -204,10 +209,12 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def retain_grad(self) -> None:
-    """Let backward() fill `grad` of this tensor too, which is computed from others or was written; one of requires_grad=True it leaves alone.
+    """Let backward() fill `grad` of this tensor too, which is computed from others or was written; one of
+    requires_grad=True it leaves alone.
 
-    The gradient is that of what the tensor is when backward() is called, after in-place writes to it. Equal expressions are one value, so it is
-    that of all of them; clone() sets one apart. Raises GradientError for a tensor that never has one: of requires_grad=False, or of no float type.
+    The gradient is that of what the tensor is when backward() is called, after in-place writes to it. Equal expressions
+    are one value, so it is that of all of them; clone() sets one apart. Raises GradientError for a tensor that never
+    has one: of requires_grad=False, or of no float type.
 
     >>> x = Tensor([1.0, 2.0])
     >>> y = x * 3
@@ -217,7 +224,8 @@ class Handle(metaclass=TensorType):
     ([6.0, 12.0], [18.0, 36.0])
     """
     if self._requires_grad is False or not dtypes.is_float(self.uop.dtype):
-      raise GradientError(f"a tensor of {self.uop.dtype} with requires_grad={self._requires_grad} has no gradient to retain; retain that of a float "
+      raise GradientError(f"a tensor of {self.uop.dtype} with requires_grad={self._requires_grad} has no gradient to "
+                          f"retain; retain that of a float "
                           "tensor that may have one")
     if self._requires_grad: return
     self._retains = True
@@ -255,15 +263,23 @@ class Handle(metaclass=TensorType):
     return found
 
   def _other(self, x: Any, dtype: DType | None = None) -> UOp:
-    """The node of an operand. Python numbers and those made of Variables are weak: they take this tensor's type if its kind holds them."""
+    """The node of an operand.
+
+    Python numbers and those made of Variables are weak: they take this tensor's type if its kind holds them.
+    """
     if isinstance(x, Handle): return x.uop
     mine = self.uop.dtype if dtype is None else dtype
     if type(x) in _SCALARS: return graph.constant(_number_type("combine", mine, x), x)
-    if isinstance(x, UOp): return graph.element(x, _weak(mine, int if x.dtype is dtypes.weakint else float)) if x.dtype in dtypes.weaks else x
+    if isinstance(x, UOp):
+      return (graph.element(x, _weak(mine, int if x.dtype is dtypes.weakint else float)) if x.dtype in dtypes.weaks
+              else x)
     return self._other(number, dtype) if (number := plain(x)) is not x else self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
-    """This and another operand with one type and one shape. Raises ShapeError, DTypeError or DeviceError naming both."""
+    """This and another operand with one type and one shape.
+
+    Raises ShapeError, DTypeError or DeviceError naming both.
+    """
     a = self.uop
     if not isinstance(x, Handle): x = plain(x)
     if type(x) in _SCALARS:
@@ -292,7 +308,8 @@ class Handle(metaclass=TensorType):
 
   def _own_axis(self, what: str, axis: int) -> int:
     """An axis counted from the front, of a tensor that has axes. Raises ShapeError, IndexRangeError."""
-    if not self.uop.shape: raise ShapeError(f"cannot {what} a tensor of shape (): it has no axes; reshape it to (1,) first")
+    if not self.uop.shape:
+      raise ShapeError(f"cannot {what} a tensor of shape (): it has no axes; reshape it to (1,) first")
     return graph.axis_of(axis, len(self.uop.shape))
 
   def _axes(self, axis: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -305,9 +322,11 @@ class Handle(metaclass=TensorType):
   # ***** storage *****
 
   def _again(self, step: Callable[..., Tensor], *others: Tensor) -> Callable[..., Tensor]:
-    """A step of a loop, built once from this tensor and others: calls run it at once on other tensors of the same shapes, types and devices.
+    """A step of a loop, built once from this tensor and others: calls run it at once on other tensors of the same
+    shapes, types and devices.
 
-    All of these must be realized, each in storage of its own. On several devices, whose parts may change from step to step, each step is built."""
+    All of these must be realized, each in storage of its own. On several devices, whose parts may change from step to
+    step, each step is built."""
     if not isinstance(self.device, str): return lambda *given: step(*given).realize()
     examples = (self, *others)
     assert all(is_buffer(t.uop) for t in examples), "a step of a loop is built from realized tensors"
@@ -315,7 +334,8 @@ class Handle(metaclass=TensorType):
     return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value. Views of this tensor, and values expressed before, stay with its old value; so do their gradients.
+    """Let this handle stand for x's value. Views of this tensor, and values expressed before, stay with its old value;
+    so do their gradients.
 
     Raises ShapeError if the shape differs.
 
@@ -337,13 +357,15 @@ class Handle(metaclass=TensorType):
     writes.note(self)
 
   def assign(self, x: Any) -> Tensor:
-    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead. Views of this tensor see the write, and so
-    does the tensor that it is a view of.
+    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead. Views of this
+    tensor see the write, and so does the tensor that it is a view of.
 
-    The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what they were where they were
+    The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what
+    they were where they were
     expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
 
-    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for an expanded view, whose elements share memory.
+    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for an expanded view, whose elements
+    share memory.
 
     >>> x = Tensor([1, 2])
     >>> x.assign(x * 10).tolist()
@@ -352,7 +374,10 @@ class Handle(metaclass=TensorType):
     with lock: return self._updated(x)
 
   def _written_place(self, u: UOp) -> UOp:
-    """What a write to u, this tensor's node or a part of it, writes to. Raises ArgumentError where it repeats elements of memory."""
+    """What a write to u, this tensor's node or a part of it, writes to.
+
+    Raises ArgumentError where it repeats elements of memory.
+    """
     if not repeats(u): return u
     return apart(u, base_of(u))
 
@@ -375,7 +400,8 @@ class Handle(metaclass=TensorType):
         graph.refuse_shape("assign", mine.shape, other.shape)
       other = graph.relabelled(graph.broadcast(other, mine.shape), mine.shape)
     if 0 in mine.shape: return self._self()
-    # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads before the next
+    # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads
+    # before the next
     stored_here = storage_view(mine) is not None
     if not stored_here and memory_of(other)[0] is not None: other = unique(other)   # the value, not x's storage
     if self._alias is not None: share(self, other)
@@ -387,14 +413,20 @@ class Handle(metaclass=TensorType):
 
   @alone
   def _write_file(self, value: UOp) -> Tensor:
-    """Write a value into the part of a file that this tensor is, now. Raises DeviceError if the part is not in one piece."""
+    """Write a value into the part of a file that this tensor is, now.
+
+    Raises DeviceError if the part is not in one piece.
+    """
     mine = self.uop
     if this_thread.capture is not None:
       raise JitError(f"a file is written while TinyJit captures ({mine.device}), and replays would not write it again")
     _check_types(mine, value)
-    if graph.broadcast_shape("assign", mine.shape, value.shape) != mine.shape: graph.refuse_shape("assign", mine.shape, value.shape)
+    if graph.broadcast_shape("assign", mine.shape, value.shape) != mine.shape:
+      graph.refuse_shape("assign", mine.shape, value.shape)
     piece = resolve(mine)
-    if piece.rest: raise DeviceError(f"the part of {mine.device} to write is not in one piece; write whole rows, or the whole tensor")
+    if piece.rest:
+      raise DeviceError(f"the part of {mine.device} to write is not in one piece; write whole rows, or the whole "
+                        f"tensor")
     raw = self._new(graph.broadcast(value, mine.shape))._read(zero_copy=True)[0]
     target = view_of(piece)
     touched = [target.base, *[found for view in target.base._views if (found := view()) is not None]]
@@ -404,8 +436,10 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
-    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or is a view of storage, and
-    is a leaf: gradients do not flow to what it was computed from. Reading it, by `numpy()` or `item()`, computes it and keeps gradients.
+    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or
+    is a view of storage, and
+    is a leaf: gradients do not flow to what it was computed from. Reading it, by `numpy()` or `item()`, computes it and
+    keeps gradients.
 
     >>> (Tensor([1, 2]) + 1).realize()
     <Tensor (2,) int32 on CPU, realized: [2, 3]>
@@ -418,13 +452,15 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def _buffer(self) -> Buffer:
-    """The storage that holds exactly this tensor's elements, in order, to be read; computes them if need be. The graph stays, for backward().
+    """The storage that holds exactly this tensor's elements, in order, to be read; computes them if need be. The graph
+    stays, for backward().
 
     Raises JitError while TinyJit captures: what Python does with the values would not be done again.
     """
     if this_thread.traced is not None: refuse_values("read", self.uop.shape)
     if this_thread.capture is not None:
-      raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays would not read it again; return "
+      raise JitError(f"a tensor of shape {graph.show(self.uop.shape)} is read while TinyJit captures, and replays "
+                     f"would not read it again; return "
                      "the tensor, and read it outside")
     if on_disk(self.uop.device):
       piece = resolve(self.uop)
@@ -439,11 +475,13 @@ class Handle(metaclass=TensorType):
       if u.realized is None: realize_nodes([u])
       found = None if u.realized is None else in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
-    return buffer_of(found).ensure_allocated()  # type: ignore[no-any-return]  # on one device it is a Buffer; of empty() nothing has made it yet
+    # on one device it is a Buffer; of empty() nothing has made it yet
+    return buffer_of(found).ensure_allocated()  # type: ignore[no-any-return]
 
 def refuse_values(what: str, shape: tuple[sint, ...]) -> None:
   """Raise the FunctionError of computing something inside of a function that `tinyhw.function` runs."""
-  raise FunctionError(f"a tensor of shape {graph.show(shape)} is {what} inside of function {this_thread.traced}, which only expresses its results; "
+  raise FunctionError(f"a tensor of shape {graph.show(shape)} is {what} inside of function {this_thread.traced}, "
+                      f"which only expresses its results; "
                       f"do that outside, or leave out @function")
 
 def _weak(dtype: DType, kind: type) -> DType:
@@ -453,14 +491,18 @@ def _weak(dtype: DType, kind: type) -> DType:
   return dtypes.default_float
 
 def _number_type(what: str, dtype: DType, x: ConstType) -> DType:
-  """The type of an operation between a tensor of dtype and a Python number. Raises DTypeError for an int that it does not hold."""
+  """The type of an operation between a tensor of dtype and a Python number.
+
+  Raises DTypeError for an int that it does not hold.
+  """
   found = _weak(dtype, type(x))
   if type(x) is int: graph.check_number(what, found, x)
   return found
 
 def _check_types(target: UOp, value: UOp) -> None:
   if target.dtype is not value.dtype:
-    raise DTypeError(f"cannot assign {value.dtype} to a tensor of {target.dtype}; cast it first: .assign(x.cast(t.dtype))")
+    raise DTypeError(f"cannot assign {value.dtype} to a tensor of {target.dtype}; cast it first: "
+                     f".assign(x.cast(t.dtype))")
 
 def check_devices(what: str, a: UOp, b: UOp) -> None:
   """Raise DeviceError unless both are on one device, or one is on none."""

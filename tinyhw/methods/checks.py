@@ -1,7 +1,7 @@
 """What arguments have to be: whole numbers, real numbers, sizes, flags, functions.
 
-Each check gives the argument as plain Python, or raises ArgumentError. Numbers of other libraries are numbers here: what has
-`__index__` is whole, what `numbers.Real` knows is real.
+Each check gives the argument as plain Python, or raises ArgumentError. Numbers of other libraries are numbers here:
+what has `__index__` is whole, what `numbers.Real` knows is real.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -34,7 +34,8 @@ def _is_bool(x: Any) -> bool:
 def real(what: str, x: Any) -> float | int:
   """x as an int or a float."""
   if type(x) is float or type(x) is int: return x
-  if isinstance(x, UOp) and x.dtype in dtypes.weaks: return float(x) if dtypes.is_float(x.dtype) else int(x)   # decided by values (uop/decide.py)
+  # decided by values (uop/decide.py)
+  if isinstance(x, UOp) and x.dtype in dtypes.weaks: return float(x) if dtypes.is_float(x.dtype) else int(x)
   if _is_bool(x): return bool(x)
   if not isinstance(x, Real): raise ArgumentError(f"{what} is a number, not {x!r}")
   return int(operator.index(x)) if hasattr(x, "__index__") else float(x)
@@ -43,7 +44,8 @@ def size(what: str, x: Any) -> sint:
   """x as a size or a count: an int, or an expression of Variables."""
   if type(x) is int: return x
   if isinstance(x, UOp):
-    if not dtypes.is_int(x.dtype) or x.shape: raise ArgumentError(f"{what} is a whole number or a Variable, not {_shown(x)}")
+    if not dtypes.is_int(x.dtype) or x.shape:
+      raise ArgumentError(f"{what} is a whole number or a Variable, not {_shown(x)}")
     return x
   return whole(what, x)
 
@@ -58,10 +60,12 @@ def wholes(what: str, given: Any, least: int | None = None) -> tuple[int, ...]:
 
 def is_number(x: Any) -> bool:
   """Is x a number of Python's, or of another library, or made of Variables?"""
-  return type(x) in (int, float, bool) or isinstance(x, Real) or _is_bool(x) or isinstance(x, UOp) and x.dtype in dtypes.weaks
+  return (type(x) in (int, float, bool) or isinstance(x, Real) or _is_bool(x) or isinstance(x, UOp)
+          and x.dtype in dtypes.weaks)
 
 def plain(x: Any) -> Any:
-  """A number of another library as one of Python's, which takes the type of the tensor beside it; anything else as it is."""
+  """A number of another library as one of Python's, which takes the type of the tensor beside it; anything else as it
+  is."""
   return x if type(x) in (int, float, bool) or not (isinstance(x, Real) or _is_bool(x)) else real("a number", x)
 
 def finite(what: str, x: Any) -> float | int:

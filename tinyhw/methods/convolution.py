@@ -1,8 +1,9 @@
 """Convolutions and pooling over any number of spatial axes.
 
-A convolution is sliding windows (views.windows: a view, nothing is copied) times weights, summed: one kernel. Its gradient is written as two more
-convolution-like sums rather than the transpose of each step (`define_gradient`), so each of them is one kernel too. That for the image of a strided
-one, which is a transposed convolution, is done by phases (`transposed_convolve`).
+A convolution is sliding windows (views.windows: a view, nothing is copied) times weights, summed: one kernel. Its
+gradient is written as two more convolution-like sums rather than the transpose of each step (`define_gradient`), so
+each of them is one kernel too. That for the image of a strided one, which is a transposed convolution, is done by
+phases (`transposed_convolve`).
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -29,16 +30,20 @@ def spread(x: Sizes, n: int, what: str, least: int = 1) -> tuple[int, ...]:
   """One number for each of n spatial axes, at least `least`. Raises ArgumentError."""
   found = wholes(what, x, least)
   if not isinstance(x, (tuple, list)): found *= n
-  if len(found) != n: raise ArgumentError(f"{what}={found} does not fit: give one number, or one for each of {n} spatial axes")
+  if len(found) != n:
+    raise ArgumentError(f"{what}={found} does not fit: give one number, or one for each of {n} spatial axes")
   return found
 
 def padding_pairs(padding: Sizes, n: int) -> Pairs:
-  """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the last."""
-  if isinstance(padding, str): raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
+  """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the
+  last."""
+  if isinstance(padding, str):
+    raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
   if not isinstance(padding, (tuple, list)): return [(size("padding", padding),) * 2] * n
   flat = [size("padding", p) for p in padding]
   if len(flat) == 2 * n: return list(zip(flat[::2], flat[1::2]))[::-1]
-  if len(flat) != n: raise ArgumentError(f"padding={tuple(padding)} does not fit: give 1, {n} or {2 * n} numbers for {n} spatial axes")
+  if len(flat) != n:
+    raise ArgumentError(f"padding={tuple(padding)} does not fit: give 1, {n} or {2 * n} numbers for {n} spatial axes")
   return [(p, p) for p in flat]
 
 def window_view(u: UOp, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> UOp:
@@ -52,11 +57,14 @@ class Convolution(Sorting):
   """conv2d, pooling and their transposes."""
   __slots__ = ()
 
-  def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1, padding: Sizes = 0,
+  def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
+             padding: Sizes = 0,
              dtype: DTypeLike | None = None) -> Tensor:
-    """Cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->  (N, Cout, *sizes).
+    """Cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->  (N, Cout,
+    *sizes).
 
-    Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises ShapeError.
+    Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises
+    ShapeError.
 
     >>> Tensor.ones(1, 1, 3, 3).conv2d(Tensor.ones(1, 1, 3, 3), padding=1).tolist()
     [[[[4.0, 6.0, 4.0], [6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]]]
@@ -64,16 +72,19 @@ class Convolution(Sorting):
     n = self._spatial_axes("conv2d", weight)
     self._check_convolution("conv2d", weight, groups, weight.shape[1], weight.shape[0])
     self._check_bias("conv2d", bias, weight.shape[0])
-    weight, kernel = self._new(fixed(weight.uop, "convolve with")), [static(d, "convolve with") for d in weight.shape[2:]]
+    weight, kernel = self._new(fixed(weight.uop, "convolve with")), [static(d, "convolve with")
+                                                                     for d in weight.shape[2:]]
     strides, dilations = spread(stride, n, "stride"), spread(dilation, n, "dilation")
     pairs = padding_pairs(padding, n)
     for d, (b, e), k, dil in zip(self.shape[2:], pairs, kernel, dilations):
       if holds(d + b + e < dil * (k - 1) + 1):
-        raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of {dil * (k - 1) + 1} "
+        raise ShapeError(f"cannot convolve {graph.show(self.shape)} with {graph.show(weight.shape)}: the window of "
+                         f"{dil * (k - 1) + 1} "
                          f"(dilated) is larger than the padded input of {graph.show_dimension(d + b + e)}")
     return self._convolved(weight, bias, dtype, lambda x, w: convolve(x, w, groups, strides, dilations, pairs))
 
-  def _convolved(self, weight: Tensor, bias: Tensor | None, dtype: DTypeLike | None, convolved: Callable[[UOp, UOp], UOp]) -> Tensor:
+  def _convolved(self, weight: Tensor, bias: Tensor | None, dtype: DTypeLike | None,
+                 convolved: Callable[[UOp, UOp], UOp]) -> Tensor:
     """What `convolved` makes of this tensor and the weight, in the type in which it is added up, and the bias."""
     out = least_upper_dtype(self.dtype, weight.dtype)
     wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
@@ -85,42 +96,54 @@ class Convolution(Sorting):
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
     """How many axes a convolution slides over."""
     if self._beside(what, weight).ndim < 3 or self.ndim != weight.ndim:
-      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes and the same spatial ones; "
+      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes "
+                       f"and the same spatial ones; "
                        "add the batch axis with unsqueeze(0)")
     return weight.ndim - 2
 
   def _check_convolution(self, what: str, weight: Tensor, groups: int, per_group: sint, outputs: sint) -> None:
-    if not isinstance(groups, int) or groups < 1 or not graph.equal(self.shape[1], groups * per_group) or not graph.equal(outputs % groups, 0):
-      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)} in {groups} groups: the input has {self.shape[1]} "
-                       f"channels, the weight is for {groups} x {per_group}, and {outputs} outputs must be a multiple of the groups")
+    if (not isinstance(groups, int) or groups < 1 or not graph.equal(self.shape[1], groups * per_group)
+        or not graph.equal(outputs % groups, 0)):
+      raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)} in {groups} groups: "
+                       f"the input has {self.shape[1]} "
+                       f"channels, the weight is for {groups} x {per_group}, and {outputs} outputs must be a multiple "
+                       f"of the groups")
 
-  def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
+  def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1,
+                       dilation: Sizes = 1,
                        padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
-    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel). output_padding: less than stride or dilation.
+    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel). output_padding: less
+    than stride or dilation.
 
     >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
     [[[[1.0, 3.0, 2.0]]]]
     """
     n = self._spatial_axes("conv_transpose2d", weight)
     self._check_convolution("conv_transpose2d", weight, groups, int(weight.shape[0]) // max(groups, 1), weight.shape[0])
-    strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n, "dilation"), spread(output_padding, n, "output_padding", 0)
+    strides, dilations, extra = spread(stride, n, "stride"), spread(dilation, n,
+                                                                    "dilation"), spread(output_padding, n,
+                                                                                        "output_padding", 0)
     for o, s, d in zip(extra, strides, dilations):
       if o >= max(s, d):
-        raise ArgumentError(f"output_padding {o} is for a stride or dilation above it, and these are {s} and {d}: it tells apart the sizes of input "
+        raise ArgumentError(f"output_padding {o} is for a stride or dilation above it, and these are {s} and {d}: it "
+                            f"tells apart the sizes of input "
                             "that give one size of output; pad() the result for more")
     kernel, pairs = [int(d) for d in weight.shape[2:]], padding_pairs(padding, n)
     for old, k, s, dil, (b, e), o in zip(self.shape[2:], kernel, strides, dilations, pairs, extra):
       if holds(old > 0) and holds(s * (old - 1) + dil * (k - 1) + 1 + o <= b + e):
-        raise ShapeError(f"cannot conv_transpose2d {graph.show(self.shape)} with {graph.show(weight.shape)}: the padding of {b} and {e} takes away "
+        raise ShapeError(f"cannot conv_transpose2d {graph.show(self.shape)} with {graph.show(weight.shape)}: the "
+                         f"padding of {b} and {e} takes away "
                          f"all {s * (old - 1) + dil * (k - 1) + 1 + o} elements of an axis; use less")
     self._check_bias("conv_transpose2d", bias, groups * weight.shape[1])
     sizes = [graph.simple(s * (old - 1) + dil * (k - 1) + 1 + o - b - e)
              for old, k, s, dil, (b, e), o in zip(self.shape[2:], kernel, strides, dilations, pairs, extra)]
-    return self._convolved(weight, bias, None, lambda y, w: transposed_convolve(y, w, groups, strides, dilations, [b for b, _ in pairs], sizes))
+    return self._convolved(weight, bias, None, lambda y, w: transposed_convolve(y, w, groups, strides, dilations,
+                                                                                [b for b, _ in pairs], sizes))
 
   def _check_bias(self, what: str, bias: Tensor | None, outputs: sint) -> None:
     if bias is not None and self._operand(what, bias).numel() != outputs:
-      raise ShapeError(f"a bias of shape {graph.show(bias.shape)} does not fit {outputs} output channels; give one number for each")
+      raise ShapeError(f"a bias of shape {graph.show(bias.shape)} does not fit {outputs} output channels; give one "
+                       f"number for each")
 
   # ***** pooling *****
 
@@ -132,7 +155,8 @@ class Convolution(Sorting):
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if self.ndim < n: raise ShapeError(f"cannot pool {graph.show(self.shape)}: windows of {n} axes")
     pairs = padding_pairs(padding, n)
-    if flag("ceil_mode", ceil_mode): pairs = _ceil_pairs([static(d, "pool") for d in self.shape[-n:]], kernel, strides, dilations, pairs)
+    if flag("ceil_mode", ceil_mode):
+      pairs = _ceil_pairs([static(d, "pool") for d in self.shape[-n:]], kernel, strides, dilations, pairs)
     for d, (b, e), k, dil in zip(self.shape[-n:], pairs, kernel, dilations):
       if holds(d + b + e < dil * (k - 1) + 1):
         raise ShapeError(f"cannot pool {graph.show(self.shape)}: a window of {k} with dilation {dil} "
@@ -141,12 +165,15 @@ class Convolution(Sorting):
     return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
 
   @overload
-  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ..., padding: Sizes = ..., ceil_mode: bool = ...,
+  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ...,
+                 padding: Sizes = ..., ceil_mode: bool = ...,
                  return_indices: Literal[False] = ...) -> Tensor: ...
   @overload
-  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ..., padding: Sizes = ..., ceil_mode: bool = ...,
+  def max_pool2d(self, kernel_size: Sizes = ..., stride: Sizes | None = ..., dilation: Sizes = ...,
+                 padding: Sizes = ..., ceil_mode: bool = ...,
                  *, return_indices: Literal[True]) -> tuple[Tensor, Tensor]: ...
-  def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+  def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
+                 padding: Sizes = 0,
                  ceil_mode: bool = False, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
     """The largest element of each window. return_indices: also its place in the flattened spatial axes.
 
@@ -157,18 +184,22 @@ class Convolution(Sorting):
     best = self._new(graph.fold(view, Ops.MAX, axes))
     if not flag("return_indices", return_indices): return best
     if not graph.is_plain(self.shape):
-      return self._new(fixed(self.uop, "pool")).max_pool2d(kernel_size, stride, dilation, padding, ceil_mode, return_indices=True)
+      return self._new(fixed(self.uop, "pool")).max_pool2d(kernel_size, stride, dilation, padding, ceil_mode,
+                                                           return_indices=True)
     n = len(axes)
     count = math.prod(int(d) for d in self.shape[-n:])
-    place = self._new(graph.broadcast(graph.reshape(graph.iota(count, graph.place_type(count), self.device), self.shape[-n:]), self.shape))
+    place = self._new(graph.broadcast(graph.reshape(graph.iota(count, graph.place_type(count), self.device),
+                                                    self.shape[-n:]), self.shape))
     late = place.sub(count, reverse=True)  # the first of equals has the largest
     late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     shape = (*best.shape, *(1,) * n)
-    same = self._new(view)._or_nan(self._new(graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape)))).uop
+    same = self._new(view)._or_nan(
+      self._new(graph.compare(Ops.CMPEQ, view, graph.expand(graph.reshape(best.uop, shape), view.shape)))).uop
     chosen = self._new(graph.fold(graph.where(same, late_view, graph.like(late_view, 0)), Ops.MAX, axes))
     return best, chosen.sub(count, reverse=True)
 
-  def avg_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+  def avg_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
+                 padding: Sizes = 0,
                  ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
     """The mean of each window. count_include_pad: padding counts as zeros (what ceil_mode adds never does).
 
@@ -188,17 +219,20 @@ class Convolution(Sorting):
       return total.div(self._new(counted).sum(axes))
     return self._precisely(averages)
 
-  def _pooled_rest(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, counts: Sequence[object]) -> tuple[UOp, tuple[int, ...]]:
+  def _pooled_rest(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes,
+                   counts: Sequence[object]) -> tuple[UOp, tuple[int, ...]]:
     """Windows as many as `counts`: what is missing at the end is padded with zeros."""
     n = len(counts)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
-    pairs = [(0, max(0, (int(c) - 1) * s + d * (k - 1) + 1 - int(size)))  # type: ignore[call-overload]  # counts are ints here
+    # counts are ints here
+    pairs = [(0, max(0, (int(c) - 1) * s + d * (k - 1) + 1 - int(size)))  # type: ignore[call-overload]
              for c, k, s, d, size in zip(counts, kernel, strides, dilations, self.shape[-n:])]
     padded = graph.pad(self.uop, [(0, 0)] * (self.ndim - n) + pairs)
     return window_view(padded, kernel, strides, dilations), tuple(range(self.ndim, self.ndim + n))
 
-  def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1, padding: Sizes = 0,
+  def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
+                   padding: Sizes = 0,
                    output_size: Sequence[int] | None = None) -> Tensor:
     """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere.
 
@@ -206,15 +240,18 @@ class Convolution(Sorting):
     >>> values.max_unpool2d(places).tolist()
     [[[[0, 0], [0, 3]]]]
     """
-    if self._beside("max_unpool2d", indices).shape != self.shape: graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
+    if self._beside("max_unpool2d", indices).shape != self.shape:
+      graph.refuse_shape("max_unpool2d", self.shape, indices.shape)
     n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
     if output_size is None:
       spans = [dil * (k - 1) + 1 for dil, k in zip(dilations, kernel)]
-      sizes = [(int(d) - 1) * s - int(b) - int(e) + w for d, s, w, (b, e) in zip(self.shape[-n:], strides, spans, padding_pairs(padding, n))]
+      sizes = [(int(d) - 1) * s - int(b) - int(e) + w for d, s, w, (b, e) in zip(self.shape[-n:], strides, spans,
+                                                                                 padding_pairs(padding, n))]
     else: sizes = list(wholes("output_size", output_size, 0)[-n:])
-    if len(sizes) != n or self.ndim < n: raise ShapeError(f"cannot max_unpool2d {graph.show(self.shape)} to {sizes}: windows have {n} axes")
+    if len(sizes) != n or self.ndim < n:
+      raise ShapeError(f"cannot max_unpool2d {graph.show(self.shape)} to {sizes}: windows have {n} axes")
     lead = self.shape[:-n]
     empty = self._new(graph.full((*lead, math.prod(sizes)), self.dtype, 0, self.device))
     return empty.scatter(len(lead), indices.flatten(-n), self.flatten(-n)).reshape(*lead, *sizes)
@@ -225,7 +262,8 @@ class Convolution(Sorting):
     >>> Tensor([[[1.0, 3.0]]]).interpolate((4,)).tolist()
     [[[1.0, 1.5, 2.5, 3.0]]]
     """
-    if mode not in ("nearest", "nearest-exact", "linear"): raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
+    if mode not in ("nearest", "nearest-exact", "linear"):
+      raise ArgumentError(f"mode is 'nearest', 'nearest-exact' or 'linear', not {mode!r}")
     align_corners = flag("align_corners", align_corners)
     if align_corners and mode != "linear": raise ArgumentError("align_corners goes with mode='linear' only")
     if not isinstance(size, (tuple, list)): raise ArgumentError(f"interpolate wants a tuple of sizes, not {size!r}")
@@ -254,8 +292,10 @@ class Convolution(Sorting):
 
 def _at(x: Convolution, *indices: Any) -> Tensor: return x[indices]
 
-def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int], pairs: Pairs) -> Pairs:
-  """More padding at the ends, so that the last window that starts inside of the (padded at the start) input is whole."""
+def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
+                pairs: Pairs) -> Pairs:
+  """More padding at the ends, so that the last window that starts inside of the (padded at the start) input is
+  whole."""
   found: Pairs = []
   for d, k, s, dil, (b, e) in zip(sizes, kernel, strides, dilations, pairs):
     before, after = int(b), int(e)
@@ -270,7 +310,8 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
              inside: UOp | None = None) -> UOp:
   """x: (N, Cin, *sizes), w: (Cout, Cin / groups, *kernel) of one type -> (N, Cout, *windows).
 
-  inside: (1, Cout / groups, 1, *kernel), which elements of the weight are there. The others, which are 0, make no NaN of an infinite x either.
+  inside: (1, Cout / groups, 1, *kernel), which elements of the weight are there. The others, which are 0, make no NaN
+  of an infinite x either.
   """
   n = len(stride)
   kernel: Any = tuple([static(d, "convolve") for d in w.shape[2:]])
@@ -283,13 +324,15 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
   a = graph.permute(a, (0, 1, *range(3, 3 + n), 2, *range(3 + n, 3 + 2 * n)))
   a = graph.expand(graph.reshape(a, (batch, groups, 1, *count, inputs, *kernel)), shape)
   b = graph.expand(graph.reshape(w, (1, groups, per, *(1,) * n, inputs, *kernel)), shape)
-  if inside is not None: a = graph.where(graph.expand(graph.reshape(inside, (1, 1, per, *(1,) * n, 1, *kernel)), shape), a, graph.like(a, 0))
+  if inside is not None:
+    a = graph.where(graph.expand(graph.reshape(inside, (1, 1, per, *(1,) * n, 1, *kernel)), shape), a, graph.like(a, 0))
   axes = tuple(range(3 + n, 4 + 2 * n))
   total = graph.reduce(graph.mul(a, b), Ops.ADD, axes)
   sizes, weight_shape = x.shape, w.shape
 
   def backward(u: UOp, g: UOp) -> tuple[UOp, UOp]:
-    """x's gradient: g, convolved with the reversed weights. w's: products with the windows, summed over batch and windows."""
+    """x's gradient: g, convolved with the reversed weights. w's: products with the windows, summed over batch and
+    windows."""
     a, b = u.src[0].src
     wide = graph.expand(g, shape)
     dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), weight_shape)
@@ -303,10 +346,13 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
 # ***** transposed convolution on nodes *****
 
 class Phases(NamedTuple):
-  """How an axis of a transposed convolution is done: its elements q * stride + p are one convolution without a stride for each phase p.
+  """How an axis of a transposed convolution is done: its elements q * stride + p are one convolution without a stride
+  for each phase p.
 
-  step: from an element of the kernel that a phase has to the next. phases: those that have elements. taps: how many each has, at most.
-  apart: elements of the input from one tap to the next. between: phases without elements after each one that may have some. first: the first q.
+  step: from an element of the kernel that a phase has to the next. phases: those that have elements. taps: how many
+  each has, at most.
+  apart: elements of the input from one tap to the next. between: phases without elements after each one that may have
+  some. first: the first q.
   quotients: how many there are.
   """
   step: int
@@ -321,28 +367,37 @@ def phases_of(kernel: int, stride: int, dilation: int, before: int, size: sint) 
   """Of an axis of which the stride or the dilation divides the other one."""
   step, first = max(stride // dilation, 1), before // stride
   quotients = graph.simple(ceildiv(before + size, stride) - first)
-  return Phases(step, min(step, kernel), ceildiv(kernel, step), max(dilation // stride, 1), stride // step - 1, first, quotients)
+  return Phases(step, min(step, kernel), ceildiv(kernel, step), max(dilation // stride, 1), stride // step - 1, first,
+                quotients)
 
-def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], before: Sequence[sint],
+def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int],
+                        before: Sequence[sint],
                         sizes: Sequence[sint]) -> UOp:
-  """The gradient of `convolve` for x, from that of its result. y: (N, Cout, *windows), w: (Cout, Cin / groups, *kernel) -> (N, Cin, *sizes).
+  """The gradient of `convolve` for x, from that of its result. y: (N, Cout, *windows), w: (Cout, Cin / groups, *kernel)
+  -> (N, Cin, *sizes).
 
-  x[i] gets y[o] * w[j] where i + before = o * stride + j * dilation. So a phase, the elements with one remainder of i + before by the stride, has
-  every (stride / dilation)-th element of the kernel: it is a convolution without a stride. All phases are channels of one convolution. What phases
-  have fewer elements than others is left out (`inside`). Where neither of stride and dilation divides the other, zeros stand between y's elements.
+  x[i] gets y[o] * w[j] where i + before = o * stride + j * dilation. So a phase, the elements with one remainder of i +
+  before by the stride, has every (stride / dilation)-th element of the kernel: it is a convolution without a stride.
+  All phases are channels of one convolution. What phases have fewer elements than others is left out (`inside`). Where
+  neither of stride and dilation divides the other, zeros stand between y's elements.
   """
   n = len(stride)
   stride = list(stride)
   for i, (s, d) in enumerate(zip(stride, dilation)):
     if s % d and d % s: y, stride[i] = dilate(y, 2 + i, s), 1
-  kernel, outputs, inputs = [static(d, "convolve") for d in w.shape[2:]], static(w.shape[0], "convolve"), static(w.shape[1], "convolve")
+  kernel, outputs, inputs = [static(d, "convolve") for d in w.shape[2:]], static(w.shape[0],
+                                                                                 "convolve"), static(w.shape[1],
+                                                                                                     "convolve")
   phases = [phases_of(*axis) for axis in zip(kernel, stride, dilation, map(int, before), sizes)]
   filled = all(p.phases * p.taps == k for p, k in zip(phases, kernel))
   inside = None if filled else by_phase(graph.full((1, 1, inputs, *kernel), dtypes.bool, True), phases)
   w = by_phase(graph.reshape(w, (groups, outputs // groups, inputs, *kernel)), phases)
-  w = graph.reshape(w, (groups * inputs * math.prod([p.phases for p in phases]), outputs // groups, *[p.taps for p in phases]))
-  around: Pairs = [((p.taps - 1) * p.apart - p.first, graph.simple(p.first + p.quotients - used)) for p, used in zip(phases, y.shape[2:])]
-  x = convolve(pad_constant(y, [(0, 0), (0, 0), *around], 0), w, groups, (1,) * n, [p.apart for p in phases], [(0, 0)] * n, inside)
+  w = graph.reshape(w, (groups * inputs * math.prod([p.phases for p in phases]), outputs // groups,
+                        *[p.taps for p in phases]))
+  around: Pairs = [((p.taps - 1) * p.apart - p.first, graph.simple(p.first + p.quotients - used))
+                   for p, used in zip(phases, y.shape[2:])]
+  x = convolve(pad_constant(y, [(0, 0), (0, 0), *around], 0), w, groups, (1,) * n, [p.apart for p in phases],
+               [(0, 0)] * n, inside)
   x = graph.reshape(x, (y.shape[0], groups * inputs, *[p.phases for p in phases], *[p.quotients for p in phases]))
   x = graph.permute(x, (0, 1, *[axis for i in range(n) for axis in (2 + n + i, 2 + i)]))
   if any(s > 1 for s in stride): x = graph.contiguous(x)   # so that the kernel's loops are phases and quotients
@@ -351,7 +406,8 @@ def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dila
   return graph.shrink(x, [(0, d) for d in x.shape[:2]] + cuts)
 
 def by_phase(w: UOp, phases: Sequence[Phases]) -> UOp:
-  """(groups, outputs, inputs, *kernel) -> (groups, inputs, *phases, outputs, *taps), the last taps first: 0 for what is not in the kernel."""
+  """(groups, outputs, inputs, *kernel) -> (groups, inputs, *phases, outputs, *taps), the last taps first: 0 for what
+  is not in the kernel."""
   n = len(phases)
   w = graph.pad(w, [(0, 0)] * 3 + [(0, p.phases * p.taps - k) for p, k in zip(phases, w.shape[3:])])
   w = graph.reshape(w, (*w.shape[:3], *[m for p in phases for m in (p.taps, p.phases)]))

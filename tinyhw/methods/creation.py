@@ -1,6 +1,8 @@
-"""Tensors made of numbers alone: filled, counted, evenly spaced, triangular. They are expressions, computed where they are used.
+"""Tensors made of numbers alone: filled, counted, evenly spaced, triangular. They are expressions, computed where they
+are used.
 
-`buffer=True` and `requires_grad=True` give a tensor a node of its own, so that it can be assigned to and its gradient is not that of all equal ones.
+`buffer=True` and `requires_grad=True` give a tensor a node of its own, so that it can be assigned to and its gradient
+is not that of all equal ones.
 """
 from __future__ import annotations
 import math
@@ -35,7 +37,8 @@ def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
     if isinstance(d, bool): raise ArgumentError(f"a size is a whole number or a Variable, not {d!r}")
   found = sizes("a size", found)
   for d in found:
-    if holds(d < 0): raise ShapeError(f"cannot make a tensor of shape {graph.show(found)}: {graph.show((d,))[1:-2]} is negative")
+    if holds(d < 0):
+      raise ShapeError(f"cannot make a tensor of shape {graph.show(found)}: {graph.show((d,))[1:-2]} is negative")
   check_elements(found)
   return found
 
@@ -44,8 +47,10 @@ class Creation(Reduction):
   __slots__ = ()
 
   @classmethod
-  def empty(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, requires_grad: bool | None = None) -> Tensor:
-    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it is not there.
+  def empty(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
+            requires_grad: bool | None = None) -> Tensor:
+    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it
+    is not there.
 
     >>> Tensor.empty(2, 3).shape
     (2, 3)
@@ -53,13 +58,15 @@ class Creation(Reduction):
     sizes = checked_shape(shape)
     count = graph.size(sizes)
     if not isinstance(count, int):
-      raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and shrink it")
+      raise ShapeError(f"cannot make an empty tensor of symbolic shape {graph.show(sizes)}; use the largest size and "
+                       f"shrink it")
     place, kind = Device.canonicalize(device), dtypes.default_float if dtype is None else to_dtype(dtype)
     node = new_buffer(place, count, kind, _file(place, count, kind) if on_disk(place) else None)
     return cls._leaf(whole(node, sizes), requires_grad)
 
   @classmethod
-  def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
+  def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
+           buffer: bool = False,
            requires_grad: bool | None = None) -> Tensor:
     """One value everywhere. The type is that of the value unless given.
 
@@ -95,14 +102,16 @@ class Creation(Reduction):
     """
     return cls.full(argfix(*shape) if shape else (), 1.0, **kwargs)
 
-  def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None, buffer: bool = False,
+  def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
+                buffer: bool = False,
                 requires_grad: bool | None = None) -> Tensor:
     """One value everywhere, in this tensor's shape, type and place.
 
     >>> Tensor([1, 2]).full_like(5).tolist()
     [5, 5]
     """
-    return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or computing(self.device), buffer, requires_grad)
+    return self.full(self.shape, fill_value, self.dtype if dtype is None else dtype, device or computing(self.device),
+                     buffer, requires_grad)
 
   def zeros_like(self, **kwargs: Any) -> Tensor:
     """Zeros in this tensor's shape, type and place.
@@ -129,19 +138,23 @@ class Creation(Reduction):
     return self.empty(self.shape, device=device or computing(self.device), dtype=self.dtype if dtype is None else dtype)
 
   @classmethod
-  def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
+  def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None,
+             device: DeviceLike | None = None,
              requires_grad: bool | None = None) -> Tensor:
     """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float.
 
-    Raises DTypeError for integers that the type does not hold, ArgumentError for a step of 0 and for numbers that are not finite.
+    Raises DTypeError for integers that the type does not hold, ArgumentError for a step of 0 and for numbers that are
+    not finite.
 
     >>> Tensor.arange(2, 10, 3).tolist()
     [2, 5, 8]
     """
     if stop is None: start, stop = 0, start
-    start, stop, step = (x if isinstance(x, UOp) and dtypes.is_int(x.dtype) else finite("a bound or step of arange", x) for x in (start, stop, step))
+    start, stop, step = (x if isinstance(x, UOp) and dtypes.is_int(x.dtype) else finite("a bound or step of arange", x)
+                         for x in (start, stop, step))
     numbers = (start, stop, step)
-    if holds(step == 0 if not isinstance(step, UOp) else step.eq(0)): raise ArgumentError("arange needs a step other than 0")
+    if holds(step == 0 if not isinstance(step, UOp) else step.eq(0)):
+      raise ArgumentError("arange needs a step other than 0")
     if dtype is not None: kind = to_dtype(dtype)
     else: kind = dtypes.default_float if any(isinstance(x, float) for x in numbers) else dtypes.default_int
     count = _how_many(start, stop, step)
@@ -163,7 +176,8 @@ class Creation(Reduction):
     return cls._leaf(u, requires_grad)
 
   @classmethod
-  def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None, device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
+  def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None,
+               device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
     """`steps` numbers from start to stop, both included.
 
     >>> Tensor.linspace(0, 1, 5).tolist()
@@ -225,7 +239,9 @@ class Creation(Reduction):
     >>> Tensor([1, 2]).diag().tolist()
     [[1, 0], [0, 2]]
     """
-    if self.ndim != 1: raise ShapeError(f"diag wants one axis, and {graph.show(self.shape)} has {self.ndim}; diagonal() takes a diagonal out")
+    if self.ndim != 1:
+      raise ShapeError(f"diag wants one axis, and {graph.show(self.shape)} has {self.ndim}; diagonal() takes a "
+                       f"diagonal out")
     n = self.shape[0]
     wide = self.reshape(n, 1).expand(n, n)
     same = graph.compare(Ops.CMPEQ, graph.positions(wide.uop, 0), graph.positions(wide.uop, 1))
@@ -233,13 +249,15 @@ class Creation(Reduction):
 
 def _of(u: UOp, x: Any) -> UOp:
   """A number or Variable in u's type and shape."""
-  return graph.broadcast(graph.element(x, u.dtype), u.shape) if isinstance(x, UOp) else graph.like(u, int(x) if dtypes.is_int(u.dtype) else x)
+  return (graph.broadcast(graph.element(x, u.dtype), u.shape) if isinstance(x, UOp)
+          else graph.like(u, int(x) if dtypes.is_int(u.dtype) else x))
 
 def _how_many(start: Any, stop: Any, step: Any) -> sint:
   """The length of an arange."""
   numbers = (start, stop, step)
   symbolic = any(isinstance(x, UOp) for x in numbers)
-  if symbolic and any(isinstance(x, float) for x in numbers): start, stop, step = (int(x) if isinstance(x, UOp) else x for x in numbers)
+  if symbolic and any(isinstance(x, float) for x in numbers):
+    start, stop, step = (int(x) if isinstance(x, UOp) else x for x in numbers)
   elif symbolic:
     forward = holds(step > 0, True)
     span, each = (stop - start, step) if forward else (start - stop, -step)

@@ -1,7 +1,9 @@
-"""Decompositions of matrices: qr by Householder's reflections, svd by one-sided Jacobi rotations. Both over any leading axes.
+"""Decompositions of matrices: qr by Householder's reflections, svd by one-sided Jacobi rotations. Both over any leading
+axes.
 
-Steps differ in where they work only, and read that from storage, so all of them run the same few kernels. Matrices are scaled by their largest
-element first, so that squares neither overflow nor vanish. Narrow floats compute in float32, and results are rounded once.
+Steps differ in where they work only, and read that from storage, so all of them run the same few kernels. Matrices are
+scaled by their largest element first, so that squares neither overflow nor vanish. Narrow floats compute in float32,
+and results are rounded once.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -60,7 +62,8 @@ class Decomposition(Interchange):
     return _product(reflections, lead, m, m, x).cast(out), r.mul(scale).triu().cast(out)
 
   def svd(self, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with self = U[..., :k] @ diag(S) @ V[..., :k, :], k = min(m, n): S (..., k) falls, U (..., m, m), V (..., n, n) are orthogonal.
+    """(U, S, V) with self = U[..., :k] @ diag(S) @ V[..., :k, :], k = min(m, n): S (..., k) falls, U (..., m, m), V
+    (..., n, n) are orthogonal.
 
     full_matrices=False: U (..., m, k), V (..., k, n). The gradient wants singular values that differ. The rotations are
     computed when the call is made. Source: Hestenes 1958; Golub and Van Loan 8.6.3; Townsend 2016 for the gradient.
@@ -122,11 +125,13 @@ def _completed(u: Tensor, count: int) -> Tensor:
   """Orthonormal columns (zeros at the end, where there are fewer), made `count` of them."""
   *lead, m, n = [int(d) for d in u.shape]
   reflections, r = _triangle(u, min(m - 1, n))
-  signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, u.const_like(1.0)[..., 0, :]).pad([None] * len(lead) + [(0, count - n)], value=1.0)
+  signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, u.const_like(1.0)[..., 0, :]).pad([None] * len(lead)
+                                                                                    + [(0, count - n)], value=1.0)
   return _product(reflections, tuple(lead), m, count, u).mul(signs.unsqueeze(-2))
 
 def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
-  """x @ V with columns at right angles to each other, and the orthogonal V, by rotations of pairs of columns: all pairs once in a sweep.
+  """x @ V with columns at right angles to each other, and the orthogonal V, by rotations of pairs of columns: all pairs
+  once in a sweep.
 
   A round rotates pairs of neighbours in a circle, then all columns but the first move on by one place.
   """
@@ -148,7 +153,8 @@ def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   return both[..., :m, :n], both[..., m:m + n, :n]
 
 def _round(both: Tensor, m: int) -> Tensor:
-  """One rotation of each column of the first half with that of the second, so that their first m elements are at right angles."""
+  """One rotation of each column of the first half with that of the second, so that their first m elements are at right
+  angles."""
   *lead, rows, size = [int(d) for d in both.shape]
   pairs = both.reshape(*lead, rows, 2, size // 2)
   p, q = pairs[..., 0, :], pairs[..., 1, :]
@@ -157,7 +163,8 @@ def _round(both: Tensor, m: int) -> Tensor:
   first, second, mixed = products[..., 0, :], products[..., 1, :], products[..., 2, :]
   none = mixed.eq(0)
   ratio = second.sub(first).div(none.where(1, mixed.mul(2)))
-  tangent = (ratio < 0).where(-1.0, none.where(0, ratio.const_like(1.0))).div(ratio.abs().add(ratio.square().add(1).sqrt()))
+  tangent = (ratio < 0).where(-1.0,
+                              none.where(0, ratio.const_like(1.0))).div(ratio.abs().add(ratio.square().add(1).sqrt()))
   tangent = none.where(0, tangent)
   cosine = tangent.square().add(1).sqrt().reciprocal()
   sine = cosine.mul(tangent).unsqueeze(-2)
@@ -165,13 +172,17 @@ def _round(both: Tensor, m: int) -> Tensor:
   return p.mul(cosine).sub(q.mul(sine)).stack(p.mul(sine).add(q.mul(cosine)), dim=-2).reshape(*lead, rows, size)
 
 def _differentiable(x: Tensor, u: Tensor, s: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-  """The same with a gradient for x = u[..., :n] @ diag(s) @ v^T. They are parts of one node, which the rule gets: so it has derivatives, too."""
+  """The same with a gradient for x = u[..., :n] @ diag(s) @ v^T.
+
+  They are parts of one node, which the rule gets: so it has derivatives, too.
+  """
   *lead, m, k = [int(d) for d in u.shape]
   n, count = int(s.shape[-1]), m * k
   packed = u.flatten(-2).cat(s, v.flatten(-2), dim=-1).contiguous()
   node = graph.node(Ops.DETACH, packed.dtype, (packed.uop, x.uop), None, packed.shape)
   def parts(t: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    flat = [t._new(graph.shrink_axis(t.uop, len(lead), *span)) for span in ((0, count), (count, count + n), (count + n, count + n + n * n))]
+    flat = [t._new(graph.shrink_axis(t.uop, len(lead), *span)) for span in ((0, count), (count, count + n),
+                                                                            (count + n, count + n + n * n))]
     return flat[0].reshape(*lead, m, k), flat[1], flat[2].reshape(*lead, n, n)
   make = type(x)._new
   def backward(own: UOp, g: UOp) -> tuple[UOp]: return (_gradient(*parts(make(own)), *parts(make(g))).uop,)
@@ -179,7 +190,8 @@ def _differentiable(x: Tensor, u: Tensor, s: Tensor, v: Tensor) -> tuple[Tensor,
   return parts(x._new(node))
 
 def _gradient(u: Tensor, s: Tensor, v: Tensor, gu: Tensor, gs: Tensor, gv: Tensor) -> Tensor:
-  """The gradient of u[..., :n] diag(s) v^T for those of its factors; for columns of u from n on of functions that do not depend on which they are."""
+  """The gradient of u[..., :n] diag(s) v^T for those of its factors; for columns of u from n on of functions that do
+  not depend on which they are."""
   n = int(s.shape[-1])
   added, g_added, u, gu = u[..., n:], gu[..., n:], u[..., :n], gu[..., :n]
   row, column = s.unsqueeze(-1), s.unsqueeze(-2)

@@ -1,15 +1,15 @@
 """Tensor[...]: reading and writing parts, and gather and scatter.
 
-Slices, ints, None and ... are movements, so of storage they make views. Tensors (and lists) of integers gather: together they broadcast, their axes
-stand where the first of them stood, or in front if something stood between them (ints are taken before and do not count, as in PyTorch; in NumPy they
-do).
-Negative indices count from the end. One out of range raises where its value is known when the call is made: an int, a list, an array, a constant.
-Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
+Slices, ints, None and ... are movements, so of storage they make views. Tensors (and lists) of integers gather:
+together they broadcast, their axes stand where the first of them stood, or in front if something stood between them
+(ints are taken before and do not count, as in PyTorch; in NumPy they do).
+Negative indices count from the end. One out of range raises where its value is known when the call is made: an int, a
+list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
 A bool Tensor stands for the places where it is true, which are read back first.
 
-Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from it before keeps the old ones.
-A tensor without storage takes a new value, and so do the tensors that share it (memory.py). An expanded view, whose elements share
-memory, is refused.
+Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from
+it before keeps the old ones. A tensor without storage takes a new value, and so do the tensors that share it
+(memory.py). An expanded view, whose elements share memory, is refused.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -38,8 +38,8 @@ from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Parsed(NamedTuple):
-  """Indices in terms of movements: a part of each axis, what is taken of it, axes to reverse then, the shape with ints dropped and None inserted, and
-  the Tensors by axis of that shape."""
+  """Indices in terms of movements: a part of each axis, what is taken of it, axes to reverse then, the shape with ints
+  dropped and None inserted, and the Tensors by axis of that shape."""
   pairs: list[tuple[sint, sint]]
   rows: list[tuple[int, int]]      # (step, place): of each `step` elements of the part, the one at `place`
   reversed: tuple[int, ...]
@@ -60,7 +60,8 @@ class Indexing(Matmul):
     if self._alias is not None: before_write(self)
     if isinstance(indices, Handle) and indices.dtype is dtypes.bool and not isinstance(v, (Handle, list, tuple)):
       self._check_mask(indices, 0, False)
-      mask = indices.reshape(*indices.shape, *(1,) * (self.ndim - indices.ndim))  # type: ignore[attr-defined]  # Tensor's
+      # Tensor's
+      mask = indices.reshape(*indices.shape, *(1,) * (self.ndim - indices.ndim))  # type: ignore[attr-defined]
       self._set(mask.where(v, self).cast(self.dtype))
       return
     parsed = self._parse(indices)
@@ -73,7 +74,8 @@ class Indexing(Matmul):
     value = graph.relabelled(graph.broadcast(self._cast_value(v).uop, self._fits(v, view.shape)), view.shape)
     if 0 in view.shape: return
     if on_disk(self.uop.device): self._new(view)._write_file(value)
-    elif is_storage(view): realize_nodes([assign_of(written(graph.detach(view) if is_detached(self.uop) else view, value))])
+    elif is_storage(view):
+      realize_nodes([assign_of(written(graph.detach(view) if is_detached(self.uop) else view, value))])
     elif self._alias is not None: share(self, value, view)
     else:
       inside = transposed(graph.full(view.shape, dtypes.bool, True), view, self.uop)
@@ -89,7 +91,8 @@ class Indexing(Matmul):
   def _fits(self, v: Any, shape: tuple[sint, ...]) -> tuple[sint, ...]:
     """shape, if v broadcasts to it."""
     given = self._cast_value(v).shape
-    if not graph.same_numbers(graph.broadcast_shape("assign", shape, given), shape): graph.refuse_shape("assign", shape, given)
+    if not graph.same_numbers(graph.broadcast_shape("assign", shape, given), shape):
+      graph.refuse_shape("assign", shape, given)
     return shape
 
   def _set(self, value: Tensor) -> None:
@@ -104,13 +107,17 @@ class Indexing(Matmul):
     numbered = self._new(graph.reshape(graph.iota(total, graph.place_type(total), self.device), self.shape)).add(1)
     picked = numbered[indices]  # places from 1 on, 0 where an index is out of range
     v = self._new(graph.broadcast(v.uop, self._fits(v, picked.shape)))
-    flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)), v.flatten().uop)
+    flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)),
+                      v.flatten().uop)
     return self._new(graph.reshape(flat, self.shape))
 
   # ***** parsing *****
 
   def _parse(self, indices: Any) -> Parsed:
-    """Indices, checked. Raises IndexingError for kinds and numbers of them, IndexRangeError for ints outside of their axis."""
+    """Indices, checked.
+
+    Raises IndexingError for kinds and numbers of them, IndexRangeError for ints outside of their axis.
+    """
     items = self._items(indices if isinstance(indices, tuple) else (indices,))
     pairs: list[tuple[sint, sint]] = []
     rows, kept, tensors, backwards = [], [], {}, []  # type: list[tuple[int, int]], list[int | None], dict[int, Handle], list[int]
@@ -136,17 +143,22 @@ class Indexing(Matmul):
     return Parsed(pairs, rows, tuple(backwards), kept, tensors)
 
   def _items(self, indices: tuple[Any, ...]) -> list[Any]:
-    """One item for each axis (and for each None): ... written out, lists as _Known, bool Tensors as the places where they are true."""
+    """One item for each axis (and for each None): ... written out, lists as _Known, bool Tensors as the places where
+    they are true."""
     items: list[Any] = []
     for item in indices:
       known: tuple[int, int] | None = None
-      if isinstance(item, bool): raise IndexingError(f"{item} as an index could be {int(item)} or a mask without axes; write the int, or None")
+      if isinstance(item, bool):
+        raise IndexingError(f"{item} as an index could be {int(item)} or a mask without axes; write the int, or None")
       if isinstance(item, (list, tuple, range)): item, known = _listed(self, list(item)), _extent(item)
-      elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))): item, known = _foreign(self, item), _extent(item)
+      elif not isinstance(item, (Handle, slice, int, UOp, type(None), type(Ellipsis))):
+        item, known = _foreign(self, item), _extent(item)
       if isinstance(item, Handle): self._beside("index", item)
       if isinstance(item, Handle) and item.dtype is dtypes.bool:
-        if not item.shape: raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
-        self._check_mask(item, len([i for i in items if i is not None and i is not Ellipsis]), Ellipsis in _plain(items))
+        if not item.shape:
+          raise IndexingError("a bool Tensor used as an index needs an axis; use where() for a single condition")
+        self._check_mask(item, len([i for i in items if i is not None and i is not Ellipsis]),
+                         Ellipsis in _plain(items))
         items.extend(item.nonzero().transpose(0, 1).split(1))  # type: ignore[attr-defined]  # Tensor's
         items[-item.ndim:] = [x.reshape(-1) for x in items[-item.ndim:]]
         continue
@@ -156,19 +168,22 @@ class Indexing(Matmul):
     given = sum(1 for i in items if i is not None and i is not Ellipsis)
     dots = [k for k, i in enumerate(items) if i is Ellipsis]
     if len(dots) > 1: raise IndexingError("an index may have one ... only")
-    if given > self.ndim: raise IndexingError(f"{given} indices for a tensor with {self.ndim} axes; drop some, or add axes with None")
+    if given > self.ndim:
+      raise IndexingError(f"{given} indices for a tensor with {self.ndim} axes; drop some, or add axes with None")
     at = dots[0] if dots else len(items)
     return items[:at] + [slice(None)] * (self.ndim - given) + items[at + 1:]
 
   def _check_mask(self, mask: Handle, axis: int, after_dots: bool) -> None:
     sizes = self.shape[axis:axis + mask.ndim]
     if not after_dots and (len(sizes) != mask.ndim or not all(graph.equal(a, b) for a, b in zip(sizes, mask.shape))):
-      raise IndexingError(f"a bool index of shape {graph.show(mask.shape)} for axes of sizes {graph.show(sizes)}; they must be equal")
+      raise IndexingError(f"a bool index of shape {graph.show(mask.shape)} for axes of sizes {graph.show(sizes)}; "
+                          f"they must be equal")
 
   # ***** gather and scatter *****
 
   def gather(self, dim: int, index: Tensor) -> Tensor:
-    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except along dim.
+    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except
+    along dim.
 
     >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -183,18 +198,22 @@ class Indexing(Matmul):
   def _check_index(self, what: str, dim: int, index: Tensor) -> None:
     self._beside(what, index)
     if not dtypes.is_int(index.dtype): raise DTypeError(f"{what} wants integer indices, not {index.dtype}")
-    if index.ndim != self.ndim or any(i != dim and _exceeds(n, d) for i, (d, n) in enumerate(zip(self.shape, index.shape))):
-      raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: the number of axes must be "
+    if index.ndim != self.ndim or any(i != dim and _exceeds(n, d)
+                                      for i, (d, n) in enumerate(zip(self.shape, index.shape))):
+      raise ShapeError(f"cannot {what} with {graph.show(self.shape)} and an index of shape {graph.show(index.shape)}: "
+                       f"the number of axes must be "
                        f"equal, and no size but that of axis {dim} larger")
 
   def scatter(self, dim: int, index: Tensor, src: Any, reduce: str | None = None) -> Tensor:
-    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts. reduce: "add" or "multiply".
+    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts.
+    reduce: "add" or "multiply".
 
     >>> Tensor.zeros(3, dtype="int32").scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
     [6, 0, 5]
     """
     if reduce is not None:
-      if reduce not in ("add", "multiply"): raise ArgumentError(f"reduce is None, 'add' or 'multiply', not {reduce!r}; scatter_reduce has more")
+      if reduce not in ("add", "multiply"):
+        raise ArgumentError(f"reduce is None, 'add' or 'multiply', not {reduce!r}; scatter_reduce has more")
       return self.scatter_reduce(dim, index, self._source(index, src), {"add": "sum", "multiply": "prod"}[reduce])
     dim, source = self._axis(dim), self._source(index, src)
     if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter(0, i, s))
@@ -204,9 +223,11 @@ class Indexing(Matmul):
   def _source(self, index: Tensor, src: Any) -> Tensor:
     """What scatter writes, as a tensor of this type; a number fills the index's shape."""
     if isinstance(src, Handle):
-      if src.dtype is not self.dtype: raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
+      if src.dtype is not self.dtype:
+        raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
       return self._beside("scatter", src)
-    return self._new(graph.full(self._operand("an index", index).shape, self.dtype, graph.check_number("scatter into", self.dtype, src)))
+    return self._new(graph.full(self._operand("an index", index).shape, self.dtype,
+                                graph.check_number("scatter into", self.dtype, src)))
 
   def _as_row(self, index: Tensor, src: Tensor, write: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
     """What `write` makes of a tensor without axes, as a row of one element."""
@@ -226,16 +247,20 @@ class Indexing(Matmul):
     return graph.add(shifted, graph.like(shifted, -1)), graph.pad(cut, around)
 
   def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old value takes part.
+    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old
+    value takes part.
 
     >>> Tensor([1, 1]).scatter_reduce(0, Tensor([0, 0]), Tensor([5, 6]), "sum").tolist()
     [12, 1]
     """
-    folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min), "amin": (Ops.MAX, self.dtype.min)}
-    if not isinstance(reduce, str) or reduce not in folds: raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
+    folds = {"sum": (Ops.ADD, 0), "mean": (Ops.ADD, 0), "prod": (Ops.MUL, 1), "amax": (Ops.MAX, self.dtype.min),
+             "amin": (Ops.MAX, self.dtype.min)}
+    if not isinstance(reduce, str) or reduce not in folds:
+      raise ArgumentError(f"reduce is one of {', '.join(folds)}, not {reduce!r}")
     include_self = flag("include_self", include_self)
     dim, source = self._axis(dim), self._source(index, src)
-    if not self.ndim: return self._as_row(index, source, lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self))
+    if not self.ndim:
+      return self._as_row(index, source, lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self))
     index_u, src_u = self._scattered(dim, index, source)
     op, identity = folds[reduce]
     mine = self._self()
@@ -263,16 +288,19 @@ class _Known(NamedTuple):
   most: int
 
 def _extent(item: Any) -> tuple[int, int] | None:
-  """The least and the greatest of the integers in lists or in an array; None if there are none, or if they are not known here."""
+  """The least and the greatest of the integers in lists or in an array; None if there are none, or if they are not
+  known here."""
   if isinstance(item, (list, tuple, range)):
     flat = fully_flatten(item)
     return (min(flat), max(flat)) if flat and all(type(i) is int for i in flat) else None
-  if not getattr(item, "size", 0) or not hasattr(item, "min") or "int" not in str(getattr(item, "dtype", "")): return None
+  if not getattr(item, "size", 0) or not hasattr(item, "min") or "int" not in str(getattr(item, "dtype", "")):
+    return None
   return int(item.min()), int(item.max())
 
 def _known(index: Handle, extent: tuple[int, int] | None) -> Handle | _Known:
   """An index Tensor, with the least and the greatest element if the host knows them; of a constant it does."""
-  if extent is None and 0 not in index.shape and (number := constant_value(index.uop)) is not None: extent = int(number), int(number)
+  if extent is None and 0 not in index.shape and (number := constant_value(index.uop)) is not None:
+    extent = int(number), int(number)
   return index if extent is None else _Known(index, *extent)
 
 def _check_known(index: _Known, size: sint, axis: int) -> None:
@@ -282,7 +310,8 @@ def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is 
 
 def _foreign(self: Handle, item: Any) -> Any:
   """An index of another library: an array becomes a Tensor, an integer scalar an int."""
-  if hasattr(item, "__index__") and not getattr(item, "shape", ()) and "bool" not in str(getattr(item, "dtype", "")): return item.__index__()
+  if hasattr(item, "__index__") and not getattr(item, "shape", ()) and "bool" not in str(getattr(item, "dtype", "")):
+    return item.__index__()
   if hasattr(item, "__array__") or hasattr(item, "__array_interface__"): return self._tensor(item)
   raise IndexingError(f"{item!r} of {type(item)} is no index; use ints, slices, None, ..., lists of ints or Tensors")
 
@@ -293,31 +322,39 @@ def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
     check_part(axis, size, item, item + 1)
     return item, item + 1
   if not holds(size >= -item if item < 0 else size > item, True):
-    raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {graph.show((size,))[1:-2]}" + _choices(size))
+    raise IndexRangeError(f"index {item} is outside of axis {axis}, which has size {graph.show((size,))[1:-2]}"
+                          + _choices(size))
   begin: sint = item + size if item < 0 else item
   return begin, begin + 1
 
 def _choices(size: sint) -> str: return f"; use {-size} to {size - 1}" if isinstance(size, int) and size else ""
 
 def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, int]]:
-  """(begin, end, (step, place)) with begin <= end and step > 0, as of Parsed; what a negative step selects is reversed afterwards."""
+  """(begin, end, (step, place)) with begin <= end and step > 0, as of Parsed; what a negative step selects is reversed
+  afterwards."""
   step = 1 if item.step is None else item.step
   if isinstance(step, UOp) and dtypes.is_int(step.dtype): step = int(step)
   if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
   if step == 0: raise IndexingError("the step of a slice cannot be 0")
-  if not isinstance(size, int) or isinstance(item.start, UOp) or isinstance(item.stop, UOp): return _symbolic_slice(item, size, axis, step)
+  if not isinstance(size, int) or isinstance(item.start, UOp) or isinstance(item.stop, UOp):
+    return _symbolic_slice(item, size, axis, step)
   try: picked = range(size)[item]
-  except TypeError as error: raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error
+  except TypeError as error:
+    raise IndexingError(f"the bounds of a slice are ints, Variables or None: {item}") from error
   count, step = len(picked), abs(step)
   if not count: return 0, 0, (1, 0)
   first = min(picked[0], picked[-1])
   if count == 1: return first, first + 1, (1, 0)
-  place = max(first + count * step - size, 0)   # rows that begin earlier end where the axis ends, if there is room: then nothing is padded
+  place = max(first + count * step - size, 0)   # rows that begin earlier end where the axis ends, if there is room:
+                                                # then nothing is padded
   if place > first: place = 0
   return first - place, min(first - place + count * step, size), (step, place)
 
 def _symbolic_slice(item: slice, size: sint, axis: int, step: int) -> tuple[sint, sint, tuple[int, int]]:
-  """What `_slice` gives where the size or a bound is symbolic. Numbers are limited to the axis, as Python has it; Variables must be inside of it."""
+  """What `_slice` gives where the size or a bound is symbolic.
+
+  Numbers are limited to the axis, as Python has it; Variables must be inside of it.
+  """
   first, last = (0, size) if step > 0 else (size - 1, -1)
   begin, end = (_limited(x, size, first, last, step) for x in (item.start, item.stop))
   begin, end = first if begin is None else begin, last if end is None else end
@@ -343,8 +380,12 @@ def _limited(x: Any, size: sint, first: sint, last: sint, step: int) -> sint | N
   return high if holds(x > high) else x
 
 def _from_front(x: UOp, size: sint) -> UOp:
-  """A place counted from the front; the value of x tells whether it is counted from the end. Raises IndexingError for a float."""
-  if dtypes.is_float(x.dtype): raise IndexingError(f"a place is a whole number, not the float {x.render()}; use // instead of /, or int()")
+  """A place counted from the front; the value of x tells whether it is counted from the end.
+
+  Raises IndexingError for a float.
+  """
+  if dtypes.is_float(x.dtype):
+    raise IndexingError(f"a place is a whole number, not the float {x.render()}; use // instead of /, or int()")
   return x + size if holds(x < 0) else x
 
 def _exceeds(n: sint, d: sint) -> bool: return holds(n > d, limits(n)[1] > limits(d)[1])
@@ -358,7 +399,10 @@ def _view(u: UOp, parsed: Parsed) -> UOp:
   return graph.reshape(u, tuple([1 if axis is None else u.shape[axis] for axis in parsed.kept]))
 
 def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
-  """u with some axes indexed by Tensors, which broadcast together. All indexed axes become one, and one GATHER reads from it."""
+  """u with some axes indexed by Tensors, which broadcast together.
+
+  All indexed axes become one, and one GATHER reads from it.
+  """
   axes = list(tensors)
   together = graph.broadcast_shape("index with", *(t.shape for t in tensors.values()))
   place = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
@@ -375,7 +419,8 @@ def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
 
 def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
   """One index into the flattened axes; -1 where any index is out of range."""
-  long = limits(sint_prod(sizes))[1] > 1 << 31 or any(u.dtype.itemsize == 8 or u.dtype is dtypes.uint32 for u in indices)
+  long = limits(sint_prod(sizes))[1] > 1 << 31 or any(u.dtype.itemsize == 8 or u.dtype is dtypes.uint32
+                                                      for u in indices)
   wide = dtypes.int64 if long else dtypes.int32
   total: UOp | None = None
   inside: UOp | None = None

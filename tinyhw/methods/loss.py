@@ -1,6 +1,7 @@
 """Losses. `reduction` is "mean", "sum" or "none" in all of them.
 
-Classes are elements of a tensor, known only to its device: one that is not in 0..classes-1 is not refused, and its loss is 0.
+Classes are elements of a tensor, known only to its device: one that is not in 0..classes-1 is not refused, and its loss
+is 0.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -23,12 +24,14 @@ class Loss(Convolution):
     return self.mean() if reduction == "mean" else self.sum()
 
   def _mean_by(self, weights: Tensor) -> Tensor:
-    """The sum over that of weights, both in float32 at least: of many small losses in half precision it is no larger than they are."""
+    """The sum over that of weights, both in float32 at least: of many small losses in half precision it is no larger
+    than they are."""
     wide = graph.accumulator(self.dtype)
     return self.sum(dtype=wide).div(weights.sum(dtype=graph.accumulator(weights.dtype))).cast(self.dtype)
 
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
-    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch no logarithm counts as less than -100, and no slope as more than 1e12.
+    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch no logarithm counts as less than -100,
+    and no slope as more than 1e12.
 
     >>> Tensor([0.0, 1.0]).binary_crossentropy(Tensor([1.0, 1.0]), "none").tolist()
     [100.0, 0.0]
@@ -38,7 +41,8 @@ class Loss(Convolution):
     return Y.mul(first).add(Y.sub(1, reverse=True).mul(second)).sub(0, reverse=True)._reduced(reduction)
 
   def _log_of_chance(self) -> Tensor:
-    """log of numbers from 0 to 1, -100 at least; next to 0 it goes on with the slope that it has at 1e-12, or at the type's least normal number."""
+    """log of numbers from 0 to 1, -100 at least; next to 0 it goes on with the slope that it has at 1e-12, or at the
+    type's least normal number."""
     x = self._float()
     least = max(1e-12, 2.0 ** (2 - 2 ** (dtypes.finfo(x.dtype)[0] - 1)))
     small = x.lt(least)
@@ -56,16 +60,19 @@ class Loss(Convolution):
     if pos_weight is not None: positive = positive.mul(pos_weight)
     return Y.mul(positive).add(Y.sub(1, reverse=True).mul(self.softplus()))._reduced(reduction)
 
-  def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0, reduction: str = "mean") -> Tensor:
+  def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0,
+                                      reduction: str = "mean") -> Tensor:
     """Cross-entropy of scores along the last axis with integer classes Y; where Y is ignore_index nothing counts.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).sparse_categorical_crossentropy(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
     """
-    if not 0 <= real("label_smoothing", label_smoothing) <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    if not 0 <= real("label_smoothing", label_smoothing) <= 1:
+      raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     check_one_of("reduction", reduction, ("mean", "sum", "none"))
     if _classes(self._operand("sparse_categorical_crossentropy", Y)).shape != self.shape[:-1]:
-      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop the last axis")
+      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: "
+                       f"drop the last axis")
     logs = self.log_softmax()
     counts = Y.ne(ignore_index)
     picked = counts.where(logs._at_class(Y, -1), 0)
@@ -81,12 +88,14 @@ class Loss(Convolution):
     return hit.where(self, 0).sum(axis)
 
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's shape.
+    """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's
+    shape.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).cross_entropy(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
     """
-    if not 0 <= real("label_smoothing", label_smoothing) <= 1: raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
+    if not 0 <= real("label_smoothing", label_smoothing) <= 1:
+      raise ArgumentError(f"label_smoothing is a fraction of 1, not {label_smoothing}")
     self._operand("cross_entropy", Y)
     axis = self._own_axis("take the cross-entropy of", min(self.ndim, 2) - 1)
     classes = int(self.shape[axis])
@@ -97,14 +106,18 @@ class Loss(Convolution):
       losses = logs.mul(weights).sum(axis).neg()
     else:
       if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
-        raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape {graph.show(self.shape)}: drop axis {axis}")
-      if not dtypes.is_int(Y.dtype): raise ArgumentError(f"classes are integers, not {Y.dtype}; give probabilities the shape of the scores")
+        raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit scores of shape "
+                         f"{graph.show(self.shape)}: drop axis {axis}")
+      if not dtypes.is_int(Y.dtype):
+        raise ArgumentError(f"classes are integers, not {Y.dtype}; give probabilities the shape of the scores")
       losses = logs._at_class(Y, axis).neg()
       if label_smoothing: losses = losses.mul(1 - label_smoothing).sub(logs.mean(axis).mul(label_smoothing))
     return losses._reduced(reduction)
 
-  def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None, reduction: str = "mean") -> Tensor:
-    """The negative of self at class Y along axis 1, for logarithms of probabilities; "mean" divides by the sum of weights.
+  def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None,
+               reduction: str = "mean") -> Tensor:
+    """The negative of self at class Y along axis 1, for logarithms of probabilities; "mean" divides by the sum of
+    weights.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).log_softmax().nll_loss(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
@@ -113,9 +126,11 @@ class Loss(Convolution):
     _classes(self._operand("nll_loss", Y))
     axis = self._own_axis("take the loss of", min(self.ndim, 2) - 1)
     if Y.shape != self.shape[:axis] + self.shape[axis + 1:]:
-      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit logarithms of shape {graph.show(self.shape)}: drop axis {axis}")
+      raise ShapeError(f"classes of shape {graph.show(Y.shape)} do not fit logarithms of shape "
+                       f"{graph.show(self.shape)}: drop axis {axis}")
     if weight is not None and self._operand("nll_loss", weight).shape != self.shape[axis:axis + 1]:
-      raise ShapeError(f"weights of shape {graph.show(weight.shape)} do not fit {self.shape[axis]} classes; give one number for each")
+      raise ShapeError(f"weights of shape {graph.show(weight.shape)} do not fit {self.shape[axis]} classes; give one "
+                       f"number for each")
     weights: Any = self._new(graph.full(Y.shape, self.dtype, 1)) if weight is None else weight[Y]
     if ignore_index is not None: weights = Y.ne(ignore_index).where(weights, 0)
     losses = self._at_class(Y, axis).neg().mul(weights)
@@ -123,5 +138,6 @@ class Loss(Convolution):
 
 def _classes(Y: Tensor) -> Tensor:
   """Y, if its elements can name classes. Raises ArgumentError for fractions, of which none would be one."""
-  if dtypes.is_float(Y.dtype): raise ArgumentError(f"classes are integers, not {Y.dtype}; cast them: .cast(dtypes.int32)")
+  if dtypes.is_float(Y.dtype):
+    raise ArgumentError(f"classes are integers, not {Y.dtype}; cast them: .cast(dtypes.int32)")
   return Y

@@ -1,8 +1,9 @@
 """Products of matrices: matmul, linear, einsum, attention, and iterations made of them.
 
-A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow types are widened to 32 bits before they are
-multiplied, so products and sums are exact in float32's range, and rounded once. The result has the type that the operands promote to; integers wrap
-to it, and of bools it says whether any product is true. `dtype=` names both the type to compute in and that of the result.
+A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow types are widened to 32
+bits before they are multiplied, so products and sums are exact in float32's range, and rounded once. The result has the
+type that the operands promote to; integers wrap to it, and of bools it says whether any product is true. `dtype=` names
+both the type to compute in and that of the result.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -25,7 +26,8 @@ class Matmul(Random):
   __slots__ = ()
 
   def dot(self, w: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading axes broadcast.
+    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading
+    axes broadcast.
 
     >>> Tensor([1.0, 2.0]).dot(Tensor([3.0, 4.0])).item()
     11.0
@@ -34,10 +36,12 @@ class Matmul(Random):
     a, b = self.uop, other.uop
     check_devices("matmul", a, b)
     if not a.shape or not b.shape:
-      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: both need an axis; use * for numbers")
+      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: both need an axis; use * for "
+                       f"numbers")
     inner = -2 if len(b.shape) > 1 else -1
     if not graph.equal(a.shape[-1], b.shape[inner]):
-      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: the last axis of the first must equal axis {inner} of the "
+      raise ShapeError(f"cannot matmul {graph.show(a.shape)} and {graph.show(b.shape)}: the last axis of the first "
+                       f"must equal axis {inner} of the "
                        "second; transpose one of them")
     out = least_upper_dtype(a.dtype, b.dtype)
     wide = to_dtype(dtype) if dtype is not None else graph.accumulator(out)
@@ -88,28 +92,33 @@ class Matmul(Random):
 
   @classmethod
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->" letters that occur once stay.
+    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->"
+    letters that occur once stay.
 
-    The result has the type that its operands promote to, also of one operand, where sum() would widen integers. dtype: another one.
+    The result has the type that its operands promote to, also of one operand, where sum() would widen integers. dtype:
+    another one.
 
     >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2], [3, 4]]), Tensor([[1], [1]])).tolist()
     [[3], [7]]
     """
     tensors = [x for item in operands for x in (item if isinstance(item, (list, tuple)) else (item,))]
-    if not isinstance(formula, str): raise ArgumentError(f"einsum wants a formula such as 'ij,jk->ik' first, not {formula!r}")
+    if not isinstance(formula, str):
+      raise ArgumentError(f"einsum wants a formula such as 'ij,jk->ik' first, not {formula!r}")
     text = formula.replace(" ", "")
     sides = text.split("->")
     inputs = sides[0].split(",")
     for x in tensors:
       if not isinstance(x, Handle): raise ArgumentError(f"einsum wants Tensors after the formula, not {x!r}")
-    if len(inputs) != len(tensors): raise ArgumentError(f"einsum {formula!r} has {len(inputs)} operands, and {len(tensors)} were given")
+    if len(inputs) != len(tensors):
+      raise ArgumentError(f"einsum {formula!r} has {len(inputs)} operands, and {len(tensors)} were given")
     dots = [x.ndim - len(names.replace("...", "")) if "..." in names else 0 for names, x in zip(inputs, tensors)]
     most = max(dots)
     inputs = [_spell(names, n, most) for names, n in zip(inputs, dots)]
     if len(sides) == 2: output = _spell(sides[1], most, most)
     else:
       every = "".join(inputs)
-      output = _spell("...", most, most) + "".join(sorted(c for c in set(every) if every.count(c) == 1 and not c.isdigit()))
+      output = _spell("...", most,
+                      most) + "".join(sorted(c for c in set(every) if every.count(c) == 1 and not c.isdigit()))
     for names, x in zip(inputs, tensors):
       if len(names) != x.ndim: raise ShapeError(f"einsum {formula!r}: {names!r} does not fit {graph.show(x.shape)}")
     if len(set(output)) != len(output) or not set(output) <= set("".join(inputs)):
@@ -123,11 +132,13 @@ class Matmul(Random):
     result = result.sum(axes, dtype=result.dtype) if axes else result
     return result.cast(out)
 
-  def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+  def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                   dropout_p: float = 0.0,
                                    is_causal: bool = False, enable_gqa: bool = False) -> Tensor:
     """softmax(q k^T / sqrt(d) + mask) v. q: (..., T, d)  k: (..., S, d)  v: (..., S, e)  ->  (..., T, e).
 
-    attn_mask: bool (true: may attend) or numbers to add; a row that may attend to nothing gives zeros. is_causal: row i sees columns up to i.
+    attn_mask: bool (true: may attend) or numbers to add; a row that may attend to nothing gives zeros. is_causal: row i
+    sees columns up to i.
     enable_gqa: k and v have fewer heads (axis -3), each used by a group of query heads. Source: Vaswani et al. 2017.
 
     >>> q, k, v = Tensor.ones(1, 2, 4), Tensor.ones(1, 3, 4), Tensor.arange(3).reshape(1, 3, 1).float()
@@ -137,7 +148,9 @@ class Matmul(Random):
        [1.0]]]>
     """
     for x in (self, self._operand("attention", key), self._operand("attention", value)):
-      if x.ndim < 2: raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape {graph.show(x.shape)}")
+      if x.ndim < 2:
+        raise ShapeError(f"attention wants (..., T, d), and one of query, key and value has shape "
+                         f"{graph.show(x.shape)}")
     is_causal = flag("is_causal", is_causal)
     if is_causal and attn_mask is not None: raise ArgumentError("give attn_mask or is_causal, not both")
     if flag("enable_gqa", enable_gqa):
@@ -156,7 +169,8 @@ class Matmul(Random):
     return weights.cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
 
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
-    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024 (Muon).
+    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024
+    (Muon).
 
     >>> Tensor([[3.0, 0.0], [0.0, 2.0]]).newton_schulz(5, (2.0, -1.5, 0.5)).realize()
     <Tensor (2, 2) float32 on CPU, realized:
@@ -164,7 +178,9 @@ class Matmul(Random):
       [0.0, 1.0]]>
     """
     if self.ndim < 2: raise ShapeError(f"newton_schulz wants matrices, not {graph.show(self.shape)}")
-    steps, params = whole("steps", steps, 0), tuple([real("a coefficient", c) for c in (params if isinstance(params, (tuple, list)) else (params,))])
+    steps, params = whole("steps", steps,
+                          0), tuple([real("a coefficient", c)
+                                     for c in (params if isinstance(params, (tuple, list)) else (params,))])
     if not params: raise ArgumentError("newton_schulz wants a coefficient at least")
     def nearest(x: Tensor) -> Tensor:
       x = x.div(x.square().sum((-2, -1), keepdim=True).sqrt().add(eps))
@@ -207,11 +223,15 @@ def _heads_per_key(query: Tensor, key: Tensor, value: Tensor) -> int:
   """How many heads of the query use each head of key and value. Raises ShapeError."""
   heads = [int(x.shape[-3]) if x.ndim > 2 else 0 for x in (query, key, value)]
   if heads[1] and heads[1] == heads[2] and heads[0] % heads[1] == 0: return heads[0] // heads[1]
-  raise ShapeError(f"enable_gqa wants (..., heads, T, d), key and value of the same number of heads, and a multiple of it in the query: they have "
+  raise ShapeError(f"enable_gqa wants (..., heads, T, d), key and value of the same number of heads, and a multiple "
+                   f"of it in the query: they have "
                    f"shapes {graph.show(key.shape)}, {graph.show(value.shape)} and {graph.show(query.shape)}")
 
 def masked_softmax(scores: Tensor) -> Tensor:
-  """softmax along the last axis, of floats of at least 32 bits. Rows of -inf alone, which see nothing, become zeros, and so do their gradients."""
+  """softmax along the last axis, of floats of at least 32 bits.
+
+  Rows of -inf alone, which see nothing, become zeros, and so do their gradients.
+  """
   most = scores.detach()._largest(-1, keepdim=True)
   powers = scores.sub(most.eq(-math.inf).where(0, most)).exp()
   total = powers.sum(-1, keepdim=True)

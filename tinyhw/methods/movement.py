@@ -1,6 +1,8 @@
-"""Movement: other shapes and orders of the same elements. Nothing is computed or copied until a kernel reads through it.
+"""Movement: other shapes and orders of the same elements. Nothing is computed or copied until a kernel reads through
+it.
 
-Sizes may be symbolic (Variables). Axes count from the end when negative. Repeating and padding modes are built from the graph's six movements.
+Sizes may be symbolic (Variables). Axes count from the end when negative. Repeating and padding modes are built from the
+graph's six movements.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -13,7 +15,8 @@ from tinyhw.helpers import argfix, ceildiv
 from tinyhw.methods.base import Handle, check_devices
 from tinyhw.methods.checks import size, sizes, whole, wholes
 from tinyhw.methods.graph import graph
-from tinyhw.methods.graph.views import check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows
+from tinyhw.methods.graph.views import (
+  check_part, fixed, joined, new_shape, pad_constant, pad_pairs, pair, rearrange, reshaped, static, windows)
 from tinyhw.methods.pointwise.activations import Activations
 from tinyhw.uop.decide import holds
 from tinyhw.uop.ops import UOp, sint, sint_prod
@@ -48,14 +51,18 @@ class Movement(Activations):
     [[1, 1, 1], [2, 2, 2]]
     """
     old, wanted = self.uop.shape, tuple([n if n is None else size("a size", n) for n in argfix(shape, *args)])
-    if len(wanted) < len(old): raise ShapeError(f"cannot expand {graph.show(old)} to {len(wanted)} axes, which are fewer; reshape first")
+    if len(wanted) < len(old):
+      raise ShapeError(f"cannot expand {graph.show(old)} to {len(wanted)} axes, which are fewer; reshape first")
     old = (1,) * (len(wanted) - len(old)) + old
     new = tuple([d if n is None or (isinstance(n, int) and n == -1) else n for d, n in zip(old, wanted)])
     for axis, (d, n) in enumerate(zip(old, new)):
-      if isinstance(n, int) and n < 0: raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: {n} is negative")
+      if isinstance(n, int) and n < 0:
+        raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: {n} is negative")
       if not graph.equal(d, n) and not graph.equal(d, 1):
-        raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: axis {axis - len(new)} is {d}, and only 1 can become {n}")
-    same = [d if not isinstance(d, int) and not graph.equal(d, 1) and graph.most(d) <= graph.most(n) else n for d, n in zip(old, new)]
+        raise ShapeError(f"cannot expand {graph.show(self.uop.shape)} to {graph.show(new)}: axis {axis - len(new)} is "
+                         f"{d}, and only 1 can become {n}")
+    same = [d if not isinstance(d, int) and not graph.equal(d, 1) and graph.most(d) <= graph.most(n) else n
+            for d, n in zip(old, new)]
     return self._view(graph.broadcast(self.uop, tuple(same)))
 
   def permute(self, order: Any, *args: Any) -> Tensor:
@@ -67,7 +74,8 @@ class Movement(Activations):
     n, wanted = self.ndim, argfix(order, *args)
     axes = tuple([graph.axis_of(a, n) for a in wanted])
     if sorted(axes) != list(range(n)):
-      raise ShapeError(f"cannot permute {graph.show(self.shape)} by {wanted}: the order must name each of the {n} axes once")
+      raise ShapeError(f"cannot permute {graph.show(self.shape)} by {wanted}: the order must name each of the {n} "
+                       f"axes once")
     return self._view(graph.permute(self.uop, axes))
 
   def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
@@ -103,7 +111,9 @@ class Movement(Activations):
     """
     if not self.ndim: return self.reshape(1)
     start, end, shape = self._axis(start_dim), self._axis(end_dim), self.shape
-    if start > end: raise ArgumentError(f"cannot flatten axes {start_dim} to {end_dim} of {graph.show(shape)}: the first is after the last")
+    if start > end:
+      raise ArgumentError(f"cannot flatten axes {start_dim} to {end_dim} of {graph.show(shape)}: the first is after "
+                          f"the last")
     return self._view(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
 
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
@@ -123,10 +133,12 @@ class Movement(Activations):
     (3,)
     """
     shape = self.shape
-    asked = range(len(shape)) if dim is None else [self._axis(dim)][:len(shape)]     # a tensor without axes has an axis 0 by name only
+    # a tensor without axes has an axis 0 by name only
+    asked = range(len(shape)) if dim is None else [self._axis(dim)][:len(shape)]
     axes = [k for k in asked if graph.equal(shape[k], 1)]
     u = graph.shrink(self.uop, [(0, 1 if k in axes else d) for k, d in enumerate(shape)])
-    return self._view(graph.reshape(u, tuple([d for k, d in enumerate(shape) if k not in axes]))) if axes or dim is None else self._self()
+    return (self._view(graph.reshape(u, tuple([d for k, d in enumerate(shape) if k not in axes]))) if axes
+            or dim is None else self._self())
 
   def unsqueeze(self, dim: int) -> Tensor:
     """With a new axis of size 1 at dim.
@@ -170,9 +182,11 @@ class Movement(Activations):
     [1, 2]
     """
     shape = self.shape
-    if not isinstance(arg, (tuple, list)): raise ArgumentError(f"shrink wants a pair or None for each axis, not {arg!r}")
+    if not isinstance(arg, (tuple, list)):
+      raise ArgumentError(f"shrink wants a pair or None for each axis, not {arg!r}")
     if len(arg) != len(shape):
-      raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep an axis")
+      raise ShapeError(f"cannot shrink {graph.show(shape)}: {len(arg)} pairs for {len(shape)} axes; use None to keep "
+                       f"an axis")
     pairs = [(0, d) if part is None else pair("parts of axes", part) for part, d in zip(arg, shape)]
     for axis, ((begin, end), d) in enumerate(zip(pairs, shape)): check_part(axis, d, begin, end)
     return self._view(graph.shrink(self.uop, pairs))
@@ -198,7 +212,8 @@ class Movement(Activations):
       for d in each:
         if holds(d < 0): raise ArgumentError(f"the size of a part is {d}; it must be at least 0")
       ends = [graph.simple(sum(each[:i])) for i in range(len(each) + 1)]
-      if not graph.equal(ends[-1], n): raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
+      if not graph.equal(ends[-1], n):
+        raise ShapeError(f"cannot split axis {dim} of {graph.show(self.shape)} into {list(sizes)}: the sum is not {n}")
     else:
       part = size("the size of a part", sizes)
       if holds(part < 1): raise ArgumentError(f"the size of a part is {part}; it must be at least 1")
@@ -213,7 +228,8 @@ class Movement(Activations):
     """
     chunks = whole("chunks", chunks, 1)
     n = self.shape[self._own_axis("split", dim)]
-    return list(self.split([0] * min(chunks, 1 << 16) if graph.equal(n, 0) else graph.simple(ceildiv(n, chunks)), dim=dim))
+    return list(self.split([0] * min(chunks, 1 << 16) if graph.equal(n, 0) else graph.simple(ceildiv(n, chunks)),
+                           dim=dim))
 
   def unfold(self, dim: int, size: int, step: int) -> Tensor:
     """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis.
@@ -246,10 +262,12 @@ class Movement(Activations):
     rows, columns = (static(d, "take the diagonal of") for d in x.shape[-2:])
     top, left = max(-offset, 0), max(offset, 0)
     n = max(min(rows - top, columns - left), 0)
-    x = x.shrink([None] * len(rest) + [(min(top, rows), min(top, rows) + n), (min(left, columns), min(left, columns) + n)])
+    x = x.shrink([None] * len(rest) + [(min(top, rows), min(top, rows) + n),
+                                       (min(left, columns), min(left, columns) + n)])
     lead = x.shape[:-2]
     if n == 0: return x.reshape(*lead, 0)
-    flat = x._view(graph.pad_axis(x.reshape(*lead, n * n).uop, len(lead), 0, n).replace(tag=ROOM))   # nothing reads what is added
+    # nothing reads what is added
+    flat = x._view(graph.pad_axis(x.reshape(*lead, n * n).uop, len(lead), 0, n).replace(tag=ROOM))
     return flat.reshape(*lead, n, n + 1).shrink([None] * (len(lead) + 1) + [(0, 1)]).reshape(*lead, n)
 
   # ***** together *****
@@ -264,8 +282,10 @@ class Movement(Activations):
     first = tensors[0]
     dim = first._own_axis("cat", dim)
     for x in tensors:
-      if x.ndim != first.ndim or not all(i == dim or graph.equal(a, b) for i, (a, b) in enumerate(zip(x.shape, first.shape))):
-        raise ShapeError(f"cannot cat {graph.show(first.shape)} and {graph.show(x.shape)} along axis {dim}: the other sizes must be equal")
+      if x.ndim != first.ndim or not all(i == dim or graph.equal(a, b)
+                                         for i, (a, b) in enumerate(zip(x.shape, first.shape))):
+        raise ShapeError(f"cannot cat {graph.show(first.shape)} and {graph.show(x.shape)} along axis {dim}: the other "
+                         f"sizes must be equal")
     if len(tensors) == 1: return first._own()
     dtype = least_upper_dtype(*(x.dtype for x in tensors))
     return first._new(joined(_alike([graph.cast(x.uop, dtype) for x in tensors], dim), dim))
@@ -279,7 +299,8 @@ class Movement(Activations):
     tensors = _together("stack", self, args)
     first = tensors[0]
     for x in tensors:
-      if x.shape != first.shape and (x.ndim != first.ndim or not all(graph.equal(a, b) for a, b in zip(x.shape, first.shape))):
+      if x.shape != first.shape and (x.ndim != first.ndim
+                                     or not all(graph.equal(a, b) for a, b in zip(x.shape, first.shape))):
         graph.refuse_shape("stack", first.shape, x.shape)
     dim = first._axis(dim, extra=1)
     return first.unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
@@ -291,8 +312,10 @@ class Movement(Activations):
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     counts = sizes("a count", argfix(repeats, *args))
-    if any(isinstance(n, int) and n < 0 for n in counts): raise ArgumentError(f"cannot repeat by {counts}: counts are not negative")
-    if len(counts) < self.ndim: raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
+    if any(isinstance(n, int) and n < 0 for n in counts):
+      raise ArgumentError(f"cannot repeat by {counts}: counts are not negative")
+    if len(counts) < self.ndim:
+      raise ShapeError(f"cannot repeat {graph.show(self.shape)} by {counts}: give a count for each axis")
     shape = (1,) * (len(counts) - self.ndim) + self.shape
     pairs = [(n, d) for n, d in zip(counts, shape)]
     x = graph.reshape(self.uop, tuple([s for _, d in pairs for s in (1, d)]))
@@ -308,11 +331,13 @@ class Movement(Activations):
     repeats = whole("repeats", repeats, 0)
     x, axis = (self.flatten(), 0) if dim is None else (self._self(), self._axis(dim))
     shape = x.shape
-    u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])), (*shape[:axis + 1], repeats, *shape[axis + 1:]))
+    u = graph.expand(graph.reshape(x.uop, (*shape[:axis + 1], 1, *shape[axis + 1:])),
+                     (*shape[:axis + 1], repeats, *shape[axis + 1:]))
     return self._own(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
 
   def roll(self, shifts: sint | Sequence[sint], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the flattened tensor.
+    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the
+    flattened tensor.
 
     A shift may be a Variable.
 
@@ -332,7 +357,8 @@ class Movement(Activations):
       if isinstance(n, int) and n == 0: continue
       first = graph.simple(-shift % n)    # the place of the element that comes first
       if isinstance(first, int) and first == 0: continue
-      x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, first, first + n))
+      x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, first,
+                                      first + n))
     return self._own(x.uop)
 
   def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
@@ -352,9 +378,11 @@ class Movement(Activations):
   # ***** padding *****
 
   def pad(self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0) -> Tensor:
-    """More elements around. padding: a pair (before, after) or None per axis, or flat, from the last axis (left, right, top, bottom, ...).
+    """More elements around. padding: a pair (before, after) or None per axis, or flat, from the last axis (left, right,
+    top, bottom, ...).
 
-    Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the edge), "circular".
+    Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the
+    edge), "circular".
 
     >>> Tensor([1, 2]).pad((1, 2), value=9).tolist()
     [9, 1, 2, 9, 9]
@@ -366,7 +394,8 @@ class Movement(Activations):
       raise ArgumentError(f"padding mode is 'constant', 'reflect', 'replicate' or 'circular', not {mode!r}")
     x = self._self()
     for axis, (before, after) in enumerate(pairs):
-      if isinstance(before, UOp) or isinstance(after, UOp) or before or after: x = x._pad_axis(axis, int(before), int(after), mode)
+      if isinstance(before, UOp) or isinstance(after, UOp) or before or after:
+        x = x._pad_axis(axis, int(before), int(after), mode)
     return self._own(x.uop)
 
   def _pad_axis(self, axis: int, before: int, after: int, mode: str) -> Tensor:
@@ -374,7 +403,8 @@ class Movement(Activations):
     before, after, n = max(before, 0), max(after, 0), x.shape[axis]
     most: sint = {"reflect": n - 1, "circular": n, "replicate": 0 if graph.equal(n, 0) else max(before, after)}[mode]
     if holds(max(before, after) > most):
-      raise ShapeError(f"cannot pad axis {axis} of {graph.show(self.shape)} by ({before}, {after}) in mode {mode}: at most {most} on a side")
+      raise ShapeError(f"cannot pad axis {axis} of {graph.show(self.shape)} by ({before}, {after}) in mode {mode}: at "
+                       f"most {most} on a side")
     def part(begin: sint, end: sint) -> Tensor: return x._new(graph.shrink_axis(x.uop, axis, begin, end))
     def edge(begin: sint, count: int) -> Tensor:
       return part(begin, begin + 1).expand([count if i == axis else d for i, d in enumerate(x.shape)])
@@ -390,14 +420,17 @@ class Movement(Activations):
     [1, 2, 0, 0]
     """
     wanted = argfix(shape, *args)
-    if len(wanted) != self.ndim: raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
+    if len(wanted) != self.ndim:
+      raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: the number of axes differs")
     for n, d in zip(wanted, self.shape):
       if n is not None and holds(size("a size", n) < d):
         raise ShapeError(f"cannot pad {graph.show(self.shape)} to {wanted}: {d} is more than {n}; shrink_to() cuts")
-    return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)], value=value)
+    return self.pad([(0, 0) if n is None else (0, size("a size", n) - d) for n, d in zip(wanted, self.shape)],
+                    value=value)
 
   def rearrange(self, formula: str, **sizes: int) -> Tensor:
-    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an axis of size 1.
+    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an
+    axis of size 1.
 
     >>> Tensor.zeros(2, 3, 4).rearrange("b h w -> b (h w)").shape
     (2, 12)
@@ -412,12 +445,17 @@ def _alike(parts: list[UOp], axis: int) -> list[UOp]:
   return [graph.shrink(u, [(0, d if i == axis else n) for i, (d, n) in enumerate(zip(u.shape, common))]) for u in parts]
 
 def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
-  """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]). Raises ArgumentError unless the first is a Tensor."""
+  """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]).
+
+  Raises ArgumentError unless the first is a Tensor.
+  """
   listed = [x for part in (first, *others) for x in (part if _is_list_of_tensors(part) else [part])]
-  if not listed or not isinstance(listed[0], Handle): raise ArgumentError(f"{what} wants Tensors, or a list of them, not {first!r}")
+  if not listed or not isinstance(listed[0], Handle):
+    raise ArgumentError(f"{what} wants Tensors, or a list of them, not {first!r}")
   tensors = [listed[0]._self(), *(listed[0]._tensor(x) for x in listed[1:])]
   placed = [x.uop for x in tensors if x.uop.device is not None]
   for u in placed[1:]: check_devices(what, placed[0], u)
   return tensors
 
-def _is_list_of_tensors(x: Any) -> bool: return isinstance(x, (list, tuple)) and any(isinstance(item, Handle) for item in x)
+def _is_list_of_tensors(x: Any) -> bool:
+  return isinstance(x, (list, tuple)) and any(isinstance(item, Handle) for item in x)

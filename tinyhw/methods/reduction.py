@@ -1,7 +1,8 @@
 """Reductions over axes, what is normalised by them, and running (cumulative) ones.
 
-Sums of integers narrower than 32 bits and of bools are int32 (unsigned: uint32); float16, bfloat16 and fp8 accumulate in float32 and are rounded
-once. Sums and products of nothing are 0 and 1; max, argmax and their like then raise ShapeError. NaN in gives NaN out.
+Sums of integers narrower than 32 bits and of bools are int32 (unsigned: uint32); float16, bfloat16 and fp8 accumulate
+in float32 and are rounded once. Sums and products of nothing are 0 and 1; max, argmax and their like then raise
+ShapeError. NaN in gives NaN out.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -71,7 +72,8 @@ class Reduction(Movement):
   def _refuse_empty(self, what: str, axis: Axis) -> None:
     axes = self._axes(axis)
     if any(graph.equal(self.shape[a], 0) for a in axes):
-      raise ShapeError(f"cannot {what} no elements: shape {graph.show(self.shape)} over axes {axes}; reduce other axes, or pad first")
+      raise ShapeError(f"cannot {what} no elements: shape {graph.show(self.shape)} over axes {axes}; reduce other "
+                       f"axes, or pad first")
 
   def min(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
     """The smallest element; NaN if there is one. Raises ShapeError where there is no element.
@@ -265,7 +267,8 @@ class Reduction(Movement):
     y = x.sub(x.mean(axis, keepdim=True))
     return y.mul(y.square().mean(axis, keepdim=True).add(eps).rsqrt()).cast(out)
 
-  def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, axis: int | tuple[int, ...] = 1) -> Tensor:
+  def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor,
+                axis: int | tuple[int, ...] = 1) -> Tensor:
     """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized.
 
     >>> x = Tensor([[1.0], [3.0]])
@@ -285,7 +288,8 @@ class Reduction(Movement):
   # ***** places of extremes *****
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The place of the largest element along an axis, or in the flattened tensor; the first of equals; of the first NaN if there is one.
+    """The place of the largest element along an axis, or in the flattened tensor; the first of equals; of the first NaN
+    if there is one.
 
     Places are of the default integer type; where that does not hold their number, of int64.
 
@@ -327,7 +331,8 @@ class Reduction(Movement):
     n = x.shape[-1]
     if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
     blocks = graph.simple(ceildiv(n, _BLOCK))
-    if not graph.equal(n, blocks * _BLOCK):   # what is padded is stored, else each term of a block would ask whether it is padding
+    if not graph.equal(n, blocks * _BLOCK):   # what is padded is stored, else each term of a block would ask whether it
+                                              # is padding
       x = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))], value=identity)
       x = x.transpose(axis, -1).contiguous().transpose(axis, -1)
     x = x.reshape(*x.shape[:-1], blocks, _BLOCK)
@@ -359,7 +364,8 @@ class Reduction(Movement):
     return total.cast(self.dtype) if dtypes.is_float(self.dtype) else total
 
   def cummax(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it. All of the gradient goes to this place.
+    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it. All of the gradient
+    goes to this place.
 
     >>> [t.tolist() for t in Tensor([1, 3, 2]).cummax()]
     [[1, 3, 3], [0, 1, 1]]
@@ -383,9 +389,11 @@ class Reduction(Movement):
     return self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
 
   def _sent_to(self, place: Tensor) -> Tensor:
-    """For each place of the last axis the sum of the elements that name it. Places never fall, and none is behind its element.
+    """For each place of the last axis the sum of the elements that name it. Places never fall, and none is behind its
+    element.
 
-    In blocks, as `_running`: elements that name a place before their block all name the last one that the block before it names.
+    In blocks, as `_running`: elements that name a place before their block all name the last one that the block before
+    it names.
     """
     n = self.shape[-1]
     if limits(n)[1] <= 2 * _BLOCK: return self._new(_named(self.uop, place.uop))
@@ -398,7 +406,8 @@ class Reduction(Movement):
     begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
     late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()
     last = self._new(graph.shrink_axis(place.uop, rank, _BLOCK - 1, _BLOCK))
-    after = late.pad([None] * (rank - 1) + [(-1, 1)])   # block b + 1 adds to the block that the last element of block b names
+    after = late.pad([None] * (rank - 1) + [(-1, 1)])   # block b + 1 adds to the block that the last element of block b
+                                                        # names
     carried = after._sent_to(last.squeeze(-1).idiv(_BLOCK)).unsqueeze(-1)
     here = begin.add(self._new(graph.positions(place.uop, rank, place.dtype)))
     done = self._new(_named(x.uop, place.sub(begin).uop)).add(here.eq(last).where(carried, 0))

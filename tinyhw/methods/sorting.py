@@ -1,7 +1,7 @@
 """Sorting and selecting: sort, topk, one_hot, nonzero, masked_select.
 
-Short axes are sorted by counting, for each element, those that go before it (n x n comparisons in one kernel); long ones by a bitonic network,
-whose steps are movements and comparisons. Both are stable. NaN counts as the largest value.
+Short axes are sorted by counting, for each element, those that go before it (n x n comparisons in one kernel); long
+ones by a bitonic network, whose steps are movements and comparisons. Both are stable. NaN counts as the largest value.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -20,7 +20,8 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 _MOST_COUNTED = 1024
 
 def ordered(u: UOp) -> UOp:
-  """Whole numbers in the order of floats: both zeros are one of them, and NaN is the largest. Other types are themselves.
+  """Whole numbers in the order of floats: both zeros are one of them, and NaN is the largest. Other types are
+  themselves.
 
   An element is compared with many others, and floats with NaN would take a dozen operations each time.
   """
@@ -29,7 +30,8 @@ def ordered(u: UOp) -> UOp:
   whole = dtypes.int32 if x.dtype.itemsize == 4 else dtypes.int64
   bits = graph.node(Ops.BITCAST, whole, (x,), None, x.shape)
   most = graph.like(bits, int(whole.max))
-  negative, is_zero = graph.compare(Ops.CMPLT, bits, graph.like(bits, 0)), graph.compare(Ops.CMPEQ, x, graph.like(x, 0.0))
+  negative, is_zero = graph.compare(Ops.CMPLT, bits, graph.like(bits, 0)), graph.compare(Ops.CMPEQ, x,
+                                                                                         graph.like(x, 0.0))
   number = graph.where(negative, graph.binary(Ops.XOR, bits, most), bits)
   return graph.where(graph.compare(Ops.CMPNE, x, x), most, graph.where(is_zero, graph.like(bits, 0), number))
 
@@ -72,13 +74,15 @@ class Sorting(Indexing):
     dim = self._axis(dim)
     n = static(self.shape[dim] if self.ndim else 1, "select from")
     k = whole("k", k)
-    if not 0 <= k <= n: raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}; k is from 0 to {n}")
+    if not 0 <= k <= n:
+      raise ArgumentError(f"cannot take the top {k} of axis {dim} of {graph.show(self.shape)}; k is from 0 to {n}")
     if not self.ndim: return self._own(), self.const_like(0, dtypes.int32)
     places = self._new(graph.shrink_axis(self.argsort(dim, flag("largest", largest)).uop, dim, 0, k))
     return self.gather(dim, places), places
 
   def one_hot(self, num_classes: int = -1) -> Tensor:
-    """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs (which is read back).
+    """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs
+    (which is read back).
 
     >>> Tensor([0, 2]).one_hot(3).tolist()
     [[1, 0, 0], [0, 0, 1]]
@@ -88,10 +92,12 @@ class Sorting(Indexing):
     if num_classes == -1: num_classes = max(int(self.max().item()) + 1, 0)
     x = self._new(graph.counting(self.uop, num_classes))
     wide = x.unsqueeze(-1).expand(*x.shape, num_classes)
-    return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, x.ndim, x.dtype)), dtypes.default_int))
+    return self._new(graph.cast(graph.compare(Ops.CMPEQ, wide.uop, graph.positions(wide.uop, x.ndim, x.dtype)),
+                                dtypes.default_int))
 
   def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor:
-    """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are cut or filled.
+    """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are
+    cut or filled.
 
     fill_value: a whole number, as places are. Raises ArgumentError for others.
 
@@ -111,7 +117,8 @@ class Sorting(Indexing):
     return index.lt(0).unsqueeze(1).where(fill_value, rows) if size is not None else rows
 
   def masked_select(self, mask: Tensor, size: int | None = None, fill_value: ConstType = 0) -> Tensor:
-    """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is cut or filled.
+    """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is
+    cut or filled.
 
     fill_value becomes an element as `pad`'s does: cast to this type.
 
@@ -135,13 +142,17 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   n = static(mask.shape[0], "select from")
   kind = graph.place_type(n, size)
   seen = like._new(graph.cast(mask, kind))._running(0, Ops.ADD, 0).contiguous().uop
-  wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))  # the i-th true element is where the count first exceeds i
+  wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))  # the i-th true element is where the count first exceeds
+                                                               # i
   before = graph.compare(Ops.CMPLT, graph.positions(wide, 0), wide)
   place = graph.fold(graph.cast(graph.binary(Ops.XOR, before, graph.like(before, True)), kind), Ops.ADD, (1,))
   return graph.where(graph.compare(Ops.CMPLT, place, graph.like(place, n)), place, graph.like(place, -1))
 
 def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
-  """Places in sorted order along the last axis. An element's rank is how many go before it; the place of rank r is where the rank is r."""
+  """Places in sorted order along the last axis.
+
+  An element's rank is how many go before it; the place of rank r is where the rank is r.
+  """
   *lead, _ = u.shape
   axis, kind = len(lead), graph.place_type(n)
   wide = (*lead, n, n)
@@ -153,10 +164,12 @@ def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
   rank = graph.fold(graph.cast(graph.binary(Ops.OR, before, tie), kind), Ops.ADD, (axis + 1,))
   ranks = graph.expand(graph.reshape(graph.contiguous(rank), (*lead, 1, n)), wide)
   here = graph.compare(Ops.CMPEQ, ranks, graph.positions(ranks, axis, kind))
-  return graph.fold(graph.where(here, graph.positions(here, axis + 1, kind), graph.full(wide, kind, 0)), Ops.ADD, (axis + 1,))
+  return graph.fold(graph.where(here, graph.positions(here, axis + 1, kind), graph.full(wide, kind, 0)), Ops.ADD,
+                    (axis + 1,))
 
 def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
-  """Places in sorted order along the last axis, by Batcher's bitonic network over (value, place) pairs; places break ties, so it is stable."""
+  """Places in sorted order along the last axis, by Batcher's bitonic network over (value, place) pairs; places break
+  ties, so it is stable."""
   *lead, _ = u.shape
   stages = (n - 1).bit_length()
   whole, axis = 1 << stages, len(lead)
@@ -173,16 +186,19 @@ def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
       mask = 1 << (stage - step)
       down = graph.compare(Ops.CMPNE, graph.binary(Ops.AND, block, graph.like(block, mask)), graph.like(block, 0))
       swap = graph.compare(Ops.CMPNE, _out_of_order(low_v, low_p, high_v, high_p, n, descending), down)
-      values, places = (_swapped(swap, low, high, axis + 1, (*lead, whole)) for low, high in ((low_v, high_v), (low_p, high_p)))
+      values, places = (_swapped(swap, low, high, axis + 1, (*lead, whole))
+                        for low, high in ((low_v, high_v), (low_p, high_p)))
   return graph.shrink_axis(places, axis, 0, n)
 
 def _out_of_order(v: UOp, p: UOp, w: UOp, q: UOp, n: int, descending: bool) -> UOp:
   """Does the pair (w, q) go before (v, p)? Padding (places from n on) goes last."""
   before = graph.compare(Ops.CMPLT, v, w) if descending else graph.compare(Ops.CMPLT, w, v)
-  before = graph.binary(Ops.OR, before, graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, v, w), graph.compare(Ops.CMPLT, q, p)))
+  before = graph.binary(Ops.OR, before,
+                        graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, v, w), graph.compare(Ops.CMPLT, q, p)))
   p_real, q_real = (graph.compare(Ops.CMPLT, u, graph.like(u, n)) for u in (p, q))
   both = graph.binary(Ops.AND, p_real, q_real)
-  return graph.where(both, before, graph.binary(Ops.AND, q_real, graph.binary(Ops.XOR, p_real, graph.like(p_real, True))))
+  return graph.where(both, before,
+                     graph.binary(Ops.AND, q_real, graph.binary(Ops.XOR, p_real, graph.like(p_real, True))))
 
 def _swapped(swap: UOp, low: UOp, high: UOp, axis: int, shape: tuple[object, ...]) -> UOp:
   """The halves, exchanged where swap is true, put together again and stored."""

@@ -1,4 +1,5 @@
-"""Layers: classes with parameters as attributes, whose names are the keys of `state.get_state_dict`, and a call that computes."""
+"""Layers: classes with parameters as attributes, whose names are the keys of `state.get_state_dict`, and a call that
+computes."""
 from __future__ import annotations
 from collections.abc import Sequence
 import importlib
@@ -40,28 +41,38 @@ class Linear:
 
 class _Convolution:
   """What convolutions share: sizes and initial values."""
-  def __init__(self, axes: int, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...],
-               padding: int | str | tuple[int, ...], dilation: int | tuple[int, ...], groups: int, bias: bool, transposed: bool = False):
-    in_channels, out_channels, groups = (whole(what, n, 1) for what, n in (("in_channels", in_channels), ("out_channels", out_channels),
+  def __init__(self, axes: int, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...],
+               stride: int | tuple[int, ...],
+               padding: int | str | tuple[int, ...], dilation: int | tuple[int, ...], groups: int, bias: bool,
+               transposed: bool = False):
+    in_channels, out_channels, groups = (whole(what, n, 1) for what, n in (("in_channels", in_channels),
+                                                                           ("out_channels", out_channels),
                                                                            ("groups", groups)))
-    self.kernel_size = (whole("kernel_size", kernel_size, 1),) * axes if isinstance(kernel_size, int) else wholes("kernel_size", kernel_size, 1)
-    if len(self.kernel_size) != axes: raise ArgumentError(f"kernel_size={kernel_size}: give one number, or one for each of {axes} axes")
+    self.kernel_size = ((whole("kernel_size", kernel_size, 1),) * axes if isinstance(kernel_size, int)
+                        else wholes("kernel_size", kernel_size, 1))
+    if len(self.kernel_size) != axes:
+      raise ArgumentError(f"kernel_size={kernel_size}: give one number, or one for each of {axes} axes")
     self.stride, self.dilation, self.groups = stride, dilation, groups
     self.padding = _same_padding(self.kernel_size, stride, dilation, padding) if isinstance(padding, str) else padding
     if in_channels % groups or out_channels % groups:
-      raise ArgumentError(f"{in_channels} input and {out_channels} output channels must be multiples of groups={groups}")
+      raise ArgumentError(f"{in_channels} input and {out_channels} output channels must be multiples of "
+                          f"groups={groups}")
     first, second = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
     bound = 1 / math.sqrt(second * math.prod(self.kernel_size))
     self.weight = Tensor.uniform(first, second, *self.kernel_size, low=-bound, high=bound)
     self.bias: Tensor | None = Tensor.uniform(out_channels, low=-bound, high=bound) if flag("bias", bias) else None
 
-def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...], padding: str) -> tuple[int, ...]:
-  """Padding by name: "valid" is none, "same" keeps the sizes (with stride 1); two counts per axis, beginning with the last."""
+def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...],
+                  padding: str) -> tuple[int, ...]:
+  """Padding by name: "valid" is none, "same" keeps the sizes (with stride 1); two counts per axis, beginning with the
+  last."""
   if padding == "valid": return (0,) * 2 * len(kernel)
   if padding != "same": raise ArgumentError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}")
-  if stride != 1 and set(stride if isinstance(stride, tuple) else (stride,)) != {1}: raise ArgumentError("padding='same' needs stride 1")
+  if stride != 1 and set(stride if isinstance(stride, tuple) else (stride,)) != {1}:
+    raise ArgumentError("padding='same' needs stride 1")
   dilations = (dilation,) * len(kernel) if isinstance(dilation, int) else dilation
-  return tuple(p for d, k in reversed(list(zip(dilations, kernel))) for p in (d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2))
+  return tuple(p for d, k in reversed(list(zip(dilations, kernel)))
+               for p in (d * (k - 1) // 2, d * (k - 1) - d * (k - 1) // 2))
 
 class Conv2d(_Convolution):
   """Tensor.conv2d with parameters. padding may be "same" or "valid".
@@ -69,8 +80,10 @@ class Conv2d(_Convolution):
   >>> nn.Conv2d(3, 8, 3, padding=1)(Tensor.ones(2, 3, 16, 16)).shape
   (2, 8, 16, 16)
   """
-  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
-               padding: int | str | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1, bias: bool = True):
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...],
+               stride: int | tuple[int, ...] = 1,
+               padding: int | str | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1,
+               bias: bool = True):
     super().__init__(2, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
 
   def __call__(self, x: Tensor) -> Tensor:
@@ -82,7 +95,8 @@ class Conv1d(_Convolution):
   >>> nn.Conv1d(3, 8, 5)(Tensor.ones(2, 3, 16)).shape
   (2, 8, 12)
   """
-  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int | str | tuple[int, ...] = 0,
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1,
+               padding: int | str | tuple[int, ...] = 0,
                dilation: int = 1, groups: int = 1, bias: bool = True):
     super().__init__(1, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias)
 
@@ -95,14 +109,18 @@ class ConvTranspose2d(_Convolution):
   >>> nn.ConvTranspose2d(3, 8, 3, stride=2)(Tensor.ones(2, 3, 8, 8)).shape
   (2, 8, 17, 17)
   """
-  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...], stride: int | tuple[int, ...] = 1,
-               padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0, dilation: int | tuple[int, ...] = 1, groups: int = 1,
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...],
+               stride: int | tuple[int, ...] = 1,
+               padding: int | tuple[int, ...] = 0, output_padding: int | tuple[int, ...] = 0,
+               dilation: int | tuple[int, ...] = 1, groups: int = 1,
                bias: bool = True, _axes: int = 2):
-    super().__init__(_axes, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, transposed=True)
+    super().__init__(_axes, in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
+                     transposed=True)
     self.output_padding = output_padding
 
   def __call__(self, x: Tensor) -> Tensor:
-    return _input(self, x).conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation, self.padding, self.output_padding)
+    return _input(self, x).conv_transpose2d(self.weight, self.bias, self.groups, self.stride, self.dilation,
+                                            self.padding, self.output_padding)
 
 class ConvTranspose1d(ConvTranspose2d):
   """ConvTranspose2d with one spatial axis.
@@ -110,23 +128,27 @@ class ConvTranspose1d(ConvTranspose2d):
   >>> nn.ConvTranspose1d(3, 8, 5)(Tensor.ones(2, 3, 16)).shape
   (2, 8, 20)
   """
-  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0, output_padding: int = 0,
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: int, stride: int = 1, padding: int = 0,
+               output_padding: int = 0,
                dilation: int = 1, groups: int = 1, bias: bool = True):
-    super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias, _axes=1)
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, output_padding, dilation, groups, bias,
+                     _axes=1)
 
 def _wide(x: Tensor) -> Tensor: return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
 
 class BatchNorm:
-  """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe and Szegedy 2015.
+  """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe
+  and Szegedy 2015.
 
-  The result has the type of what goes in and of the weights, whatever that of the statistics: computed in float32 at least, and rounded once. In
-  training the running statistics are assigned to. That is computed together with the parameters, if the optimizer was given them too (as
-  `state.get_parameters(model)` does), or when they are read.
+  The result has the type of what goes in and of the weights, whatever that of the statistics: computed in float32 at
+  least, and rounded once. In training the running statistics are assigned to. That is computed together with the
+  parameters, if the optimizer was given them too (as `state.get_parameters(model)` does), or when they are read.
 
   >>> nn.BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
   (2, 3, 4, 4)
   """
-  def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True, momentum: float = 0.1):
+  def __init__(self, sz: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True,
+               momentum: float = 0.1):
     self.channels = sz = whole("sz", sz, 0)
     self.eps, self.track_running_stats, self.momentum = eps, flag("track_running_stats", track_running_stats), momentum
     self.weight: Tensor | None = _filled(1.0, sz) if flag("affine", affine) else None
@@ -151,13 +173,16 @@ class BatchNorm:
     mean, var = self.calc_stats(x)
     if self.track_running_stats and Tensor.training: self._track(x, mean.detach(), var.detach())
     kinds = [t.dtype for t in (x, self.weight, self.bias) if t is not None]   # that of the statistics decides nothing
-    return x.batchnorm(self.weight, self.bias, mean, var.add(self.eps).rsqrt()).cast(least_upper_float(least_upper_dtype(*kinds)))
+    return x.batchnorm(self.weight, self.bias, mean,
+                       var.add(self.eps).rsqrt()).cast(least_upper_float(least_upper_dtype(*kinds)))
 
   def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
     """Move the running statistics towards those of a batch; the variance as that of a sample."""
     n = int(x.numel()) // int(x.shape[1])
-    self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean.cast(self.running_mean.dtype) * self.momentum)
-    self.running_var.assign(self.running_var * (1 - self.momentum) + var.cast(self.running_var.dtype) * (self.momentum * n / max(n - 1, 1)))
+    self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean.cast(self.running_mean.dtype)
+                             * self.momentum)
+    self.running_var.assign(self.running_var * (1 - self.momentum) + var.cast(self.running_var.dtype)
+                            * (self.momentum * n / max(n - 1, 1)))
     self.num_batches_tracked += 1
 
 BatchNorm2d = BatchNorm3d = BatchNorm
@@ -173,12 +198,15 @@ class LayerNorm:
     self.normalized_shape = wholes("normalized_shape", normalized_shape, 0)
     self.axis = tuple(-1 - i for i in range(len(self.normalized_shape)))
     self.eps = eps
-    self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if flag("elementwise_affine", elementwise_affine) else None
-    self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if flag("elementwise_affine", elementwise_affine) else None
+    self.weight: Tensor | None = _filled(1.0, *self.normalized_shape) if flag("elementwise_affine",
+                                                                              elementwise_affine) else None
+    self.bias: Tensor | None = _filled(0.0, *self.normalized_shape) if flag("elementwise_affine",
+                                                                            elementwise_affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).shape[-len(self.normalized_shape):] != self.normalized_shape:
-      raise ArgumentError(f"LayerNorm({self.normalized_shape}) does not fit a tensor of shape {x.shape}: its last sizes must be those")
+      raise ArgumentError(f"LayerNorm({self.normalized_shape}) does not fit a tensor of shape {x.shape}: its last "
+                          f"sizes must be those")
     y = x.layernorm(self.axis, self.eps)
     if self.weight is None or self.bias is None: return y
     return y * self.weight + self.bias
@@ -190,7 +218,8 @@ class LayerNorm2d(LayerNorm):
   (1, 3, 2, 2)
   """
   def __call__(self, x: Tensor) -> Tensor:
-    if _input(self, x).ndim != 4: raise ArgumentError(f"LayerNorm2d wants images (N, C, H, W), not a tensor of shape {show(x.shape)}")
+    if _input(self, x).ndim != 4:
+      raise ArgumentError(f"LayerNorm2d wants images (N, C, H, W), not a tensor of shape {show(x.shape)}")
     return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 class GroupNorm:
@@ -201,14 +230,16 @@ class GroupNorm:
   """
   def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True):
     num_groups, num_channels = whole("num_groups", num_groups), whole("num_channels", num_channels, 0)
-    if num_groups < 1 or num_channels % num_groups: raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
+    if num_groups < 1 or num_channels % num_groups:
+      raise ArgumentError(f"{num_channels} channels do not make {num_groups} groups")
     self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
     self.weight: Tensor | None = _filled(1.0, num_channels) if flag("affine", affine) else None
     self.bias: Tensor | None = _filled(0.0, num_channels) if flag("affine", affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     if _input(self, x).ndim < 2 or x.shape[1] != self.num_channels:
-      raise ArgumentError(f"{type(self).__name__} for {self.num_channels} channels does not fit a tensor of shape {show(x.shape)}: they are axis 1")
+      raise ArgumentError(f"{type(self).__name__} for {self.num_channels} channels does not fit a tensor of shape "
+                          f"{show(x.shape)}: they are axis 1")
     group = self.num_channels // self.num_groups * math.prod(x.shape[2:])
     y = x.reshape(x.shape[0], self.num_groups, group).layernorm(eps=self.eps).reshape(x.shape)
     if self.weight is None or self.bias is None: return y
@@ -234,7 +265,8 @@ class RMSNorm:
   """
   def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True):
     self.eps = eps
-    self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if flag("elementwise_affine", elementwise_affine) else None
+    self.weight: Tensor | None = _filled(1.0, whole("dim", dim, 0)) if flag("elementwise_affine",
+                                                                            elementwise_affine) else None
 
   def __call__(self, x: Tensor) -> Tensor:
     out = least_upper_float(_input(self, x).dtype)
@@ -253,7 +285,8 @@ class Embedding:
     self.weight = Tensor.glorot_uniform(vocab_size, embed_size)
 
   def __call__(self, idx: Tensor) -> Tensor:
-    if not dtypes.is_int(_input(self, idx).dtype): raise ArgumentError(f"an Embedding is indexed by integers, not {idx.dtype}")
+    if not dtypes.is_int(_input(self, idx).dtype):
+      raise ArgumentError(f"an Embedding is indexed by integers, not {idx.dtype}")
     return self.weight[idx]
 
 class LSTMCell:
@@ -274,8 +307,10 @@ class LSTMCell:
   def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
     """(hidden, cell) after x; hc None: zeros before it."""
     if _input(self, x).ndim != 2:
-      raise ArgumentError(f"LSTMCell wants (batch, inputs), not a tensor of shape {show(x.shape)}; unsqueeze(0) makes one")
-    if hc is not None and not (isinstance(hc, (tuple, list)) and len(hc) == 2 and all(isinstance(t, Tensor) for t in hc)):
+      raise ArgumentError(f"LSTMCell wants (batch, inputs), not a tensor of shape {show(x.shape)}; unsqueeze(0) makes "
+                          f"one")
+    if hc is not None and not (isinstance(hc, (tuple, list)) and len(hc) == 2
+                               and all(isinstance(t, Tensor) for t in hc)):
       raise ArgumentError(f"LSTMCell wants (hidden, cell) as two Tensors, not {hc!r}")
     if hc is None:
       zero = Tensor.zeros(x.shape[0], self.weight_hh.shape[1], dtype=x.dtype, device=x.device)

@@ -1,7 +1,8 @@
 """Arrays in NumPy's files: .npy and .npz. Source: NumPy's documentation, numpy.lib.format, versions 1.0 to 3.0.
 
-A .npy file is: the magic b"\\x93NUMPY", two bytes of version, the length of a header, the header, the elements. The header is a dict literal of
-Python with three keys; it is read by a parser of just that, and nothing is evaluated. A .npz file is a zip archive of .npy files.
+A .npy file is: the magic b"\\x93NUMPY", two bytes of version, the length of a header, the header, the elements. The
+header is a dict literal of Python with three keys; it is read by a parser of just that, and nothing is evaluated. A
+.npz file is a zip archive of .npy files.
 """
 from __future__ import annotations
 import os
@@ -23,22 +24,28 @@ _LONGEST_HEADER = 10_000             # bytes, as NumPy has it
 _MOST_AXES = 64
 _ALIGNMENT = 64
 _TYPES: dict[str, DType] = {
-  "b1": dtypes.bool, "i1": dtypes.int8, "u1": dtypes.uint8, "i2": dtypes.int16, "u2": dtypes.uint16, "i4": dtypes.int32, "u4": dtypes.uint32,
+  "b1": dtypes.bool, "i1": dtypes.int8, "u1": dtypes.uint8, "i2": dtypes.int16, "u2": dtypes.uint16, "i4": dtypes.int32,
+  "u4": dtypes.uint32,
   "i8": dtypes.int64, "u8": dtypes.uint64, "f2": dtypes.float16, "f4": dtypes.float32, "f8": dtypes.float64,
 }
 _CODES = {dtype: code for code, dtype in _TYPES.items()}
-_WITHOUT_A_TYPE = {"O": "Python objects, which are pickles that may run anything", "c": "complex numbers", "U": "text", "S": "text", "a": "text",
-                   "V": "raw bytes or records", "M": "dates", "m": "times", "g": "long doubles", "f": "floats of a size that no dtype has"}
+_WITHOUT_A_TYPE = {"O": "Python objects, which are pickles that may run anything", "c": "complex numbers", "U": "text",
+                   "S": "text", "a": "text",
+                   "V": "raw bytes or records", "M": "dates", "m": "times", "g": "long doubles",
+                   "f": "floats of a size that no dtype has"}
 _STRING = r"'[^'\\]*'|\"[^\"\\]*\""
-_ENTRY = re.compile(rf"\s*({_STRING})\s*:\s*({_STRING}|True|False|\([\d\sL,]*\))\s*(?:,|(?=\}}))")   # one way to match: linear
+# one way to match: linear
+_ENTRY = re.compile(rf"\s*({_STRING})\s*:\s*({_STRING}|True|False|\([\d\sL,]*\))\s*(?:,|(?=\}}))")
 _RECORDS = re.compile(r"['\"]descr['\"]\s*:\s*\[")
 
 # ***** reading *****
 
 def npy_load(fn: FileLike) -> Tensor:
-  """The array in a .npy file, as a Tensor of its shape: on DISK, and read when it is moved; big-endian numbers are read and turned now.
+  """The array in a .npy file, as a Tensor of its shape: on DISK, and read when it is moved; big-endian numbers are read
+  and turned now.
 
-  Raises FileFormatError for a damaged file, and for elements that no dtype stands for (objects, text, records, complex numbers).
+  Raises FileFormatError for a damaged file, and for elements that no dtype stands for (objects, text, records, complex
+  numbers).
 
   >>> npy_save(Tensor([[1, 2], [3, 4]]), "array.npy")
   >>> npy_load("array.npy").tolist()
@@ -47,7 +54,8 @@ def npy_load(fn: FileLike) -> Tensor:
   return _array(Source(fn, "npy"))
 
 def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The arrays in a .npz file by name. What was saved without compression stays on DISK; the rest is unpacked. Raises FileFormatError.
+  """The arrays in a .npz file by name. What was saved without compression stays on DISK; the rest is unpacked. Raises
+  FileFormatError.
 
   limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file.
 
@@ -58,7 +66,8 @@ def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   archive = ZipArchive(Source(fn, "npz", limit))
   found: dict[str, Tensor] = {}
   for name, member in archive.members.items():
-    if not name.endswith(".npy"): raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
+    if not name.endswith(".npy"):
+      raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
     source = Source(archive.tensor(member), f"npy ({name!r})", inside=archive.source)
     found[name.removesuffix(".npy")] = _array(source)
     if member.method != STORED: source.budget.give(member.size)   # what was unpacked is free again
@@ -74,20 +83,23 @@ def _array(source: Source) -> Tensor:
   dtype, big, fortran, shape = _header(source, source.read(8 + width, length, "the header"))
   order = shape[::-1] if fortran else shape
   begin = 8 + width + length
-  x = _turned(source, begin, order, dtype) if big and dtype.itemsize > 1 else source.elements(begin, order, dtype, "the array")
+  x = _turned(source, begin, order, dtype) if big and dtype.itemsize > 1 else source.elements(begin, order, dtype,
+                                                                                              "the array")
   return x.permute(list(range(len(shape)))[::-1]) if fortran and len(shape) > 1 else x
 
 def _header(source: Source, text: bytes) -> tuple[DType, bool, bool, tuple[int, ...]]:
   """The type, whether it is big-endian, whether the first axis runs fastest, and the shape."""
   try: header = text.decode()
   except UnicodeDecodeError: header = text.decode("latin-1")
-  if _RECORDS.search(header): raise source.bad("its elements are records of several fields; save each field as an array of its own")
+  if _RECORDS.search(header):
+    raise source.bad("its elements are records of several fields; save each field as an array of its own")
   found, inside, at = {}, header.strip(), 1
   while (entry := _ENTRY.match(inside, at)) is not None:
     found[entry[1][1:-1]] = entry[2]
     at = entry.end()
   if inside[:1] != "{" or inside[at:].strip() != "}": found = {}
-  if found.keys() != {"descr", "fortran_order", "shape"} or found["fortran_order"] not in ("True", "False") or found["shape"][0] != "(":
+  if (found.keys() != {"descr", "fortran_order", "shape"} or found["fortran_order"] not in ("True", "False")
+      or found["shape"][0] != "("):
     raise source.bad(f"its header is not one of an array: {header[:80]!r}")
   numbers = [n.strip() for n in found["shape"][1:-1].split(",")]
   if not numbers[-1]: numbers.pop()
@@ -119,7 +131,8 @@ def _turned(source: Source, begin: int, shape: tuple[int, ...], dtype: DType) ->
 def _saved(t: Any, name: str) -> bytes:
   """The head of the .npy file of a tensor."""
   if not isinstance(t, Tensor): raise ArgumentError(f"{name} wants Tensors, not {t!r}; make one with Tensor(...)")
-  if t.dtype not in _CODES: raise ArgumentError(f"NumPy has no {t.dtype}; cast it first, or use safe_save, which has it")
+  if t.dtype not in _CODES:
+    raise ArgumentError(f"NumPy has no {t.dtype}; cast it first, or use safe_save, which has it")
   order = "|" if t.dtype.itemsize == 1 else "<"
   text = f"{{'descr': '{order}{_CODES[t.dtype]}', 'fortran_order': False, 'shape': {t._static_shape()}, }}"
   head = len(_MAGIC) + 4
@@ -127,7 +140,8 @@ def _saved(t: Any, name: str) -> bytes:
   return _MAGIC + bytes([1, 0]) + len(text).to_bytes(2, "little") + text.encode()
 
 def npy_save(t: Tensor, fn: str | os.PathLike[str]) -> None:
-  """Write a tensor as a .npy file, which appears whole or not at all. Raises ArgumentError for types that NumPy has not (bfloat16, fp8).
+  """Write a tensor as a .npy file, which appears whole or not at all. Raises ArgumentError for types that NumPy has not
+  (bfloat16, fp8).
 
   >>> npy_save(Tensor([[1, 2], [3, 4]]), "saved.npy")
   """
@@ -141,9 +155,11 @@ def npz_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], compressed:
 
   >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "saved.npz")
   """
-  if not isinstance(tensors, dict): raise ArgumentError(f"npz_save wants a dict of Tensors by name, not {type(tensors)}")
+  if not isinstance(tensors, dict):
+    raise ArgumentError(f"npz_save wants a dict of Tensors by name, not {type(tensors)}")
   for name in tensors:
-    if not isinstance(name, str) or not name or "\0" in name: raise ArgumentError(f"{name!r} cannot be the name of an array; use a string")
+    if not isinstance(name, str) or not name or "\0" in name:
+      raise ArgumentError(f"{name!r} cannot be the name of an array; use a string")
   heads = {name: _saved(t, "npz_save") for name, t in tensors.items()}
   packing = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
   with writing(fn, "npz") as file, zipfile.ZipFile(file, "w", packing) as archive:

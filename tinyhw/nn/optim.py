@@ -1,10 +1,13 @@
 """Optimizers: SGD with momentum, LARS, Muon, Adam, AdamW, LAMB.
 
-`step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one schedule. The learning rate is a
-Tensor: assign to it to change it, inside of a TinyJit too. Everything that must survive is an attribute that `state.get_state_dict` finds.
+`step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one
+schedule. The learning rate is a
+Tensor: assign to it to change it, inside of a TinyJit too. Everything that must survive is an attribute that
+`state.get_state_dict` finds.
 
-A step computes in the type of each parameter, at least float32. What all parameters share is rounded to that type as the last thing: the learning
-rate has the widest of their types, and what Adam corrects its bias with is kept in float64, since 1 - b**t cancels.
+A step computes in the type of each parameter, at least float32. What all parameters share is rounded to that type as
+the last thing: the learning rate has the widest of their types, and what Adam corrects its bias with is kept in
+float64, since 1 - b**t cancels.
 
 fused=True treats all parameters as one long vector: few large kernels instead of some for each parameter.
 """
@@ -30,7 +33,8 @@ def _wide(*tensors: Tensor) -> DType:
 class Optimizer:
   """What optimizers share: the parameters, the learning rate, and how a step is carried out.
 
-  params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics); the others are marked.
+  params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics);
+  the others are marked.
 
   >>> w = Tensor([1.0, 2.0], requires_grad=True)
   >>> opt = nn.optim.SGD([w], lr=0.1)
@@ -43,7 +47,8 @@ class Optimizer:
   """
   def __init__(self, params: list[Tensor], lr: float | Tensor, device: str | None = None, fused: bool = False):
     if isinstance(params, Tensor) or not isinstance(params, Iterable):
-      raise ArgumentError(f"an optimizer wants a list of Tensors, not {params!r}; nn.state.get_parameters(model) makes one")
+      raise ArgumentError(f"an optimizer wants a list of Tensors, not {params!r}; nn.state.get_parameters(model) "
+                          f"makes one")
     params = list(params)
     for x in params:
       if not isinstance(x, Tensor): raise ArgumentError(f"an optimizer wants a list of Tensors, and it has {x!r}")
@@ -61,7 +66,8 @@ class Optimizer:
   def _state(self) -> list[Tensor]:
     """Zeros for each parameter, at least float32."""
     if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), _wide(*self.params), self.device)]
-    zeros = [Tensor(_storage(0.0, int(t.numel()), _wide(t), t.device).reshape(t.shape), requires_grad=False) for t in self.params]
+    zeros = [Tensor(_storage(0.0, int(t.numel()), _wide(t), t.device).reshape(t.shape), requires_grad=False)
+             for t in self.params]
     return [z if isinstance(t.device, str) else z.shard_like(t).realize() for t, z in zip(self.params, zeros)]
 
   def zero_grad(self) -> None:
@@ -69,16 +75,25 @@ class Optimizer:
     for t in self.params: t.grad = None
 
   def step(self) -> None:
-    """Change the parameters now. Raises GradientError outside of training mode, in which layers would not learn what they should."""
-    if not Tensor.training: raise GradientError("step() outside of training mode: put it under `with Tensor.train():`, or set Tensor.training = True")
+    """Change the parameters now.
+
+    Raises GradientError outside of training mode, in which layers would not learn what they should.
+    """
+    if not Tensor.training:
+      raise GradientError("step() outside of training mode: put it under `with Tensor.train():`, or set "
+                          "Tensor.training = True")
     Tensor.realize(*self.schedule_step())
 
   def schedule_step(self) -> list[Tensor]:
-    """Assign new values to parameters and state; returns what is to be realized. Raises GradientError for a parameter without a gradient."""
+    """Assign new values to parameters and state; returns what is to be realized.
+
+    Raises GradientError for a parameter without a gradient.
+    """
     grads = []
     for i, t in enumerate(self.params):
       if t.grad is None:
-        raise GradientError(f"parameter {i} of shape {t.shape} has no gradient; call backward() on a loss that uses it, or leave it out of the "
+        raise GradientError(f"parameter {i} of shape {t.shape} has no gradient; call backward() on a loss that uses "
+                            f"it, or leave it out of the "
                             "optimizer")
       grads.append(t.grad)
     if self.fused: changed = self._fused_step(grads)
@@ -89,7 +104,8 @@ class Optimizer:
 
   def _fused_step(self, grads: list[Tensor]) -> list[Tensor]:
     wide = _wide(*self.params)
-    flat, grad = (xs[0].flatten().cast(wide).cat(*[x.flatten().cast(wide) for x in xs[1:]]) for xs in (self.params, grads))
+    flat, grad = (xs[0].flatten().cast(wide).cat(*[x.flatten().cast(wide) for x in xs[1:]])
+                  for xs in (self.params, grads))
     updates, changed = self._step([flat], [grad.contiguous()])
     parts = updates[0].contiguous().split([int(t.numel()) for t in self.params])
     for t, new in zip(self.params, parts): t.assign(new.reshape(t.shape).cast(t.dtype))
@@ -129,17 +145,21 @@ def _trust(parameter: Tensor, update: Tensor, scale: float, decay: float) -> Ten
 class LARS(Optimizer):
   """SGD whose step per layer is scaled by the ratio of norms. Source: You et al. 2017.
 
-  classic: the learning rate is inside of the momentum. pre_wd: weight decay is added to the gradient, else it shrinks the weight. tcoef: the
-  trust coefficient; 0 turns the scaling off. ns_steps > 0: updates are orthogonalized (Muon).
+  classic: the learning rate is inside of the momentum. pre_wd: weight decay is added to the gradient, else it shrinks
+  the weight. tcoef: the trust coefficient; 0 turns the scaling off. ns_steps > 0: updates are orthogonalized (Muon).
   """
-  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4, ns_steps: int = 0,
-               ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False, classic: bool = True, pre_wd: bool = True,
+  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9,
+               weight_decay: float = 1e-4, ns_steps: int = 0,
+               ns_coefficients: tuple[float, ...] | None = None, nesterov: bool = False, classic: bool = True,
+               pre_wd: bool = True,
                tcoef: float = 0.001, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
     if self.fused and (tcoef or ns_steps): raise ArgumentError("fused=True knows no layers; LARS and Muon need them")
-    momentum, weight_decay, tcoef = finite("momentum", momentum), finite("weight_decay", weight_decay), finite("tcoef", tcoef)
+    momentum, weight_decay, tcoef = finite("momentum", momentum), finite("weight_decay",
+                                                                         weight_decay), finite("tcoef", tcoef)
     self.momentum, self.wd, self.tcoef = momentum, weight_decay, tcoef
-    self.nesterov, self.classic, self.pre_wd = flag("nesterov", nesterov), flag("classic", classic), flag("pre_wd", pre_wd)
+    self.nesterov, self.classic, self.pre_wd = flag("nesterov", nesterov), flag("classic",
+                                                                                classic), flag("pre_wd", pre_wd)
     self.ns_steps, self.ns_coefficients = ns_steps, ns_coefficients or (3.4445, -4.775, 2.0315)
     self.b = self._state() if momentum else []
 
@@ -160,21 +180,29 @@ class LARS(Optimizer):
       updates.append(t - (g if self.classic else g * ratio * lr))
     return updates, list(self.b)
 
-def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
+        nesterov: bool = False,
         classic: bool = False, device: str | None = None, fused: bool = False) -> LARS:
   """Gradient descent with momentum and weight decay. classic: the learning rate is inside of the momentum."""
   return LARS(params, lr, momentum, weight_decay, 0, None, nesterov, classic, tcoef=0.0, device=device, fused=fused)
 
-def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.95, weight_decay: float = 0.1, ns_steps: int = 5,
-         ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315), nesterov: bool = True, device: str | None = None,
+def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
+         ns_steps: int = 5,
+         ns_coefficients: tuple[float, ...] = (3.4445, -4.775, 2.0315), nesterov: bool = True,
+         device: str | None = None,
          fused: bool = False) -> LARS:
   """SGD with momentum whose updates are orthogonalized. Source: Jordan et al. 2024."""
-  return LARS(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False, pre_wd=False, tcoef=0.0, device=device,
+  return LARS(params, lr, momentum, weight_decay, ns_steps, ns_coefficients, nesterov, classic=False, pre_wd=False,
+              tcoef=0.0, device=device,
               fused=fused)
 
 class LAMB(Optimizer):
-  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off. Source: You et al. 2019."""
-  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-6,
+  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off.
+
+  Source: You et al. 2019.
+  """
+  def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999,
+               eps: float = 1e-6,
                weight_decay: float = 0.0, adam: bool = False, device: str | None = None, fused: bool = False):
     super().__init__(params, lr, device, fused)
     self.adam = flag("adam", adam)
@@ -202,12 +230,14 @@ class LAMB(Optimizer):
       updates.append(t - update * lr)
     return updates, [self.b1_t, self.b2_t, *self.m, *self.v]
 
-def Adam(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, device: str | None = None,
+def Adam(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
+         device: str | None = None,
          fused: bool = False) -> LAMB:
   """Steps by running means of gradients and of their squares. Source: Kingma and Ba 2014."""
   return LAMB(params, lr, b1, b2, eps, 0.0, adam=True, device=device, fused=fused)
 
-def AdamW(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8, weight_decay: float = 0.01,
+def AdamW(params: list[Tensor], lr: float | Tensor = 0.001, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8,
+          weight_decay: float = 0.01,
           device: str | None = None, fused: bool = False) -> LAMB:
   """Adam with decoupled weight decay. Source: Loshchilov and Hutter 2017."""
   return LAMB(params, lr, b1, b2, eps, weight_decay, adam=True, device=device, fused=fused)

@@ -1,6 +1,7 @@
 """The state of models: their tensors by name, and the files that hold such tensors.
 
-The formats have files of their own, and all their names are here: safetensors, PyTorch's, NumPy's, tar and zip archives.
+The formats have files of their own, and all their names are here: safetensors, PyTorch's, NumPy's, tar and zip
+archives.
 """
 from __future__ import annotations
 import importlib
@@ -16,7 +17,8 @@ from tinyhw.progress import tqdm
 from tinyhw.tensor import Tensor
 if TYPE_CHECKING:
   from tinyhw.nn.npy import npy_load as npy_load, npy_save as npy_save, npz_load as npz_load, npz_save as npz_save
-  from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes, safe_load as safe_load,
+  from tinyhw.nn.safetensors import (inverse_safe_dtypes as inverse_safe_dtypes, safe_dtypes as safe_dtypes,
+                                     safe_load as safe_load,
                                      safe_load_metadata as safe_load_metadata, safe_save as safe_save)
   from tinyhw.nn.tar_archive import tar_extract as tar_extract
   from tinyhw.nn.tensor_io import TensorIO as TensorIO
@@ -25,8 +27,10 @@ if TYPE_CHECKING:
 
 # name -> the module of tinyhw.nn that has it, loaded when the name is first used: who trains a model needs no formats
 _FORMATS = {
-  **dict.fromkeys(("safe_load", "safe_save", "safe_load_metadata", "safe_dtypes", "inverse_safe_dtypes"), "safetensors"), "torch_load": "torch_file",
-  **dict.fromkeys(("npy_load", "npy_save", "npz_load", "npz_save"), "npy"), "tar_extract": "tar_archive", "zip_extract": "zip_archive",
+  **dict.fromkeys(("safe_load", "safe_save", "safe_load_metadata", "safe_dtypes", "inverse_safe_dtypes"),
+                  "safetensors"), "torch_load": "torch_file",
+  **dict.fromkeys(("npy_load", "npy_save", "npz_load", "npz_save"), "npy"), "tar_extract": "tar_archive",
+  "zip_extract": "zip_archive",
   "TensorIO": "tensor_io",
 }
 
@@ -36,18 +40,21 @@ def __getattr__(name: str) -> Any:
   found = globals()[name] = getattr(importlib.import_module(f"tinyhw.nn.{_FORMATS[name]}"), name)
   return found
 
-__all__ = ["get_parameters", "get_state_dict", "load_state_dict", *_FORMATS]  # noqa: PLE0604  # the keys of a dict, all strings
+# the keys of a dict, all strings
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", *_FORMATS]  # noqa: PLE0604 
 
 def __dir__() -> list[str]: return sorted({*globals(), *_FORMATS})
 
-_MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more names than atoms
+_MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more
+                        # names than atoms
 
 # ***** names *****
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
   """The Tensors in an object by name: attributes, items of lists and dicts, all the way down: "layers.0.weight".
 
-  A part that is in two places has two names; one that contains itself is entered once. Raises ArgumentError for a tangle that has too many names.
+  A part that is in two places has two names; one that contains itself is entered once. Raises ArgumentError for a
+  tangle that has too many names.
 
   >>> from tinyhw import nn
   >>> {name: t.shape for name, t in get_state_dict(nn.Linear(3, 2)).items()}
@@ -65,7 +72,8 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
       inside.add(id(x))
       stack.append((name, x, True))
       stack.extend((f"{name}.{key}" if name else str(key), value, False) for key, value in reversed(items))
-  raise ArgumentError(f"{type(obj)} refers to itself in so many ways that its tensors have more than {_MOST_STEPS} names; walk a part of it")
+  raise ArgumentError(f"{type(obj)} refers to itself in so many ways that its tensors have more than {_MOST_STEPS} "
+                      f"names; walk a part of it")
 
 def _items(x: Any) -> list[tuple[Any, Any]] | None:
   """What is inside of an object, or None if it is no container."""
@@ -74,7 +82,8 @@ def _items(x: Any) -> list[tuple[Any, Any]] | None:
   if isinstance(x, dict): return list(x.items())
   if isinstance(x, type) or callable(getattr(x, "__code__", None)): return None
   slots = [name for kind in type(x).__mro__ for name in _slots(kind)]
-  return [*[(name, getattr(x, name)) for name in slots if hasattr(x, name)], *getattr(x, "__dict__", {}).items()] or None
+  return ([*[(name, getattr(x, name)) for name in slots if hasattr(x, name)], *getattr(x, "__dict__", {}).items()]
+          or None)
 
 def _slots(kind: type) -> list[str]:
   """The attributes that a class of the user keeps in slots. Those of tinyhw have no tensors of a model in theirs."""
@@ -93,15 +102,18 @@ def get_parameters(obj: Any) -> list[Tensor]:
 
 # ***** loading *****
 
-def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True, verbose: bool = True, consume: bool = False,
+def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True, verbose: bool = True,
+                    consume: bool = False,
                     realize: bool = True) -> list[Tensor]:
   """Give a model's tensors the values of state_dict, cast to the model's types and on its devices.
 
-  A tensor that has storage is written there, as by assign(): what TinyJit captured goes on, and views of it see the values. One that has none gets a
-  copy, so training does not change state_dict; consume: it gets the tensor of state_dict itself, and entries are removed one by one, so that both are
-  not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with DEBUG=1.
-  realize: convert and move now, else when they are used. Returns the model's tensors. Raises ArgumentError, before anything is changed, for a name
-  that is missing, a shape that differs, or an entry that is no Tensor.
+  A tensor that has storage is written there, as by assign(): what TinyJit captured goes on, and views of it see the
+  values. One that has none gets a copy, so training does not change state_dict; consume: it gets the tensor of
+  state_dict itself, and entries are removed one by one, so that both are
+  not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with
+  DEBUG=1.
+  realize: convert and move now, else when they are used. Returns the model's tensors. Raises ArgumentError, before
+  anything is changed, for a name that is missing, a shape that differs, or an entry that is no Tensor.
 
   >>> from tinyhw import nn
   >>> model = nn.Linear(3, 2)
@@ -109,15 +121,20 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
   >>> model.weight.tolist()
   [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
   """
-  if not isinstance(state_dict, dict): raise ArgumentError(f"load_state_dict wants a dict of Tensors by name, not {type(state_dict)}")
-  strict, verbose, consume, realize = (flag(*x) for x in (("strict", strict), ("verbose", verbose), ("consume", consume), ("realize", realize)))
+  if not isinstance(state_dict, dict):
+    raise ArgumentError(f"load_state_dict wants a dict of Tensors by name, not {type(state_dict)}")
+  strict, verbose, consume, realize = (flag(*x) for x in (("strict", strict), ("verbose", verbose),
+                                                          ("consume", consume), ("realize", realize)))
   own = get_state_dict(model)
   missing = [name for name in own if name not in state_dict]
-  if strict and missing: raise ArgumentError(f"the state has no {missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "") +
-                                             f"; it has {', '.join(map(str, list(state_dict)[:8]))}; strict=False loads what is there")
+  if strict and missing:
+    raise ArgumentError(f"the state has no {missing[0]!r}" + (f" and {len(missing) - 1} more" if len(missing) > 1
+                                                              else "") +
+                        f"; it has {', '.join(map(str, list(state_dict)[:8]))}; strict=False loads what is there")
   values = {name: _fitting(name, tensor, state_dict[name]) for name, tensor in own.items() if name in state_dict}
   unused = [str(name) for name in state_dict if name not in own]
-  if DEBUG >= 1 and unused: sys.stderr.write(f"load_state_dict: {len(unused)} entries that the model does not have: {', '.join(unused[:8])}\n")
+  if DEBUG >= 1 and unused:
+    sys.stderr.write(f"load_state_dict: {len(unused)} entries that the model does not have: {', '.join(unused[:8])}\n")
   loaded = []
   for name in tqdm(list(values), desc="loading", disable=not verbose or len(values) < 2):
     tensor = own[name]
@@ -129,16 +146,20 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
 
 def _fitting(name: str, tensor: Tensor, value: Any) -> Tensor:
   """A value in tensor's shape: (1,) and () are the same. Raises ArgumentError."""
-  if not isinstance(value, Tensor): raise ArgumentError(f"{name!r} is {type(value)} in the state, not a Tensor; make one with Tensor(...)")
+  if not isinstance(value, Tensor):
+    raise ArgumentError(f"{name!r} is {type(value)} in the state, not a Tensor; make one with Tensor(...)")
   if tensor.shape == value.shape: return value
   if {tensor.shape, value.shape} == {(), (1,)}: return value.reshape(tensor.shape)
-  raise ArgumentError(f"{name!r} has shape {tensor.shape} in the model and {value.shape} in the state; was it saved from a model of other sizes?")
+  raise ArgumentError(f"{name!r} has shape {tensor.shape} in the model and {value.shape} in the state; was it saved "
+                      f"from a model of other sizes?")
 
 def _load(tensor: Tensor, value: Tensor, consume: bool) -> None:
-  """Give a tensor a value of its shape: in the storage that it has, else in a copy, or that of the value if it may be consumed."""
+  """Give a tensor a value of its shape: in the storage that it has, else in a copy, or that of the value if it may be
+  consumed."""
   if value is tensor: return
   keeps = storage_view(tensor.uop) is not None
-  if on_disk(value.device): value = value.to(tensor.device if isinstance(tensor.device, str) else None)   # just that part of the file is read
+  # just that part of the file is read
+  if on_disk(value.device): value = value.to(tensor.device if isinstance(tensor.device, str) else None)
   elif not keeps and not consume: value = value.copied()
   value = value.shard_like(tensor).cast(tensor.dtype)
   if keeps: tensor.assign(value.detach())

@@ -1,4 +1,5 @@
-"""Tensors that lie in a file with strides: as movements of the vector of elements that they are in, so that they stay on DISK."""
+"""Tensors that lie in a file with strides: as movements of the vector of elements that they are in, so that they stay
+on DISK."""
 from __future__ import annotations
 import math
 
@@ -7,19 +8,24 @@ from tinyhw.files.budget import AXIS, TENSOR
 from tinyhw.nn.tensor_io import Source
 from tinyhw.tensor import Tensor
 
-def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Tensor:
-  """The tensor whose element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of `count` elements from byte `begin` on.
+def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, shape: tuple[int, ...],
+            strides: tuple[int, ...]) -> Tensor:
+  """The tensor whose element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of `count` elements
+  from byte `begin` on.
 
-  Strides that are multiples of those further in are movements; others, as slices with steps have, are a gather on the default device. Raises
-  FileFormatError if the tensor does not lie inside of the elements, or has more elements than there are, not counting axes of stride 0.
+  Strides that are multiples of those further in are movements; others, as slices with steps have, are a gather on the
+  default device. Raises FileFormatError if the tensor does not lie inside of the elements, or has more elements than
+  there are, not counting axes of stride 0.
   """
   if 0 in shape: return source.elements(begin, shape, dtype, "an empty tensor")
   last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
   if last >= count: raise source.bad(f"a tensor of shape {shape} reaches element {last} of a storage of {count}")
-  axes = sorted((k for k, n in enumerate(shape) if n > 1 and strides[k]), key=lambda k: -strides[k])     # outermost first
+  # outermost first
+  axes = sorted((k for k, n in enumerate(shape) if n > 1 and strides[k]), key=lambda k: -strides[k])
   source.budget.take(AXIS * (2 + len(axes)) + AXIS // 8 * len(shape))
   x = source.elements(begin + offset * dtype.itemsize, (last - offset + 1,), dtype, "a tensor")
-  rooms = [strides[k] for k in axes[:-1]]          # between one element along an axis and the next, there is room for the axes further in
+  rooms = [strides[k] for k in axes[:-1]]          # between one element along an axis and the next, there is room for
+                                                   # the axes further in
   nested = all(shape[k] * strides[k] <= room and room % strides[k] == 0 for k, room in zip(axes[1:], rooms))
   x = _nested(x, shape, strides, axes) if nested else _gathered(source, x, shape, strides, axes)
   x = x.reshape([n if k in axes else 1 for k, n in enumerate(shape)])
@@ -44,6 +50,7 @@ def _gathered(source: Source, x: Tensor, shape: tuple[int, ...], strides: tuple[
   kind = dtypes.int32 if len(x) < 1 << 31 else dtypes.int64
   place = Tensor.zeros([1] * len(axes), dtype=kind)
   for i, k in enumerate(sorted(axes)):
-    along = (Tensor.arange(shape[k], dtype=kind) * strides[k]).reshape([shape[k] if j == i else 1 for j in range(len(axes))])
+    along = (Tensor.arange(shape[k], dtype=kind) * strides[k]).reshape([shape[k] if j == i else 1
+                                                                        for j in range(len(axes))])
     place = place + along
   return x.to(None)[place]

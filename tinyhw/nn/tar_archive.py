@@ -1,9 +1,9 @@
-"""Tar archives, plain or packed by gzip: where their members are. Sources: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header";
-GNU tar manual, "Basic Tar Format".
+"""Tar archives, plain or packed by gzip: where their members are. Sources: POSIX.1-2017, pax, "ustar Interchange
+Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
 
-A member is a header of 512 bytes and its bytes, filled up to 512. Long names come before it, as members of types L (GNU) or x (pax). Every step goes
-forward by at least a header, and nothing is read but headers, so a hostile archive costs no more time than it has blocks. What gzip unpacks
-draws from the budget of the file.
+A member is a header of 512 bytes and its bytes, filled up to 512. Long names come before it, as members of types L
+(GNU) or x (pax). Every step goes forward by at least a header, and nothing is read but headers, so a hostile archive
+costs no more time than it has blocks. What gzip unpacks draws from the budget of the file.
 """
 from __future__ import annotations
 import zlib
@@ -30,10 +30,12 @@ class Member(NamedTuple):
   size: int
 
 def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last. Nothing is written: names are keys.
+  """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last.
+  Nothing is written: names are keys.
 
-  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. limit: the bytes of memory that this
-  may make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
+  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. limit:
+  the bytes of memory that this may make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError,
+  BudgetError beyond the limit.
 
   >>> import tarfile
   >>> npy_save(Tensor([1.0, 2.0]), "bias.npy")
@@ -45,14 +47,19 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
   head = source.read(0, min(source.size, _MOST_MAGIC), "the head")
   if head.startswith(_GZIP): source = unpacked(source)
   for at, magic, name in _OTHERS:
-    if head[at:].startswith(magic): raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
+    if head[at:].startswith(magic):
+      raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
   return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
 
-_OTHERS = ((0, b"\xfd7zXZ\0", "xz"), (4, b"1AY&SY", "bzip2"), (0, b"\x28\xb5\x2f\xfd", "zstd"))   # where a magic is, and the program that made it
+# where a magic is, and the program that made it
+_OTHERS = ((0, b"\xfd7zXZ\0", "xz"), (4, b"1AY&SY", "bzip2"), (0, b"\x28\xb5\x2f\xfd", "zstd"))
 _MOST_MAGIC = max(at + len(magic) for at, magic, _ in _OTHERS)
 
 def unpacked(source: Source) -> Source:
-  """The contents of a gzip file, which may be several joined ones. Raises FileFormatError if it is damaged or ends early."""
+  """The contents of a gzip file, which may be several joined ones.
+
+  Raises FileFormatError if it is damaged or ends early.
+  """
   source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
   made, part = bytearray(), b""
   unpacker = None
@@ -103,7 +110,8 @@ def members(source: Source) -> Iterator[Member]:
       if kind == _SPARSE or _SPARSE_RECORD in pax:
         raise source.bad(f"{name!r} is sparse; pack the archive again without --sparse")
       if kind in _WITHOUT_BYTES: size = 0
-      elif not name.endswith("/"):                   # what is of no other type is a file (POSIX); old archives mark folders by a slash
+      elif not name.endswith("/"):                   # what is of no other type is a file (POSIX); old archives mark
+                                                     # folders by a slash
         source.part(at, size, repr(name))
         yield Member(name, at, size)
       long_name, pax = None, dict(everywhere)
@@ -112,7 +120,8 @@ def members(source: Source) -> Iterator[Member]:
     raise source.bad(f"it ends at byte {source.size}, within a member; was the download cut off?")
 
 def _check(source: Source, header: bytes, at: int) -> None:
-  """The sum of a header's bytes, those of the sum itself counted as spaces; some old programs added them as signed ones."""
+  """The sum of a header's bytes, those of the sum itself counted as spaces; some old programs added them as signed
+  ones."""
   wanted = _number(source, header[148:156], f"the checksum of the header at byte {at}")
   rest = header[:148] + b" " * 8 + header[156:]
   if wanted not in (sum(rest), sum(rest) - 256 * sum(b > 127 for b in rest)):
@@ -128,17 +137,20 @@ def _number(source: Source, field: bytes, what: str) -> int:
 
 def _pax_size(source: Source, text: str) -> int:
   """The size in pax records, which counts where the header's field is too short for it."""
-  if not text.isascii() or not text.isdecimal() or len(text) > 20: raise source.bad(f"the size {text[:40]!r} is no number of bytes")
+  if not text.isascii() or not text.isdecimal() or len(text) > 20:
+    raise source.bad(f"the size {text[:40]!r} is no number of bytes")
   return int(text)
 
 def _name(header: bytes) -> str:
   """The name in a header; ustar's has a prefix."""
-  name, prefix = (part.partition(b"\0")[0].decode("utf-8", "surrogateescape") for part in (header[:100], header[345:500]))
+  name, prefix = (part.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+                  for part in (header[:100], header[345:500]))
   return f"{prefix}/{name}" if prefix and header[257:263] == b"ustar\0" else name
 
 def _text(source: Source, at: int, size: int) -> bytes:
   """The bytes of a member that describes the next one."""
-  if size > _LONGEST_NAME: raise source.bad(f"a name or its records take {size} bytes; at most {_LONGEST_NAME} are read")
+  if size > _LONGEST_NAME:
+    raise source.bad(f"a name or its records take {size} bytes; at most {_LONGEST_NAME} are read")
   return source.read(at, size, "a long name")
 
 def _records(source: Source, text: bytes) -> dict[str, str]:
@@ -151,9 +163,11 @@ def _records(source: Source, text: bytes) -> dict[str, str]:
     if not digits.isdigit(): raise source.bad("a pax record has no length")
     end = at + int(digits)
     record = text[space + 1:end]
-    if end > len(text) or end <= space or not record.endswith(b"\n") or b"=" not in record: raise source.bad("a pax record is damaged")
+    if end > len(text) or end <= space or not record.endswith(b"\n") or b"=" not in record:
+      raise source.bad("a pax record is damaged")
     key, _, value = record[:-1].partition(b"=")
     if key.startswith(b"GNU.sparse"): key = _SPARSE_RECORD.encode()
-    if key in _KNOWN_RECORDS: found[key.decode()] = value.decode("utf-8", "surrogateescape")   # of the others there may be very many
+    # of the others there may be very many
+    if key in _KNOWN_RECORDS: found[key.decode()] = value.decode("utf-8", "surrogateescape")
     at = end
   return found

@@ -1,8 +1,9 @@
-"""Bytes of tensors and files for those who parse them: `TensorIO`, a file over a tensor, and `Source`, which readers of formats use.
+"""Bytes of tensors and files for those who parse them: `TensorIO`, a file over a tensor, and `Source`, which readers of
+formats use.
 
-A Source reads parts of a file that it is given by path, or of a vector of bytes on any device, and makes tensors of parts: of a file they are views
-on DISK, which read nothing. Whoever asks for a part outside of the file gets a FileFormatError, so lengths that lie cannot cost memory. What is made
-of a file draws from its Source's budget.
+A Source reads parts of a file that it is given by path, or of a vector of bytes on any device, and makes tensors of
+parts: of a file they are views on DISK, which read nothing. Whoever asks for a part outside of the file gets a
+FileFormatError, so lengths that lie cannot cost memory. What is made of a file draws from its Source's budget.
 """
 from __future__ import annotations
 import contextlib
@@ -22,7 +23,8 @@ from tinyhw.tensor import Tensor
 FileLike = Tensor | str | os.PathLike[str]
 
 def byte_tensor(t: FileLike, what: str = "this") -> Tensor:
-  """A file, given by its path, as a tensor on DISK; a tensor, which must be a vector of uint8, as it is. what: who asks, for messages."""
+  """A file, given by its path, as a tensor on DISK; a tensor, which must be a vector of uint8, as it is. what: who
+  asks, for messages."""
   if isinstance(t, (str, os.PathLike)): return Tensor(pathlib.Path(t))
   if not isinstance(t, Tensor): raise ArgumentError(f"{what} wants a path or a Tensor of bytes, not {t!r}")
   if t.ndim != 1 or t.dtype is not dtypes.uint8:
@@ -31,23 +33,31 @@ def byte_tensor(t: FileLike, what: str = "this") -> Tensor:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
-  """A file to write, which appears whole or not at all. Raises MissingFileError where its folder is not there, ArgumentError, DriverError."""
-  if not isinstance(path, (str, os.PathLike)): raise ArgumentError(f"the path of a {what} file is a string or a Path, not {path!r}")
-  if not os.fspath(path) or "\0" in os.fspath(path): raise ArgumentError(f"{os.fspath(path)!r} cannot be the name of a {what} file")
+  """A file to write, which appears whole or not at all.
+
+  Raises MissingFileError where its folder is not there, ArgumentError, DriverError.
+  """
+  if not isinstance(path, (str, os.PathLike)):
+    raise ArgumentError(f"the path of a {what} file is a string or a Path, not {path!r}")
+  if not os.fspath(path) or "\0" in os.fspath(path):
+    raise ArgumentError(f"{os.fspath(path)!r} cannot be the name of a {what} file")
   full = os.path.abspath(path)
   if not os.path.isdir(os.path.dirname(full)):
     raise MissingFileError(f"cannot write {os.fspath(path)}: there is no folder {os.path.dirname(full)}; make it first")
-  if os.path.isdir(full): raise ArgumentError(f"cannot write {os.fspath(path)}: it is a folder; give the path of a {what} file")
+  if os.path.isdir(full):
+    raise ArgumentError(f"cannot write {os.fspath(path)}: it is a folder; give the path of a {what} file")
   try:
     with atomic_file(full, durable=True) as file: yield file
   except OSError as error:
     if isinstance(error, TinyError): raise
-    raise DriverError(f"cannot write {os.fspath(path)}: {error.strerror or error}; check the folder's permissions and the room on the disk") from None
+    raise DriverError(f"cannot write {os.fspath(path)}: {error.strerror or error}; check the folder's permissions and "
+                      f"the room on the disk") from None
 
 class Source:
   """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file.
 
-  inside: the file which these bytes were unpacked from; its name and its budget are theirs. Else they have a budget of `limit` bytes.
+  inside: the file which these bytes were unpacked from; its name and its budget are theirs. Else they have a budget of
+  `limit` bytes.
   """
   def __init__(self, t: FileLike, format: str, limit: int | None = None, inside: Source | None = None):
     self.tensor = byte_tensor(t, f"reading a {format} file")
@@ -57,12 +67,14 @@ class Source:
     self._buffer: Buffer | None = self.tensor._buffer() if self.size else None
     self.budget: Budget = Budget(self.name, self.size, limit) if inside is None else inside.budget
 
-  def bad(self, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")
+  def bad(self, why: str) -> FileFormatError:
+    return FileFormatError(f"{self.name} is no whole {self.format} file: {why}")
 
   def _check(self, begin: int, count: int, what: str) -> None:
     if count < 0 or begin < 0: raise self.bad(f"{what} would begin at byte {begin} and have {count} bytes")
     if begin + count > self.size:
-      raise self.bad(f"{what} takes bytes {begin} to {begin + count}, and there are {self.size}; was the download cut off?")
+      raise self.bad(f"{what} takes bytes {begin} to {begin + count}, and there are {self.size}; was the download cut "
+                     f"off?")
 
   def read(self, begin: int, count: int, what: str) -> bytes:
     """Bytes, which must be there. what: of what, for the message."""
@@ -137,8 +149,10 @@ class TensorIO(io.RawIOBase):
   def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
     """Go to a byte counted from the beginning (whence 0), from here (1) or from the end (2). Raises ArgumentError."""
     self._open()
-    if whence not in (io.SEEK_SET, io.SEEK_CUR, io.SEEK_END): raise ArgumentError(f"whence is 0, 1 or 2, not {whence!r}")
-    if whence == io.SEEK_SET and offset < 0: raise ArgumentError(f"cannot go to byte {offset}: bytes are counted from 0")
+    if whence not in (io.SEEK_SET, io.SEEK_CUR, io.SEEK_END):
+      raise ArgumentError(f"whence is 0, 1 or 2, not {whence!r}")
+    if whence == io.SEEK_SET and offset < 0:
+      raise ArgumentError(f"cannot go to byte {offset}: bytes are counted from 0")
     self._position = max((0, self._position, len(self._tensor))[whence] + offset, 0)
     return self._position
 

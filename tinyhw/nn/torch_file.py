@@ -1,12 +1,15 @@
-"""Files that PyTorch's torch.save writes: state dicts, and other plain data with tensors in it. Source: PyTorch's documentation, "Serialization
-semantics", and the files themselves.
+"""Files that PyTorch's torch.save writes: state dicts, and other plain data with tensors in it. Source: PyTorch's
+documentation, "Serialization semantics", and the files themselves.
 
 Three formats:
-  zip     since 1.6: data.pkl is a pickle in which tensors refer to storages by key; data/<key> are the storages' bytes; byteorder says which.
-  stream  before: pickles (a magic number, 1001, sizes of types, the object, the keys of storages), then for each key 8 bytes for the number of
-          elements, and the elements.
-  tar     before 0.1.10: `storages` and `tensors` (pickles with raw data behind each), and `pickle`, which refers to tensors by number.
-Pickles are read by unpickle.py, which runs no code. A tensor is a part of its storage with strides: a view on DISK where the file is on disk.
+  zip     since 1.6: data.pkl is a pickle in which tensors refer to storages by key; data/<key> are the storages' bytes;
+          byteorder says which.
+  stream  before: pickles (a magic number, 1001, sizes of types, the object, the keys of storages), then for each key 8
+          bytes for the number of elements, and the elements.
+  tar     before 0.1.10: `storages` and `tensors` (pickles with raw data behind each), and `pickle`, which refers to
+          tensors by number.
+Pickles are read by unpickle.py, which runs no code. A tensor is a part of its storage with strides: a view on DISK
+where the file is on disk.
 """
 from __future__ import annotations
 from dataclasses import dataclass, replace
@@ -27,14 +30,19 @@ _PROTOCOL = 1001
 _BIG_ENDIAN = "its numbers are big-endian; save it again on a little-endian machine"
 
 _STORAGES: dict[str, DType] = {
-  "Float": dtypes.float32, "Double": dtypes.float64, "Half": dtypes.float16, "BFloat16": dtypes.bfloat16, "Byte": dtypes.uint8, "Char": dtypes.int8,
+  "Float": dtypes.float32, "Double": dtypes.float64, "Half": dtypes.float16, "BFloat16": dtypes.bfloat16,
+  "Byte": dtypes.uint8, "Char": dtypes.int8,
   "Short": dtypes.int16, "Int": dtypes.int32, "Long": dtypes.int64, "Bool": dtypes.bool,
 }
 _DTYPES: dict[str, DType] = {
-  "float32": dtypes.float32, "float": dtypes.float32, "float64": dtypes.float64, "double": dtypes.float64, "float16": dtypes.float16,
-  "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "uint8": dtypes.uint8, "uint16": dtypes.uint16, "uint32": dtypes.uint32,
-  "uint64": dtypes.uint64, "int8": dtypes.int8, "int16": dtypes.int16, "short": dtypes.int16, "int32": dtypes.int32, "int": dtypes.int32,
-  "int64": dtypes.int64, "long": dtypes.int64, "bool": dtypes.bool, "float8_e4m3fn": dtypes.fp8e4m3, "float8_e5m2": dtypes.fp8e5m2,
+  "float32": dtypes.float32, "float": dtypes.float32, "float64": dtypes.float64, "double": dtypes.float64,
+  "float16": dtypes.float16,
+  "half": dtypes.float16, "bfloat16": dtypes.bfloat16, "uint8": dtypes.uint8, "uint16": dtypes.uint16,
+  "uint32": dtypes.uint32,
+  "uint64": dtypes.uint64, "int8": dtypes.int8, "int16": dtypes.int16, "short": dtypes.int16, "int32": dtypes.int32,
+  "int": dtypes.int32,
+  "int64": dtypes.int64, "long": dtypes.int64, "bool": dtypes.bool, "float8_e4m3fn": dtypes.fp8e4m3,
+  "float8_e5m2": dtypes.fp8e5m2,
   "float8_e4m3fnuz": dtypes.fp8e4m3fnuz, "float8_e5m2fnuz": dtypes.fp8e5m2fnuz,
 }
 
@@ -45,7 +53,10 @@ class StorageType(Internal):
 
 @dataclass(frozen=True)
 class Storage(Internal):
-  """`nbytes` bytes of a source, from `begin` on. dtype: None where tensors bring their own. Without a source (None) only types are asked for."""
+  """`nbytes` bytes of a source, from `begin` on. dtype: None where tensors bring their own.
+
+  Without a source (None) only types are asked for.
+  """
   source: Source | None
   begin: int
   nbytes: int
@@ -56,32 +67,46 @@ class Raw:
 
 # ***** what pickles of tensors call *****
 
-def _naturals(x: Any) -> bool: return type(x) in (tuple, list) and len(x) <= 64 and all(type(d) is int and 0 <= d < 1 << 62 for d in x)
+def _naturals(x: Any) -> bool:
+  return type(x) in (tuple, list) and len(x) <= 64 and all(type(d) is int and 0 <= d < 1 << 62 for d in x)
 
-def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *_: Any, dtype: DType | None = None) -> Tensor | Raw:
-  """A tensor over a storage. Raises ValueError for one that does not lie inside of it, FileFormatError for one that cannot be made of movements."""
+def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *_: Any,
+                   dtype: DType | None = None) -> Tensor | Raw:
+  """A tensor over a storage.
+
+  Raises ValueError for one that does not lie inside of it, FileFormatError for one that cannot be made of movements.
+  """
   if not isinstance(storage, Storage): raise ValueError("a tensor has no storage")
   if type(offset) is not int or offset < 0 or not _naturals(size) or not _naturals(stride) or len(size) != len(stride):
     raise ValueError("offset, size or stride are no natural numbers")
   kind = dtype or storage.dtype or dtypes.uint8
   if storage.source is None: return Raw()
-  return strided(storage.source, storage.begin, storage.nbytes // kind.itemsize, kind, offset, tuple(size), tuple(stride))
+  return strided(storage.source, storage.begin, storage.nbytes // kind.itemsize, kind, offset, tuple(size),
+                 tuple(stride))
 
-def _rebuild_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None, bits: Any = None,
+def _rebuild_v2(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any = False, hooks: Any = None,
+                bits: Any = None,
                 *_: Any) -> Tensor | Raw:
   return _with_bits(rebuild_tensor(storage, offset, size, stride), bits)
 
-def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any, bits: Any = None,
+def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad: Any, hooks: Any, dtype: Any,
+                bits: Any = None,
                 *_: Any) -> Tensor | Raw:
   if not isinstance(dtype, DType): raise ValueError("the type of its elements is no dtype")
   return _with_bits(rebuild_tensor(storage, offset, size, stride, dtype=dtype), bits)
 
 def _with_bits(x: Tensor | Raw, bits: Any) -> Tensor | Raw:
-  """A tensor by its bits: `neg` says that storage has it negated, as the imaginary part of a conjugate. Raises ValueError for bits of other names."""
+  """A tensor by its bits: `neg` says that storage has it negated, as the imaginary part of a conjugate.
+
+  Raises ValueError for bits of other names.
+  """
   if bits is None: return x
-  if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()): raise ValueError("a tensor's bits are a dict of bools")
+  if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()):
+    raise ValueError("a tensor's bits are a dict of bools")
   others = [name for name, value in bits.items() if value and name != "neg"]
-  if others: raise ValueError(f"a tensor has the bit {others[0]!r}, which no tensor has here; save a copy, made with resolve_conj() or clone()")
+  if others:
+    raise ValueError(f"a tensor has the bit {others[0]!r}, which no tensor has here; save a copy, made with "
+                     f"resolve_conj() or clone()")
   return -x.to(None) if bits.get("neg") and isinstance(x, Tensor) else x
 
 def _same(data: Any, *_: Any) -> Any:
@@ -91,7 +116,8 @@ def _same(data: Any, *_: Any) -> Any:
 
 def _from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
   """A tensor with attributes, or of a class of torch that is a tensor here; attributes are dropped."""
-  if not isinstance(function, Call) or not function.name.startswith("torch._utils._rebuild") or type(arguments) is not tuple:
+  if (not isinstance(function, Call) or not function.name.startswith("torch._utils._rebuild")
+      or type(arguments) is not tuple):
     raise ValueError("only tensors are rebuilt")
   return function.function(*arguments)
 
@@ -101,13 +127,15 @@ def _size(x: Any) -> tuple[int, ...]:
 
 def _scalar(dtype: Any, data: Any) -> Any:
   """A number of NumPy's, as Python's."""
-  if not isinstance(dtype, _NumpyType) or type(data) not in (bytes, str): raise ValueError("a scalar is its type and its bytes")
+  if not isinstance(dtype, _NumpyType) or type(data) not in (bytes, str):
+    raise ValueError("a scalar is its type and its bytes")
   raw = data.encode("latin-1") if type(data) is str else data
   return struct.unpack(dtype.order + dtype.code(), raw)[0]
 
 class _NumpyType(Internal):
   """A dtype of NumPy: a code such as "f8"; its byte order comes with its state."""
-  _CODES = {"b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f2": "e", "f4": "f", "f8": "d"}
+  _CODES = {"b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
+            "f2": "e", "f4": "f", "f8": "d"}
 
   def __init__(self, name: Any, *_: Any):
     if type(name) is not str or name not in self._CODES: raise ValueError("no number has such a type")
@@ -118,15 +146,18 @@ class _NumpyType(Internal):
 def _state(x: Any, state: Any) -> Any:
   """BUILD: of a dict its attributes (`_metadata` of state dicts), which are dropped; of a NumPy type its byte order."""
   if isinstance(x, _NumpyType):
-    if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", ">", "|", "="): raise ValueError("a type's state has its byte order")
+    if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", ">", "|", "="):
+      raise ValueError("a type's state has its byte order")
     x.order = "<" if state[1] in "|=" else state[1]
   elif not isinstance(x, (dict, Tensor, Raw)): raise ValueError(f"a {type(x).__name__} has no state")
   return x
 
 _FUNCTIONS: dict[str, Any] = {
-  "torch._utils _rebuild_tensor": rebuild_tensor, "torch._utils _rebuild_tensor_v2": _rebuild_v2, "torch._utils _rebuild_tensor_v3": _rebuild_v3,
+  "torch._utils _rebuild_tensor": rebuild_tensor, "torch._utils _rebuild_tensor_v2": _rebuild_v2,
+  "torch._utils _rebuild_tensor_v3": _rebuild_v3,
   "torch._utils _rebuild_parameter": _same, "torch._utils _rebuild_parameter_with_state": _same,
-  "torch._tensor _rebuild_from_type_v2": _from_type, "torch.nn.parameter Parameter": _same, "torch Size": _size, "torch device": lambda *_: "cpu",
+  "torch._tensor _rebuild_from_type_v2": _from_type, "torch.nn.parameter Parameter": _same, "torch Size": _size,
+  "torch device": lambda *_: "cpu",
   "numpy.core.multiarray scalar": _scalar, "numpy._core.multiarray scalar": _scalar, "numpy dtype": _NumpyType,
 }
 NAMES: dict[str, Any] = {
@@ -141,26 +172,31 @@ NAMES: dict[str, Any] = {
 # ***** the formats *****
 
 def torch_load(t: FileLike, limit: int | None = None) -> Any:
-  """What torch.save wrote: a dict of Tensors (a state_dict), or other plain data with Tensors in it. No code in the file is run.
+  """What torch.save wrote: a dict of Tensors (a state_dict), or other plain data with Tensors in it. No code in the
+  file is run.
 
-  Tensors are on DISK, and read when they are moved, by .to() or load_state_dict. Parameters become Tensors; devices are forgotten.
-  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file. Raises FileFormatError for a damaged or hostile file,
-  and for pickled objects of classes.
+  Tensors are on DISK, and read when they are moved, by .to() or load_state_dict. Parameters become Tensors; devices are
+  forgotten.
+  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file. Raises FileFormatError
+  for a damaged or hostile file, and for pickled objects of classes.
 
   >>> load_state_dict(model, torch_load("model.pth"))  # doctest: +SKIP
   """
   source = Source(t, "PyTorch", limit)
   head = source.read(0, min(source.size, 4), "the head")
   if head == b"PK\3\4": return _load_zip(source)
-  if source.size > 262 and source.read(257, 5, "the head") == b"ustar" or _begins_like_tar(source): return _load_tar(source)
+  if source.size > 262 and source.read(257, 5, "the head") == b"ustar" or _begins_like_tar(source):
+    return _load_tar(source)
   return _load_stream(source)
 
 def _load_zip(source: Source) -> Any:
   archive = ZipArchive(source)
-  roots = [name.removesuffix("data.pkl") for name in archive.members if name == "data.pkl" or name.endswith("/data.pkl")]
+  roots = [name.removesuffix("data.pkl") for name in archive.members if name == "data.pkl"
+           or name.endswith("/data.pkl")]
   if len(roots) != 1: raise source.bad("it is a zip archive without data.pkl; was it written by torch.save?")
   root = roots[0]
-  if f"{root}constants.pkl" in archive.members: raise source.bad("it is a TorchScript program; save the module's state_dict() instead")
+  if f"{root}constants.pkl" in archive.members:
+    raise source.bad("it is a TorchScript program; save the module's state_dict() instead")
   order = archive.members.get(f"{root}byteorder")
   if order is not None and (order.size > 16 or archive.read(order) != b"little"): raise source.bad(_BIG_ENDIAN)
   storages: dict[str, Storage] = {}
@@ -191,16 +227,20 @@ def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Stora
   return replace(storage, dtype=kind.dtype)
 
 def _storage_id(found: Any) -> tuple[StorageType, str, int]:
-  """The type, the key and the number of elements in a persistent id: ("storage", type, key, location, elements, ...)."""
+  """The type, the key and the number of elements in a persistent id: ("storage", type, key, location, elements,
+  ...)."""
   if type(found) is not tuple or len(found) < 5 or found[0] != "storage" or not isinstance(found[1], StorageType):
     raise ValueError("not a storage")
-  if type(found[2]) not in (str, int) or type(found[4]) is not int or not 0 <= found[4] < 1 << 62: raise ValueError("a storage's key or size")
+  if type(found[2]) not in (str, int) or type(found[4]) is not int or not 0 <= found[4] < 1 << 62:
+    raise ValueError("a storage's key or size")
   return found[1], str(found[2])[:200], found[4]
 
 def _load_stream(source: Source) -> Any:
-  """The pickle of the object is read twice: first to find where it ends and what storages there are, then with the places of these."""
+  """The pickle of the object is read twice: first to find where it ends and what storages there are, then with the
+  places of these."""
   reader = Reader(source)
-  if not source.size or source.read(0, 1, "the head") != b"\x80": raise source.bad("it is neither a zip archive nor begins with a pickle")
+  if not source.size or source.read(0, 1, "the head") != b"\x80":
+    raise source.bad("it is neither a zip archive nor begins with a pickle")
   if Unpickler(reader, {}).load() != _MAGIC:
     raise source.bad("it begins with a pickle, but not with torch.save's magic number; was it made by pickle?")
   if Unpickler(reader, {}).load() != _PROTOCOL: raise source.bad(f"its protocol is not {_PROTOCOL}")
@@ -217,11 +257,13 @@ def _load_stream(source: Source) -> Any:
   with source.budget.borrowed(): Unpickler(reader, NAMES, first, _state).load()
   source.budget.take(ENTRY * len(kinds))
   keys = Unpickler(reader, {}).load()
-  if type(keys) is not list or not all(type(key) in (str, int) for key in keys): raise source.bad("it has no list of storages")
+  if type(keys) is not list or not all(type(key) in (str, int) for key in keys):
+    raise source.bad("it has no list of storages")
   storages: dict[str, Storage] = {}
   at = reader.position
   for key in map(str, keys):
-    if key not in kinds or key in storages: raise source.bad(f"its list of storages has {key[:40]!r}, which no tensor has, or twice")
+    if key not in kinds or key in storages:
+      raise source.bad(f"its list of storages has {key[:40]!r}, which no tensor has, or twice")
     kind, _ = kinds[key]
     count = int.from_bytes(source.read(at, 8, "the size of a storage"), "little")
     nbytes = count * (kind.dtype or dtypes.uint8).itemsize
@@ -248,7 +290,8 @@ def _begins_like_tar(source: Source) -> bool:
   if source.size < 1024: return False
   header = source.read(0, 512, "the head")
   digits = header[148:156].strip(b" \0")
-  return digits.isdigit() and all(48 <= c < 56 for c in digits) and int(digits, 8) == sum(header[:148]) + sum(header[156:]) + 8 * 32
+  return (digits.isdigit() and all(48 <= c < 56 for c in digits) and int(digits, 8) == sum(header[:148])
+          + sum(header[156:]) + 8 * 32)
 
 def _load_tar(source: Source) -> Any:
   files = {member.name.removeprefix("./"): member for member in tar_archive.members(source)}
@@ -267,15 +310,18 @@ def _load_tar(source: Source) -> Any:
 
 def _tar_count(source: Source, reader: Reader) -> int:
   count = Unpickler(reader, {}).load()
-  if type(count) is not int or not 0 <= count <= reader.end - reader.position: raise source.bad("the number of its storages or tensors is damaged")
+  if type(count) is not int or not 0 <= count <= reader.end - reader.position:
+    raise source.bad("the number of its storages or tensors is damaged")
   return count
 
 def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
-  """`storages`: a number; for each a pickle (key, location, type), 8 bytes for the number of elements, and the elements; then a list of views."""
+  """`storages`: a number; for each a pickle (key, location, type), 8 bytes for the number of elements, and the
+  elements; then a list of views."""
   found: dict[str, Storage] = {}
   for _ in range(_tar_count(source, reader)):
     entry = Unpickler(reader, NAMES, internal=True).load()
-    if type(entry) is not tuple or len(entry) != 3 or type(entry[0]) not in (int, str) or not isinstance(entry[2], StorageType):
+    if (type(entry) is not tuple or len(entry) != 3 or type(entry[0]) not in (int, str)
+        or not isinstance(entry[2], StorageType)):
       raise source.bad("a storage has no key, location and type")
     key, _, kind = entry
     source.budget.take(ENTRY)
@@ -296,7 +342,8 @@ def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
   return found
 
 def _tar_tensors(source: Source, reader: Reader, storages: dict[str, Storage]) -> dict[str, Tensor]:
-  """`tensors`: a number; for each a pickle (key, storage, type), 8 bytes for the number of axes, sizes, strides and the offset as int64."""
+  """`tensors`: a number; for each a pickle (key, storage, type), 8 bytes for the number of axes, sizes, strides and
+  the offset as int64."""
   found: dict[str, Tensor] = {}
   for _ in range(_tar_count(source, reader)):
     entry = Unpickler(reader, _TAR_NAMES, internal=True).load()

@@ -1,12 +1,14 @@
-"""Pickles of plain data, read by an interpreter of our own: no class is imported, no function is called but those on a list that the caller gives.
+"""Pickles of plain data, read by an interpreter of our own: no class is imported, no function is called but those on a
+list that the caller gives.
 
 Source: the opcodes' descriptions in CPython's documentation of pickletools. What a pickle may do is limited beforehand:
   globals     a name stands for what the caller's table gives it; any other name is refused.
   numbers     as long as LONGEST_NUMBER; text and bytes as long as what is left of the file.
   keys        hashable plain data, bounded in size, so that a dict cannot be made to take quadratic time.
   memory      each opcode has a cost, and takes it from the budget of the file before it makes anything.
-  the result  unfolded (what is referred to twice counted twice) not much larger than the pickle, no deeper than DEEPEST, and not inside itself, so
-              that whoever walks it ends. Hostile pickles double a tuple a hundred times.
+  the result  unfolded (what is referred to twice counted twice) not much larger than the pickle, no deeper than
+              DEEPEST, and not inside itself, so that whoever walks it ends. Hostile pickles double a tuple a hundred
+              times.
 """
 from __future__ import annotations
 from collections import OrderedDict
@@ -46,7 +48,8 @@ class Reader:
 
   def take(self, count: int) -> bytes:
     """The next bytes. Raises FileFormatError if there are not so many."""
-    if count > self.end - self.position: raise self.source.bad(f"its pickle wants {count} bytes at byte {self.position}, and it ends at {self.end}")
+    if count > self.end - self.position:
+      raise self.source.bad(f"its pickle wants {count} bytes at byte {self.position}, and it ends at {self.end}")
     at = self.position - self._start
     if at + count > len(self._window):
       self._start, at = self.position, 0
@@ -83,8 +86,9 @@ _MARK = Named("(")
 class Unpickler:
   """Runs one pickle.
 
-  names: what a global stands for, by "module name": a Call, a Named, or a value. persistent: what a persistent id stands for. state: takes an object
-  and what BUILD gives it, and returns the object. internal: the result may hold Internals.
+  names: what a global stands for, by "module name": a Call, a Named, or a value. persistent: what a persistent id
+  stands for. state: takes an object and what BUILD gives it, and returns the object. internal: the result may hold
+  Internals.
   """
   def __init__(self, reader: Reader, names: Mapping[str, Any], persistent: Callable[[Any], Any] | None = None,
                state: Callable[[Any, Any], Any] | None = None, internal: bool = False):
@@ -104,7 +108,8 @@ class Unpickler:
       if opcode == 46:  # STOP
         break
       row = _OPCODES.get(opcode)
-      if row is None: raise self.bad(f"byte {self.reader.position - 1} of its pickle is no opcode that plain data has: {opcode:#x}")
+      if row is None:
+        raise self.bad(f"byte {self.reader.position - 1} of its pickle is no opcode that plain data has: {opcode:#x}")
       self.take(row[0])
       row[1](self)
     result = self.pop()
@@ -172,9 +177,11 @@ class Unpickler:
       part = stack.pop()
       count += 1
       if type(part) is tuple: stack += part[:LARGEST_KEY]
-      plain = part is None or type(part) in (str, bytes, bool, float, tuple) or type(part) is int and abs(part) < LARGEST_HASHED
+      plain = (part is None or type(part) in (str, bytes, bool, float, tuple) or type(part) is int
+               and abs(part) < LARGEST_HASHED)
       if not plain: raise self.bad(f"a key in its pickle is no plain data: {type(part).__name__}")
-      if count > LARGEST_KEY or len(part if type(part) is tuple else ()) > LARGEST_KEY: raise self.bad("a key in its pickle is too large")
+      if count > LARGEST_KEY or len(part if type(part) is tuple else ()) > LARGEST_KEY:
+        raise self.bad("a key in its pickle is too large")
     return x
 
   def fill(self, target: Any, count: int, each: int) -> None:
@@ -189,17 +196,22 @@ class Unpickler:
   def call(self, function: Any, arguments: Any) -> Any:
     """What a call gives. Raises FileFormatError for what may not be called, and for arguments that it does not take."""
     if not isinstance(function, Call) or type(arguments) is not tuple:
-      what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"   # what hostile tuples look like takes for ever
+      # what hostile tuples look like takes for ever
+      what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"
       raise self.bad(f"its pickle calls {what}, which is not allowed")
     for x in arguments:
-      if isinstance(x, (*_CONTAINERS, str, bytes, bytearray)): self.take(len(x) * (_CALL_ITEM if isinstance(x, _CONTAINERS) else 4))
+      if isinstance(x, (*_CONTAINERS, str, bytes, bytearray)):
+        self.take(len(x) * (_CALL_ITEM if isinstance(x, _CONTAINERS) else 4))
     try: return function.function(*arguments)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, AttributeError, struct.error) as error:
       if isinstance(error, FileFormatError): raise
       raise self.bad(f"its pickle calls {function} with arguments that it does not take ({error})") from None
 
   def _check(self, result: Any, most: int) -> None:
-    """Raise unless the result unfolds to few parts, is not too deep, and is not inside itself. Walks each container once."""
+    """Raise unless the result unfolds to few parts, is not too deep, and is not inside itself.
+
+    Walks each container once.
+    """
     if isinstance(result, Internal): self._check_part(result)
     sizes: dict[int, int] = {}    # of containers, by id: parts * 256 + depth
     path: list[Any] = []          # the containers on the way to here
@@ -212,7 +224,8 @@ class Unpickler:
         inside.discard(id(x))
         stack.pop()
         size = 1 + sum(sizes[id(part)] >> 8 if id(part) in sizes else _leaf_size(part) for part in _parts(x))
-        depth = 1 + max((sizes[id(part)] & 255 if id(part) in sizes else _leaf_size(part) > 1 for part in _parts(x)), default=0)
+        depth = 1 + max((sizes[id(part)] & 255 if id(part) in sizes else _leaf_size(part) > 1 for part in _parts(x)),
+                        default=0)
         if size > most: raise self.bad("what its pickle makes unfolds to far more than the file has")
         sizes[id(x)] = size << 8 | depth
       elif id(x) in sizes or not x: stack.pop()
@@ -230,12 +243,16 @@ class Unpickler:
           stack.append(part)
 
   def _check_part(self, x: Any) -> None:
-    if isinstance(x, Internal) and not self.internal: raise self.bad(f"its pickle holds {x!r:.80}, which is neither a tensor nor plain data")
+    if isinstance(x, Internal) and not self.internal:
+      raise self.bad(f"its pickle holds {x!r:.80}, which is neither a tensor nor plain data")
 
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 def _is_leaf(x: Any) -> bool:
-  """Is it a short tuple of no containers? There may be very many, and they are counted each time instead of remembered."""
+  """Is it a short tuple of no containers?
+
+  There may be very many, and they are counted each time instead of remembered.
+  """
   return type(x) is tuple and 0 < len(x) <= 3 and not any(isinstance(part, _CONTAINERS) for part in x)
 
 def _leaf_size(x: Any) -> int: return 1 + len(x) if _is_leaf(x) else 1
@@ -247,7 +264,8 @@ def _parts(x: Any) -> Iterable[Any]: return itertools.chain(x.keys(), x.values()
 def _push(value: Any) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(value)
 def _made(kind: type) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind())
 def _unsigned(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.number(count))
-def _bytes(count: int, kind: type = bytes) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(kind(u.data(u.number(count))))
+def _bytes(count: int, kind: type = bytes) -> Callable[[Unpickler], None]:
+  return lambda u: u.stack.append(kind(u.data(u.number(count))))
 def _unicode(count: int) -> Callable[[Unpickler], None]: return lambda u: u.stack.append(u.text(u.number(count)))
 def _taken(count: int) -> Callable[[Unpickler], None]:
   def run(u: Unpickler) -> None:
@@ -277,7 +295,8 @@ def _decimal(u: Unpickler) -> None:
   text = u.reader.line()
   if text in ("00", "01"): return u.stack.append(text == "01")
   digits = text.removesuffix("L")
-  if len(digits) > 300 or not digits.removeprefix("-").isdecimal(): raise u.bad(f"{digits[:40]!r} in its pickle is no number")
+  if len(digits) > 300 or not digits.removeprefix("-").isdecimal():
+    raise u.bad(f"{digits[:40]!r} in its pickle is no number")
   u.stack.append(int(digits))
 
 def _float_text(u: Unpickler) -> None:
@@ -292,7 +311,8 @@ def _unicode_text(u: Unpickler) -> None:
 
 def _string_text(u: Unpickler) -> None:
   text = u.reader.line()
-  if len(text) < 2 or text[0] != text[-1] or text[0] not in "'\"" or "\\" in text: raise u.bad(f"the string {text[:40]!r} in its pickle is damaged")
+  if len(text) < 2 or text[0] != text[-1] or text[0] not in "'\"" or "\\" in text:
+    raise u.bad(f"the string {text[:40]!r} in its pickle is damaged")
   u.stack.append(u.measured(text[1:-1]))
 
 def _proto(u: Unpickler) -> None:
@@ -314,8 +334,10 @@ def _named(u: Unpickler, module: Any, name: Any) -> None:
 
 def refuse(u: Unpickler, name: str) -> NoReturn:
   """Raise the error for a global that a pickle may not use."""
-  raise u.bad(f"its pickle wants {name}, and only tensors and plain data are read. If it is a pickled model, or holds other objects of classes, "
-              "load it where it was made and save its state_dict(); if you did not expect this name, the file may be hostile")
+  raise u.bad(f"its pickle wants {name}, and only tensors and plain data are read. If it is a pickled model, or holds "
+              f"other objects of classes, "
+              "load it where it was made and save its state_dict(); if you did not expect this name, the file may be "
+              "hostile")
 
 def _reduce(u: Unpickler) -> None:
   arguments, function = u.pop(), u.pop()
@@ -337,7 +359,8 @@ def _build(u: Unpickler) -> None:
 
 def _get(count: int) -> Callable[[Unpickler], None]:
   return lambda u: u.stack.append(u.remembered(u.number(count) if count else _memo_number(u)))
-def _put(count: int) -> Callable[[Unpickler], None]: return lambda u: u.memoize(u.number(count) if count else _memo_number(u))
+def _put(count: int) -> Callable[[Unpickler], None]:
+  return lambda u: u.memoize(u.number(count) if count else _memo_number(u))
 
 def _memo_number(u: Unpickler) -> int:
   text = u.reader.line()
@@ -402,15 +425,21 @@ def _dup(u: Unpickler) -> None:
 # cost: {opcode: what it does}. Beside its cost, each takes a place on the stack
 _COSTS: tuple[tuple[int, dict[str, Callable[[Unpickler], None]]], ...] = (
   (0, {
-    "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()), "a": _append, "e": _appends, "s": _setitem,
-    "u": _setitems, "\x90": _additems, "0": _pop, "1": lambda u: (u.marked(), None)[1], "2": _dup, "g": _get(0), "h": _get(1), "j": _get(4),
-    "p": _put(0), "q": _put(1), "r": _put(4), "\x94": _memoize, "c": _global, "\x93": _stack_global, "\x80": _proto, "\x95": _frame,
+    "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()), "a": _append,
+    "e": _appends, "s": _setitem,
+    "u": _setitems, "\x90": _additems, "0": _pop, "1": lambda u: (u.marked(), None)[1], "2": _dup, "g": _get(0),
+    "h": _get(1), "j": _get(4),
+    "p": _put(0), "q": _put(1), "r": _put(4), "\x94": _memoize, "c": _global, "\x93": _stack_global, "\x80": _proto,
+    "\x95": _frame,
     "K": _unsigned(1)}),
   (_NUMBER, {"M": _unsigned(2), "J": _int, "G": lambda u: u.stack.append(struct.unpack(">d", u.reader.take(8))[0])}),
   (_HEAD, {
-    "]": _made(list), "}": _made(dict), "\x85": _taken(1), "\x86": _taken(2), "\x87": _taken(3), "\x8a": _long(1), "\x8b": _long(4),
-    "I": _decimal, "L": _decimal, "F": _float_text, "X": _unicode(4), "\x8c": _unicode(1), "\x8d": _unicode(8), "V": _unicode_text,
-    "T": _string(4), "U": _string(1), "S": _string_text, "B": _bytes(4), "C": _bytes(1), "\x8e": _bytes(8), "\x96": _bytes(8, bytearray),
+    "]": _made(list), "}": _made(dict), "\x85": _taken(1), "\x86": _taken(2), "\x87": _taken(3), "\x8a": _long(1),
+    "\x8b": _long(4),
+    "I": _decimal, "L": _decimal, "F": _float_text, "X": _unicode(4), "\x8c": _unicode(1), "\x8d": _unicode(8),
+    "V": _unicode_text,
+    "T": _string(4), "U": _string(1), "S": _string_text, "B": _bytes(4), "C": _bytes(1), "\x8e": _bytes(8),
+    "\x96": _bytes(8, bytearray),
     "l": _gathered(list), "t": _gathered(tuple), "d": _dict}),
   (_SET, {"\x8f": _made(set), "\x91": _frozenset}),
   (_CALL, {"R": _reduce, "\x81": _newobj, "b": _build, "P": _persistent_text, "Q": _persistent}),
@@ -422,7 +451,8 @@ _OPCODES = {ord(code): (SLOT + cost, run) for cost, rows in _COSTS for code, run
 def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
   made: OrderedDict[Any, Any] = OrderedDict()
   for key, value in pairs:
-    if type(key) not in (str, int) or type(key) is int and abs(key) >= LARGEST_HASHED: raise ValueError(f"a key of type {type(key).__name__}")
+    if type(key) not in (str, int) or type(key) is int and abs(key) >= LARGEST_HASHED:
+      raise ValueError(f"a key of type {type(key).__name__}")
     made[key] = value
   return made
 
@@ -432,14 +462,17 @@ def _latin(text: str, encoding: str) -> bytes:
   return text.encode("latin-1")
 
 def _set(items: Any = ()) -> set[Any]:
-  if type(items) not in (list, tuple) or not all(type(x) is str or type(x) is int and abs(x) < LARGEST_HASHED for x in items):
+  if type(items) not in (list, tuple) or not all(type(x) is str or type(x) is int and abs(x) < LARGEST_HASHED
+                                                 for x in items):
     raise ValueError("a set of other things than strings and numbers")
   return set(items)
 
 PLAIN: dict[str, Any] = {
-  **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), Call("bytes", lambda: b"")),  # protocols below 3 write b"" so
+  # protocols below 3 write b"" so
+  **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), Call("bytes", lambda: b"")),
   "collections OrderedDict": Call("OrderedDict", _ordered_dict), "_codecs encode": Call("_codecs.encode", _latin),
   "builtins set": Call("set", _set), "__builtin__ set": Call("set", _set),
   "builtins complex": Call("complex", lambda real, imaginary: complex(float(real), float(imaginary))),
-  "builtins bytearray": Call("bytearray", lambda data=b"", encoding="latin1": bytearray(data if type(data) is bytes else _latin(data, encoding))),
+  "builtins bytearray": Call("bytearray", lambda data=b"",
+                             encoding="latin1": bytearray(data if type(data) is bytes else _latin(data, encoding))),
 }

@@ -1,8 +1,9 @@
 """Zip archives: where their members are, and what is in them. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3 to 4.5.
 
-The central directory is read, and each member's local header when the member is wanted. Members that are stored are parts of the archive (on DISK:
-views); deflated ones are unpacked. What a member claims is believed only as far as the archive can keep the promise: deflate makes at most 1032 bytes
-of one, members may not overlap, and unpacking stops at the claimed size. All that is unpacked draws from the budget of the archive.
+The central directory is read, and each member's local header when the member is wanted. Members that are stored are
+parts of the archive (on DISK: views); deflated ones are unpacked. What a member claims is believed only as far as the
+archive can keep the promise: deflate makes at most 1032 bytes of one, members may not overlap, and unpacking stops at
+the claimed size. All that is unpacked draws from the budget of the archive.
 """
 from __future__ import annotations
 import struct
@@ -45,7 +46,8 @@ class ZipArchive:
       member, at = self._member(directory, at)
       if member.name in self.members: raise source.bad(f"it has two members named {member.name!r}")
       self.members[member.name] = member
-    if len(self.members) != count: raise source.bad(f"it should have {count} members, and {len(self.members)} are listed")
+    if len(self.members) != count:
+      raise source.bad(f"it should have {count} members, and {len(self.members)} are listed")
     if sum(m.packed for m in self.members.values()) > source.size: raise source.bad("its members overlap")
 
   def _end(self) -> tuple[int, int, int]:
@@ -64,14 +66,16 @@ class ZipArchive:
         if record[:4] != _END64: raise source.bad("its zip64 locator points to nothing")
         disk, first, here, count, size, start = struct.unpack_from("<2L4Q", record, 16)
     if disk != first or here != count: raise source.bad("it is one of several parts; join them first")
-    if start + size > end: raise source.bad(f"its directory ends at byte {start + size}, behind the end record at {end}")
+    if start + size > end:
+      raise source.bad(f"its directory ends at byte {start + size}, behind the end record at {end}")
     return count, size, start
 
   def _member(self, directory: bytes, at: int) -> tuple[Member, int]:
     """The directory entry at a place, and the next place."""
     bad = self.source.bad
     if at + _CENTRAL_BYTES > len(directory): raise bad("its directory ends within an entry")
-    _, _, flags, method, _, _, crc, packed, size, n, m, k, _, _, _, header = struct.unpack_from("<6H3L5H2L", directory, at + 4)
+    _, _, flags, method, _, _, crc, packed, size, n, m, k, _, _, _, header = struct.unpack_from("<6H3L5H2L", directory,
+                                                                                                at + 4)
     end = at + _CENTRAL_BYTES + n + m + k
     if end > len(directory): raise bad("its directory ends within an entry")
     raw = directory[at + _CENTRAL_BYTES:at + _CENTRAL_BYTES + n]
@@ -109,9 +113,12 @@ class ZipArchive:
   def _check(self, member: Member) -> None:
     bad, name = self.source.bad, repr(member.name)
     if member.encrypted: raise bad(f"{name} is encrypted; unpack the archive with its password first")
-    if member.method not in (STORED, DEFLATED): raise bad(f"{name} is packed by method {member.method}; tinyhw knows stored and deflated")
-    if member.method == STORED and member.packed != member.size: raise bad(f"{name} has {member.packed} bytes stored, and should have {member.size}")
-    if member.size > member.packed * _MOST_EXPANSION: raise bad(f"{name} claims {member.size} bytes, which {member.packed} packed ones cannot give")
+    if member.method not in (STORED, DEFLATED):
+      raise bad(f"{name} is packed by method {member.method}; tinyhw knows stored and deflated")
+    if member.method == STORED and member.packed != member.size:
+      raise bad(f"{name} has {member.packed} bytes stored, and should have {member.size}")
+    if member.size > member.packed * _MOST_EXPANSION:
+      raise bad(f"{name} claims {member.size} bytes, which {member.packed} packed ones cannot give")
 
   def read(self, member: Member) -> bytes | bytearray:
     """A member's bytes, unpacked, with its size and CRC checked."""
@@ -152,10 +159,11 @@ class ZipArchive:
     return found
 
 def zip_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The files in a zip archive, by name, as vectors of bytes; folders are left out. Nothing is written: names are only keys.
+  """The files in a zip archive, by name, as vectors of bytes; folders are left out. Nothing is written: names are only
+  keys.
 
-  What is stored stays in the archive, on DISK; what is deflated is unpacked. limit: the bytes of memory that this may make; None: 64 MB and 20 for
-  each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
+  What is stored stays in the archive, on DISK; what is deflated is unpacked. limit: the bytes of memory that this may
+  make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
 
   >>> import zipfile
   >>> with zipfile.ZipFile("weights.zip", "w") as archive: archive.writestr("bias", b"abc")

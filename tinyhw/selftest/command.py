@@ -1,6 +1,8 @@
-"""`python3 -m tinyhw selftest DEVICE`: asks a device step by step, prints what it found, and says what to look at where a step fails.
+"""`python3 -m tinyhw selftest DEVICE`: asks a device step by step, prints what it found, and says what to look at where
+a step fails.
 
-The report is made to be pasted: it names the computer, the device, each step with its result and time, and explains the first failure.
+The report is made to be pasted: it names the computer, the device, each step with its result and time, and explains the
+first failure.
 """
 from __future__ import annotations
 import importlib
@@ -34,28 +36,35 @@ def begin(name: str, faults: bool) -> frame.Session:
 
 def opens(session: frame.Session) -> str: return session.device.arch
 
-OPENS = frame.Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does not and what would change that",
+OPENS = frame.Step("opens", "does the device open as programs open it", "`python3 -m tinyhw doctor` says why it does "
+                   "not and what would change that",
                    opens, basic=True)
 
-def steps(session: frame.Session) -> list[frame.Step]: return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]
+def steps(session: frame.Session) -> list[frame.Step]:
+  return [*(session.first() or (OPENS,)), *tensors.STEPS, *session.last()]
 
 def heading(session: frame.Session) -> str:
   """What is tested, and where."""
   virtual = f", virtual (EMULATE={EMULATE.value})" if EMULATE.value else ""
-  return f"selftest of {session.name}{virtual}: {platform.system()} {platform.release()}, {platform.machine()}, Python {platform.python_version()}"
+  return (f"selftest of {session.name}{virtual}: {platform.system()} {platform.release()}, {platform.machine()}, "
+          f"Python {platform.python_version()}")
 
 def line(number: int, result: frame.Result, width: int) -> str:
   first, *rest = result.words.splitlines() or [""]
-  return "\n".join([f"{number:2} {result.step.name:<{width}}  {result.outcome:<7} {result.milliseconds:8.1f} ms  {first}",
+  return "\n".join([f"{number:2} {result.step.name:<{width}}  {result.outcome:<7} {result.milliseconds:8.1f} ms  "
+                    f"{first}",
                     *(f"      {text}" for text in rest)])
 
 def summary(results: Sequence[frame.Result]) -> str:
   """How many steps passed, and of the first that failed what it asked and what to look at."""
-  count = {outcome: sum(r.outcome == outcome for r in results) for outcome in (frame.OK, frame.FAILED, frame.ABSENT, frame.NOT_RUN)}
-  text = ", ".join(f"{number} {outcome}" for outcome, number in count.items() if number or outcome in (frame.OK, frame.FAILED))
+  count = {outcome: sum(r.outcome == outcome for r in results) for outcome in (frame.OK, frame.FAILED, frame.ABSENT,
+                                                                               frame.NOT_RUN)}
+  text = ", ".join(f"{number} {outcome}" for outcome, number in count.items() if number
+                   or outcome in (frame.OK, frame.FAILED))
   failed = next((r for r in results if r.outcome == frame.FAILED), None)
   if failed is None: return text
-  return (f"{text}\n\nThe first step that failed is \"{failed.step.name}\": {failed.step.question}?\n  it found: {failed.words.splitlines()[0]}\n"
+  return (f"{text}\n\nThe first step that failed is \"{failed.step.name}\": {failed.step.question}?\n  it found: "
+          f"{failed.words.splitlines()[0]}\n"
           f"  what to check: {failed.step.check}")
 
 def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, Any]:
@@ -65,10 +74,16 @@ def data(session: frame.Session, results: Sequence[frame.Result]) -> dict[str, A
   return {"device": session.name, "emulate": EMULATE.value, "heading": heading(session), "steps": rows}
 
 def run(name: str, faults: bool = False, as_json: bool = False, out: TextIO | None = None) -> int:
-  """Test a device; 0 if no step failed. faults: provoke a hang and a page fault too. Raises DeviceError for a name that no device has."""
+  """Test a device; 0 if no step failed. faults: provoke a hang and a page fault too.
+
+  Raises DeviceError for a name that no device has.
+  """
   out, name = out or sys.stdout, Device.canonicalize(name)
-  no_work = f"{name} keeps a file" if on_disk(name) else "NULL runs no kernels" if name.partition(":")[0] == "NULL" else ""
-  if no_work: raise ArgumentError(f"{no_work} and computes nothing; there are {', '.join(other for other in DRIVERS if other != 'NULL')}")
+  no_work = (f"{name} keeps a file" if on_disk(name) else "NULL runs no kernels" if name.partition(":")[0] == "NULL"
+             else "")
+  if no_work:
+    raise ArgumentError(f"{no_work} and computes nothing; there are "
+                        f"{', '.join(other for other in DRIVERS if other != 'NULL')}")
   session, results = begin(name, faults), list[frame.Result]()
   try:
     todo = steps(session)

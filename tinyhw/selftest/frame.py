@@ -1,7 +1,8 @@
 """What the self-tests of all devices share: a step, how steps are run one after the other, and what becomes of them.
 
-A step asks one question of a device, small enough that the first one that fails says what to look at. Devices that have more to ask than whether
-tensors come out right bring a `Session` beside their driver, in a module `selftest`; steps with tensors are in tensors.py. No device is known here.
+A step asks one question of a device, small enough that the first one that fails says what to look at. Devices that have
+more to ask than whether tensors come out right bring a `Session` beside their driver, in a module `selftest`; steps
+with tensors are in tensors.py. No device is known here.
 """
 from __future__ import annotations
 import math
@@ -24,12 +25,14 @@ class Absent(Exception):
   """This computer lacks what the step is about; why, in words."""
 
 class Tools(NamedTuple):
-  """What a session gets from outside of its layer. assemble: text of several lines and an architecture to machine code. faults: provoke some too."""
+  """What a session gets from outside of its layer. assemble: text of several lines and an architecture to machine
+  code. faults: provoke some too."""
   assemble: Callable[[str, str], bytes]
   faults: bool = False
 
 class Step(NamedTuple):
-  """One question. run: gives what it found, in words; raises Wrong, Absent, or whatever the device's driver raises. check: what to look at when it
+  """One question. run: gives what it found, in words; raises Wrong, Absent, or whatever the device's driver raises.
+  check: what to look at when it
   fails. basic: the steps behind it make no sense without it.
   """
   name: str

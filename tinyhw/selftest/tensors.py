@@ -1,7 +1,8 @@
 """Steps with tensors, for every device: whether what programs do gives the numbers that it should.
 
-What is expected is computed in Python, or with the same Tensors by the device PYTHON, whose arithmetic is Python's own. Where IEEE 754 or integers
-leave no choice the same bits are wanted; functions may be off by what docs/numerics.md allows.
+What is expected is computed in Python, or with the same Tensors by the device PYTHON, whose arithmetic is Python's own.
+Where IEEE 754 or integers leave no choice the same bits are wanted; functions may be off by what docs/numerics.md
+allows.
 """
 from __future__ import annotations
 import math
@@ -17,7 +18,8 @@ REFERENCE = "PYTHON"
 MOST_ULPS = 2.0   # of any float32 function: docs/numerics.md allows less
 # name, the method, its value in Python, and where it is asked: from, to
 FUNCTIONS: tuple[tuple[str, Callable[[Tensor], Tensor], Callable[[float], float], float, float], ...] = (
-  ("exp", Tensor.exp, math.exp, -80.0, 80.0), ("log", Tensor.log, math.log, 1e-3, 1e6), ("sin", Tensor.sin, math.sin, -300.0, 300.0),
+  ("exp", Tensor.exp, math.exp, -80.0, 80.0), ("log", Tensor.log, math.log, 1e-3, 1e6),
+  ("sin", Tensor.sin, math.sin, -300.0, 300.0),
   ("tanh", Tensor.tanh, math.tanh, -4.0, 4.0), ("sqrt", Tensor.sqrt, math.sqrt, 0.0, 1e6),
   ("reciprocal", Tensor.reciprocal, lambda x: 1 / x, 0.1, 1e4),
 )
@@ -69,7 +71,8 @@ def product(session: Session, dtype: DType) -> str:
   a, b = ([i * 37 % 11 - 5 for i in range(n)] for n in (rows * inner, inner * columns))
   left, right = (Tensor(list(map(float, values)), device=session.name).cast(dtype).realize() for values in (a, b))
   found = flat((left.reshape(rows, inner) @ right.reshape(inner, columns)).float())
-  wanted = [float(sum(a[r * inner + k] * b[k * columns + c] for k in range(inner))) for r in range(rows) for c in range(columns)]
+  wanted = [float(sum(a[r * inner + k] * b[k * columns + c] for k in range(inner))) for r in range(rows)
+            for c in range(columns)]
   compare(found, wanted, f"{rows}x{inner} @ {inner}x{columns} of {dtype}")
   return f"{rows}x{inner} @ {inner}x{columns}"
 
@@ -81,8 +84,10 @@ def functions(session: Session) -> str:
   report = []
   for name, method, exact, low, high in FUNCTIONS:
     points = [struct.unpack("<f", struct.pack("<f", low + (high - low) * i / 199))[0] for i in range(200)]
-    worst, x = max((ulps(found, exact(x)), x) for found, x in zip(flat(method(Tensor(points, device=session.name))), points))
-    if worst > MOST_ULPS: raise Wrong(f"{name}({x!r}) is {worst:.3g} units in the last place off; {MOST_ULPS:g} are allowed")
+    worst, x = max((ulps(found, exact(x)), x) for found, x in zip(flat(method(Tensor(points, device=session.name))),
+                                                                  points))
+    if worst > MOST_ULPS:
+      raise Wrong(f"{name}({x!r}) is {worst:.3g} units in the last place off; {MOST_ULPS:g} are allowed")
     report.append(f"{name} {worst:.2f}")
   return "units in the last place: " + ", ".join(report)
 
@@ -92,22 +97,29 @@ def replay(session: Session) -> str:
   step = TinyJit(lambda x: ((x @ weight).relu().sum(axis=1) + x.sum()).realize())
   for i in range(4):
     x = [[float(i + 8 * row + column) for column in range(8)] for row in range(2)]
-    wanted = [sum(max(sum(x[row][k] * (8 * k + j) * 0.5 for k in range(8)), 0.0) for j in range(8)) + sum(map(sum, x)) for row in range(2)]
+    wanted = [sum(max(sum(x[row][k] * (8 * k + j) * 0.5 for k in range(8)), 0.0) for j in range(8)) + sum(map(sum, x))
+              for row in range(2)]
     compare(flat(step(Tensor(x, device=session.name).realize())), wanted, f"call {i + 1}")
   return "a step, captured in its second call, replayed twice"
 
-COMPILED = "the device's own steps passed, so suspect the code of this kernel: DEBUG=4 shows it, CHECK=1 verifies its registers; "
+COMPILED = ("the device's own steps passed, so suspect the code of this kernel: DEBUG=4 shows it, CHECK=1 verifies "
+            "its registers; ")
 STEPS = (
   Step("elementwise", "does arithmetic of tensors give the CPU's bits", COMPILED + "compare with NOOPT=1", elementwise),
   Step("integers", "do integers wrap, divide and shift as they should", COMPILED + "compare with NOOPT=1", integers),
-  Step("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, suspect local memory", sums),
-  Step("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles", products),
+  Step("sums", "are sums over lanes, workgroups and loops right", COMPILED + "where only many elements are wrong, "
+       "suspect local memory", sums),
+  Step("product", "is a product of float32 matrices right", COMPILED + "compare with NOOPT=1, which has no tiles",
+       products),
   Step("product of halves", "is a product of float16 matrices right, on the matrix unit where there is one",
-       "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; compare with NOOPT=1, which "
+       "where \"product\" passed, suspect the matrix unit: how lanes share a matrix is in isa/amd/table/matrix.py; "
+       "compare with NOOPT=1, which "
        "uses none",
        products_of_halves),
-  Step("functions", "are transcendental functions as exact as docs/numerics.md says", COMPILED + "reciprocals and roots begin with the "
+  Step("functions", "are transcendental functions as exact as docs/numerics.md says",
+       COMPILED + "reciprocals and roots begin with the "
        "hardware's own approximations", functions),
-  Step("replay", "does a captured function give right results with other inputs", "a patch of a recording comes too late, or at the wrong place: "
+  Step("replay", "does a captured function give right results with other inputs",
+       "a patch of a recording comes too late, or at the wrong place: "
        "compare with JIT=0 and JIT=2", replay),
 )

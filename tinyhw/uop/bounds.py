@@ -1,7 +1,9 @@
-"""The smallest and largest value of an expression, by interval arithmetic: one rule per operation, from the sources' own bounds.
+"""The smallest and largest value of an expression, by interval arithmetic: one rule per operation, from the sources'
+own bounds.
 
-What is not an integer or bool expression, or has no rule, gets the limits of its type. Index expressions are exact enough that codegen can
-prove that they stay inside their buffers; a loose bound costs speed, a wrong one would cost safety.
+What is not an integer or bool expression, or has no rule, gets the limits of its type. Index expressions are exact
+enough that codegen can prove that they stay inside their buffers; a loose bound costs speed, a wrong one would cost
+safety.
 """
 from __future__ import annotations
 from operator import index
@@ -41,18 +43,22 @@ def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds:
 def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   """A remainder may be written as x - x // n * n."""
   x, taken = u.src
-  if taken.op is Ops.MUL and taken.src[1].op is Ops.CONST and a[0] >= 0 and _is_quotient(taken.src[0], x, taken.src[1].arg, a[1]):
+  if taken.op is Ops.MUL and taken.src[1].op is Ops.CONST and a[0] >= 0 and _is_quotient(taken.src[0], x,
+                                                                                         taken.src[1].arg, a[1]):
     return 0, min(taken.src[1].arg - 1, a[1])
   return a[0] - b[1], a[1] - b[0]
 
 def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
   """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/math/division.py makes it. Where
-  multiplier * n = 2**shift + more, x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x / n is at most (n - 1) / n."""
+  multiplier * n = 2**shift + more, x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x
+  / n is at most (n - 1) / n."""
   q = _uncast(q, largest)
   if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
   if q.op is Ops.IDIV: return _uncast(q.src[0], largest) is x and bool(q.src[1].arg == n)
   product, shift = q.src[0], q.src[1].arg
-  if not 0 <= shift < 64 or product.op is not Ops.MUL or product.src[1].op is not Ops.CONST or _uncast(product.src[0], largest) is not x: return False
+  if (not 0 <= shift < 64 or product.op is not Ops.MUL or product.src[1].op is not Ops.CONST
+      or _uncast(product.src[0], largest) is not x):
+    return False
   multiplier, power = product.src[1].arg, 1 << shift
   more = multiplier * n - power
   return bool(0 <= more and largest * more < power and largest * multiplier <= product.dtype.max)
@@ -95,7 +101,8 @@ def _shift_right(u: UOp, a: Bounds, b: Bounds) -> Bounds | None:
 _BINARY: dict[Ops, Callable[[UOp, Bounds, Bounds], Bounds | None]] = {
   Ops.ADD: lambda u, a, b: (a[0] + b[0], a[1] + b[1]), Ops.SUB: _subtract,
   Ops.MUL: _multiply, Ops.MAX: lambda u, a, b: (max(a[0], b[0]), max(a[1], b[1])),
-  Ops.IDIV: _divide, Ops.MOD: _modulo, Ops.CMPLT: _less, Ops.CMPEQ: _equal, Ops.CMPNE: _differ, Ops.AND: _and, Ops.OR: _or, Ops.XOR: _xor,
+  Ops.IDIV: _divide, Ops.MOD: _modulo, Ops.CMPLT: _less, Ops.CMPEQ: _equal, Ops.CMPNE: _differ, Ops.AND: _and,
+  Ops.OR: _or, Ops.XOR: _xor,
   Ops.SHL: _shift_left, Ops.SHR: _shift_right,
 }
 
@@ -120,25 +127,31 @@ def _others(u: UOp) -> Bounds | None:
   op, dtype, src = u.op, u.dtype, u.src
   if op is Ops.CONST or dtype is dtypes.void: return (u.arg, u.arg) if op is Ops.CONST else (0, 0)
   if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
-  if op is Ops.BIND: return src[0]._bounds_  # type: ignore[no-any-return]  # not the value: what is made of it holds for every value
+  # not the value: what is made of it holds for every value
+  if op is Ops.BIND: return src[0]._bounds_  # type: ignore[no-any-return]
   if op is Ops.RANGE: return 0, max(src[0]._bounds_[1] - 1, 0)
   if op is Ops.ACC or dtypes.is_float(dtype): return None
-  if op in (Ops.BROADCAST, Ops.GEP, Ops.EXCHANGE): return src[0]._bounds_  # type: ignore[no-any-return]  # slots are Any
+  # slots are Any
+  if op in (Ops.BROADCAST, Ops.GEP, Ops.EXCHANGE): return src[0]._bounds_  # type: ignore[no-any-return]
   if op is Ops.VECTORIZE: return min(s._bounds_[0] for s in src), max(s._bounds_[1] for s in src)
   if op is Ops.WHERE: return min(src[1]._bounds_[0], src[2]._bounds_[0]), max(src[1]._bounds_[1], src[2]._bounds_[1])
-  if op is Ops.CAST and not dtypes.is_float(src[0].dtype): return src[0]._bounds_  # type: ignore[no-any-return]  # slots are Any
+  # slots are Any
+  if op is Ops.CAST and not dtypes.is_float(src[0].dtype): return src[0]._bounds_  # type: ignore[no-any-return]
   if op is Ops.NEG and not dtypes.is_bool(dtype): return -src[0]._bounds_[1], -src[0]._bounds_[0]
   return None
 
 def value_for(u: UOp, value: Any) -> int:
   """A value that the variable u is to have, as an int. Raises SymbolicError."""
   if u.op is not Ops.DEFINE_VAR:
-    raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet can be bound; "
+    raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet "
+                        f"can be bound; "
                         "unbind() gives the Variable of one that has")
   name, low, high, *multiple = u.arg
   try: number = int(index(value))  # a Tensor has none
   except TypeError:
-    raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a float's int()") from None
+    raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a "
+                        f"float's int()") from None
   if not low <= number <= high: raise SymbolicError(f"cannot bind {number} to {name}: it must be in {low}..{high}")
-  if multiple and number % multiple[0]: raise SymbolicError(f"cannot bind {number} to {name}: it must be a multiple of {multiple[0]}")
+  if multiple and number % multiple[0]:
+    raise SymbolicError(f"cannot bind {number} to {name}: it must be a multiple of {multiple[0]}")
   return number

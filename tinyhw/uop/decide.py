@@ -1,8 +1,10 @@
-"""What Python decides by the values that Variables have: is a slice inside of its axis, are two sizes equal, how many parts does a split have.
+"""What Python decides by the values that Variables have: is a slice inside of its axis, are two sizes equal, how many
+parts does a split have.
 
-A bound Variable is two things. In a kernel it is its range: the code is for every value that it may have. Where Python has to decide something, it is
-its value. `holds` and `number` give that, and while a TinyJit captures they note what was decided, as conditions on the Variables (`noting`). A
-replay with other values is right if all conditions come out as they did (`Decisions`); where one does not, TinyJit captures the function once more.
+A bound Variable is two things. In a kernel it is its range: the code is for every value that it may have. Where Python
+has to decide something, it is its value. `holds` and `number` give that, and while a TinyJit captures they note what
+was decided, as conditions on the Variables (`noting`). A replay with other values is right if all conditions come out
+as they did (`Decisions`); where one does not, TinyJit captures the function once more.
 """
 from __future__ import annotations
 import threading
@@ -48,7 +50,8 @@ def _computed(x: UOp) -> Any:
   return found[x]
 
 def _steps(root: UOp) -> Iterator[tuple[UOp, Callable[..., Any] | None]]:
-  """The nodes of an expression of bound Variables, sources first, and how each is computed; None for one that has no value."""
+  """The nodes of an expression of bound Variables, sources first, and how each is computed; None for one that has no
+  value."""
   for u in root.toposort(lambda u: u.op is not Ops.BIND):
     if u.op in (Ops.CONST, Ops.BIND): yield u, _constant(u.arg if u.op is Ops.CONST else u.src[1].arg)
     elif u.op is Ops.CAST: yield u, cast(u.src[0].dtype, u.dtype)
@@ -58,7 +61,10 @@ def _steps(root: UOp) -> Iterator[tuple[UOp, Callable[..., Any] | None]]:
 def _constant(x: Any) -> Callable[[], Any]: return lambda: x
 
 def holds(condition: bool | UOp, unknown: bool = False) -> bool:
-  """Does a condition on sizes hold? By its bounds if these tell, else by the values of its Variables. unknown: the answer where one has no value."""
+  """Does a condition on sizes hold?
+
+  By its bounds if these tell, else by the values of its Variables. unknown: the answer where one has no value.
+  """
   if not isinstance(condition, UOp): return condition
   found = holds_or_none(condition)
   return unknown if found is None else found
@@ -77,7 +83,10 @@ def differs(u: UOp, x: object) -> bool:
   return holds(u.ne(x if isinstance(x, (int, float)) else float(x)), True)
 
 def number(x: sint) -> int | None:
-  """A size as the number that it is now: who asks goes on with the number, so a capture is for this one. None where a Variable has no value."""
+  """A size as the number that it is now: who asks goes on with the number, so a capture is for this one.
+
+  None where a Variable has no value.
+  """
   if not isinstance(x, UOp): return x
   simple = x.simplify()
   if simple.op is Ops.CONST: return int(simple.arg)
@@ -94,9 +103,11 @@ def real(x: UOp) -> float | None:
   return None if found is None else float(found)
 
 def narrowed(x: UOp, low: int, high: int) -> dict[UOp, UOp]:
-  """What Variables become of which the values make low <= x <= high, as they do now: Variables of the same name with smaller bounds.
+  """What Variables become of which the values make low <= x <= high, as they do now: Variables of the same name with
+  smaller bounds.
 
-  Each is limited by what the other terms of the sum are at least, or at most; of a sum of several that is not all there is to know.
+  Each is limited by what the other terms of the sum are at least, or at most; of a sum of several that is not all there
+  is to know.
   """
   from tinyhw.uop.symbolic.linear import linear  # only slices with Variables need it; 0.1 ms to load
   form = linear(x.simplify())
@@ -116,7 +127,8 @@ def narrowed(x: UOp, low: int, high: int) -> dict[UOp, UOp]:
   return found
 
 class Decisions:
-  """What a call decided, to be asked of other values of its Variables. values: of those that may have others; None: all may."""
+  """What a call decided, to be asked of other values of its Variables. values: of those that may have others; None:
+  all may."""
   def __init__(self, noted: dict[UOp, bool], values: dict[str, int] | None = None):
     self.noted = noted
     everything = UOp.sink(*noted)

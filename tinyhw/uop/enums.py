@@ -1,4 +1,7 @@
-"""The names of operations (`Ops`), groups of them, and the kinds of axes. IntEnum hashes three times faster than a plain Enum."""
+"""The names of operations (`Ops`), groups of them, and the kinds of axes.
+
+IntEnum hashes three times faster than a plain Enum.
+"""
 from __future__ import annotations
 from enum import IntEnum, auto
 from typing import TypeVar
@@ -14,12 +17,16 @@ def plain_members(cls: type[E]) -> type[E]:
   return cls
 
 class Named(IntEnum):
-  """Prints as `Ops.ADD` in each version of Python; an IntEnum prints as its number from 3.11 on, and before that in an f-string."""
+  """Prints as `Ops.ADD` in each version of Python; an IntEnum prints as its number from 3.11 on, and before that in an
+  f-string."""
   def __str__(self) -> str: return f"{type(self).__name__}.{self.name}"
 
 @plain_members
 class Ops(Named):
-  """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each. The order is stable: constants sort first."""
+  """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each.
+
+  The order is stable: constants sort first.
+  """
   # leaves
   CONST = auto()
   DEVICE = auto()
@@ -123,8 +130,10 @@ class Ops(Named):
 
 class GroupOp:
   """Sets of operations that rules speak about."""
-  Unary = frozenset({Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN, Ops.COS, Ops.TANH, Ops.ERF})
-  Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+  Unary = frozenset({Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN,
+                     Ops.COS, Ops.TANH, Ops.ERF})
+  Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR,
+                      Ops.XOR, Ops.SHL, Ops.SHR,
                       Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.THREEFRY})
   Ternary = frozenset({Ops.WHERE, Ops.MULACC})
   ALU = Unary | Binary | Ternary

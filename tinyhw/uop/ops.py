@@ -1,8 +1,9 @@
 """`UOp`: a node of every expression graph here, interned: equal nodes are one object, so `is` compares them.
 
-Creating a node costs 1 µs, finding one 0.6 (Python 3.11, Zen 3); the cache is a plain dict of weak references that carry their keys (metaclass call,
-WeakValueDictionary and `__del__` were all slower). Walks are loops with a stack: deep graphs do not meet the recursion limit.
-What a node's ops, sources and arguments mean stands in docs/design.md, section 3. Shapes are in shape.py, bounds in bounds.py.
+Creating a node costs 1 µs, finding one 0.6 (Python 3.11, Zen 3); the cache is a plain dict of weak references that
+carry their keys (metaclass call, WeakValueDictionary and `__del__` were all slower). Walks are loops with a stack: deep
+graphs do not meet the recursion limit. What a node's ops, sources and arguments mean stands in docs/design.md, section
+3. Shapes are in shape.py, bounds in bounds.py.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -26,7 +27,8 @@ sint = Union[int, "UOp"]
 T = TypeVar("T")
 
 class _Reference(weakref.ref["UOp"]):
-  """A weak reference that knows its key in the cache, to remove it; None where another one has taken its place there."""
+  """A weak reference that knows its key in the cache, to remove it; None where another one has taken its place
+  there."""
   __slots__ = ("key",)
   key: tuple[Any, ...] | None
 
@@ -39,7 +41,8 @@ def _forget(reference: _Reference) -> None:
   if reference.key is not None: _cache.pop(reference.key, None)
 
 def _has_ended(key: tuple[Any, ...], first: _Reference, reference: _Reference) -> bool:
-  """The entry of a key is dead and not yet forgotten. Wait until it is: False. If that is for this thread to do, further down its stack, take its
+  """The entry of a key is dead and not yet forgotten. Wait until it is: False. If that is for this thread to do,
+  further down its stack, take its
   place: True. To replace it while another thread is about to remove it would leave two equal nodes."""
   end = time.monotonic() + _LONGEST_END
   while _cache.get(key) is first:
@@ -59,8 +62,12 @@ _DECIDED = GroupOp.Comparison | {Ops.IDIV, Ops.MOD}   # what of weak floats is n
 _FIELDS = frozenset({"op", "dtype", "src", "arg", "tag"})
 
 class UOp:
-  """A node: operation, type, sources, argument. Immutable and interned; `tag` tells apart nodes that are otherwise equal."""
-  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "_order_", "_simple_", "realized", "storage",
+  """A node: operation, type, sources, argument.
+
+  Immutable and interned; `tag` tells apart nodes that are otherwise equal.
+  """
+  __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "_order_", "_simple_",
+               "realized", "storage",
                "line", "__weakref__")
   op: Ops
   dtype: DType
@@ -79,7 +86,10 @@ class UOp:
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None,
               metadata: trace.Location | None = None, _buffer: Any = None) -> UOp:
-    """metadata: the line that the node comes from, as trace.caller gives it. _buffer: of a BUFFER, its storage. Neither tells nodes apart."""
+    """metadata: the line that the node comes from, as trace.caller gives it. _buffer: of a BUFFER, its storage.
+
+    Neither tells nodes apart.
+    """
     if metadata is not None or _buffer is not None: return UOp(op, dtype, src, arg, tag)._with(metadata, _buffer)
     key = (op, dtype, src, arg, tag)
     if op is Ops.CONST and type(arg) is float:
@@ -103,8 +113,10 @@ class UOp:
 
   def _with(self, metadata: trace.Location | None, storage: Any) -> UOp:
     if storage is not None:
-      if self.op is not Ops.BUFFER: raise ArgumentError(f"only a BUFFER has storage, and this is {self.op.name}; leave out _buffer")
-      if self.storage is not None and self.storage is not storage: raise ArgumentError(f"{self!r} has other storage; give it a number of its own")
+      if self.op is not Ops.BUFFER:
+        raise ArgumentError(f"only a BUFFER has storage, and this is {self.op.name}; leave out _buffer")
+      if self.storage is not None and self.storage is not storage:
+        raise ArgumentError(f"{self!r} has other storage; give it a number of its own")
       self.storage = storage
     if metadata is not None: trace.record(self, metadata)
     return self
@@ -116,7 +128,10 @@ class UOp:
 
   @property
   def buffer(self) -> Any:
-    """The storage that this tensor node looks at, or was computed into. Raises UnknownValueError where there is none."""
+    """The storage that this tensor node looks at, or was computed into.
+
+    Raises UnknownValueError where there is none.
+    """
     u = self.base if self.realized is None else self.realized.base
     while u.op is Ops.MULTI: u = u.src[0].base
     if u.op is Ops.BUFFER and u.storage is not None: return u.storage
@@ -133,22 +148,26 @@ class UOp:
 
   def __repr__(self) -> str:
     names = ", ".join(f"<{s.op.name}>" if s.op is not Ops.CONST else str(s.arg) for s in self.src)
-    return f"UOp(Ops.{self.op.name}, {self.dtype}, ({names}), {self.arg!r}" + (f", tag={self.tag!r})" if self.tag is not None else ")")
+    return f"UOp(Ops.{self.op.name}, {self.dtype}, ({names}), {self.arg!r}" + (f", tag={self.tag!r})"
+                                                                               if self.tag is not None else ")")
 
   # ***** structure *****
 
   def replace(self, **changes: Any) -> UOp:
     """This node with some of op, dtype, src, arg, tag changed."""
-    if not changes.keys() <= _FIELDS: raise TypeError(f"a UOp has no {', '.join(changes.keys() - _FIELDS)}; replace takes op, dtype, src, arg, tag")
-    new = (changes.get("op", self.op), changes.get("dtype", self.dtype), changes.get("src", self.src), changes.get("arg", self.arg),
+    if not changes.keys() <= _FIELDS:
+      raise TypeError(f"a UOp has no {', '.join(changes.keys() - _FIELDS)}; replace takes op, dtype, src, arg, tag")
+    new = (changes.get("op", self.op), changes.get("dtype", self.dtype), changes.get("src", self.src),
+           changes.get("arg", self.arg),
            changes.get("tag", self.tag))
     return UOp(*new)
 
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
     """This node and all below it, sources first. gate(u) False: u is kept, what is below is not visited through it.
 
-    On the stack, None stands above a node whose sources are done. Sources that are done are pushed all the same: to see that when they are popped
-    is faster than to look first (0.14 us a node; 0.19 with a look, 0.18 with the next undone source alone).
+    On the stack, None stands above a node whose sources are done. Sources that are done are pushed all the same: to see
+    that when they are popped is faster than to look first (0.14 us a node; 0.19 with a look, 0.18 with the next undone
+    source alone).
     """
     seen: dict[UOp, None] = {}
     stack: list[Any] = [self]
@@ -178,7 +197,10 @@ class UOp:
     return new[self]
 
   def derive(self, slot: str, compute: Callable[[UOp], Any]) -> Any:
-    """A property computed from the sources' own, kept in `slot`, which is empty. Iterative, so that depth does not matter."""
+    """A property computed from the sources' own, kept in `slot`, which is empty.
+
+    Iterative, so that depth does not matter.
+    """
     for s in self.src:
       if getattr(s, slot) is None: break
     else:  # the usual case
@@ -201,29 +223,34 @@ class UOp:
   def ranges(self) -> tuple[UOp, ...]:
     """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
     found = self._ranges_
-    return self.derive("_ranges_", _free_ranges) if found is None else found  # type: ignore[no-any-return]  # derive gives Any
+    # derive gives Any
+    return self.derive("_ranges_", _free_ranges) if found is None else found  # type: ignore[no-any-return]
 
   @property
   def shape(self) -> tuple[sint, ...]:
     """The shape of a node of the tensor graph."""
     found = self._shape_
-    return self.derive("_shape_", _shape.shape_of) if found is None else found  # type: ignore[no-any-return]  # derive gives Any
+    # derive gives Any
+    return self.derive("_shape_", _shape.shape_of) if found is None else found  # type: ignore[no-any-return]
 
   @property
   def device(self) -> str | tuple[str, ...] | None:
-    """Where a node of the tensor graph lives: the first device, or devices, found among its sources, None when only constants are."""
+    """Where a node of the tensor graph lives: the first device, or devices, found among its sources, None when only
+    constants are."""
     found = self._device_
     return (self.derive("_device_", _shape.device_of) if found is None else found) or None
 
   @property
   def vmin(self) -> ConstType:
     found = self._bounds_
-    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[0]  # type: ignore[no-any-return]  # derive gives Any
+    # derive gives Any
+    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[0]  # type: ignore[no-any-return]
 
   @property
   def vmax(self) -> ConstType:
     found = self._bounds_
-    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[1]  # type: ignore[no-any-return]  # derive gives Any
+    # derive gives Any
+    return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[1]  # type: ignore[no-any-return]
 
   @property
   def size(self) -> int:
@@ -260,8 +287,10 @@ class UOp:
     return UOp(Ops.CONST, dtype, src, dtype.const(value))
 
   @staticmethod
-  def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint, multiple_of: int = 1, param: bool = False) -> UOp:
-    """A symbolic integer with min_val <= value <= max_val, a multiple of multiple_of. Raises SymbolicError when there is no such value.
+  def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint, multiple_of: int = 1,
+               param: bool = False) -> UOp:
+    """A symbolic integer with min_val <= value <= max_val, a multiple of multiple_of. Raises SymbolicError when there
+    is no such value.
 
     param: is it an argument of the kernels that use it? Variables always are, whatever is given here.
 
@@ -270,11 +299,14 @@ class UOp:
     (8, '3', '(n//4)')
     """
     if not all(isinstance(x, int) for x in (min_val, max_val, multiple_of)) or multiple_of < 1:
-      raise SymbolicError(f"the variable {name} has bounds and a factor that are ints, the factor at least 1; not {min_val!r}, {max_val!r}, "
+      raise SymbolicError(f"the variable {name} has bounds and a factor that are ints, the factor at least 1; not "
+                          f"{min_val!r}, {max_val!r}, "
                           f"{multiple_of!r}")
     low, high = -(-min_val // multiple_of) * multiple_of, max_val // multiple_of * multiple_of
-    if min_val > max_val: raise SymbolicError(f"the variable {name} cannot be in {min_val}..{max_val}; give the smaller bound first")
-    if low > high: raise SymbolicError(f"the variable {name} has no value: {min_val}..{max_val} has no multiple of {multiple_of}")
+    if min_val > max_val:
+      raise SymbolicError(f"the variable {name} cannot be in {min_val}..{max_val}; give the smaller bound first")
+    if low > high:
+      raise SymbolicError(f"the variable {name} has no value: {min_val}..{max_val} has no multiple of {multiple_of}")
     return UOp(Ops.DEFINE_VAR, dtype, (), (name, low, high) if multiple_of == 1 else (name, low, high, multiple_of))
 
   @staticmethod
@@ -292,7 +324,10 @@ class UOp:
   def expr(self) -> str: return str(self.arg[0])
 
   def bind(self, value: int) -> UOp:
-    """This variable with a value. Raises SymbolicError unless that is a whole number within the bounds, and where this has one already."""
+    """This variable with a value.
+
+    Raises SymbolicError unless that is a whole number within the bounds, and where this has one already.
+    """
     return UOp(Ops.BIND, self.dtype, (self, self.const_like(_bounds.value_for(self, value))))
 
   def unbind(self) -> tuple[UOp, int]:
@@ -316,7 +351,8 @@ class UOp:
     given = indices if isinstance(indices, tuple) else (indices,)
     fits = len(given) == len(self.shape) and all(isinstance(i, (int, UOp)) for i in given)
     if self.op is not Ops.RESHAPE or self.src[0].op is not Ops.PARAM or not fits:
-      raise IndexingError(f"cannot index {self!r} with {indices!r}: only an argument of a kernel has elements, by a number or UOp for each axis")
+      raise IndexingError(f"cannot index {self!r} with {indices!r}: only an argument of a kernel has elements, by a "
+                          f"number or UOp for each axis")
     flat: sint = 0
     for i, size in zip(given, self.shape): flat = flat * size + i
     return self.src[0].index(flat)
@@ -325,7 +361,8 @@ class UOp:
 
   def flatten(self) -> UOp:
     """An argument of a kernel with one axis."""
-    assert self.op is Ops.RESHAPE and self.src[0].op is Ops.PARAM, f"flatten wants an argument of a kernel, got {self.op.name}"
+    assert self.op is Ops.RESHAPE and self.src[0].op is Ops.PARAM, (f"flatten wants an argument of a kernel, got "
+                                                                    f"{self.op.name}")
     return UOp(Ops.RESHAPE, self.dtype, (self.src[0], to_index(self.size)))
 
   def end(self, *ranges: UOp) -> UOp:
@@ -349,7 +386,8 @@ class UOp:
     if value.dtype is dtypes.weakfloat: value = value.cast(self.dtype)
     return UOp(Ops.STORE, dtypes.void, (self, value) + (() if gate is None else (gate,)) + ranges)
 
-  def reduce(self, op: Ops, *ranges: UOp) -> UOp: return UOp(Ops.REDUCE, self.dtype, (self,) + ranges, op) if ranges else self
+  def reduce(self, op: Ops, *ranges: UOp) -> UOp:
+    return UOp(Ops.REDUCE, self.dtype, (self,) + ranges, op) if ranges else self
 
   # ***** arithmetic *****
 
@@ -412,10 +450,14 @@ class UOp:
   def __gt__(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPLT, x, True)
   def __ge__(self, x: UOp | ConstType) -> UOp: return (self < x).logical_not()
   def __le__(self, x: UOp | ConstType) -> UOp: return (self > x).logical_not()
-  def __neg__(self) -> UOp: return self.logical_not() if self.dtype.scalar() is dtypes.bool else self * self.const_like(-1)
+  def __neg__(self) -> UOp:
+    return self.logical_not() if self.dtype.scalar() is dtypes.bool else self * self.const_like(-1)
   def __invert__(self) -> UOp: return self ^ self.const_like(True if self.dtype.scalar() is dtypes.bool else -1)
   def __ne__(self, x: object) -> bool:
-    """Beside a number by the values of Variables, as `<` is. Else, as `==` always, of expressions: interning, dicts and tuples rely on that."""
+    """Beside a number by the values of Variables, as `<` is.
+
+    Else, as `==` always, of expressions: interning, dicts and tuples rely on that.
+    """
     from tinyhw.uop.decide import differs
     return differs(self, x)
   def eq(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPEQ, x)
@@ -423,7 +465,8 @@ class UOp:
   def logical_not(self) -> UOp: return self ^ self.const_like(True)
   def maximum(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MAX, x)
   def minimum(self, x: UOp | ConstType) -> UOp:
-    """The smaller; by way of the maximum of complements (~ for integers of fixed width, whose least number has no negative)."""
+    """The smaller; by way of the maximum of complements (~ for integers of fixed width, whose least number has no
+    negative)."""
     a, b = _common(self, x)
     if a.dtype.scalar() in dtypes.ints: return ~((~a).maximum(~b))
     return -((-a).maximum(-b))
@@ -435,18 +478,24 @@ class UOp:
   def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
 
   def __bool__(self) -> bool:
-    """The truth of a comparison: by its bounds, or by the values of its Variables. Else an UnknownValueError, since a graph has no truth value."""
+    """The truth of a comparison: by its bounds, or by the values of its Variables.
+
+    Else an UnknownValueError, since a graph has no truth value.
+    """
     found = self._number()
     if found is not None: return bool(found)
-    raise UnknownValueError(f"the truth of {self.render()} is not known: bounds {self.vmin}..{self.vmax}; bind its variables first")
+    raise UnknownValueError(f"the truth of {self.render()} is not known: bounds {self.vmin}..{self.vmax}; bind its "
+                            f"variables first")
 
   def __int__(self) -> int:
     found = self._number()
     if found is not None: return int(found)
-    raise UnknownValueError(f"{self.render()} has no value yet: bounds {self.vmin}..{self.vmax}; bind its variables first")
+    raise UnknownValueError(f"{self.render()} has no value yet: bounds {self.vmin}..{self.vmax}; bind its variables "
+                            f"first")
 
   def __index__(self) -> int:
-    if dtypes.is_float(self.dtype): raise TypeError(f"{self.render()} is a float, not a whole number; use // instead of /, or int()")
+    if dtypes.is_float(self.dtype):
+      raise TypeError(f"{self.render()} is a float, not a whole number; use // instead of /, or int()")
     return int(self)
 
   def __float__(self) -> float:
@@ -521,7 +570,8 @@ def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
   if not isinstance(a, UOp): a = _number(a, b)
   if not isinstance(b, UOp): b = _number(b, a)
   if a.dtype is b.dtype: return a, b
-  if a.dtype.count != b.dtype.count: raise DTypeError(f"operands have {a.dtype.count} and {b.dtype.count} lanes: {a.dtype} and {b.dtype}")
+  if a.dtype.count != b.dtype.count:
+    raise DTypeError(f"operands have {a.dtype.count} and {b.dtype.count} lanes: {a.dtype} and {b.dtype}")
   if dtypes.weakint in (a.dtype, b.dtype) and dtypes.is_int(a.dtype) and dtypes.is_int(b.dtype):
     return a.cast(dtypes.weakint), b.cast(dtypes.weakint)
   if dtypes.weakfloat in (a.dtype, b.dtype):
@@ -537,7 +587,8 @@ def _number(x: ConstType, other: UOp | ConstType) -> UOp:
   return other.const_like(x)
 
 def _float_type(u: UOp) -> DType:
-  """The type of u as a float: weak, as Python's numbers are, where u is made of sizes and Variables; in a kernel at least the default type."""
+  """The type of u as a float: weak, as Python's numbers are, where u is made of sizes and Variables; in a kernel at
+  least the default type."""
   if u.dtype is dtypes.weakint and not u.ranges: return dtypes.weakfloat
   return u.dtype if dtypes.is_float(u.dtype) else least_upper_float(u.dtype).vec(u.dtype.count)
 
@@ -547,7 +598,8 @@ _CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
 
 def _free_ranges(u: UOp) -> tuple[UOp, ...]:
   src = u.src
-  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE: return src[0]._ranges_  # type: ignore[no-any-return]  # slots are Any
+  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE:
+    return src[0]._ranges_  # type: ignore[no-any-return]  # slots are Any
   found: dict[UOp, None] = {}
   for s in src: found.update(dict.fromkeys(s._ranges_))
   if u.op is Ops.RANGE: found[u] = None
@@ -577,11 +629,13 @@ def resolve(x: bool | UOp, default: bool = True) -> bool:
 
 def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:
   """Equal shapes; symbolic sizes are equal when they are the same expression."""
-  return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y) for x, y in zip(a, b))
+  return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
+                                  for x, y in zip(a, b))
 
 @dataclass(frozen=True)
 class KernelInfo:
-  """What goes with a kernel's SINK: its name, the optimisations to apply or applied (None: let the heuristic choose), and where it came from."""
+  """What goes with a kernel's SINK: its name, the optimisations to apply or applied (None: let the heuristic choose),
+  and where it came from."""
   name: str = ""
   opts: tuple[Any, ...] | None = None
   origin: Any = None
@@ -591,6 +645,7 @@ Variable = UOp.variable
 _LAZY = {"UPat": "upat", "PatternMatcher": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
-  """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""
+  """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from
+  this file."""
   if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

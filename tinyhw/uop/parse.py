@@ -1,4 +1,7 @@
-"""Reads the text of graphs and programs that text.py writes. Every line is a Python call, so Python's own parser does the first half."""
+"""Reads the text of graphs and programs that text.py writes.
+
+Every line is a Python call, so Python's own parser does the first half.
+"""
 from __future__ import annotations
 import ast
 import math
@@ -54,11 +57,13 @@ class _Reader:
     if isinstance(e, ast.Name): return to_dtype(e.id)
     if isinstance(e, ast.Call) and isinstance(e.func, ast.Attribute) and e.func.attr == "vec" and len(e.args) == 1:
       return self.dtype(e.func.value).vec(self.value(e.args[0]))
-    if isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == "dtypes": return to_dtype(e.attr)
+    if isinstance(e, ast.Attribute) and isinstance(e.value, ast.Name) and e.value.id == "dtypes":
+      return to_dtype(e.attr)
     raise ParseError(f"{ast.unparse(e)} is no type; write float32 or float32.vec(4)")
 
   def lookup(self, name: str) -> Any:
-    if name not in self.known: raise ParseError(f"{name} is not known here; import the module that defines it (it calls text.register)")
+    if name not in self.known:
+      raise ParseError(f"{name} is not known here; import the module that defines it (it calls text.register)")
     return self.known[name]
 
   def value(self, e: ast.expr) -> Any:
@@ -79,13 +84,18 @@ class _Reader:
 _NAMES = {"inf": math.inf, "nan": math.nan}
 
 def parse_text(text: str, known: Mapping[str, type]) -> Any:
-  """The last line's graph or Program. known: classes that arguments may mention, by name. Raises ParseError with the line."""
+  """The last line's graph or Program. known: classes that arguments may mention, by name.
+
+  Raises ParseError with the line.
+  """
   try: body = ast.parse(text).body
-  except SyntaxError as e: raise ParseError(f"line {e.lineno}: {e.msg}; a line is `u2 = ADD(float32, u0, u1)`") from None
+  except SyntaxError as e:
+    raise ParseError(f"line {e.lineno}: {e.msg}; a line is `u2 = ADD(float32, u0, u1)`") from None
   reader = _Reader(known)
   last: Any = None
   for statement in body:
     try: last = reader.statement(statement)
-    except (ParseError, DTypeError, TypeError) as e: raise ParseError(f"line {statement.lineno}: {getattr(e, 'message', e)}") from None
+    except (ParseError, DTypeError, TypeError) as e:
+      raise ParseError(f"line {statement.lineno}: {getattr(e, 'message', e)}") from None
   if last is None: raise ParseError("line 1: empty; write at least one node")
   return last

@@ -1,6 +1,8 @@
-"""`Program`: a kernel as an ordered, structured list of UOps; what renderers, instruction selection and the PYTHON device read.
+"""`Program`: a kernel as an ordered, structured list of UOps; what renderers, instruction selection and the PYTHON
+device read.
 
-docs/design.md, section 3.4, tells what each operation means here. Programs print and parse through uop/text.py, and `verify` checks one.
+docs/design.md, section 3.4, tells what each operation means here. Programs print and parse through uop/text.py, and
+`verify` checks one.
 """
 from __future__ import annotations
 import functools
@@ -15,8 +17,10 @@ from tinyhw.uop.text import register
 class Program:
   """One kernel, ready for a renderer or an instruction selector.
 
-  uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1 without one.
-  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs, as `local_offsets` lays them out. opts: how it was tiled.
+  uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1
+  without one.
+  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs, as `local_offsets` lays them out. opts:
+  how it was tiled.
   """
   name: str
   uops: tuple[UOp, ...]

@@ -1,4 +1,7 @@
-"""Shapes and devices of the nodes of a tensor graph, one rule per operation. Sizes are ints, or index expressions where they are symbolic."""
+"""Shapes and devices of the nodes of a tensor graph, one rule per operation.
+
+Sizes are ints, or index expressions where they are symbolic.
+"""
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from collections.abc import Callable
@@ -48,9 +51,12 @@ def _bits(u: UOp) -> tuple[Any, ...]:
   return *shape[:-1], _plus(shape[-1] * (have // want) if want < have else shape[-1] // (want // have))
 
 RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
-  Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded, Ops.SHRINK: _shrunk, Ops.GATHER: _index,
-  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _copied, Ops.MULTI: _whole,
-  Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first, Ops.BIND: lambda u: (),
+  Ops.RESHAPE: _sizes, Ops.EXPAND: _sizes, Ops.PERMUTE: _permuted, Ops.FLIP: _first, Ops.PAD: _padded,
+  Ops.SHRINK: _shrunk, Ops.GATHER: _index,
+  Ops.REDUCE_AXIS: _reduced, Ops.BUFFER: _buffer, Ops.IOTA: _iota, Ops.CONST: lambda u: (), Ops.COPY: _copied,
+  Ops.MULTI: _whole,
+  Ops.CONTIGUOUS: _first, Ops.CONTIGUOUS_BACKWARD: _first, Ops.DETACH: _first, Ops.ASSIGN: _first, Ops.AFTER: _first,
+  Ops.BIND: lambda u: (),
   **{op: _longest for op in GroupOp.Elementwise}, Ops.BITCAST: _bits,
 }
 

@@ -1,13 +1,15 @@
 """Graphs and programs as text: `render` for people, `show` and `parse` for files and tests, `digest` for caches.
 
-`show` writes one node per line, sources first; the last line is the root. `parse(show(u)) is u`. A line is a Python call:
+`show` writes one node per line, sources first; the last line is the root. `parse(show(u)) is u`. A line is a Python
+call:
 
   u3 = ADD(float32.vec(4), u1, u2)
   u4 = CONST(float32, arg=-0.0)
 
-A `Program` lists its nodes in execution order (a line that is only a name: the node stands there again), and ends with `Program(name=..., ...)`.
-Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, enumerations, dataclasses and named tuples. `parse` knows those classes
-that were shown before in this process, and those told to `register`.
+A `Program` lists its nodes in execution order (a line that is only a name: the node stands there again), and ends with
+`Program(name=..., ...)`. Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, enumerations,
+dataclasses and named tuples. `parse` knows those classes that were shown before in this process, and those told to
+`register`.
 """
 from __future__ import annotations
 from dataclasses import fields, is_dataclass
@@ -23,7 +25,8 @@ from tinyhw.uop.ops import KernelInfo, UOp
 # ***** for people *****
 
 SYMBOLS: dict[Ops, str] = {
-  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<",
+  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.IDIV: "//", Ops.MOD: "%", Ops.AND: "&", Ops.OR: "|",
+  Ops.XOR: "^", Ops.SHL: "<<",
   Ops.SHR: ">>", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
 }
 def _leaf(u: UOp) -> str | None:
@@ -43,7 +46,8 @@ def _expression(u: UOp, s: list[str]) -> str:
   if u.op is Ops.WHERE: return f"({s[1]} if {s[0]} else {s[2]})"
   if u.op is Ops.MAX: return f"max({s[0]}, {s[1]})"
   if u.op is Ops.MULACC: return f"(({s[0]}*{s[1]})+{s[2]})"
-  if u.op in (Ops.CAST, Ops.BITCAST): return s[0] if u.dtype in dtypes.weaks else f"{u.op.name.lower()}({s[0]}, {type_name(u.dtype)})"
+  if u.op in (Ops.CAST, Ops.BITCAST):
+    return s[0] if u.dtype in dtypes.weaks else f"{u.op.name.lower()}({s[0]}, {type_name(u.dtype)})"
   if u.op is Ops.INDEX: return f"{s[0]}[{strip_parens(s[1])}]"
   if u.op is Ops.LOAD: return s[0] if len(s) == 1 else f"({s[0]} if {s[1]} else {s[2]})"
   if u.op is Ops.GEP: return f"{s[0]}[{u.arg}]" if u.dtype.count == 1 else f"{s[0]}[{u.arg}:{u.arg + u.dtype.count}]"
@@ -51,7 +55,10 @@ def _expression(u: UOp, s: list[str]) -> str:
   return f"{name}({', '.join([strip_parens(x) for x in s] + ([] if u.arg is None else [_argument(u.arg, {})]))})"
 
 def render(u: UOp) -> str:
-  """u as an expression, every operation in parentheses: `((a*2)+b)`. Python evaluates it to an equal expression when operations are arithmetic."""
+  """u as an expression, every operation in parentheses: `((a*2)+b)`.
+
+  Python evaluates it to an equal expression when operations are arithmetic.
+  """
   text: dict[UOp, str] = {}
   for n in u.toposort(lambda n: _leaf(n) is None):
     leaf = _leaf(n)
@@ -63,7 +70,8 @@ def render(u: UOp) -> str:
 _REGISTERED: dict[str, type] = {}
 
 def register(cls: type) -> type:
-  """Let an enumeration, dataclass or named tuple stand in text that is parsed before anything was shown (a decorator)."""
+  """Let an enumeration, dataclass or named tuple stand in text that is parsed before anything was shown (a
+  decorator)."""
   _REGISTERED[cls.__name__] = cls
   return cls
 
@@ -79,11 +87,13 @@ def _argument(x: Any, names: dict[UOp, str]) -> str:
   if x is None or isinstance(x, (str, bytes, bool)): return repr(x)
   if isinstance(x, Enum): return f"{_class_name(x)}.{x.name}"
   if isinstance(x, (int, float)): return repr(x)
-  if isinstance(x, tuple) and not hasattr(x, "_fields"): return f"({', '.join([_argument(y, names) for y in x])}{',' if len(x) == 1 else ''})"
+  if isinstance(x, tuple) and not hasattr(x, "_fields"):
+    return f"({', '.join([_argument(y, names) for y in x])}{',' if len(x) == 1 else ''})"
   if isinstance(x, frozenset): return f"frozenset({_argument(tuple(sorted(x, key=repr)), names)})"
   if isinstance(x, DType): return f"dtypes.{type_name(x)}"
   if isinstance(x, UOp): return names[x] if x in names else repr(x)
-  if is_dataclass(x) or isinstance(x, tuple): return f"{_class_name(x)}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
+  if is_dataclass(x) or isinstance(x, tuple):
+    return f"{_class_name(x)}({', '.join(f'{k}={_argument(v, names)}' for k, v in _changed_fields(x))})"
   return repr(x)
 
 def argument(x: Any) -> str:
@@ -164,16 +174,19 @@ def parse(text: str) -> Any:
 # ***** for caches *****
 
 def digest(u: Any) -> bytes:
-  """32 bytes that tell graphs (or Programs) apart, the same in every process. KernelInfo.origin does not count. 1.1 µs a node (Python 3.11, Zen 3).
+  """32 bytes that tell graphs (or Programs) apart, the same in every process. KernelInfo.origin does not count. 1.1 µs
+  a node (Python 3.11, Zen 3).
 
-  One pass numbers the nodes and makes a tuple of each; marshal turns all into bytes at once. Hashing or formatting node by node costs twice that.
+  One pass numbers the nodes and makes a tuple of each; marshal turns all into bytes at once. Hashing or formatting node
+  by node costs twice that.
   """
   from hashlib import sha256  # 2 ms to import, and only caches need it
   if not isinstance(u, UOp): return sha256(show(u).encode()).digest()
   numbers: dict[UOp, int] = {}
   rows: list[tuple[Any, ...]] = []
   _number(u, numbers, rows)
-  return sha256(marshal.dumps(rows, 2)).digest()  # version 2 has no back references, which would depend on the objects' history
+  return sha256(marshal.dumps(rows, 2)).digest()  # version 2 has no back references, which would depend on the objects'
+                                                  # history
 
 _MARSHALLED = frozenset({type(None), int, float, str, bool})
 _ENUMS = frozenset({Ops, AxisType})
@@ -194,7 +207,8 @@ def _plain(arg: Any, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> tu
   if isinstance(arg, KernelInfo): arg = (arg.name, arg.opts)
   if arg.__class__ is tuple and _MARSHALLED.issuperset(map(type, arg)): return arg
   if arg.__class__ in _ENUMS: return ("", arg._name_)
-  if arg.__class__ is tuple and len(arg) == 2 and arg[0].__class__ is int and arg[1].__class__ in _ENUMS: return (arg[0], "", arg[1]._name_)
+  if arg.__class__ is tuple and len(arg) == 2 and arg[0].__class__ is int and arg[1].__class__ in _ENUMS:
+    return (arg[0], "", arg[1]._name_)
   mentioned = _nodes_in(arg)
   for m in mentioned: _number(m, numbers, rows)
   return ("", _argument(arg, {m: f"u{numbers[m]}" for m in mentioned}))

@@ -19,14 +19,18 @@ OpsLike = Ops | Iterable[Ops] | None
 class UPat:
   """A pattern.
 
-  op: one Ops or several. dtype: one or several; a scalar type also stands for its vectors. arg: compared with ==; None is any.
-  src: a tuple matches the sources in order, a list in any order, one UPat each source; None is any. allow_any_len: more sources may follow.
+  op: one Ops or several. dtype: one or several; a scalar type also stands for its vectors. arg: compared with ==; None
+  is any.
+  src: a tuple matches the sources in order, a list in any order, one UPat each source; None is any. allow_any_len: more
+  sources may follow.
   name: the node is given to the rule's function under this name; a name that stands twice is one node.
   custom_early_reject: ops that must all be among the sources' (the compiled matcher derives such tests by itself).
   """
-  __slots__ = ("op", "dtype", "src", "arg", "name", "any_length", "custom_early_reject", "orders", "each", "choices", "scalar_only")
+  __slots__ = ("op", "dtype", "src", "arg", "name", "any_length", "custom_early_reject", "orders", "each", "choices",
+               "scalar_only")
 
-  def __init__(self, op: OpsLike = None, dtype: DType | Iterable[DType] | None = None, src: UPat | Sequence[UPat] | None = None, arg: Any = None,
+  def __init__(self, op: OpsLike = None, dtype: DType | Iterable[DType] | None = None,
+               src: UPat | Sequence[UPat] | None = None, arg: Any = None,
                name: str | None = None, allow_any_len: bool = False, custom_early_reject: Iterable[Ops] | None = None,
                scalar_only: bool = False, choices: tuple[UPat, ...] = ()) -> None:
     ops, types = (op,) if isinstance(op, Ops) else op, (dtype,) if isinstance(dtype, DType) else dtype
@@ -39,10 +43,12 @@ class UPat:
     self.orders: tuple[tuple[UPat, ...], ...] = ()
     if isinstance(src, list): self.orders = tuple(dict.fromkeys(itertools.permutations(src)))
     elif isinstance(src, tuple): self.orders = (src,)
-    elif src is not None and self.each is None: raise PatternError(f"src of a UPat is {src!r}; give a tuple, a list, or one UPat")
+    elif src is not None and self.each is None:
+      raise PatternError(f"src of a UPat is {src!r}; give a tuple, a list, or one UPat")
     self.any_length = allow_any_len
     for s in (src if isinstance(src, (list, tuple)) else ()):
-      if not isinstance(s, UPat): raise PatternError(f"a source of a UPat is {s!r}; give a UPat (UPat.const(None, value) for a constant)")
+      if not isinstance(s, UPat):
+        raise PatternError(f"a source of a UPat is {s!r}; give a UPat (UPat.const(None, value) for a constant)")
 
   # ***** constructors *****
 
@@ -52,7 +58,8 @@ class UPat:
     return UPat(dtype=dtype, name=name)
 
   @staticmethod
-  def cvar(name: str | None = None, dtype: DType | Iterable[DType] | None = None, vec: bool = True, arg: Any = None) -> UPat:
+  def cvar(name: str | None = None, dtype: DType | Iterable[DType] | None = None, vec: bool = True,
+           arg: Any = None) -> UPat:
     """Any constant. vec=False: not one with lanes."""
     return UPat(Ops.CONST, dtype, arg=arg, name=name, scalar_only=not vec)
 
@@ -70,7 +77,8 @@ class UPat:
 
   def named(self, name: str) -> UPat:
     """This pattern with a name."""
-    return UPat(self.op, self.dtype, self.src, self.arg, name, self.any_length, self.custom_early_reject, self.scalar_only, self.choices)
+    return UPat(self.op, self.dtype, self.src, self.arg, name, self.any_length, self.custom_early_reject,
+                self.scalar_only, self.choices)
 
   def f(self, op: OpsLike, **kwargs: Any) -> UPat:
     """The pattern of `op` with this as its only source."""
@@ -106,7 +114,8 @@ class UPat:
   def load(self, *others: UPat, **kwargs: Any) -> UPat: return UPat(Ops.LOAD, src=(self,) + others, **kwargs)
   def store(self, *others: UPat, **kwargs: Any) -> UPat: return UPat(Ops.STORE, dtypes.void, (self,) + others, **kwargs)
   def gep(self, lane: int | None = None, **kwargs: Any) -> UPat: return UPat(Ops.GEP, src=(self,), arg=lane, **kwargs)
-  def reduce(self, *ranges: UPat, **kwargs: Any) -> UPat: return UPat(Ops.REDUCE, self.dtype, (self,) + ranges, **kwargs)
+  def reduce(self, *ranges: UPat, **kwargs: Any) -> UPat:
+    return UPat(Ops.REDUCE, self.dtype, (self,) + ranges, **kwargs)
 
   def __add__(self, x: UPat | ConstType) -> UPat: return self._binary(Ops.ADD, x)
   def __radd__(self, x: UPat | ConstType) -> UPat: return self._binary(Ops.ADD, x, True)
@@ -151,8 +160,10 @@ class UPat:
   def trunc(self) -> UPat: return self.alu(Ops.TRUNC)
 
   def __repr__(self) -> str:
-    if self.choices: return f"UPat.any({', '.join(map(repr, self.choices))})" + (f".named({self.name!r})" if self.name else "")
-    parts = [] if self.op is None else ["Ops." + self.op[0].name if len(self.op) == 1 else "(" + ", ".join("Ops." + o.name for o in self.op) + ")"]
+    if self.choices:
+      return f"UPat.any({', '.join(map(repr, self.choices))})" + (f".named({self.name!r})" if self.name else "")
+    parts = [] if self.op is None else ["Ops." + self.op[0].name if len(self.op) == 1
+                                        else "(" + ", ".join("Ops." + o.name for o in self.op) + ")"]
     if self.dtype is not None: parts.append(f"dtype={self.dtype[0] if len(self.dtype) == 1 else self.dtype}")
     if self.src is not None: parts.append(f"src={self.src!r}")
     if self.arg is not None: parts.append(f"arg={self.arg!r}")
@@ -192,6 +203,7 @@ def _match_sources(nodes: tuple[UOp, ...], patterns: tuple[UPat, ...], captures:
 _LAZY = {"PatternMatcher": "rewrite.match", "rule": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
-  """`PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this file."""
+  """`PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this
+  file."""
   if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,6 +1,8 @@
-"""Arithmetic of numbers made of Variables that has no operation of its own: weak floats as other types, quotients of floats, powers.
+"""Arithmetic of numbers made of Variables that has no operation of its own: weak floats as other types, quotients of
+floats, powers.
 
-A float made of Variables is weak, as Python's floats are: it takes the type of the tensor beside it. Python computes it in float64, so kernels do.
+A float made of Variables is weak, as Python's floats are: it takes the type of the tensor beside it. Python computes it
+in float64, so kernels do.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -23,7 +25,10 @@ def compared(op: Ops, a: UOp, b: UOp) -> UOp:
   return a.cast(dtypes.float64).alu(op, b.cast(dtypes.float64))
 
 def quotient(op: Ops, a: UOp, b: UOp) -> UOp:
-  """a // b (IDIV) and a % b (MOD) of weak floats. Kernels have neither, so they are decided by the values of the Variables."""
+  """a // b (IDIV) and a % b (MOD) of weak floats.
+
+  Kernels have neither, so they are decided by the values of the Variables.
+  """
   return a.const_like(float(a) // float(b) if op is Ops.IDIV else float(a) % float(b))
 
 def power(u: UOp, x: Any, reverse: bool = False) -> UOp | ConstType:

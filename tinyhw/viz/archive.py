@@ -1,8 +1,8 @@
 """The file of a recording: a ZIP archive of JSON members, so that a viewer reads only what it shows.
 
-`index.json` names schedules and kernels; `schedule/<n>.json` and `kernel/<n>.json` have what was recorded of each; `timeline.json` has the events.
-The archive is made in memory, compressed, up to MOST_BYTES; what is recorded later is in the index only. What a member is unpacked to draws from a
-budget, as with files of other formats.
+`index.json` names schedules and kernels; `schedule/<n>.json` and `kernel/<n>.json` have what was recorded of each;
+`timeline.json` has the events. The archive is made in memory, compressed, up to MOST_BYTES; what is recorded later is
+in the index only. What a member is unpacked to draws from a budget, as with files of other formats.
 """
 from __future__ import annotations
 import io
@@ -26,7 +26,8 @@ SUFFIX = ".viz.zip"
 MEMBER = re.compile(r"(index|timeline|(schedule|kernel)/[0-9]{1,9})\.json")
 
 class Memory(io.BytesIO):
-  """Bytes that stay readable until they are garbage: a ZipFile that is collected together with its file wants to end the archive."""
+  """Bytes that stay readable until they are garbage: a ZipFile that is collected together with its file wants to end
+  the archive."""
   def close(self) -> None: pass
 
 class Writer:
@@ -56,7 +57,8 @@ class Archive:
     self.path = path
     try: self.file = open_regular(path)
     except (OSError, ValueError) as error:
-      raise MissingFileError(f"there is no recording {path}: {getattr(error, 'strerror', error)}; name one that VIZ=1 wrote") from None
+      raise MissingFileError(f"there is no recording {path}: {getattr(error, 'strerror', error)}; name one that VIZ=1 "
+                             f"wrote") from None
     try: self.zip = zipfile.ZipFile(self.file)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
       raise FileFormatError(f"{path} is no recording of VIZ=1: {error}; record again") from None
@@ -72,11 +74,15 @@ class Archive:
   def _budget(self) -> Budget: return Budget(self.path, os.path.getsize(self.path))
 
   def read(self, name: str) -> bytes | None:
-    """A member, as JSON text; None if there is none of that name. Raises FileFormatError for one that is damaged or makes too much."""
+    """A member, as JSON text; None if there is none of that name.
+
+    Raises FileFormatError for one that is damaged or makes too much.
+    """
     if f"{name}.json" not in self.names: return None
     try:
       member = self.zip.getinfo(f"{name}.json")
-      if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED): raise zipfile.BadZipFile("it is packed in a way that is not known")
+      if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise zipfile.BadZipFile("it is packed in a way that is not known")
       self._budget().take(2 * member.file_size)   # no more than that is read
       with self.lock, self.zip.open(member) as file: data = file.read()
     except FileFormatError: raise
@@ -92,7 +98,8 @@ def folder() -> str: return os.path.join(cache_dir(), "viz")
 
 def new_path(program: str) -> str:
   """Where a recording of a program goes, if the user does not say it."""
-  return os.path.join(folder(), f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^A-Za-z0-9_.-]', '_', program)}-{os.getpid()}{SUFFIX}")
+  return os.path.join(folder(),
+                      f"{time.strftime('%Y%m%d-%H%M%S')}-{re.sub(r'[^A-Za-z0-9_.-]', '_', program)}-{os.getpid()}{SUFFIX}")
 
 def latest() -> str:
   """The newest recording in CACHEDIR. Raises MissingFileError."""

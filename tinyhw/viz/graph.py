@@ -1,7 +1,7 @@
 """Graphs as rows that JSON takes: each node once, under a number, sources before the nodes that use them.
 
-Nodes are interned, so that a node that a pass leaves alone has the same number before and after it: what is new after a pass are the numbers that
-were not below its roots before.
+Nodes are interned, so that a node that a pass leaves alone has the same number before and after it: what is new after a
+pass are the numbers that were not below its roots before.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -14,7 +14,8 @@ from tinyhw.uop.text import argument, type_name
 MOST_CHARACTERS = 300  # of an argument
 MOST_ROWS = 200_000    # of one table
 
-Row = tuple[str, str, list[int], str, int, str]  # operation, dtype, sources, argument and tag, number of its source line or -1, shape
+Row = tuple[str, str, list[int], str, int, str]  # operation, dtype, sources, argument and tag, number of its source
+                                                 # line or -1, shape
 
 class Table:
   """The rows so far. shapes: nodes are of the tensor graph and have shapes, but for those that are added as `inner`."""
@@ -25,7 +26,8 @@ class Table:
     self.lines: dict[trace.Location, int] = {}
 
   def add(self, root: UOp, inner: bool = False) -> int:
-    """The number of a node, which gets a row, and all below it. -1 where there are too many. inner: of an index, or of a kernel."""
+    """The number of a node, which gets a row, and all below it. -1 where there are too many. inner: of an index, or of
+    a kernel."""
     found = self.numbers.get(root)
     if found is not None: return found
     for u in root.toposort(lambda n: n not in self.numbers):
@@ -41,7 +43,8 @@ class Table:
     text = "" if u.arg is None else argument(u.arg)
     if u.tag is not None: text += f" tag={argument(u.tag)}"
     if len(text) > MOST_CHARACTERS: text = text[:MOST_CHARACTERS] + "…"
-    return u.op.name, type_name(u.dtype), [self.numbers[s] for s in u.src], text, self._line(u), shape_text(u) if shaped else ""
+    return (u.op.name, type_name(u.dtype), [self.numbers[s] for s in u.src], text, self._line(u),
+            shape_text(u) if shaped else "")
 
   def _line(self, u: UOp) -> int:
     location = trace.origin(u)

@@ -1,10 +1,12 @@
 """What VIZ=1 and PROFILE=1 record: the `trace.Recorder` that compiler and engine tell about their work.
 
-VIZ: each schedule and each kernel becomes a member of an archive (archive.py) as soon as it is made, so that nothing keeps its graphs alive and
-memory is bounded by the archive's limit. Launches, copies, memory and the phases of the compiler become events (trace.events), which both VIZ's
-timeline and PROFILE's trace are written from when the program ends. Each thread makes one thing at a time (`Making`).
+VIZ: each schedule and each kernel becomes a member of an archive (archive.py) as soon as it is made, so that nothing
+keeps its graphs alive and memory is bounded by the archive's limit. Launches, copies, memory and the phases of the
+compiler become events (trace.events), which both VIZ's timeline and PROFILE's trace are written from when the program
+ends. Each thread makes one thing at a time (`Making`).
 
-The recorder's own work is in no time that it tells, but the program waits for it. A fault of the recorder never reaches the program (`guarded`).
+The recorder's own work is in no time that it tells, but the program waits for it. A fault of the recorder never reaches
+the program (`guarded`).
 """
 from __future__ import annotations
 import atexit
@@ -46,7 +48,8 @@ MOST_CHARACTERS = 1 << 20   # of one text
 TEXT_ARCHS = ("c", "python")  # architectures whose Code is source text
 
 def cut(text: str) -> str:
-  return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n… {len(text) - MOST_CHARACTERS} more characters"
+  return (text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}\n… {len(text) - MOST_CHARACTERS} more "
+          f"characters")
 
 class Making:
   """A schedule or kernel that a thread is making. keeps: VIZ is set, and graphs are wanted; else only times."""
@@ -68,7 +71,8 @@ class Making:
     """Keep what there is after a step, and the rewrites since the one before."""
     table, shown = self.table, self.shown(made)
     kept = [(rule, table.add(before, True), table.add(after, True)) for rule, before, after in self.rewrites]
-    self.steps.append({"name": name, "because": because, "ns": ns, "rewrites": [r for r in kept if min(r) >= 0], "more": self.more, **shown})
+    self.steps.append({"name": name, "because": because, "ns": ns, "rewrites": [r for r in kept if min(r) >= 0],
+                       "more": self.more, **shown})
     self.rewrites, self.more = [], 0
 
   def ns(self) -> int: return sum(step["ns"] for step in self.steps)
@@ -76,7 +80,8 @@ class Making:
   def shown(self, made: Any) -> dict[str, Any]:
     """What a step made, as text and roots of a graph."""
     table = self.table
-    if isinstance(made, UOp): return {"roots": table.add_all([made]), "text": cut(expressions(made)), "language": "expressions"}
+    if isinstance(made, UOp):
+      return {"roots": table.add_all([made]), "text": cut(expressions(made)), "language": "expressions"}
     if isinstance(made, Program):
       roots = table.add_all(made.uops)
       used = {s for n in roots for s in table.rows[n][2]}
@@ -118,11 +123,13 @@ def fault_text(error: Exception) -> str:
   """What went wrong in the recorder, and where."""
   frame = error.__traceback__
   while frame is not None and frame.tb_next is not None: frame = frame.tb_next
-  place = "?" if frame is None else trace.show((frame.tb_frame.f_code.co_filename, frame.tb_lineno, frame.tb_frame.f_code.co_name))
+  place = "?" if frame is None else trace.show((frame.tb_frame.f_code.co_filename, frame.tb_lineno,
+                                                frame.tb_frame.f_code.co_name))
   return f"tinyhw: the recorder of VIZ and PROFILE failed: {type(error).__name__}: {error} ({place})"
 
 class Recorder:
-  """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not only written.
+  """See trace.Recorder. kernels and schedules: the rows of the index. shows: at the end a recording may be shown, not
+  only written.
 
   faults: how often the recorder itself failed. What a thread made then is not in the recording.
   """
@@ -144,7 +151,8 @@ class Recorder:
     self.thread.making = None
     self.faults += 1
     if self.faults > 1: return
-    sys.stderr.write(f"{fault_text(error)}; the program goes on, and the recording lacks what was told then. This is a fault of tinyhw, not yours.\n")
+    sys.stderr.write(f"{fault_text(error)}; the program goes on, and the recording lacks what was told then. This is "
+                     f"a fault of tinyhw, not yours.\n")
 
   # ***** making *****
 
@@ -182,7 +190,8 @@ class Recorder:
   def became(self, before: Any, after: Any, frame: FrameType) -> None:
     making = self.thread.making
     if making is None or not making.keeps or before is after: return
-    alike = before.op is after.op and before.dtype is after.dtype and before.arg == after.arg and before.tag == after.tag
+    alike = (before.op is after.op and before.dtype is after.dtype and before.arg == after.arg
+             and before.tag == after.tag)
     told = making.rewrites and making.rewrites[-1][1:] == (before, after)   # by the rule that did it
     if not told and (not alike or len(before.src) != len(after.src)): making.add_rewrite(frame.f_code, before, after)
 
@@ -208,18 +217,22 @@ class Recorder:
 
   def _kernel_done(self, making: Making, program: Program, code: Code, listing: str) -> None:
     source = bytes(code.text).decode("utf-8", "replace") if code.arch in TEXT_ARCHS else ""
-    self._add_kernel(making, {"pseudo": cut(pseudo_code(program)), "listing": cut(listing), "source": cut(source), "arch": code.arch,
-                              "bytes": len(code.text), "opts": [str(o) for o in program.opts], "local_bytes": program.local_bytes,
+    self._add_kernel(making, {"pseudo": cut(pseudo_code(program)), "listing": cut(listing), "source": cut(source),
+                              "arch": code.arch,
+                              "bytes": len(code.text), "opts": [str(o) for o in program.opts],
+                              "local_bytes": program.local_bytes,
                               "grid": str(program.grid) if isinstance(program.grid, int) else program.grid.render()})
 
   def _add_kernel(self, making: Making, more: dict[str, Any], failed: bool = False) -> None:
-    row = {"name": making.name, "device": making.device, "failed": failed, "opts": more.get("opts", []), "compile_ns": making.ns(),
+    row = {"name": making.name, "device": making.device, "failed": failed, "opts": more.get("opts", []),
+           "compile_ns": making.ns(),
            "runs": 0, "total_ns": 0, "best_ns": 0, "operations": 0, "bytes": 0}
     with self.lock:
       self.thread.last = len(self.kernels)
       self.kernels.append(row)
-    row["kept"] = self.writer.add(f"kernel/{self.thread.last}", {"name": making.name, "device": making.device, "steps": making.steps,
-                                                                 "rules": making.rules.described, **making.table.json(), **more})
+    row["kept"] = self.writer.add(f"kernel/{self.thread.last}",
+                                  {"name": making.name, "device": making.device, "steps": making.steps,
+                                   "rules": making.rules.described, **making.table.json(), **more})
 
   def _schedule_done(self, making: Making, canonical: Any, made: Any) -> None:
     kernels: list[Kernel] = made.kernels
@@ -229,11 +242,14 @@ class Recorder:
     for k, kernel in enumerate(kernels):
       numbers = [buffers.setdefault(b, len(buffers)) for b in kernel.buffers]
       copies = kernel.sink.op is Ops.COPY
-      edges += [(writer[r], k, buffers.get(r if r.op is Ops.BUFFER else base_of(r), -1)) for r in dict.fromkeys(kernel.reads) if r in writer]
+      edges += [(writer[r], k, buffers.get(r if r.op is Ops.BUFFER else base_of(r), -1))
+                for r in dict.fromkeys(kernel.reads) if r in writer]
       writer.update((w, k) for w in kernel.writes)
       written = {base_of(w) for w in kernel.writes}
-      rows.append({"name": "copy" if copies else kernel_name(kernel.sink), "device": device_text(kernel.buffers[0].arg[1]), "buffers": numbers,
-                   "writes": [n for b, n in zip(kernel.buffers, numbers) if b in written], "node": making.table.add(kernel.node),
+      rows.append({"name": "copy" if copies else kernel_name(kernel.sink),
+                   "device": device_text(kernel.buffers[0].arg[1]), "buffers": numbers,
+                   "writes": [n for b, n in zip(kernel.buffers, numbers) if b in written],
+                   "node": making.table.add(kernel.node),
                    "text": cut(kernel_text(kernel))})
     with self.lock:
       number = len(self.schedules)
@@ -242,10 +258,12 @@ class Recorder:
     for row, kernel in zip(self.schedules[number]["kernels"], kernels):
       if kernel.sink.op is not Ops.COPY: self.scheduled.setdefault(kernel.sink, []).append(row)
     plan = made.plan
-    told = [{"device": device_text(b.arg[1]), "dtype": type_name(b.dtype), "size": b.arg[2], "bytes": b.arg[2] * b.dtype.itemsize,
+    told = [{"device": device_text(b.arg[1]), "dtype": type_name(b.dtype), "size": b.arg[2],
+             "bytes": b.arg[2] * b.dtype.itemsize,
              "offset": plan.offsets.get(b, -1), "kind": kind_of(b, plan)} for b in buffers]
     self.schedules[number]["kept"] = self.writer.add(f"schedule/{number}", {
-      "name": trace.show(making.line), "steps": making.steps, "rules": making.rules.described, "kernels": rows, "edges": edges, "buffers": told,
+      "name": trace.show(making.line), "steps": making.steps, "rules": making.rules.described, "kernels": rows,
+      "edges": edges, "buffers": told,
       "arenas": {device_text(device): size for device, size in plan.arena_bytes.items()}, **making.table.json()})
 
   @guarded
@@ -281,7 +299,8 @@ class Recorder:
     operations = int(number(runner.operations, runner.variables, step.variables))
     moved = int(number(runner.bytes_moved, runner.variables, step.variables))
     which, ns = self._number(runner), max(end_ns - start_ns, 1)
-    trace.event(runner.name, runner.device, start_ns, end_ns, kernel=which, grid=step.grid, operations=operations, bytes=moved)
+    trace.event(runner.name, runner.device, start_ns, end_ns, kernel=which, grid=step.grid, operations=operations,
+                bytes=moved)
     if which < 0: return
     row = self.kernels[which]
     with self.lock:
@@ -293,7 +312,9 @@ class Recorder:
   @guarded
   def together(self, steps: list[Any], start_ns: int, end_ns: int) -> None:
     if len(steps) == 1: self.launched(steps[0], start_ns, end_ns)
-    elif self.times(): trace.event(f"{len(steps)} kernels", steps[0].runner.device, start_ns, end_ns, names=[step.runner.name for step in steps])
+    elif self.times():
+      trace.event(f"{len(steps)} kernels", steps[0].runner.device, start_ns, end_ns,
+                  names=[step.runner.name for step in steps])
 
   @guarded
   def replayed(self, name: str, kernels: int, start_ns: int) -> None:
@@ -303,27 +324,32 @@ class Recorder:
   def memory(self, buffer: Buffer, change: int) -> None:
     if not self.times(): return
     now = time.perf_counter_ns()
-    trace.event(f"memory of {buffer.device}", f"{trace.COUNTERS}{buffer.device}", now, now, bytes=GlobalCounters.mem_used_per_device[buffer.device])
+    trace.event(f"memory of {buffer.device}", f"{trace.COUNTERS}{buffer.device}", now, now,
+                bytes=GlobalCounters.mem_used_per_device[buffer.device])
     if len(Buffer.profile_events) < trace.MOST_EVENTS:
       Buffer.profile_events.append(trace.Event("alloc" if change > 0 else "free", buffer.device, now, now,
-                                               {"buffer": buffer.trace_num, "bytes": abs(change), "dtype": buffer.dtype.name}))
+                                               {"buffer": buffer.trace_num, "bytes": abs(change),
+                                                "dtype": buffer.dtype.name}))
 
   @guarded
   def moved(self, buffer: Buffer, direction: str, start_ns: int) -> None:
-    if self.times(): trace.event(direction, f"{buffer.device} copies", start_ns, time.perf_counter_ns(), bytes=buffer.nbytes)
+    if self.times():
+      trace.event(direction, f"{buffer.device} copies", start_ns, time.perf_counter_ns(), bytes=buffer.nbytes)
 
   # ***** files *****
 
   def index(self) -> dict[str, Any]:
     return {"version": archive.VERSION, "program": os.path.basename(sys.argv[0]) or "python", "arguments": sys.argv[1:],
-            "python": sys.version.split()[0], "started": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.started)),
+            "python": sys.version.split()[0],
+            "started": time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.started)),
             "schedules": self.schedules, "kernels": self.kernels}
 
   def timeline(self) -> dict[str, Any]:
     """The events, microseconds from the recorder's start. Names and lanes are numbers of their tables."""
     names: dict[str, int] = {}
     lanes: dict[str, int] = {}
-    rows = [(lanes.setdefault(e.lane, len(lanes)), names.setdefault(e.name, len(names)), round((e.start_ns - self.start_ns) / 1e3, 3),
+    rows = [(lanes.setdefault(e.lane, len(lanes)), names.setdefault(e.name, len(names)),
+             round((e.start_ns - self.start_ns) / 1e3, 3),
              round((e.end_ns - e.start_ns) / 1e3, 3), e.details) for e in list(trace.events)]
     return {"lanes": list(lanes), "names": list(names), "events": rows, "dropped": trace.dropped}
 
@@ -362,7 +388,10 @@ def _forget() -> None:
   if trace.recorder is not None: trace.recorder = Recorder(shows=False)
 
 def finish() -> None:
-  """Write the files that were asked for, and tell where they are. A recording is shown if somebody is there to see it."""
+  """Write the files that were asked for, and tell where they are.
+
+  A recording is shown if somebody is there to see it.
+  """
   recorder, trace.recorder = trace.recorder, None
   if not isinstance(recorder, Recorder): return
   port = int(VIZ) if VIZ > 1 else 0
@@ -379,7 +408,8 @@ def _write(recorder: Recorder, port: int) -> Iterator[str]:
     try:
       write_profile(path)
       if not str(PROFILE_FILE): recorded(cache_dir(), "profile")
-    except OSError as error: yield f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}; name another file with PROFILE_FILE"
+    except OSError as error:
+      yield f"tinyhw: PROFILE: {path} cannot be written: {error.strerror}; name another file with PROFILE_FILE"
     else: yield f"tinyhw: wrote the trace {path}; open it in https://ui.perfetto.dev or chrome://tracing"
   if not recorder.wanted["VIZ"]: return
   path = str(VIZ_FILE) or archive.new_path(program)

@@ -31,13 +31,17 @@ def describe(rule: Callable[..., Any] | CodeType) -> dict[str, Any]:
   """name, file, line, doc, source: what is not known is empty, or 0."""
   code = rule if isinstance(rule, CodeType) else getattr(rule, "__code__", None)
   if not isinstance(code, CodeType): return {"name": repr(rule), "file": "", "line": 0, "doc": "", "source": ""}
-  name = getattr(code, "co_qualname", code.co_name) if isinstance(rule, CodeType) else rule_name(rule).partition(" at ")[0]  # 3.11: Class.method
+  # 3.11: Class.method
+  name = getattr(code, "co_qualname", code.co_name) if isinstance(rule,
+                                                                  CodeType) else rule_name(rule).partition(" at ")[0]
   try: lines = inspect.getsourcelines(code)[0]
   except (OSError, TypeError, IndexError): lines = []  # typed in, or compiled at run time
   first = code.co_consts[0] if code.co_consts else None
-  doc = first if isinstance(first, str) and any(first.splitlines()[:1] and first.splitlines()[0] in line for line in lines[1:6]) else ""
+  doc = first if isinstance(first, str) and any(first.splitlines()[:1] and first.splitlines()[0] in line
+                                                for line in lines[1:6]) else ""
   if len(lines) > MOST_LINES: lines = [*lines[:MOST_LINES], "…\n"]
-  return {"name": name, "file": short_path(code.co_filename), "line": code.co_firstlineno, "doc": inspect.cleandoc(doc), "source": "".join(lines)}
+  return {"name": name, "file": short_path(code.co_filename), "line": code.co_firstlineno, "doc": inspect.cleandoc(doc),
+          "source": "".join(lines)}
 
 def short_path(path: str) -> str:
   """A file of tinyhw from the package's folder on; another one as it is."""

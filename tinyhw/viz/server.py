@@ -1,6 +1,7 @@
 """The page of a recording, on 127.0.0.1.
 
-What is served: the page (page.html, all in one file), and the members of one archive as JSON. Only GET, only the paths below. The page's own script
+What is served: the page (page.html, all in one file), and the members of one archive as JSON. Only GET, only the paths
+below. The page's own script
 alone may run: Content-Security-Policy has its hash. Connections, requests and their limits are http/server.py's.
 """
 from __future__ import annotations
@@ -25,10 +26,13 @@ class Server(HttpServer):
   def __init__(self, archive: Archive, port: int = 0):
     self.archive = archive
     self.page = packaged(PAGE)
-    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'" for script in SCRIPT.findall(self.page))
-    policy = (f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+                      for script in SCRIPT.findall(self.page))
+    policy = (f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src 'self'; img-src "
+              f"data:; base-uri 'none'; "
               "form-action 'none'; frame-ancestors 'none'")
-    self.headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+    self.headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff",
+                    "Referrer-Policy": "no-referrer",
                     "Cross-Origin-Resource-Policy": "same-origin", "Cache-Control": "no-store"}
     super().__init__((ADDRESS, port), "choose another one, with VIZ=port or --port, or none for one that is free")
 

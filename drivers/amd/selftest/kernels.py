@@ -1,7 +1,8 @@
 """The kernels of drivers/gpu/selftest/kernels.py in AMD's words, and what to look at where a step with them fails.
 
-Names of instructions are RDNA3's, which all assemblers take; what has no common name is in `WORDS`. How lanes share the matrices of a product is from
-AMD's matrix instruction calculator; the steps of a sum may be in any order that both factors have.
+Names of instructions are RDNA3's, which all assemblers take; what has no common name is in `WORDS`. How lanes share the
+matrices of a product is from AMD's matrix instruction calculator; the steps of a sum may be in any order that both
+factors have.
 """
 from __future__ import annotations
 import math
@@ -11,13 +12,16 @@ from typing import Any
 from tinyhw.drivers.gpu.selftest.kernels import LANES, Approximation, Matrix, Texts, steps
 from tinyhw.machine.ir.code import Code
 
-# By generation: where the workgroup's number is, waits for scalar loads, vector loads, stores and local memory, and a barrier
+# By generation: where the workgroup's number is, waits for scalar loads, vector loads, stores and local memory, and a
+# barrier
 WORDS = {
   9: {"group": "s2", "scalars": "s_waitcnt lgkmcnt(0)", "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt vmcnt(0)",
       "local": "s_waitcnt lgkmcnt(0)", "barrier": "s_barrier"},
-  11: {"group": "s15", "scalars": "s_waitcnt lgkmcnt(0)", "vectors": "s_waitcnt vmcnt(0)", "stores": "s_waitcnt_vscnt null, 0x0",
+  11: {"group": "s15", "scalars": "s_waitcnt lgkmcnt(0)", "vectors": "s_waitcnt vmcnt(0)",
+       "stores": "s_waitcnt_vscnt null, 0x0",
        "local": "s_waitcnt lgkmcnt(0)", "barrier": "s_barrier"},
-  12: {"group": "ttmp9", "scalars": "s_wait_kmcnt 0x0", "vectors": "s_wait_loadcnt 0x0", "stores": "s_wait_storecnt 0x0", "local": "s_wait_dscnt 0x0",
+  12: {"group": "ttmp9", "scalars": "s_wait_kmcnt 0x0", "vectors": "s_wait_loadcnt 0x0",
+       "stores": "s_wait_storecnt 0x0", "local": "s_wait_dscnt 0x0",
        "barrier": "s_barrier_signal -1\ns_barrier_wait -1"},
 }
 # v0: the number of the work-item, v1: 4 times that
@@ -155,7 +159,8 @@ s_nop 15
 global_store_b128 v2, v[12:15], s[4:5]
 s_endpgm"""
 MATRIX = {
-  9: Matrix(MATRIX_9, 64, 16, 16, 16, (4, 4, 4), lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane, e: (4 * (lane // 16) + e, lane % 16),
+  9: Matrix(MATRIX_9, 64, 16, 16, 16, (4, 4, 4), lambda lane, e: (lane % 16, 4 * (lane // 16) + e), lambda lane,
+            e: (4 * (lane // 16) + e, lane % 16),
             lambda lane, e: (4 * (lane // 16) + e, lane % 16)),
   11: Matrix(MATRIX_11, 32, 16, 16, 16, (16, 16, 8), lambda lane, e: (lane % 16, e), lambda lane, e: (e, lane % 16),
              lambda lane, e: (2 * e + lane // 16, lane % 16)),
@@ -165,38 +170,49 @@ MATRIX = {
 
 HALF_OF_64 = 2.0 ** -23   # the 24 bits of a float64 that reciprocals and roots have
 APPROXIMATIONS = (
-  Approximation("v_rcp_f32", lambda x: 1 / x, 1.0, 2.0, needed=True), Approximation("v_sqrt_f32", math.sqrt, 1.0, 4.0, needed=True),
+  Approximation("v_rcp_f32", lambda x: 1 / x, 1.0, 2.0, needed=True),
+  Approximation("v_sqrt_f32", math.sqrt, 1.0, 4.0, needed=True),
   Approximation("v_rcp_f64", lambda x: 1 / x, 1.0, 2.0, HALF_OF_64, needed=True, kind="d"),
   Approximation("v_rsq_f64", lambda x: 1 / math.sqrt(x), 1.0, 4.0, HALF_OF_64, needed=True, kind="d"),
-  Approximation("v_exp_f32", lambda x: 2.0 ** x, -0.5, 0.5, needed=True), Approximation("v_log_f32", math.log2, 0.5, 2.0, needed=True),
-  Approximation("v_log_f32", math.log2, 2.0, 64.0, needed=True), Approximation("v_exp_f32", lambda x: 2.0 ** x, -8.0, 8.0),
-  Approximation("v_rsq_f32", lambda x: 1 / math.sqrt(x), 1.0, 4.0), Approximation("v_sin_f32", lambda x: math.sin(2 * math.pi * x), 0.01, 0.49),
+  Approximation("v_exp_f32", lambda x: 2.0 ** x, -0.5, 0.5, needed=True),
+  Approximation("v_log_f32", math.log2, 0.5, 2.0, needed=True),
+  Approximation("v_log_f32", math.log2, 2.0, 64.0, needed=True),
+  Approximation("v_exp_f32", lambda x: 2.0 ** x, -8.0, 8.0),
+  Approximation("v_rsq_f32", lambda x: 1 / math.sqrt(x), 1.0, 4.0),
+  Approximation("v_sin_f32", lambda x: math.sin(2 * math.pi * x), 0.01, 0.49),
   Approximation("v_cos_f32", lambda x: math.cos(2 * math.pi * x), 0.26, 0.74),
 )
 
 def texts(generation: int) -> Texts:
   """The kernels for a generation of chips."""
-  return Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d": DOUBLE}, APPROXIMATIONS, MATRIX[generation], SCALAR)
+  return Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d": DOUBLE}, APPROXIMATIONS,
+               MATRIX[generation], SCALAR)
 
-def kernel(assemble: Callable[[str, str], bytes], arch: str, generation: int, text: str, name: str, arguments: Sequence[str] = ("buffer",),
+def kernel(assemble: Callable[[str, str], bytes], arch: str, generation: int, text: str, name: str,
+           arguments: Sequence[str] = ("buffer",),
            lanes: int = LANES, words: dict[str, str] | None = None, **fields: Any) -> Code:
   """A kernel of the texts above. words: what else stands in braces there."""
   made = assemble(text.format(**WORDS[generation], **(words or {})), arch)
   return Code(name, arch, made, tuple(arguments), lanes=lanes, registers=(("vgpr", 32), ("sgpr", 16)), **fields)
 
-LAUNCH = ("the words of a launch (docs/amd.md shows them, with what each is for): registers that this chip wants and nobody has set; the code's "
+LAUNCH = ("the words of a launch (docs/amd.md shows them, with what each is for): registers that this chip wants and "
+          "nobody has set; the code's "
           "address")
 STEPS, LAST, VERY_LAST = steps({
   "empty kernel": LAUNCH,
-  "store": "where the workgroup's number is (user_sgprs of topology.py); if whole lines or dies are missing, the write-back of caches (RELEASE in "
+  "store": "where the workgroup's number is (user_sgprs of topology.py); if whole lines or dies are missing, the "
+  "write-back of caches (RELEASE in "
            "commands.py)",
   "arithmetic": "the mode of rounding (FLOAT_MODE in launch.py) if last bits differ; waits for loads if values are old",
   "local memory": "LDS_SIZE in launch.py (lds_step of topology.py), barriers",
   "scratch": "TMPRING_SIZE and the scratch base (reserve_scratch in device.py); scratch_unit of topology.py",
-  "caches": "the flags of ACQUIRE and RELEASE in commands.py for this generation; the message says which cache kept old lines",
-  "order": "what waits for what: gpu/order.py; the barrier of a launch (launch.py); POLL_REGMEM and WAIT_REG_MEM on the timeline",
+  "caches": "the flags of ACQUIRE and RELEASE in commands.py for this generation; the message says which cache kept "
+  "old lines",
+  "order": "what waits for what: gpu/order.py; the barrier of a launch (launch.py); POLL_REGMEM and WAIT_REG_MEM on "
+  "the timeline",
   "matrix unit": "the layouts of isa/amd/table/matrix.py: send the line, which tells how many elements differ",
-  "approximations": "isa/amd/macros/macros.py and select/recipes.py make good an error of less than one unit in the last place; send the line "
+  "approximations": "isa/amd/macros/macros.py and select/recipes.py make good an error of less than one unit in the "
+  "last place; send the line "
                     "with the operand",
   "peer copy": "PCIe peer access (dmesg: amdgpu, P2P), Resizable BAR, IOMMU",
   "hang": "dmesg: whether the kernel reset the GPU; the deadline is HCQDEV_WAIT_TIMEOUT_MS",

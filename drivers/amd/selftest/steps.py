@@ -1,8 +1,8 @@
-"""What `python3 -m tinyhw selftest AMD` asks of a GPU before and after it computes: from the device files to a copy, one part of the driver after
-the other.
+"""What `python3 -m tinyhw selftest AMD` asks of a GPU before and after it computes: from the device files to a copy,
+one part of the driver after the other.
 
-The steps before the device opens use the driver's parts by themselves (`Bench`), so the first that fails says which part of it, of the kernel or of
-the card is to be looked at. What kernels are asked is in selftest/kernels.py.
+The steps before the device opens use the driver's parts by themselves (`Bench`), so the first that fails says which
+part of it, of the kernel or of the card is to be looked at. What kernels are asked is in selftest/kernels.py.
 """
 from __future__ import annotations
 import time
@@ -22,7 +22,8 @@ from tinyhw.drivers.amd.selftest import kernels as selftest_kernels
 from tinyhw.drivers.amd.topology import Gpu, choose, gpus
 from tinyhw.drivers.gpu.selftest.bench import RESERVED_AT, Bench
 from tinyhw.drivers.gpu.selftest.kernels import Texts
-from tinyhw.drivers.gpu.selftest.session import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest.session import (
+  GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step)
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.machine.ir.code import Code
 from tinyhw.selftest.frame import Step, Tools, Wrong, short_bytes
@@ -33,7 +34,8 @@ class AMDBench(Bench):
     self.kfd, self.gpu = kfd, gpu
     self.doorbell_pages: Mapping | None = None
     self.made: dict[str, Any] = {}
-    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment, limit_ms,
+    super().__init__(lambda size, kind, label: kfd.allocate(gpu, size, kind, label), HOST, VRAM, Program.alignment,
+                     limit_ms,
                      kfd.box.virtual)
 
   def doorbells(self, offset: int) -> Mapping:
@@ -44,7 +46,8 @@ class AMDBench(Bench):
 
   @property
   def compute(self) -> ComputeQueue:
-    if "compute" not in self.made: self.made["compute"] = self.keep(Pm4Queue(self) if self.gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES))
+    if "compute" not in self.made:
+      self.made["compute"] = self.keep(Pm4Queue(self) if self.gpu.xccs == 1 else AqlQueue(self, AQL_RING_BYTES))
     return self.made["compute"]  # type: ignore[no-any-return]
 
   @property
@@ -111,9 +114,11 @@ class AMDSession(GpuSession):
   @property
   def texts(self) -> Texts: return selftest_kernels.texts(self._open().gpu.chip.gc)
 
-  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str],
+           **fields: Any) -> Code:
     device = self._open()
-    return selftest_kernels.kernel(self.tools.assemble, device.arch, device.gpu.chip.gc, text, name, arguments, lanes, words, **fields)
+    return selftest_kernels.kernel(self.tools.assemble, device.arch, device.gpu.chip.gc, text, name, arguments, lanes,
+                                   words, **fields)
 
   def allocate(self, size: int, kind: Any, host: int) -> Any:
     assert self.gpu is not None and self.kfd is not None
@@ -147,7 +152,8 @@ def nodes(s: AMDSession) -> str:
   s.kfd = connect(s.box)
   s.kfd.acquire(s.gpu)
   s.available = available(s)
-  return f"interface {s.kfd.version[0]}.{s.kfd.version[1]}, {s.gpu.render_node}, {short_bytes(s.available)} of the GPU's memory are free"
+  return (f"interface {s.kfd.version[0]}.{s.kfd.version[1]}, {s.gpu.render_node}, {short_bytes(s.available)} of the "
+          f"GPU's memory are free")
 
 def available(s: AMDSession) -> int:
   """Bytes of the GPU's memory that can be allocated."""
@@ -161,7 +167,8 @@ def compute_queue(s: AMDSession) -> str:
   assert s.gpu is not None
   queue = s.bench.compute
   sizes = s.gpu.queue_sizes()
-  return f"{type(queue).__name__}, {queue.state()}; area for saved waves {short_bytes(sizes.total)}, control stack {sizes.control_stack}"
+  return (f"{type(queue).__name__}, {queue.state()}; area for saved waves {short_bytes(sizes.total)}, control stack "
+          f"{sizes.control_stack}")
 
 def command_processor(s: AMDSession) -> str:
   """A doorbell, a packet that does nothing, and a word that it writes."""
@@ -171,7 +178,8 @@ def command_processor(s: AMDSession) -> str:
   begin = time.perf_counter()
   bench.send(commands)
   bench.wait_word(word, 1, "the word that RELEASE_MEM writes")
-  return f"read {len(commands.words)} words and wrote one, {(time.perf_counter() - begin) * 1e6:.0f} us from the doorbell"
+  return (f"read {len(commands.words)} words and wrote one, {(time.perf_counter() - begin) * 1e6:.0f} us from the "
+          f"doorbell")
 
 def interrupts(s: AMDSession) -> str:
   """Sleeping until a queue signals."""
@@ -183,7 +191,8 @@ def interrupts(s: AMDSession) -> str:
   milliseconds = (time.monotonic() - begin) * 1000
   if fault is not None: raise Wrong(f"a fault came: {fault}")
   bench.wait_word(word, 1, "the word that RELEASE_MEM writes")
-  if milliseconds >= s.limit_ms: raise Wrong(f"the word was written, but nothing woke the process in {s.limit_ms / 1000:g} s")
+  if milliseconds >= s.limit_ms:
+    raise Wrong(f"the word was written, but nothing woke the process in {s.limit_ms / 1000:g} s")
   return f"woken after {milliseconds:.2f} ms"
 
 def copy_engine(s: AMDSession) -> str:
@@ -206,28 +215,42 @@ def release(s: AMDSession) -> str:
   """The device closes, and all of the GPU's memory is free again."""
   let_go(s)
   left = available(s)
-  if left < s.available: raise Wrong(f"{short_bytes(s.available - left)} less of the GPU's memory are free than in the beginning")
+  if left < s.available:
+    raise Wrong(f"{short_bytes(s.available - left)} less of the GPU's memory are free than in the beginning")
   return f"{short_bytes(left)} of the GPU's memory are free"
 
-NOTHING_READ = ("the hardware has not read the queue: look into dmesg for the queue's creation and for hangs; is the doorbell's mapping that of this "
-                "process, is another program stopping the GPU (a debugger), is the firmware that of the kernel's version")
+NOTHING_READ = ("the hardware has not read the queue: look into dmesg for the queue's creation and for hangs; is the "
+                "doorbell's mapping that of this "
+                "process, is another program stopping the GPU (a debugger), is the firmware that of the kernel's "
+                "version")
 SYSTEM = (
-  Step("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would change it; "
+  Step("topology", "does the kernel show a GPU that this driver knows", "`python3 -m tinyhw doctor` says what would "
+       "change it; "
        "/sys/devices/virtual/kfd/kfd/topology/nodes/*/properties has what was read", topology, basic=True),
-  Step("nodes", "can this user open the device files, and bind the GPU's address space", "the groups that own /dev/kfd and /dev/dri/renderD*, the "
+  Step("nodes", "can this user open the device files, and bind the GPU's address space",
+       "the groups that own /dev/kfd and /dev/dri/renderD*, the "
        "container's devices, and whether another driver of this process has the GPU", nodes, basic=True),
   memory_step("the line of dmesg that came with it; free memory of GPU and host"),
-  pinned_step("limits of locked memory (ulimit -l); tensors of memory that others own (from_blob) are used in place only with it"),
-  Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the kernel computes from the chip; "
-       "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's version", compute_queue, basic=True),
-  Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ, command_processor, basic=True),
-  Step("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number (events.py): programs work without, but "
+  pinned_step("limits of locked memory (ulimit -l); tensors of memory that others own (from_blob) are used in place "
+              "only with it"),
+  Step("compute queue", "does the kernel make a queue for commands", "EINVAL: the sizes of the save area, which the "
+       "kernel computes from the chip; "
+       "compare them with cwsr_size and ctl_stack_size of the node's properties, and send both with the kernel's "
+       "version", compute_queue, basic=True),
+  Step("command processor", "does the hardware read the queue and write to the host's memory", NOTHING_READ,
+       command_processor, basic=True),
+  Step("interrupts", "does a signal wake a sleeping process", "the event's slot and the interrupt's number "
+       "(events.py): programs work without, but "
        "wait a second for what takes longer than half a millisecond", interrupts),
-  Step("copy engine", "does the copy engine move bytes between the host and the GPU", "its packets (autogen/amd/sdma.py) if nothing came; "
+  Step("copy engine", "does the copy engine move bytes between the host and the GPU",
+       "its packets (autogen/amd/sdma.py) if nothing came; "
        "memory kinds and caches if bytes differ: are they whole lines of 64 or 128 bytes", copy_engine, basic=True),
   clock_step("TICK_NS in device.py: times of DEBUG=2 and VIZ are wrong by the same factor, results are not"),
-  side_by_side_step("whether the kernel has both queues on the hardware: another process may have taken their places (dmesg: over-subscribed)"),
-  Step("opens", "does the device open as programs open it", "what of the steps before was there, and is not now", opens, basic=True),
+  side_by_side_step("whether the kernel has both queues on the hardware: another process may have taken their places "
+                    "(dmesg: over-subscribed)"),
+  Step("opens", "does the device open as programs open it", "what of the steps before was there, and is not now", opens,
+       basic=True),
 )
-RELEASE = Step("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; else the order in "
+RELEASE = Step("release", "is everything given back", "other programs that took memory meanwhile: run it again alone; "
+               "else the order in "
                "which the device closes (device.py)", release)

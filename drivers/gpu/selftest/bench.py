@@ -1,4 +1,5 @@
-"""What self-tests of GPUs put on a bench: memory and queues of a GPU, each made when it is first asked for, without an order of submissions.
+"""What self-tests of GPUs put on a bench: memory and queues of a GPU, each made when it is first asked for, without an
+order of submissions.
 
 Words in a page that GPU and processor see tell when something is done. A subclass makes the queues of its vendor.
 """
@@ -14,14 +15,17 @@ from tinyhw.selftest.frame import Wrong, short_bytes
 
 COPIED = 64 << 10         # bytes of a copy there and back
 COMMAND_BYTES = 16 * PAGE
-WORDS_AT, RESERVED_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; what the subclass puts behind them
+WORDS_AT, RESERVED_AT = 64, 1024  # offsets in the page of signals: words of the steps, 64 bytes each; what the subclass
+                                  # puts behind them
 
 class Bench:
-  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that only the GPU sees.
+  """get: takes (bytes, kind, label) to memory of the driver. host: the kind that both sides see. own: the kind that
+  only the GPU sees.
 
   virtual: the GPU is, so it moves when it is looked at, and waits count looks.
   """
-  def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int, virtual: bool):
+  def __init__(self, get: Callable[[int, Any, str], Any], host: Any, own: Any, alignment: int, limit_ms: int,
+               virtual: bool):
     self.get, self.host, self.own, self.limit_ms, self.virtual = get, host, own, limit_ms, virtual
     self.memories: list[Any] = []
     self.undo = contextlib.ExitStack()
@@ -32,7 +36,8 @@ class Bench:
       self.page = self.allocate(PAGE, host, "signals")
       self.page.mapping.copyin(0, bytes(PAGE))
       commands = self.allocate(COMMAND_BYTES, host, "commands")
-      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), _no_room, alignment)
+      self.transient = Transient(commands.mapping, commands.address, Timeline(self.page.mapping, 0), _no_room,
+                                 alignment)
       failed.pop_all()
 
   def allocate(self, size: int, kind: Any, label: str) -> Any:
@@ -57,7 +62,10 @@ class Bench:
     raise NotImplementedError
 
   def converse(self, asked: int, answered: int, done: int) -> None:
-    """Compute queue: write 1 to `asked`, wait for 1 at `answered`, write 1 to `done`. Copy engine: wait for `asked`, write `answered`."""
+    """Compute queue: write 1 to `asked`, wait for 1 at `answered`, write 1 to `done`.
+
+    Copy engine: wait for `asked`, write `answered`.
+    """
     raise NotImplementedError
 
   def wait_for(self, done: Callable[[], bool], what: str) -> None:
@@ -81,7 +89,8 @@ class Bench:
     self.wait_for(lambda: self.page.mapping.load32(offset) == value, what)
 
   def there_and_back(self, copy: Callable[[int, int, int], None], finish: Callable[[], None]) -> str:
-    """Bytes from the host's memory to the GPU's, and back to another place. copy: (dest, source, bytes); finish: until copies are done."""
+    """Bytes from the host's memory to the GPU's, and back to another place. copy: (dest, source, bytes); finish: until
+    copies are done."""
     host, card = self.allocate(2 * COPIED, self.host, "copied"), self.allocate(COPIED, self.own, "copied")
     data, found = bytes(i * 7 & 0xFF for i in range(251)) * (COPIED // 251 + 1), bytearray(COPIED)
     host.mapping.copyin(0, data[:COPIED] + bytes(COPIED))
@@ -90,8 +99,9 @@ class Bench:
     finish()
     host.mapping.copyout(COPIED, memoryview(found))
     wrong = [i for i in range(COPIED) if found[i] != data[i]]
-    if wrong: raise Wrong(f"{len(wrong)} of {COPIED} bytes differ after a copy there and back; the first is number {wrong[0]}, "
-                          f"{found[wrong[0]]:#04x} instead of {data[wrong[0]]:#04x}")
+    if wrong:
+      raise Wrong(f"{len(wrong)} of {COPIED} bytes differ after a copy there and back; the first is number {wrong[0]}, "
+                  f"{found[wrong[0]]:#04x} instead of {data[wrong[0]]:#04x}")
     return f"{short_bytes(COPIED)} there and back"
 
   def close(self) -> None:

@@ -1,7 +1,8 @@
 """Kernels that a GPU must run, and the steps of the self-test that run them through the opened device.
 
-A kernel uses one ability (a store, local memory, memory to spill to, an approximation, the matrix unit) and nothing of the compilers. Its text is in
-each vendor's own words (`Texts`), and becomes bytes by the assembler that the self-test brings.
+A kernel uses one ability (a store, local memory, memory to spill to, an approximation, the matrix unit) and nothing of
+the compilers. Its text is in each vendor's own words (`Texts`), and becomes bytes by the assembler that the self-test
+brings.
 """
 from __future__ import annotations
 import contextlib
@@ -24,14 +25,16 @@ N = LANES * GROUPS
 MANY_GROUPS = 1000
 REDUCING_LANES = 256
 SPILLED_BYTES = 68
-HANG_MS = 1500, 20        # how long a kernel that never ends may run: on a card, on a virtual one (which takes 20 times as long)
+HANG_MS = 1500, 20        # how long a kernel that never ends may run: on a card, on a virtual one (which takes 20 times
+                          # as long)
 BAD_ADDRESS = 0x100000    # no memory of a device is so low
 
 UNITS = {"f": "units of the last place", "d": "parts of the result"}  # of errors, by the kind of numbers
 
 class Approximation(NamedTuple):
-  """An instruction and the function that it approximates. kind: of numbers (UNITS). bound: units of the last place (float32) or relative error
-  (float64) that the compiler and the emulator assume. needed: the compiler relies on it; others are measured only. low, high: where it is asked.
+  """An instruction and the function that it approximates. kind: of numbers (UNITS). bound: units of the last place
+  (float32) or relative error (float64) that the compiler and the emulator assume. needed: the compiler relies on it;
+  others are measured only. low, high: where it is asked.
   """
   op: str
   exact: Callable[[float], float]
@@ -42,8 +45,9 @@ class Approximation(NamedTuple):
   kind: str = "f"
 
 class Matrix(NamedTuple):
-  """One product of the matrix unit: (m, k) x (k, n) of float16, sums in float32. The kernel's arguments are the result, A, B; a lane's elements of
-  each lie behind each other. a, b, c: (lane, number of its element) -> the element's place: (row, step), (step, column), (row, column).
+  """One product of the matrix unit: (m, k) x (k, n) of float16, sums in float32. The kernel's arguments are the result,
+  A, B; a lane's elements of each lie behind each other. a, b, c: (lane, number of its element) -> the element's place:
+  (row, step), (step, column), (row, column).
   """
   text: str
   lanes: int
@@ -57,11 +61,13 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class Texts:
-  """A vendor's kernels. The first argument is the result; `i` is the number of a work-item among all, and blocks have LANES of them.
+  """A vendor's kernels. The first argument is the result; `i` is the number of a work-item among all, and blocks have
+  LANES of them.
 
-  empty: nothing. store: out[i] = i. add: out[i] = a[i] + b[i] + x, where x is the bits of the fourth argument. spill: out[i] = 2 * i + 7, both terms
-  kept in the lane's memory first. constant: out[i] = {number}. reduce: out[i] = 1 + 2 + ... + REDUCING_LANES, by exchanges of all lanes. scalar:
-  out[i] = the second argument's first word, by a scalar load; empty where there are none. hang: it never ends. points: by kind, out[i] = {op}(a[i]).
+  empty: nothing. store: out[i] = i. add: out[i] = a[i] + b[i] + x, where x is the bits of the fourth argument. spill:
+  out[i] = 2 * i + 7, both terms kept in the lane's memory first. constant: out[i] = {number}. reduce: out[i] = 1 + 2 +
+  ... + REDUCING_LANES, by exchanges of all lanes. scalar: out[i] = the second argument's first word, by a scalar load;
+  empty where there are none. hang: it never ends. points: by kind, out[i] = {op}(a[i]).
   """
   empty: str
   store: str
@@ -83,7 +89,8 @@ class Kernels:
     self.session, self.taken = session, list[Any]()
     self.device: Any = session.device   # a GpuDevice, or one that goes through a vendor's library
 
-  def load(self, text: str, name: str, arguments: Sequence[str] = ("buffer",), lanes: int = LANES, words: dict[str, str] | None = None,
+  def load(self, text: str, name: str, arguments: Sequence[str] = ("buffer",), lanes: int = LANES,
+           words: dict[str, str] | None = None,
            **fields: Any) -> Any:
     return self.device.load(self.session.code(text, name, arguments, lanes, words or {}, **fields))
 
@@ -110,8 +117,10 @@ class Kernels:
     """Raises Wrong with the number of differences and the first one."""
     found = self.read(opaque, kind, len(wanted))
     wrong = [i for i, (f, w) in enumerate(zip(found, wanted)) if f != w]
-    if wrong: raise Wrong(f"{what}: {len(wrong)} of {len(wanted)} elements differ; the first is number {wrong[0]}, {found[wrong[0]]!r} instead of "
-                          f"{wanted[wrong[0]]!r}, the last number {wrong[-1]}")
+    if wrong:
+      raise Wrong(f"{what}: {len(wrong)} of {len(wanted)} elements differ; the first is number {wrong[0]}, "
+                  f"{found[wrong[0]]!r} instead of "
+                  f"{wanted[wrong[0]]!r}, the last number {wrong[-1]}")
 
 @contextlib.contextmanager
 def kernels(session: GpuSession) -> Iterator[Kernels]:
@@ -165,7 +174,8 @@ def scratch(s: GpuSession) -> str:
     return f"{groups} workgroups; {short_bytes(s.spill_bytes())} for all lanes that run at once"
 
 def caches(s: GpuSession) -> str:
-  """What the copy engine or a kernel wrote is what the next kernel reads, through vectors, scalars, as code; arguments are the launch's own."""
+  """What the copy engine or a kernel wrote is what the next kernel reads, through vectors, scalars, as code; arguments
+  are the launch's own."""
   with kernels(s) as k:
     out, a, b = k.floats([0.0] * N), k.floats(range(N)), k.floats([1.0] * N)
     add = k.load(s.texts.add, "add", SUM)
@@ -196,13 +206,16 @@ def _scalars(s: GpuSession, k: Kernels, out: Any, a: Any) -> None:
     k.expect(out, [value] * N, "scalar loads of what the copy engine wrote", "f")
 
 def order(s: GpuSession) -> str:
-  """Launches and copies of which some need each other and some do not: they may run at the same time, but not seem to."""
+  """Launches and copies of which some need each other and some do not: they may run at the same time, but not seem
+  to."""
   rounds = 8
   with kernels(s) as k:
     add = k.load(s.texts.add, "add", SUM)
     a, b, c, d, e, f = (k.floats([float(start)] * N) for start in range(6))
-    def sums(*triples: tuple[Any, Any, Any]) -> list[Launch]: return [Launch(add, list(t), [0], GROUPS, written=[0]) for t in triples]
-    for i in range(rounds):  # the copy while the sums of the round before may still run; c and d at once, then e, then a
+    def sums(*triples: tuple[Any, Any, Any]) -> list[Launch]:
+      return [Launch(add, list(t), [0], GROUPS, written=[0]) for t in triples]
+    for i in range(rounds):  # the copy while the sums of the round before may still run; c and d at once, then e, then
+                             # a
       k.device.allocator.copyin(f, memoryview(struct.pack(f"<{N}f", *[float(i)] * N)))
       k.device.submit(sums((c, a, b), (d, b, b), (e, c, d), (a, e, f)))
     values = [0.0, 1.0]
@@ -211,7 +224,8 @@ def order(s: GpuSession) -> str:
   return f"{rounds} rounds of 4 launches and a copy"
 
 def matrix(s: GpuSession) -> str:
-  """Each element of A and B is another small integer, so that an element in a wrong place changes a sum, and all sums are exact."""
+  """Each element of A and B is another small integer, so that an element in a wrong place changes a sum, and all sums
+  are exact."""
   u = s.texts.matrix
   left = [[(3 * i + 5 * step) % 17 - 8 for step in range(u.k)] for i in range(u.m)]
   right = [[(7 * step + 11 * j) % 19 - 9 for j in range(u.n)] for step in range(u.k)]
@@ -219,7 +233,8 @@ def matrix(s: GpuSession) -> str:
     def spread(rows: list[list[int]], place: Callable[[int, int], tuple[int, int]], count: int) -> Any:
       found = [rows[i][j] for i, j in (place(lane, e) for lane in range(u.lanes) for e in range(count))]
       return k.buffer(struct.pack(f"<{len(found)}e", *found))
-    a, b, out = spread(left, u.a, u.of_lane[0]), spread(right, u.b, u.of_lane[1]), k.floats([0.0] * u.lanes * u.of_lane[2])
+    a, b, out = spread(left, u.a, u.of_lane[0]), spread(right, u.b,
+                                                        u.of_lane[1]), k.floats([0.0] * u.lanes * u.of_lane[2])
     k.run(k.load(u.text, "matrix", ("buffer",) * 3, u.lanes), [out, a, b], 1)
     places = [u.c(lane, e) for lane in range(u.lanes) for e in range(u.of_lane[2])]
     sums = [float(sum(left[i][step] * right[step][j] for step in range(u.k))) for i, j in places]
@@ -236,15 +251,20 @@ def approximations(s: GpuSession) -> str:
   with kernels(s) as k:
     for a in s.texts.approximations:
       size, count = struct.calcsize(a.kind), LANES * groups
-      points = [a.low + (a.high - a.low) * i / (count - 1) for i in range(count - 1)] + [2.0 - 2.0 ** -23 if a.low <= 1.0 < a.high else a.low]
+      points = [a.low + (a.high - a.low) * i / (count - 1)
+                for i in range(count - 1)] + [2.0 - 2.0 ** -23 if a.low <= 1.0 < a.high else a.low]
       data = struct.pack(f"<{count}{a.kind}", *points)
       source, out = k.buffer(data), k.buffer(bytes(size * count))
-      k.run(k.load(s.texts.points[a.kind], "approximation", ("buffer", "buffer"), words={"op": a.op}), [out, source], groups)
-      worst, x = max((error_of(a, x, y), x) for x, y in zip(struct.unpack(f"<{count}{a.kind}", data), k.read(out, a.kind, count)))
-      words = f"{a.op} {worst:.3g}" + ("" if worst <= a.bound else f" at {x!r}, where the emulator assumes {a.bound:.3g}")
+      k.run(k.load(s.texts.points[a.kind], "approximation", ("buffer", "buffer"), words={"op": a.op}), [out, source],
+            groups)
+      worst, x = max((error_of(a, x, y), x) for x, y in zip(struct.unpack(f"<{count}{a.kind}", data),
+                                                            k.read(out, a.kind, count)))
+      words = f"{a.op} {worst:.3g}" + ("" if worst <= a.bound else f" at {x!r}, where the emulator assumes "
+                                       f"{a.bound:.3g}")
       if a.needed and worst > a.bound: raise Wrong(f"{words}; the compiler relies on that")
       report[a.kind][a.op] = max(report[a.kind].get(a.op, (-1.0, "")), (worst, words))
-  return "; ".join(f"worst errors in {UNITS[kind]}: {', '.join(words for _, words in rows.values())}" for kind, rows in report.items() if rows)
+  return "; ".join(f"worst errors in {UNITS[kind]}: {', '.join(words for _, words in rows.values())}"
+                   for kind, rows in report.items() if rows)
 
 def peers(s: GpuSession) -> str:
   """Between this GPU and the next one, both ways, without the host."""
@@ -258,7 +278,8 @@ def peers(s: GpuSession) -> str:
     here, back, there = k.floats(range(N)), k.floats([0.0] * N), other.allocator.alloc(4 * N)
     try:
       for dest, src, allocator in ((there, here, other.allocator), (back, there, k.device.allocator)):
-        if not allocator.transfer(dest, src, 4 * N): raise Absent(f"{s.name} and {name} cannot see each other's memory; copies go through the host")
+        if not allocator.transfer(dest, src, 4 * N):
+          raise Absent(f"{s.name} and {name} cannot see each other's memory; copies go through the host")
       k.expect(back, [float(i) for i in range(N)], f"a copy to {name} and back", "f")
     finally:
       other.allocator.free(there)
@@ -282,7 +303,8 @@ class Place(NamedTuple):
   """An address in place of a buffer."""
   address: int
 
-def hang(s: GpuSession) -> str: return f"told: {lost(s, s.texts.hang, 'hang', 'did not finish', 0)}; opened again: {store(s)}"
+def hang(s: GpuSession) -> str:
+  return f"told: {lost(s, s.texts.hang, 'hang', 'did not finish', 0)}; opened again: {store(s)}"
 
 def bad_address(s: GpuSession) -> str:
   """Some kernel drivers give a process that has done this no more queues, so it is the last that is tried."""
@@ -305,7 +327,8 @@ QUESTIONS = (
 AT_THE_END = ("peer copy", "hang")   # behind the steps with tensors; a bad address is behind all
 
 def steps(checks: dict[str, str]) -> tuple[tuple[Step, ...], tuple[Step, ...], Step]:
-  """The steps before those with tensors, behind them, and the very last. checks: what a vendor has to look at where one fails, by the step's name."""
+  """The steps before those with tensors, behind them, and the very last. checks: what a vendor has to look at where
+  one fails, by the step's name."""
   made = {step.name: step._replace(check=checks[step.name]) for step in QUESTIONS}
   *others, last = made.values()
   return tuple(s for s in others if s.name not in AT_THE_END), tuple(s for s in others if s.name in AT_THE_END), last

@@ -1,7 +1,8 @@
-"""What the self-tests of all GPUs ask of the driver's parts, before the device opens and after it has closed: memory, the clock, both queues at once.
+"""What the self-tests of all GPUs ask of the driver's parts, before the device opens and after it has closed: memory,
+the clock, both queues at once.
 
-A vendor's module `selftest` has a `GpuSession` with these steps between its own, and a `Bench` (bench.py) that knows its commands. Kernels:
-selftest/kernels.py.
+A vendor's module `selftest` has a `GpuSession` with these steps between its own, and a `Bench` (bench.py) that knows
+its commands. Kernels: selftest/kernels.py.
 """
 from __future__ import annotations
 import contextlib
@@ -23,7 +24,8 @@ SLEEP_SECONDS = 0.02      # between two looks at the clock
 CLOCK_TOLERANCE = 0.02
 
 class GpuSession(Session):
-  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds. kinds: of memory; user: that of the program.
+  """The self-test of one GPU. limit_ms: how long a part of it may take for what takes microseconds. kinds: of memory;
+  user: that of the program.
 
   tick_ns: of the clock that timestamps show.
   """
@@ -50,7 +52,8 @@ class GpuSession(Session):
     """Kernels for the device, which is open."""
     raise NotImplementedError
 
-  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str],
+           **fields: Any) -> Code:
     """A kernel of such a text. words: what else stands in braces there."""
     raise NotImplementedError
 
@@ -96,7 +99,8 @@ def _each(s: GpuSession, kinds: Sequence[Any]) -> str:
       try:
         if not kind.visible: continue
         made.mapping.store32(COPIED - 4, 0x12345678)
-        if made.mapping.load32(COPIED - 4) != 0x12345678: raise Wrong(f"{kind}: the processor does not read what it has written")
+        if made.mapping.load32(COPIED - 4) != 0x12345678:
+          raise Wrong(f"{kind}: the processor does not read what it has written")
       finally: made.close()
   finally: host.close()
   return f"{', '.join(map(str, kinds))}: allocated, mapped and given back"
@@ -110,12 +114,14 @@ def clock(s: GpuSession) -> str:
   (first, before, seen), (second, asked, after) = looks
   seconds = (second - first) * s.tick_ns / 1e9
   if not (asked - seen) * (1 - CLOCK_TOLERANCE) <= seconds <= (after - before) * (1 + CLOCK_TOLERANCE):
-    raise Wrong(f"the clock went on by {second - first} ticks of {s.tick_ns} ns, which are {seconds * 1e3:.3f} ms, while "
+    raise Wrong(f"the clock went on by {second - first} ticks of {s.tick_ns} ns, which are {seconds * 1e3:.3f} ms, "
+                f"while "
                 f"{(asked - seen) * 1e3:.3f} to {(after - before) * 1e3:.3f} ms went by")
   return f"{second - first} ticks of {s.tick_ns} ns in {(after - before) * 1e3:.2f} ms"
 
 def side_by_side(s: GpuSession) -> str:
-  """Kernels' queue waits for what that of copies writes when it has seen what kernels' queue wrote: neither may wait for the other's end."""
+  """Kernels' queue waits for what that of copies writes when it has seen what kernels' queue wrote: neither may wait
+  for the other's end."""
   bench = s.bench
   asked, answered, done = (bench.page.address + bench.word() for _ in range(3))
   bench.converse(asked, answered, done)
@@ -128,10 +134,13 @@ def let_go(s: GpuSession) -> None:
   Device.close(s.name)
   if kept := s.kept(): raise Wrong(f"buffers are still referenced after the device was closed: {kept}")
 
-def clock_step(check: str) -> Step: return Step("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
-def memory_step(check: str) -> Step: return Step("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
+def clock_step(check: str) -> Step:
+  return Step("clock", "does the GPU's clock go as fast as the driver thinks", check, clock)
+def memory_step(check: str) -> Step:
+  return Step("memory", "does the kernel give and map each kind of memory", check, memory, basic=True)
 
-def pinned_step(check: str) -> Step: return Step("memory of the program", "does the GPU see pages of this process", check, pinned)
+def pinned_step(check: str) -> Step:
+  return Step("memory of the program", "does the GPU see pages of this process", check, pinned)
 
 def side_by_side_step(check: str) -> Step:
   return Step("side by side", "do the compute queue and the copy engine work at the same time", check, side_by_side)

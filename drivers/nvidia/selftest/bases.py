@@ -1,9 +1,12 @@
-"""The step of the self-test that asks whether a lane's 32 bits are added to a base in uniform registers as the compiler assumes: without a sign.
+"""The step of the self-test that asks whether a lane's 32 bits are added to a base in uniform registers as the compiler
+assumes: without a sign.
 
-One kernel: loads, and asynchronous copies, 2^31 bytes behind a base that lies 2^31 bytes before a buffer, so bit 31 of the lanes' offsets is set; a
-store behind the beginning of another buffer, which comes from the constant bank. If the sign counted, memory that nobody has would be touched.
+One kernel: loads, and asynchronous copies, 2^31 bytes behind a base that lies 2^31 bytes before a buffer, so bit 31 of
+the lanes' offsets is set; a store behind the beginning of another buffer, which comes from the constant bank. If the
+sign counted, memory that nobody has would be touched.
 
-The constants of the instructions do have a sign: a small one below 0, and the ends of what they can be, which have 24 bits, those of copies 12.
+The constants of the instructions do have a sign: a small one below 0, and the ends of what they can be, which have 24
+bits, those of copies 12.
 """
 from __future__ import annotations
 import struct
@@ -15,8 +18,8 @@ if TYPE_CHECKING: from tinyhw.drivers.gpu.selftest.session import GpuSession
 
 SPAN = 512   # elements on each side of a lane's own, as far as copies reach: 2 KiB
 
-# R6: of each lane, in bytes; R7: 2^31 and SPAN elements more; R10, R11: what lies the ends of 24 bits before and behind R7, R12: R6 for the second
-# copy; UR4, UR5: the second argument, 2^31 less
+# R6: of each lane, in bytes; R7: 2^31 and SPAN elements more; R10, R11: what lies the ends of 24 bits before and behind
+# R7, R12: R6 for the second copy; UR4, UR5: the second argument, 2^31 less
 TEXT = """S2R R0, SR_TID.X
 IMAD R6, R0, 0x4, RZ
 IADD3 R7, R6, -0x7ffff800, RZ
@@ -49,7 +52,8 @@ def bases(s: GpuSession) -> str:
     given = [n * n for n in range(LANES + 2 * SPAN)]
     numbers, out = k.buffer(struct.pack(f"<{len(given)}I", *given)), k.buffer(bytes(4 * LANES))
     k.run(k.load(TEXT, "bases", ("buffer", "buffer"), local_bytes=8 * LANES), [out, numbers], 1)
-    k.expect(out, [sum(given[n + near] for near in NEAR) for n in range(LANES)], "sums of elements near a place behind a base")
+    k.expect(out, [sum(given[n + near] for near in NEAR) for n in range(LANES)],
+             "sums of elements near a place behind a base")
   return "loads, copies and stores add 32 bits without a sign, and a constant with one, to a base"
 
 STEP = Step("bases", "are 32 bits of a lane added without a sign to a base in uniform registers",

@@ -1,9 +1,9 @@
 """The step of the self-test that asks whether the unit that copies boxes of tensors (TMA) does as the compiler assumes.
 
-One kernel of two warps: the first one makes an mbarrier, and asks for a box once, all of its lanes together, by a tensor map that is data of the
-launch; both wait for the phase. A map that is found, a barrier that counts, bytes that are where they should be, zeros outside of the tensor: if the
-unit asked once for each lane, or for none, or with an old map, then the phase never completes, or other numbers come. Cards before sm_90 have no such
-unit.
+One kernel of two warps: the first one makes an mbarrier, and asks for a box once, all of its lanes together, by a
+tensor map that is data of the launch; both wait for the phase. A map that is found, a barrier that counts, bytes that
+are where they should be, zeros outside of the tensor: if the unit asked once for each lane, or for none, or with an old
+map, then the phase never completes, or other numbers come. Cards before sm_90 have no such unit.
 """
 from __future__ import annotations
 import struct
@@ -71,16 +71,22 @@ def tensor_map() -> bytes:
 def boxes(s: GpuSession) -> str:
   with kernels(s) as k:
     if int(k.device.arch[3:]) < LEAST_VERSION: raise Absent("only cards from sm_90 on have it")
-    words = {"barrier": hex(RESERVED[GENERATION] + BARRIER), "missing": hex(COUNT - 1 << 1), "missing_high": hex(COUNT - 1 << 11 & 0xffffffff),
-             "bytes": hex(WORD * BOX[0] * BOX[1]), "x": hex(FIRST[0]), "y": hex(FIRST[1]), "met": jump("met", "BAR.SYNC"),
+    words = {"barrier": hex(RESERVED[GENERATION] + BARRIER), "missing": hex(COUNT - 1 << 1),
+             "missing_high": hex(COUNT - 1 << 11 & 0xffffffff),
+             "bytes": hex(WORD * BOX[0] * BOX[1]), "x": hex(FIRST[0]), "y": hex(FIRST[1]),
+             "met": jump("met", "BAR.SYNC"),
              "look": jump("look", "PHASECHK")}
-    numbers, out = k.buffer(struct.pack(f"<{WIDTH * HEIGHT}I", *range(1, 1 + WIDTH * HEIGHT))), k.buffer(bytes(4 * LANES))
-    program = k.load(TEXT, "box", ("buffer", "buffer"), words=words, local_bytes=SHARED_BYTES, descriptors=((1, tensor_map()),))
+    numbers, out = k.buffer(struct.pack(f"<{WIDTH * HEIGHT}I", *range(1, 1 + WIDTH * HEIGHT))), k.buffer(
+      bytes(4 * LANES))
+    program = k.load(TEXT, "box", ("buffer", "buffer"), words=words, local_bytes=SHARED_BYTES,
+                     descriptors=((1, tensor_map()),))
     k.run(program, [out, numbers], 1)
     places = [(FIRST[0] + lane % BOX[0], FIRST[1] + lane // BOX[0]) for lane in range(LANES)]
     k.expect(out, [1 + x + WIDTH * y if x < WIDTH and y < HEIGHT else 0 for x, y in places], "elements of a box")
   return f"a box of {BOX[0]} x {BOX[1]}, with zeros outside of the tensor, asked for by a whole warp"
 
 STEP = Step("boxes", "does the unit that copies boxes of tensors find its map in the launch, and copy once for a warp",
-            "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields (isa/sass/select/tensor_map.py), the "
-            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a kernel's opts meanwhile", boxes)
+            "if it never ends: the address of the map (last argument; drivers/nvidia/launch.py), its fields "
+            "(isa/sass/select/tensor_map.py), the "
+            "word of an mbarrier; numbers of another place: UTMACCTL, or what a warp asks for. Leave BOX out of a "
+            "kernel's opts meanwhile", boxes)

@@ -1,7 +1,8 @@
 """The kernels of drivers/gpu/selftest/kernels.py in NVIDIA's words, and what to look at where a step with them fails.
 
-Control words are put before each line by `patient`: they wait for everything, so that a kernel that fails does not do so because of a schedule. How
-lanes share the matrices of a product is from the PTX ISA, "Matrix Fragments for mma.m16n8k16".
+Control words are put before each line by `patient`: they wait for everything, so that a kernel that fails does not do
+so because of a schedule. How lanes share the matrices of a product is from the PTX ISA, "Matrix Fragments for
+mma.m16n8k16".
 """
 from __future__ import annotations
 import math
@@ -20,7 +21,8 @@ REGISTERS = 24
 
 def patient(text: str) -> str:
   """Each line behind a control word that waits for all before."""
-  return "\n".join(control_of(next(word for word in line.split() if word[0] != "@").split(".")) + line for line in text.splitlines())
+  return "\n".join(control_of(next(word for word in line.split() if word[0] != "@").split(".")) + line
+                   for line in text.splitlines())
 
 def control_of(name: list[str]) -> str:
   """The control word of an instruction, by the words of its name; PHASECHK is one of SYNCS that has a result."""
@@ -113,7 +115,8 @@ EXIT"""
 
 UPPER = 2.0 ** -19   # of a float64 of whose operand and result the upper words are seen: 20 bits of the mantissa
 APPROXIMATIONS = (
-  Approximation("RCP", lambda x: 1 / x, 1.0, 2.0, needed=True), Approximation("RSQ", lambda x: 1 / math.sqrt(x), 1.0, 4.0, 2.0, needed=True),
+  Approximation("RCP", lambda x: 1 / x, 1.0, 2.0, needed=True),
+  Approximation("RSQ", lambda x: 1 / math.sqrt(x), 1.0, 4.0, 2.0, needed=True),
   Approximation("SQRT", math.sqrt, 1.0, 4.0, 2.0), Approximation("EX2", lambda x: 2.0 ** x, -8.0, 8.0, 2.0),
   Approximation("LG2", math.log2, 2.0, 64.0, 2.0),
   Approximation("RCP64H", lambda x: 1 / x, 1.0, 2.0, UPPER, needed=True, kind="d"),
@@ -128,25 +131,31 @@ def _c(lane: int, e: int) -> tuple[int, int]: return lane // 4 + 8 * (e // 2), 2
 TEXTS = Texts(EMPTY, STORE, ADD, SPILL, CONSTANT, REDUCE, HANG, {"f": FLOAT, "d": DOUBLE}, APPROXIMATIONS,
               Matrix(MATRIX, 32, 16, 8, 16, (8, 4, 4), _a, _b, _c))
 
-def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: str, arguments: Sequence[str] = ("buffer",), lanes: int = LANES,
+def kernel(assemble: Callable[[str, str], bytes], chip: Chip, text: str, name: str,
+           arguments: Sequence[str] = ("buffer",), lanes: int = LANES,
            words: dict[str, str] | None = None, **fields: Any) -> Code:
   """A kernel of the texts above. words: what else stands in braces there."""
   places = {f"argument{i}": hex(chip.arguments + 8 * i) for i in range(4)}
   filled = text.format(**places, shared=hex(chip.reserved), stack=hex(chip.stack), **(words or {}))
   registers = ("r", REGISTERS), ("barrier", int("local_bytes" in fields))
-  return Code(name, chip.arch, assemble(patient(filled), chip.arch), tuple(arguments), lanes=lanes, registers=registers, **fields)
+  return Code(name, chip.arch, assemble(patient(filled), chip.arch), tuple(arguments), lanes=lanes, registers=registers,
+              **fields)
 
 STEPS, LAST, VERY_LAST = steps({
-  "empty kernel": "the fields of the QMD (launch.py; docs/nvidia.md shows one): its version for this class, the code's address, what must be set; "
+  "empty kernel": "the fields of the QMD (launch.py; docs/nvidia.md shows one): its version for this class, the "
+  "code's address, what must be set; "
                   "dmesg for Xid 13 or 69",
   "store": "constant bank 0: where its arguments are (autogen/nvidia/bank.py); the grid of the QMD",
   "arithmetic": "waits for loads (control words) if values are old; the constant bank's later arguments",
-  "local memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved in chips.py); BARRIER_COUNT",
+  "local memory": "SHARED_MEMORY_SIZE and the splits of the cache (launch.py), bytes that the system keeps (reserved "
+  "in chips.py); BARRIER_COUNT",
   "scratch": "SET_SHADER_LOCAL_MEMORY and the sizes of reserve_local (device.py), SHADER_LOCAL_MEMORY_LOW_SIZE",
-  "caches": "INVALIDATE_SHADER_CACHES_NO_WFI before kernels (commands.py), INVALIDATE of the QMD; the message says what was old",
+  "caches": "INVALIDATE_SHADER_CACHES_NO_WFI before kernels (commands.py), INVALIDATE of the QMD; the message says "
+  "what was old",
   "order": "what waits for what: gpu/order.py; the barrier of a launch (launch.py); SEM_EXECUTE on the timeline",
   "matrix unit": "the layouts of isa/sass/table/matrix.py: send the line, which tells how many elements differ",
-  "approximations": "isa/sass/select/recipes.py and macros/floats.py make good an error of so much; send the line with the operand",
+  "approximations": "isa/sass/select/recipes.py and macros/floats.py make good an error of so much; send the line "
+  "with the operand",
   "peer copy": "NVLink or PCIe peer access (nvidia-smi topo -p2p r), UvmEnablePeerAccess",
   "hang": "dmesg: Xid 109 or a reset; the deadline is HCQDEV_WAIT_TIMEOUT_MS",
   "bad address": "the error notifier of the channel (channel.py), faults.py; dmesg has Xid 31",

@@ -1,8 +1,9 @@
-"""What `python3 -m tinyhw selftest NV` asks of a GPU before it computes: from the version of the kernel driver to a copy, one part of the driver
-after the other.
+"""What `python3 -m tinyhw selftest NV` asks of a GPU before it computes: from the version of the kernel driver to a
+copy, one part of the driver after the other.
 
-The steps before the device opens use the driver's parts by themselves, so the first that fails says which part of it, of the kernel or of the card is
-to be looked at. Through the vendor's library (NV:CUDA) there are only the steps with kernels and with tensors.
+The steps before the device opens use the driver's parts by themselves, so the first that fails says which part of it,
+of the kernel or of the card is to be looked at. Through the vendor's library (NV:CUDA) there are only the steps with
+kernels and with tensors.
 """
 from __future__ import annotations
 import time
@@ -12,7 +13,8 @@ from typing import Any
 from tinyhw.autogen.nvidia import methods
 from tinyhw.drivers.gpu.selftest.bench import Bench
 from tinyhw.drivers.gpu.selftest.kernels import Texts
-from tinyhw.drivers.gpu.selftest.session import GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step
+from tinyhw.drivers.gpu.selftest.session import (
+  GpuSession, clock_step, let_go, memory_step, pinned_step, side_by_side_step)
 from tinyhw.drivers.linux.files import Mapping
 from tinyhw.drivers.nvidia.card import HOST, RING, USER, VRAM, Card, opened
 from tinyhw.drivers.nvidia.channel import Channel, make_channels
@@ -32,7 +34,8 @@ class NVBench(Bench):
   """Channels of a GPU: an `Owner` (channel.py)."""
   def __init__(self, card: Card, limit_ms: int):
     self.card = card
-    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, Program.alignment, limit_ms,
+    super().__init__(lambda size, kind, label: card.allocate(size, kind, label), HOST, VRAM, Program.alignment,
+                     limit_ms,
                      card.connection.box.virtual)
     self.doorbell: Mapping = card.usermode(self.undo)
     self.channels: dict[str, Channel] = {}
@@ -57,14 +60,18 @@ class NVBench(Bench):
     self.channels[name].ring.ring()
 
   def look_at_clock(self) -> tuple[int, float, float]:
-    """The clock is two registers: the high one must be the same before and after the low one was read. Raises Wrong where it never is."""
+    """The clock is two registers: the high one must be the same before and after the low one was read.
+
+    Raises Wrong where it never is.
+    """
     before, load = time.monotonic(), self.doorbell.load32
     high = load(methods.USERMODE_TIME + 4)
     for _ in range(CLOCK_TRIES):
       low, again = load(methods.USERMODE_TIME), load(methods.USERMODE_TIME + 4)
       if again == high: return high << 32 | low, before, time.monotonic()
       high = again
-    raise Wrong(f"the upper word of the clock, at {methods.USERMODE_TIME + 4:#x} of the page of the doorbell, differed in {CLOCK_TRIES + 1} looks, "
+    raise Wrong(f"the upper word of the clock, at {methods.USERMODE_TIME + 4:#x} of the page of the doorbell, "
+                f"differed in {CLOCK_TRIES + 1} looks, "
                 f"{high:#x} in the last: it changes every 4 seconds, so this is no clock")
 
   def converse(self, asked: int, answered: int, done: int) -> None:
@@ -100,8 +107,10 @@ class NVSession(GpuSession):
   @property
   def texts(self) -> Texts: return selftest_kernels.TEXTS
 
-  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
-    return selftest_kernels.kernel(self.tools.assemble, self._open().card.chip, text, name, arguments, lanes, words, **fields)
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str],
+           **fields: Any) -> Code:
+    return selftest_kernels.kernel(self.tools.assemble, self._open().card.chip, text, name, arguments, lanes, words,
+                                   **fields)
 
   def allocate(self, size: int, kind: Any, host: int) -> Any:
     assert self.card is not None
@@ -125,22 +134,27 @@ class CudaSession(GpuSession):
   @property
   def texts(self) -> Texts: return selftest_kernels.TEXTS
 
-  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str], **fields: Any) -> Code:
+  def code(self, text: str, name: str, arguments: Sequence[str], lanes: int, words: dict[str, str],
+           **fields: Any) -> Code:
     assert isinstance(self.device, CudaDevice)
     return selftest_kernels.kernel(self.tools.assemble, self.device.chip, text, name, arguments, lanes, words, **fields)
 
   def spill_bytes(self) -> int: return 0
   def first(self) -> Sequence[Step]:
-    return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP, selftest_boxes.STEP)
+    return (OPENS, *(step for step in selftest_kernels.STEPS if step.name not in OF_OUR_DRIVER), selftest_bases.STEP,
+            selftest_boxes.STEP)
 
 OF_OUR_DRIVER = ("caches", "order")  # steps that the library sees to
 
-def opens_by_library(s: CudaSession) -> str: return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
+def opens_by_library(s: CudaSession) -> str:
+  return f"{s.device.facts()['processor']}, {s.device.facts()['kernel_interface']}"
 
-OPENS = Step("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the library's version; nvidia-smi",
+OPENS = Step("opens", "does the vendor's library open the GPU", "`python3 -m tinyhw doctor --device NV`: the "
+             "library's version; nvidia-smi",
              opens_by_library, basic=True)
 
-def begin(name: str, tools: Tools) -> Session: return CudaSession(name, tools) if "CUDA" in name else NVSession(name, tools)
+def begin(name: str, tools: Tools) -> Session:
+  return CudaSession(name, tools) if "CUDA" in name else NVSession(name, tools)
 
 # **** steps ****
 
@@ -151,13 +165,15 @@ def version(s: NVSession) -> str:
 def cards(s: NVSession) -> str:
   assert s.connection is not None
   s.connection.find_card(s.ordinal)
-  return ", ".join(f"{node_of(info)} at {place(info)} (device {info.device_id:#06x})" for info in s.connection.list_cards())
+  return ", ".join(f"{node_of(info)} at {place(info)} (device {info.device_id:#06x})"
+                   for info in s.connection.list_cards())
 
 def card(s: NVSession) -> str:
   assert s.connection is not None
   s.card = opened(s.connection, s.connection.find_card(s.ordinal))
   return (f"{s.card.name}, driven as {s.card.chip.arch}: {s.card.multiprocessors} multiprocessors, "
-          f"memory {short_bytes(s.card.facts.get('memory_kib', 0) << 10)}; classes {' '.join(f'{c:x}' for c in s.card.classes)}")
+          f"memory {short_bytes(s.card.facts.get('memory_kib', 0) << 10)}; classes "
+          f"{' '.join(f'{c:x}' for c in s.card.classes)}")
 
 def channels(s: NVSession) -> str:
   s.bench.begin()
@@ -171,7 +187,8 @@ def semaphore(s: NVSession) -> str:
   bench.send("compute", commands)
   bench.wait_word(word, 1, "the word that SEM_EXECUTE writes")
   us = (time.perf_counter() - begin) * 1e6
-  return f"read {len(commands.words)} words and wrote one, {us:.0f} us from the doorbell; GPGet: {bench.channels['compute'].state()}"
+  return (f"read {len(commands.words)} words and wrote one, {us:.0f} us from the doorbell; GPGet: "
+          f"{bench.channels['compute'].state()}")
 
 def engines(s: NVSession) -> str:
   """Objects are bound to subchannels, windows are set, a semaphore waits for the engine."""
@@ -208,27 +225,37 @@ def release(s: NVSession) -> str:
   let_go(s)
   return "channels, objects and memory are given back"
 
-NOTHING_READ = ("the channel has not been read: look into dmesg for NVRM and Xid; is the doorbell that of this kind of GPU (class of the usermode "
+NOTHING_READ = ("the channel has not been read: look into dmesg for NVRM and Xid; is the doorbell that of this kind "
+                "of GPU (class of the usermode "
                 "object), is the ring mapped where the channel was told, does the group run")
 SYSTEM: tuple[Step, ...] = (
-  Step("driver", "is a kernel driver loaded whose structures are known", "`cat /sys/module/nvidia/version`; the error tells which versions are known",
+  Step("driver", "is a kernel driver loaded whose structures are known", "`cat /sys/module/nvidia/version`; the error "
+       "tells which versions are known",
        version, basic=True),
-  Step("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may open", cards, basic=True),
-  Step("objects", "can a client have the GPU, its classes and an address space", "dmesg for NVRM; whether another process has the GPU for itself; "
+  Step("cards", "which GPUs does the kernel's driver run", "`nvidia-smi -L`, and which /dev/nvidia* this process may "
+       "open", cards, basic=True),
+  Step("objects", "can a client have the GPU, its classes and an address space",
+       "dmesg for NVRM; whether another process has the GPU for itself; "
        "MIG (nvidia-smi -q), which is not driven", card, basic=True),
-  memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is loaded"),
+  memory_step("the kind that is named: nvidia-smi for free memory; `ls -l /dev/nvidia-uvm`, whether nvidia-uvm is "
+              "loaded"),
   pinned_step("ulimit -l; tensors of memory that others own (from_blob) are used in place only with it"),
   clock_step("the page is another one: class of the usermode object"),
-  Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this version; dmesg for NVRM",
+  Step("channels", "are two channels made, scheduled and given tokens", "the structure of channel parameters of this "
+       "version; dmesg for NVRM",
        channels, basic=True),
   Step("semaphore", "does a channel read its ring and write a word", NOTHING_READ, semaphore, basic=True),
-  Step("engines", "do compute and copy engines take their objects, and tell the time", "the class that was bound: the class list of step "
+  Step("engines", "do compute and copy engines take their objects, and tell the time",
+       "the class that was bound: the class list of step "
        "\"objects\"", engines, basic=True),
-  Step("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory mapped both", copy_engine,
+  Step("copy engine", "do bytes come to the GPU's memory and back", "flags of LAUNCH_DMA; whether unified memory "
+       "mapped both", copy_engine,
        basic=True),
   side_by_side_step("only one of the channels of a group may be on the engine: give copies a group of their own"),
-  Step("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions of device.py", opens,
+  Step("opens", "does the device open as programs open it", "what the steps before did not do: the first submissions "
+       "of device.py", opens,
        basic=True),
 )
-RELEASE = Step("release", "is everything given back", "other programs that use the process's tensors; else the order in which the device closes "
+RELEASE = Step("release", "is everything given back", "other programs that use the process's tensors; else the order "
+               "in which the device closes "
                "(device.py)", release)

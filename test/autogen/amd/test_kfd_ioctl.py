@@ -5,10 +5,13 @@ from pathlib import Path
 
 from tinyhw.autogen.amd import kfd_ioctl
 
-GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_kfd.txt").read_text().splitlines() if not line.startswith("#")]
+GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_kfd.txt").read_text().splitlines()
+          if not line.startswith("#")]
 # kfd_ioctl_<name>_args is the structure <Name>; others by name
-OTHERS = {"kfd_process_device_apertures": kfd_ioctl.ProcessDeviceApertures, "kfd_memory_exception_failure": kfd_ioctl.MemoryExceptionFailure,
-          "kfd_hsa_memory_exception_data": kfd_ioctl.MemoryException, "kfd_hsa_hw_exception_data": kfd_ioctl.HwException,
+OTHERS = {"kfd_process_device_apertures": kfd_ioctl.ProcessDeviceApertures,
+          "kfd_memory_exception_failure": kfd_ioctl.MemoryExceptionFailure,
+          "kfd_hsa_memory_exception_data": kfd_ioctl.MemoryException,
+          "kfd_hsa_hw_exception_data": kfd_ioctl.HwException,
           "kfd_hsa_signal_event_data": kfd_ioctl.SignalEvent, "kfd_event_data": kfd_ioctl.EventData,
           "kfd_context_save_area_header": kfd_ioctl.ContextSaveAreaHeader}
 MERGED = {"wave_state"}                                          # its fields stand in place of it

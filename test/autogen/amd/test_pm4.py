@@ -7,12 +7,16 @@ from hypothesis import given, strategies as st
 
 from tinyhw.autogen.amd import pm4
 
-GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_pm4.txt").read_text().splitlines() if not line.startswith("#")]
+GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_pm4.txt").read_text().splitlines()
+          if not line.startswith("#")]
 TABLES = {9: pm4.GFX9, 10: pm4.GFX10}
-# How the headers spell halves of an address or of data, and what a word means beside its first meaning: -> our field and where it begins.
-HALVES = {"ADDR_LO": "addr", "SRC_DATA_LO": "src_data", "CMP_DATA_LO": "cmp_data", "IB_BASE_LO": "ib_base", "COHER_BASE_LO": "coher_base",
+# How the headers spell halves of an address or of data, and what a word means beside its first meaning: -> our field
+# and where it begins.
+HALVES = {"ADDR_LO": "addr", "SRC_DATA_LO": "src_data", "CMP_DATA_LO": "cmp_data", "IB_BASE_LO": "ib_base",
+          "COHER_BASE_LO": "coher_base",
           "DST_MEM_ADDR_LO": "dst_addr", "MEM_POLL_ADDR_LO": "addr", "SRC_32B_ADDR_LO": "src", "DST_32B_ADDR_LO": "dst"}
-LATER = {"TEMPORAL", "SRC_TEMPORAL", "DST_TEMPORAL", "MODE", "AID_ID", "MES_INTR_PIPE", "MES_ACTION",  # of other chips or other engines
+# of other chips or other engines
+LATER = {"TEMPORAL", "SRC_TEMPORAL", "DST_TEMPORAL", "MODE", "AID_ID", "MES_INTR_PIPE", "MES_ACTION",
          "SAMP_PLST_CNTR_MODE", "OFFLOAD_ENABLE", "GCR_CNTL"}
 
 def test_opcodes_and_fields_are_those_of_the_headers() -> None:
@@ -31,8 +35,9 @@ def test_opcodes_and_fields_are_those_of_the_headers() -> None:
       elif ours in packet.fields and packet.fields[ours].high < 32:
         assert (packet.fields[ours].low, packet.fields[ours].high) == (low, high), (name, field)
       else:
-        assert field in LATER or field.endswith("_HI") or "ADDR" in field or "REG_OFFSET" in field or "DATA" in field or field == "COHER_SIZE", (name,
-                                                                                                                                             field)
+        assert (field in LATER or field.endswith("_HI") or "ADDR" in field or "REG_OFFSET" in field or "DATA" in field
+                or field == "COHER_SIZE"), (name,
+                                      field)
         continue
       compared += 1
   assert compared > 60
@@ -41,7 +46,8 @@ def test_opcodes_and_fields_are_those_of_the_headers() -> None:
 WORDS: list[tuple[list[int], list[int]]] = [
   (pm4.GFX10.DISPATCH_DIRECT(dim_x=3, dim_y=2, dim_z=1, dispatch_initiator=0x8005), [0xC0031500, 3, 2, 1, 0x8005]),
   (pm4.GFX10.SET_SH_REG(reg_offset=0x20C, values=[0x11, 0x22]), [0xC0027600, 0x20C, 0x11, 0x22]),
-  (pm4.GFX10.RELEASE_MEM(event_type=0x14, event_index=5, gl2_wb=1, data_sel=2, int_sel=2, addr=0x7F0012345678, data=9, int_ctxid=3),
+  (pm4.GFX10.RELEASE_MEM(event_type=0x14, event_index=5, gl2_wb=1, data_sel=2, int_sel=2, addr=0x7F0012345678, data=9,
+                         int_ctxid=3),
    [0xC0064900, 0x200514, 0x42000000, 0x12345678, 0x7F00, 9, 0, 3]),
   (pm4.GFX9.RELEASE_MEM(event_type=0x14, event_index=5, tc_wb_action_en=1, tc_action_en=1, data_sel=3, addr=0x1000),
    [0xC0064900, 0x28514, 0x60000000, 0x1000, 0, 0, 0, 0]),
@@ -49,7 +55,8 @@ WORDS: list[tuple[list[int], list[int]]] = [
    [0xC0065800, 0, 0xFFFFFFFF, 0xFF, 0, 0, 0, 0x4381]),
   (pm4.GFX9.ACQUIRE_MEM(coher_size=pm4.COHER_SIZE_ALL, tc_action_ena=1, sh_icache_action_ena=1, poll_interval=10),
    [0xC0055800, 0x20800000, 0xFFFFFFFF, 0xFF, 0, 0, 10]),
-  (pm4.GFX10.WAIT_REG_MEM(function=pm4.GREATER_EQUAL, mem_space=1, addr=0x100002000, reference=7, mask=0xFFFFFFFF, poll_interval=4),
+  (pm4.GFX10.WAIT_REG_MEM(function=pm4.GREATER_EQUAL, mem_space=1, addr=0x100002000, reference=7, mask=0xFFFFFFFF,
+                          poll_interval=4),
    [0xC0053C00, 0x15, 0x2000, 1, 7, 0xFFFFFFFF, 4]),
   (pm4.GFX10.INDIRECT_BUFFER(ib_base=0x100002000, ib_size=64, valid=1), [0xC0023F00, 0x2000, 1, 0x800040]),
   (pm4.GFX10.EVENT_WRITE(event_type=pm4.CS_PARTIAL_FLUSH, event_index=4), [0xC0004600, 0x407]),
@@ -71,8 +78,10 @@ def test_read_inverts_the_making_of_a_packet(generation: int, data: st.DataObjec
   words = packet(**values)
   assert TABLES[generation].read([*words, 0xFFFFFFFF]) == (packet, values, len(words))
 
-@pytest.mark.parametrize("words, reason", [([0], "no header"), ([0xC000FF00, 0], "no packet has the opcode 0xff"), ([0xC0001001, 0], "a predicate"),
-                                           ([0xC0031500, 1], "has 5 words, and 2 are left"), ([0xC0041500, 1, 1, 1, 0, 0], "has 4 words, not 5"),
+@pytest.mark.parametrize("words, reason", [([0], "no header"), ([0xC000FF00, 0], "no packet has the opcode 0xff"),
+                                           ([0xC0001001, 0], "a predicate"),
+                                           ([0xC0031500, 1], "has 5 words, and 2 are left"),
+                                           ([0xC0041500, 1, 1, 1, 0, 0], "has 4 words, not 5"),
                                            ([0xC0004600, 0x10000407], "no field has its bits 0x10000000")])
 def test_what_is_no_packet_is_refused(words: list[int], reason: str) -> None:
   with pytest.raises(ValueError, match=reason): pm4.GFX10.read(words)

@@ -8,7 +8,8 @@ from hypothesis import given, strategies as st
 
 from tinyhw.autogen.amd import sdma
 
-GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_sdma.txt").read_text().splitlines() if not line.startswith("#")]
+GOLDEN = [line.split() for line in (Path(__file__).parents[2] / "golden/amd_sdma.txt").read_text().splitlines()
+          if not line.startswith("#")]
 TABLES = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
 
 def places(packet: sdma.Packet) -> set[tuple[int, int, int]]:
@@ -25,8 +26,11 @@ def test_fields_are_those_of_the_headers(generation: int, source: int) -> None:
   for number, name, *fields in GOLDEN:
     if number != str(source): continue
     packet = getattr(TABLES[generation], name)
-    wanted = {(int(word), int(low), int(high)) for text in fields for word, low, high in [re.fullmatch(r"(\d+)\.\w+:(\d+)-(\d+)", text).groups()]}  # type: ignore[union-attr]
-    wanted = {(word, 0 if (low, high) == (3, 31) and "TIMESTAMP" in name else low, high) for word, low, high in wanted}   # an address, in steps of 8
+    wanted = {(int(word), int(low), int(high)) for text in fields
+              for word, low, high in [re.fullmatch(r"(\d+)\.\w+:(\d+)-(\d+)",
+                                                   text).groups()]}  # type: ignore[union-attr]
+    # an address, in steps of 8
+    wanted = {(word, 0 if (low, high) == (3, 31) and "TIMESTAMP" in name else low, high) for word, low, high in wanted}
     if packet.rest == "data": wanted.discard((packet.words, 0, 31))
     assert places(packet) == wanted, name
     compared += 1
@@ -46,7 +50,8 @@ WORDS: list[tuple[list[int], list[int]]] = [
   (sdma.V6.COPY_LINEAR(count=4095, src_addr=0x100002000, dst_addr=0x200003000), [1, 4095, 0, 0x2000, 1, 0x3000, 2]),
   (sdma.V6.FENCE(mtype=sdma.MTYPE_UC, addr=0x7F0000001000, data=5), [0x30005, 0x1000, 0x7F00, 5]),
   (sdma.V4.FENCE(addr=0x7F0000001000, data=5), [5, 0x1000, 0x7F00, 5]),
-  (sdma.V4.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=0x1000, value=9, mask=0xFFFFFFFF, interval=4, retry_count=sdma.RETRY_FOREVER),
+  (sdma.V4.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=0x1000, value=9, mask=0xFFFFFFFF, interval=4,
+                       retry_count=sdma.RETRY_FOREVER),
    [0xD0000008, 0x1000, 0, 9, 0xFFFFFFFF, 0x0FFF0004]),
   (sdma.V6.TIMESTAMP_GET_GLOBAL(write_addr=0x100000008), [0x20D, 8, 1]),
   (sdma.V6.TRAP(int_context=3), [6, 3]),
@@ -63,9 +68,11 @@ def test_words_of_packets(made: list[int], words: list[int]) -> None:
 @given(data=st.data())
 def test_read_inverts_the_making_of_a_packet(generation: int, data: st.DataObject) -> None:
   packet = data.draw(st.sampled_from(sorted(TABLES[generation].rows.values(), key=lambda packet: packet.name)))
-  values: dict[str, Any] = {name: data.draw(st.integers(0, packet.fields[name].mask)) for name in packet.names() if name != packet.rest}
+  values: dict[str, Any] = {name: data.draw(st.integers(0, packet.fields[name].mask)) for name in packet.names()
+                            if name != packet.rest}
   if packet.rest:
-    number = {"NOP": values.get("count", 0), "WRITE_UNTILED": values.get("count", 0) + 1, "COPY_LINEAR": values.get("cpv")}[packet.name] or 0
+    number = {"NOP": values.get("count", 0), "WRITE_UNTILED": values.get("count", 0) + 1,
+              "COPY_LINEAR": values.get("cpv")}[packet.name] or 0
     if number > 8: values["count"], number = (number := number % 8 + 1) - (packet.name == "WRITE_UNTILED"), number
     values[packet.rest] = [7] * number
   words = packet(**values)
@@ -73,14 +80,17 @@ def test_read_inverts_the_making_of_a_packet(generation: int, data: st.DataObjec
 
 def test_with_cpv_a_copy_of_generation_7_is_a_word_longer() -> None:
   copy = {"count": 3, "src_addr": 4096, "dst_addr": 8192}
-  assert sdma.V7.read(sdma.V7.COPY_LINEAR(**copy))[2] == 7 and sdma.V7.read(sdma.V7.COPY_LINEAR(**copy, cpv=1, compression=[0]))[2] == 8
+  assert (sdma.V7.read(sdma.V7.COPY_LINEAR(**copy))[2] == 7
+          and sdma.V7.read(sdma.V7.COPY_LINEAR(**copy, cpv=1, compression=[0]))[2] == 8)
   assert sdma.V6.read(sdma.V6.COPY_LINEAR(**copy, cpv=1))[2] == 7
 
 def test_counts_have_the_width_of_their_generation() -> None:
   assert sdma.V6.COPY_LINEAR(count=(1 << 30) - 1)
   with pytest.raises(ValueError, match="count=0x400000 does not fit"): sdma.V4.COPY_LINEAR(count=1 << 22)
 
-@pytest.mark.parametrize("words, reason", [([0xFF], "no packet has the opcode 255, 0"), ([0x301], "no packet has the opcode 1, 3"),
-                                           ([5, 0], "FENCE has 4 words, and 2 are left"), ([0x10005, 0, 0, 0], "no field has its bits 0x10000")])
+@pytest.mark.parametrize("words, reason",
+                         [([0xFF], "no packet has the opcode 255, 0"), ([0x301], "no packet has the opcode 1, 3"),
+                          ([5, 0], "FENCE has 4 words, and 2 are left"),
+                          ([0x10005, 0, 0, 0], "no field has its bits 0x10000")])
 def test_what_is_no_packet_is_refused(words: list[int], reason: str) -> None:
   with pytest.raises(ValueError, match=reason): sdma.V4.read(words)

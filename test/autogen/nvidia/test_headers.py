@@ -1,4 +1,5 @@
-"""The headers of NVIDIA's kernel modules as facts: small headers in their manner, what differs, and what `generate --check` says."""
+"""The headers of NVIDIA's kernel modules as facts: small headers in their manner, what differs, and what `generate
+--check` says."""
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,10 @@ from tinyhw.autogen import generate
 from tinyhw.autogen.nvidia import headers, rm
 
 TEXTS = {
-  "nvUnixVersion": '#if defined(NV_LINUX) || defined(NV_BSD)\n#define NV_VERSION_STRING               "@"\n#else\n#error "UNIX only"\n#endif\n',
-  "nvstatuscodes": 'NV_STATUS_CODE(NV_OK,             0x00000000, "Success")\nNV_STATUS_CODE(NV_ERR_INVALID_COMMAND,  0x00000024, "a, b")  // note\n',
+  "nvUnixVersion": '#if defined(NV_LINUX) || defined(NV_BSD)\n#define NV_VERSION_STRING               '
+  '"@"\n#else\n#error "UNIX only"\n#endif\n',
+  "nvstatuscodes": 'NV_STATUS_CODE(NV_OK,             0x00000000, "Success")\nNV_STATUS_CODE(NV_ERR_INVALID_COMMAND,  '
+  '0x00000024, "a, b")  // note\n',
   "nvos": """
     typedef struct { NvHandle hRoot; NvHandle hObjectParent; NvHandle hObjectOld; NvV32 status; } NVOS00_PARAMETERS;
     typedef struct { NvHandle hRoot; NvHandle hObjectParent; NvHandle hObjectNew; NvV32 hClass; NvV32 flags;
@@ -21,7 +24,8 @@ TEXTS = {
     #define NV_VASPACE_ALLOCATION_FLAGS_ENABLE_PAGE_FAULTING BIT(6)
   """,
   "nv_escape": "#define NV_ESC_RM_FREE 0x29\n#define NV_ESC_RM_ALLOC_MEMORY 0x27\n",
-  "nv-unix-nvos-params-wrappers": "typedef struct { NVOS02_PARAMETERS params; int fd; } nv_ioctl_nvos02_parameters_with_fd;\n",
+  "nv-unix-nvos-params-wrappers": "typedef struct { NVOS02_PARAMETERS params; int fd; } "
+  "nv_ioctl_nvos02_parameters_with_fd;\n",
   "ctrlxxxx": "typedef struct NVXXXX_CTRL_XXX_INFO { NvU32 index; NvU32 data; } NVXXXX_CTRL_XXX_INFO;\n",
   "ctrl0080gr": "typedef NVXXXX_CTRL_XXX_INFO NV0080_CTRL_GR_INFO;\n",
   "ctrl2080gr": """
@@ -37,14 +41,16 @@ TEXTS = {
       union { NvU8 ascii[64]; NvU16 unicode[64]; } gpuNameString; } NV2080_CTRL_GPU_GET_NAME_STRING_PARAMS;
   """,
   "nvCpuUuid": "typedef struct nv_uuid { NvU8 uuid[16]; } NvUuid;\ntypedef NvUuid NvProcessorUuid;\n",
-  "nv_uvm_user_types": "typedef enum { UvmGpuMappingTypeDefault = 0, UvmGpuMappingTypeReadWriteAtomic = 1 } UvmGpuMappingType;\n",
+  "nv_uvm_user_types": "typedef enum { UvmGpuMappingTypeDefault = 0, UvmGpuMappingTypeReadWriteAtomic = 1 } "
+  "UvmGpuMappingType;\n",
   "uvm_ioctl": """
     #define UVM_IOCTL_BASE(i) i
     #define UVM_UNREGISTER_CHANNEL UVM_IOCTL_BASE(28)
     typedef struct { NvProcessorUuid gpuUuid; NvHandle hClient; NvHandle hChannel; NV_STATUS rmStatus; } UVM_UNREGISTER_CHANNEL_PARAMS;
   """,
 }
-TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute", "GrGetGpcMask", "GetNameString", "UvmUnregisterChannel", "ROOT",
+TOLD = {"OK", "INVALID_COMMAND", "RmFree", "RmAllocMemory", "GrInfo", "GrRoute", "GrGetGpcMask", "GetNameString",
+        "UvmUnregisterChannel", "ROOT",
         "NVOS32_ATTR_LOCATION_PCI", "NVOS02_FLAGS_MAPPING_NO_MAP", "NV_VASPACE_ALLOCATION_FLAGS_ENABLE_PAGE_FAULTING",
         "UvmGpuMappingTypeReadWriteAtomic"}
 
@@ -86,7 +92,8 @@ def test_headers_that_agree(tmp_path: Path) -> None:
    "GrGetGpcMask: headers have 12 bytes, gpcMask@8:4, route@4:4; here 24 bytes, gpcMask@16:4, route@8:8"),
   ("580.142", "ascii[64]; NvU16 unicode[64]", "ascii[64]", "GetNameString: headers have 68 bytes; here 132 bytes"),
   ("595.45.04", "ascii[64]; NvU16 unicode[64]", "ascii[64]",
-   "UvmUnregisterChannel: headers have 28 bytes, gpuUuid@0:16, hChannel@20:4, hClient@16:4, rmStatus@24:4; here 12 bytes, hChannel@4:4, hClient@0:4"),
+   "UvmUnregisterChannel: headers have 28 bytes, gpuUuid@0:16, hChannel@20:4, hClient@16:4, rmStatus@24:4; here 12 "
+   "bytes, hChannel@4:4, hClient@0:4"),
   ("590.48.01", "NvProcessorUuid gpuUuid; ", "", "")])
 def test_what_differs(tmp_path: Path, version: str, old: str, new: str, words: str) -> None:
   differing = said(tree(tmp_path, version, old, new))[1:-1]
@@ -94,7 +101,8 @@ def test_what_differs(tmp_path: Path, version: str, old: str, new: str, words: s
   else: assert not differing
 
 def test_a_version_that_the_table_has_not(tmp_path: Path) -> None:
-  assert said(tree(tmp_path, "610.12"))[0] == "rm: the headers are of version 610.12, which the table has not; its branch 595 is compared"
+  assert (said(tree(tmp_path, "610.12"))[0] == "rm: the headers are of version 610.12, which the table has not; its "
+          "branch 595 is compared")
   assert said(tree(tmp_path, "525.60.11"))[0].endswith("its branch 535 is compared")
   (tmp_path / headers.HEADERS[0][0]).write_text("/* */")
   assert said(tmp_path)[0] == "rm: the headers do not tell their version; the table's first is compared"
@@ -102,15 +110,18 @@ def test_a_version_that_the_table_has_not(tmp_path: Path) -> None:
 def test_a_structure_that_a_version_lacks(tmp_path: Path) -> None:
   """WaitOpenComplete came with 550. Where headers of an older version have it, that is told."""
   before = "#define NV_ESC_RM_FREE 0x29\n"
-  text = "typedef struct { int rc; NvU32 adapterStatus; } nv_ioctl_wait_open_complete_t;\n#define NV_ESC_WAIT_OPEN_COMPLETE 218\n"
+  text = ("typedef struct { int rc; NvU32 adapterStatus; } nv_ioctl_wait_open_complete_t;\n#define "
+          "NV_ESC_WAIT_OPEN_COMPLETE 218\n")
   def lines(version: str) -> list[str]: return said(tree(tmp_path, version, before, before + text))[1:-1]
   assert lines("550.163.01") == []
   assert lines("545.29.06") == ["rm: WaitOpenComplete: headers have 8 bytes, adapterStatus@4:4, rc@0:4; here 0 bytes"]
 
 def test_each_structure_has_a_name_in_c() -> None:
   names = [name for name, _, _ in headers.rows()]
-  assert set(rm.structures((580,)).rows) - set(names) == {"AcquireComputeModeReservation"}, "it has no structure, and no macro in a header"
+  assert (set(rm.structures((580,)).rows) - set(names) == {"AcquireComputeModeReservation"}), (
+    "it has no structure, and no macro in a header")
   assert len(names) == len(set(names)) == len(rm.structures((580,)).rows) - 1
   macros = {name: macro for name, _, macro in headers.rows()}
-  assert macros["GetNameString"] == "NV2080_CTRL_CMD_GPU_GET_NAME_STRING" and macros["UvmMapExternal"] == "UVM_MAP_EXTERNAL_ALLOCATION"
+  assert (macros["GetNameString"] == "NV2080_CTRL_CMD_GPU_GET_NAME_STRING"
+          and macros["UvmMapExternal"] == "UVM_MAP_EXTERNAL_ALLOCATION")
   assert macros["GetWorkSubmitToken"] == "NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN" and not macros["GrInfo"]

@@ -20,8 +20,10 @@ def spelled(name: str, shift: int) -> list[str]:
   """How a header may call a field of ours: in one piece, or the first of two."""
   upper = name.upper()
   names = {upper, upper.replace("RELEASE0", "RELEASE_SEMAPHORE0").replace("RELEASE1", "RELEASE_SEMAPHORE1"),
-           upper.replace("RELEASE0_ADDR", "RELEASE0_ADDRESS").replace("RELEASE1_ADDR", "RELEASE1_ADDRESS"), re.sub("^RELEASE_", "RELEASE0_", upper),
-           upper.replace("DEPENDENT_QMD0", "DEPENDENT_QMD"), upper.replace("QMD_MINOR_VERSION", "QMD_VERSION"), upper + "_V",
+           upper.replace("RELEASE0_ADDR", "RELEASE0_ADDRESS").replace("RELEASE1_ADDR", "RELEASE1_ADDRESS"),
+           re.sub("^RELEASE_", "RELEASE0_", upper),
+           upper.replace("DEPENDENT_QMD0", "DEPENDENT_QMD"), upper.replace("QMD_MINOR_VERSION", "QMD_VERSION"),
+           upper + "_V",
            upper.replace("GRID", "CTA_RASTER")}
   return [n + middle + end for n in names for middle in ("", "_LOWER") for end in ("", "_SHIFTED", f"_SHIFTED{shift}")]
 
@@ -48,8 +50,10 @@ def test_version_3_releases_lie_as_far_apart_as_the_rows_say() -> None:
 @pytest.mark.parametrize("generation", GENERATION.values())
 def test_what_is_encoded_is_shown(generation: int) -> None:
   layout = qmd.layout(generation)
-  values = {"grid_width": 70000, "program_address": 0x12_3456_7800, "constant_buffer_addr[3]": 0x7F_0000_0040, "constant_buffer_size[3]": 0x160,
-            "release_enable[1]": 1, "shared_memory_size": 49152, "register_count": 255, "dependent_qmd0_pointer": 0xFF_FF00}
+  values = {"grid_width": 70000, "program_address": 0x12_3456_7800, "constant_buffer_addr[3]": 0x7F_0000_0040,
+            "constant_buffer_size[3]": 0x160,
+            "release_enable[1]": 1, "shared_memory_size": 49152, "register_count": 255,
+            "dependent_qmd0_pointer": 0xFF_FF00}
   data = layout.encode(values)
   assert len(data) == layout.bytes and layout.show(data) == values
   assert layout.get(data, "grid_height") == 0
@@ -58,6 +62,7 @@ def test_what_does_not_fit_is_refused() -> None:
   layout = qmd.layout(9)
   with pytest.raises(ValueError, match="does not fit into 9 bits"): layout.encode({"register_count": 512})
   with pytest.raises(ValueError, match="not a multiple of 64"): layout.encode({"constant_buffer_addr[0]": 32})
-  with pytest.raises(ValueError, match="has no field sm_global_caching_enable"): layout.encode({"sm_global_caching_enable": 1})
+  with pytest.raises(ValueError, match="has no field sm_global_caching_enable"):
+    layout.encode({"sm_global_caching_enable": 1})
   with pytest.raises(ValueError, match=r"has no field grid_width\[0\]"): layout.encode({"grid_width[0]": 1})
   with pytest.raises(ValueError, match="no QMD of generation 7"): qmd.layout(7)

@@ -6,7 +6,8 @@ import pytest
 
 from tinyhw.autogen.nvidia import rm
 
-TEXT = [line.split() for line in (Path(__file__).parents[2] / "golden/nvidia_rm.txt").read_text().splitlines() if not line.startswith("#")]
+TEXT = [line.split() for line in (Path(__file__).parents[2] / "golden/nvidia_rm.txt").read_text().splitlines()
+        if not line.startswith("#")]
 VERSIONS, LINES = [rm.version_of(text) for text in TEXT[0][1:]], TEXT[1:]
 PREFIXES = ("params.", "pci_info.", "gpuNameString.", "mmuFault.")   # of structures inside that ours have not
 
@@ -35,7 +36,8 @@ def test_structures_have_the_sizes_and_offsets_of_the_headers() -> None:
       name = words[2]
       seen[name] = 0
       for version, size in of_versions(words[3:]):
-        assert ctypes.sizeof(getattr(rm.structures(version), name)) == (0 if size == "-" else int(size)), (name, version)
+        assert ctypes.sizeof(getattr(rm.structures(version), name)) == (0 if size == "-"
+                                                                        else int(size)), (name, version)
       continue
     field = words[0]
     for prefix in PREFIXES: field = field.removeprefix(prefix)
@@ -45,7 +47,9 @@ def test_structures_have_the_sizes_and_offsets_of_the_headers() -> None:
       else: assert place(structure, field) == tuple(map(int, text.split(":"))), (name, field, version)
       seen[name] += 1
   assert all(count >= len(VERSIONS) for count in seen.values())
-  assert set(rm.structures((580,)).rows) - set(seen) == {"SmErrorState", "MmuFault", "AcquireComputeModeReservation"}, "parts of others, and nothing"
+  assert set(rm.structures((580,)).rows) - set(seen) == {"SmErrorState", "MmuFault",
+                                                         "AcquireComputeModeReservation"}, ("parts of others, and "
+                                                                                            "nothing")
   assert {version[0] for version in VERSIONS} == set(rm.BRANCHES)
 
 def test_branches_between_the_known_ones_are_refused() -> None:
@@ -56,21 +60,25 @@ def test_branches_between_the_known_ones_are_refused() -> None:
 def test_a_version_has_what_came_until_then() -> None:
   """Also within a branch, and in versions that came later than the table."""
   def attributes(*version: int) -> int: return ctypes.sizeof(rm.structures(version).UvmMapExternal) // 36
-  assert [attributes(550, 40, 7), attributes(550, 40, 53), attributes(550, 54, 14), attributes(550), attributes(550, 999)] == [33, 257, 257, 33, 257]
+  assert [attributes(550, 40, 7), attributes(550, 40, 53), attributes(550, 54, 14), attributes(550),
+          attributes(550, 999)] == [33, 257, 257, 33, 257]
   def last(*version: int) -> int: return ctypes.sizeof(rm.structures(version).GetNameString)
   assert [last(580), last(590, 44, 1), last(590, 999, 99), last(595), last(595, 45, 4)] == [132, 132, 132, 68, 68]
   assert rm.version_of("550.40.07") == (550, 40, 7) and rm.version_of("") == ()
 
 def test_flags_are_where_their_fields_are() -> None:
   """Headers tell fields as high:low, and values from 0 on."""
-  assert rm.flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS", "COHERENCY_CACHED") == 0x3A80_0000
+  assert rm.flags("NVOS32_ATTR_", "PAGE_SIZE_4KB", "LOCATION_PCI", "PHYSICALITY_ALLOW_NONCONTIGUOUS",
+                  "COHERENCY_CACHED") == 0x3A80_0000
   assert rm.flags("NVOS02_FLAGS_", "PHYSICALITY_NONCONTIGUOUS", "COHERENCY_CACHED", "MAPPING_NO_MAP") == 0x4000_1010
   assert rm.flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED", "ENABLE_PAGE_FAULTING") == 0x48
   with pytest.raises(KeyError): rm.flags("NVOS32_ATTR_", "LOCATION_MOON")
 
 def test_calls_have_the_numbers_of_the_interface() -> None:
   calls = rm.structures((580, 142))
-  assert calls.RmAlloc.REQUEST == 0xC030462B and calls.RmControl.REQUEST == 0xC020462A and calls.RegisterFd.REQUEST == 0xC00446C9
-  assert rm.structures((550, 163, 1)).RmMapMemoryDma.REQUEST == 0xC0384657 and calls.RmMapMemoryDma.REQUEST == 0xC0404657
+  assert (calls.RmAlloc.REQUEST == 0xC030462B and calls.RmControl.REQUEST == 0xC020462A
+          and calls.RegisterFd.REQUEST == 0xC00446C9)
+  assert (rm.structures((550, 163, 1)).RmMapMemoryDma.REQUEST == 0xC0384657 and calls.RmMapMemoryDma.REQUEST
+          == 0xC0404657)
   assert calls.UvmInitialize.REQUEST == 0x30000001 and calls.UvmMapExternal.REQUEST == 33
   assert not hasattr(calls.ChannelParams, "REQUEST")

@@ -34,7 +34,8 @@ def test_strides_are_what_one_iteration_adds(seed: int) -> None:
       step = place(index, {**point, r: low + 1}) - place(index, {**point, r: low})
       assert access.stride(r) == step and access.depends(r) == (step != 0)
     for r in nest.outputs + nest.inner:
-      if r not in access.node.src[0].ranges and r not in access.opaque: assert access.stride(r) == 0 and not access.depends(r)
+      if r not in access.node.src[0].ranges and r not in access.opaque:
+        assert access.stride(r) == 0 and not access.depends(r)
 
 def test_what_is_not_linear_has_no_stride() -> None:
   a, r, s = UOp.param(0, F32, 100), axis(10, 0), axis(9, 1)
@@ -48,7 +49,8 @@ def test_gates() -> None:
   gate = r < 4
   assert gate_of(a.index(r).load()) is None and gate_of(a.index(r).load(gate)) is gate
   store = a.index(r).store(UOp.const(F32, 1.0), r)
-  assert gate_of(store) is None and gate_of(a.index(r).store(UOp.const(F32, 1.0), r, gate=gate)) is gate and access_of(store).is_store
+  assert (gate_of(store) is None and gate_of(a.index(r).store(UOp.const(F32, 1.0), r, gate=gate)) is gate
+          and access_of(store).is_store)
 
 def loops(sink: UOp) -> list[int]:
   """Sizes of the loops of the first store."""
@@ -83,7 +85,8 @@ def test_reductions_are_merged_where_all_their_loads_allow_it() -> None:
 def test_loops_whose_counters_are_data_in_another_order_or_that_differ_in_kind_stay() -> None:
   out, r, s = UOp.param(0, F32, 20), axis(4, 0), axis(5, 1)
   flat = r * 5 + s
-  for data, left in ((r, [4, 5]), (s, [4, 5]), (s * 4 + r, [4, 5]), (flat // 3, [4, 5]), (flat, [20]), (flat * 3 + 7, [20])):
+  for data, left in ((r, [4, 5]), (s, [4, 5]), (s * 4 + r, [4, 5]), (flat // 3, [4, 5]), (flat, [20]),
+                     (flat * 3 + 7, [20])):
     kernel = UOp.sink(out.index(flat).store(data.cast(F32), r, s))
     assert loops(merge_ranges(kernel)) == left
     agree(kernel, merge_ranges(kernel))
@@ -97,9 +100,12 @@ def test_loops_that_an_access_knows_parts_of_become_several() -> None:
   at = r * 24 + s
   assert loops(split_ranges(copied(at, r * 6 + s // 4, r, s), 4)) == [4, 6, 4]
   assert loops(split_ranges(copied(at, s % 8, r, s), 4)) == [4, 3, 8]
-  assert loops(split_ranges(copied(at, r * 6 + s // 12 * 3 + s % 4, r, s), 4)) == [4, 6, 4], "the inner one of two would be too short"
+  assert loops(split_ranges(copied(at, r * 6 + s // 12 * 3 + s % 4, r, s), 4)) == [4, 6,
+                                                                                   4], ("the inner one of two would "
+                                                                                        "be too short")
   long = axis(96, 1)
-  assert loops(split_ranges(copied(long, long // 48 * 4 + long % 4, long), 4)) == [2, 12, 4], "as often as there are parts"
+  assert loops(split_ranges(copied(long, long // 48 * 4 + long % 4, long), 4)) == [2, 12,
+                                                                                   4], ("as often as there are parts")
   assert loops(split_ranges(copied(at, s // 2, r, s), 4)) == [4, 24], "inner loops would be too short"
   assert loops(split_ranges(copied(at, s // 5, r, s), 4)) == [4, 24], "parts would be of different sizes"
   one, two = ranges_of(split_ranges(copied(at, s // 4, r, s), 4).src[0])[1:]
@@ -119,5 +125,6 @@ def test_splitting_changes_no_result(c: int, d: int) -> None:
 def test_flattened_groups_have_strides_in_all_loops() -> None:
   out, a, b, k = UOp.param(0, F32, 2), UOp.param(1, F32, 2 * 8 * 64), UOp.param(2, F32, 16), axis(512, 1, "REDUCE")
   g = axis(2, 0)
-  kernel = UOp.sink(out.index(g).store((a.index(g * 512 + k).load() * b.index(g * 8 + k // 64).load()).reduce(Ops.ADD, k), g))
+  kernel = UOp.sink(
+    out.index(g).store((a.index(g * 512 + k).load() * b.index(g * 8 + k // 64).load()).reduce(Ops.ADD, k), g))
   assert any(x.opaque for x in accesses(kernel)) and not any(x.opaque for x in accesses(split_ranges(kernel, 4)))

@@ -1,4 +1,5 @@
-"""The normal form of indices: random expressions keep their value, and what a tile's copies have in common is one node."""
+"""The normal form of indices: random expressions keep their value, and what a tile's copies have in common is one
+node."""
 import random
 
 from hypothesis import given, strategies as st
@@ -18,7 +19,8 @@ def value(u: UOp, at: dict[UOp, int]) -> int:
   if u in at: return at[u]
   if u.op is Ops.CONST: return int(u.arg)
   a = [value(s, at) for s in u.src]
-  return {Ops.ADD: lambda: a[0] + a[1], Ops.MUL: lambda: a[0] * a[1], Ops.IDIV: lambda: a[0] // a[1], Ops.MOD: lambda: a[0] % a[1],
+  return {Ops.ADD: lambda: a[0] + a[1], Ops.MUL: lambda: a[0] * a[1], Ops.IDIV: lambda: a[0] // a[1],
+          Ops.MOD: lambda: a[0] % a[1],
           Ops.SUB: lambda: a[0] - a[1], Ops.NEG: lambda: -a[0], Ops.MAX: lambda: max(a)}[u.op]()
 
 @given(st.integers(0, 1 << 30))
@@ -56,11 +58,13 @@ def test_gates_that_are_decided() -> None:
   load = UOp(Ops.LOAD, dtypes.float32, (place,))
   inside = make(Ops.CMPLT, dtypes.bool, (R, number(5)))
   assert inside is truth(True)
-  assert make(Ops.LOAD, dtypes.float32, (place, inside, zero)) is load and make(Ops.LOAD, dtypes.float32, (place, truth(False), zero)) is zero
+  assert make(Ops.LOAD, dtypes.float32, (place, inside, zero)) is load and make(Ops.LOAD, dtypes.float32,
+                                                                                (place, truth(False), zero)) is zero
   assert make(Ops.STORE, dtypes.void, (place, zero, truth(False), R)) is NOTHING
   assert make(Ops.STORE, dtypes.void, (place, zero, inside, R)).src == (place, zero, R)
   unknown = make(Ops.CMPLT, dtypes.bool, (R, number(3)))
-  assert make(Ops.AND, dtypes.bool, (truth(True), unknown)) is unknown and make(Ops.OR, dtypes.bool, (unknown, truth(True))) is truth(True)
+  assert make(Ops.AND, dtypes.bool, (truth(True), unknown)) is unknown and make(Ops.OR, dtypes.bool,
+                                                                                (unknown, truth(True))) is truth(True)
   assert make(Ops.WHERE, dtypes.float32, (truth(False), load, zero)) is zero
 
 def test_linear_and_total_are_inverse() -> None:
@@ -70,7 +74,8 @@ def test_linear_and_total_are_inverse() -> None:
 
 def test_what_a_sum_is_a_multiple_of() -> None:
   bound = make(Ops.MAX, weakint, (index(Ops.MUL, R, -192), number(-3904)))
-  for u, wanted in ((index(Ops.MUL, R, 12), 12), (index(Ops.ADD, index(Ops.MUL, R, 12), index(Ops.MUL, S, 8)), 4), (bound, 64),
+  for u, wanted in ((index(Ops.MUL, R, 12), 12), (index(Ops.ADD, index(Ops.MUL, R, 12), index(Ops.MUL, S, 8)), 4),
+                    (bound, 64),
                     (index(Ops.SUB, index(Ops.MUL, S, 96), bound), 32), (make(Ops.MAX, weakint, (bound, S)), 1)):
     assert common_factor(linear(u)[0]) == wanted
   assert common_factor({}) == 0

@@ -17,7 +17,8 @@ def test_global_ranges_become_one() -> None:
 def test_a_store_that_lacks_a_global_range_is_done_once() -> None:
   out, total = UOp.param(0, dtypes.int32, 12), UOp.param(1, dtypes.int32, 3)
   x, y = axis(3, 0, "GLOBAL"), axis(4, 1, "GLOBAL")
-  kernel = UOp.sink(out.index(x * 4 + y).store(y.cast(dtypes.int32), x, y), total.index(x).store(x.cast(dtypes.int32) + 1, x))
+  kernel = UOp.sink(out.index(x * 4 + y).store(y.cast(dtypes.int32), x, y),
+                    total.index(x).store(x.cast(dtypes.int32) + 1, x))
   program = lower(kernel, AVX2, "both")
   for item in range(12):  # each place is written by one work item only
     data = {0: [-1] * 12, 1: [-1] * 3}
@@ -29,7 +30,8 @@ def test_ranges_of_one_iteration_vanish() -> None:
   g, r, k, v = axis(1, 0, "GLOBAL"), axis(4, 1), axis(1, 2, "REDUCE"), axis(1, 3, "VECTOR")
   kernel = UOp.sink(out.index(g * 4 + r + v).store(a.index(r + k).load().reduce(Ops.ADD, k), g, r, v))
   flat = flatten_grid(kernel)
-  assert [u.arg[0] for u in flat.toposort() if u.op is Ops.RANGE] == [1] and not any(u.op is Ops.REDUCE for u in flat.toposort())
+  assert [u.arg[0] for u in flat.toposort() if u.op is Ops.RANGE] == [1] and not any(u.op is Ops.REDUCE
+                                                                                     for u in flat.toposort())
   assert grid_size(flat) == 1
   check(kernel, AVX2, passes=True)
 
@@ -45,5 +47,6 @@ def test_values_and_ranges() -> None:
   r = axis(4, 0)
   place = UOp.param(0, dtypes.bool, 4).index(r)
   gate, value = r < 2, UOp.const(dtypes.bool, True)
-  assert values_of(place.store(value, r, gate=gate)) == (place, value, gate) and ranges_of(place.store(value, r, gate=gate)) == (r,)
+  assert values_of(place.store(value, r, gate=gate)) == (place, value,
+                                                         gate) and ranges_of(place.store(value, r, gate=gate)) == (r,)
   assert values_of(place.store(value, r)) == (place, value) and ranges_of(value.reduce(Ops.ADD, r)) == (r,)

@@ -15,7 +15,8 @@ def factor(pitch: int, first: int = 0, gate: UOp | None = None) -> UOp:
   place = UOp.param(0, HALF, 1 << 20).index(I * pitch + X + first)
   return place.load() if gate is None else UOp(Ops.LOAD, HALF, (place, gate, UOp.const(HALF, 0)))
 
-@pytest.mark.parametrize("pitch, first, width", [(64, 0, 8), (1001, 0, 1), (1002, 0, 2), (1004, 0, 4), (1004, 6, 2), (8, 3, 1), (1000, 0, 8)])
+@pytest.mark.parametrize("pitch, first, width", [(64, 0, 8), (1001, 0, 1), (1002, 0, 2), (1004, 0, 4), (1004, 6, 2),
+                                                 (8, 3, 1), (1000, 0, 8)])
 def test_rows_begin_where_their_pitch_says(pitch: int, first: int, width: int) -> None:
   assert width_along(factor(pitch, first), X, 8, True) == width
   assert width_along(factor(pitch, first), X, 8, False) == 8, "where accesses may be anywhere"

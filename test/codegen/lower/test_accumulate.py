@@ -23,7 +23,8 @@ def test_each_reduction_has_a_variable_and_each_update_a_leaf() -> None:
   assert len({r.src[0].arg[0] for r in reductions}) == 12
   for r in reductions:
     updates = [u for u in r.src[1:] if u.op is not Ops.RANGE]
-    assert [u.op for u in updates] == [Ops.MULACC] * 4 and [u.src[2].arg for u in updates] == [(r.src[0].arg[0], 0, k) for k in range(4)]
+    assert [u.op for u in updates] == [Ops.MULACC] * 4 and [u.src[2].arg for u in updates] == [(r.src[0].arg[0], 0, k)
+                                                                                               for k in range(4)]
 
 def test_equal_terms_are_each_counted() -> None:
   out, a = UOp.param(0, dtypes.float32, 1), UOp.param(1, dtypes.float32, 8)
@@ -36,7 +37,8 @@ def test_narrow_floats_accumulate_in_float32_where_they_have_no_addition() -> No
   r = axis(8, 0, "REDUCE")
   x = a.index(r).load()
   kernel = UOp.sink(out.index(0).store((x * x).reduce(Ops.ADD, r)))
-  def variable(target: Capabilities) -> UOp: return next(u for u in accumulate_reductions(kernel, target).toposort() if u.op is Ops.ACC)
+  def variable(target: Capabilities) -> UOp:
+    return next(u for u in accumulate_reductions(kernel, target).toposort() if u.op is Ops.ACC)
   assert variable(AVX2).dtype is dtypes.float32 and variable(EVERYTHING).dtype is dtypes.bfloat16
   assert any(u.op is Ops.MULACC and u.dtype is dtypes.float32 for u in accumulate_reductions(kernel, AVX2).toposort())
 

@@ -15,7 +15,8 @@ def nodes(u: UOp, op: Ops) -> list[UOp]: return [n for n in u.toposort() if n.op
 
 def test_a_node_is_copied_only_for_what_it_depends_on() -> None:
   kernel = unroll(flatten_grid(matmul(12, 32, 8)))
-  assert len(nodes(kernel, Ops.LOAD)) == 6 + 2 and len(nodes(kernel, Ops.REDUCE)) == 12 and len(nodes(kernel, Ops.STORE)) == 12
+  assert (len(nodes(kernel, Ops.LOAD)) == 6 + 2 and len(nodes(kernel, Ops.REDUCE)) == 12
+          and len(nodes(kernel, Ops.STORE)) == 12)
   assert len({r.src[1:] for r in nodes(kernel, Ops.REDUCE)}) == 1  # one loop
 
 def test_the_longer_side_of_a_tile_varies_slowest() -> None:
@@ -38,7 +39,8 @@ def test_a_lonely_accumulator_becomes_several() -> None:
 
 def test_deal() -> None:
   terms = [UOp.const(F32, float(k)) for k in range(6)]
-  assert [len(chain) for chain in deal(terms, 1)] == [2, 2, 1, 1] and deal(terms, 8) == [terms] and deal(terms[:1], 1) == [terms[:1]]
+  assert ([len(chain) for chain in deal(terms, 1)] == [2, 2, 1, 1] and deal(terms, 8) == [terms]
+          and deal(terms[:1], 1) == [terms[:1]])
   assert deal(terms, 4) == [terms[::2], terms[1::2]]
 
 def test_a_reduction_without_a_loop_left_is_a_sum() -> None:
@@ -54,7 +56,8 @@ def test_gates_that_a_copy_decides_vanish() -> None:
   out, a = UOp.param(0, F32, 4), UOp.param(1, F32, 3)
   u = axis(4, 0, "UPCAST")
   kernel = unroll(flatten_grid(UOp.sink(out.index(u).store(a.index(u).load(u < 3), u, gate=(u < 4) & (u > 0)))))
-  assert len(kernel.src) == 3 and all(len(n.src) == 1 for n in nodes(kernel, Ops.LOAD)) and all(len(s.src) == 2 for s in kernel.src)
+  assert (len(kernel.src) == 3 and all(len(n.src) == 1 for n in nodes(kernel, Ops.LOAD))
+          and all(len(s.src) == 2 for s in kernel.src))
 
 def test_only_constants_can_be_unrolled() -> None:
   u = axis(UOp.variable("n", 1, 4), 7, "UPCAST")
@@ -63,7 +66,8 @@ def test_only_constants_can_be_unrolled() -> None:
 
 def test_vectors_as_copies() -> None:
   """Where lanes are threads, VECTOR ranges are copies: of a sum unrolled iterations."""
-  out, a, i, x = UOp.param(0, dtypes.float32, 8), UOp.param(1, dtypes.float32, 64), axis(8, 0, "VECTOR"), axis(8, 1, "VECTOR")
+  out, a, i, x = UOp.param(0, dtypes.float32, 8), UOp.param(1, dtypes.float32,
+                                                            64), axis(8, 0, "VECTOR"), axis(8, 1, "VECTOR")
   kernel = UOp.sink(out.index(i).store(a.index(i * 8 + x).load().reduce(Ops.ADD, x), i))
   found = {r.arg for r in vectors_as_copies(kernel).toposort() if r.op is Ops.RANGE}
   assert found == {(0, AxisType.UPCAST), (1, AxisType.UNROLL)}

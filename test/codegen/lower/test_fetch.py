@@ -1,4 +1,5 @@
-"""Local memory filled some iterations ahead: what becomes of the loop, that it computes the same, and what is left alone."""
+"""Local memory filled some iterations ahead: what becomes of the loop, that it computes the same, and what is left
+alone."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -48,10 +49,12 @@ def test_a_product(transposed: bool) -> None:
   kernel = product(16, 8, 1024, dtypes.float16, dtypes.float32, transposed)
   program = lowered(kernel)
   assert groups(program) == STAGES[0] and [u.arg for u in program.uops if u.op is Ops.WAIT] == [STAGES[0] - 2]
-  assert count(program, Ops.BARRIER) == 1 and not any(u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL for u in program.uops)
+  assert count(program, Ops.BARRIER) == 1 and not any(u.op is Ops.STORE and u.src[0].src[0].op is Ops.DEFINE_LOCAL
+                                                      for u in program.uops)
   order = [u.op for u in program.uops]
   loop = max(at for at, u in enumerate(program.uops) if u.op is Ops.RANGE)
-  assert order[loop + 1:loop + 3] == [Ops.WAIT, Ops.BARRIER] and order.index(Ops.MMA) > len(order) - 1 - order[::-1].index(Ops.COMMIT)
+  assert (order[loop + 1:loop + 3] == [Ops.WAIT, Ops.BARRIER] and order.index(Ops.MMA) > len(order) - 1
+          - order[::-1].index(Ops.COMMIT))
   same(kernel, program)
 
 def test_arrays_are_as_many_as_fit() -> None:
@@ -67,10 +70,12 @@ def test_no_more_than_there_are_iterations() -> None:
     assert groups(program) == commits, k
 
 def test_what_is_computed_before_it_is_stored_is_stored() -> None:
-  out, a, b = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32, 16 * 512), UOp.param(2, dtypes.float16, 512 * 8)
+  out, a, b = UOp.param(0, dtypes.float32, 128), UOp.param(1, dtypes.float32,
+                                                           16 * 512), UOp.param(2, dtypes.float16, 512 * 8)
   i, j, x = axis(16, 0), axis(8, 1), axis(512, 2, "REDUCE")
   left = a.index(i * 512 + x).load().cast(dtypes.float16).cast(dtypes.float32)
-  kernel = UOp.sink(out.index(i * 8 + j).store((left * b.index(x * 8 + j).load().cast(dtypes.float32)).reduce(Ops.ADD, x), i, j))
+  kernel = UOp.sink(
+    out.index(i * 8 + j).store((left * b.index(x * 8 + j).load().cast(dtypes.float32)).reduce(Ops.ADD, x), i, j))
   program = lowered(kernel)
   assert count(program, Ops.MMA) and not count(program, Ops.FETCH) and count(program, Ops.BARRIER) > 1
   same(kernel, program)
@@ -78,10 +83,12 @@ def test_what_is_computed_before_it_is_stored_is_stored() -> None:
 def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
   """A loop around the loop: what the last one read must be read before the next one's first fillings are started."""
   n, m, k = 3, 16, 512
-  out, a, b = UOp.param(0, dtypes.float32, m * 8), UOp.param(1, dtypes.float16, n * m * k), UOp.param(2, dtypes.float16, n * k * 8)
+  out, a, b = UOp.param(0, dtypes.float32, m * 8), UOp.param(1, dtypes.float16,
+                                                             n * m * k), UOp.param(2, dtypes.float16, n * k * 8)
   i, j, batch, x = axis(m, 0), axis(8, 1), axis(n, 2, "REDUCE"), axis(k, 3, "REDUCE")
   left, right = a.index(batch * (m * k) + i * k + x).load(), b.index(batch * (k * 8) + x * 8 + j).load()
-  kernel = UOp.sink(out.index(i * 8 + j).store((left.cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, batch, x), i, j))
+  kernel = UOp.sink(out.index(i * 8 + j).store((left.cast(dtypes.float32)
+                                                * right.cast(dtypes.float32)).reduce(Ops.ADD, batch, x), i, j))
   same(kernel, lowered(kernel))
 
 def test_several_first_fillings_are_a_loop() -> None:
@@ -99,7 +106,8 @@ def test_targets_without_such_copies_have_none() -> None:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("n", (512, 1024, 4096))
 def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> None:
-  """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are enough to hide each other."""
+  """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are
+  enough to hide each other."""
   capable = capabilities(arch)
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32), capable), capable, "kernel")
   assert program.lanes == 128 and groups(program) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes
@@ -112,7 +120,8 @@ def test_products_that_read_local_memory_themselves_may_go_on(n: int, transposed
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
   assert count(program, Ops.PANEL) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
   assert groups(program) == STAGES[0] - 1 and [u.arg for u in program.uops if u.op is Ops.WAIT] == [(STAGES[0] - 3, 1)]
-  assert program.local_bytes <= capable.local_bytes and all(u.arg[1] * u.dtype.itemsize % 1024 == 0 for u in program.uops if u.op is Ops.DEFINE_LOCAL)
+  assert program.local_bytes <= capable.local_bytes and all(u.arg[1] * u.dtype.itemsize % 1024 == 0
+                                                            for u in program.uops if u.op is Ops.DEFINE_LOCAL)
 
 def test_with_two_arrays_all_products_are_done_first() -> None:
   capable = replace(capabilities("sm_90"), local_bytes=100 << 10)
@@ -125,9 +134,11 @@ def test_with_two_arrays_all_products_are_done_first() -> None:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 @pytest.mark.parametrize("transposed", (False, True))
 def test_copies_of_an_iteration_differ_in_a_constant(arch: str, transposed: bool) -> None:
-  """Each factor has one place in memory and at most two in local memory (the swizzle's halves), from which the others are so many elements away."""
+  """Each factor has one place in memory and at most two in local memory (the swizzle's halves), from which the others
+  are so many elements away."""
   capable = capabilities(arch)
-  program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
+  program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable,
+                  "kernel")
   loop = program.uops[max(at for at, u in enumerate(program.uops) if u.op is Ops.WAIT):]
   copies = [u for u in loop if u.op is Ops.FETCH]
   def base(index: UOp) -> tuple[UOp, UOp]:

@@ -18,7 +18,8 @@ LOCAL = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 1024))
 LANE = UOp(Ops.RANGE, weakint, (UOp.const(weakint, 32),), (0, AxisType.LOCAL))
 
 def fragment(offset: int, blocks: int = 2, buffer: UOp = LOCAL, transposed: bool = False) -> UOp:
-  return UOp(Ops.FRAGMENT, HALF.vec(2 * blocks), (UOp(Ops.INDEX, HALF, (buffer, LANE % 16 * 8 + offset)), LANE), transposed)
+  return UOp(Ops.FRAGMENT, HALF.vec(2 * blocks), (UOp(Ops.INDEX, HALF, (buffer, LANE % 16 * 8 + offset)), LANE),
+             transposed)
 
 def wide(*parts: UOp) -> tuple[list[UOp], UOp]:
   """Behind the pass: what became of the parts, and of all."""
@@ -42,11 +43,13 @@ def test_what_has_no_partner_stays() -> None:
 def test_pairs_have_one_distance() -> None:
   fragments = {at: fragment(at) for at in (0, 64, 256, 320, 512, 600)}
   assert [[u.src[0].src[1].simplify() for u in pair] for pair in paired(fragments)] == \
-         [[fragments[a].src[0].src[1].simplify(), fragments[b].src[0].src[1].simplify()] for a, b in ((0, 64), (256, 320))]
+         [[fragments[a].src[0].src[1].simplify(), fragments[b].src[0].src[1].simplify()]
+          for a, b in ((0, 64), (256, 320))]
   assert paired({0: fragment(0, 4), 64: fragment(64, 4)}) == []
 
 def program(transposed: bool, blocks: int, lanes: int = 32, pitch: int = 8) -> Program:
-  """Each lane stores numbers 8 * lane to 8 * lane + 7 as the row with its number, and what it gets of the FRAGMENT to its own place."""
+  """Each lane stores numbers 8 * lane to 8 * lane + 7 as the row with its number, and what it gets of the FRAGMENT to
+  its own place."""
   int32 = dtypes.int32
   out, end = UOp.param(0, HALF, lanes * 2 * blocks), UOp.const(int32, lanes)
   local = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 256))
@@ -76,10 +79,12 @@ def test_what_lanes_get(blocks: int, transposed: bool) -> None:
   for lane in range(32):
     g, t = divmod(lane, 4)
     places = [(g, 2 * t), (g, 2 * t + 1)] if not transposed else [(2 * t, g), (2 * t + 1, g)]
-    assert data[0][2 * blocks * lane:2 * blocks * (lane + 1)] == [64 * b + 8 * row + column for b in range(blocks) for row, column in places]
+    assert data[0][2 * blocks * lane:2 * blocks * (lane + 1)] == [64 * b + 8 * row + column for b in range(blocks)
+                                                                  for row, column in places]
 
 def test_a_wave_of_another_size_is_refused() -> None:
-  with pytest.raises(VerifyError, match="16 lanes load a FRAGMENT, not 32"): evaluate(program(False, 1, 16), {0: [0.0] * 32})
+  with pytest.raises(VerifyError, match="16 lanes load a FRAGMENT, not 32"):
+    evaluate(program(False, 1, 16), {0: [0.0] * 32})
 
 @pytest.mark.parametrize("dtype, arg, message", [(HALF.vec(6), False, "of 12 bytes, not of 4, 8 or 16"),
                                                  (dtypes.int8.vec(4), True, "have not two bytes")])

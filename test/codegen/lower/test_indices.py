@@ -42,10 +42,12 @@ def test_negative_terms_are_subtracted() -> None:
 
 def test_conversions() -> None:
   r = UOp(Ops.RANGE, int32, (const(int32, 9),), (0, None))
-  assert convert(const(int32, 5), int64) is const(int64, 5) and convert(r, int32) is r and convert(r, int64).op is Ops.CAST
+  assert convert(const(int32, 5), int64) is const(int64, 5) and convert(r,
+                                                                        int32) is r and convert(r, int64).op is Ops.CAST
   assert convert(UOp(Ops.BROADCAST, int32.vec(4), (r,)), int64).src[0].op is Ops.CAST
   big = const(int32, (1 << 31) - 1)
-  assert added(big, const(int32, 1)).dtype is int64 and added(big, const(int32, -1)).dtype is int32 and multiplied(r, 1 << 30).dtype is int64
+  assert (added(big, const(int32, 1)).dtype is int64 and added(big, const(int32, -1)).dtype is int32
+          and multiplied(r, 1 << 30).dtype is int64)
 
 def test_indices_from_data() -> None:
   for dtype in (dtypes.int8, dtypes.uint8, dtypes.int32, dtypes.uint32, dtypes.int64, dtypes.bool, dtypes.uint64):
@@ -53,7 +55,8 @@ def test_indices_from_data() -> None:
     r = axis(4, 0)
     i = at.index(r).load().cast(dtypes.weakint)
     check(UOp.sink(out.index(r).store(a.index(i + 1).load((i < 2) & (i > -2)), r)), AVX2,
-          data={0: [0.0] * 4, 1: [1.0, 2.0, 3.0], 2: [False, True, True, False] if dtype is dtypes.bool else [0, 1, 2, 100]})
+          data={0: [0.0] * 4, 1: [1.0, 2.0, 3.0], 2: [False, True, True, False] if dtype is dtypes.bool
+                else [0, 1, 2, 100]})
 
 def test_an_index_as_data_and_sums_of_indices() -> None:
   out = UOp.param(0, dtypes.int64, 4)
@@ -62,7 +65,9 @@ def test_an_index_as_data_and_sums_of_indices() -> None:
   check(UOp.sink(out.index(r).store(total.cast(int64) + (r < 2).where(r, -r).cast(int64), r)), AVX2)
 
 def test_large_grids() -> None:
-  text = lower_text(UOp.sink(UOp.param(0, F32, 1 << 40).index(axis(1 << 40, 0, "GLOBAL")).store(UOp.const(F32, 1.0), axis(1 << 40, 0, "GLOBAL"))))
+  text = lower_text(UOp.sink(UOp.param(0, F32, 1 << 40).index(axis(1 << 40, 0, "GLOBAL")).store(UOp.const(F32, 1.0),
+                                                                                                axis(1 << 40, 0,
+                                                                                                     "GLOBAL"))))
   assert "RANGE dtypes.int64" in text and "CAST" not in text
 
 @pytest.mark.parametrize("lanes", (False, True))
@@ -78,4 +83,5 @@ def test_an_index_between_two_constants_is_one_comparison(lanes: bool) -> None:
   evaluate(lowered, found)
   assert expected == found and 0 in expected[0]
   compared = [u.src[0].dtype for u in lowered.toposort() if u.op is Ops.CMPLT]
-  assert sorted(map(str, compared)) == sorted(map(str, [dtypes.int32, dtypes.int32, dtypes.uint32] if lanes else [dtypes.int32] * 4))
+  assert sorted(map(str, compared)) == sorted(map(str, [dtypes.int32, dtypes.int32, dtypes.uint32] if lanes
+                                                  else [dtypes.int32] * 4))

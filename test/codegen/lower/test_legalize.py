@@ -17,7 +17,9 @@ def convert(source: DType, target: DType, lanes: int) -> UOp:
   """out = cast(a) + 1, lanes at a time."""
   r, v = axis(2, 0), axis(lanes, 1, "VECTOR")
   i = r * lanes + v
-  return UOp.sink(UOp.param(0, target, 2 * lanes).index(i).store(UOp.param(1, source, 2 * lanes).index(i).load().cast(target) + 1, r, v))
+  return UOp.sink(UOp.param(0, target,
+                            2 * lanes).index(i).store(UOp.param(1, source, 2 * lanes).index(i).load().cast(target) + 1,
+                                                      r, v))
 
 def test_what_fits_is_returned_as_it_is() -> None:
   kernel = elementwise(64, 8, 2)
@@ -31,7 +33,8 @@ def test_too_wide_vectors_are_halved() -> None:
   assert offsets[1].src[0] is offsets[0] and offsets[1].src[1].arg == 4
 
 @pytest.mark.parametrize("lanes", (2, 4, 8, 16))
-@pytest.mark.parametrize("types", ((F32, F64), (F64, F32), (dtypes.int8, dtypes.int64), (dtypes.int64, F32), (dtypes.uint8, F64),
+@pytest.mark.parametrize("types", ((F32, F64), (F64, F32), (dtypes.int8, dtypes.int64), (dtypes.int64, F32),
+                                   (dtypes.uint8, F64),
                                    (dtypes.float16, F32)))
 def test_widths_that_meet(types: tuple[DType, DType], lanes: int) -> None:
   for target in ALL_TARGETS.values(): check(convert(*types, lanes), target)
@@ -43,11 +46,13 @@ def test_masks_are_split_with_what_they_select() -> None:
   i = r * 8 + v
   gate = i < n
   x, y = a.index(i).load(gate), b.index(i).load(gate)
-  for target in ALL_TARGETS.values(): check(UOp.sink(out.index(i).store((x < 1).where(y, x.cast(F64)), r, v, gate=gate)), target)
+  for target in ALL_TARGETS.values():
+    check(UOp.sink(out.index(i).store((x < 1).where(y, x.cast(F64)), r, v, gate=gate)), target)
 
 def test_operations_that_only_scalars_have() -> None:
   program = check(UOp.sink(*_divisions()), AVX2)
-  assert sum(u.op is Ops.IDIV and u.dtype.count == 1 for u in program.uops) == 8 and any(u.op is Ops.VECTORIZE for u in program.uops)
+  assert sum(u.op is Ops.IDIV and u.dtype.count == 1 for u in program.uops) == 8 and any(u.op is Ops.VECTORIZE
+                                                                                         for u in program.uops)
 
 def _divisions() -> list[UOp]:
   v = axis(8, 0, "VECTOR")

@@ -51,7 +51,8 @@ def test_nested_reductions() -> None:
   inner = a.index(r * 4 + s).load().reduce(Ops.MAX, s)
   assert shape(check(UOp.sink(out.index(0).store(inner.reduce(Ops.ADD, r))), AVX2)) == "((aa)a)s"
   outside = a.index(s).load().reduce(Ops.MAX, s)  # does not depend on r
-  assert shape(check(UOp.sink(out.index(0).store((outside + a.index(r).load()).reduce(Ops.ADD, r))), AVX2)) == "(aa)(a)s"
+  assert (shape(check(UOp.sink(out.index(0).store((outside + a.index(r).load()).reduce(Ops.ADD, r))), AVX2))
+          == "(aa)(a)s")
 
 def test_a_value_is_computed_in_the_innermost_loop_that_it_depends_on() -> None:
   out, a, b = UOp.param(0, F32, 20), UOp.param(1, F32, 4), UOp.param(2, F32, 20)

@@ -49,7 +49,8 @@ def loads_behind(program: Program) -> list[int]:
   start = next(k for k, u in enumerate(uops) if u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE)
   end = next(k for k, u in enumerate(uops) if u.op is Ops.END and u.src[0] is uops[start])
   last = max(k for k in range(start, end) if uops[k].op is Ops.BARRIER)
-  for part in (uops[start:last], uops[last:end]): found.append(sum(u.op is Ops.LOAD and u.src[0].src[0].op is Ops.PARAM for u in part))
+  for part in (uops[start:last], uops[last:end]):
+    found.append(sum(u.op is Ops.LOAD and u.src[0].src[0].op is Ops.PARAM for u in part))
   return found
 
 @pytest.mark.parametrize("gated", (False, True))
@@ -96,7 +97,8 @@ def test_products(size: tuple[int, int, int]) -> None:
 
 def test_sums_and_products_with_zero() -> None:
   x, zero = UOp.variable("x", 0, 9), UOp.const(dtypes.weakint, 0)
-  for op, want in ((Ops.ADD, x), (Ops.MUL, zero), (Ops.AND, zero)): assert simple(UOp(op, dtypes.weakint, (x, zero))) is want
+  for op, want in ((Ops.ADD, x), (Ops.MUL, zero), (Ops.AND, zero)):
+    assert simple(UOp(op, dtypes.weakint, (x, zero))) is want
   assert simple(UOp(Ops.IDIV, dtypes.weakint, (zero, x))) is zero
   plain = UOp(Ops.SUB, dtypes.weakint, (x, zero))
   assert simple(plain) is plain

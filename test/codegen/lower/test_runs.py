@@ -35,7 +35,8 @@ def lowered(kernel: UOp) -> Program:
 
 def widths(program: Program) -> tuple[list[int], list[int]]:
   """Lanes of loads and of stored values."""
-  return [u.dtype.count for u in program.uops if u.op is Ops.LOAD], [u.src[1].dtype.count for u in program.uops if u.op is Ops.STORE]
+  return [u.dtype.count for u in program.uops if u.op is Ops.LOAD], [u.src[1].dtype.count for u in program.uops
+                                                                     if u.op is Ops.STORE]
 
 def test_runs_are_powers_of_two_and_do_not_overlap() -> None:
   assert runs_of(list(range(7)), 4, None, 16) == [Run(0, 4), Run(4, 2)]
@@ -44,7 +45,8 @@ def test_runs_are_powers_of_two_and_do_not_overlap() -> None:
   assert runs_of([0, 2, 4], 4, None, 16) == [] and runs_of([0, 1], 8, None, 8) == []
 
 def test_local_memory_wants_what_is_a_multiple_for_certain() -> None:
-  assert runs_of(list(range(8)), 2, 16, 16) == [Run(0, 8)] and runs_of(list(range(8)), 2, 8, 16) == [Run(0, 4), Run(4, 4)]
+  assert runs_of(list(range(8)), 2, 16, 16) == [Run(0, 8)] and runs_of(list(range(8)), 2, 8,
+                                                                       16) == [Run(0, 4), Run(4, 4)]
   assert runs_of(list(range(1, 8)), 2, 16, 16) == [Run(2, 2), Run(4, 4)] and runs_of(list(range(8)), 2, 2, 16) == []
   assert fits(8, 24, 8) and not fits(8, 24, 16) and not fits(4, 24, 8) and fits(2, None, 16)
   assert fits(32, 0, 16) and not fits(2, 0, 16), "an index without terms is as aligned as its constant"
@@ -56,14 +58,16 @@ def test_neighbours_are_one_access_of_16_bytes_at_most(dtype: DType, most: int) 
   assert widths(lowered(copied(most, most, dtype, in_place=True))) == ([most], [most])
 
 @pytest.mark.parametrize("copies, loads", [(3, [2, 1]), (7, [4, 2, 1]), (1, [1])])
-def test_what_is_left_of_a_run_is_narrower(copies: int, loads: list[int]) -> None: assert widths(lowered(copied(8, copies))) == (loads, loads)
+def test_what_is_left_of_a_run_is_narrower(copies: int, loads: list[int]) -> None:
+  assert widths(lowered(copied(8, copies))) == (loads, loads)
 
 def test_one_gate_for_all() -> None: assert widths(lowered(copied(4, 4, gated=True))) == ([4], [4])
 
 def test_gates_of_their_own_keep_accesses_apart() -> None:
   out, a, lane, k = UOp.param(0, F32, 32), UOp.param(1, F32, 32), axis(8, 0, "LOCAL"), axis(4, 1, "UPCAST")
   i = lane * 4 + k
-  assert widths(lowered(UOp.sink(out.index(i).store(a.index(i).load(i < 29), lane, k)))) == ([1, 2, 1], [4]), "0 and 28; 1 and 2; 3"
+  assert (widths(lowered(UOp.sink(out.index(i).store(a.index(i).load(i < 29), lane, k))))
+          == ([1, 2, 1], [4])), "0 and 28; 1 and 2; 3"
   assert widths(lowered(UOp.sink(out.index(i).store(a.index(i).load((i < 28) & (7 < i)), lane, k)))) == ([4], [4])
 
 def test_gates_are_compared_by_what_they_mean() -> None:
@@ -115,6 +119,7 @@ def test_memory_that_wants_multiples(stride: int, wide: list[int]) -> None:
   """Neighbours of a lane, lanes a stride apart: as wide as all of them allow."""
   n = 32 * stride
   out, a, lane, k = UOp.param(0, F32, n), UOp.param(1, F32, n), axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST")
-  program = lower(UOp.sink(out.index(lane * stride + k).store(a.index(lane * stride + k).load(), lane, k)), replace(LANES, aligned=True), "test")
+  program = lower(UOp.sink(out.index(lane * stride + k).store(a.index(lane * stride + k).load(), lane, k)),
+                  replace(LANES, aligned=True), "test")
   loads, stores = widths(program)
   assert loads + stores == wide

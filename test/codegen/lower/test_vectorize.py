@@ -46,7 +46,8 @@ def test_strides_are_gathers_or_scalars() -> None:
 
 def test_scalars_of_a_stride_share_their_base() -> None:
   places = [u.src[0].src[1] for u in loads(lower(copy(V * 3 + R * 5), PLAIN, "x"))]
-  assert all(p.op is Ops.ADD and p.src[1].arg == 3 * k for k, p in enumerate(places) if k) and len({p.src[0] for p in places[1:]}) == 1
+  assert (all(p.op is Ops.ADD and p.src[1].arg == 3 * k for k, p in enumerate(places) if k)
+          and len({p.src[0] for p in places[1:]}) == 1)
 
 def test_gates_that_lanes_change_are_masks() -> None:
   program = check(masked(13, 8), AVX2, passes=True)
@@ -55,10 +56,12 @@ def test_gates_that_lanes_change_are_masks() -> None:
   assert len(compare) == 1 and {s.op for s in compare[0].src} == {Ops.VECTORIZE, Ops.BROADCAST}
   assert len(loads(check(masked(13, 8), PLAIN, passes=True))) == 8
   assert len(loads(check(masked(13, 8, dtypes.int16), AVX2, passes=True))) == 8  # no masked loads of 16 bits
-  for dtype in (dtypes.int16, dtypes.uint8): assert [u.dtype.count for u in loads(check(masked(61, 16, dtype), AVX512, passes=True))] == [16]
+  for dtype in (dtypes.int16, dtypes.uint8):
+    assert [u.dtype.count for u in loads(check(masked(61, 16, dtype), AVX512, passes=True))] == [16]
 
 @pytest.mark.parametrize("target", ALL_TARGETS)
-@pytest.mark.parametrize("gate", (V < 3, R * 8 + V < 29, 20 - V > R, (V + R).ne(4), (V * 3) % 5 < 2, (R < 2), (V < 6) & (R > 0)))
+@pytest.mark.parametrize("gate", (V < 3, R * 8 + V < 29, 20 - V > R, (V + R).ne(4), (V * 3) % 5 < 2, (R < 2),
+                                  (V < 6) & (R > 0)))
 def test_gates(gate: UOp, target: str) -> None:
   check(copy(V + R, gate=gate), ALL_TARGETS[target], passes=True)
   check(copy(R * 2, gate=gate), ALL_TARGETS[target], passes=True)
@@ -74,7 +77,8 @@ def test_strides_are_scatters_or_scalars() -> None:
   for at in (V * 4 + R, 31 - (R * 8 + V)):
     kernel = UOp.sink(UOp.param(0, F32, 64).index(at).store(value * value, r, V))
     for target, lanes in ((AVX2, [8]), (PLAIN, [1] * 8)):
-      assert [u.src[0].src[1].dtype.count for u in check(kernel, target, passes=True).uops if u.op is Ops.STORE] == lanes
+      assert [u.src[0].src[1].dtype.count for u in check(kernel, target, passes=True).uops
+              if u.op is Ops.STORE] == lanes
 
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
 def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:
@@ -98,7 +102,8 @@ def test_parts_of_a_range_are_folded_as_vectors(op: Ops) -> None:
   def both(a: UOp, b: UOp) -> UOp: return UOp(op, dtypes.int32, (a, b), None, OF_ONE)
   kernel = UOp.sink(out.index(0).store(both(both(parts[0], parts[1]), parts[2])))
   for target in ALL_TARGETS.values(): check(kernel, target, passes=True)
-  folded = [u.dtype.count for u in vectorize(kernel, AVX2).toposort() if u.op is op and u.dtype.scalar() is dtypes.int32]
+  folded = [u.dtype.count for u in vectorize(kernel, AVX2).toposort() if u.op is op
+            and u.dtype.scalar() is dtypes.int32]
   assert sorted(folded) == [1, 1, 1, 4, 4, 8, 8]
 
 def test_sums_that_a_program_adds_are_folded_each_by_itself() -> None:
@@ -118,12 +123,14 @@ def test_the_lane_as_a_value() -> None:
   out = UOp.param(0, dtypes.int32, 32)
   r = axis(4, 0)
   for value in (r * 8 + V, V * 3 + 1, (r + V) // 3, (V + r).maximum(5)):
-    for target in ALL_TARGETS.values(): check(UOp.sink(out.index(r * 8 + V).store(value.cast(dtypes.int32), r, V)), target, passes=True)
+    for target in ALL_TARGETS.values():
+      check(UOp.sink(out.index(r * 8 + V).store(value.cast(dtypes.int32), r, V)), target, passes=True)
 
 def test_small_functions() -> None:
   x = UOp.variable("x", 0, 9, F32)
   wide = widen(x, 4)
-  assert lane_of(wide, 2) is x and widen(wide, 4) is wide and lane_of(UOp.const(F32.vec(4), 2.0), 1) is UOp.const(F32, 2.0)
+  assert lane_of(wide, 2) is x and widen(wide, 4) is wide and lane_of(UOp.const(F32.vec(4), 2.0),
+                                                                      1) is UOp.const(F32, 2.0)
   vector = UOp(Ops.LOAD, F32.vec(8), (UOp.param(0, F32, 8).index(0),))
   assert fold_lanes(Ops.ADD, vector).dtype is F32
 

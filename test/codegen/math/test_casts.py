@@ -36,7 +36,8 @@ def test_every_code_of_eight_bits(dtype: DType) -> None:
 @pytest.mark.parametrize("source", (dtypes.float32, dtypes.float64))
 @pytest.mark.parametrize("dtype", (*dtypes.fp8s, dtypes.bfloat16, dtypes.float16))
 def test_rounding_to_narrow_floats(dtype: DType, source: DType) -> None:
-  """Ties, values one step beside them (of a float64: a step that float32 does not see), subnormals, the largest number and what is above."""
+  """Ties, values one step beside them (of a float64: a step that float32 does not see), subnormals, the largest number
+  and what is above."""
   step = 2.0 ** (-22 if source is dtypes.float32 else -45)
   rng = random.Random(3)
   decode = CODED[dtype][0]
@@ -47,12 +48,15 @@ def test_rounding_to_narrow_floats(dtype: DType, source: DType) -> None:
     if a != a or b != b or b == float("inf"): continue
     middle = (a + b) / 2
     values += [a, middle, middle * (1 + step), middle * (1 - step), -middle]
-  values = (values + [1e30, -1e30, 0.0, -0.0, 1e-30] + ([1e300, -1e300, 1e-300, math.nan, -math.inf] if source is dtypes.float64 else []))
+  values = (values + [1e30, -1e30, 0.0, -0.0, 1e-30] + ([1e300, -1e300, 1e-300, math.nan, -math.inf]
+                                                        if source is dtypes.float64 else []))
   values += [1.0] * (-len(values) % 8)
-  for target in (POOR, AVX2): check(convert(source, dtype, 8, len(values)), target, data={0: [0.0] * len(values), 1: values})
+  for target in (POOR, AVX2):
+    check(convert(source, dtype, 8, len(values)), target, data={0: [0.0] * len(values), 1: values})
 
 def test_pairs_that_no_vector_unit_has() -> None:
-  assert lanewise(dtypes.int64, dtypes.float32) and lanewise(dtypes.float64, dtypes.uint32) and not lanewise(dtypes.int32, dtypes.float64)
+  assert (lanewise(dtypes.int64, dtypes.float32) and lanewise(dtypes.float64, dtypes.uint32)
+          and not lanewise(dtypes.int32, dtypes.float64))
 
 def test_a_target_without_conversions_is_told_so() -> None:
   with pytest.raises(CompileError, match="does not convert .*int32 to .*float32"):

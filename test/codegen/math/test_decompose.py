@@ -1,4 +1,5 @@
-"""Every operation of every type, on targets that have it, have it for scalars, or do not have it, with values from the corners of the types."""
+"""Every operation of every type, on targets that have it, have it for scalars, or do not have it, with values from the
+corners of the types."""
 import itertools
 
 import pytest
@@ -15,10 +16,12 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 N = 32
-INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, *sorted(GroupOp.Comparison))
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR,
+           *sorted(GroupOp.Comparison))
 FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, *sorted(GroupOp.Comparison))
 BOOL = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, *sorted(GroupOp.Comparison))
-UNARY = {Ops.NEG: dtypes.ints + dtypes.floats, Ops.SQRT: dtypes.floats, Ops.TRUNC: dtypes.floats, Ops.RECIPROCAL: dtypes.floats}
+UNARY = {Ops.NEG: dtypes.ints + dtypes.floats, Ops.SQRT: dtypes.floats, Ops.TRUNC: dtypes.floats,
+         Ops.RECIPROCAL: dtypes.floats}
 
 def apply(op: Ops, dtype: DType, operands: int, lanes: int) -> UOp:
   """out[i] = op(a[i], …)."""
@@ -49,7 +52,8 @@ def test_where(dtype: DType) -> None:
   out, c, a, b = UOp.param(0, dtype, N), UOp.param(1, dtypes.bool, N), UOp.param(2, dtype, N), UOp.param(3, dtype, N)
   r, v = axis(N // 8, 0), axis(8, 1, "VECTOR")
   i = r * 8 + v
-  for target in (AVX2, POOR): agree(UOp.sink(out.index(i).store(c.index(i).load().where(a.index(i).load(), b.index(i).load()), r, v)), target)
+  for target in (AVX2, POOR):
+    agree(UOp.sink(out.index(i).store(c.index(i).load().where(a.index(i).load(), b.index(i).load()), r, v)), target)
 
 def test_a_shift_by_a_known_amount_needs_no_guard() -> None:
   out, a = UOp.param(0, dtypes.int32, N), UOp.param(1, dtypes.int32, N)
@@ -68,13 +72,15 @@ def test_narrow_floats_are_rounded_when_they_are_stored_not_between() -> None:
   v = axis(8, 0, "VECTOR")
   x = a.index(v).load()
   program = lower(UOp.sink(out.index(v).store(x * x + x, v)), AVX2, "half")
-  assert [u.op for u in program.uops if u.op in GroupOp.Elementwise and u.dtype.count == 8] == [Ops.CAST, Ops.MUL, Ops.ADD, Ops.CAST]
+  assert [u.op for u in program.uops if u.op in GroupOp.Elementwise and u.dtype.count == 8] == [Ops.CAST, Ops.MUL,
+                                                                                                Ops.ADD, Ops.CAST]
 
 def test_a_cast_of_a_narrow_float_rounds_it_first() -> None:
   out, a = UOp.param(0, dtypes.float32, 4), UOp.param(1, dtypes.float16, 4)
   r = axis(4, 0)
   x = a.index(r).load()
-  check(UOp.sink(out.index(r).store((x * x).cast(dtypes.float32), r)), AVX2, data={0: [0.0] * 4, 1: [0.1, 0.7, 3.3, 1000.0]})
+  check(UOp.sink(out.index(r).store((x * x).cast(dtypes.float32), r)), AVX2,
+        data={0: [0.0] * 4, 1: [0.1, 0.7, 3.3, 1000.0]})
 
 def test_a_sum_of_halves_is_a_sum_of_singles() -> None:
   out, a = UOp.param(0, dtypes.float16, 1), UOp.param(1, dtypes.float16, 4096)

@@ -29,16 +29,19 @@ def by_constant(op: Ops, dtype: DType, divisor: int, lanes: int = 1) -> UOp:
 @pytest.mark.parametrize("dtype", dtypes.ints)
 def test_constants(dtype: DType, target: str, lanes: int) -> None:
   low, high = int(dtype.min), int(dtype.max)
-  values = [low, low + 1, low // 2, -8 if low else 8, -7 if low else 9, -1 if low else 1, 0, 1, 6, 7, 8, 100, high // 3, high // 2, high - 1, high]
+  values = [low, low + 1, low // 2, -8 if low else 8, -7 if low else 9, -1 if low else 1, 0, 1, 6, 7, 8, 100, high // 3,
+            high // 2, high - 1, high]
   for divisor in (1, 2, 3, 7, 64, 100, high, *(() if low == 0 else (-1, -3, low)), 0):
-    for op in (Ops.IDIV, Ops.MOD): check(by_constant(op, dtype, divisor, lanes), ALL_TARGETS[target], data={0: [0] * 16, 1: values})
+    for op in (Ops.IDIV, Ops.MOD):
+      check(by_constant(op, dtype, divisor, lanes), ALL_TARGETS[target], data={0: [0] * 16, 1: values})
 
 def test_no_division_is_left_where_a_multiplication_does() -> None:
   out, a = UOp.param(0, dtypes.float32, 700), UOp.param(1, dtypes.float32, 100)
   r = axis(700, 0)
   program = lower(UOp.sink(out.index(r).store(a.index(r // 7).load(), r)), AVX2, "seventh")
   assert count(program, Ops.IDIV) == 0 and count(program, Ops.MUL) == 1 and count(program, Ops.SHR) == 1
-  for dtype in (dtypes.int32, dtypes.uint8, dtypes.int16): assert count(lower(by_constant(Ops.IDIV, dtype, 7), AVX2, "x"), Ops.IDIV) == 0
+  for dtype in (dtypes.int32, dtypes.uint8, dtypes.int16):
+    assert count(lower(by_constant(Ops.IDIV, dtype, 7), AVX2, "x"), Ops.IDIV) == 0
 
 def test_a_divisor_that_may_be_zero_is_guarded() -> None:
   out, a, b = [UOp.param(k, dtypes.int32, 8) for k in range(3)]
@@ -54,7 +57,8 @@ def test_estimated_quotients_are_exact(dtype: DType) -> None:
   pairs = []
   for _ in range(n):
     b = rng.getrandbits(rng.randint(1, dtype.bitsize - (dtype in dtypes.sints))) or 1
-    a = min(int(dtype.max), rng.randint(0, int(dtype.max) // b) * b + rng.choice((0, b - 1, -1 if b > 1 else 0, rng.randrange(b))))
+    a = min(int(dtype.max),
+            rng.randint(0, int(dtype.max) // b) * b + rng.choice((0, b - 1, -1 if b > 1 else 0, rng.randrange(b))))
     pairs.append((max(a, 0), b))
   pairs[:6] = [(int(dtype.max), b) for b in (1, 2, 3, int(dtype.max), int(dtype.max) - 1, int(dtype.max) // 2 + 1)]
   for op in (Ops.IDIV, Ops.MOD):

@@ -1,4 +1,5 @@
-"""What must be exact of EXP and EXP2, and where they begin and end; how exact they are otherwise is test_transcendental.py's."""
+"""What must be exact of EXP and EXP2, and where they begin and end; how exact they are otherwise is
+test_transcendental.py's."""
 import math
 
 import numpy as np
@@ -31,15 +32,18 @@ def test_special_values(dtype: DType) -> None:
 def test_nan_with_any_payload_is_nan() -> None:
   """Its bits take part in the making of a power of two."""
   codes = np.array([0x7f800001, 0x7fc00000, 0x7fffffff, 0xff812345, 0xffc00100], np.uint32).view(np.float32)
-  for op in ulps.FUNCTIONS: assert np.isnan(ulps.compute(ulps.expression(op, dtypes.float32), *[codes] * ulps.ARITY.get(op, 1))).all()
+  for op in ulps.FUNCTIONS:
+    assert np.isnan(ulps.compute(ulps.expression(op, dtypes.float32), *[codes] * ulps.ARITY.get(op, 1))).all()
 
 @each_type
 def test_largest_and_smallest_results(dtype: DType) -> None:
   """The last argument with a finite result, the first that gives 0, and their neighbours."""
   kind = ulps.numpy_type(dtype)
   highest = np.array(np.log(np.finfo(kind).max.astype(np.float64)), kind)
-  while np.exp(highest.astype(np.longdouble)) > np.finfo(kind).max.astype(np.longdouble): highest = np.nextafter(highest, kind.type(0))
+  while np.exp(highest.astype(np.longdouble)) > np.finfo(kind).max.astype(np.longdouble):
+    highest = np.nextafter(highest, kind.type(0))
   assert math.isfinite(values(Ops.EXP, dtype, [float(highest)])[0])
   assert values(Ops.EXP, dtype, [float(highest) + 0.001]) == [math.inf]
   tiny = float(np.finfo(kind).smallest_subnormal)
-  assert values(Ops.EXP, dtype, [math.log(tiny) + 0.01, math.log(tiny) - 0.68, math.log(tiny) - 0.70]) == [tiny, tiny, 0.0]
+  assert (values(Ops.EXP, dtype, [math.log(tiny) + 0.01, math.log(tiny) - 0.68, math.log(tiny) - 0.70])
+          == [tiny, tiny, 0.0])

@@ -24,7 +24,8 @@ def numbers(dtype: DType, n: int, seed: int = 0) -> np.ndarray:
 def test_formats(f: Format) -> None:
   kind, bits = ulps.numpy_type(f.real), ulps.numpy_type(f.unsigned)
   def value(code: int) -> float: return float(np.array(code, bits).view(kind))
-  assert value(f.one) == 1.0 and value(f.infinity) == np.inf and str(value(f.sign)) == "-0.0" and f.smallest_normal == np.finfo(kind).tiny
+  assert (value(f.one) == 1.0 and value(f.infinity) == np.inf and str(value(f.sign)) == "-0.0"
+          and f.smallest_normal == np.finfo(kind).tiny)
   assert f.real.itemsize == f.signed.itemsize == f.unsigned.itemsize
   for k in (-f.bias + 1, -3, 0, 1, 17, f.bias):
     shifted = np.array(k + f.rounder, kind)
@@ -36,15 +37,18 @@ def test_products_are_exact(dtype: DType, fused: bool) -> None:
   a, b = numbers(dtype, 200), numbers(dtype, 200, 1)
   product = floating.exact_product(*holes(dtype, 2), fused)
   high, low = (ulps.compute(part if fused else ulps.unfused(part), a, b) for part in product)
-  for x, y, h, e in zip(a, b, high, low): assert Fraction(float(x)) * Fraction(float(y)) == Fraction(float(h)) + Fraction(float(e))
+  for x, y, h, e in zip(a, b, high, low):
+    assert Fraction(float(x)) * Fraction(float(y)) == Fraction(float(h)) + Fraction(float(e))
 
 @each_type
 def test_sums_are_exact(dtype: DType) -> None:
   a, b = numbers(dtype, 200), numbers(dtype, 200, 1)
   for larger in (False, True):
     if larger: a, b = np.where(np.abs(a) < np.abs(b), b, a), np.where(np.abs(a) < np.abs(b), a, b)
-    high, low = (ulps.compute(part, a, b) for part in (floating.fast_sum if larger else floating.exact_sum)(*holes(dtype, 2)))
-    for x, y, h, e in zip(a, b, high, low): assert Fraction(float(x)) + Fraction(float(y)) == Fraction(float(h)) + Fraction(float(e))
+    high, low = (ulps.compute(part, a, b)
+                 for part in (floating.fast_sum if larger else floating.exact_sum)(*holes(dtype, 2)))
+    for x, y, h, e in zip(a, b, high, low):
+      assert Fraction(float(x)) + Fraction(float(y)) == Fraction(float(h)) + Fraction(float(e))
 
 @each_type
 def test_clamps_keep_nan(dtype: DType) -> None:
@@ -54,7 +58,8 @@ def test_clamps_keep_nan(dtype: DType) -> None:
 
 @each_type
 def test_signs(dtype: DType) -> None:
-  x, y = np.array([1.5, -1.5, 0.0, -0.0, -np.inf], ulps.numpy_type(dtype)), np.array([-2.0, -2.0, -0.0, 3.0, 0.0], ulps.numpy_type(dtype))
+  x, y = np.array([1.5, -1.5, 0.0, -0.0, -np.inf], ulps.numpy_type(dtype)), np.array([-2.0, -2.0, -0.0, 3.0, 0.0],
+                                                                                     ulps.numpy_type(dtype))
   a, b = holes(dtype, 2)
   assert ulps.compute(floating.magnitude(a), x).tolist() == [1.5, 1.5, 0.0, 0.0, np.inf]
   flipped = ulps.compute(floating.with_sign(a, floating.sign_bit(b)), x, y)

@@ -1,4 +1,5 @@
-"""Maxima of floats on targets whose instructions forget NaN: the same as the definition, for a NaN at any place, and cheap."""
+"""Maxima of floats on targets whose instructions forget NaN: the same as the definition, for a NaN at any place, and
+cheap."""
 from dataclasses import replace
 import math
 
@@ -19,7 +20,8 @@ def rows(dtype: DType, kind: str) -> UOp:
   """out[g] = the largest of 8 of a row; kind: how the eight are walked."""
   out, a = UOp.param(0, dtype, 12), UOp.param(1, dtype, 96)
   g = axis(12, 0)
-  ranges = {"loop": [axis(8, 1, "REDUCE")], "unrolled": [axis(8, 1, "UNROLL")], "both": [axis(2, 1, "REDUCE"), axis(4, 2, "UNROLL")],
+  ranges = {"loop": [axis(8, 1, "REDUCE")], "unrolled": [axis(8, 1, "UNROLL")],
+            "both": [axis(2, 1, "REDUCE"), axis(4, 2, "UNROLL")],
             "lanes": [axis(2, 1, "REDUCE"), axis(4, 2, "VECTOR")]}[kind]
   at = g * 8 + (ranges[0] if len(ranges) == 1 else ranges[0] * 4 + ranges[1])
   return UOp.sink(out.index(g).store(a.index(at).load().reduce(Ops.MAX, *ranges), g))
@@ -46,10 +48,12 @@ def test_an_instruction_that_keeps_nan(kind: str) -> None:
     kernel = rows(dtype, kind)
     check(kernel, KEEPS, data=with_nan(kernel))
     uops = lower(kernel, KEEPS, "x").uops
-    assert any(u.op is Ops.MAX for u in uops) == (dtype is not dtypes.float64) and not any(u.op is Ops.MULACC for u in uops if dtype is F32)
+    assert (any(u.op is Ops.MAX for u in uops) == (dtype is not dtypes.float64)
+            and not any(u.op is Ops.MULACC for u in uops if dtype is F32))
   r = axis(32, 0)
   two = UOp.param(1, F32, 32).index(r).load().maximum(UOp.param(2, F32, 32).index(r).load())
-  assert not any(u.op is Ops.MAX for u in lower(UOp.sink(UOp.param(0, F32, 32).index(r).store(two, r)), KEEPS, "x").uops)
+  assert not any(u.op is Ops.MAX for u in lower(UOp.sink(UOp.param(0, F32, 32).index(r).store(two, r)), KEEPS,
+                                                "x").uops)
 
 def test_chains_and_trees() -> None:
   out, inputs = UOp.param(0, F32, 32), [UOp.param(k, F32, 32) for k in range(1, 6)]
@@ -57,9 +61,12 @@ def test_chains_and_trees() -> None:
     r, v = axis(32 // lanes, 0), axis(lanes, 1, "VECTOR")
     i = r * lanes + v
     a, b, c, d, e = (p.index(i).load() for p in inputs)
-    for value in (a.maximum(b), a.maximum(b).maximum(c), a.maximum(b.maximum(c)), a.maximum(b).maximum(c.maximum(d)).maximum(e),
-                  a.maximum(0.0), a.maximum(0.0).maximum(b), a.maximum(b).maximum(-1.0), a.maximum(b).maximum(a.maximum(b) * 2.0),
-                  UOp.const(F32, 0.0).maximum(a), UOp.const(F32, math.nan).maximum(a), a.maximum(b).maximum(UOp.const(F32, math.nan))):
+    for value in (a.maximum(b), a.maximum(b).maximum(c), a.maximum(b.maximum(c)),
+                  a.maximum(b).maximum(c.maximum(d)).maximum(e),
+                  a.maximum(0.0), a.maximum(0.0).maximum(b), a.maximum(b).maximum(-1.0),
+                  a.maximum(b).maximum(a.maximum(b) * 2.0),
+                  UOp.const(F32, 0.0).maximum(a), UOp.const(F32, math.nan).maximum(a),
+                  a.maximum(b).maximum(UOp.const(F32, math.nan))):
       kernel = UOp.sink(out.index(i).store(value, r, v))
       for target in (*ALL_TARGETS.values(), KEEPS): check(kernel, target, data=data_for(kernel, 5, wild))
 
@@ -84,5 +91,7 @@ def test_whole_numbers_are_left_alone() -> None:
 
 def test_what_cannot_be_nan() -> None:
   x, n = UOp(Ops.NOOP, F32, (), 0), UOp(Ops.NOOP, dtypes.int32, (), 1)
-  assert never_nan(UOp.const(F32, -math.inf)) and never_nan(n.cast(F32)) and never_nan(UOp(Ops.BROADCAST, F32.vec(4), (n.cast(F32),)))
-  assert not any(map(never_nan, (x, x.cast(dtypes.float16), UOp.const(F32, math.nan), UOp(Ops.VECTORIZE, F32.vec(2), (x, x)))))
+  assert (never_nan(UOp.const(F32, -math.inf)) and never_nan(n.cast(F32))
+          and never_nan(UOp(Ops.BROADCAST, F32.vec(4), (n.cast(F32),))))
+  assert not any(map(never_nan,
+                     (x, x.cast(dtypes.float16), UOp.const(F32, math.nan), UOp(Ops.VECTORIZE, F32.vec(2), (x, x)))))

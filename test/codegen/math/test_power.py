@@ -12,10 +12,14 @@ each_type = pytest.mark.parametrize("dtype", (dtypes.float32, dtypes.float64), i
 INF, NAN = math.inf, math.nan
 # C17, F.10.4.4: base, exponent, result
 CASES = (
-  (0.0, -3.0, INF), (-0.0, -3.0, -INF), (0.0, -2.0, INF), (-0.0, -2.5, INF), (0.0, -INF, INF), (-0.0, 3.0, -0.0), (0.0, 3.0, 0.0), (-0.0, 2.0, 0.0),
-  (-0.0, 0.5, 0.0), (-1.0, INF, 1.0), (-1.0, -INF, 1.0), (1.0, NAN, 1.0), (1.0, INF, 1.0), (NAN, 0.0, 1.0), (INF, -0.0, 1.0), (-2.0, 0.5, NAN),
-  (-2.0, -1.5, NAN), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0), (-2.0, INF, INF), (-INF, -3.0, -0.0), (-INF, -2.0, 0.0), (-INF, -2.5, 0.0),
-  (-INF, 3.0, -INF), (-INF, 2.0, INF), (-INF, 2.5, INF), (INF, -1.0, 0.0), (INF, 1e-3, INF), (NAN, 1.0, NAN), (2.0, NAN, NAN), (0.0, NAN, NAN),
+  (0.0, -3.0, INF), (-0.0, -3.0, -INF), (0.0, -2.0, INF), (-0.0, -2.5, INF), (0.0, -INF, INF), (-0.0, 3.0, -0.0),
+  (0.0, 3.0, 0.0), (-0.0, 2.0, 0.0),
+  (-0.0, 0.5, 0.0), (-1.0, INF, 1.0), (-1.0, -INF, 1.0), (1.0, NAN, 1.0), (1.0, INF, 1.0), (NAN, 0.0, 1.0),
+  (INF, -0.0, 1.0), (-2.0, 0.5, NAN),
+  (-2.0, -1.5, NAN), (0.5, -INF, INF), (2.0, -INF, 0.0), (0.5, INF, 0.0), (-2.0, INF, INF), (-INF, -3.0, -0.0),
+  (-INF, -2.0, 0.0), (-INF, -2.5, 0.0),
+  (-INF, 3.0, -INF), (-INF, 2.0, INF), (-INF, 2.5, INF), (INF, -1.0, 0.0), (INF, 1e-3, INF), (NAN, 1.0, NAN),
+  (2.0, NAN, NAN), (0.0, NAN, NAN),
 )
 
 @each_type
@@ -30,7 +34,8 @@ def test_signs_of_odd_and_even_powers(dtype: DType) -> None:
   largest_odd = 2.0 ** np.finfo(kind).nmant * 2 - 1
   base = np.array([-1.0] * 5 + [-2.0, -2.0, -3.0], kind)
   exponent = np.array([largest_odd, -largest_odd, largest_odd + 1, 2.0, 1e30, 3.0, 4.0, 5.0], kind)
-  assert ulps.compute(ulps.expression(Ops.POW, dtype), base, exponent).tolist() == [-1.0, -1.0, 1.0, 1.0, 1.0, -8.0, 16.0, -243.0]
+  assert ulps.compute(ulps.expression(Ops.POW, dtype), base, exponent).tolist() == [-1.0, -1.0, 1.0, 1.0, 1.0, -8.0,
+                                                                                    16.0, -243.0]
 
 @each_type
 def test_small_whole_powers_are_exact(dtype: DType) -> None:
@@ -46,5 +51,6 @@ def test_huge_exponents(dtype: DType) -> None:
   kind = ulps.numpy_type(dtype)
   below, above = np.nextafter(kind.type(1), kind.type(0)), np.nextafter(kind.type(1), kind.type(2))
   most = float(np.finfo(kind).max)
-  base, exponent = np.array([below, above, below, above, 2.0, 0.5], kind), np.array([most, most, -most, -most, most, most], kind)
+  base, exponent = np.array([below, above, below, above, 2.0, 0.5],
+                            kind), np.array([most, most, -most, -most, most, most], kind)
   assert ulps.compute(ulps.expression(Ops.POW, dtype), base, exponent).tolist() == [0.0, INF, INF, 0.0, INF, 0.0]

@@ -1,4 +1,5 @@
-"""Errors of every function against the truth, fused or not; special values; lanes; narrow types; and that targets compute what the expansion says."""
+"""Errors of every function against the truth, fused or not; special values; lanes; narrow types; and that targets
+compute what the expansion says."""
 import math
 
 import numpy as np
@@ -21,7 +22,10 @@ BOTH = (dtypes.float32, dtypes.float64)
 @pytest.mark.parametrize("dtype", BOTH, ids=("float32", "float64"))
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_errors_are_within_bounds(op: Ops, dtype: DType, fused: bool) -> None:
-  """All exponents, subnormal numbers, zeros, infinities, NaN included. For float64, Python's math may itself be wrong in the last place."""
+  """All exponents, subnormal numbers, zeros, infinities, NaN included.
+
+  For float64, Python's math may itself be wrong in the last place.
+  """
   n = 1 << 16 if dtype is dtypes.float32 else 1 << 12
   operands = ulps.power_samples(dtype, n) if op is Ops.POW else (ulps.samples(dtype, n),)
   error, where = ulps.worst(op, dtype, fused, operands)
@@ -40,20 +44,25 @@ def test_zeros_have_the_right_sign(op: Ops, dtype: DType) -> None:
 
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_expressions_are_of_operations_that_every_target_has(op: Ops) -> None:
-  simple = (GroupOp.ALU - GroupOp.Transcendental - {Ops.IDIV, Ops.MOD, Ops.THREEFRY}) | {Ops.CAST, Ops.BITCAST, Ops.CONST, Ops.NOOP}
+  simple = (GroupOp.ALU - GroupOp.Transcendental - {Ops.IDIV, Ops.MOD, Ops.THREEFRY}) | {Ops.CAST, Ops.BITCAST,
+                                                                                         Ops.CONST, Ops.NOOP}
   for dtype in BOTH:
     for u in ulps.expression(op, dtype).toposort():
       assert u.op in simple and u.dtype.scalar().itemsize in (1, dtype.itemsize)
-      assert not (u.op is Ops.MUL and dtypes.is_int(u.dtype) and dtype is dtypes.float64), "few vector units multiply 64 bits"
+      assert not (u.op is Ops.MUL and dtypes.is_int(u.dtype)
+                  and dtype is dtypes.float64), ("few vector units multiply 64 bits")
 
-OPERATIONS = {Ops.EXP: 16, Ops.EXP2: 17, Ops.LOG: 29, Ops.LOG2: 30, Ops.SIN: 82, Ops.COS: 82, Ops.TANH: 20, Ops.ERF: 28, Ops.POW: 122}
+OPERATIONS = {Ops.EXP: 16, Ops.EXP2: 17, Ops.LOG: 29, Ops.LOG2: 30, Ops.SIN: 82, Ops.COS: 82, Ops.TANH: 20, Ops.ERF: 28,
+              Ops.POW: 122}
 
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
-def test_operations_of_float32_do_not_grow(op: Ops) -> None: assert ulps.operation_count(op, dtypes.float32) <= OPERATIONS[op]
+def test_operations_of_float32_do_not_grow(op: Ops) -> None:
+  assert ulps.operation_count(op, dtypes.float32) <= OPERATIONS[op]
 
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_lanes_are_those_of_the_operands(op: Ops) -> None:
-  def shape(body: UOp) -> list[tuple[Ops, DType, object]]: return [(u.op, u.dtype.scalar(), str(u.arg)) for u in body.toposort()]
+  def shape(body: UOp) -> list[tuple[Ops, DType, object]]:
+    return [(u.op, u.dtype.scalar(), str(u.arg)) for u in body.toposort()]
   for dtype in BOTH:
     wide = dtype.vec(4)
     vector = expand(UOp(op, wide, tuple([UOp(Ops.NOOP, wide, (), k) for k in range(ulps.ARITY.get(op, 1))])))
@@ -99,7 +108,8 @@ def test_targets_compute_what_the_expansion_says(op: Ops, target: object) -> Non
   for dtype in BOTH:
     data = {0: [0.0] * len(VALUES), 1: [arithmetic.round_to(dtype)(x) for x in VALUES]}
     evaluate(lower(kernel(op, dtype, 1), target, "f"), data)
-    operands = [np.array(data[1], ulps.numpy_type(dtype))] + [np.array(data[1][::-1], ulps.numpy_type(dtype))] * (ulps.ARITY.get(op, 1) - 1)
+    operands = ([np.array(data[1], ulps.numpy_type(dtype))] + [np.array(data[1][::-1], ulps.numpy_type(dtype))]
+                * (ulps.ARITY.get(op, 1) - 1))
     want = ulps.compute(ulps.expression(op, dtype, target is AVX2), *operands)
     for got, expected in zip(data[0], want.tolist()): assert got == expected or (got != got and expected != expected)
 
@@ -109,7 +119,8 @@ def test_numpy_adds_a_product_with_one_rounding() -> None:
   for dtype in BOTH:
     a, b = (rng.choice([-1, 1], 2000) * 2.0 ** rng.uniform(-40, 40, 2000) for _ in range(2))
     a, b = a.astype(ulps.numpy_type(dtype)), b.astype(ulps.numpy_type(dtype))
-    c = np.where(rng.random(2000) < 0.5, -(a * b), a * b * rng.uniform(-1, 1, 2000) * 2.0 ** rng.integers(-30, 30, 2000)).astype(a.dtype)
+    c = np.where(rng.random(2000) < 0.5, -(a * b),
+                 a * b * rng.uniform(-1, 1, 2000) * 2.0 ** rng.integers(-30, 30, 2000)).astype(a.dtype)
     x = [UOp(Ops.NOOP, dtype, (), k) for k in range(3)]
     got = ulps.compute(UOp(Ops.MULACC, dtype, tuple(x)), a, b, c)
     fused = arithmetic.operation("MULACC", dtype)

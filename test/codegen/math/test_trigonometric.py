@@ -1,5 +1,5 @@
-"""SIN and COS where arguments are hard: near multiples of pi/2, and very large; the reduction against exact arithmetic; how exact the rest is is
-test_transcendental.py's."""
+"""SIN and COS where arguments are hard: near multiples of pi/2, and very large; the reduction against exact arithmetic;
+how exact the rest is is test_transcendental.py's."""
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -67,7 +67,8 @@ def test_hard_arguments(op: Ops, dtype: DType) -> None:
   kind = ulps.numpy_type(dtype)
   rng = np.random.default_rng(0)
   large = (rng.uniform(1, 2, 20) * 2.0 ** rng.uniform(0, 127 if dtype is dtypes.float32 else 1023, 20)).tolist()
-  xs = np.array(HARDEST[dtype] + [k * math.pi / 2 for k in (1, 2, 3, 4, 5, 1000, 12345)] + large + [float(np.finfo(kind).max)], kind)
+  xs = np.array(HARDEST[dtype] + [k * math.pi / 2 for k in (1, 2, 3, 4, 5, 1000, 12345)] + large
+                + [float(np.finfo(kind).max)], kind)
   got = ulps.compute(ulps.expression(op, dtype), xs)
   quarter = Fraction(1 << 1500, 4 * inverse_turn(1500)) if op is Ops.COS else 0
   bits = 24 if dtype is dtypes.float32 else 53

@@ -31,7 +31,8 @@ def test_products(size: tuple[int, int, int]) -> None:
   assert program.lanes % 8 == 0
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_either_factor_may_have_the_rows(swapped: bool) -> None: assert count(run(matmul(8, 8, 8, swapped=swapped)), Ops.MMA) >= 1
+def test_either_factor_may_have_the_rows(swapped: bool) -> None:
+  assert count(run(matmul(8, 8, 8, swapped=swapped)), Ops.MMA) >= 1
 
 def test_batches_are_the_grid() -> None:
   program = run(matmul(4, 8, 8, batch=3))
@@ -40,12 +41,14 @@ def test_batches_are_the_grid() -> None:
 def test_four_waves_share_what_they_stage() -> None:
   chosen = opts(matmul(16, 16, 32))
   assert [(o.op, o.amount) for o in chosen if o.op is not OptOps.GRID] == [
-    (OptOps.MATRIX, 4), (OptOps.MATRIX, 8), (OptOps.MATRIX, 4), (OptOps.UPCAST, 4), (OptOps.LOCAL, 2), (OptOps.LOCAL, 2)]
+    (OptOps.MATRIX, 4), (OptOps.MATRIX, 8), (OptOps.MATRIX, 4), (OptOps.UPCAST, 4), (OptOps.LOCAL, 2),
+    (OptOps.LOCAL, 2)]
   assert run(matmul(16, 16, 32)).lanes == 32
 
 def test_other_shapes_and_types_of_the_unit() -> None:
   half = by_columns(2, 4, 2, dtypes.float16, F32, 4)
-  assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, by_columns(2, 4, 2, F32, F32, 4)))), Ops.MMA) >= 1
+  assert count(run(matmul(6, 6, 12), replace(LANES, lanes=4, matrix=(half, by_columns(2, 4, 2, F32, F32, 4)))),
+               Ops.MMA) >= 1
   assert count(run(matmul(8, 8, 8, dtypes.float64)), Ops.MMA) == 0
 
 @pytest.mark.parametrize("left, right, fits", [
@@ -65,10 +68,12 @@ def test_factors_of_narrower_types(left: DType, right: DType, fits: bool, steps:
 SHARED = {
   "lanes have copies of the factors, rows go back and forth": by_columns(4, 4, 4, F32, F32, 8),
   "steps are split among lanes, rows in halves": Matrix(
-    4, 4, 4, F32, F32, 8, Layout((("row", 4, 1), ("step", 2, 2)), (("step", 2, 1),)), Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
+    4, 4, 4, F32, F32, 8, Layout((("row", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
+    Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
     Layout((("column", 4, 1), ("row", 2, 2)), (("row", 2, 1),))),
   "rows in groups": Matrix(
-    8, 4, 4, F32, F32, 8, Layout((("row", 8, 1),), (("step", 4, 1),)), Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
+    8, 4, 4, F32, F32, 8, Layout((("row", 8, 1),), (("step", 4, 1),)),
+    Layout((("column", 4, 1), ("step", 2, 2)), (("step", 2, 1),)),
     Layout((("column", 4, 1), ("row", 2, 2)), (("row", 2, 1), ("row", 2, 4)))),
 }
 
@@ -90,7 +95,8 @@ def plain(m: int, k: int, n: int, result: DType = F32, pitch: int = 0) -> UOp:
   total = (a.index(i * k + x).load() * w.index(x * n + j).load()).reduce(Ops.ADD, x)
   return UOp.sink(out.index(i * (pitch or n) + j).store(total.cast(result), i, j))
 
-@pytest.mark.parametrize("result, pitch, lanes", [(F32, 0, 4), (dtypes.float16, 0, 8), (dtypes.float16, 20, 1), (dtypes.int32, 0, 1), (F32, 18, 1)])
+@pytest.mark.parametrize("result, pitch, lanes", [(F32, 0, 4), (dtypes.float16, 0, 8), (dtypes.float16, 20, 1),
+                                                  (dtypes.int32, 0, 1), (F32, 18, 1)])
 def test_neighbours_are_stored_at_once_where_that_is_certain(result: DType, pitch: int, lanes: int) -> None:
   kernel = plain(16, 8, 16, result, pitch)
   units = replace(LANES, lanes=32, matrix=(APART,))
@@ -108,7 +114,8 @@ def test_factors_that_are_widened_for_the_sum() -> None:
   assert count(program, Ops.MMA) >= 1
 
 @pytest.mark.parametrize("size", [(1, 8, 8), (8, 2, 8), (8, 8, 7)])
-def test_small_products_are_done_without_it(size: tuple[int, int, int]) -> None: assert count(run(matmul(*size)), Ops.MMA) == 0
+def test_small_products_are_done_without_it(size: tuple[int, int, int]) -> None:
+  assert count(run(matmul(*size)), Ops.MMA) == 0
 
 def test_sums_of_other_things_are_done_without_it() -> None:
   out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64)
@@ -137,16 +144,23 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
   def body(condition: UOp, tag: int) -> list[UOp]:
     product = UOp(Ops.MMA, F32.vec(2), (vector, vector, vector), by_columns(2, 2, 2, F32, F32, 2), tag)
     return [condition, product, UOp(Ops.ENDIF, dtypes.void, (condition,))]
-  inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector) if u not in (lane, *lane.src)]]
+  inside = [*lane.src, lane, *[u for u in (*first.src[0].toposort(), *second.src[0].toposort(), zero, vector)
+                               if u not in (lane, *lane.src)]]
   uops = list(dict.fromkeys([*inside, *body(first, 1), *body(second, 2), UOp(Ops.END, dtypes.void, (lane,))]))
-  with pytest.raises(VerifyError, match="reach different operations that lanes do together"): evaluate(Program("apart", tuple(uops)), {})
+  with pytest.raises(VerifyError, match="reach different operations that lanes do together"):
+    evaluate(Program("apart", tuple(uops)), {})
 
-@pytest.mark.parametrize("size, products", [((8, 8, 16), True), ((12, 8, 16), True), ((9, 8, 16), False), ((8, 8, 11), False)])
+@pytest.mark.parametrize("size, products", [((8, 8, 16), True), ((12, 8, 16), True), ((9, 8, 16), False),
+                                            ((8, 8, 11), False)])
 def test_what_is_added_to_in_place(size: tuple[int, int, int], products: bool) -> None:
-  """No element may be computed twice: shapes divide the sizes, or lanes compute alone. So it is if only another store is in place."""
+  """No element may be computed twice: shapes divide the sizes, or lanes compute alone.
+
+  So it is if only another store is in place.
+  """
   m, k, n = size
   for other in (False, True):
-    out, a, w, more = UOp.param(0, F32, m * n), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n), UOp.param(3, F32, m * n)
+    out, a, w, more = UOp.param(0, F32, m * n), UOp.param(1, F32, m * k), UOp.param(2, F32,
+                                                                                    k * n), UOp.param(3, F32, m * n)
     i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
     total = (a.index(i * k + x).load() * w.index(x * n + j).load()).reduce(Ops.ADD, x)
     at, beside = out.index(i * n + j), more.index(i * n + j)

@@ -34,13 +34,18 @@ def test_a_convolution_has_three_ranges(pad: int) -> None:
   agree(kernel, changed)
 
 @pytest.mark.parametrize("shape", [(2, 3, 6, 8, 3, 1), (1, 8, 8, 4, 3, 0), (3, 5, 5, 9, 2, 1), (2, 4, 9, 12, 1, 0)])
-def test_convolutions(shape: tuple[int, int, int, int, int, int]) -> None: assert count(run(convolution(*shape)), Ops.MMA) >= 1
+def test_convolutions(shape: tuple[int, int, int, int, int, int]) -> None:
+  assert count(run(convolution(*shape)), Ops.MMA) >= 1
 
 @pytest.mark.parametrize("shape", [(2, 8, 6, 8, 3, 1), (1, 16, 7, 4, 3, 0), (3, 5, 5, 9, 2, 1)])
-def test_gradients_of_weights(shape: tuple[int, int, int, int, int, int]) -> None: assert count(run(gradient(*shape)), Ops.MMA) >= 1
+def test_gradients_of_weights(shape: tuple[int, int, int, int, int, int]) -> None:
+  assert count(run(gradient(*shape)), Ops.MMA) >= 1
 
 def test_what_shifts_is_outside() -> None:
-  """Columns beside each other are channels: memory has them at one distance. Too few channels for the unit stay inside."""
+  """Columns beside each other are channels: memory has them at one distance.
+
+  Too few channels for the unit stay inside.
+  """
   for channels in (8, 5):
     kernel = gradient(1, channels, 8, 8, 3, 1)
     changed = one_range_each(kernel, LANES)
@@ -56,7 +61,8 @@ def test_weights_stay_in_a_row() -> None:
     changed = one_range_each(kernel, LANES)
     agree(kernel, changed)
     weights = next(u for u in changed.toposort() if u.op is Ops.LOAD and u.src[0].src[0].arg[0] == 2)
-    return distance_along(weights.src[0].src[1], max(ranges_of(next(u for u in changed.toposort() if u.op is Ops.REDUCE))), 8)
+    return distance_along(weights.src[0].src[1],
+                          max(ranges_of(next(u for u in changed.toposort() if u.op is Ops.REDUCE))), 8)
   assert distance(kernel) == 1
   weights = next(u for u in kernel.toposort() if u.op is Ops.INDEX and u.src[0].arg[0] == 2)
   o, c, i, j = (next(r for r in kernel.toposort() if r.op is Ops.RANGE and r.arg[0] == k) for k in (1, 4, 5, 6))
@@ -103,7 +109,8 @@ def test_digits_that_memory_has_side_by_side_stay_together() -> None:
   def divisions(u: UOp) -> int: return sum(v.op in (Ops.IDIV, Ops.MOD) for v in u.src[0].src[1].toposort())
   assert divisions(loads[2]) == 0 and divisions(loads[1]) > 0
   store = changed.src[0]
-  assert {int(v.src[1].arg) for v in store.src[0].src[1].toposort() if v.op in (Ops.IDIV, Ops.MOD)} == {36}, "images apart, places together"
+  assert {int(v.src[1].arg) for v in store.src[0].src[1].toposort()
+          if v.op in (Ops.IDIV, Ops.MOD)} == {36}, "images apart, places together"
 
 def test_what_a_factor_reads_by_numbers_from_memory_is_left_alone() -> None:
   out, a, w, rows = UOp.param(0, F32, 64), UOp.param(1, F32, 96), UOp.param(2, F32, 80), UOp.param(3, dtypes.int32, 8)

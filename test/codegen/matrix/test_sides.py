@@ -15,7 +15,8 @@ def parts(number: int, *kinds: tuple[int, str]) -> list[UOp]:
 
 def split() -> dict[UOp, list[UOp]]:
   """(64, 8) x (8, 32), two waves below each other."""
-  return {axis(64, 0): parts(1, (8, "GLOBAL"), (2, "LOCAL"), (4, "UPCAST")), axis(32, 1): parts(2, (4, "GLOBAL"), (8, "LOCAL")),
+  return {axis(64, 0): parts(1, (8, "GLOBAL"), (2, "LOCAL"), (4, "UPCAST")),
+          axis(32, 1): parts(2, (4, "GLOBAL"), (8, "LOCAL")),
           axis(8, 2, "REDUCE"): parts(3, (2, "REDUCE"), (4, "UNROLL"))}
 
 def test_the_last_parts_are_in_the_unit() -> None:
@@ -23,7 +24,8 @@ def test_the_last_parts_are_in_the_unit() -> None:
   rows, columns, steps = pieces.values()
   tile = tile_of(OPTS, pieces)
   assert tile is not None and (tile.rows, tile.columns, tile.steps) == (rows[-1], columns[-1], steps[-1])
-  assert (tile.row.size, tile.column.size, tile.step.size) == (8, 8, 4) and tile.lanes == (rows[1], columns[1]) and not tile.boxed
+  assert ((tile.row.size, tile.column.size, tile.step.size) == (8, 8, 4) and tile.lanes == (rows[1], columns[1])
+          and not tile.boxed)
 
 def test_loops_belong_to_the_tile_where_they_are_blocked() -> None:
   tile = tile_of((*OPTS, Opt(OptOps.BLOCK, 2, 2), Opt(OptOps.BOX, 2, 1)), split())
@@ -39,7 +41,8 @@ def test_numbers_of_lanes_and_elements() -> None:
   unit, lane = by_columns(4, 8, 4, dtypes.float32, dtypes.float32, 8), UOp.const(dtypes.weakint, 3)
   assert unit.c is not None
   for element in range(unit.c.count):
-    for name in ("row", "column"): assert further(place(unit.c, name, lane), unit.c, name, element).arg == unit.c.place(name, 3, element)
+    for name in ("row", "column"):
+      assert further(place(unit.c, name, lane), unit.c, name, element).arg == unit.c.place(name, 3, element)
 
 def test_positions_are_numbers_of_digits() -> None:
   side = Side(tuple(parts(1, (3, "LOCAL"), (5, "UPCAST"), (4, "UPCAST"))))

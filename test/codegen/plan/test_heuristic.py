@@ -1,4 +1,5 @@
-"""What the model chooses for random loops and for kernels that everybody knows: possible, within the target's limits, and worth it."""
+"""What the model chooses for random loops and for kernels that everybody knows: possible, within the target's limits,
+and worth it."""
 from __future__ import annotations
 from dataclasses import replace
 from math import prod
@@ -48,7 +49,8 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   for at, n in amounts(opts, OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK, OptOps.LOCAL, OptOps.MATRIX).items():
     assert n <= size_of(ranges[at]) + vectors.get(at, 1) - 1, f"{opts}: more than one vector overlaps"
   assert len(set(opts)) == len(opts), "a choice is made twice"
-  assert all(n == width_along(ranges[at], lanes_of(nest_of(store), target)) for at, n in vectors.items()), "a register, or what the range fills of it"
+  assert all(n == width_along(ranges[at], lanes_of(nest_of(store), target))
+             for at, n in vectors.items()), "a register, or what the range fills of it"
   assert sum(at in outputs for at in vectors) <= 1
   if target.vector_bytes == 0: assert not vectors
   copies = prod(n for at, n in amounts(opts, OptOps.UPCAST).items() if at in outputs)
@@ -56,7 +58,8 @@ def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> Non
   if under_all: assert copies <= max(target.vector_registers, 1), f"{copies} accumulators"
   tiled = with_opts(UOp.sink(store), opts)
   for u in tiled.toposort():
-    if u.op is Ops.STAGE: assert prod(size_of(r) for r in ranges_of(u)) * u.dtype.itemsize <= target.local_bytes, "a panel is too big"
+    if u.op is Ops.STAGE:
+      assert prod(size_of(r) for r in ranges_of(u)) * u.dtype.itemsize <= target.local_bytes, "a panel is too big"
 
 @pytest.mark.parametrize("name", TARGETS)
 @settings(max_examples=60)
@@ -69,7 +72,8 @@ def test_choices_for_random_loops(name: str, seed: int, in_place: bool) -> None:
   assert choose(nest.store, target) == opts
 
 @pytest.mark.parametrize("name", ["avx2", "avx512", "many threads", "no local memory"])
-@pytest.mark.parametrize("shape", [(64, 64, 64), (512, 512, 512), (1000, 1000, 1000), (4096, 4096, 4096), (7, 4096, 4096), (4096, 4096, 7),
+@pytest.mark.parametrize("shape", [(64, 64, 64), (512, 512, 512), (1000, 1000, 1000), (4096, 4096, 4096),
+                                   (7, 4096, 4096), (4096, 4096, 7),
                                    (4096, 7, 4096), (1, 4096, 4096), (4096, 1, 4096), (3, 5, 100_000), (1, 1, 4096)])
 def test_products(shape: tuple[int, int, int], name: str) -> None:
   """Lanes, enough accumulators to hide the latency of their additions, and work for most threads."""
@@ -81,13 +85,15 @@ def test_products(shape: tuple[int, int, int], name: str) -> None:
   assert len(lanes) == 1, "the product has lanes"
   if m * n >= 64 * 64: assert prod(copies.values()) >= 8, f"{opts}: each addition waits for the one before it"
   items = work_items(with_opts(UOp.sink(store), opts))
-  if m * n * k >= 1 << 24 and m * n >= 64 * 64: assert 2 * items > target.threads, f"{items} work items for {target.threads} threads"
+  if m * n * k >= 1 << 24 and m * n >= 64 * 64:
+    assert 2 * items > target.threads, f"{items} work items for {target.threads} threads"
 
 def work_items(kernel: UOp) -> int:
   """The size of the grid."""
   return max((prod(size_of(r) for r in ranges_of(s) if r.arg[1] is AxisType.GLOBAL) for s in kernel.src), default=1)
 
-@pytest.mark.parametrize("dtype, lanes", [(dtypes.float32, 8), (dtypes.float64, 4), (dtypes.int8, 32), (dtypes.int16, 16)], ids=str)
+@pytest.mark.parametrize("dtype, lanes", [(dtypes.float32, 8), (dtypes.float64, 4), (dtypes.int8, 32),
+                                          (dtypes.int16, 16)], ids=str)
 def test_lanes_fill_a_register_and_run_along_memory(dtype: DType, lanes: int) -> None:
   out, a = UOp.param(0, dtype, 1 << 16), UOp.param(1, dtype, 1 << 16)
   i, j = axis(256, 0), axis(256, 1)
@@ -108,7 +114,8 @@ def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies:
 def test_loads_from_all_over_leave_the_lanes_to_what_is_computed_of_them() -> None:
   out, a, at = UOp.param(0, F32, 4096), UOp.param(1, F32, 4096), UOp.param(2, dtypes.int32, 4096)
   i = axis(4096, 0)
-  value = sum((a.index(at.index((i + k) % 4096).load().cast(dtypes.weakint)).load() * (k + 1) for k in range(4)), UOp.const(F32, 0.0))
+  value = sum((a.index(at.index((i + k) % 4096).load().cast(dtypes.weakint)).load() * (k + 1) for k in range(4)),
+              UOp.const(F32, 0.0))
   assert amounts(choose(out.index(i).store(value, i), AVX2), OptOps.VECTOR) == {0: 8}
 
 def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
@@ -118,7 +125,8 @@ def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
   assert 1 not in amounts(opts, OptOps.VECTOR)
 
 @pytest.mark.parametrize("operations, lanes", [(0, {}), (1, {}), (6, {1: 4})])
-def test_short_rows_whose_elements_lie_apart_have_lanes_where_much_is_computed(operations: int, lanes: dict[int, int]) -> None:
+def test_short_rows_whose_elements_lie_apart_have_lanes_where_much_is_computed(operations: int,
+                                                                               lanes: dict[int, int]) -> None:
   """The activation of an image of 8x8 pixels beside one that is gathered was computed one element at a time."""
   out, a = UOp.param(0, F32, 64 * 6), UOp.param(1, F32, 64 * 12)
   i, j = axis(64, 0), axis(6, 1)
@@ -171,7 +179,8 @@ def test_short_rows_fill_a_part_of_a_register(size: int, lanes: dict[int, int]) 
   alone = amounts(choose(place.store(whole + b.index(j).load(), i, j), AVX2), OptOps.VECTOR)
   assert {at: n for at, n in alone.items() if at} == lanes
   total = a.index(i * size + r).load().reduce(Ops.ADD, r)
-  assert amounts(choose(place.store(whole * total, i, j), AVX2), OptOps.VECTOR) == {**lanes, **{at + 1: n for at, n in lanes.items()}}
+  assert amounts(choose(place.store(whole * total, i, j), AVX2),
+                 OptOps.VECTOR) == {**lanes, **{at + 1: n for at, n in lanes.items()}}
 
 def test_no_lanes_where_nothing_is_adjacent_and_nothing_for_one_element() -> None:
   out, a = UOp.param(0, F32, 1 << 12), UOp.param(1, F32, 1 << 12)
@@ -188,11 +197,13 @@ def test_vectors_never_exceed_a_register(dtype: DType, name: str) -> None:
   store = out.index(i).store(a.index(i).load().cast(dtypes.float64), i)
   tiled = with_opts(UOp.sink(store), choose(store, target))
   lanes = [size_of(r) for r in tiled.toposort() if r.op is Ops.RANGE and r.arg[1] is AxisType.VECTOR]
-  assert all(n * dtypes.float64.itemsize <= target.vector_bytes for n in lanes) and (lanes or not target.vector_bytes or target.lanes)
+  assert all(n * dtypes.float64.itemsize <= target.vector_bytes for n in lanes) and (lanes or not target.vector_bytes
+                                                                                     or target.lanes)
 
 @pytest.mark.parametrize("n", (9, 17, 33))
 def test_a_tile_is_larger_than_its_range_unless_the_kernel_reads_what_it_overwrites(n: int) -> None:
   """Stores of such a kernel are peeled, and a tile that fits nowhere would leave only the rest, without lanes."""
   store = product(24, n, 24)
-  free, tied = (amounts(choose(store, AVX2, in_place), OptOps.VECTOR, OptOps.UPCAST).get(1, 1) for in_place in (False, True))
+  free, tied = (amounts(choose(store, AVX2, in_place), OptOps.VECTOR, OptOps.UPCAST).get(1, 1)
+                for in_place in (False, True))
   assert free > n >= tied

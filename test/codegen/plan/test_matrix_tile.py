@@ -7,7 +7,8 @@ import pytest
 
 from test.codegen.kernels import axis
 from test.codegen.plan.test_workgroup import LANES
-from tinyhw.codegen.plan.matrix_tile import OTHER_REGISTERS, Shape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns
+from tinyhw.codegen.plan.matrix_tile import (
+  OTHER_REGISTERS, Shape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns)
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
@@ -17,7 +18,8 @@ from tinyhw.uop.matrix import Matrix, by_columns
 UNIT = by_columns(16, 16, 16, dtypes.float16, dtypes.float32, 32)
 CARD = replace(LANES, lanes=32, threads=64, local_bytes=65536, vector_registers=248, matrix=(UNIT,))
 
-def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT, **changes: int) -> dict[tuple[OptOps, int], int]:
+def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT,
+           **changes: int) -> dict[tuple[OptOps, int], int]:
   """Opts other than MATRIX, by what they do to which range."""
   choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), others, unit, replace(CARD, **changes))
   assert choice is not None and choice.cost > 0
@@ -29,11 +31,13 @@ def test_registers_are_counted() -> None:
   assert registers(Shape(2, 2, 4, 4, 1), UNIT) == 128 + 64 + 16 + OTHER_REGISTERS
 
 @pytest.mark.parametrize("changes, shape", [
-  ({}, Shape(2, 2, 4, 4, 1)), ({"vector_registers": 200}, Shape(2, 2, 4, 2, 4)), ({"vector_registers": 100}, Shape(2, 2, 2, 2, 1))])
+  ({}, Shape(2, 2, 4, 4, 1)), ({"vector_registers": 200}, Shape(2, 2, 4, 2, 4)),
+  ({"vector_registers": 100}, Shape(2, 2, 2, 2, 1))])
 def test_a_large_product_fills_the_registers(changes: dict[str, int], shape: Shape) -> None:
   found = chosen(4096, 4096, 4096, **changes)
   assert shape == (found[OptOps.LOCAL, 0], found[OptOps.LOCAL, 1], *sorted(
-    (found.get((OptOps.UPCAST, 0), 1), found.get((OptOps.UPCAST, 1), 1)), reverse=True), found.get((OptOps.UPCAST, 2), 1))
+    (found.get((OptOps.UPCAST, 0), 1), found.get((OptOps.UPCAST, 1), 1)), reverse=True),
+                   found.get((OptOps.UPCAST, 2), 1))
   assert registers(shape, UNIT) <= replace(CARD, **changes).vector_registers
 
 def test_a_small_product_is_for_many_waves() -> None:
@@ -43,10 +47,12 @@ def test_a_small_product_is_for_many_waves() -> None:
 
 def test_nothing_is_larger_than_the_product_nor_than_local_memory() -> None:
   sizes = (48, 20, 80)
-  for shape in (Shape(2, 1, 2, 1, 1), Shape(1, 2, 1, 1, 1), Shape(1, 1, 1, 1, 2)): assert not fits(shape, sizes, UNIT, CARD)
+  for shape in (Shape(2, 1, 2, 1, 1), Shape(1, 2, 1, 1, 1), Shape(1, 1, 1, 1, 2)):
+    assert not fits(shape, sizes, UNIT, CARD)
   assert fits(Shape(2, 1, 1, 1, 1), sizes, UNIT, CARD)
   assert not fits(Shape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
-  assert fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384)) and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128
+  assert (fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
+          and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128)
 
 def test_one_matrix_is_always_possible() -> None: assert chosen(16, 16, 16, vector_registers=0) == {}
 
@@ -59,14 +65,18 @@ def test_what_is_computed_twice_costs() -> None:
 
 HOPPER = capabilities("sm_90")
 
-def in_panels(m: int, n: int, k: int, columns: int, exact: bool = False, **changes: int) -> dict[tuple[OptOps, int], int] | None:
-  choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), 1, product_of_group(columns, dtypes.bfloat16), replace(HOPPER, **changes), exact)
+def in_panels(m: int, n: int, k: int, columns: int, exact: bool = False,
+              **changes: int) -> dict[tuple[OptOps, int], int] | None:
+  choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), 1, product_of_group(columns, dtypes.bfloat16),
+                replace(HOPPER, **changes), exact)
   return None if choice is None else {(o.op, o.axis): o.amount for o in choice.opts if o.op is not OptOps.MATRIX}
 
 def test_panels_are_shared_by_as_many_groups_of_waves_as_registers_allow() -> None:
   assert in_panels(4096, 4096, 4096, 256) == {(OptOps.LOCAL, 0): 3}
-  assert in_panels(4096, 4096, 4096, 256, unit_registers=49152) == {(OptOps.LOCAL, 0): 2}, "three groups would leave 128 registers to a lane"
-  assert in_panels(4096, 4096, 4096, 256, local_bytes=160 << 10) is None, "factors of one group would fit, but its lanes have too much to copy"
+  assert in_panels(4096, 4096, 4096, 256,
+                   unit_registers=49152) == {(OptOps.LOCAL, 0): 2}, ("three groups would leave 128 registers to a lane")
+  assert in_panels(4096, 4096, 4096, 256, local_bytes=160 << 10) is None, ("factors of one group would fit, but its "
+                                                                           "lanes have too much to copy")
   assert in_panels(4096, 4096, 4096, 256, exact=True) == {(OptOps.LOCAL, 0): 2}, "three groups compute some rows twice"
 
 @pytest.mark.parametrize("m, n, k", [(63, 256, 512), (64, 255, 512), (64, 256, 500), (64, 256, 192), (64, 256, 65536)])
@@ -79,10 +89,14 @@ def test_panels_of_narrow_pieces_have_room_for_them() -> None:
   """Pieces of a piece: 8 accesses of halves, which lanes carry, or 4 of two of them, which they copy."""
   unit, sizes = product_of_group(256, dtypes.bfloat16), (4096, 4096, 4096)
   def fitting(*accesses: int) -> list[int]:
-    return [groups for groups in (1, 2, 3) if fits(Shape(groups, 1, 1, 1, 1), sizes, unit, HOPPER, accesses=(accesses[0], accesses[1]))]
-  assert fitting(1, 1) == [2, 3] and fitting(8, 8) == [2] and fitting(4, 4) == [1, 2, 3], "of three groups a lane has 166 registers"
+    return [groups for groups in (1, 2, 3) if fits(Shape(groups, 1, 1, 1, 1), sizes, unit, HOPPER,
+                                                   accesses=(accesses[0], accesses[1]))]
+  assert fitting(1, 1) == [2, 3] and fitting(8, 8) == [2] and fitting(4, 4) == [1, 2,
+                                                                                3], ("of three groups a lane has 166 "
+                                                                                     "registers")
   assert turns(Shape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
-  def cost_of(*accesses: int) -> float: return panels_cost(Shape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
+  def cost_of(*accesses: int) -> float:
+    return panels_cost(Shape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
   assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)
 
 def test_panels_are_for_large_products() -> None:
@@ -96,10 +110,13 @@ def test_panels_are_for_large_products() -> None:
   assert cost_of(256, product_of_group(256, dtypes.bfloat16)) > cost_of(256, warp)
 
 def test_the_grid_goes_along_the_side_that_is_read_less() -> None:
-  """Sixteen workgroups of (64, 128) at once: of a product with many columns they have all rows and few columns, and the other way."""
+  """Sixteen workgroups of (64, 128) at once: of a product with many columns they have all rows and few columns, and
+  the other way."""
   def order(m: int, n: int) -> list[int]:
-    opts = (Opt(OptOps.MATRIX, 0, 16), Opt(OptOps.MATRIX, 1, 16), Opt(OptOps.MATRIX, 2, 16), Opt(OptOps.UPCAST, 0, 4), Opt(OptOps.LOCAL, 1, 8),
+    opts = (Opt(OptOps.MATRIX, 0, 16), Opt(OptOps.MATRIX, 1, 16), Opt(OptOps.MATRIX, 2, 16), Opt(OptOps.UPCAST, 0, 4),
+            Opt(OptOps.LOCAL, 1, 8),
             Opt(OptOps.GRID, 3), Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
     return [o.axis for o in in_order(opts, {0: m, 1: n, 3: 5}, replace(CARD, threads=256)) if o.op is OptOps.GRID]
   assert order(256, 128 * 100) == [3, 1, 0] and order(64 * 100, 512) == [3, 0, 1] and order(1024, 1024) == [3, 0, 1]
-  assert in_order((Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1)), {0: 4, 1: 4}, CARD) == (Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1))
+  assert in_order((Opt(OptOps.GRID, 0), Opt(OptOps.GRID, 1)), {0: 4, 1: 4}, CARD) == (Opt(OptOps.GRID, 0),
+                                                                                      Opt(OptOps.GRID, 1))

@@ -24,7 +24,8 @@ def product(m: int, n: int, k: int) -> UOp:
   """The kernel of a matrix product."""
   out, a, b = UOp.param(0, F32, m * n), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n)
   i, j, r = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
-  return UOp.sink(out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r), i, j))
+  return UOp.sink(out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r),
+                                             i, j))
 
 def model_of(kernel: UOp, level: str) -> Model:
   nest = nest_of(kernel.src[0])
@@ -34,7 +35,8 @@ def opts_of(kernel: UOp, level: str) -> tuple[Opt, ...]:
   nest = nest_of(kernel.src[0])
   return tile(nest, nest.reduces, lanes_of(nest, LEVELS[level]), LEVELS[level])
 
-def amount(opts: tuple[Opt, ...], op: OptOps, at: int) -> int: return prod(o.amount for o in opts if o.op is op and o.axis == at)
+def amount(opts: tuple[Opt, ...], op: OptOps, at: int) -> int:
+  return prod(o.amount for o in opts if o.op is op and o.axis == at)
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("n", (64, 256, 1024))
@@ -74,7 +76,8 @@ def test_choices_change_no_result(level: str) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("size, lanes", ((14, 8), (13, 8), (7, 4), (5, 4)))
 @pytest.mark.parametrize("outputs", (1, 2, 3))
-def test_a_convolution_of_small_images_to_few_channels_has_lanes(level: str, size: int, lanes: int, outputs: int) -> None:
+def test_a_convolution_of_small_images_to_few_channels_has_lanes(level: str, size: int, lanes: int,
+                                                                 outputs: int) -> None:
   """A part of a register where no range fills one: one element at a time took 25 times as long on AVX-512."""
   kernel = convolution(size, 3, padding=1, channels=8, outputs=outputs)
   opts = opts_of(kernel, level)
@@ -112,7 +115,8 @@ def test_more_reuse_costs_less() -> None:
 def test_what_overlap_and_left_over_terms_waste() -> None:
   r, k, odd = axis(20, 0), axis(20, 1, "REDUCE"), axis(19, 1, "REDUCE")
   assert wasted(r, 1, 16) == 32 / 20 and wasted(r, 5, 1) == 1.0
-  assert wasted(k, 1, 16) == 2 * 16 / 20 and wasted(odd, 1, 16) == 4 * 16 / 19, "what is left is four lanes at once, or three terms one by one"
+  assert wasted(k, 1, 16) == 2 * 16 / 20 and wasted(odd, 1, 16) == 4 * 16 / 19, ("what is left is four lanes at once, "
+                                                                                 "or three terms one by one")
 
 def test_candidates_are_each_made_once_and_fit() -> None:
   model = model_of(product(10, 40, 6), "avx2")

@@ -22,7 +22,8 @@ from tinyhw.uop.program import Program
 from tinyhw.uop.verify.verify import verify
 
 F32 = dtypes.float32
-LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16, matrix=(by_columns(4, 8, 4, F32, F32, 8),),
+LANES = replace(EVERYTHING, lanes=8, threads=2, local_bytes=16384, vector_bytes=16,
+                matrix=(by_columns(4, 8, 4, F32, F32, 8),),
                 vector_operations=frozenset({(Ops.MMA, F32)}))
 
 def run(sink: UOp, capabilities: Capabilities = LANES, tolerance: float = 0.0) -> Program:
@@ -44,7 +45,8 @@ def elementwise(rows: int, columns: int, in_place: bool = False) -> UOp:
   out, a, b = (UOp.param(k, F32, rows * columns) for k in range(3))
   if in_place: a = out
   i, j = axis(rows, 0), axis(columns, 1)
-  return UOp.sink(out.index(i * columns + j).store(a.index(i * columns + j).load() + b.index(j * rows + i).load(), i, j))
+  return UOp.sink(out.index(i * columns + j).store(a.index(i * columns + j).load() + b.index(j * rows + i).load(), i,
+                                                   j))
 
 def test_lanes_fill_waves() -> None:
   assert [lanes_along(n, 8) for n in (1, 5, 32, 33, 40, 100, 37, 4096)] == [1, 5, 32, 11, 20, 25, 32, 32]
@@ -59,27 +61,32 @@ def test_lanes_run_along_memory() -> None:
   assert opts(elementwise(8, 16))[0] == Opt(OptOps.LOCAL, 1, 16)
   assert run(elementwise(9, 16)).grid == 9
 
-@pytest.mark.parametrize("sizes, lanes", [((6, 4, 3), [(2, 3), (1, 4)]), ((6, 1, 3), [(2, 3), (0, 6)]), ((5, 7, 3), [(2, 3), (1, 7)]),
+@pytest.mark.parametrize("sizes, lanes", [((6, 4, 3), [(2, 3), (1, 4)]), ((6, 1, 3), [(2, 3), (0, 6)]),
+                                          ((5, 7, 3), [(2, 3), (1, 7)]),
                                           ((3, 11, 2), [(2, 2), (1, 11)]), ((64, 11, 2), [(2, 2), (1, 11)])])
 def test_short_ranges_are_lanes_together(sizes: tuple[int, int, int], lanes: list[tuple[int, int]]) -> None:
-  """One of them leaves most lanes of a wave without work; rows are longer than what is read of them, so that ranges stay apart."""
+  """One of them leaves most lanes of a wave without work; rows are longer than what is read of them, so that ranges
+  stay apart."""
   out, a = UOp.param(0, F32, math.prod(sizes)), UOp.param(1, F32, math.prod(n + 1 for n in sizes))
   i, j, k = (axis(n, position) for position, n in enumerate(sizes))
-  kernel = UOp.sink(out.index((i * sizes[1] + j) * sizes[2] + k).store(a.index((i * (sizes[1] + 1) + j) * (sizes[2] + 1) + k).load() * 3, i, j, k))
+  kernel = UOp.sink(out.index((i * sizes[1] + j) * sizes[2] + k).store(a.index((i * (sizes[1] + 1) + j) * (sizes[2] + 1)
+                                                                               + k).load() * 3, i, j, k))
   assert [o for o in opts(kernel) if o.op is OptOps.LOCAL] == [Opt(OptOps.LOCAL, *lane) for lane in lanes]
   assert run(kernel).lanes == math.prod(n for _, n in lanes)
 
 @pytest.mark.parametrize("channels, shared", [(8, True), (32, False)])
 def test_few_results_share_the_sum_where_memory_lies_alike(channels: int, shared: bool) -> None:
-  """A sum for each channel of images: neither channels nor images are neighbours in memory, so what counts is that enough lanes run."""
+  """A sum for each channel of images: neither channels nor images are neighbours in memory, so what counts is that
+  enough lanes run."""
   out, a = UOp.param(0, F32, channels), UOp.param(1, F32, 16 * channels * 3)
   c, n, x = axis(channels, 0), axis(16, 1, "REDUCE"), axis(3, 2, "REDUCE")
   kernel = UOp.sink(out.index(c).store(a.index((n * channels + c) * 3 + x).load().reduce(Ops.ADD, n, x), c))
   assert (opts(kernel)[0].axis == 1) == shared
   assert run(kernel, tolerance=1e-5).lanes == (16 if shared else 32)
 
-@pytest.mark.parametrize("sizes, copies", [((3, 3, 3), [(3, 3), (2, 3)]), ((4, 5, 6), [(3, 6)]), ((40, 1, 1), [(1, 10)]),
-                                           ((7, 2, 8), [(3, 8), (2, 2)])])
+@pytest.mark.parametrize("sizes, copies",
+                         [((3, 3, 3), [(3, 3), (2, 3)]), ((4, 5, 6), [(3, 6)]), ((40, 1, 1), [(1, 10)]),
+                          ((7, 2, 8), [(3, 8), (2, 2)])])
 def test_short_reductions_are_unrolled(sizes: tuple[int, int, int], copies: list[tuple[int, int]]) -> None:
   """So that a lane has several loads under way; the order of additions stays."""
   n = math.prod(size + 1 for size in sizes)
@@ -94,12 +101,16 @@ def columns_of(n: int, m: int, rows: int = 1) -> UOp:
   """out[j, i] = sum of b[j, x] * a[x, i] over x: a vector, or a few of them, by a matrix."""
   out, a, b = UOp.param(0, F32, rows * n), UOp.param(1, F32, m * n), UOp.param(2, F32, rows * m)
   j, i, x = axis(rows, 0), axis(n, 1), axis(m, 2, "REDUCE")
-  return UOp.sink(out.index(j * n + i).store((b.index(j * m + x).load() * a.index(x * n + i).load()).reduce(Ops.ADD, x), j, i))
+  return UOp.sink(out.index(j * n + i).store((b.index(j * m + x).load() * a.index(x * n + i).load()).reduce(Ops.ADD, x),
+                                             j, i))
 
-@pytest.mark.parametrize("n, m, rows, lanes", [(16, 64, 1, [(1, 8), (2, 4)]), (24, 480, 1, [(1, 8), (2, 20)]), (8, 1024, 2, [(1, 8), (2, 32)]),
-                                               (64, 64, 16, [(1, 32)]), (16, 48, 1, [(1, 16)]), (37, 512, 1, [(1, 32)])])
+@pytest.mark.parametrize("n, m, rows, lanes", [(16, 64, 1, [(1, 8), (2, 4)]), (24, 480, 1, [(1, 8), (2, 20)]),
+                                               (8, 1024, 2, [(1, 8), (2, 32)]),
+                                               (64, 64, 16, [(1, 32)]), (16, 48, 1, [(1, 16)]),
+                                               (37, 512, 1, [(1, 32)])])
 def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, lanes: list[tuple[int, int]]) -> None:
-  """Lanes beside each other have neighbouring columns, others further terms; not where results or terms are enough, or nothing divides."""
+  """Lanes beside each other have neighbouring columns, others further terms; not where results or terms are enough, or
+  nothing divides."""
   card = replace(LANES, threads=64, matrix=())
   kernel = columns_of(n, m, rows)
   assert [(o.axis, o.amount) for o in optimize(kernel, card).arg.opts if o.op is OptOps.LOCAL][:2] == lanes
@@ -117,7 +128,8 @@ def test_what_lanes_read_apart_is_used_up(sizes: tuple[int, int], copies: int) -
 
 @pytest.mark.parametrize("sizes, shared", [((1, 3), True), ((4, 10), False)])
 def test_a_short_reduction_beside_a_long_one_is_each_lane_s_own(sizes: tuple[int, int], shared: bool) -> None:
-  """Rows of 64, from which the largest of a few others is subtracted; with 40 of them, along no range that lanes divide, it is repeated too often."""
+  """Rows of 64, from which the largest of a few others is subtracted; with 40 of them, along no range that lanes
+  divide, it is repeated too often."""
   short = math.prod(sizes)
   out, a, b = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 64), UOp.param(2, F32, 4 * short)
   i, x, y, z = axis(4, 0), axis(64, 1, "REDUCE"), axis(sizes[0], 2, "REDUCE"), axis(sizes[1], 3, "REDUCE")
@@ -147,7 +159,8 @@ def test_lanes_are_neighbours_where_gates_hold_too() -> None:
   out, a, b = UOp.param(0, F32, 12 * 16), UOp.param(1, F32, 12 * 16), UOp.param(2, F32, 16)
   i, j = axis(12, 0), axis(16, 1)
   first = j < 8
-  value = a.index(i * 16 + j + 8).load(first, UOp.const(F32, 0)) - a.index(i * 16 + j - 8).load(j >= 8, UOp.const(F32, 0))
+  value = a.index(i * 16 + j + 8).load(first,
+                                       UOp.const(F32, 0)) - a.index(i * 16 + j - 8).load(j >= 8, UOp.const(F32, 0))
   kernel = UOp.sink(out.index(i * 16 + j).store(value * b.index((j < 8).where(j, j - 8)).load(), i, j))
   assert opts(kernel)[0] == Opt(OptOps.LOCAL, 1, 16)
   run(kernel)
@@ -194,14 +207,17 @@ def test_only_a_stage_closes_lanes() -> None:
 def test_what_can_be_copied_in_whole_pieces() -> None:
   """Memory along one range, and all else at multiples of 16 bytes; no gates, nothing computed."""
   a, i, j = UOp.param(0, dtypes.float16, 1 << 16), axis(64, 0), axis(64, 1)
-  assert [copied_along(a.index(at).load()) for at in (i * 64 + j, j * 64 + i, i * 72 + j + 8, i + j * 8)] == [j, i, j, i]
-  assert {copied_along(a.index(at).load()) for at in (i * 65 + j, i * 64 + j + 1, i * 64 + j * 2, i + j, i * 64)} == {None}
+  assert ([copied_along(a.index(at).load()) for at in (i * 64 + j, j * 64 + i, i * 72 + j + 8, i + j * 8)]
+          == [j, i, j, i])
+  assert ({copied_along(a.index(at).load()) for at in (i * 65 + j, i * 64 + j + 1, i * 64 + j * 2, i + j, i * 64)}
+          == {None})
   gated = UOp(Ops.LOAD, dtypes.float16, (a.index(i), i < 60, UOp.const(dtypes.float16, 0)))
   assert copied_along(gated) is None and copied_along(a.index(i).load() + UOp.const(dtypes.float16, 1)) is None
   assert copied_along(a.index(axis(60, 2)).load()) is None, "the last tile would begin where no piece does"
 
 def test_registers_of_elements_that_are_loaded_alone() -> None:
-  """An element has its own place where memory has no pieces that are certain and divisions find it, and beside such a factor its own gate."""
+  """An element has its own place where memory has no pieces that are certain and divisions find it, and beside such a
+  factor its own gate."""
   a, i, j, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 1), axis(64, 2)
   plain, digits = a.index(j * 64 + k).load(), k // 16 * 1000 + i * 64
   def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k, True)
@@ -244,5 +260,6 @@ def test_by_how_many_accesses_pieces_are_copied() -> None:
   r, k = axis(64, 0), axis(128, 1, "REDUCE")
   assert [accesses(r * pitch + k) for pitch in (1024, 1004, 1002, 1001)] == [1, 2, 4, 8]
   assert [accesses(r * 1024 + k, end) for end in (120, 124, 121)] == [1, 2, 8] and accesses(k * 1024 + r, 121) == 1
-  assert accesses(k * 1001 + r) == 8 and accesses(k * 1001 + r, turns=False) == 0, "across the sum, only where the unit turns it"
+  assert accesses(k * 1001 + r) == 8 and accesses(k * 1001 + r,
+                                                  turns=False) == 0, ("across the sum, only where the unit turns it")
   assert accesses(r // 3 * 8 + k) == 0 and accesses(r * 2 + k * 128) == 0

@@ -1,4 +1,7 @@
-"""C source, compiled by the C compiler that is here, computes exactly what the interpreter does. Skipped without a compiler."""
+"""C source, compiled by the C compiler that is here, computes exactly what the interpreter does.
+
+Skipped without a compiler.
+"""
 import ctypes
 import dataclasses
 import shutil
@@ -6,7 +9,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program_builder import Builder, RandomProgram, broadcast, convert, convert_to_all, i32, memory_for, named, same_memory, softmax, workgroups
+from program_builder import (
+  Builder, RandomProgram, broadcast, convert, convert_to_all, i32, memory_for, named, same_memory, softmax, workgroups)
 
 from tinyhw.codegen.render.c import literal, render
 from tinyhw.codegen.render.prelude import HELPERS
@@ -17,7 +21,8 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
-FLAGS = ["-O1", "-march=native", "-shared", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing", "-w", "-Werror=implicit"]
+FLAGS = ["-O1", "-march=native", "-shared", "-fPIC", "-ffp-contract=off", "-fno-math-errno", "-fno-strict-aliasing",
+         "-w", "-Werror=implicit"]
 compiler = next((path for name in ("clang", "gcc", "cc") if (path := shutil.which(name))), None)
 needs_compiler = pytest.mark.skipif(compiler is None, reason="no C compiler on this machine")
 
@@ -30,7 +35,8 @@ class Library:
     subprocess.run([str(compiler), *FLAGS, *flags, str(source), "-o", str(folder / "all.so")], check=True)
     self.library = ctypes.CDLL(str(folder / "all.so"))
 
-  def run(self, program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0, last: int | None = None) -> None:
+  def run(self, program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0,
+          last: int | None = None) -> None:
     function = self.library[program.name]
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     buffers = [ctypes.addressof(ctypes.c_char.from_buffer(memory[p.arg[0]])) for p in program.params]
@@ -66,7 +72,8 @@ def test_conversions(tmp_path: Path) -> None:
 @needs_compiler
 def test_every_code_of_the_narrow_floats(tmp_path: Path) -> None:
   narrow = dtypes.fp8s + (dtypes.float16, dtypes.bfloat16)
-  programs = [convert(d, dtypes.float32, 1 << d.bitsize) for d in narrow] + [convert(dtypes.float32, d, 1 << d.bitsize) for d in narrow]
+  programs = [convert(d, dtypes.float32, 1 << d.bitsize) for d in narrow] + [convert(dtypes.float32, d, 1 << d.bitsize)
+                                                                             for d in narrow]
   library = Library(programs, tmp_path)
   for k, d in enumerate(narrow):
     codes = bytearray(b"".join(code.to_bytes(d.itemsize, "little") for code in range(1 << d.bitsize)))
@@ -90,7 +97,10 @@ def test_scratch_memory_variables_and_conditions(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_conditions_that_all_lanes_share(tmp_path: Path) -> None:
-  """Halves of rows turned by an angle. With -march=x86-64-v4, GCC 12.2 gives -0 in three lanes of four where each lane chooses for itself."""
+  """Halves of rows turned by an angle.
+
+  With -march=x86-64-v4, GCC 12.2 gives -0 in three lanes of four where each lane chooses for itself.
+  """
   b = Builder("rotate")
   out, x, cosine, sine, scales = [b.param(i, dtypes.float32, n) for i, n in enumerate((64, 64, 4, 4, 8))]
   with b.loop(16, AxisType.GLOBAL) as g:
@@ -106,8 +116,8 @@ def test_conditions_that_all_lanes_share(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_bits_of_all_lanes(tmp_path: Path) -> None:
-  """Rows, of which the first is filled with the bits of a number. With -march=x86-64-v4, GCC 12.2 gives 0 in two lanes of four where each lane gets
-  its bits for itself."""
+  """Rows, of which the first is filled with the bits of a number. With -march=x86-64-v4, GCC 12.2 gives 0 in two lanes
+  of four where each lane gets its bits for itself."""
   b = Builder("bits")
   floats, ints = dtypes.float32.vec(4), i32.vec(4)
   out, x = b.param(0, dtypes.float32, 24), b.param(1, dtypes.float32, 24)
@@ -142,7 +152,8 @@ def test_the_abi() -> None:
 @pytest.mark.parametrize(("dtype", "value", "text"), [
   (dtypes.float32, 0.5, "(0x1.0000000000000p-1f)"), (dtypes.float32, float("-inf"), "(-__builtin_inff())"),
   (dtypes.float64, float("nan"), '__builtin_nan("")'),
-  (dtypes.float16, 1.0, "15360"), (dtypes.int32, -2**31, "INT32_MIN"), (dtypes.int64, -2**63, "INT64_MIN"), (dtypes.uint32, 7, "7u"),
+  (dtypes.float16, 1.0, "15360"), (dtypes.int32, -2**31, "INT32_MIN"), (dtypes.int64, -2**63, "INT64_MIN"),
+  (dtypes.uint32, 7, "7u"),
   (dtypes.uint64, 2**64 - 1, "18446744073709551615ull"), (dtypes.bool, True, "1"), (dtypes.int8, -3, "(-3)"),
 ])
 def test_literals(dtype: object, value: object, text: str) -> None: assert literal(UOp.const(dtype, value)) == text
@@ -153,4 +164,6 @@ def test_only_the_helpers_that_are_called() -> None:
 
 def test_what_c_has_not() -> None:
   with pytest.raises(CompileError, match="workgroups: C has no BARRIER"): render(workgroups())
-  with pytest.raises(CompileError, match="softmax: C has no EXP2 of dtypes.float32 without a library; decompose it first"): render(softmax())
+  with pytest.raises(CompileError, match="softmax: C has no EXP2 of dtypes.float32 without a library; decompose it "
+                     "first"):
+    render(softmax())

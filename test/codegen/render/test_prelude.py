@@ -1,4 +1,7 @@
-"""The C functions that kernels use, compiled together and called one by one, against the arithmetic. Skipped without a compiler."""
+"""The C functions that kernels use, compiled together and called one by one, against the arithmetic.
+
+Skipped without a compiler.
+"""
 from __future__ import annotations
 import ctypes
 from pathlib import Path
@@ -13,8 +16,10 @@ from tinyhw.codegen.render.prelude import HELPERS
 from tinyhw.dtype import ALIASES_BY_TYPE, DType, dtypes
 
 COMPILER = next((name for name in ("clang", "gcc", "cc") if shutil.which(name)), None)
-C_TYPES = {dtypes.int8: ctypes.c_int8, dtypes.uint8: ctypes.c_uint8, dtypes.int16: ctypes.c_int16, dtypes.uint16: ctypes.c_uint16,
-           dtypes.int32: ctypes.c_int32, dtypes.uint32: ctypes.c_uint32, dtypes.int64: ctypes.c_int64, dtypes.uint64: ctypes.c_uint64,
+C_TYPES = {dtypes.int8: ctypes.c_int8, dtypes.uint8: ctypes.c_uint8, dtypes.int16: ctypes.c_int16,
+           dtypes.uint16: ctypes.c_uint16,
+           dtypes.int32: ctypes.c_int32, dtypes.uint32: ctypes.c_uint32, dtypes.int64: ctypes.c_int64,
+           dtypes.uint64: ctypes.c_uint64,
            dtypes.float32: ctypes.c_float, dtypes.float64: ctypes.c_double}
 
 @pytest.fixture(scope="module")
@@ -46,8 +51,10 @@ def test_division(library: ctypes.CDLL, dtype: DType) -> None:
 @pytest.mark.parametrize("source", (dtypes.float32, dtypes.float64), ids=str)
 @pytest.mark.parametrize("target", (dtypes.int32, dtypes.int64, dtypes.uint64), ids=str)
 def test_floats_become_integers(library: ctypes.CDLL, source: DType, target: DType) -> None:
-  f, wanted = function(library, f"{ALIASES_BY_TYPE[source]}_to_{ALIASES_BY_TYPE[target]}", target, source), cast(source, target)
-  edges = [s * e for e in (0.0, 0.9, 1.5, 2.0 ** 31, 2.0 ** 32, 2.0 ** 63, 2.0 ** 64, 1e30, float("inf")) for s in (1, -1)]
+  f, wanted = function(library, f"{ALIASES_BY_TYPE[source]}_to_{ALIASES_BY_TYPE[target]}", target,
+                       source), cast(source, target)
+  edges = [s * e for e in (0.0, 0.9, 1.5, 2.0 ** 31, 2.0 ** 32, 2.0 ** 63, 2.0 ** 64, 1e30, float("inf"))
+           for s in (1, -1)]
   nearby = [x * (1 + d * 2.0 ** -23) for x in edges for d in (-1, 1)]
   for x in [*edges, *nearby, -2147483648.5, 2147483647.5, float("nan")]:
     x = ctypes.c_float(x).value if source is dtypes.float32 else x
@@ -57,7 +64,8 @@ def test_floats_become_integers(library: ctypes.CDLL, source: DType, target: DTy
 def test_narrow_floats(library: ctypes.CDLL, dtype: DType) -> None:
   """Every code to float32 and back; then numbers between them, halfway too."""
   name, code_type = ALIASES_BY_TYPE[dtype], {8: dtypes.uint8, 16: dtypes.uint16}[dtype.bitsize]
-  decode, encode = function(library, f"decode_{name}", dtypes.float32, code_type), function(library, f"encode_{name}", code_type, dtypes.float32)
+  decode, encode = function(library, f"decode_{name}", dtypes.float32,
+                            code_type), function(library, f"encode_{name}", code_type, dtypes.float32)
   to_number, to_code = CODED[dtype]
   rng, numbers = random.Random(0), []
   for code in range(1 << dtype.bitsize):
@@ -70,10 +78,12 @@ def test_narrow_floats(library: ctypes.CDLL, dtype: DType) -> None:
     for x in ((a + b) / 2, a + (b - a) * rng.random()):
       x = ctypes.c_float(x).value
       assert encode(x) == to_code(x), f"{x!r}"
-  for x in (finite[-1] * 1.01, finite[-1] * 2, float("inf"), -float("inf")): assert encode(x) == to_code(ctypes.c_float(x).value), f"{x!r}"
+  for x in (finite[-1] * 1.01, finite[-1] * 2, float("inf"), -float("inf")):
+    assert encode(x) == to_code(ctypes.c_float(x).value), f"{x!r}"
 
 def test_threefry(library: ctypes.CDLL) -> None:
-  f, wanted, rng = function(library, "threefry", dtypes.uint64, dtypes.uint64, dtypes.uint64), operation("THREEFRY", dtypes.uint64), random.Random(1)
+  f, wanted, rng = function(library, "threefry", dtypes.uint64, dtypes.uint64,
+                            dtypes.uint64), operation("THREEFRY", dtypes.uint64), random.Random(1)
   for _ in range(200):
     counter, key = rng.getrandbits(64), rng.getrandbits(64)
     assert f(counter, key) == wanted(counter, key)

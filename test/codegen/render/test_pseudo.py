@@ -1,4 +1,7 @@
-"""Pseudo-code as people read it at DEBUG=4. The texts below are golden: look at a difference, then copy the new text."""
+"""Pseudo-code as people read it at DEBUG=4.
+
+The texts below are golden: look at a difference, then copy the new text.
+"""
 from program_builder import Builder, RandomProgram, i32, matmul, pad, workgroups
 
 from tinyhw.codegen.render.pseudo import render

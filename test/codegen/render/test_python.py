@@ -1,7 +1,8 @@
 """Python source computes exactly what the interpreter does."""
 
 import pytest
-from program_builder import Builder, RandomProgram, convert_to_all, i32, matmul, memory_for, named, same_memory, softmax, vectorize, workgroups
+from program_builder import (
+  Builder, RandomProgram, convert_to_all, i32, matmul, memory_for, named, same_memory, softmax, vectorize, workgroups)
 
 from tinyhw import arithmetic
 from tinyhw.codegen.render.python import render
@@ -12,10 +13,12 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
-def run(program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0, last: int | None = None) -> None:
+def run(program: Program, memory: dict[int, bytearray], variables: tuple[int, ...] = (), first: int = 0,
+        last: int | None = None) -> None:
   namespace = dict(vars(arithmetic))
   exec(render(program), namespace)
-  namespace["kernel"]([memory[p.arg[0]] for p in program.params], variables, first, program.grid if last is None else last)
+  namespace["kernel"]([memory[p.arg[0]] for p in program.params], variables, first, program.grid if last is None
+                      else last)
 
 def check(program: Program, memory: dict[int, bytearray]) -> None:
   again = {k: bytearray(v) for k, v in memory.items()}
@@ -66,4 +69,5 @@ def test_rounding_is_left_out_where_memory_rounds() -> None:
   assert "t[0] =" not in add_only
 
 def test_what_the_device_has_not() -> None:
-  with pytest.raises(CompileError, match="workgroups: device PYTHON has no BARRIER; compile without workgroups"): render(workgroups())
+  with pytest.raises(CompileError, match="workgroups: device PYTHON has no BARRIER; compile without workgroups"):
+    render(workgroups())

@@ -25,14 +25,17 @@ def total(*ends: int, dtype: DType = F32, op: Ops = Ops.ADD) -> UOp:
 
 def loops(sink: UOp) -> list[list[int]]:
   """The lengths of each REDUCE's loops, outermost first."""
-  return [[r.src[0].arg for r in ranges_of(u)] for u in reversed(list(in_blocks(sink).toposort())) if u.op is Ops.REDUCE]
+  return [[r.src[0].arg for r in ranges_of(u)] for u in reversed(list(in_blocks(sink).toposort()))
+          if u.op is Ops.REDUCE]
 
 def test_what_is_cut() -> None:
   assert loops(total(LONG_SUM)) == [[LONG_SUM]] and loops(total(2 * LONG_SUM)) == [[2 * LONG_SUM // BLOCK], [BLOCK]]
-  assert loops(total(LONG_SUM, 3, 3)) == [[LONG_SUM // BLOCK], [BLOCK, 3, 3]] or loops(total(LONG_SUM, 3, 3))[-1][-2:] == [3, 3]
+  assert loops(total(LONG_SUM, 3, 3)) == [[LONG_SUM // BLOCK],
+                                          [BLOCK, 3, 3]] or loops(total(LONG_SUM, 3, 3))[-1][-2:] == [3, 3]
   assert loops(total(64, 256)) == [[64], [256]]
   assert loops(total(1 << 20))[-1] == [BLOCK]
-  for other in (total(1 << 14, dtype=dtypes.int32), total(1 << 14, op=Ops.MAX), total(1 << 14, op=Ops.MUL)): assert in_blocks(other) is other
+  for other in (total(1 << 14, dtype=dtypes.int32), total(1 << 14, op=Ops.MAX), total(1 << 14, op=Ops.MUL)):
+    assert in_blocks(other) is other
 
 def test_additions_of_panels_are_the_unit_s() -> None:
   """32 bytes of steps each: a product of 64 halves is four of them."""
@@ -49,7 +52,8 @@ def test_a_prime_is_done_in_two_loops() -> None:
 
 def test_lengths_must_be_known() -> None:
   n = UOp(Ops.DEFINE_VAR, dtypes.weakint, (), ("n", 1, 1 << 20))
-  assert not is_long(UOp.param(1, F32, 1 << 20).index(axis(n, 0, "REDUCE")).load().reduce(Ops.ADD, axis(n, 0, "REDUCE")))
+  assert not is_long(UOp.param(1, F32, 1 << 20).index(axis(n, 0, "REDUCE")).load().reduce(Ops.ADD,
+                                                                                          axis(n, 0, "REDUCE")))
 
 @pytest.mark.parametrize("ends", [(3000,), (2048, 3, 3), (5, 1024), (2053,), (2, 2503)])
 def test_values(ends: tuple[int, ...]) -> None:
@@ -63,7 +67,8 @@ def test_sums_of_other_kinds_share_the_loop() -> None:
   check(kernel, AVX2)
   assert sum(u.op is Ops.RANGE for u in lower(kernel, AVX2, "x").uops) == 2
 
-@pytest.mark.parametrize("shape, axes", [((1 << 20,), 0), ((1 << 17, 8), 0), ((3, 300000), 1), ((65537, 4), 0), ((512, 700), (0, 1))])
+@pytest.mark.parametrize("shape, axes", [((1 << 20,), 0), ((1 << 17, 8), 0), ((3, 300000), 1), ((65537, 4), 0),
+                                         ((512, 700), (0, 1))])
 def test_many_equal_numbers(shape: tuple[int, ...], axes: int | tuple[int, ...]) -> None:
   x = np.full(shape, 0.1, np.float32)
   want = x.astype(np.float64).sum(axes)

@@ -1,4 +1,5 @@
-"""Factors of products as tensors of which boxes are copied: which there are, and that Programs with them compute what the kernel says."""
+"""Factors of products as tensors of which boxes are copied: which there are, and that Programs with them compute what
+the kernel says."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -57,7 +58,8 @@ def element(size: int, index: UOp) -> UOp: return UOp.param(1, HALF, size).index
 @pytest.mark.slow
 @pytest.mark.parametrize("there", (64, 96, 100))
 def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
-  """Columns beyond `there` are padded: where a tile is exactly what there is, its gate asks for the tile's number only."""
+  """Columns beyond `there` are padded: where a tile is exactly what there is, its gate asks for the tile's number
+  only."""
   m, n, k = 64, 192, 256
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * k), UOp.param(2, HALF, k * 128)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
@@ -109,7 +111,8 @@ def test_a_gate_at_the_end_of_the_sum_is_the_end_of_the_tensor() -> None:
   assert tensor_of(x.replace(src=(place, gate, UOp.const(HALF, 1))), {step: 1}, {row: 1}) is None
 
 def test_what_is_no_tensor() -> None:
-  """Strides that are no whole pieces, lines across the end of a row of memory, elements apart, and rows that lie apart in two ways."""
+  """Strides that are no whole pieces, lines across the end of a row of memory, elements apart, and rows that lie apart
+  in two ways."""
   row, step, more = ranges(64, 64, 2)
   def found(size: int, index: UOp) -> object: return tensor_of(element(size, index), {step: 1}, {row: 1})
   assert found(64 * 64, row * 64 + step) is not None
@@ -152,4 +155,5 @@ def test_one_factor_that_is_no_tensor_and_both_are_copied_by_lanes() -> None:
 def test_boxes_outside_of_a_loop_are_refused() -> None:
   kernel = product(64, 64, 64, HALF, dtypes.float32, True)
   opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
-  with pytest.raises(CompileError, match="leave BOX out"): lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), CAPABLE), CAPABLE, "product")
+  with pytest.raises(CompileError, match="leave BOX out"):
+    lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), CAPABLE), CAPABLE, "product")

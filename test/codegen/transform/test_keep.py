@@ -46,8 +46,10 @@ def test_results_stay_whatever_the_tile_is(n: int) -> None:
   kernel = softmax(2, n)
   rng = random.Random(n)
   for _ in range(6):
-    opts = [Opt(OptOps.KEEP, 2, rng.choice((1, 2, 4))), *[Opt(OptOps.VECTOR, r, rng.choice((2, 4))) for r in (1, 2, 3) if rng.random() < 0.7],
-            *[Opt(OptOps.UPCAST, r, rng.choice((1, 2, 3))) for r in (1, 2) if rng.random() < 0.7], *[Opt(OptOps.GRID, 0)] * rng.randint(0, 1)]
+    opts = [Opt(OptOps.KEEP, 2, rng.choice((1, 2, 4))),
+            *[Opt(OptOps.VECTOR, r, rng.choice((2, 4))) for r in (1, 2, 3) if rng.random() < 0.7],
+            *[Opt(OptOps.UPCAST, r, rng.choice((1, 2, 3))) for r in (1, 2) if rng.random() < 0.7],
+            *[Opt(OptOps.GRID, 0)] * rng.randint(0, 1)]
     done = with_opts(kernel, tuple(opts))
     assert counted(done, Ops.DEFINE_LOCAL) == 1, opts
     agree(kernel, done, tolerance=1e-6)   # sums are in another order
@@ -55,7 +57,8 @@ def test_results_stay_whatever_the_tile_is(n: int) -> None:
 def test_what_has_nothing_in_common_keeps_nothing() -> None:
   out, x, y = UOp.param(0, F32, 30), UOp.param(1, F32, 30), UOp.param(2, F32, 30)
   j, k = axis(30, 0), axis(30, 1, "REDUCE")
-  other = UOp.sink(out.index(j).store(y.index(j).load().alu(Ops.EXP) + x.index(k).load().alu(Ops.EXP).reduce(Ops.ADD, k), j))
+  other = UOp.sink(out.index(j).store(y.index(j).load().alu(Ops.EXP)
+                                      + x.index(k).load().alu(Ops.EXP).reduce(Ops.ADD, k), j))
   cheap = UOp.sink(out.index(j).store(x.index(j).load() * 2 + (x.index(k).load() * 2).reduce(Ops.ADD, k), j))
   for kernel in (other, cheap): assert keep_terms(kernel, (Opt(OptOps.KEEP, 1, 1),)) == (kernel, ())
 
@@ -75,7 +78,8 @@ def test_terms_are_kept_with_windows_and_panels() -> None:
   assert counted(done, Ops.DEFINE_LOCAL) == 1 and counted(done, Ops.STAGE) >= 1
   agree(kernel, done)
 
-@pytest.mark.parametrize("n, kept", ((15, False), (16, False), (17, True), (32, False), (33, True), (1000, True), (65000, True), (66000, False)))
+@pytest.mark.parametrize("n, kept", ((15, False), (16, False), (17, True), (32, False), (33, True), (1000, True),
+                                     (65000, True), (66000, False)))
 def test_the_default_keeps_what_registers_do_not_hold_and_local_memory_does(n: int, kept: bool) -> None:
   assert any(o.op is OptOps.KEEP for o in choose(softmax(8, n).src[0], AVX2)) == kept
 
@@ -106,14 +110,16 @@ def test_a_value_inside_of_another_is_kept_first_and_read_there() -> None:
   out = s * s.sum(1, keepdim=True) + e * e.sum(1, keepdim=True)
   (kernel,) = [k.sink for k in schedule(canonicalize([out.uop])).kernels]
   done = optimize(kernel, AVX2)
-  assert [(o.op, o.axis) for o in done.arg.opts if o.op is OptOps.KEEP] and counted(done, Ops.SIN) == counted(done, Ops.EXP) == 1
+  assert ([(o.op, o.axis) for o in done.arg.opts if o.op is OptOps.KEEP]
+          and counted(done, Ops.SIN) == counted(done, Ops.EXP) == 1)
   rows = [[math.sin(v) for v in row] for row in x.tolist()]
   for found, row in zip(out.tolist(), rows):
     sums = sum(row), sum(math.exp(v / 2) for v in row)
     assert all(abs(a - (v * sums[0] + math.exp(v / 2) * sums[1])) < 1e-3 for a, v in zip(found, row))
 
 def test_a_reduction_over_the_other_range_catches_nothing() -> None:
-  """sum over k of sin(sum over j of exp(y[k] * x[j])), and sin(sum over j of exp(y[j] * x[j])) is not its term for k = j."""
+  """sum over k of sin(sum over j of exp(y[k] * x[j])), and sin(sum over j of exp(y[j] * x[j])) is not its term for k =
+  j."""
   n = 12
   out, x, y = UOp.param(0, F32, 1), UOp.param(1, F32, n), UOp.param(2, F32, n)
   j, k = axis(n, 0, "REDUCE"), axis(n, 1, "REDUCE")

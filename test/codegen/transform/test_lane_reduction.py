@@ -1,5 +1,5 @@
-"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does not run over lanes. Lanes that
-exchange values need no stage in one wave, and one in several."""
+"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does
+not run over lanes. Lanes that exchange values need no stage in one wave, and one in several."""
 from __future__ import annotations
 import math
 import struct
@@ -37,7 +37,8 @@ def test_columns_are_lanes_where_memory_lies_along_them() -> None:
   out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 64 * 32)
   i, x = axis(32, 0), axis(64, 1, "REDUCE")
   kernel = UOp.sink(out.index(i).store(a.index(x * 32 + i).load().reduce(Ops.ADD, x), i))
-  assert opts(kernel)[:2] == (Opt(OptOps.LOCAL, 0, 16), Opt(OptOps.UPCAST, 0, 2)) and count(run(kernel), Ops.DEFINE_LOCAL) == 0
+  assert (opts(kernel)[:2] == (Opt(OptOps.LOCAL, 0, 16), Opt(OptOps.UPCAST, 0, 2))
+          and count(run(kernel), Ops.DEFINE_LOCAL) == 0)
 
 def test_short_sums_are_each_lane_s_own() -> None:
   assert not any(o.op is OptOps.LOCAL and o.axis == 1 for o in opts(rows(20, 15)))
@@ -50,7 +51,8 @@ def softmax(n: int, m: int) -> UOp:
   total = (a.index(i * m + y).load() - top).reduce(Ops.ADD, y)
   return UOp.sink(out.index(i * m + j).store((a.index(i * m + j).load() - top) * total, i, j))
 
-def lanes_of_axes(kernel: UOp) -> dict[int, int]: return {o.axis: o.amount for o in opts(kernel) if o.op is OptOps.LOCAL}
+def lanes_of_axes(kernel: UOp) -> dict[int, int]:
+  return {o.axis: o.amount for o in opts(kernel) if o.op is OptOps.LOCAL}
 
 @pytest.mark.parametrize("size", [(1, 16), (3, 64), (5, 40), (4, 37), (2, 50)])
 def test_a_softmax_s_reductions_and_its_row_are_over_the_same_lanes(size: tuple[int, int]) -> None:
@@ -102,7 +104,8 @@ def test_many_lanes_fold_groups_first(lanes: int, stages: int) -> None:
   folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)))
   assert sum(u.op is Ops.STAGE for u in folded.toposort()) == stages
   agree(kernel, folded)
-  assert max(r.src[0].arg for u in folded.toposort() if u.op is Ops.REDUCE for r in u.src[1:]) <= max(16, lanes if stages == 1 else 0)
+  assert max(r.src[0].arg for u in folded.toposort() if u.op is Ops.REDUCE
+             for r in u.src[1:]) <= max(16, lanes if stages == 1 else 0)
 
 @pytest.mark.parametrize("deep, stages", [(8, 1), (20, 1), (48, 2), (64, 2)])
 def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> None:
@@ -124,7 +127,10 @@ def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> N
 @pytest.mark.parametrize("aligned, kind", [(True, OptOps.APART), (False, OptOps.UPCAST)])
 @pytest.mark.parametrize("columns", [521, 541])
 def test_long_rows_that_nothing_divides_have_copies_too(columns: int, aligned: bool, kind: OptOps) -> None:
-  """What is left is done by all lanes, and then by each. Where accesses must be aligned, copies are apart: neighbours would be no wider access."""
+  """What is left is done by all lanes, and then by each.
+
+  Where accesses must be aligned, copies are apart: neighbours would be no wider access.
+  """
   for kernel, reductions in ((rows(3, columns), {1}), (softmax(3, columns), {1, 2, 3})):
     card = replace(LANES, aligned=aligned, exchanges=True)
     found = optimize(kernel, card).arg.opts
@@ -152,9 +158,14 @@ def test_integers_too() -> None:
 EXCHANGING = replace(LANES, exchanges=True)
 
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MUL, Ops.MAX))
-@pytest.mark.parametrize("lanes, exchanges, stages", [(8, 3, 0), (2, 1, 0), (16, 1, 1), (24, 1, 1), (32, 1, 1), (37, 0, 1), (12, 0, 1), (20, 0, 1)])
+@pytest.mark.parametrize("lanes, exchanges, stages", [(8, 3, 0), (2, 1, 0), (16, 1, 1), (24, 1, 1), (32, 1, 1),
+                                                      (37, 0, 1), (12, 0, 1), (20, 0, 1)])
 def test_one_wave_needs_no_stage(lanes: int, exchanges: int, stages: int, op: Ops) -> None:
-  """A wave has 8 lanes. Of several, each leaves four results, which are staged; lanes of which no large group divides into waves are staged all."""
+  """A wave has 8 lanes.
+
+  Of several, each leaves four results, which are staged; lanes of which no large group divides into waves are staged
+  all.
+  """
   kernel = rows(2, 2 * lanes, op)
   folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)), 8)
   assert [sum(u.op is found for u in folded.toposort()) for found in (Ops.EXCHANGE, Ops.STAGE)] == [exchanges, stages]
@@ -195,7 +206,8 @@ def test_every_lane_has_the_same_bits() -> None:
 def single(x: float) -> float: return struct.unpack("<f", struct.pack("<f", x))[0]  # type: ignore[no-any-return]
 
 def test_a_sum_of_negative_zeros_is_zero() -> None:
-  folded = fold_lanes(apply(rows(1, 8).substitute({UOp.const(F32, 1.0): UOp.const(F32, -0.0)}), (Opt(OptOps.LOCAL, 1, 8),)), 8)
+  folded = fold_lanes(apply(rows(1, 8).substitute({UOp.const(F32, 1.0): UOp.const(F32, -0.0)}),
+                            (Opt(OptOps.LOCAL, 1, 8),)), 8)
   memory = {0: [1.0], 1: [-0.0] * 8}
   evaluate(lower(folded, EXCHANGING, "zeros"), memory)
   assert math.copysign(1.0, memory[0][0]) == 1.0

@@ -1,4 +1,5 @@
-"""Local arrays: filled once for each point of the loops around them, with gates applied, whatever kinds of range they run over."""
+"""Local arrays: filled once for each point of the loops around them, with gates applied, whatever kinds of range they
+run over."""
 import pytest
 
 from test.codegen.kernels import ALL_TARGETS, AVX2, axis, check, count, staged_matmul
@@ -40,7 +41,8 @@ def test_a_stage_may_have_tiles_of_its_own(kind: str) -> None:
   out, a = UOp.param(0, F32, 8), UOp.param(1, F32, 8)
   r, s, t = axis(8, 0), axis(2, 1, "STAGE"), axis(4, 2, kind)
   local = UOp(Ops.STAGE, F32, (a.index(s * 4 + t).load() + 1, s, t), (0,))
-  for target in ALL_TARGETS.values(): check(UOp.sink(out.index(r).store(local.index(7 - r).load(), r)), target, passes=True)
+  for target in ALL_TARGETS.values():
+    check(UOp.sink(out.index(r).store(local.index(7 - r).load(), r)), target, passes=True)
 
 def test_a_stage_of_a_stage() -> None:
   out, a = UOp.param(0, F32, 6), UOp.param(1, F32, 6)

@@ -1,4 +1,5 @@
-"""Splitting, peeling and staging change no result: random kernels, whose data are small whole numbers, against the interpreter."""
+"""Splitting, peeling and staging change no result: random kernels, whose data are small whole numbers, against the
+interpreter."""
 from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -6,7 +7,8 @@ from hypothesis import given, settings, strategies as st
 from test.codegen.kernels import agree, axis
 from test.codegen.random_kernels import INNER, Nest
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.transform.tiling import (Opt, OptOps, apply, apply_pieces, at_most, cuts_of, factor_of, peel_reductions, peel_store,
+from tinyhw.codegen.transform.tiling import (Opt, OptOps, apply, apply_pieces, at_most, cuts_of, factor_of,
+                                             peel_reductions, peel_store,
                                              size_of, split, stage_loads, substitute)
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -34,9 +36,11 @@ def test_reductions_are_peeled_to_any_factor(seed: int) -> None:
     if r.arg[1] is AxisType.REDUCE: assert size_of(r) % factor_of(r, opts) == 0
   agree(nest.sink, apply(peeled, opts + more))
 
-@pytest.mark.parametrize("left, lanes, cuts", [(40, 16, [(2, 16), (1, 8)]), (63, 16, [(3, 16), (1, 8), (1, 4), (3, 1)]), (3, 16, [(3, 1)]),
+@pytest.mark.parametrize("left, lanes, cuts", [(40, 16, [(2, 16), (1, 8)]), (63, 16, [(3, 16), (1, 8), (1, 4), (3, 1)]),
+                                               (3, 16, [(3, 1)]),
                                                (3, 1, [(3, 1)]), (3, 2, [(1, 2), (1, 1)]), (5, 4, [(1, 4), (1, 1)])])
-def test_what_is_left_of_a_reduction_is_done_by_fewer_and_fewer_lanes(left: int, lanes: int, cuts: list[tuple[int, int]]) -> None:
+def test_what_is_left_of_a_reduction_is_done_by_fewer_and_fewer_lanes(left: int, lanes: int,
+                                                                      cuts: list[tuple[int, int]]) -> None:
   assert cuts_of(left, lanes) == cuts
 
 @settings(max_examples=150)
@@ -58,9 +62,12 @@ def test_staged_loads_change_no_result(seed: int) -> None:
   agree(nest.sink, staged)
   opts = nest.opts(nest.outputs) + nest.opts(nest.inner, whole=True)
   agree(nest.sink, stage_loads(apply(nest.sink, opts), slots))
-  under = {u.src[0].src[0].arg[0] for reduce in nest.sink.toposort() if reduce.op is Ops.REDUCE for u in reduce.toposort() if u.op is Ops.LOAD}
-  read = {u.src[0].src[0].arg[0] for reduce in staged.toposort() if reduce.op is Ops.REDUCE for u in _outside_of_stages(reduce) if u.op is Ops.LOAD}
-  assert read == under - slots, "a staged buffer is read while its array is filled, and nowhere else under the reduction"
+  under = {u.src[0].src[0].arg[0] for reduce in nest.sink.toposort() if reduce.op is Ops.REDUCE
+           for u in reduce.toposort() if u.op is Ops.LOAD}
+  read = {u.src[0].src[0].arg[0] for reduce in staged.toposort() if reduce.op is Ops.REDUCE
+          for u in _outside_of_stages(reduce) if u.op is Ops.LOAD}
+  assert read == under - slots, ("a staged buffer is read while its array is filled, and nowhere else under the "
+                                 "reduction")
 
 def _outside_of_stages(reduce: UOp) -> list[UOp]:
   """Nodes below a REDUCE that read buffers of the kernel, but for those that fill local arrays."""
@@ -80,7 +87,8 @@ def test_at_most_is_the_minimum_and_knows_its_bounds(end: int, factor: int, limi
   for k in range(end): assert substitute(x, {r: UOp.const(dtypes.weakint, k)}).simplify().arg == min(k * factor, limit)
 
 @given(st.integers(1, 200), st.lists(st.tuples(st.sampled_from(INNER), st.integers(1, 9)), max_size=4), st.booleans())
-def test_parts_cover_a_range_in_as_few_steps_as_can_be(size: int, amounts: list[tuple[OptOps, int]], grid: bool) -> None:
+def test_parts_cover_a_range_in_as_few_steps_as_can_be(size: int, amounts: list[tuple[OptOps, int]],
+                                                       grid: bool) -> None:
   r = axis(size, 0)
   opts = [Opt(op, 0, n) for op, n in amounts] + [Opt(OptOps.GRID, 0)] * grid
   parts = split(r, opts)
@@ -95,14 +103,16 @@ def test_parts_cover_a_range_in_as_few_steps_as_can_be(size: int, amounts: list[
 
 def test_kinds_of_parts() -> None:
   opts = [Opt(OptOps.VECTOR, 0, 4), Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.BLOCK, 0, 3), Opt(OptOps.GRID, 0)]
-  def kinds(r: UOp, chosen: list[Opt]) -> list[tuple[str, int, int]]: return [(p.kind.name, p.size.arg, p.stride) for p in split(r, chosen)]
+  def kinds(r: UOp, chosen: list[Opt]) -> list[tuple[str, int, int]]:
+    return [(p.kind.name, p.size.arg, p.stride) for p in split(r, chosen)]
   assert kinds(axis(50, 0), opts) == [("GLOBAL", 3, 24), ("LOOP", 3, 8), ("UPCAST", 2, 4), ("VECTOR", 4, 1)]
   assert kinds(axis(48, 0, "REDUCE"), opts[:2]) == [("REDUCE", 6, 8), ("UNROLL", 2, 4), ("VECTOR", 4, 1)]
   assert split(axis(1, 0), []) == [], "a loop of one iteration is none"
 
 def test_a_symbolic_range_stays_whole() -> None:
   r = axis(UOp.variable("n", 1, 9), 0)
-  assert size_of(r) == 0 and [(p.kind, p.size) for p in split(r, [Opt(OptOps.GRID, 0)])] == [(AxisType.GLOBAL, r.src[0])]
+  assert size_of(r) == 0 and [(p.kind, p.size)
+                              for p in split(r, [Opt(OptOps.GRID, 0)])] == [(AxisType.GLOBAL, r.src[0])]
 
 def test_pieces_tell_what_became_of_each_range() -> None:
   out, a = UOp.param(0, F32, 30), UOp.param(1, F32, 30)
@@ -111,7 +121,8 @@ def test_pieces_tell_what_became_of_each_range() -> None:
   tiled, pieces = apply_pieces(kernel, (Opt(OptOps.UPCAST, 0, 2), Opt(OptOps.VECTOR, 1, 4), Opt(OptOps.GRID, 1)))
   assert [(p.arg[1].name, size_of(p)) for p in pieces[r]] == [("LOOP", 3), ("UPCAST", 2)]
   assert [(p.arg[1].name, size_of(p)) for p in pieces[s]] == [("GLOBAL", 2), ("VECTOR", 4)]
-  assert [p.arg[1].name for p in sorted(pieces[r] + pieces[s], key=lambda p: p.arg)] == ["GLOBAL", "LOOP", "UPCAST", "VECTOR"]
+  assert [p.arg[1].name for p in sorted(pieces[r] + pieces[s], key=lambda p: p.arg)] == ["GLOBAL", "LOOP", "UPCAST",
+                                                                                         "VECTOR"]
   agree(kernel, tiled)
 
 def test_the_grid_is_in_the_order_of_its_opts() -> None:

@@ -17,10 +17,13 @@ from tinyhw.uop.ops import UOp
 
 F32 = dtypes.float32
 
-def convolution(width: int, taps: int, stride: int = 1, dilation: int = 1, padding: int = 0, channels: int = 3, outputs: int = 4) -> UOp:
+def convolution(width: int, taps: int, stride: int = 1, dilation: int = 1, padding: int = 0, channels: int = 3,
+                outputs: int = 4) -> UOp:
   """out[o, w] = sum over c and k of x[c, w * stride + k * dilation - padding] * f[o, c, k], x being 0 outside."""
   length = (width - 1) * stride + (taps - 1) * dilation + 1 - 2 * padding
-  out, x, f = UOp.param(0, F32, outputs * width), UOp.param(1, F32, channels * length), UOp.param(2, F32, outputs * channels * taps)
+  out, x, f = UOp.param(0, F32, outputs * width), UOp.param(1, F32,
+                                                            channels * length), UOp.param(2, F32,
+                                                                                          outputs * channels * taps)
   o, w, c, k = axis(outputs, 0), axis(width, 1), axis(channels, 2, "REDUCE"), axis(taps, 3, "REDUCE")
   at = w * stride + k * dilation - padding
   gate = (at > -1) & (at < length) if padding else None
@@ -36,11 +39,13 @@ def window(kernel: UOp, slot: int = 1) -> Window | None:
 
 def staged(kernel: UOp) -> list[UOp]: return [u for u in kernel.toposort() if u.op is Ops.STAGE]
 
-@pytest.mark.parametrize("stride, dilation, padding", ((1, 1, 0), (2, 1, 0), (1, 2, 0), (1, 1, 2), (2, 1, 1), (1, 3, 2)))
+@pytest.mark.parametrize("stride, dilation, padding",
+                         ((1, 1, 0), (2, 1, 0), (1, 2, 0), (1, 1, 2), (2, 1, 1), (1, 3, 2)))
 def test_a_convolution_reads_through_a_window(stride: int, dilation: int, padding: int) -> None:
   kernel = convolution(11, 4, stride, dilation, padding)
   found = window(kernel)
-  assert found is not None and [(size_of(p.output), size_of(p.inner), p.step, p.dilation) for p in found.pairs] == [(11, 4, stride, dilation)]
+  assert found is not None and [(size_of(p.output), size_of(p.inner), p.step, p.dilation)
+                                for p in found.pairs] == [(11, 4, stride, dilation)]
   assert found.pairs[0].size == 10 * stride + 3 * dilation + 1 and [size_of(r) for r in found.loops] == [3]
   changed, copying = stage_windows(kernel, (Opt(OptOps.WINDOW, 1, 1),))
   assert len(staged(changed)) == 1 and copying == ()
@@ -95,7 +100,8 @@ def test_the_copy_has_the_tiles_lanes(lanes: int) -> None:
 @given(st.integers(0, 1 << 30))
 def test_any_tile_of_a_convolution_with_windows_changes_no_result(seed: int) -> None:
   rng = random.Random(seed)
-  kernel = convolution(rng.randint(2, 13), rng.randint(2, 5), rng.randint(1, 2), rng.randint(1, 2), rng.randint(0, 2) * rng.randint(0, 1),
+  kernel = convolution(rng.randint(2, 13), rng.randint(2, 5), rng.randint(1, 2), rng.randint(1, 2),
+                       rng.randint(0, 2) * rng.randint(0, 1),
                        rng.randint(1, 3), rng.randint(1, 9)) if rng.random() < 0.6 else rng.choice((plane, rows_by_index))(rng)
   ranges = ranges_of(kernel.src[0])
   opts = [Opt(OptOps.WINDOW, slot, rng.randint(1, 2)) for slot in (1, 2, 3) if rng.random() < 0.8]
@@ -109,7 +115,9 @@ def test_any_tile_of_a_convolution_with_windows_changes_no_result(seed: int) -> 
 
 def plane(rng: random.Random) -> UOp:
   """out[h, w] = sum over i and j of x[h * s + i, w * s + j], padded or not."""
-  h, w, i, j = axis(rng.randint(2, 5), 0), axis(rng.randint(2, 6), 1), axis(rng.randint(2, 3), 2, "REDUCE"), axis(rng.randint(2, 3), 3, "REDUCE")
+  h, w, i, j = axis(rng.randint(2, 5), 0), axis(rng.randint(2, 6), 1), axis(rng.randint(2, 3), 2,
+                                                                            "REDUCE"), axis(rng.randint(2, 3), 3,
+                                                                                            "REDUCE")
   step, pad = rng.randint(1, 2), rng.randint(0, 1)
   rows = (size_of(h) - 1) * step + size_of(i) - 2 * pad
   columns = (size_of(w) - 1) * step + size_of(j) - 2 * pad
@@ -117,11 +125,15 @@ def plane(rng: random.Random) -> UOp:
   out, x = UOp.param(0, F32, size_of(h) * size_of(w)), UOp.param(1, F32, rows * columns)
   row, column = h * step + i - pad, w * step + j - pad
   gate = (row > -1) & (row < rows) & (column > -1) & (column < columns) if pad else None
-  return UOp.sink(out.index(h * size_of(w) + w).store(x.index(row * columns + column).load(gate).reduce(Ops.ADD, i, j), h, w))
+  return UOp.sink(out.index(h * size_of(w) + w).store(x.index(row * columns + column).load(gate).reduce(Ops.ADD, i, j),
+                                                      h, w))
 
 def rows_by_index(rng: random.Random) -> UOp:
-  """out[h, w] = sum over i and j of x[rows[h * s + i], w * s + j] * f[i, j]: a convolution of rows that an index tensor names."""
-  h, w, i, j = axis(rng.randint(2, 9), 0), axis(rng.randint(2, 9), 1), axis(rng.randint(2, 3), 2, "REDUCE"), axis(rng.randint(2, 3), 3, "REDUCE")
+  """out[h, w] = sum over i and j of x[rows[h * s + i], w * s + j] * f[i, j]: a convolution of rows that an index
+  tensor names."""
+  h, w, i, j = axis(rng.randint(2, 9), 0), axis(rng.randint(2, 9), 1), axis(rng.randint(2, 3), 2,
+                                                                            "REDUCE"), axis(rng.randint(2, 3), 3,
+                                                                                            "REDUCE")
   step, height = rng.randint(1, 2), 12
   width = (size_of(w) - 1) * step + size_of(j)
   out, x = UOp.param(0, F32, size_of(h) * size_of(w)), UOp.param(1, F32, height * width)

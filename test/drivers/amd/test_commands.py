@@ -22,7 +22,8 @@ def test_registers_that_follow_each_other_are_one_packet() -> None:
   made = commands("gfx1100")
   place = made.set_registers(made.gc.COMPUTE_PGM_LO, 0x11, 0x22)
   assert made.words == [0xC0027600, 0x20C, 0x11, 0x22] and place == 2
-  with pytest.raises(AssertionError, match="is no register of a shader"): made.set_registers(made.gc.BIF_BX_PF0_GPU_HDP_FLUSH_REQ, 0)
+  with pytest.raises(AssertionError, match="is no register of a shader"):
+    made.set_registers(made.gc.BIF_BX_PF0_GPU_HDP_FLUSH_REQ, 0)
 
 def test_a_wait_is_for_a_word_in_memory() -> None:
   made = commands("gfx1200")
@@ -46,10 +47,12 @@ def test_several_dies_write_back_and_meet_when_they_finish() -> None:
   made.finish()
   assert names(made) == ["EVENT_WRITE", "ACQUIRE_MEM", "ATOMIC_MEM", "WAIT_REG_MEM", "ATOMIC_MEM", "WAIT_REG_MEM"]
   assert made.words[3] == 1 << 18, "only TC_WB_ACTION_ENA"
-  assert made.words[9:18] == [0xC0071E00, 0x0F, 0x1000, 0, 1, 0, 0, 0, 16] and made.words[18:25] == [0xC0053C00, 0x13, 0x1000, 0, 0, 7, 0x80]
+  assert made.words[9:18] == [0xC0071E00, 0x0F, 0x1000, 0, 1, 0, 0, 0,
+                              16] and made.words[18:25] == [0xC0053C00, 0x13, 0x1000, 0, 0, 7, 0x80]
 
 def test_dies_meet_however_they_are_scheduled() -> None:
-  """The barrier on a model of dies: each step is one packet of one die, in any order; nobody passes before all have come, round after round."""
+  """The barrier on a model of dies: each step is one packet of one die, in any order; nobody passes before all have
+  come, round after round."""
   import random
   for seed in range(50):
     chooser, dies, rounds = random.Random(seed), 8, 4
@@ -75,7 +78,8 @@ def test_what_one_die_does_is_skipped_by_the_others() -> None:
 def test_a_release_writes_then_signals() -> None:
   made = commands("gfx1100")
   made.release(0x7F0000001000, 9, (0x7F0000002008, 3))
-  assert made.words == [0xC0064900, 0x70F514, 0x20000000, 0x1000, 0x7F00, 9, 0, 0, 0xC0064900, 0x514, 0x22000000, 0x2008, 0x7F00, 3, 0, 3]
+  assert made.words == [0xC0064900, 0x70F514, 0x20000000, 0x1000, 0x7F00, 9, 0, 0, 0xC0064900, 0x514, 0x22000000,
+                        0x2008, 0x7F00, 3, 0, 3]
   made = commands("gfx942")
   made.timestamp(0x1000)
   assert names(made) == ["PRED_EXEC", "RELEASE_MEM"] and made.words[4] == 3 << 29
@@ -86,8 +90,9 @@ def test_scratch_of_each_die(kind: str, size: int) -> None:
   made.scratch(0x7F0000000000, 512, size >> 12, 1 << 20)
   dies = made.gpu.xccs
   assert made.words[:3] == [0xC0017600, 0x218, size] and names(made).count("SET_SH_REG") == 1 + dies
-  assert [made.words[i + 2] for i, word in enumerate(made.words) if word == 0xC0027600] == [0x7F0000000000 + die * (1 << 20) >> 8 & 0xFFFFFFFF
-                                                                                           for die in range(dies)]
+  assert [made.words[i + 2] for i, word in enumerate(made.words)
+          if word == 0xC0027600] == [0x7F0000000000 + die * (1 << 20) >> 8 & 0xFFFFFFFF
+                                    for die in range(dies)]
 
 def test_no_workgroups_are_a_nop() -> None:
   made = commands("gfx1100")

@@ -1,4 +1,5 @@
-"""One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed or lost."""
+"""One GPU: the order of its two queues, deadlines, the timeline's end, forks, and what becomes of it when it is closed
+or lost."""
 
 import pytest
 from amd_box import AMDBox, Opener, code
@@ -13,7 +14,8 @@ def unfinished(device: AMDDevice, patch: pytest.MonkeyPatch) -> None:
   patch.setattr(device.queues, "take", lambda queue, number, what, completed: take(queue, number, what, 0))
 
 def order(box: AMDBox) -> list[str]:
-  return [name for name in box.packets if name in ("WAIT_REG_MEM", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR")]
+  return [name for name in box.packets if name in ("WAIT_REG_MEM", "DISPATCH_DIRECT", "sdma POLL_REGMEM",
+                                                   "sdma COPY_LINEAR")]
 
 def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
   box, device = opened("gfx1100")
@@ -24,9 +26,11 @@ def test_a_queue_waits_for_the_other_one_and_not_for_itself(opened: Opener, monk
   device.submit([Launch(program, [a], [1], 1)])
   device.allocator.copyin(a, memoryview(bytes(100)))
   device.allocator.copyin(a, memoryview(bytes(100)))
-  assert order(box) == ["WAIT_REG_MEM", "DISPATCH_DIRECT", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR", "sdma COPY_LINEAR"]
+  assert order(box) == ["WAIT_REG_MEM", "DISPATCH_DIRECT", "DISPATCH_DIRECT", "sdma POLL_REGMEM", "sdma COPY_LINEAR",
+                        "sdma COPY_LINEAR"]
 
-def test_a_copy_and_a_kernel_that_do_not_need_each_other_run_at_once(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_and_a_kernel_that_do_not_need_each_other_run_at_once(opened: Opener,
+                                                                     monkeypatch: pytest.MonkeyPatch) -> None:
   """Each waits only before it says that it is done."""
   box, device = opened("gfx1100")
   program, a, b = device.load(code()), device.allocator.alloc(100), device.allocator.alloc(100)
@@ -46,7 +50,8 @@ def test_nothing_waits_for_what_is_done(opened: Opener) -> None:
   program, a = device.load(code()), device.allocator.alloc(100)
   box.packets.clear()
   device.submit([Launch(program, [a], [1], 1)])
-  assert "DISPATCH_DIRECT" in order(box) and device.queues.take("compute", 100, device.queues.flying["compute"][-1][1], 99) == 0
+  assert "DISPATCH_DIRECT" in order(box) and device.queues.take("compute", 100, device.queues.flying["compute"][-1][1],
+                                                                99) == 0
 
 def test_each_submission_ends_with_its_number_and_the_event(opened: Opener) -> None:
   box, device = opened("gfx942")
@@ -80,12 +85,14 @@ def test_a_fault_is_told_and_loses_the_device(opened: Opener) -> None:
   box.stopped = True
   device.submit([Launch(program, [a], [1], 1)])
   box.fault = {"va": a.address + (5 << 20), "gpu_id": 1000, "NotPresent": 1}
-  with pytest.raises(DriverError, match="touches memory that it has not at 0x.* is the end of a buffer of 5.00 MB"): device.synchronize()
+  with pytest.raises(DriverError, match="touches memory that it has not at 0x.* is the end of a buffer of 5.00 MB"):
+    device.synchronize()
 
 def test_facts_are_of_all_dies(opened: Opener) -> None:
   _, device = opened("gfx942")
   facts = device.facts()
-  assert facts["threads"] == 304 and facts["arch"] == "gfx942" and facts["local_bytes"] == 65536 and facts["memory_limit"] == 1 << 30
+  assert (facts["threads"] == 304 and facts["arch"] == "gfx942" and facts["local_bytes"] == 65536
+          and facts["memory_limit"] == 1 << 30)
   assert facts["kernel_interface"] == "KFD 1.17" and "cache_bytes" not in facts, "an L2 of unknown size is not told"
 
 def test_small_boxes_are_boxes() -> None:

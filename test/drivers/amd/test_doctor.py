@@ -28,14 +28,16 @@ def change(box: Computer, path: str, old: str, new: str) -> None:
 
 def test_a_card_that_is_driven(computer: Computer) -> None:
   found = doctor.diagnose(0)
-  names = ["card", "kernel module", "/dev/kfd", "topology", "chip", "/dev/dri/renderD128", "driver", "interface", "PCI window"]
+  names = ["card", "kernel module", "/dev/kfd", "topology", "chip", "/dev/dri/renderD128", "driver", "interface",
+           "PCI window"]
   assert [f.name for f in found] == names
   assert all(f.state == OK and not f.fix for f in found)
 
 def no_card(box: Computer) -> None: change(box, f"{PCI}/vendor", "0x1002", "0x8086")
 def no_module(box: Computer) -> None:
   box.nodes.clear()
-  for path in [path for path in box.texts if path.startswith(("/sys/module", "/sys/devices/virtual/kfd"))]: del box.texts[path]
+  for path in [path for path in box.texts if path.startswith(("/sys/module", "/sys/devices/virtual/kfd"))]:
+    del box.texts[path]
 def no_card_and_no_module(box: Computer) -> None:
   no_card(box)
   no_module(box)
@@ -57,26 +59,34 @@ def small_window(box: Computer) -> None:
 # What is wrong, the finding that names it, words of it, and of its fix
 @pytest.mark.parametrize("wrong, name, state, words, fix", [
   (no_card_and_no_module, "card", PROBLEM, "no GPU of AMD is on the PCI bus", "look whether it has power"),
-  (no_module, "kernel module", PROBLEM, "(device 0x744c) is on the PCI bus, but the kernel's module amdgpu is not loaded", "sudo modprobe amdgpu"),
-  (bare_container, "/dev/kfd", PROBLEM, "this container was started without it", "start the container with --device=/dev/kfd --device=/dev/dri"),
-  (wrong_group, "/dev/kfd", PROBLEM, "it belongs to the group render, in which this user is not", "sudo usermod -aG render $USER, then log in again"),
+  (no_module, "kernel module", PROBLEM, "(device 0x744c) is on the PCI bus, but the kernel's module amdgpu is not "
+   "loaded", "sudo modprobe amdgpu"),
+  (bare_container, "/dev/kfd", PROBLEM, "this container was started without it",
+   "start the container with --device=/dev/kfd --device=/dev/dri"),
+  (wrong_group, "/dev/kfd", PROBLEM, "it belongs to the group render, in which this user is not",
+   "sudo usermod -aG render $USER, then log in again"),
   (not_yet_in_the_group, "/dev/kfd", PROBLEM, "this session began before that", "newgrp render"),
   (other_render_node, "/dev/dri/renderD128", PROBLEM, "it does not exist", "--device=/dev/kfd --device=/dev/dri"),
   (hidden_gpus, "topology", PROBLEM, "shows no GPU that this process may use", "start the container with"),
   (hidden_sysfs, "topology", PROBLEM, "cannot be read (", "let the container or service see /sys"),
-  (unknown_chip, "chip", PROBLEM, "it is a gfx1032, which has no driver here; there are gfx942, gfx950, gfx1100", "use another device"),
+  (unknown_chip, "chip", PROBLEM, "it is a gfx1032, which has no driver here; there are gfx942, gfx950, gfx1100",
+   "use another device"),
   (six_dies, "driver", PROBLEM, "6 compute dies as one", "change its compute partition"),
-  (old_kernel, "interface", PROBLEM, "interface 1.6, and 1.11 is the oldest that is driven", "update the kernel to 6.1 or newer"),
-  (small_window, "PCI window", NOTE, "the processor sees 256.00 MB of 4.00 GB", "enable Resizable BAR and Above 4G Decoding"),
+  (old_kernel, "interface", PROBLEM, "interface 1.6, and 1.11 is the oldest that is driven",
+   "update the kernel to 6.1 or newer"),
+  (small_window, "PCI window", NOTE, "the processor sees 256.00 MB of 4.00 GB",
+   "enable Resizable BAR and Above 4G Decoding"),
 ], ids=lambda value: value.__name__ if callable(value) else "")
-def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], None], name: str, state: str, words: str, fix: str) -> None:
+def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], None], name: str, state: str,
+                                words: str, fix: str) -> None:
   wrong(computer)
   bad = [f for f in doctor.diagnose(0) if f.state != OK]
   assert bad[0].name == name and bad[0].state == state, bad
   assert words in bad[0].words and fix in bad[0].fix
 
 def test_a_number_that_no_gpu_has(computer: Computer) -> None:
-  assert doctor.diagnose(3)[-1] == Finding("topology", PROBLEM, "there is 1 GPU, and number 3 is none of them", "use AMD")
+  assert doctor.diagnose(3)[-1] == Finding("topology", PROBLEM, "there is 1 GPU, and number 3 is none of them",
+                                           "use AMD")
 
 def test_a_card_that_is_not_on_the_bus_but_driven(computer: Computer) -> None:
   """A virtual machine may hide the bus."""

@@ -17,7 +17,8 @@ def test_the_first_event_brings_the_page_and_other_gpus_see_it() -> None:
   box = AMDBox(count=2)
   made, (one, two) = connected(box)
   first, second = Events(made, one), Events(made, two)
-  assert box.held()["events"] == 6 and len(box.memory) == 1 and made.event_page is not None and made.event_page.seen_by == [1000, 1001]
+  assert (box.held()["events"] == 6 and len(box.memory) == 1 and made.event_page is not None
+          and made.event_page.seen_by == [1000, 1001])
   assert first.mailbox == made.event_page.address + 8 * first.number and second.number != first.number
   first.close()
   second.close()

@@ -36,4 +36,5 @@ def test_reasons_come_through(box: AMDBox) -> None:
 
 def test_another_system_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(sys, "platform", "darwin")
-  with pytest.raises(DeviceError, match="driven through the Linux kernel"): amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  with pytest.raises(DeviceError, match="driven through the Linux kernel"):
+    amd.open(0, lambda name: None)  # type: ignore[arg-type,return-value]

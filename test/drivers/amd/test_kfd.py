@@ -61,10 +61,12 @@ def test_memory_is_where_it_was_reserved_and_is_given_back() -> None:
   before = box.held()
   memory = made.allocate(gpu, 5000, kfd.HOST, "commands")
   request = next(r for name, r in box.calls if name == "AllocMemoryOfGpu")
-  assert memory.size == 8192 == request.size and memory.address == request.va_addr == memory.mapping.address and memory.seen_by == [1000]
+  assert (memory.size == 8192 == request.size and memory.address == request.va_addr == memory.mapping.address
+          and memory.seen_by == [1000])
   assert request.flags == (kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_GTT | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT |
                            kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE |
-                           kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE |
+                           kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
+                           | kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE |
                            kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC)
   assert repr(memory) == f"<commands: 0x2000 bytes of host memory at {memory.address:#x}>"
   memory.close()
@@ -87,13 +89,15 @@ def test_pages_of_the_program_may_be_used_twice() -> None:
   one, two = (made.allocate(gpu, files.PAGE, kfd.USER, "mine", own.address) for _ in range(2))
   requests = [r for name, r in box.calls if name == "AllocMemoryOfGpu"]
   assert all(r.mmap_offset == own.address and r.flags & kfd_ioctl.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR for r in requests)
-  assert [r.va_addr for r in requests] == [one.address, two.address] and len({own.address, one.address, two.address}) == 3
+  assert ([r.va_addr for r in requests] == [one.address, two.address] and len({own.address, one.address, two.address})
+          == 3)
   one.close()
   two.close()
   made.close()
   own.close()
 
-@pytest.mark.parametrize("call, number", [("AllocMemoryOfGpu", errno.ENOMEM), ("MapMemoryToGpu", errno.ENOMEM), ("mmap", errno.EINVAL)])
+@pytest.mark.parametrize("call, number", [("AllocMemoryOfGpu", errno.ENOMEM), ("MapMemoryToGpu", errno.ENOMEM),
+                                          ("mmap", errno.EINVAL)])
 def test_an_allocation_that_fails_leaves_nothing(call: str, number: int) -> None:
   box = AMDBox()
   made, gpu = connected(box)

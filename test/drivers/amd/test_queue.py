@@ -1,4 +1,5 @@
-"""Queues: what the kernel is asked for, pointers and doorbells, and that a failure at any call leaves nothing behind."""
+"""Queues: what the kernel is asked for, pointers and doorbells, and that a failure at any call leaves nothing
+behind."""
 import ctypes
 import errno
 from typing import Any
@@ -22,7 +23,8 @@ def test_memory_of_a_queue_is_as_the_kernel_wants_it(opened: Opener) -> None:
   allocations = {kept.va_addr: kept.size for kept, _ in box.memory.values()}
   assert allocations[request.ring_base_address] == request.ring_size == 1 << 20
   page = request.write_pointer_address & -4096
-  assert allocations[page] == 4096 and request.read_pointer_address - page == READ_POINTER == 128 and request.write_pointer_address - page == 56
+  assert (allocations[page] == 4096 and request.read_pointer_address - page == READ_POINTER == 128
+          and request.write_pointer_address - page == 56)
   assert allocations[request.eop_buffer_address] == request.eop_buffer_size == 4096
   sizes = device.gpu.queue_sizes()
   assert (request.ctl_stack_size, request.ctx_save_restore_size) == (sizes.control_stack, sizes.save)
@@ -71,18 +73,27 @@ def test_the_state_says_how_far_it_is(opened: Opener) -> None:
 
 def test_packets_are_shown_from_where_words_are_such(opened: Opener) -> None:
   _, device = opened("gfx1100")
-  words = [0x12345678, *pm4.GFX10.EVENT_WRITE(event_type=7, event_index=4), *pm4.GFX10.SET_SH_REG(reg_offset=0x20C, values=[16, 1])]
-  assert show_packets(device, words) == ["EVENT_WRITE event_type=7 event_index=4", "SET_SH_REG reg_offset=0x20c values=0x10,0x1"]
+  words = [0x12345678, *pm4.GFX10.EVENT_WRITE(event_type=7, event_index=4),
+           *pm4.GFX10.SET_SH_REG(reg_offset=0x20C, values=[16, 1])]
+  assert show_packets(device, words) == ["EVENT_WRITE event_type=7 event_index=4",
+                                         "SET_SH_REG reg_offset=0x20c values=0x10,0x1"]
   assert show_packets(device, [1, 2, 3]) == []
-  assert show_packets(device, pm4.GFX10.INDIRECT_BUFFER(ib_base=0x1000, ib_size=4, valid=1)) == ["INDIRECT_BUFFER ib_base=0x1000 ib_size=4 valid=1"]
+  assert (show_packets(device, pm4.GFX10.INDIRECT_BUFFER(ib_base=0x1000, ib_size=4, valid=1))
+          == ["INDIRECT_BUFFER ib_base=0x1000 ib_size=4 valid=1"])
 
-CALLS = [(call, nth) for call, count in {"AllocMemoryOfGpu": 10, "MapMemoryToGpu": 10, "CreateEvent": 3, "CreateQueue": 2, "mmap": 9, "open": 2,
-                                         "AcquireVm": 1, "GetVersion": 1, "RuntimeEnable": 1}.items() for nth in range(1, count + 1)]
+CALLS = [(call, nth) for call, count in {"AllocMemoryOfGpu": 10, "MapMemoryToGpu": 10, "CreateEvent": 3,
+                                         "CreateQueue": 2, "mmap": 9, "open": 2,
+                                         "AcquireVm": 1, "GetVersion": 1, "RuntimeEnable": 1}.items()
+         for nth in range(1, count + 1)]
 
 @pytest.mark.parametrize("kind", ("gfx1100", "gfx942"))
 @pytest.mark.parametrize("call, nth", CALLS)
-def test_a_device_that_fails_to_open_leaves_nothing_and_opens_later(monkeypatch: pytest.MonkeyPatch, kind: str, call: str, nth: int) -> None:
-  """Each call in turn fails. What stays is what the kernel lets go of only with the process: files, and the page of events."""
+def test_a_device_that_fails_to_open_leaves_nothing_and_opens_later(monkeypatch: pytest.MonkeyPatch, kind: str,
+                                                                    call: str, nth: int) -> None:
+  """Each call in turn fails.
+
+  What stays is what the kernel lets go of only with the process: files, and the page of events.
+  """
   box = AMDBox(kind)
   monkeypatch.setattr(files, "COMPUTER", box)
   box.fail(call, nth, errno.ENOMEM)

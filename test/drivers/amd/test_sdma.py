@@ -6,7 +6,8 @@ from tinyhw.drivers.amd import sdma as copies
 from tinyhw.drivers.amd.queue import READ_POINTER, RING_BYTES, WRITE_POINTER
 
 @pytest.mark.parametrize("kind, packets", [("gfx1100", 4), ("gfx1200", 4), ("gfx942", 4)])
-def test_a_copy_is_cut_into_what_a_packet_can_count(opened: Opener, monkeypatch: pytest.MonkeyPatch, kind: str, packets: int) -> None:
+def test_a_copy_is_cut_into_what_a_packet_can_count(opened: Opener, monkeypatch: pytest.MonkeyPatch, kind: str,
+                                                    packets: int) -> None:
   box, device = opened(kind)
   monkeypatch.setitem(copies.MOST_BYTES, device.gpu.chip.sdma, 1000)
   a, b = device.allocator.alloc(4000), device.allocator.alloc(4000)
@@ -40,7 +41,8 @@ def test_pointers_count_bytes_and_never_wrap(opened: Opener) -> None:
     queue.ring.put(queue.packets.NOP(count=15_999, data=[0] * 15_999))
   queue.ring.put(queue.packets.COPY_LINEAR(count=3, src_addr=pages, dst_addr=pages + 4))
   queue.ring.ring()
-  assert queue.pointers.load64(WRITE_POINTER) == queue.pointers.load64(READ_POINTER) == queue.doorbell.load64(queue.doorbell_offset) > 2 * RING_BYTES
+  assert (queue.pointers.load64(WRITE_POINTER) == queue.pointers.load64(READ_POINTER)
+          == queue.doorbell.load64(queue.doorbell_offset) > 2 * RING_BYTES)
   assert queue.consumed() == queue.pointers.load64(READ_POINTER) // 4 % (RING_BYTES // 4)
 
 def test_a_packet_does_not_cross_the_end_of_the_ring(opened: Opener) -> None:

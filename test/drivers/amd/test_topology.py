@@ -11,15 +11,18 @@ from tinyhw.errors import DeviceError
 def gpu(kind: str, **values: int) -> topology.Gpu:
   box = AMDBox(kind)
   found = topology.gpus(box)[0]
-  return topology.Gpu(found.chip, found.node, found.gpu_id, {**found.values, **values}, found.vram_bytes, found.visible_bytes, found.caches)
+  return topology.Gpu(found.chip, found.node, found.gpu_id, {**found.values, **values}, found.vram_bytes,
+                      found.visible_bytes, found.caches)
 
 def test_gpus_are_nodes_with_a_gpu_id() -> None:
   found = topology.gpus(AMDBox("gfx1100", count=2))
-  assert [(g.node, g.gpu_id, g.chip.arch, g.render_node) for g in found] == [(1, 1000, "gfx1100", "/dev/dri/renderD128"),
-                                                                            (2, 1001, "gfx1100", "/dev/dri/renderD129")]
+  assert [(g.node, g.gpu_id, g.chip.arch, g.render_node)
+          for g in found] == [(1, 1000, "gfx1100", "/dev/dri/renderD128"),
+                             (2, 1001, "gfx1100", "/dev/dri/renderD129")]
   assert (found[0].vram_bytes, found[0].visible_bytes, found[0].caches) == (1 << 30, 1 << 30, (32 << 10, 0, 0))
 
-@pytest.mark.parametrize("kind, units, engines, dies", [("gfx1100", 96, 6, 1), ("gfx1200", 32, 2, 1), ("gfx942", 38, 4, 8)])
+@pytest.mark.parametrize("kind, units, engines, dies",
+                         [("gfx1100", 96, 6, 1), ("gfx1200", 32, 2, 1), ("gfx942", 38, 4, 8)])
 def test_counts_are_those_of_one_die(kind: str, units: int, engines: int, dies: int) -> None:
   assert (gpu(kind).compute_units, gpu(kind).shader_engines, gpu(kind).xccs) == (units, engines, dies)
 
@@ -30,7 +33,8 @@ def test_sizes_of_queues_are_those_of_a_7900_xtx() -> None:
 def test_sizes_of_queues_of_several_dies() -> None:
   sizes = gpu("gfx942").queue_sizes()
   waves = 38 * 40
-  assert sizes.control_stack == 0x3000 and sizes.total == 8 * (sizes.save + waves * 32) + -(8 * (sizes.save + waves * 32)) % 4096
+  assert (sizes.control_stack == 0x3000 and sizes.total == 8 * (sizes.save + waves * 32)
+          + -(8 * (sizes.save + waves * 32)) % 4096)
 
 def test_more_local_memory_is_saved_on_gfx950() -> None:
   assert gpu("gfx950").queue_sizes().save - gpu("gfx942", simd_count=1024).queue_sizes().save == 32 * (96 << 10)
@@ -42,7 +46,8 @@ def test_properties_are_lines_of_names_and_numbers() -> None:
   assert topology.read_properties("a 1\nb  22\nunique_id x\n\nodd\n") == {"a": 1, "b": 22}
 
 def test_a_version_is_named_as_compilers_do() -> None:
-  assert [topology.version_name(v) for v in (110000, 90402, 90010, 120001)] == ["gfx1100", "gfx942", "gfx90a", "gfx1201"]
+  assert [topology.version_name(v) for v in (110000, 90402, 90010, 120001)] == ["gfx1100", "gfx942", "gfx90a",
+                                                                                "gfx1201"]
 
 def test_a_gpu_that_a_container_hides_is_none_of_ours() -> None:
   class Hidden(AMDBox):
@@ -58,8 +63,10 @@ def reason(box: AMDBox, ordinal: int = 0) -> str:
 def test_reasons_why_there_is_none() -> None:
   box = AMDBox()
   box.nodes.clear()
-  assert "there is no /dev/kfd" in reason(box) and "--device=/dev/kfd" in reason(box) and "modprobe amdgpu" in reason(box)
-  with Context(EMULATE="sm_90"): assert reason(box) == "EMULATE=sm_90 has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV"
+  assert ("there is no /dev/kfd" in reason(box) and "--device=/dev/kfd" in reason(box)
+          and "modprobe amdgpu" in reason(box))
+  with Context(EMULATE="sm_90"):
+    assert reason(box) == "EMULATE=sm_90 has no AMD GPU; name one, such as EMULATE=gfx1100, or use the device NV"
   assert "shows no GPU that this process may use" in reason(AMDBox(count=0))
   assert reason(AMDBox(count=1), 1) == "there is 1 GPU, and number 1 is none of them"
   assert reason(AMDBox(count=2), 5) == "there are 2 GPUs, and number 5 is none of them"

@@ -17,7 +17,8 @@ def test_code_of_another_machine_is_refused() -> None:
 def test_facts() -> None:
   device = open_cpu(3)
   facts = device.facts()
-  assert facts["threads"] == 3 and facts["arch"] == "x86_64:avx2" and len(facts["cache_bytes"]) == 3 and "avx2" in facts["features"]
+  assert (facts["threads"] == 3 and facts["arch"] == "x86_64:avx2" and len(facts["cache_bytes"]) == 3
+          and "avx2" in facts["features"])
   assert facts["local_bytes"] == facts["cache_bytes"][1] // 2
   device.close()
 

@@ -17,7 +17,8 @@ def loaded(request: pytest.FixtureRequest) -> Iterator[Loaded]:
 def test_replay_with_patches(loaded: Loaded) -> None:
   a, b = loaded.zeros(8), loaded.zeros(8)
   add = loaded["add"]
-  recording = loaded.device.record([Launch(add, (a,), (1,), 4), Launch(add, (a,), (10,), 2), Launch(add, (a,), (-1,), 1)])
+  recording = loaded.device.record([Launch(add, (a,), (1,), 4), Launch(add, (a,), (10,), 2),
+                                    Launch(add, (a,), (-1,), 1)])
   recording.submit()
   assert values(a, 8) == [10, 11, 1, 1, 0, 0, 0, 0]
   recording.patch(1, 0, b)
@@ -27,27 +28,32 @@ def test_replay_with_patches(loaded: Loaded) -> None:
   assert values(a, 8) == [105, 111, 101, 101, 0, 0, 0, 0] and values(b, 8) == [10, 10, 0, 0, 0, 0, 0, 0]
 
 def test_timed_replays(loaded: Loaded) -> None:
-  """Launches that depend on each other, with one and with many chunks, do the same one by one; each begins when the one before has ended."""
+  """Launches that depend on each other, with one and with many chunks, do the same one by one; each begins when the
+  one before has ended."""
   memory = loaded.zeros(4096)
-  recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 4096), Launch(loaded["add"], (memory,), (10,), 1),
+  recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 4096),
+                                    Launch(loaded["add"], (memory,), (10,), 1),
                                     Launch(loaded["add"], (memory,), (100,), 4096)])
   for n in (1, 2):
     times = recording.submit_timed()
     assert values(memory, 4096) == [111 * n] + [101 * n] * 4095
-    assert all(start < end for start, end in times) and all(a[1] <= b[0] for a, b in zip(times, times[1:])) and len(times) == 3
+    assert (all(start < end for start, end in times) and all(a[1] <= b[0] for a, b in zip(times, times[1:]))
+            and len(times) == 3)
   recording.submit()
   assert values(memory, 4096) == [333] + [303] * 4095
   assert loaded.device.record([]).submit_timed() == []
 
 def test_replay_with_other_grids(loaded: Loaded) -> None:
   memory = loaded.zeros(100)
-  recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 1), Launch(loaded["add"], (memory,), (1,), 100)])
+  recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 1),
+                                    Launch(loaded["add"], (memory,), (1,), 100)])
   for grid in (0, 1, 100, 37, 0, 2): recording.patch_grid(0, grid), recording.submit()
   assert values(memory, 100) == [6 + sum(i < g for g in (1, 100, 37, 2)) for i in range(100)]
 
 def test_recordings_alternate(loaded: Loaded) -> None:
   memory = loaded.zeros(3)
-  recordings = [loaded.device.record([Launch(loaded["add"], (loaded.device.allocator.offset(memory, 8, 8 * i),), (1,))]) for i in range(2)]
+  recordings = [loaded.device.record([Launch(loaded["add"], (loaded.device.allocator.offset(memory, 8, 8 * i),), (1,))])
+                for i in range(2)]
   for i in range(30):
     recordings[i % 2].submit()
     if i % 3 == 0: loaded.device.submit([Launch(loaded["add"], (loaded.device.allocator.offset(memory, 8, 16),), (1,))])
@@ -88,9 +94,12 @@ def test_mistakes(loaded: Loaded, record: bool) -> None:
 
 def test_mistakes_in_patches(loaded: Loaded) -> None:
   recording = loaded.device.record([Launch(loaded["add"], (loaded.zeros(1),), (1,))])
-  with pytest.raises(DeviceError, match="kernel add has 2 arguments; there is no number 2 to patch"): recording.patch(0, 2, 1)
-  with pytest.raises(DeviceError, match="kernel add, argument 1: None is neither memory of this device nor a 64-bit"): recording.patch(0, 1, None)
+  with pytest.raises(DeviceError, match="kernel add has 2 arguments; there is no number 2 to patch"):
+    recording.patch(0, 2, 1)
+  with pytest.raises(DeviceError, match="kernel add, argument 1: None is neither memory of this device nor a 64-bit"):
+    recording.patch(0, 1, None)
   with pytest.raises(DeviceError, match="a grid of -3 work items"): recording.patch_grid(0, -3)
 
 def test_what_is_no_program(loaded: Loaded) -> None:
-  with pytest.raises(DeviceError, match="cannot launch 'add'; pass what load"): loaded.device.submit([Launch("add", ())])
+  with pytest.raises(DeviceError, match="cannot launch 'add'; pass what load"):
+    loaded.device.submit([Launch("add", ())])

@@ -16,7 +16,8 @@ from tinyhw.isa.x86.asm.syntax import assemble_function
 from tinyhw.machine.ir.code import Code
 
 def test_the_source_has_every_offset() -> None:
-  for name, value in {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD}.items(): assert f"#define {name} {value}\n" in loop_source()
+  for name, value in {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD}.items():
+    assert f"#define {name} {value}\n" in loop_source()
 
 def test_fields_do_not_overlap() -> None:
   r = cpu_ring
@@ -33,7 +34,8 @@ def test_loops_of_one_process_are_independent(kind: str) -> None:
   devices = [Loaded(OPENERS[kind](2)) for _ in range(3)]
   memories = [loaded.zeros(64) for loaded in devices]
   for _ in range(50):
-    for loaded, memory in zip(devices, memories, strict=True): loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
+    for loaded, memory in zip(devices, memories, strict=True):
+      loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
   assert [values(memory, 64) for memory in memories] == [[50] * 64] * 3
   for loaded in devices: loaded.device.close()
 
@@ -54,7 +56,8 @@ FLUSH, DEFAULT, MODES = 0x8040, 0x1f80, 0xffc0
 def test_kernels_run_with_ieee_denormals() -> None:
   """Whatever the calling thread has set, which it keeps."""
   loaded = Loaded(OPENERS["machine"](1))
-  def place(text: str) -> Program: return loaded.device.load(Code("f", "x86_64:avx2", assemble_function(text), ("buffer",)))
+  def place(text: str) -> Program:
+    return loaded.device.load(Code("f", "x86_64:avx2", assemble_function(text), ("buffer",)))
   kernel, get = place(MXCSR.format(a=abi.abi().arguments[0])), place(GET)
   read = ctypes.CFUNCTYPE(ctypes.c_uint32)(get.address)
   flush, restore = place(SET.format(value=DEFAULT | FLUSH)), place(SET.format(value=read()))

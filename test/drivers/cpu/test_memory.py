@@ -1,4 +1,5 @@
-"""Host memory: alignment, reuse, limits; code pages: never writable and executable, and adding code never disturbs code that runs."""
+"""Host memory: alignment, reuse, limits; code pages: never writable and executable, and adding code never disturbs
+code that runs."""
 import ctypes
 import errno
 import gc
@@ -41,12 +42,15 @@ def test_freed_twice() -> None:
   allocator = HostAllocator("CPU")
   found = allocator.alloc(100)
   allocator.free(found)
-  with pytest.raises(DeviceError, match="CPU: buffer <Memory .* is freed twice, or came from another allocator"): allocator.free(found)
+  with pytest.raises(DeviceError, match="CPU: buffer <Memory .* is freed twice, or came from another allocator"):
+    allocator.free(found)
 
 def test_more_than_there_is() -> None:
   allocator = HostAllocator("CPU")
   held = allocator.alloc(3 << 20)
-  with pytest.raises(OutOfMemory, match=r"CPU: cannot allocate 1.00 PB \(\d+ bytes\): 1 live buffers hold 3.00 MB .*drop"): allocator.alloc(1 << 50)
+  with pytest.raises(OutOfMemory, match=r"CPU: cannot allocate 1.00 PB \(\d+ bytes\): 1 live buffers hold 3.00 MB "
+                     r".*drop"):
+    allocator.alloc(1 << 50)
   with pytest.raises(ArgumentError, match="cannot allocate -1 bytes"): allocator.alloc(-1)
   assert allocator.held == 3 << 20
   allocator.free(held)
@@ -165,4 +169,5 @@ def test_loading_while_another_thread_runs() -> None:
 def test_a_policy_that_forbids_code(call_name: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
   def refuse(self: object, *arguments: object) -> int: raise memory._code_error(reason, errno.EACCES)
   monkeypatch.setattr(memory.LinuxPages, call_name, refuse)
-  with pytest.raises(DriverError, match=f"{reason} pages for machine code: .*SELinux.*DEV=PYTHON"): CodeArena().add(RETURN_7)
+  with pytest.raises(DriverError, match=f"{reason} pages for machine code: .*SELinux.*DEV=PYTHON"):
+    CodeArena().add(RETURN_7)

@@ -8,14 +8,16 @@ from tinyhw.drivers import cpu
 from tinyhw.drivers.cpu.processor import FEATURES, LEVELS, XCR0, Processor, detect
 from tinyhw.errors import DeviceError
 
-def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7, signature: int = 0x50654, highest: int = 7) -> Processor:
+def invented(features: set[str], vendor: str = "GenuineIntel", state: int = 0xe7, signature: int = 0x50654,
+             highest: int = 7) -> Processor:
   """What `detect` makes of a processor with these features."""
   words = [int.from_bytes(vendor[i:i + 4].encode(), "little") for i in (0, 4, 8)]
   def query(leaf: int, subleaf: int) -> tuple[int, int, int, int]:
     if leaf == XCR0: return state, 0, 0, 0
     if leaf == 0: return highest, words[0], words[2], words[1]
     if leaf == 0x80000000: return 0x80000004, 0, 0, 0
-    if 0x80000002 <= leaf <= 0x80000004: return tuple(int.from_bytes(b"Fake", "little") for _ in range(4))  # type: ignore[return-value]
+    if 0x80000002 <= leaf <= 0x80000004:
+      return tuple(int.from_bytes(b"Fake", "little") for _ in range(4))  # type: ignore[return-value]
     if leaf == 4:
       caches = {0: (0x1c004121, 0x01c0003f, 63), 1: (0x1c004122, 0x01c0003f, 63),
                 2: (0x1c004143, 0x03c0003f, 1023), 3: (0x1c03c163, 0x02c0003f, 0x7fff)}
@@ -54,9 +56,12 @@ def test_facts() -> None:
 def test_choice_of_the_arch() -> None:
   assert cpu.choose_arch(invented(AVX512), "") == "x86_64:avx512"
   assert cpu.choose_arch(invented(AVX512), "x86_64:avx2") == "x86_64:avx2"
-  with pytest.raises(DeviceError, match="ARCH=x86_64:avx512 needs avx512f, .*; unset ARCH"): cpu.choose_arch(invented(AVX2), "x86_64:avx512")
-  with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of x86_64:avx512, x86_64:avx2"): cpu.choose_arch(invented(AVX2), "z80")
-  with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"): cpu.choose_arch(invented({"avx"}), "")
+  with pytest.raises(DeviceError, match="ARCH=x86_64:avx512 needs avx512f, .*; unset ARCH"):
+    cpu.choose_arch(invented(AVX2), "x86_64:avx512")
+  with pytest.raises(DeviceError, match="ARCH=z80 is not known; use one of x86_64:avx512, x86_64:avx2"):
+    cpu.choose_arch(invented(AVX2), "z80")
+  with pytest.raises(DeviceError, match="lacks avx2.*use DEV=CLANG with a C compiler, or DEV=PYTHON"):
+    cpu.choose_arch(invented({"avx"}), "")
 
 def test_this_processor() -> None:
   """Linux lists features by nearly the same names; AVX10 it does not list."""
@@ -66,7 +71,8 @@ def test_this_processor() -> None:
   with open("/proc/cpuinfo") as file: rows = dict(line.split(":", 1) for line in file if ":" in line)
   info = {key.strip(): value.strip() for key, value in rows.items()}
   flags = set(info["flags"].split())
-  other = {"lzcnt": "abm", "osxsave": "fpu", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16", "avx512fp16": "avx512_fp16"}
+  other = {"lzcnt": "abm", "osxsave": "fpu", "avx512vnni": "avx512_vnni", "avx512bf16": "avx512_bf16",
+           "avx512fp16": "avx512_fp16"}
   for name in set(FEATURES) - {"avx10"}: assert (name in found.features) == (other.get(name, name) in flags), name
   assert found.vendor == info["vendor_id"] and found.brand == info["model name"]
   assert found.cache_bytes[0] > 0 and found.cache_bytes[1] > 0

@@ -1,4 +1,5 @@
-"""The ring and its threads, for the loop in machine code and the loop in C: every chunk once, in order, and nobody waits for ever."""
+"""The ring and its threads, for the loop in machine code and the loop in C: every chunk once, in order, and nobody
+waits for ever."""
 import os
 import random
 import signal
@@ -59,7 +60,8 @@ def test_chunks_are_disjoint_and_whole(loaded: Loaded) -> None:
   loaded.device.submit([Launch(loaded["ranges"], (ranges, counter), (), 100)])
   chunks = values(counter, 1)[0]
   found = values(ranges, 64)
-  assert sorted(zip(found[0:2 * chunks:2], found[1:2 * chunks:2], strict=True)) == [(9 * i, min(9 * i + 9, 100)) for i in range(12)]
+  assert sorted(zip(found[0:2 * chunks:2], found[1:2 * chunks:2], strict=True)) == [(9 * i, min(9 * i + 9, 100))
+                                                                                    for i in range(12)]
 
 def test_small_launches_have_one_chunk(loaded: Loaded) -> None:
   ranges, counter = loaded.zeros(64), loaded.zeros(1)
@@ -67,7 +69,8 @@ def test_small_launches_have_one_chunk(loaded: Loaded) -> None:
   assert values(counter, 1) == [1] and values(ranges, 2) == [0, 100] and not loaded.device.ring.handles
 
 def test_packets_run_in_order(loaded: Loaded) -> None:
-  """700 packets do not fit into the ring at once; some have several chunks, whose appends must not mix with their neighbours'."""
+  """700 packets do not fit into the ring at once; some have several chunks, whose appends must not mix with their
+  neighbours'."""
   log, memory = loaded.zeros(1 << 14), loaded.zeros(64)
   launches = []
   for i in range(700):
@@ -94,7 +97,10 @@ def test_serial_numbers_wrap(loaded: Loaded) -> None:
   assert values(memory, 50) == [20] * 50 and loaded.device.ring.read("PUBLISHED") == 15
 
 def test_no_wake_up_is_lost(kind: str) -> None:
-  """Pauses around the time that threads spin before they sleep. A lost wake-up of the caller would show as its 2 ms time limit, many times."""
+  """Pauses around the time that threads spin before they sleep.
+
+  A lost wake-up of the caller would show as its 2 ms time limit, many times.
+  """
   loaded = Loaded(OPENERS[kind](4))
   memory, rng = loaded.zeros(40), random.Random(1)
   for _ in range(600):
@@ -107,7 +113,8 @@ def test_no_wake_up_is_lost(kind: str) -> None:
   loaded.device.close()
 
 def test_the_caller_sleeps_while_others_work(loaded: Loaded) -> None:
-  """Two long chunks and three threads: each participant must come back, the caller too if it was not the last to finish."""
+  """Two long chunks and three threads: each participant must come back, the caller too if it was not the last to
+  finish."""
   memory = loaded.zeros(2)
   for _ in range(20): loaded.device.submit([Launch(loaded["slow"], (memory,), (30_000,), 2)])
   assert values(memory, 2) == [20, 20] and loaded.device.ring.read("CALLER_SLEEPS") == 0
@@ -171,14 +178,16 @@ def test_a_closed_device_says_so(kind: str) -> None:
   recording = loaded.device.record([Launch(loaded["add"], (memory,), (1,), 64)])
   loaded.device.close()
   with pytest.raises(DeviceError, match="device is closed"): recording.submit()
-  with pytest.raises(DeviceError, match="device is closed"): loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
+  with pytest.raises(DeviceError, match="device is closed"):
+    loaded.device.submit([Launch(loaded["add"], (memory,), (1,), 64)])
 
 def test_scratch_is_private_and_aligned(loaded: Loaded) -> None:
   loaded.device.ring.reserve_scratch(10_000)
   where = loaded.zeros(1000)
   for _ in range(20): loaded.device.submit([Launch(loaded["scratch"], (where,), (), 1000)])
   found = sorted(set(values(where, 1000)) - {0})
-  assert all(address % 64 == 0 for address in found) and all(b - a >= 10_000 for a, b in zip(found, found[1:], strict=False))
+  assert all(address % 64 == 0 for address in found) and all(b - a >= 10_000
+                                                             for a, b in zip(found, found[1:], strict=False))
   assert len(found) <= 3
 
 FORK = """
@@ -200,7 +209,8 @@ print("both")
 
 def run_python(program: str, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
   path = os.pathsep.join([os.getcwd(), os.path.dirname(sys.modules["host_kernels"].__file__ or "")])
-  return subprocess.run([sys.executable, "-X", "dev", "-c", program, *arguments], env={**os.environ, "PYTHONPATH": path}, capture_output=True,
+  return subprocess.run([sys.executable, "-X", "dev", "-c", program, *arguments],
+                        env={**os.environ, "PYTHONPATH": path}, capture_output=True,
                         text=True, timeout=60)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
@@ -209,7 +219,8 @@ def test_fork_after_use(loaded: Loaded, kind: str) -> None:
   assert (done.stdout, done.returncode) == ("both\n", 0), done.stderr
 
 def test_exit_with_running_threads_is_clean(loaded: Loaded, kind: str) -> None:
-  done = run_python("import sys\nfrom host_kernels import *\nfrom tinyhw.device import Launch\nloaded = Loaded(OPENERS[sys.argv[1]](4))\n"
+  done = run_python("import sys\nfrom host_kernels import *\nfrom tinyhw.device import Launch\nloaded = "
+                    "Loaded(OPENERS[sys.argv[1]](4))\n"
                     "loaded.device.submit([Launch(loaded['add'], (loaded.zeros(64),), (1,), 64)])\nprint('end')", kind)
   assert (done.stdout, done.returncode) == ("end\n", 0) and "Error" not in done.stderr, done.stderr
 
@@ -238,10 +249,12 @@ def test_interrupt_during_a_kernel(loaded: Loaded) -> None:
   assert values(memory, 64) == [2] * 64
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # an interrupt inside of a garbage collection callback of hypothesis
+# an interrupt inside of a garbage collection callback of hypothesis
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("other", (False, True), ids=("alone", "beside a thread that gets the signals"))
 def test_interrupts_at_any_moment(loaded: Loaded, other: bool) -> None:
-  """A signal handler that raises, again and again, between any two lines of the driver: it stays usable and counts right."""
+  """A signal handler that raises, again and again, between any two lines of the driver: it stays usable and counts
+  right."""
   end = threading.Event()
   thread = threading.Thread(target=end.wait)
   if other: thread.start()
@@ -272,7 +285,8 @@ def test_interrupts_at_any_moment(loaded: Loaded, other: bool) -> None:
 
 @needs_proc
 @pytest.mark.parametrize("name", ("start", "join"))
-def test_an_interrupt_right_behind_a_thread_s_start_or_end(loaded: Loaded, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_an_interrupt_right_behind_a_thread_s_start_or_end(loaded: Loaded, monkeypatch: pytest.MonkeyPatch,
+                                                           name: str) -> None:
   """No thread is forgotten, started twice or waited for twice."""
   ring, memory, before = loaded.device.ring, loaded.zeros(64), settled_thread_count()
   real, calls = getattr(ring.system, name), []
@@ -296,8 +310,10 @@ def test_an_interrupt_right_behind_a_thread_s_start_or_end(loaded: Loaded, monke
   assert values(memory, 64) == [first + 20] * 64 and len(ring.handles) == ring.threads - 1
 
 def test_a_refused_thread_is_an_error(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(loaded.device.ring.system, "start", lambda thread, routine, argument: "Resource temporarily unavailable")
-  with pytest.raises(DriverError, match="starting a thread: Resource temporarily unavailable; raise the limit on processes"):
+  monkeypatch.setattr(loaded.device.ring.system, "start", lambda thread, routine,
+                      argument: "Resource temporarily unavailable")
+  with pytest.raises(DriverError, match="starting a thread: Resource temporarily unavailable; raise the limit on "
+                     "processes"):
     loaded.device.submit([Launch(loaded["add"], (loaded.zeros(64),), (1,), 64)])
 
 def test_some_refused_threads_are_not(loaded: Loaded, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,5 +328,6 @@ def test_some_refused_threads_are_not(loaded: Loaded, monkeypatch: pytest.Monkey
 
 def test_threads_variable() -> None:
   with Context(THREADS=5): assert workers.available_threads() == 5
-  with Context(THREADS=-3), pytest.raises(ConfigError, match="THREADS=-3 is no number of threads"): workers.available_threads()
+  with Context(THREADS=-3), pytest.raises(ConfigError, match="THREADS=-3 is no number of threads"):
+    workers.available_threads()
   with Context(THREADS=0): assert 1 <= workers.available_threads() <= (os.cpu_count() or 1)

@@ -80,11 +80,14 @@ def test_a_deadline_that_is_missed_loses_the_device_and_all_is_given_back(opened
   device.submit([Launch(program, [a], [1], 1)])
   with Context(HCQDEV_WAIT_TIMEOUT_MS=20), pytest.raises(DriverError) as caught: device.synchronize()
   text = caught.value.message
-  assert text.startswith("AMD (gfx1100) did not finish submission 2 in 0.02 s\n") and "submission 2, which it was at: endless" in text
+  assert (text.startswith("AMD (gfx1100) did not finish submission 2 in 0.02 s\n") and "submission 2, which it was "
+          "at: endless" in text)
   assert "compute queue" in text and "DISPATCH_DIRECT dim_x=1" in text
   assert box.held() == {"files": 2, "mappings": 1, "memory": 1, "queues": 0, "events": 0}
-  for call in (lambda: device.submit([Launch(program, [a], [1], 1)]), lambda: device.load(code()), lambda: device.allocator.alloc(9 << 20),
-               lambda: device.allocator.copyin(a, memoryview(bytes(10))), lambda: device.record([Launch(program, [a], [1], 1)])):
+  for call in (lambda: device.submit([Launch(program, [a], [1], 1)]), lambda: device.load(code()),
+               lambda: device.allocator.alloc(9 << 20),
+               lambda: device.allocator.copyin(a, memoryview(bytes(10))),
+               lambda: device.record([Launch(program, [a], [1], 1)])):
     with pytest.raises(DeviceError, match="AMD is lost since it did not finish .*use another device"): call()
   device.allocator.free(a)
   device.allocator.free_cache()
@@ -123,7 +126,8 @@ def test_a_closed_device_is_closed(opened: Opener) -> None:
   device.close()
   device.close()
   with pytest.raises(DeviceError, match="AMD was closed"): device.submit([Launch(program, [a], [1], 1)])
-  assert box.held() == {"files": 2, "mappings": 1, "memory": 3, "queues": 0, "events": 0}, "and what the buffer and the program lie in"
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 3, "queues": 0,
+                        "events": 0}, ("and what the buffer and the program lie in")
   del program
   device.allocator.free(a)
 
@@ -131,11 +135,13 @@ def test_what_buffers_hold_outlives_the_device(monkeypatch: pytest.MonkeyPatch) 
   box = AMDBox("gfx1100")
   monkeypatch.setattr(files, "COMPUTER", box)
   monkeypatch.setattr(Device, "_opened", {})
-  kept, gone = Buffer("AMD", 1000, dtypes.uint8, initial_value=bytes(range(250)) * 4), Buffer("AMD", 5 << 20, dtypes.uint8).allocate()
+  kept, gone = Buffer("AMD", 1000, dtypes.uint8, initial_value=bytes(range(250)) * 4), Buffer("AMD", 5 << 20,
+                                                                                              dtypes.uint8).allocate()
   first = Device["AMD"]
   del gone
   Device.close("AMD")
-  assert box.held() == {"files": 2, "mappings": 1, "memory": 2, "queues": 0, "events": 0}, "the event page, and what the buffer lies in"
+  assert box.held() == {"files": 2, "mappings": 1, "memory": 2, "queues": 0,
+                        "events": 0}, ("the event page, and what the buffer lies in")
   assert bytes(kept.as_memoryview()) == bytes(range(250)) * 4, "which opens the device"
   second = Device["AMD"]
   assert second is not first and kept._buf.memory.owner is second and second.allocator is first.allocator
@@ -172,7 +178,8 @@ def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(monkeypatch: pytest.Monk
   device.synchronize()
   held, calls = box.held(), len(box.calls)
   device.after_fork(in_child=True)
-  with pytest.raises(DeviceError, match=r"belongs to the process that opened it.*Device\.close\('AMD'\).*spawn"): device.submit([Launch(None, [])])
+  with pytest.raises(DeviceError, match=r"belongs to the process that opened it.*Device\.close\('AMD'\).*spawn"):
+    device.submit([Launch(None, [])])
   assert box.held() == {**held, "files": 0} and len(box.calls) == calls, "what the parent has is left alone"
   box.has_event_page = False  # to the kernel the child is another process
   Device.close("AMD")

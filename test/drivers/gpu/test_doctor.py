@@ -13,7 +13,8 @@ VENDORS = (AMD, NVIDIA)
 CARD = "0000:03:00.0"
 
 def computer(vendor: Vendor, bus: int | None, loaded: bool) -> Box:
-  """A computer with a card of a firm (by its number on the PCI bus; None: the bus is hidden), and the vendor's module or none."""
+  """A computer with a card of a firm (by its number on the PCI bus; None: the bus is hidden), and the vendor's module
+  or none."""
   box = Box("examined")
   if bus is not None:
     words = {"vendor": f"{bus:#06x}", "class": "0x030000", "device": "0x744c"}
@@ -30,7 +31,8 @@ def computer(vendor: Vendor, bus: int | None, loaded: bool) -> Box:
   ("other", False, {"card": PROBLEM}),
   (None, False, {"kernel module": PROBLEM}),
 ])
-def test_the_first_thing_that_lacks_is_told(vendor: Vendor, bus: str | None, loaded: bool, states: dict[str, str]) -> None:
+def test_the_first_thing_that_lacks_is_told(vendor: Vendor, bus: str | None, loaded: bool,
+                                            states: dict[str, str]) -> None:
   number = {"its": vendor.pci, "other": 0x8086, None: None}[bus]
   found = begin(computer(vendor, number, loaded), vendor)
   assert {f.name: f.state for f in found} == states
@@ -40,17 +42,20 @@ def test_the_first_thing_that_lacks_is_told(vendor: Vendor, bus: str | None, loa
 def test_words_name_the_vendor(vendor: Vendor) -> None:
   assert begin(computer(vendor, 0x8086, False), vendor)[0].words == f"no GPU of {vendor.name} is on the PCI bus"
   missing = begin(computer(vendor, vendor.pci, False), vendor)[0]
-  assert missing.words == f"{CARD} (device 0x744c) is on the PCI bus, but the kernel's module {vendor.module} is not loaded"
+  assert (missing.words == f"{CARD} (device 0x744c) is on the PCI bus, but the kernel's module {vendor.module} is not "
+          f"loaded")
   assert missing.fix.startswith(f"sudo modprobe {vendor.module};")
 
 @pytest.mark.parametrize("count, ordinal, words, fix", [
   (1, 0, "1 GPU that this process may use", ""), (8, 7, "8 GPUs that this process may use", ""),
-  (1, 1, "there is 1 GPU, and number 1 is none of them", "use NV"), (4, 9, "there are 4 GPUs, and number 9 is none of them", "use NV:3"),
+  (1, 1, "there is 1 GPU, and number 1 is none of them", "use NV"),
+  (4, 9, "there are 4 GPUs, and number 9 is none of them", "use NV:3"),
   (0, 0, "the kernel's driver shows no GPU that this process may use",
    f"start the container with {NVIDIA.container}; dmesg | grep NVRM says whether the module refused the card")])
 def test_a_number_is_looked_for_among_those_that_there_are(count: int, ordinal: int, words: str, fix: str) -> None:
   assert counted(NVIDIA, "cards", count, ordinal) == Finding("cards", PROBLEM if fix else OK, words, fix)
 
 def test_a_refusal_is_taken_apart() -> None:
-  assert refused("chip", DriverError("it is old; buy another; or wait")) == Finding("chip", PROBLEM, "it is old", "buy another; or wait")
+  assert refused("chip", DriverError("it is old; buy another; or wait")) == Finding("chip", PROBLEM, "it is old",
+                                                                                    "buy another; or wait")
   assert refused("chip", DriverError("it is old")) == Finding("chip", PROBLEM, "it is old")

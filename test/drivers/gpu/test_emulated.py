@@ -1,4 +1,5 @@
-"""The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a launch, at once."""
+"""The drivers on virtual computers, which enforce the kernel's rules and execute the bytes of kernels: all of a
+launch, at once."""
 import concurrent.futures
 import json
 import os
@@ -42,7 +43,8 @@ def virtual(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
     boxes.append(emulator.make(name, seed=7))
     monkeypatch.setattr(files, "COMPUTER", boxes[-1])
     driver = amd if vendor(name) == "AMD" else nvidia
-    devices.extend(driver.open(i, lambda name: None) for i in range(2 if name.endswith("x2") else 1))  # type: ignore[arg-type]
+    devices.extend(driver.open(i, lambda name: None)
+                   for i in range(2 if name.endswith("x2") else 1))  # type: ignore[arg-type]
     return devices
   yield make
   for device in devices: device.close()
@@ -53,7 +55,8 @@ def vendor(kind: str) -> str: return "NV" if kind.startswith("sm_") else "AMD"
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("duty", DUTIES, ids=lambda duty: duty.__name__)
-def test_a_device(virtual: Opener, duty: Callable[[GpuDevice], None], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_device(virtual: Opener, duty: Callable[[GpuDevice], None], kind: str,
+                  monkeypatch: pytest.MonkeyPatch) -> None:
   if duty is goes_round_its_rings: small_rings(monkeypatch)
   duty(virtual(kind)[0])
 
@@ -80,9 +83,11 @@ def test_a_bad_address_is_told_and_another_device_goes_on(virtual: Opener, kind:
   with pytest.raises(DriverError) as caught: device.synchronize()
   text = caught.value.message
   found = re.search(r"touches memory that it has not.*? at (0x\w+)", text)
-  assert text.startswith(f"{device.name} ({kind}) touches memory") and found and 0 <= int(found[1], 16) - Beyond.address < 4 * N, text
+  assert (text.startswith(f"{device.name} ({kind}) touches memory") and found
+          and 0 <= int(found[1], 16) - Beyond.address < 4 * N), text
   assert "which it was at: add" in text
-  place = r"\n  (.*: )?(read of|write to) 0x\w+: not present; .*\n +at 0x\w+ \(kernel \+ 0x\w+\): .*\n +lane \d+ of (wave|warp) \d+ of .*kernel"
+  place = (r"\n  (.*: )?(read of|write to) 0x\w+: not present; .*\n +at 0x\w+ \(kernel \+ 0x\w+\): .*\n +lane \d+ of "
+           r"(wave|warp) \d+ of .*kernel")
   assert re.search(place, text) and "dmesg" not in text, text
   assert f"{Beyond.address:#x} is the end of a buffer of 4.00 MB" in text
   w = Vectors(other)
@@ -96,9 +101,13 @@ class Moved:
 @pytest.mark.parametrize("translate", (0, 1))
 @pytest.mark.parametrize("kind", KINDS)
 def test_accesses_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str, translate: int) -> None:
-  """Beyond the end, of the last lanes; before the start, of the first one. Memory there is mapped, and other buffers are next to it."""
+  """Beyond the end, of the last lanes; before the start, of the first one.
+
+  Memory there is mapped, and other buffers are next to it.
+  """
   with Context(EMULATE_TRANSLATE=translate):
-    for verb, by, beyond, lane in (("writes", 16, 4 * N, "28|60"), ("reads", 16, 4 * N, "28|60"), ("writes", -4, -4, "0")):
+    for verb, by, beyond, lane in (("writes", 16, 4 * N, "28|60"), ("reads", 16, 4 * N, "28|60"),
+                                   ("writes", -4, -4, "0")):
       device = virtual(kind)[-1]
       v = Vectors(device)
       v.out = v.floats([0.0] * N)
@@ -107,8 +116,10 @@ def test_accesses_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: s
         device.submit([Launch(v.program, [target, source, v.half], [0], GROUPS)])
         device.synchronize()
       text, place = caught.value.message, (v.out if verb == "writes" else v.one).address + beyond
-      assert re.search(rf"{verb} \d+ bytes at 0x\w+, and no buffer has {place:#x}: .*one of {4 * N} bytes at", text), text
-      assert re.search(rf"\n  at 0x\w+ \(kernel \+ 0x\w+\): .*\n  lane ({lane}) of (wave|warp) \d+ of (.*\n)+.*: add", text), text
+      assert re.search(rf"{verb} \d+ bytes at 0x\w+, and no buffer has {place:#x}: .*one of {4 * N} bytes at",
+                       text), text
+      assert re.search(rf"\n  at 0x\w+ \(kernel \+ 0x\w+\): .*\n  lane ({lane}) of (wave|warp) \d+ of (.*\n)+.*: add",
+                       text), text
 
 @pytest.mark.parametrize("kind", FEW)
 def test_copies_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str) -> None:
@@ -121,7 +132,8 @@ def test_copies_beyond_the_ends_of_buffers_are_errors(virtual: Opener, kind: str
 @pytest.mark.parametrize("kind", FEW)
 def test_buffers_of_all_sizes_have_bytes_of_nobody_behind_them(virtual: Opener, kind: str) -> None:
   device = virtual(kind)[0]
-  parts = sorted((device.allocator.alloc(size) for size in (1, 60, 256, 257, 5000, 100_000, 1 << 19, (1 << 19) + 1)), key=lambda part: part.address)
+  parts = sorted((device.allocator.alloc(size) for size in (1, 60, 256, 257, 5000, 100_000, 1 << 19, (1 << 19) + 1)),
+                 key=lambda part: part.address)
   for part, behind in zip(parts, [*parts[1:], None]):
     table = next(iter(device.box.tables()))  # type: ignore[attr-defined]
     entry = table.find(part.address)
@@ -133,7 +145,8 @@ def test_buffers_of_all_sizes_have_bytes_of_nobody_behind_them(virtual: Opener, 
 
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
 @pytest.mark.parametrize("replayed", (False, True))
-def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtual: Opener, monkeypatch: pytest.MonkeyPatch, kind: str,
+def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtual: Opener,
+                                                                           monkeypatch: pytest.MonkeyPatch, kind: str,
                                                                            replayed: bool) -> None:
   name, device = vendor(kind), virtual(kind)[0]
   monkeypatch.setattr(Device, "_opened", {name: device})
@@ -147,8 +160,10 @@ def test_a_fault_of_a_tensors_kernel_names_the_line_and_the_nearest_tensor(virtu
   class Astray:
     address, size = large.uop.buffer._buf.address + (1 << 30), 12
   pack, patch = Kernel.pack, GpuRecording.patch
-  monkeypatch.setattr(Kernel, "pack", lambda kernel, launch: pack(kernel, launch._replace(buffers=[Astray] * len(launch.buffers))))
-  monkeypatch.setattr(GpuRecording, "patch", lambda recording, launch, position, value: patch(recording, launch, position, Astray))
+  monkeypatch.setattr(Kernel, "pack", lambda kernel,
+                      launch: pack(kernel, launch._replace(buffers=[Astray] * len(launch.buffers))))
+  monkeypatch.setattr(GpuRecording, "patch", lambda recording, launch, position,
+                      value: patch(recording, launch, position, Astray))
   with pytest.raises(DriverError) as caught: step(Tensor([1.0, 2.0, 5.0], device=name).realize()).tolist()
   text = caught.value.message
   assert re.search(rf"which it was at: \w+ of {re.escape(__file__)}:{line}\b", text), text
@@ -181,12 +196,14 @@ def test_gpus_copy_from_each_other(virtual: Opener, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", FEW)
 def test_gpus_use_each_others_memory_in_place_or_not_at_all(virtual: Opener, kind: str) -> None:
-  """A kernel of one reads a buffer of the other; bytes of the program are nothing that a GPU copies from another one."""
+  """A kernel of one reads a buffer of the other; bytes of the program are nothing that a GPU copies from another
+  one."""
   v, w = map(Vectors, virtual(f"{kind}x2"))
   class Shared:
     _buf, device = v.one, v.device.name
   v.device.synchronize()  # nothing orders what two GPUs do but the program
-  w.device.submit([Launch(w.program, [w.out, w.device.allocator.map(Shared), w.half], [0], GROUPS)])  # type: ignore[arg-type]
+  w.device.submit([Launch(w.program, [w.out, w.device.allocator.map(Shared), w.half], [0],
+                          GROUPS)])  # type: ignore[arg-type]
   assert w.read(w.out) == [i * 1.5 for i in range(N)]
   assert not w.device.allocator.transfer(w.out, b"bytes", 5)
 
@@ -197,13 +214,15 @@ def test_without_a_link_copies_go_another_way(virtual: Opener, kind: str) -> Non
   assert not w.device.allocator.transfer(w.out, v.one, 4 * N)
   class Shared:
     _buf, device = v.one, v.device.name
-  with pytest.raises(DeviceError, match=f"{w.device.name} cannot see memory of {v.device.name}"): w.device.allocator.map(Shared)  # type: ignore[arg-type]
+  with pytest.raises(DeviceError, match=f"{w.device.name} cannot see memory of {v.device.name}"):
+    w.device.allocator.map(Shared)  # type: ignore[arg-type]
 
 @pytest.mark.parametrize("kind", FEW)
 def test_kernels_are_timed_where_users_ask_for_it(kind: str, tmp_path: Path) -> None:
   """With PROFILE=1 each launch is in the trace, those of replays too, with the time that it took."""
   trace = tmp_path / "trace.json"
-  environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHE": "0", "PROFILE": "1",
+  environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHE": "0",
+                 "PROFILE": "1",
                  "PROFILE_FILE": str(trace)}
   done = subprocess.run([sys.executable, "-c", STEP], env=environment, capture_output=True, text=True)
   assert done.returncode == 0, done.stderr
@@ -231,7 +250,8 @@ b = Tensor.arange(8).reshape(4, 2).float().shard(devices)
 assert (a @ b).tolist() == [[sum((4 * i + k) * (2 * k + j) for k in range(4)) for j in range(2)] for i in range(8)]
 """
 
-@pytest.mark.parametrize("program, cards", [(STEP, ""), (SHARED, "x2")], ids=["a step that TinyJit replays", "a product on two GPUs"])
+@pytest.mark.parametrize("program, cards", [(STEP, ""), (SHARED, "x2")],
+                         ids=["a step that TinyJit replays", "a product on two GPUs"])
 @pytest.mark.parametrize("kind", FEW)
 def test_programs_run_as_users_start_them(kind: str, program: str, cards: str) -> None:
   """With EMULATE and DEV. The emulator runs Python of its own while TinyJit watches which functions are called."""
@@ -256,15 +276,17 @@ for i in range(n):
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="nobody is killed here")
 @pytest.mark.parametrize("kind", ("gfx1100", "sm_90"))
 def test_processes_with_one_cache_of_kernels_and_one_that_is_killed(kind: str, tmp_path: Path) -> None:
-  """Three processes of the operating system, each with a card of its own (test/emulator/test_processes.py has users of one card), write to one cache
-  on disk. One is killed in the middle of a step: the others go on, and nothing of it stays, neither files, shared memory nor locks."""
+  """Three processes of the operating system, each with a card of its own (test/emulator/test_processes.py has users of
+  one card), write to one cache on disk. One is killed in the middle of a step: the others go on, and nothing of it
+  stays, neither files, shared memory nor locks."""
   shared, cache = Path("/dev/shm"), tmp_path / "cache"
   (tmp_path / "temporary").mkdir()
   environment = {**os.environ, "EMULATE": kind, "DEV": vendor(kind), "PYTHONPATH": str(ROOT), "CACHEDIR": str(cache),
                  "TMPDIR": str(tmp_path / "temporary")}
   def listed() -> set[str]: return set(os.listdir(shared)) if shared.is_dir() else set()
   def start(count: int) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", STEPS, str(count)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen([sys.executable, "-c", STEPS, str(count)], env=environment, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
   before, killed, others = listed(), start(1 << 20), [start(3) for _ in range(2)]
   assert killed.stdout is not None
   for i in range(3): assert killed.stdout.readline() == f"{i}\n"
@@ -273,7 +295,8 @@ def test_processes_with_one_cache_of_kernels_and_one_that_is_killed(kind: str, t
   for other in others:
     told, errors = other.communicate(timeout=300)
     assert (other.returncode, told, errors) == (0, "0\n1\n2\n", "")
-  assert {name for name in listed() - before if "tinyhw" in name} == set() and not list((tmp_path / "temporary").iterdir())
+  assert ({name for name in listed() - before if "tinyhw" in name} == set()
+          and not list((tmp_path / "temporary").iterdir()))
   assert not [path for path in cache.rglob("*") if path.suffix in (".tmp", ".lock")]
   done = start(3)
   assert done.communicate(timeout=300)[1] == "" and done.returncode == 0, "who comes later finds nothing in the way"

@@ -1,4 +1,5 @@
-"""The drivers on real GPUs of this computer, where there are any. HARDWARE_FAULTS=1 also has a kernel go astray, which costs the process its GPU.
+"""The drivers on real GPUs of this computer, where there are any. HARDWARE_FAULTS=1 also has a kernel go astray, which
+costs the process its GPU.
 
   python3 -m pytest -v test/drivers/gpu/test_hardware.py     in this order: what fails first is what to look at
 """

@@ -5,7 +5,8 @@ from tinyhw.drivers import gpu
 
 def test_nothing_here_names_a_vendor_in_its_imports() -> None:
   for path in Path(gpu.__file__).parent.glob("*.py"):
-    imports = [line for line in path.read_text(encoding="utf-8").splitlines() if line.lstrip().startswith(("import ", "from "))]
+    imports = [line for line in path.read_text(encoding="utf-8").splitlines()
+               if line.lstrip().startswith(("import ", "from "))]
     assert not [line for line in imports if ".amd" in line or ".nvidia" in line], path.name
 
 def test_the_table_names_all_files() -> None:

@@ -45,7 +45,8 @@ def test_a_program_is_given_back_when_it_is_garbage(seen: Opener, kind: str) -> 
 def test_a_recording_replays_with_what_was_patched(seen: Opener, kind: str) -> None:
   it, device = seen(kind)
   a, b = device.allocator.alloc(100), device.allocator.alloc(100)
-  one, two = device.load(it.code()), device.load(it.code(name="other", arguments=("buffer", "buffer", "int64", "int64")))
+  one, two = device.load(it.code()), device.load(it.code(name="other",
+                                                         arguments=("buffer", "buffer", "int64", "int64")))
   recording = device.record([Launch(one, [a], [1], 5), Launch(two, [a, b], [2, 3], 6)])
   def replay() -> list[tuple[int, list[int]]]:
     it.forget()
@@ -79,9 +80,11 @@ def test_a_replay_is_one_piece(seen: Opener, kind: str) -> None:
 def test_a_long_recording_is_several_pieces(seen: Opener, monkeypatch: pytest.MonkeyPatch, kind: str, fit: int) -> None:
   it, device = seen(kind)
   program, a = device.load(it.code()), device.allocator.alloc(100)
-  for made in (launch.GpuRecording, device.recording): monkeypatch.setattr(made, "most_words", fit * program.words_of_launch)
+  for made in (launch.GpuRecording, device.recording):
+    monkeypatch.setattr(made, "most_words", fit * program.words_of_launch)
   recording = device.record([Launch(program, [a], [i], i + 1) for i in range(7)])
-  assert [piece.words // program.words_of_launch for piece in recording.pieces] == [fit] * (7 // fit) + [7 % fit] * (7 % fit > 0)
+  assert ([piece.words // program.words_of_launch for piece in recording.pieces] == [fit] * (7 // fit) + [7 % fit]
+          * (7 % fit > 0))
   recording.submit()
   device.synchronize()
   assert [groups for groups, _ in it.launched()] == list(range(1, 8))
@@ -176,16 +179,21 @@ def test_memory_of_a_recording_is_given_back_when_it_is_done(seen: Opener, kind:
   assert len(device.memories) == before
 
 @pytest.mark.parametrize("wrong, reason", [
-  (lambda p, a: Launch("text", [a], [1]), "cannot launch 'text'"), (lambda p, a: Launch(p, [], [1]), "takes 1 buffers and 1 variables, not 0 and 1"),
-  (lambda p, a: Launch(p, [a], []), "not 1 and 0"), (lambda p, a: Launch(p, ["b"], [1]), "buffer 0: 'b' is not allocated memory"),
-  (lambda p, a: Launch(p, [a], [1 << 63]), "are not all 64-bit integers"), (lambda p, a: Launch(p, [a], [1.5]), "are not all 64-bit"),
-  (lambda p, a: Launch(p, [a], [1], -1), "grid is -1"), (lambda p, a: Launch(p, [a], [1], 1 << 32), "grid is 4294967296"),
+  (lambda p, a: Launch("text", [a], [1]), "cannot launch 'text'"),
+  (lambda p, a: Launch(p, [], [1]), "takes 1 buffers and 1 variables, not 0 and 1"),
+  (lambda p, a: Launch(p, [a], []), "not 1 and 0"),
+  (lambda p, a: Launch(p, ["b"], [1]), "buffer 0: 'b' is not allocated memory"),
+  (lambda p, a: Launch(p, [a], [1 << 63]), "are not all 64-bit integers"),
+  (lambda p, a: Launch(p, [a], [1.5]), "are not all 64-bit"),
+  (lambda p, a: Launch(p, [a], [1], -1), "grid is -1"),
+  (lambda p, a: Launch(p, [a], [1], 1 << 32), "grid is 4294967296"),
   (lambda p, a: Launch(p, [a], [1], "3"), "grid is '3'")])
 @pytest.mark.parametrize("kind", FEW)
 def test_wrong_launches_are_explained(seen: Opener, kind: str, wrong: Any, reason: str) -> None:
   it, device = seen(kind)
   program, a = device.load(it.code()), device.allocator.alloc(100)
-  for run in (lambda launch: device.submit([launch]), lambda launch: device.record([launch]), lambda launch: device.submit_timed([launch])):
+  for run in (lambda launch: device.submit([launch]), lambda launch: device.record([launch]),
+              lambda launch: device.submit_timed([launch])):
     with pytest.raises(DeviceError, match=reason): run(wrong(program, a))
 
 @pytest.mark.parametrize("kind", FEW)
@@ -194,6 +202,7 @@ def test_wrong_patches_are_explained(seen: Opener, kind: str) -> None:
   program, a = device.load(it.code()), device.allocator.alloc(100)
   recording = device.record([Launch(program, [a], [1], 1)])
   with pytest.raises(DeviceError, match="has 2 arguments; there is no number 2 to patch"): recording.patch(0, 2, 1)
-  with pytest.raises(DeviceError, match="neither memory of this device nor a 64-bit integer"): recording.patch(0, 0, "x")
+  with pytest.raises(DeviceError, match="neither memory of this device nor a 64-bit integer"):
+    recording.patch(0, 0, "x")
   with pytest.raises(DeviceError, match="64-bit integer"): recording.patch(0, 1, 1 << 63)
   with pytest.raises(DeviceError, match="a grid of -1 workgroups"): recording.patch_grid(0, -1)

@@ -114,7 +114,8 @@ def test_buffers_copy_from_each_other(two: AMDBox, monkeypatch: pytest.MonkeyPat
   two.packets.clear()
   target = Buffer("AMD:1", 100, dtypes.uint8).copy_from(source)
   assert two.packets.count("sdma COPY_LINEAR") == 1 and bytes(target.as_memoryview()) == bytes(range(100))
-  assert target.get_buf("AMD").address == target._buf.address and two.memory[target._buf.memory.handle][1] == [1001, 1000]
+  assert (target.get_buf("AMD").address == target._buf.address and two.memory[target._buf.memory.handle][1]
+          == [1001, 1000])
   del source, target
   for device in list(Device._opened.values()): device.close()
   kfd.forget(two)

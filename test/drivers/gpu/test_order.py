@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tinyhw.device import Launch
-from tinyhw.drivers.gpu.order import ANYWHERE, EVERYTHING, MOST, Flight, Queues, Touched, joined, meet, place, touched, written
+from tinyhw.drivers.gpu.order import (
+  ANYWHERE, EVERYTHING, MOST, Flight, Queues, Touched, joined, meet, place, touched, written)
 
 class At(NamedTuple):
   address: int
@@ -36,7 +37,8 @@ def test_after_a_wait_nothing_is_in_flight() -> None:
 
 def test_kernels_that_spill_share_memory() -> None:
   flight = Flight()
-  assert [flight.take([place(b)], frozenset([0]), spills) for b, spills in ((A, True), (B, False), (C, True))] == [False, False, True]
+  assert ([flight.take([place(b)], frozenset([0]), spills) for b, spills in ((A, True), (B, False), (C, True))]
+          == [False, False, True])
 
 def test_what_is_not_known_waits() -> None:
   class Beyond: address = 5
@@ -50,7 +52,8 @@ def test_many_places_end_in_a_wait() -> None:
   found = [flight.take([(i, i + 1)], frozenset([0])) for i in range(2 * MOST + 4)]
   assert found.index(True) == MOST + 1 and sum(found) == 2
 
-@given(st.lists(st.tuples(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.frozensets(st.integers(0, 2))), max_size=12))
+@given(st.lists(st.tuples(st.lists(st.integers(0, 5), min_size=1, max_size=3), st.frozensets(st.integers(0, 2))),
+                max_size=12))
 def test_what_needs_each_other_has_a_wait_between(launches: list[tuple[list[int], frozenset[int]]]) -> None:
   """Of random launches: between two of which one writes what the other one touches stands one that waits."""
   flight, found = Flight(), list[bool]()
@@ -66,13 +69,15 @@ def test_places_that_touch_do_not_meet() -> None:
 
 # **** two queues ****
 
-X, Y, Z = (Touched([(10 * i, 10 * i + 5)], [(10 * i + 5, 10 * i + 10)]) for i in range(3))   # each reads five bytes and writes the next five
+# each reads five bytes and writes the next five
+X, Y, Z = (Touched([(10 * i, 10 * i + 5)], [(10 * i + 5, 10 * i + 10)]) for i in range(3))
 
 def test_a_queue_waits_for_what_it_needs_of_the_other_one() -> None:
   queues = Queues()
   assert queues.take("compute", 1, X, 0) == 0 and queues.take("copy", 2, Y, 0) == 0
   assert queues.take("copy", 3, Touched([(5, 6)], []), 0) == 1, "it reads what the first one writes"
-  assert queues.take("compute", 4, Touched([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X, 0) == 0, "its own queue is in order"
+  assert queues.take("compute", 4, Touched([], [(0, 20)]), 0) == 3 and queues.take("compute", 5, X,
+                                                                                   0) == 0, "its own queue is in order"
 
 def test_what_was_waited_for_is_not_waited_for_again() -> None:
   queues = Queues()
@@ -93,7 +98,8 @@ def test_a_submission_that_was_taken_back_is_not_waited_for() -> None:
 def test_many_submissions_are_waited_for_without_a_look() -> None:
   queues = Queues()
   for n in range(1, MOST + 3): queues.take("copy", n, Y, 0)
-  assert queues.take("compute", 200, Z, 0) == 2 and len(queues.flying["copy"]) == MOST, "of the first two nothing is known any more"
+  assert queues.take("compute", 200, Z, 0) == 2 and len(queues.flying["copy"]) == MOST, ("of the first two nothing is "
+                                                                                         "known any more")
 
 def test_what_launches_touch_together() -> None:
   code = At(5000, 64)

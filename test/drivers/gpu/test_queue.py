@@ -28,7 +28,8 @@ def test_wait_until_counts_looks_where_time_is_no_measure(monkeypatch: pytest.Mo
       clock[0] += seconds
       return clock[0]
     monkeypatch.setattr(queue.time, "monotonic", now)
-    assert wait_until(lambda looked=looked, slept=slept: looked.append(len(slept)) or len(slept) == 2, 5000, slept.append, 3)  # type: ignore[misc]
+    assert wait_until(lambda looked=looked, slept=slept: looked.append(len(slept)) or len(slept) == 2, 5000,
+                      slept.append, 3)  # type: ignore[misc]
     assert looked == [0, 0, 0, 0, 1, 2], "the first one is before it looks at the clock"
 
 def test_wait_until_gives_up_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,11 @@ def test_places_are_told_by_what_lies_next_to_them(opened: Opener) -> None:
   _, device = opened("gfx1100")
   big = device.allocator.alloc(5 << 20)
   assert reports.place(device, big.address + 5) == f"in a buffer of 5.00 MB (5242880 bytes) at {big.address:#x}"
-  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in reports.place(device, big.address + (5 << 20))
+  assert f"{big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB" in reports.place(device,
+                                                                                            big.address + (5 << 20))
   assert reports.place(device, 8) == "a null pointer, or an offset from one"
-  far = f"of all buffers {big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB (5242880 bytes), 32.00 TB (35184366845952 bytes) before it"
+  far = (f"of all buffers {big.address + (5 << 20):#x} is the end of a buffer of 5.00 MB (5242880 bytes), 32.00 TB "
+         f"(35184366845952 bytes) before it")
   assert reports.place(device, big.address + (1 << 45)) == far
   address = big.address
   device.allocator.free(big)
@@ -35,7 +37,8 @@ def test_buffers_are_told_with_what_they_hold(opened: Opener, monkeypatch: pytes
   assert re.match("in code of .* with kernel adds at", reports.place(device, program.start))
   signals = device.timeline.memory.address
   told = reports.place(device, signals)
-  assert re.fullmatch(f'in "signals" of 4.00 KB .* at {signals:#x}; of all buffers 0x.* of a (part of a )?buffer of .*', told)
+  assert re.fullmatch(f'in "signals" of 4.00 KB .* at {signals:#x}; of all buffers 0x.* of a (part of a )?buffer of .*',
+                      told)
   del view
 
 def test_a_report_shows_what_indirect_buffers_hold(opened: Opener) -> None:
@@ -54,7 +57,8 @@ def test_a_report_names_the_kernels_that_were_running(opened: Opener) -> None:
   programs, a = [device.load(code(name=f"kernel_{i}")) for i in range(10)], device.allocator.alloc(100)
   device.synchronize()
   box.stopped = True
-  device.submit([Launch(program, [a], [1], 1, line=("model.py", 7 + i, "f") if i else None) for i, program in enumerate(programs)])
+  device.submit([Launch(program, [a], [1], 1, line=("model.py", 7 + i, "f") if i else None)
+                 for i, program in enumerate(programs)])
   lines = reports.report(device, "has a fault").splitlines()
   done = device.timeline.completed
   assert lines[0] == "AMD (gfx1100) has a fault"

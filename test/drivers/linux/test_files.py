@@ -33,7 +33,8 @@ def test_machine_is_this_computer_unless_emulate_names_another(monkeypatch: pyte
 
 def test_text_files_and_folders(tmp_path: Path) -> None:
   (tmp_path / "name").write_text("value 3\n")
-  assert files.COMPUTER.read_text(str(tmp_path / "name")) == "value 3\n" and files.COMPUTER.listdir(str(tmp_path)) == ["name"]
+  assert (files.COMPUTER.read_text(str(tmp_path / "name")) == "value 3\n" and files.COMPUTER.listdir(str(tmp_path))
+          == ["name"])
   assert files.COMPUTER.exists(str(tmp_path)) and not files.COMPUTER.exists(str(tmp_path / "none"))
 
 def test_a_node_that_a_container_keeps_from_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -53,12 +54,14 @@ def test_a_node_that_a_container_keeps_from_us(tmp_path: Path, monkeypatch: pyte
 
 def test_a_kernel_with_other_pages_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(files.mmap, "PAGESIZE", 65536)
-  with pytest.raises(DeviceError, match="pages have 65536 bytes, .* pages of 4096; start a kernel that has those"): files.machine()
+  with pytest.raises(DeviceError, match="pages have 65536 bytes, .* pages of 4096; start a kernel that has those"):
+    files.machine()
 
 def test_words_and_bytes_of_a_mapping() -> None:
   mapping = files.map_memory(files.PAGE)
   mapping.store64(8, 0x1122334455667788)
-  assert mapping.load32(8) == 0x55667788 and mapping.load32(12) == 0x11223344 and mapping.load64(8) == 0x1122334455667788
+  assert (mapping.load32(8) == 0x55667788 and mapping.load32(12) == 0x11223344
+          and mapping.load64(8) == 0x1122334455667788)
   mapping.store32(12, 0xFFFFFFFF)
   assert mapping.load64(8) == 0xFFFFFFFF55667788
   mapping.copyin(files.PAGE - 3, b"end")
@@ -68,7 +71,8 @@ def test_words_and_bytes_of_a_mapping() -> None:
   mapping.close()
   mapping.close()
 
-@pytest.mark.parametrize("access", [lambda m: m.load32(2), lambda m: m.load64(4), lambda m: m.store64(files.PAGE, 0), lambda m: m.load32(-4),
+@pytest.mark.parametrize("access", [lambda m: m.load32(2), lambda m: m.load64(4), lambda m: m.store64(files.PAGE, 0),
+                                    lambda m: m.load32(-4),
                                     lambda m: m.store32(files.PAGE - 2, 0), lambda m: m.copyin(files.PAGE - 1, b"ab"),
                                     lambda m: m.copyout(-1, memoryview(bytearray(2)))])
 def test_an_access_outside_or_not_aligned_is_refused(access: Any) -> None:
@@ -98,7 +102,8 @@ def test_closing_a_mapping_at_a_reserved_address_keeps_the_reservation() -> None
   assert protection(reserved.address + files.PAGE) != "---p"
 
 def test_errors_say_what_failed_why_and_what_to_do(tmp_path: Path) -> None:
-  with pytest.raises(files.Refused, match=r"opening /dev/tinyhw-none: no such file or directory \(ENOENT\); load the kernel module") as caught:
+  with pytest.raises(files.Refused, match=r"opening /dev/tinyhw-none: no such file or directory \(ENOENT\); load the "
+                     r"kernel module") as caught:
     files.Node(files.COMPUTER, "/dev/tinyhw-none")
   assert caught.value.errno == errno.ENOENT
   with pytest.raises(files.Refused, match="plug it in"):
@@ -116,7 +121,8 @@ def test_no_permission_names_the_group(tmp_path: Path, monkeypatch: pytest.Monke
   (tmp_path / "node").touch()
   monkeypatch.setattr(files.os, "open", refuse)
   name = grp.getgrgid((tmp_path / "node").stat().st_gid).gr_name
-  with pytest.raises(files.Refused, match=rf"permission denied \(EACCES\); join the group {name}, which owns it \(sudo usermod -aG {name} \$USER\)"):
+  with pytest.raises(files.Refused, match=rf"permission denied \(EACCES\); join the group {name}, which owns it "
+                     rf"\(sudo usermod -aG {name} \$USER\)"):
     files.Node(files.COMPUTER, str(tmp_path / "node"))
   def unknown(number: int) -> None: raise KeyError
   monkeypatch.setattr(files.grp, "getgrgid", unknown)
@@ -124,7 +130,8 @@ def test_no_permission_names_the_group(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_membership_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
   import grp
-  groups = {"render": grp.struct_group(("render", "x", 992, ["ada"])), "mine": grp.struct_group(("mine", "x", 1000, []))}
+  groups = {"render": grp.struct_group(("render", "x", 992, ["ada"])),
+            "mine": grp.struct_group(("mine", "x", 1000, []))}
   monkeypatch.setattr(files.grp, "getgrnam", groups.__getitem__)
   monkeypatch.setattr(files.pwd, "getpwuid", lambda number: files.pwd.struct_passwd(("ada", "x", 1, 1, "", "", "")))
   monkeypatch.setattr(files.os, "getgroups", lambda: [1000])

@@ -20,7 +20,8 @@ def test_memory_is_seen_at_low_addresses_and_given_back(opened, kind) -> None:
 
 def test_there_is_no_more_memory_than_there_is(opened) -> None:
   _, device = opened("sm_90")
-  with pytest.raises(Refused, match="making memory of the GPU: .* no memory; drop references"): device.card.allocate(8 << 30, VRAM, "too much")
+  with pytest.raises(Refused, match="making memory of the GPU: .* no memory; drop references"):
+    device.card.allocate(8 << 30, VRAM, "too much")
   with pytest.raises(OutOfMemory): device.allocator.alloc(8 << 30)
 
 def test_multiprocessors_are_counted_where_masks_are_not_told(opened, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,5 +46,8 @@ def test_a_gpu_without_known_classes_is_refused(opened, monkeypatch: pytest.Monk
   monkeypatch.setattr(device.card, "classes", [0xB0C0])
   with pytest.raises(DeviceError, match="has no compute class that is known here; known are sm_80"): device.card._chip()
   monkeypatch.setattr(device.card, "classes", [0xCBC0, 0xCDC0])
-  with pytest.raises(DeviceError, match="NVIDIA H200 at 0000:17:00.0 is of the kind sm_100, for which nothing compiles"): device.card._chip()
-  with pytest.raises(DeviceError, match="NVIDIA H200 at 0000:17:00.0 has no channel of a known class"): device.card.class_of((1, 2), "channel")
+  with pytest.raises(DeviceError, match="NVIDIA H200 at 0000:17:00.0 is of the kind sm_100, for which nothing "
+                     "compiles"):
+    device.card._chip()
+  with pytest.raises(DeviceError, match="NVIDIA H200 at 0000:17:00.0 has no channel of a known class"):
+    device.card.class_of((1, 2), "channel")

@@ -24,11 +24,13 @@ def test_a_ring_wraps(opened, monkeypatch: pytest.MonkeyPatch) -> None:
   assert len(note.launches) == 250 and device.compute.ring.written > 2 * 64 * 3
   assert device.compute.state().startswith("compute channel 0x10000: ")
 
-def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened,
+                                                                        monkeypatch: pytest.MonkeyPatch) -> None:
   """What is done has been read; a timeline that begins anew is told apart."""
   monkeypatch.setattr(channel, "ENTRIES", 64)
   monkeypatch.setattr(Timeline, "LIMIT", 100)
-  monkeypatch.setattr(Processor, "_entry_done", lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
+  monkeypatch.setattr(Processor, "_entry_done",
+                      lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
   computer, device = opened("sm_90")
   note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
   for i in range(250): device.submit([Launch(program, [a], [i], 1)])
@@ -37,8 +39,10 @@ def test_a_ring_goes_on_where_the_gpu_does_not_tell_how_far_it_has_read(opened, 
   assert device.compute.ring.written > 2 * 64 * 3
 
 @pytest.mark.parametrize("tells", (True, False))
-def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, monkeypatch: pytest.MonkeyPatch, tells: bool) -> None:
-  """The GPU does something only when there is no room any more, one submission at a time; whether it tells then how far it is or not."""
+def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, monkeypatch: pytest.MonkeyPatch,
+                                                                      tells: bool) -> None:
+  """The GPU does something only when there is no room any more, one submission at a time; whether it tells then how
+  far it is or not."""
   monkeypatch.setattr(channel, "ENTRIES", 64)
   computer, device = opened("sm_90")
   note, program, a = Note(computer), device.load(code()), device.allocator.alloc(100)
@@ -51,7 +55,9 @@ def test_a_full_ring_that_nothing_has_been_read_of_is_not_overwritten(opened, mo
     device.compute.wait(done)
   for i in range(20): device.submit([Launch(program, [a], [i], 1)])   # so the ring's beginning is not the memory's
   device.synchronize()
-  if not tells: monkeypatch.setattr(Processor, "_entry_done", lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
+  if not tells:
+    monkeypatch.setattr(Processor, "_entry_done",
+                        lambda p: p.__dict__.update(open=False, get=(p.get + 1) % p.channel.entries))
   behind = ring.written
   monkeypatch.setattr(Processor, "step", lambda processor: device.timeline.completed < allowed[0] and step(processor))
   monkeypatch.setattr(ring, "wait", begin)
@@ -111,7 +117,8 @@ def test_commands_are_shown(opened) -> None:
   assert device.compute.error() == 0
   assert channel.show([channel.methods.Call(7, 0x900, 5)], 9) == ["method 0x900 of subchannel 7 = 0x5"]
 
-def test_the_doorbell_comes_after_the_pointer_and_is_not_left_in_the_processor(opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doorbell_comes_after_the_pointer_and_is_not_left_in_the_processor(opened,
+                                                                               monkeypatch: pytest.MonkeyPatch) -> None:
   """Stores to a window that is write-combined leave the processor at a fence."""
   computer, device = opened("sm_90")
   Note(computer)

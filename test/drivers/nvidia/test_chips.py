@@ -16,11 +16,13 @@ def test_the_newest_known_class_decides() -> None:
 def test_virtual_cards_are_recognized(name: str) -> None:
   card = virtual.CHIPS[name]
   chip = chip_of(card.classes)
-  assert chip is BY_NAME[name] and chip.generation == card.generation and chip.warps == card.warps and chip.carve_outs[-1] == card.shared_kib
+  assert (chip is BY_NAME[name] and chip.generation == card.generation and chip.warps == card.warps
+          and chip.carve_outs[-1] == card.shared_kib)
 
 def test_splits_hold_what_is_wanted() -> None:
   chip = BY_NAME["sm_90"]
-  assert [split(chip, size << 10, blocks) for size, blocks in ((0, 4), (8, 1), (9, 1), (48, 2), (48, 4), (228, 1), (227, 2))] == [
+  assert [split(chip, size << 10, blocks) for size, blocks in ((0, 4), (8, 1), (9, 1), (48, 2), (48, 4), (228, 1),
+                                                               (227, 2))] == [
     0, 8, 16, 100, 196, 228, 228]
   assert [shared_config(chip, kib) for kib in (0, 32, 64, 100, 228)] == [1, 9, 0x11, 0x1A, 0x3A]
 

@@ -1,4 +1,5 @@
-"""Files for the vendor's library, against what its assembler makes of the same kernel, and read by its disassembler, where they are installed."""
+"""Files for the vendor's library, against what its assembler makes of the same kernel, and read by its disassembler,
+where they are installed."""
 import shutil
 import struct
 import subprocess
@@ -29,7 +30,9 @@ PTX = """.version 8.0
 
 def sections(file: bytes) -> dict[str, tuple[bytes, tuple[int, ...]]]:
   """Bytes of each section by name, and (kind, flags, alignment, entry)."""
-  start, count, names = struct.unpack_from("<Q", file, 40)[0], struct.unpack_from("<H", file, 60)[0], struct.unpack_from("<H", file, 62)[0]
+  start, count, names = struct.unpack_from("<Q", file, 40)[0], struct.unpack_from("<H", file,
+                                                                                  60)[0], struct.unpack_from(
+    "<H", file, 62)[0]
   headers = [struct.unpack_from("<IIQQQQIIQQ", file, start + 64 * i) for i in range(count)]
   texts = file[headers[names][4]:headers[names][4] + headers[names][5]]
   def name(at: int) -> str: return texts[at:texts.index(b"\0", at)].decode()
@@ -67,7 +70,8 @@ def test_shared_memory_is_that_of_a_kernel_whose_launch_says_how_much(tmp_path: 
 
 def highest(text: bytes, arch: str) -> int:
   """The highest vector register of code."""
-  used = [r for _, inst, _ in decode_all(text, arch) for r in inst.operands if isinstance(r, Reg) and r.cls.bank is regs.VECTOR]
+  used = [r for _, inst, _ in decode_all(text, arch) for r in inst.operands if isinstance(r, Reg)
+          and r.cls.bank is regs.VECTOR]
   return max(r.index + r.cls.units - 1 for r in used if r.index is not None and r.index != regs.ZERO)
 
 @pytest.mark.parametrize("arch", KINDS)
@@ -76,19 +80,24 @@ def test_sections_are_those_of_the_assembler(tmp_path: Path, arch: str) -> None:
   (tmp_path / "k.ptx").write_text(PTX.format(arch=arch))
   subprocess.run([str(PTXAS), f"-arch={arch}", str(tmp_path / "k.ptx"), "-o", str(tmp_path / "k.cubin")], check=True)
   theirs = sections((tmp_path / "k.cubin").read_bytes())
-  ours = sections(cubin(code(arch, text=theirs[".text.example"][0], registers=(("r", highest(theirs[".text.example"][0], arch) + 1),))))
+  ours = sections(cubin(code(arch, text=theirs[".text.example"][0],
+                             registers=(("r", highest(theirs[".text.example"][0], arch) + 1),))))
   for name in (".text.example", ".nv.constant0.example", ".nv.callgraph"): assert ours[name] == theirs[name], name
   def comparable(data: bytes) -> list[tuple[int, int, bytes]]:
     """Without numbers of symbols, which are first, and what only says which assembler it was."""
-    return sorted((n, f, v if n not in (0x2F, 0x11, 0x12, 0x0A) else v[4:]) for n, f, v in attributes(data) if n not in (0x37, 0x5F))
+    return sorted((n, f, v if n not in (0x2F, 0x11, 0x12, 0x0A) else v[4:]) for n, f, v in attributes(data)
+                  if n not in (0x37, 0x5F))
   assert comparable(ours[".nv.info"][0]) == comparable(theirs[".nv.info"][0])
   mine, yours = comparable(ours[".nv.info.example"][0]), comparable(theirs[".nv.info.example"][0])
-  assert [item for item in mine if item not in yours] == [] and {item[0] for item in yours} - {item[0] for item in mine} <= {0x35, 0x36, 0x50, 0x4A}
+  assert ([item for item in mine if item not in yours] == []
+          and {item[0] for item in yours} - {item[0] for item in mine} <= {0x35, 0x36, 0x50, 0x4A})
 
 @pytest.mark.parametrize("arch", KINDS)
 @pytest.mark.skipif(INSTALLED is None, reason="nvdisasm is not installed; pip install triton")
 def test_the_disassembler_reads_it(tmp_path: Path, arch: str) -> None:
-  end, nothing = (0x000FEA0003800000000000000000794D).to_bytes(16, "little"), (0x000FC000000000000000000000007918).to_bytes(16, "little")
+  end, nothing = (0x000FEA0003800000000000000000794D).to_bytes(16,
+                                                               "little"), (0x000FC000000000000000000000007918).to_bytes(
+    16, "little")
   text = end + 7 * nothing
   (tmp_path / "k.cubin").write_bytes(cubin(code(arch, text=text, local_bytes=5000, private_bytes=64)))
   done = subprocess.run([str(INSTALLED), str(tmp_path / "k.cubin")], capture_output=True, text=True, check=True)

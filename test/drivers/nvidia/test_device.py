@@ -21,7 +21,8 @@ def test_launches_reach_the_gpu_with_their_arguments(opened, kind: str) -> None:
   device.allocator.copyout(memoryview(out), a)
   assert struct.unpack("<9I", out) == tuple(range(1, 10))
   fields = note.launches[0].fields
-  assert fields["program_address"] == program.start and fields["cta_thread_dimension0"] == 64 and fields["register_count"] == 34
+  assert (fields["program_address"] == program.start and fields["cta_thread_dimension0"] == 64
+          and fields["register_count"] == 34)
 
 def test_a_kernel_sees_what_the_one_before_wrote(opened) -> None:
   """The caches of a multiprocessor are emptied between kernels; leaving that out is found."""
@@ -58,7 +59,8 @@ def test_a_page_fault_names_the_address_and_loses_the_device(opened) -> None:
   bad.address += 1 << 36
   device.submit([Launch(program, [bad], [0], 1)])
   with pytest.raises(DriverError) as error: device.synchronize()
-  assert "touches memory that it has not (Xid 31, compute channel)" in error.value.message and f"{bad.address:#x} (FAULT_PTE)" in error.value.message
+  assert ("touches memory that it has not (Xid 31, compute channel)" in error.value.message
+          and f"{bad.address:#x} (FAULT_PTE)" in error.value.message)
   assert "example" in error.value.message and "SEND_PCAS_A" in error.value.message
   with pytest.raises(DeviceError, match="NV is lost since it touches memory"): device.allocator.alloc(1 << 20)
   bad.address -= 1 << 36
@@ -70,7 +72,8 @@ def test_a_kernel_that_never_ends_misses_the_deadline(opened) -> None:
   note.Block.step, kept = lambda block, budget: False, note.Block.step
   try:
     device.submit([Launch(program, [a], [0], 1)])
-    with Context(HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match=r"NV \(sm_90\) did not finish submission .* in 0.05 s"):
+    with Context(HCQDEV_WAIT_TIMEOUT_MS=50), pytest.raises(DriverError, match=r"NV \(sm_90\) did not finish "
+                                                           r"submission .* in 0.05 s"):
       device.synchronize()
   finally: note.Block.step = kept
 
@@ -89,5 +92,6 @@ def test_what_buffers_hold_outlives_the_device(opened) -> None:
 def test_facts(opened) -> None:
   _, device = opened("sm_80")
   facts = device.facts()
-  assert facts["processor"] == "NVIDIA A100-SXM4-80GB, 108 multiprocessors" and facts["kernel_interface"] == "NVIDIA 580.142"
+  assert (facts["processor"] == "NVIDIA A100-SXM4-80GB, 108 multiprocessors"
+          and facts["kernel_interface"] == "NVIDIA 580.142")
   assert facts["local_bytes"] == 163 << 10 and facts["cache_bytes"] == (192 << 10, 40 << 20)

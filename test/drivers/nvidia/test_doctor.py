@@ -1,4 +1,5 @@
-"""What `doctor --device NV` finds: each thing that can be wrong is named, with what would change it; and the device says the same when it opens."""
+"""What `doctor --device NV` finds: each thing that can be wrong is named, with what would change it; and the device
+says the same when it opens."""
 import errno
 from collections.abc import Callable, Iterator
 
@@ -22,7 +23,8 @@ LIBRARY = "/usr/lib/x86_64-linux-gnu/libcuda.so."
 def computer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Computer]:
   """A computer with one card, which the PCI bus shows too, and the vendor's library."""
   box = Computer("examined", ["sm_90"])
-  box.texts |= {f"{PCI}/vendor": "0x10de\n", f"{PCI}/class": "0x030200\n", f"{PCI}/device": "0x2335\n", LIBRARY + "580.142": "", LIBRARY + "1": ""}
+  box.texts |= {f"{PCI}/vendor": "0x10de\n", f"{PCI}/class": "0x030200\n", f"{PCI}/device": "0x2335\n",
+                LIBRARY + "580.142": "", LIBRARY + "1": ""}
   monkeypatch.setattr(files, "COMPUTER", box)
   with Context(EMULATE=""): yield box
   rm.forget(box)
@@ -34,7 +36,8 @@ def others_end(box: Computer) -> None:
 
 def test_a_card_that_is_driven(computer: Computer) -> None:
   found = doctor.diagnose(0)
-  names = ["card", "kernel module", "version", "/dev/nvidiactl", "/dev/nvidia-uvm", "cards", "/dev/nvidia0", "chip", "memory"]
+  names = ["card", "kernel module", "version", "/dev/nvidiactl", "/dev/nvidia-uvm", "cards", "/dev/nvidia0", "chip",
+           "memory"]
   assert [f.name for f in found] == names
   assert all(f.state == OK and not f.fix for f in found)
   assert found[-2].words == "NVIDIA H200, which is driven as sm_90" and found[-1].words == "4.00 GB of 4.00 GB are free"
@@ -68,8 +71,10 @@ def other_library(box: Computer) -> None:
   box.texts[LIBRARY + "575.57.08"] = ""
 def no_gpu_for_us(box: Computer) -> None: box.gpus.clear()
 def walled(box: Computer) -> None: box.fail("RmAlloc", 1, errno.EPERM)
-def unknown_gpu(box: Computer) -> None: box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "compute": 0xD0C0})
-def instances(box: Computer) -> None: box.texts["/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n"
+def unknown_gpu(box: Computer) -> None:
+  box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "compute": 0xD0C0})
+def instances(box: Computer) -> None:
+  box.texts["/proc/driver/nvidia/capabilities/gpu0/mig/gi1/access"] = "DeviceFileMinor: 3\n"
 def exclusive(box: Computer) -> None:
   """Another process has the GPU: its client has made a device and a subdevice."""
   box.gpus[0].mode = ComputeMode.EXCLUSIVE_COMPUTE_PROCESS
@@ -83,21 +88,30 @@ def did_not_start(box: Computer) -> None: box.refused["/dev/nvidia0"] = errno.EI
 # What is wrong, the finding that names it, words of it, and of its fix
 WRONG = [
   (no_card_and_no_module, "card", PROBLEM, "no GPU of NVIDIA is on the PCI bus", "look whether it has power"),
-  (no_module, "kernel module", PROBLEM, "(device 0x2335) is on the PCI bus, but the kernel's module nvidia is not loaded", "sudo modprobe nvidia"),
-  (unknown_version, "version", PROBLEM, "610.12 is not known: structures of NVIDIA's kernel driver 610 are not known; known are 535", "NV:CUDA"),
-  (nouveau, "kernel module", PROBLEM, "the kernel's module nvidia is not loaded, and nouveau has the GPU", "install NVIDIA's, which keeps it from"),
-  (windows, "version", PROBLEM, "Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows", "use DEV=NV:CUDA"),
-  (bare_container, "/dev/nvidiactl", PROBLEM, "this container was started without it", "start the container with --gpus all"),
+  (no_module, "kernel module", PROBLEM, "(device 0x2335) is on the PCI bus, but the kernel's module nvidia is not "
+   "loaded", "sudo modprobe nvidia"),
+  (unknown_version, "version", PROBLEM, "610.12 is not known: structures of NVIDIA's kernel driver 610 are not known; "
+   "known are 535", "NV:CUDA"),
+  (nouveau, "kernel module", PROBLEM, "the kernel's module nvidia is not loaded, and nouveau has the GPU",
+   "install NVIDIA's, which keeps it from"),
+  (windows, "version", PROBLEM, "Linux inside of Windows (WSL), where NVIDIA's kernel driver is that of Windows",
+   "use DEV=NV:CUDA"),
+  (bare_container, "/dev/nvidiactl", PROBLEM, "this container was started without it",
+   "start the container with --gpus all"),
   (forbidden, "/dev/nvidiactl", PROBLEM, "it belongs to the group render, in which this user is not", "usermod"),
   (forbidden_by_the_container, "/dev/nvidia0", PROBLEM, "the container may not use it", "--gpus all"),
   (did_not_start, "/dev/nvidia0", PROBLEM, "input/output error", ""),
-  (no_unified_memory, "/dev/nvidia-uvm", PROBLEM, "the kernel's module nvidia_uvm is not loaded", "sudo nvidia-modprobe -u -c=0"),
-  (no_node_of_unified_memory, "/dev/nvidia-uvm", PROBLEM, "although its module is loaded", "sudo nvidia-modprobe -u -c=0"),
-  (other_library, "library", NOTE, "is version 575.57.08, and the kernel's module 580.142: NV works, NV:CUDA does not", "restart the computer"),
+  (no_unified_memory, "/dev/nvidia-uvm", PROBLEM, "the kernel's module nvidia_uvm is not loaded",
+   "sudo nvidia-modprobe -u -c=0"),
+  (no_node_of_unified_memory, "/dev/nvidia-uvm", PROBLEM, "although its module is loaded",
+   "sudo nvidia-modprobe -u -c=0"),
+  (other_library, "library", NOTE, "is version 575.57.08, and the kernel's module 580.142: NV works, NV:CUDA does not",
+   "restart the computer"),
   (no_gpu_for_us, "cards", PROBLEM, "shows no GPU that this process may use", "start the container with --gpus all"),
   (walled, "connection", PROBLEM, "making a client: operation not permitted (EPERM)", "DEV=NV:CUDA"),
   (unknown_gpu, "chip", PROBLEM, "has no compute class that is known here", "known are sm_80"),
-  (instances, "objects", PROBLEM, "is divided into instances (MIG), which are not driven", "sudo nvidia-smi -i 0 -mig 0"),
+  (instances, "objects", PROBLEM, "is divided into instances (MIG), which are not driven",
+   "sudo nvidia-smi -i 0 -mig 0"),
   (exclusive, "objects", PROBLEM, "another one has it for itself (compute mode exclusive)", "wait for the other's end"),
   (prohibited, "objects", PROBLEM, "or nobody may compute on it (prohibited)", "sudo nvidia-smi -i 0 -c DEFAULT"),
   (fell_off, "objects", PROBLEM, "GetGidInfo: NVIDIA's driver answers gpu is lost", "restart the computer"),
@@ -105,16 +119,19 @@ WRONG = [
 ]
 
 @pytest.mark.parametrize("wrong, name, state, words, fix", WRONG, ids=[row[0].__name__ for row in WRONG])
-def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], None], name: str, state: str, words: str, fix: str) -> None:
+def test_what_is_wrong_is_named(computer: Computer, wrong: Callable[[Computer], None], name: str, state: str,
+                                words: str, fix: str) -> None:
   wrong(computer)
   bad = [f for f in doctor.diagnose(0) if f.state != OK]
   assert bad[0].name == name and bad[0].state == state, bad
   assert words in bad[0].words and fix in bad[0].fix, bad[0]
   computer.vram_used = 0
 
-@pytest.mark.parametrize("wrong", [row[0] for row in WRONG if row[2] == PROBLEM and row[0] not in (no_card_and_no_module,)],
+@pytest.mark.parametrize("wrong",
+                         [row[0] for row in WRONG if row[2] == PROBLEM and row[0] not in (no_card_and_no_module,)],
                          ids=lambda value: value.__name__)
-def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer, wrong: Callable[[Computer], None]) -> None:
+def test_the_device_says_so_too_and_opens_when_it_is_mended(computer: Computer,
+                                                            wrong: Callable[[Computer], None]) -> None:
   kept = dict(computer.texts), dict(computer.nodes), list(computer.gpus), computer.gpus[0].chip
   wrong(computer)
   with pytest.raises(TinyError) as caught: nvidia.open(0, lambda name: None)  # type: ignore[arg-type]
@@ -135,7 +152,8 @@ def test_a_number_that_no_gpu_has(computer: Computer) -> None:
 def test_a_choice_of_gpus_that_cannot_be(computer: Computer) -> None:
   with Context(CUDA_VISIBLE_DEVICES="3"): last = doctor.diagnose(0)[-1]
   assert last == Finding("cards", PROBLEM, "the kernel's driver shows no GPU that this process may use",
-                         "look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 1 that this process was given")
+                         "look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 1 that this "
+                         "process was given")
   with Context(CUDA_VISIBLE_DEVICES=""): last = doctor.diagnose(0)[-1]
   assert last.fix.startswith("unset CUDA_VISIBLE_DEVICES, or set it to numbers of nvidia-smi")
   with Context(CUDA_VISIBLE_DEVICES="-1"): last = doctor.diagnose(0)[-1]

@@ -14,4 +14,5 @@ def test_gpus_are_counted(opened) -> None:
 
 def test_other_systems_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr("sys.platform", "darwin")
-  with pytest.raises(DeviceError, match="through the Linux kernel"): nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]
+  with pytest.raises(DeviceError, match="through the Linux kernel"):
+    nvidia.open(0, lambda name: None)  # type: ignore[arg-type,return-value]

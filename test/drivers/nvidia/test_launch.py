@@ -27,7 +27,8 @@ def test_fields_fit_into_each_generation(chip) -> None:
   fields = describe(code(chip.arch, lanes=256, local_bytes=20000, private_bytes=40), chip, 0x12_3456_7800)
   data = qmd.layout(chip.generation).encode(fields)
   shown = qmd.layout(chip.generation).show(data)
-  assert shown["cta_thread_dimension0"] == 256 and shown["program_address"] == 0x12_3456_7800 and shown["sass_version"] == chip.version
+  assert (shown["cta_thread_dimension0"] == 256 and shown["program_address"] == 0x12_3456_7800
+          and shown["sass_version"] == chip.version)
   assert shown["shared_memory_size"] >= 20000 + chip.reserved and shown["shader_local_memory_low_size"] == 48
 
 @pytest.mark.parametrize("used, given", [(0, 4), (2, 4), (8, 10), (79, 81), (253, 255)])
@@ -51,9 +52,11 @@ def test_the_data_of_a_launch(opened, kind: str) -> None:
   shown = program.layout.show(data)
   assert shown["grid_width"] == 7 and shown["constant_buffer_addr[0]"] == 0x10_0000 + 512
   place = program.argument_offset
-  assert int.from_bytes(data[place:place + 8], "little") == a.address and data[place + 8:place + 16] == (-3).to_bytes(8, "little", signed=True)
+  assert int.from_bytes(data[place:place + 8],
+                        "little") == a.address and data[place + 8:place + 16] == (-3).to_bytes(8, "little", signed=True)
 
-MAPS = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(8) + bytes(120))   # of one buffer, the first from byte 64 on
+# of one buffer, the first from byte 64 on
+MAPS = (0, (64).to_bytes(8, "little") + bytes(range(120))), (0, bytes(8) + bytes(120))
 
 def addresses(data: bytes, program) -> list[int]:
   """Of the maps that the last argument of a launch at 0x10_0000 leads to."""
@@ -82,11 +85,13 @@ def test_a_recording_with_another_buffer_has_other_maps(opened) -> None:
   place = program.argument_offset + 16
   own = int.from_bytes(data[place:place + 8], "little") - (recording.memory.address + start)
   data[place:place + 8] = (own + 0x10_0000).to_bytes(8, "little")
-  assert addresses(data, program) == [b.address + 64, b.address] and int.from_bytes(data[place - 16:place - 8], "little") == b.address
+  assert addresses(data, program) == [b.address + 64, b.address] and int.from_bytes(data[place - 16:place - 8],
+                                                                                    "little") == b.address
 
 def boxed_product() -> UOp:
   """A product of four warps, (64, 256) x (256, 64), whose factors TMA copies."""
-  out, a, b = UOp.param(0, dtypes.float32, 64 * 64), UOp.param(1, dtypes.float16, 64 * 256), UOp.param(2, dtypes.float16, 256 * 64)
+  out, a, b = UOp.param(0, dtypes.float32, 64 * 64), UOp.param(1, dtypes.float16,
+                                                               64 * 256), UOp.param(2, dtypes.float16, 256 * 64)
   i, j, x = (UOp(Ops.RANGE, dtypes.weakint, (UOp.const(dtypes.weakint, n),), (k, kind))
              for k, (n, kind) in enumerate(((64, AxisType.LOOP), (64, AxisType.LOOP), (256, AxisType.REDUCE))))
   left, right = (place.load().cast(dtypes.float32) for place in (a.index(i * 256 + x), b.index(x * 64 + j)))
@@ -119,9 +124,11 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 
 def test_a_launch_is_as_it_was_reviewed() -> None:
   program = "import make_nvidia_launch as m; print(*(text for chip in m.CHIPS for text in m.dump(chip)), sep='\\n')"
-  made = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(GOLDEN)!r}); {program}"], check=True, capture_output=True,
+  made = subprocess.run([sys.executable, "-c", f"import sys; sys.path.insert(0, {str(GOLDEN)!r}); {program}"],
+                        check=True, capture_output=True,
                         text=True).stdout
-  assert made == (GOLDEN / "nvidia_launch.txt").read_text(), "python3 test/golden/make_nvidia_launch.py, and review the difference"
+  assert made == (GOLDEN / "nvidia_launch.txt").read_text(), ("python3 test/golden/make_nvidia_launch.py, and review "
+                                                              "the difference")
 
 def test_the_launch_in_the_documents_is_this_one() -> None:
   """Words of commands; bits, names and values of the QMD; offsets and values of the constant bank."""

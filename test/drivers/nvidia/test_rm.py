@@ -17,7 +17,8 @@ from tinyhw.emulator.nvidia.card.computer import Computer
 from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.errors import DeviceError, TinyError
 
-@pytest.mark.parametrize("version", [*((branch, 90, 7) for branch in BRANCHES), (550, 40, 7)], ids=lambda version: ".".join(map(str, version)))
+@pytest.mark.parametrize("version", [*((branch, 90, 7) for branch in BRANCHES), (550, 40, 7)],
+                         ids=lambda version: ".".join(map(str, version)))
 def test_each_version_of_the_kernel_driver_is_spoken_to(opened, version: tuple[int, ...]) -> None:
   """Those of a branch, and one that differs from its branch."""
   computer, device = opened("sm_90", version=version)
@@ -30,18 +31,22 @@ def test_no_driver_and_unknown_versions_are_told(monkeypatch: pytest.MonkeyPatch
   computer = Computer("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)
   computer.texts["/sys/module/nvidia/version"] = "610.12\n"
-  with pytest.raises(DeviceError, match="version 610.12 of NVIDIA's kernel driver is not known: .* known are 535, .*; install one of them"):
+  with pytest.raises(DeviceError, match="version 610.12 of NVIDIA's kernel driver is not known: .* known are 535, .*; "
+                     "install one of them"):
     rm.connect(computer)
   del computer.texts["/sys/module/nvidia/version"]
   node = computer.nodes.pop("/dev/nvidiactl")
   with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
-  with Context(EMULATE="gfx1100"), pytest.raises(DeviceError, match="EMULATE=gfx1100 has no NVIDIA GPU; .* EMULATE=sm_90"): rm.connect(computer)
+  with Context(EMULATE="gfx1100"), pytest.raises(DeviceError, match="EMULATE=gfx1100 has no NVIDIA GPU; .* "
+                                                 "EMULATE=sm_90"):
+    rm.connect(computer)
   computer.nodes["/dev/nvidiactl"] = node
   for number in (errno.ENXIO, errno.ENODEV):   # the module was unloaded
     computer.refused["/dev/nvidiactl"] = number
     with pytest.raises(DeviceError, match="is not loaded .* nvidia-modprobe -u"): rm.connect(computer)
   computer.refused.clear()
-  computer.texts["/proc/driver/nvidia/version"] = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.163.01  Release Build\n"
+  computer.texts["/proc/driver/nvidia/version"] = ("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  "
+                                                   "550.163.01  Release Build\n")
   assert rm.version_of(computer) == (550, 163, 1)
 
 def test_a_sandbox_with_nodes_and_without_files(opened) -> None:
@@ -54,19 +59,23 @@ def test_a_sandbox_with_nodes_and_without_files(opened) -> None:
   computer.fail("CheckVersion", 1, errno.EPERM)
   with pytest.raises(Refused, match="CheckVersion: operation not permitted"): rm.version_of(computer)
   computer.refused["/dev/nvidiactl"] = errno.EACCES
-  with pytest.raises(Refused, match="opening /dev/nvidiactl: permission denied .*read and write access"): rm.version_of(computer)
+  with pytest.raises(Refused, match="opening /dev/nvidiactl: permission denied .*read and write access"):
+    rm.version_of(computer)
   computer.refused.clear()
   assert computer.census() == before
 
 def test_statuses_become_words() -> None:
-  with pytest.raises(Refused, match="x: NVIDIA's driver answers no memory; drop references") as refused: rm.check("x", Status.NO_MEMORY)
+  with pytest.raises(Refused, match="x: NVIDIA's driver answers no memory; drop references") as refused:
+    rm.check("x", Status.NO_MEMORY)
   assert refused.value.errno == errno.ENOMEM
   with pytest.raises(Refused, match="status 0x7e; look into the kernel log"): rm.check("x", 0x7E)
   rm.check("x", 0)
 
 def test_nodes_that_are_missing_or_forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
-  for path, number, said in (("/dev/nvidiactl", errno.ENOENT, "load the kernel's driver"), ("/dev/nvidia-uvm", errno.ENOENT, "nvidia-modprobe -u"),
-                             ("/dev/nvidia0", errno.EACCES, "read and write access"), ("/dev/nvidia0", errno.EIO, "the GPU did not start")):
+  for path, number, said in (("/dev/nvidiactl", errno.ENOENT, "load the kernel's driver"),
+                             ("/dev/nvidia-uvm", errno.ENOENT, "nvidia-modprobe -u"),
+                             ("/dev/nvidia0", errno.EACCES, "read and write access"),
+                             ("/dev/nvidia0", errno.EIO, "the GPU did not start")):
     computer = Computer("sm_90", ["sm_90"])
     monkeypatch.setattr(files, "COMPUTER", computer)
     computer.refused[path] = number
@@ -81,7 +90,8 @@ def test_a_gpu_that_another_process_has_for_itself(monkeypatch: pytest.MonkeyPat
   with Context(EMULATE=""):
     one, waits = User(computer), computer.process()
     for _ in range(2):
-      with pytest.raises(DeviceError, match="the GPU at 0000:17:00.0 is kept from this process: another one has it .*; wait for the other's end"):
+      with pytest.raises(DeviceError, match="the GPU at 0000:17:00.0 is kept from this process: another one has it "
+                         ".*; wait for the other's end"):
         User(waits)
       one.device.close()  # a process keeps its GPUs until it ends
     one.close()
@@ -96,7 +106,8 @@ def test_a_gpu_that_nobody_may_compute_on_and_one_that_does_not_say(monkeypatch:
   monkeypatch.setattr(files, "COMPUTER", computer)
   computer.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
   with Context(EMULATE=""):
-    with pytest.raises(DeviceError, match=r"nobody may compute on it \(prohibited\).*sudo nvidia-smi -i 0 -c DEFAULT"): User(computer)
+    with pytest.raises(DeviceError, match=r"nobody may compute on it \(prohibited\).*sudo nvidia-smi -i 0 -c DEFAULT"):
+      User(computer)
     rm.forget(computer)
     for answer in (Status.NOT_SUPPORTED, Status.INVALID_COMMAND, errno.EPERM):
       computer.fail("AcquireComputeModeReservation", 1, answer)
@@ -117,7 +128,8 @@ def test_the_child_of_a_fork_has_no_gpu_and_may_open_it(opened) -> None:
   device.synchronize()
 
 def test_where_unified_memory_does_without_the_process_s_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-  """It says that there is nothing to do, or does not know the call; it is told where an address space is refused for it."""
+  """It says that there is nothing to do, or does not know the call; it is told where an address space is refused for
+  it."""
   for injected, needed in ((Status.WARN_NOTHING_TO_DO, False), (errno.EINVAL, False), (Status.INVALID_STATE, True)):
     computer = Computer("sm_90", ["sm_90"])
     monkeypatch.setattr(files, "COMPUTER", computer)
@@ -125,7 +137,8 @@ def test_where_unified_memory_does_without_the_process_s_memory(monkeypatch: pyt
     computer.fail("UvmMmInitialize", 1, injected)
     connection = rm.connect(computer)
     if needed:
-      with pytest.raises(Refused, match="UvmMmInitialize: NVIDIA's driver answers invalid state"): nvidia.open_directly(0)
+      with pytest.raises(Refused, match="UvmMmInitialize: NVIDIA's driver answers invalid state"):
+        nvidia.open_directly(0)
     else: assert nvidia.open_directly(0).arch == "sm_90"
     assert (connection.not_held is None) == (injected == Status.WARN_NOTHING_TO_DO)
     rm.forget(computer)

@@ -39,40 +39,52 @@ def test_a_container_that_was_given_one_of_them(computer: Computer) -> None:
   """The kernel's driver tells of all. What has no node is somebody else's."""
   for minor in (0, 2): del computer.nodes[f"/dev/nvidia{minor}"]
   assert used(computer) == [1] and arch(0) == "sm_89"
-  words = "no GPU number 1: NVIDIA's kernel driver runs 3, and this process uses 1 of them: without /dev/nvidia0, /dev/nvidia2; have them given"
+  words = ("no GPU number 1: NVIDIA's kernel driver runs 3, and this process uses 1 of them: without /dev/nvidia0, "
+           "/dev/nvidia2; have them given")
   with pytest.raises(DeviceError, match=words): arch(1)
   with pytest.raises(DeviceError, match="given to the container, or made: sudo nvidia-modprobe -c=0 -c=2 "): arch(1)
   del computer.nodes["/dev/nvidia1"]
   for chosen in ("all", "", "0"):
-    with Context(CUDA_VISIBLE_DEVICES=chosen), pytest.raises(DeviceError, match="number 0: .* uses 0 of them: .* -c=0 -c=1 -c=2 "): arch(0)
+    with Context(CUDA_VISIBLE_DEVICES=chosen), pytest.raises(DeviceError, match="number 0: .* uses 0 of them: .* -c=0 "
+                                                             "-c=1 -c=2 "):
+      arch(0)
 
 def test_a_batch_system_that_keeps_gpus_from_jobs(computer: Computer) -> None:
   """By rules of the cgroup: the nodes are there. Where none may be opened, opening says so."""
   computer.refused |= {"/dev/nvidia0": errno.EPERM, "/dev/nvidia2": errno.EPERM}
   assert used(computer) == used(computer, "0") == [1] and arch(0) == "sm_89"
-  with pytest.raises(DeviceError, match="uses 1 of them: without /dev/nvidia0, /dev/nvidia2; have them given to the container ") as caught: arch(1)
+  with pytest.raises(DeviceError, match="uses 1 of them: without /dev/nvidia0, /dev/nvidia2; have them given to the "
+                     "container ") as caught:
+    arch(1)
   assert "modprobe" not in caught.value.message
   computer.refused["/dev/nvidia1"] = errno.EPERM
   with pytest.raises(DriverError, match="opening /dev/nvidia0: operation not permitted"): arch(0)
 
 def test_a_choice(computer: Computer) -> None:
   names = {number: "GPU-" + computer.gpus[number].uuid.hex()[:8] for number in range(3)}
-  for text, wanted in (("1", [1]), ("2,0", [2, 0]), (" 1 , 2", [1, 2]), ("-1", []), ("0,-1,1", [0]), ("2,-1,x", [2]), (names[1], [1]),
-                       (f"{names[2]},0", [2, 0]), (names[0].upper(), [0]), ("", []), ("2,3,0", [2]), ("0,x,1", [0]), ("0,,1", [0]), ("+1,0", []),
+  for text, wanted in (("1", [1]), ("2,0", [2, 0]), (" 1 , 2", [1, 2]), ("-1", []), ("0,-1,1", [0]), ("2,-1,x", [2]),
+                       (names[1], [1]),
+                       (f"{names[2]},0", [2, 0]), (names[0].upper(), [0]), ("", []), ("2,3,0", [2]), ("0,x,1", [0]),
+                       ("0,,1", [0]), ("+1,0", []),
                        ("1,GPU-,0", [1]), ("1,GPU-zz,0", [1])):
     assert used(computer, text) == wanted, text
   with Context(CUDA_VISIBLE_DEVICES="2,0"):
     assert arch(0) == "sm_90" and arch(1) == "sm_80"
-    with pytest.raises(DeviceError, match="no GPU number 2: .* runs 3, and this process uses 2 of them; look at CUDA_VISIBLE_DEVICES=2,0 "): arch(2)
+    with pytest.raises(DeviceError, match="no GPU number 2: .* runs 3, and this process uses 2 of them; look at "
+                       "CUDA_VISIBLE_DEVICES=2,0 "):
+      arch(2)
   del computer.nodes["/dev/nvidia0"]
   assert used(computer, "1") == [2], "a choice among those that are given"
 
 @pytest.mark.parametrize("text, words", [
-  ("3", "uses 0 of them; look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 3 that this process was given"),
+  ("3", "uses 0 of them; look at CUDA_VISIBLE_DEVICES=3, which ends at '3': that is no GPU of the 3 that this process "
+   "was given"),
   ("x,0", "'x': that is no GPU"), (",0", "ends at '': that is no GPU"), ("GPU-", "'GPU-': that begins several UUIDs"),
   ("GPU-zz", "'GPU-zz': that is no GPU"),
-  ("", "number 0: .* runs 3, and this process uses 0 of them; unset CUDA_VISIBLE_DEVICES, or set it .*: it is empty, which leaves no GPU"),
-  ("1,1", "names the GPU at 0000:18:00.0 twice"), ("MIG-12345678-1234", "an instance of a GPU \\(MIG\\), which is not driven; NV:CUDA uses it")])
+  ("", "number 0: .* runs 3, and this process uses 0 of them; unset CUDA_VISIBLE_DEVICES, or set it .*: it is empty, "
+   "which leaves no GPU"),
+  ("1,1", "names the GPU at 0000:18:00.0 twice"),
+  ("MIG-12345678-1234", "an instance of a GPU \\(MIG\\), which is not driven; NV:CUDA uses it")])
 def test_a_choice_that_cannot_be(computer: Computer, text: str, words: str) -> None:
   with Context(CUDA_VISIBLE_DEVICES=text), pytest.raises(DeviceError, match=words): arch(0)
 
@@ -92,7 +104,8 @@ def test_a_gpu_among_others_that_is_not_driven(computer: Computer) -> None:
   """It is named, and so are the others; it keeps nobody from them."""
   chip = computer.gpus[0].chip
   computer.gpus[0].chip = type(chip)(**{**vars(chip), "compute": 0xC1C0, "marketing": "NVIDIA TITAN"})
-  words = "NVIDIA TITAN at 0000:17:00.0 has no compute class that is known here; known are .*; other GPUs here: NV:1, NV:2 "
+  words = ("NVIDIA TITAN at 0000:17:00.0 has no compute class that is known here; known are .*; other GPUs here: "
+           "NV:1, NV:2 ")
   for _ in range(2):
     with pytest.raises(DeviceError, match=words): arch(0)
   assert [arch(1), arch(2)] == ["sm_89", "sm_90"]

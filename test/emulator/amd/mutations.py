@@ -1,4 +1,7 @@
-"""The damages of AMD's kernels, and how mutants of them run: for test/emulator/mutations.py. Branches are assembled again; the oracle is rules.py."""
+"""The damages of AMD's kernels, and how mutants of them run: for test/emulator/mutations.py.
+
+Branches are assembled again; the oracle is rules.py.
+"""
 from __future__ import annotations
 import random
 from collections.abc import Sequence
@@ -31,7 +34,8 @@ class Listing(mutations.Listing):
     self.tail = text[found[last + 1][0]:] if last + 1 < len(found) else b""
     places = {at: k for k, (at, _) in enumerate(found)}
     self.insts = [inst for _, inst in found[:last + 1]]
-    self.goals = {k: places[found[k + 1][0] + 4 * signed16(inst.operands[0])] for k, inst in enumerate(self.insts) if is_branch(inst)}
+    self.goals = {k: places[found[k + 1][0] + 4 * signed16(inst.operands[0])] for k, inst in enumerate(self.insts)
+                  if is_branch(inst)}
 
   def bytes(self, insts: Sequence[MInst | None]) -> bytes:
     """The code with these instructions in their places; None: it is gone. Raises EncodeError."""
@@ -40,22 +44,27 @@ class Listing(mutations.Listing):
     for piece in pieces: places.append(places[-1] + len(piece))
     for k, goal in self.goals.items():
       inst = insts[k]
-      if inst is not None: pieces[k] = encode(build(table(self.arch)[inst.row.isa.key], (places[goal] - places[k + 1]) // 4))
+      if inst is not None:
+        pieces[k] = encode(build(table(self.arch)[inst.row.isa.key], (places[goal] - places[k + 1]) // 4))
     return b"".join(pieces) + self.tail
 
 def signed16(n: int) -> int: return (n & 0xffff ^ 0x8000) - 0x8000
-def is_branch(inst: MInst) -> bool: return bool(inst.row.effects & Effect.JUMP) and inst.row.isa.key.startswith(("s_branch", "s_cbranch"))
+def is_branch(inst: MInst) -> bool:
+  return bool(inst.row.effects & Effect.JUMP) and inst.row.isa.key.startswith(("s_branch", "s_cbranch"))
 def name_of(inst: MInst) -> str: return str(inst.row.isa.key)
 def with_operand(inst: MInst, place: int, value: Any) -> MInst:
   return MInst(inst.row, [value if k == place else o for k, o in enumerate(inst.operands)])
 
 # **** damages ****
 
-MEMORY_WAITS = ("s_waitcnt", "s_waitcnt_vscnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt", "s_wait_loadcnt_dscnt")
+MEMORY_WAITS = ("s_waitcnt", "s_waitcnt_vscnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt",
+                "s_wait_loadcnt_dscnt")
 STATES = ("s_nop", "v_nop", "s_waitcnt_depctr")
-FIELDS = {"gfx942": ((0, 4), (8, 4)), "gfx1100": ((10, 6), (4, 6)), "gfx1200": ((0, 6),)}   # of a wait: where counters stand in it, and their bits
+# of a wait: where counters stand in it, and their bits
+FIELDS = {"gfx942": ((0, 4), (8, 4)), "gfx1100": ((10, 6), (4, 6)), "gfx1200": ((0, 6),)}
 
-def places(insts: Insts, *names: str) -> list[int]: return [k for k, inst in enumerate(insts) if inst is not None and name_of(inst) in names]
+def places(insts: Insts, *names: str) -> list[int]:
+  return [k for k, inst in enumerate(insts) if inst is not None and name_of(inst) in names]
 
 def remove(*names: str) -> Damage:
   def act(insts: Insts, rng: random.Random, case: Case) -> str | None:
@@ -105,14 +114,16 @@ def remove_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
   found = places(insts, "s_barrier", "s_barrier_signal")
   if not found: return None
   k = rng.choice(found)
-  pair = insts[k + 1] if insts[k] is not None and name_of(insts[k]) == "s_barrier_signal" else None  # type: ignore[arg-type]
+  pair = (insts[k + 1] if insts[k] is not None and name_of(insts[k]) == "s_barrier_signal"
+          else None)  # type: ignore[arg-type]
   insts[k] = None
   if pair is not None: insts[k + 1] = None
   return "without a barrier"
 
 def writes_exec(inst: MInst | None) -> bool:
   if inst is None: return False
-  return "exec" in inst.row.isa.writes or any(isinstance(r, Reg) and r.cls.bank is regs.SGPR and r.index == regs.EXEC for r in inst.writes())
+  return "exec" in inst.row.isa.writes or any(isinstance(r, Reg) and r.cls.bank is regs.SGPR and r.index == regs.EXEC
+                                              for r in inst.writes())
 
 def remove_exec(insts: Insts, rng: random.Random, case: Case) -> str | None:
   found = [k for k, inst in enumerate(insts) if writes_exec(inst)]
@@ -123,11 +134,14 @@ def remove_exec(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"without {show(gone)}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the other's place."""
+  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the
+  other's place."""
   bank, written = rng.choice((regs.VGPR, regs.SGPR)), rng.random() < 0.5
   count = dict(case.code.registers).get(bank.name, 1)
-  found = [(k, place) for k, inst in enumerate(insts) if inst is not None for place in (inst.row.writes if written else inst.row.only_reads)
-           if isinstance(inst.operands[place], Reg) and inst.operands[place].cls.bank is bank and inst.operands[place].index < count]
+  found = [(k, place) for k, inst in enumerate(insts) if inst is not None
+           for place in (inst.row.writes if written else inst.row.only_reads)
+           if isinstance(inst.operands[place], Reg) and inst.operands[place].cls.bank is bank
+           and inst.operands[place].index < count]
   if not found: return None
   k, place = rng.choice(found)
   inst = insts[k]
@@ -141,7 +155,8 @@ def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
 def move_up(insts: Insts, rng: random.Random, case: Case) -> str | None:
   """An instruction changes places with the one before it."""
   fixed = ("s_endpgm", "s_barrier", "s_barrier_signal", "s_barrier_wait")
-  found = [k for k in range(1, len(insts)) if all(i is not None and not is_branch(i) and name_of(i) not in fixed for i in insts[k - 1:k + 1])]
+  found = [k for k in range(1, len(insts)) if all(i is not None and not is_branch(i) and name_of(i) not in fixed
+                                                  for i in insts[k - 1:k + 1])]
   k = rng.choice(found)
   insts[k - 1], insts[k] = insts[k], insts[k - 1]
   first, second = insts[k - 1], insts[k]
@@ -164,7 +179,8 @@ DAMAGES = (
 LOCAL_BYTES = {"b8": 1, "u8": 1, "i8": 1, "b16": 2, "u16": 2, "i16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
 def local_of(inst: MInst, wave: Any) -> Local | None:
-  """The bytes of the LDS that an instruction is about to touch; None: it is none of the loads and stores that kernels of ours have."""
+  """The bytes of the LDS that an instruction is about to touch; None: it is none of the loads and stores that kernels
+  of ours have."""
   name, index = name_of(inst), inst.row.isa.index
   words = name.split("_")
   if words[1] not in ("load", "store") or words[-1] not in LOCAL_BYTES or "2addr" in words: return None
@@ -173,7 +189,8 @@ def local_of(inst: MInst, wave: Any) -> Local | None:
   lanes = [lane for lane in range(wave.lanes) if wave.exec >> lane & 1]
   try:
     values = wave.u[row]
-    stored = [wave.u[inst.operands[index["data0"]].index + k] for k in range(-(-size // 4))] if words[1] == "store" else []
+    stored = ([wave.u[inst.operands[index["data0"]].index + k] for k in range(-(-size // 4))] if words[1] == "store"
+              else [])
   except KeyError: return None
   data = tuple(b"".join(word[lane].to_bytes(4, "little") for word in stored)[:size] for lane in lanes) if stored else ()
   return Local(words[1] == "store", tuple((values[lane] + offset, size) for lane in lanes), data)
@@ -189,7 +206,8 @@ class Amd(Family):
 
   def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
     computer = Computer(arch, [arch], seed, strict)
-    def make(*arguments: Any, **named: Any) -> Workgroup: return Workgroup(*arguments, watch=partial(note, recorder, recorder.begin()), **named)
+    def make(*arguments: Any, **named: Any) -> Workgroup:
+      return Workgroup(*arguments, watch=partial(note, recorder, recorder.begin()), **named)
     computer.make_workgroup = make
     return computer
 

@@ -17,14 +17,17 @@ def kind_of(name: str, fields: Fields) -> str:
 
 RDNA, ALL = ("gfx1100", "gfx1200"), ("gfx1100", "gfx1200", "gfx942")
 FLAGS = {
-  "glv_inv": RDNA, "gl1_inv": ("gfx1100",), "glk_inv": RDNA, "gl2_inv": RDNA, "gl2_wb": RDNA, "tcl1_action_ena": ("gfx942",),
+  "glv_inv": RDNA, "gl1_inv": ("gfx1100",), "glk_inv": RDNA, "gl2_inv": RDNA, "gl2_wb": RDNA,
+  "tcl1_action_ena": ("gfx942",),
   "sh_kcache_action_ena": ("gfx942",), "tc_action_ena": ("gfx942",), "tc_wb_action_ena": ("gfx942",)}
 DAMAGES = (
   Damage("acquires are gone", ALL, gone("ACQUIRE_MEM"), all=True),
-  Damage("releases write nothing back", RDNA, lambda name, fields: without("gl2_wb")(name, fields) if name == "RELEASE_MEM" else fields, all=True),
+  Damage("releases write nothing back", RDNA, lambda name, fields: without("gl2_wb")(name, fields)
+         if name == "RELEASE_MEM" else fields, all=True),
   Damage("waits for waves are gone", ALL, gone("EVENT_WRITE")),
   Damage("dies do not meet", ("gfx942",), lambda name, fields: None if kind_of(name, fields) == "MEET" else fields),
-  Damage("the compute queue does not wait for copies", ALL, lambda name, fields: None if name == "WAIT_REG_MEM" and fields["reference"] else fields),
+  Damage("the compute queue does not wait for copies", ALL, lambda name, fields: None if name == "WAIT_REG_MEM"
+         and fields["reference"] else fields),
   Damage("the copy queue does not wait for kernels", ALL, gone("POLL_REGMEM")),
   Damage("kernels signal nothing", ALL, gone("RELEASE_MEM")),
   Damage("copies signal nothing", ALL, gone("FENCE")),

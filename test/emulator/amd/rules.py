@@ -1,9 +1,11 @@
-"""The documented rules of waits, hazards, registers and local memory, on what waves have executed: a slow oracle beside the emulator's watches.
+"""The documented rules of waits, hazards, registers and local memory, on what waves have executed: a slow oracle beside
+the emulator's watches.
 
-It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator: what an instruction is goes by
-its mnemonic, what it touches by its row in the assembler's table. Sources: MI300, RDNA3 and RDNA4 ISA guides; LLVM's GCNHazardRecognizer,
-AMDGPUWaitSGPRHazards and AMDGPUUsage; Mesa's README-ISA.
-Only what mutations of our own kernels can meet is here: waves of 32 lanes on RDNA; global, scratch and scalar memory; loads and stores of the LDS.
+It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator:
+what an instruction is goes by its mnemonic, what it touches by its row in the assembler's table. Sources: MI300, RDNA3
+and RDNA4 ISA guides; LLVM's GCNHazardRecognizer, AMDGPUWaitSGPRHazards and AMDGPUUsage; Mesa's README-ISA.
+Only what mutations of our own kernels can meet is here: waves of 32 lanes on RDNA; global, scratch and scalar memory;
+loads and stores of the LDS.
 """
 from __future__ import annotations
 import re
@@ -15,7 +17,8 @@ from tinyhw.machine.ir.inst import Access, MInst, Reg
 
 Register = tuple[str, int]   # bank and index
 SCC, VCC, EXEC = ("sgpr", regs.READ_ONLY["src_scc"]), ("sgpr", regs.VCC), ("sgpr", regs.EXEC)
-ALWAYS_DEFINED = {("sgpr", i) for name, i in regs.READ_ONLY.items() if name != "src_scc"} | {EXEC, ("sgpr", regs.EXEC + 1), ("sgpr", regs.NULL)}
+ALWAYS_DEFINED = {("sgpr", i) for name, i in regs.READ_ONLY.items()
+                  if name != "src_scc"} | {EXEC, ("sgpr", regs.EXEC + 1), ("sgpr", regs.NULL)}
 STATES_SEEN = 20             # wait states that no rule goes beyond
 
 class Local(NamedTuple):
@@ -49,7 +52,8 @@ class Facts:
     name = self.name
     self.valu, self.trans, self.matrix = name.startswith("v_"), bool(TRANS.match(name)), bool(MATRIX.match(name))
     self.smem = name.startswith(("s_load_", "s_buffer_load"))
-    self.wait = name.startswith(("s_wait", "s_nop", "s_barrier", "s_delay", "s_clause", "s_code_end", "s_end", "s_branch", "s_cbranch", "s_sleep"))
+    self.wait = name.startswith(("s_wait", "s_nop", "s_barrier", "s_delay", "s_clause", "s_code_end", "s_end",
+                                 "s_branch", "s_cbranch", "s_sleep"))
     self.salu = name.startswith("s_") and not self.smem and not self.wait
     self.vmem = name.startswith(("global_", "scratch_", "buffer_", "flat_"))
     self.lds = name.startswith("ds_")
@@ -132,10 +136,12 @@ def in_flight(trace: Sequence[Did], know: Known) -> Iterator[tuple[Did, Facts, l
     for counter, most in limits(facts, know.arch).items():
       counted = [f for f in flying if f.counter == counter]
       # one that is not done has all behind it in its queue not done either: with more than `most` of these it cannot be
-      done = {id(f) for k, f in enumerate(counted) if most == 0 or f.queue and sum(g.queue == f.queue for g in counted[k + 1:]) >= most}
+      done = {id(f) for k, f in enumerate(counted) if most == 0 or f.queue
+              and sum(g.queue == f.queue for g in counted[k + 1:]) >= most}
       flying = [f for f in flying if id(f) not in done]
     counter, queue = counter_of(facts, know.arch)
-    if counter: flying = [*flying, Flying(did, counter, queue, frozenset(facts.writes if facts.load or facts.smem else ()))]
+    if counter:
+      flying = [*flying, Flying(did, counter, queue, frozenset(facts.writes if facts.load or facts.smem else ()))]
 
 def waits(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
   """Registers of loads that are touched before the load is known to be done."""
@@ -157,11 +163,13 @@ class Pair(NamedTuple):
   second: Registers
   states: int
 
-def when(kind: Callable[[Facts], bool], registers: Registers) -> Registers: return lambda facts: registers(facts) if kind(facts) else set()
+def when(kind: Callable[[Facts], bool], registers: Registers) -> Registers:
+  return lambda facts: registers(facts) if kind(facts) else set()
 def named(*names: str) -> Callable[[Facts], bool]: return lambda facts: facts.name.startswith(names)
 
 VALU = lambda facts: facts.valu
-scalars_written: Registers = when(VALU, lambda f: {r for r in f.writes if r[0] == "sgpr" and r not in (EXEC, ("sgpr", regs.EXEC + 1))})
+scalars_written: Registers = when(VALU, lambda f: {r for r in f.writes if r[0] == "sgpr"
+                                                   and r not in (EXEC, ("sgpr", regs.EXEC + 1))})
 exec_written: Registers = when(VALU, lambda f: f.writes & {EXEC})
 vectors_written: Registers = when(VALU, Facts.vectors_written)
 
@@ -171,21 +179,29 @@ def wide_data(facts: Facts) -> set[Register]:
 
 CDNA3 = (
   Pair("VALU writes a scalar register, VALU reads it", scalars_written, when(VALU, lambda f: f.read("sgpr")), 2),
-  Pair("VALU writes VCC, v_div_fmas", when(VALU, lambda f: f.writes & {VCC}), when(named("v_div_fmas"), lambda f: {VCC}), 4),
-  Pair("VALU writes the lane's number", scalars_written, when(named("v_readlane", "v_writelane"), lambda f: f.read("sgpr")), 4),
-  Pair("VALU writes EXEC, a lane is read", exec_written, when(named("v_readlane", "v_readfirstlane", "v_writelane"), lambda f: {EXEC}), 4),
-  Pair("VALU writes a register, a lane of it is read", vectors_written, when(named("v_readlane", "v_readfirstlane"), Facts.vectors_read), 1),
-  Pair("VALU writes a scalar register, memory reads it", scalars_written, when(lambda f: f.vmem, lambda f: f.read("sgpr")), 5),
+  Pair("VALU writes VCC, v_div_fmas", when(VALU, lambda f: f.writes & {VCC}),
+       when(named("v_div_fmas"), lambda f: {VCC}), 4),
+  Pair("VALU writes the lane's number", scalars_written,
+       when(named("v_readlane", "v_writelane"), lambda f: f.read("sgpr")), 4),
+  Pair("VALU writes EXEC, a lane is read", exec_written, when(named("v_readlane", "v_readfirstlane", "v_writelane"),
+                                                              lambda f: {EXEC}), 4),
+  Pair("VALU writes a register, a lane of it is read", vectors_written,
+       when(named("v_readlane", "v_readfirstlane"), Facts.vectors_read), 1),
+  Pair("VALU writes a scalar register, memory reads it", scalars_written,
+       when(lambda f: f.vmem, lambda f: f.read("sgpr")), 5),
   Pair("VALU writes EXEC, DPP", exec_written, when(lambda f: f.dpp, lambda f: {EXEC}), 5),
   Pair("VALU writes a register, DPP reads it", vectors_written, when(lambda f: f.dpp, lambda f: f.named("src0")), 2),
-  Pair("transcendental result", when(lambda f: f.trans, Facts.vectors_written), when(lambda f: f.valu and not f.trans, Facts.vectors_read), 1),
+  Pair("transcendental result", when(lambda f: f.trans, Facts.vectors_written),
+       when(lambda f: f.valu and not f.trans, Facts.vectors_read), 1),
   Pair("the data of a wide store is overwritten", wide_data, vectors_written, 2),
   Pair("VALU writes EXEC, MFMA", exec_written, when(lambda f: f.matrix, lambda f: {EXEC}), 4),
-  Pair("VALU writes a register, MFMA reads it", when(lambda f: f.valu and not f.matrix, Facts.vectors_written), when(lambda f: f.matrix,
+  Pair("VALU writes a register, MFMA reads it", when(lambda f: f.valu and not f.matrix, Facts.vectors_written),
+       when(lambda f: f.matrix,
        Facts.vectors_read), 2),
 )
 
-PASSES = {"32x32x8": 8, "16x16x16": 4, "32x32x4_2b": 16, "16x16x4_4b": 8, "4x4x4_16b": 2, "16x16x32": 4, "32x32x16": 8, "16x16x8": 4, "32x32x4": 8}
+PASSES = {"32x32x8": 8, "16x16x16": 4, "32x32x4_2b": 16, "16x16x4_4b": 8, "4x4x4_16b": 2, "16x16x32": 4, "32x32x16": 8,
+          "16x16x8": 4, "32x32x4": 8}
 PASSES_F32 = {"32x32x2": 16, "16x16x4": 8, "4x4x1_16b": 2, "32x32x1_2b": 16, "16x16x1_4b": 8}
 PRODUCT = re.compile(r"v_mfma_([a-z]+\d+)_(\d+x\d+x\d+(?:_\d+b)?)_?([a-z]*\d*)")
 
@@ -201,7 +217,9 @@ def product_states(first: Facts, second: Facts) -> Iterator[tuple[str, int]]:
   if second.matrix:
     if total & second.named("src0", "src1"): yield "MFMA reads a result as a factor", after
     addend = second.named("src2")
-    if addend == total: yield "MFMA goes on with a sum", (4 if double and shape.startswith("4x4x4") else 0) if passes != 2 or double else 2
+    if addend == total:
+      yield ("MFMA goes on with a sum", (4 if double and shape.startswith("4x4x4") else 0) if passes != 2 or double
+             else 2)
     elif addend & total:
       if double: yield "MFMA reads a part of a result", 9 if shape == "16x16x4" else 4
       else: yield "MFMA reads a part of a result", passes if single else passes + 1
@@ -239,7 +257,8 @@ def rdna_products(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
 def field(facts: Facts, low: int, bits: int) -> int: return int(facts.inst.operands[0]) >> low & (1 << bits) - 1
 
 def rdna3_transcendental(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """A transcendental result that VALU reads, with fewer than 6 VALU and fewer than 2 transcendental instructions between, and no memory access."""
+  """A transcendental result that VALU reads, with fewer than 6 VALU and fewer than 2 transcendental instructions
+  between, and no memory access."""
   facts = [know(did.inst) for did in trace]
   for j, second in enumerate(facts):
     if not second.valu: continue
@@ -261,10 +280,13 @@ def rdna4_scalars(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
     scalars = {r for r in f.reads if r[0] == "sgpr" and r[1] < regs.TTMP and r[1] != regs.NULL}
     waiting = {r: writers[r] for r in scalars if r in writers}
     if f.valu and waiting or f.salu and "sa_sdst" in waiting.values():
-      yield Broken(f"{', '.join(sorted(set(waiting.values())))} before a scalar register that VALU has read is read again", did.inst)
-    if f.salu: writers = {r: how for r, how in writers.items() if how == "sa_sdst" or r not in scalars}   # the scalar unit waits for VALU
+      yield Broken(f"{', '.join(sorted(set(waiting.values())))} before a scalar register that VALU has read is read "
+                   f"again", did.inst)
+    # the scalar unit waits for VALU
+    if f.salu: writers = {r: how for r, how in writers.items() if how == "sa_sdst" or r not in scalars}
     if f.name == "s_waitcnt_depctr":
-      ended = {name for name, low, bits in (("sa_sdst", 0, 1), ("va_vcc", 1, 1), ("va_sdst", 9, 3)) if field(f, low, bits) == 0}
+      ended = {name for name, low, bits in (("sa_sdst", 0, 1), ("va_vcc", 1, 1), ("va_sdst", 9, 3))
+               if field(f, low, bits) == 0}
       writers = {r: how for r, how in writers.items() if how not in ended}
     if f.smem or f.name.startswith("buffer_"): writers = {}
     if f.valu: read |= {r[1] >> 1 for r in scalars}
@@ -280,29 +302,35 @@ HAZARDS: dict[str, tuple[Callable[[Sequence[Did], Known], Iterator[Broken]], ...
 
 # **** registers that have no value ****
 
-START = {"gfx942": {0, 1, 2}, "gfx1100": {0, 1, 15}, "gfx1200": {0, 1, regs.TTMP + 7, regs.TTMP + 9}}  # scalar registers at the start of our kernels
+# scalar registers at the start of our kernels
+START = {"gfx942": {0, 1, 2}, "gfx1100": {0, 1, 15}, "gfx1200": {0, 1, regs.TTMP + 7, regs.TTMP + 9}}
 MASKS = re.compile(r"s_(or|and|and_not1|andn2|xor)_b(32|64)")
 
 def undefined(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
   """Registers that are read, in an active lane, and that nothing has written."""
-  scalars: set[Register] = {("sgpr", i) for i in START[know.arch]} | ALWAYS_DEFINED | {("sgpr", regs.FLAT_SCRATCH), ("sgpr", regs.FLAT_SCRATCH + 1)}
+  scalars: set[Register] = {("sgpr", i) for i in START[know.arch]} | ALWAYS_DEFINED | {("sgpr", regs.FLAT_SCRATCH),
+                                                                                       ("sgpr", regs.FLAT_SCRATCH + 1)}
   everything = (1 << know.wave) - 1
   lanes: dict[Register, int] = {("vgpr", 0): trace[0].exec}
   for did in trace:
     facts = know(did.inst)
-    masked = MASKS.match(facts.name) and EXEC in facts.reads   # what is undefined of the other operand concerns lanes that are not active
+    masked = MASKS.match(facts.name) and EXEC in facts.reads   # what is undefined of the other operand concerns lanes
+                                                               # that are not active
     if not masked and facts.read("sgpr") - scalars: yield Broken("a scalar register without a value", did.inst)
     active = everything if facts.matrix else did.exec
     if facts.name.startswith("v_readfirstlane"): active &= -active
     if not facts.name.startswith(("v_readlane", "v_writelane", "v_permlane", "ds_bpermute")) and not facts.dpp:
-      if any(active & ~lanes.get(r, 0) for r in facts.vectors_read()): yield Broken("a vector register without a value", did.inst)
+      if any(active & ~lanes.get(r, 0) for r in facts.vectors_read()):
+        yield Broken("a vector register without a value", did.inst)
     scalars |= {r for r in facts.writes if r[0] == "sgpr"}
-    for r in facts.vectors_written(): lanes[r] = lanes.get(r, 0) | (everything if facts.name.startswith("v_writelane") else active)
+    for r in facts.vectors_written():
+      lanes[r] = lanes.get(r, 0) | (everything if facts.name.startswith("v_writelane") else active)
 
 # **** local memory ****
 
 def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken]:
-  """Two waves on one byte, one of them writing, with no barrier between; an access that is under way at a barrier may happen behind it."""
+  """Two waves on one byte, one of them writing, with no barrier between; an access that is under way at a barrier may
+  happen behind it."""
   owners: Owners = {}
   for wave, trace in enumerate(traces):
     epoch, signalled = 0, False
@@ -315,7 +343,8 @@ def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken
       yield from claim(owners, wave, epoch, did)
       if signalled: yield from claim(owners, wave, epoch + 1, did)
 
-Owners = dict[tuple[int, int], dict[int, set[int]]]  # (number of the barrier before, byte) -> wave -> what it writes there, READ for a read
+Owners = dict[tuple[int, int], dict[int, set[int]]]  # (number of the barrier before, byte) -> wave -> what it writes
+                                                     # there, READ for a read
 READ = -1
 
 def claim(owners: Owners, wave: int, epoch: int, did: Did) -> Iterator[Broken]:

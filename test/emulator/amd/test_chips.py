@@ -6,7 +6,8 @@ from tinyhw.emulator.amd.chips import CHIPS
 def test_save_area_of_a_7900_xtx() -> None:
   """wave_num 3072; the sizes are those of a real card's queue dump."""
   chip = CHIPS["gfx1100"]
-  assert (chip.wave_count, chip.control_stack_bytes, chip.save_bytes, chip.debug_bytes) == (3072, 0xA000, 0x2BEA000, 0x18000)
+  assert (chip.wave_count, chip.control_stack_bytes, chip.save_bytes,
+          chip.debug_bytes) == (3072, 0xA000, 0x2BEA000, 0x18000)
   assert chip.save_bytes + chip.debug_bytes == 0x2C02000
 
 def test_save_area_of_an_xcc_of_an_mi300x() -> None:

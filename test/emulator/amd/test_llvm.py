@@ -1,4 +1,5 @@
-"""What LLVM 22 compiles from C runs under strict execution, and gives what the same C gives on the host: no false alarms, no wrong meanings.
+"""What LLVM 22 compiles from C runs under strict execution, and gives what the same C gives on the host: no false
+alarms, no wrong meanings.
 
 The code and the checksums of results are in test/golden/amd_llvm.txt, which test/golden/make_amd_llvm.py writes.
 """
@@ -15,7 +16,9 @@ from amd_llvm import WORDS, checksums, inputs
 from tinyhw.emulator.amd.execute.wave import Workgroup
 from tinyhw.emulator.memory.memory import FlatMemory
 
-GOLDEN = [line.split() for line in (Path(__file__).resolve().parents[2] / "golden/amd_llvm.txt").read_text(encoding="ascii").splitlines()]
+GOLDEN = [line.split()
+          for line in (Path(__file__).resolve().parents[2] / "golden/amd_llvm.txt").read_text(
+  encoding="ascii").splitlines()]
 CODES = {line[1]: zlib.decompress(base64.b64decode(line[2])) for line in GOLDEN if line[0] == "code"}
 RESULTS = {line[1]: line[2:] for line in GOLDEN if line[0] == "result"}
 KERNELS = {(line[1], line[2]): {key: int(value) for key, _, value in (word.partition("=") for word in line[3:])}
@@ -31,8 +34,10 @@ def execute(arch: str, name: str, a: list[int], b: list[int], seed: int = 0) -> 
   box.memory.add(SCRATCH, bytearray(4 * scratch + 16))
   code = FlatMemory()
   code.add(CODE, bytearray(CODES[arch]))
-  registers = box.registers(kernel, (128,), vgprs=-(-max(numbers["vgprs"], numbers.get("accumulator", 0)) // 8) * 8, lds_bytes=numbers["lds"],
-                            accumulator=numbers.get("accumulator"), user_data=(ARGUMENTS, 0, *[0xdead] * 13)[:numbers["user"]],
+  registers = box.registers(kernel, (128,), vgprs=-(-max(numbers["vgprs"], numbers.get("accumulator", 0)) // 8) * 8,
+                            lds_bytes=numbers["lds"],
+                            accumulator=numbers.get("accumulator"),
+                            user_data=(ARGUMENTS, 0, *[0xdead] * 13)[:numbers["user"]],
                             scratch_base=SCRATCH, scratch_wave_bytes=scratch, scratch_enabled=bool(scratch))
   registers = type(registers)(**{**vars(registers), "code": CODE + numbers["offset"]})
   Workgroup(arch, code.load, registers, (0, 0, 0), box.memory, numbers["lds"], seed).run()

@@ -1,6 +1,7 @@
 """Damaged kernels: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule of the hardware.
 
-In CI the same mutants each time; nightly (--hypothesis-profile=nightly) twenty times as many, with another seed each time.
+In CI the same mutants each time; nightly (--hypothesis-profile=nightly) twenty times as many, with another seed each
+time.
 """
 from __future__ import annotations
 import pytest

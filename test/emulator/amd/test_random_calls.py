@@ -1,4 +1,5 @@
-"""Random calls of /dev/kfd: whatever a program asks for, in whatever order, is done or refused with an errno, and the books stay right."""
+"""Random calls of /dev/kfd: whatever a program asks for, in whatever order, is done or refused with an errno, and the
+books stay right."""
 import ctypes
 import random
 from collections import Counter
@@ -38,37 +39,43 @@ class Random:
     address = self.addresses.address + PAGE * self.source.randrange(64) + self.source.choice([0, 0, 0, 0, 8])
     user = map_memory(8 * PAGE).address if flags & 4 else 0
     size = self.source.choice(SIZES)
-    made = self.program.call(kfd.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=self.gpu_id(), flags=flags, mmap_offset=user))
+    made = self.program.call(kfd.AllocMemoryOfGpu(va_addr=address, size=size, gpu_id=self.gpu_id(), flags=flags,
+                                                  mmap_offset=user))
     self.handles.append(made.handle)
     self.offsets.append(made.mmap_offset)
 
   def map(self, kind: Any = kfd.MapMemoryToGpu) -> None:
     ids = [self.gpu_id() for _ in range(self.source.randint(0, 3))]
     array = (ctypes.c_uint32 * max(1, len(ids)))(*ids)
-    self.program.call(kind(handle=self.source.choice(self.handles), device_ids_array_ptr=ctypes.addressof(array), n_devices=len(ids)))
+    self.program.call(kind(handle=self.source.choice(self.handles), device_ids_array_ptr=ctypes.addressof(array),
+                           n_devices=len(ids)))
 
   def unmap(self) -> None: self.map(kfd.UnmapMemoryFromGpu)
   def free(self) -> None: self.program.call(kfd.FreeMemoryOfGpu(handle=self.source.choice(self.handles)))
 
   def mmap(self) -> None:
     file = self.source.choice(self.files)
-    mapping = file.mmap(self.source.choice([PAGE, 2 * PAGE, 0]), self.source.choice(self.offsets), 0, READ_WRITE, MAP_SHARED)
+    mapping = file.mmap(self.source.choice([PAGE, 2 * PAGE, 0]), self.source.choice(self.offsets), 0, READ_WRITE,
+                        MAP_SHARED)
     mapping.store32(0, 1)
     self.mappings.append(mapping)
 
   def munmap(self) -> None:
     if self.mappings: self.mappings.pop(self.source.randrange(len(self.mappings))).close()
 
-  def export(self) -> None: self.shared.append(self.program.call(kfd.ExportDmabuf(handle=self.source.choice(self.handles))).dmabuf_fd)
+  def export(self) -> None:
+    self.shared.append(self.program.call(kfd.ExportDmabuf(handle=self.source.choice(self.handles))).dmabuf_fd)
 
   def import_shared(self) -> None:
     address = self.addresses.address + PAGE * self.source.randrange(64)
-    made = self.program.call(kfd.ImportDmabuf(va_addr=address, gpu_id=self.gpu_id(), dmabuf_fd=self.source.choice(self.shared)))
+    made = self.program.call(kfd.ImportDmabuf(va_addr=address, gpu_id=self.gpu_id(),
+                                              dmabuf_fd=self.source.choice(self.shared)))
     self.handles.append(made.handle)
 
   def create_queue(self) -> None:
     request, _ = self.program.request(self.source.choice([COMPUTE, SDMA, AQL]))
-    if self.source.random() < 0.4: setattr(request, self.source.choice(request._fields_)[0], self.source.choice([0, 1, PAGE, 1 << 63]))
+    if self.source.random() < 0.4:
+      setattr(request, self.source.choice(request._fields_)[0], self.source.choice([0, 1, PAGE, 1 << 63]))
     self.queues.append(self.program.call(request).queue_id)
 
   def destroy_queue(self) -> None: self.program.call(kfd.DestroyQueue(queue_id=self.source.choice(self.queues)))
@@ -94,13 +101,15 @@ class Random:
       assert all(one.end <= two.start for one, two in zip(gpu.table.ranges, gpu.table.ranges[1:]))
     assert self.computer.physical.allocated == sum(gpu.vram_used for gpu in self.computer.gpus) + memory.system_used
     assert all(buffer.domain == VRAM for buffer in memory.buffers.values() if buffer.frames in memory.vram_frames)
-    held = Counter((buffer.handle, queue.gpu.index) for queue in self.computer.queues.queues.values() for buffer in queue.buffers)
+    held = Counter((buffer.handle, queue.gpu.index) for queue in self.computer.queues.queues.values()
+                   for buffer in queue.buffers)
     assert held == Counter({(b.handle, g.index): n for b in memory.buffers.values() for g, n in b.uses.items() if n})
 
 @pytest.mark.parametrize("seed", range(12))
 def test_random_calls(seed: int) -> None:
   it = Random(seed)
-  calls: list[Callable[[], None]] = [it.allocate, it.allocate, it.allocate, it.map, it.map, it.unmap, it.free, it.mmap, it.munmap, it.export,
+  calls: list[Callable[[], None]] = [it.allocate, it.allocate, it.allocate, it.map, it.map, it.unmap, it.free, it.mmap,
+                                     it.munmap, it.export,
                                      it.import_shared, it.create_queue, it.destroy_queue, it.event]
   outcome: Counter[str] = Counter()
   for _ in range(CALLS):

@@ -1,4 +1,5 @@
-"""Random packets: whatever lies in a ring is done, refused with an EmulatorError, or a fault of the GPU; nothing else comes out."""
+"""Random packets: whatever lies in a ring is done, refused with an EmulatorError, or a fault of the GPU; nothing else
+comes out."""
 import random
 from typing import Any
 
@@ -16,11 +17,13 @@ class Random:
     self.source, self.program = random.Random(seed), Program(card, seed=seed)
     kernels(self.program.computer, {0x1000: nothing})
     self.area = self.program.allocate(4 * PAGE)
-    for offset in range(0, self.area.size, 4): self.area.mapping.store32(offset, self.source.choice([0, 1, 0xFFFF1000, self.source.getrandbits(32)]))
+    for offset in range(0, self.area.size, 4):
+      self.area.mapping.store32(offset, self.source.choice([0, 1, 0xFFFF1000, self.source.getrandbits(32)]))
 
   def number(self, name: str, mask: int) -> int:
     source = self.source
-    if "addr" in name or name in ("src", "dst", "ib_base"): value = self.area.address + source.choice([0, 64, 256, 1024, 2 * PAGE, 3, 1 << 20])
+    if "addr" in name or name in ("src", "dst", "ib_base"):
+      value = self.area.address + source.choice([0, 64, 256, 1024, 2 * PAGE, 3, 1 << 20])
     else: value = source.choice([0, 0, 1, 1, 2, 3, 4, 5, 7, 16, 64, 255, 0x14, mask, source.getrandbits(32)])
     return value & mask
 
@@ -41,7 +44,8 @@ class Random:
       assert error.message
       return "refused"
     assert not self.program.gpu.work
-    return "fault" if self.program.gpu.stopped else "done" if queue.program.computer.queues.queues[queue.request.queue_id].consumed else "waits"
+    return ("fault" if self.program.gpu.stopped else "done"
+            if queue.program.computer.queues.queues[queue.request.queue_id].consumed else "waits")
 
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1200", "gfx942"])
 def test_rings_of_words(card: str) -> None:
@@ -51,7 +55,8 @@ def test_rings_of_words(card: str) -> None:
     kind = it.source.choice([COMPUTE, SDMA])
     queue = it.program.queue(kind)
     for _ in range(it.source.randint(1, PACKETS)):
-      if kind == COMPUTE and it.source.random() < 0.2: queue.put([*it.program.kernel_registers(), *it.program.dispatch(3)])
+      if kind == COMPUTE and it.source.random() < 0.2:
+        queue.put([*it.program.kernel_registers(), *it.program.dispatch(3)])
       queue.put(it.packet(it.program.packets if kind == COMPUTE else it.program.copies))
       if queue.count > 3000: break
     try: queue.ring_doorbell()
@@ -69,7 +74,8 @@ def test_rings_of_aql_packets(card: str) -> None:
       for word in range(16):
         value = it.source.choice([0, 0, 1, 1, 64, it.area.address & 0xFFFFFFFF, it.number("", 0xFFFFFFFF)])
         queue.ring.mapping.store32(64 * slot + 4 * word, value)
-      header = hsa.HEADER(type=it.source.randrange(6), barrier=it.source.getrandbits(1), acquire_fence_scope=it.source.randrange(4))
+      header = hsa.HEADER(type=it.source.randrange(6), barrier=it.source.getrandbits(1),
+                          acquire_fence_scope=it.source.randrange(4))
       queue.ring.mapping.store32(64 * slot, header | it.source.choice([0, 1, 2]) << 16)
     queue.areas[1].mapping.store64(hsa.Queue.write_dispatch_id.offset, 4)
     try: it.program.doorbells.store64(queue.doorbell, 3)

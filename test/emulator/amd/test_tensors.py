@@ -1,4 +1,5 @@
-"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's packets, waves under all checks; beside the CPU's results.
+"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's packets, waves under all checks;
+beside the CPU's results.
 
 This is a small part of what tests ask of a device. All of it: `python3 test/suite.py`.
 """
@@ -75,9 +76,14 @@ print(json.dumps({**{name: value.tolist() for name, value in programs(device)}, 
 """
 
 def results(device: str, chip: str = "") -> dict[str, object]:
-  """What the program prints. The compiler makes no instruction whose result nothing reads: EMULATE_STRICT=2 would refuse it."""
-  environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": device, "EMULATE": chip, "CACHE": "0", "EMULATE_STRICT": "2"}
-  done = subprocess.run([sys.executable, "-c", PROGRAM, device], env=environment, capture_output=True, text=True, timeout=600)
+  """What the program prints.
+
+  The compiler makes no instruction whose result nothing reads: EMULATE_STRICT=2 would refuse it.
+  """
+  environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": device, "EMULATE": chip, "CACHE": "0",
+                 "EMULATE_STRICT": "2"}
+  done = subprocess.run([sys.executable, "-c", PROGRAM, device], env=environment, capture_output=True, text=True,
+                        timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]
   found: dict[str, object] = json.loads(done.stdout)
   return found
@@ -89,7 +95,9 @@ def differences(a: object, b: object, where: str) -> list[str]:
   if isinstance(a, list) and isinstance(b, list):
     if len(a) != len(b): return [f"{where}: {len(a)} and {len(b)} elements"]
     return [d for k, (x, y) in enumerate(zip(a, b)) for d in differences(x, y, f"{where}[{k}]")]
-  if isinstance(a, float) and isinstance(b, float) and (a == b or a != a and b != b or abs(a - b) <= 2e-5 * max(abs(a), abs(b), 1.0)): return []
+  if isinstance(a, float) and isinstance(b, float) and (a == b or a != a and b != b
+                                                        or abs(a - b) <= 2e-5 * max(abs(a), abs(b), 1.0)):
+    return []
   return [] if a == b else [f"{where}: {a} on the CPU, {b} here"]
 
 @pytest.mark.parametrize("chip", ("gfx1100", "gfx1200", "gfx942", "gfx950"))
@@ -132,9 +140,12 @@ for lane, found in enumerate(struct.unpack(f"{lanes}d", content)):
 """
 
 @pytest.mark.parametrize("chip, values, spilled", (
-  ("gfx1100", 160, 0), ("gfx1200", 160, 0), ("gfx942", 160, 0), ("gfx950", 160, 0), ("gfx1100", 800, 4096), ("gfx942", 800, 4096)))
+  ("gfx1100", 160, 0), ("gfx1200", 160, 0), ("gfx942", 160, 0), ("gfx950", 160, 0), ("gfx1100", 800, 4096),
+  ("gfx942", 800, 4096)))
 def test_a_kernel_that_spills(chip: str, values: int, spilled: int) -> None:
-  """More values are alive at once than there are registers: some go to the scratch memory that the launch provides, also far into it."""
+  """More values are alive at once than there are registers: some go to the scratch memory that the launch provides,
+  also far into it."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "AMD", "EMULATE": chip, "CACHE": "0"}
-  done = subprocess.run([sys.executable, "-c", SPILLED, str(values), str(spilled)], env=environment, capture_output=True, text=True, timeout=600)
+  done = subprocess.run([sys.executable, "-c", SPILLED, str(values), str(spilled)], env=environment,
+                        capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]

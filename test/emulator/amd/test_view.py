@@ -23,12 +23,14 @@ def test_lanes_that_are_not_written_or_not_active() -> None:
   k("s_endpgm")
   def watch(wave: object, step: object) -> None:
     if step.text == "s_endpgm":  # type: ignore[attr-defined]
-      for text in ("v1:f32", "v0:u32", "exec", "s10", "s[11:11]", "scc", "v200", "vcc"): seen.append(show(wave, place(text)))  # type: ignore[arg-type]
+      for text in ("v1:f32", "v0:u32", "exec", "s10", "s[11:11]", "scc", "v200", "vcc"):
+        seen.append(show(wave, place(text)))  # type: ignore[arg-type]
   Box().run(k, watch=watch)
   v1, v0, mask, s10, s11, scc, none, vcc = seen
   assert v1[0].split() == ["v1:", "0", "1.5", "1.5", "1.5", "(-)", "(-)", "(-)", "(-)", "(-)"]
   assert v0[1].split() == ["8", *(f"({n})" for n in range(8, 16))] and len(v0) == 4
-  assert mask == ["exec_lo = 0x7"] and s10 == ["s10 = 0xf0"] and s11 == ["s11 = -"] and scc == ["scc = 1"] and vcc == ["vcc_lo = -"]
+  assert (mask == ["exec_lo = 0x7"] and s10 == ["s10 = 0xf0"] and s11 == ["s11 = -"] and scc == ["scc = 1"]
+          and vcc == ["vcc_lo = -"])
   assert none == ["v200: the kernel has no such register"]
 
 def test_what_an_instruction_has_changed() -> None:

@@ -36,7 +36,8 @@ class Bench:
     self.staging.mapping.copyin(0, bytes(range(256)) * 16)
 
   def kernel(self, write: bool) -> list[int]:
-    return [*self.p.acquire(), *self.p.kernel_registers(CODE + 256 * write, user_data=split(self.data.address)), *self.p.dispatch()]
+    return [*self.p.acquire(), *self.p.kernel_registers(CODE + 256 * write, user_data=split(self.data.address)),
+            *self.p.dispatch()]
 
   def copy(self, to: Area, source: Area) -> list[int]:
     words: list[int] = self.p.copies.COPY_LINEAR(count=63, src_addr=source.address, dst_addr=to.address)
@@ -47,7 +48,8 @@ class Bench:
     return words
 
   def poll(self) -> list[int]:
-    words: list[int] = self.p.copies.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=self.signal.address, value=1, mask=0xFFFFFFFF,
+    words: list[int] = self.p.copies.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=self.signal.address, value=1,
+                                                 mask=0xFFFFFFFF,
                                                  retry_count=sdma.RETRY_FOREVER)
     return words
 
@@ -145,7 +147,8 @@ def test_what_all_know_is_forgotten() -> None:
 def test_pieces_of_copies() -> None:
   copied = Copied()
   copied.pieces = {True: [(100, 200)], False: [(4096, 5000)]}
-  assert [copied.touched(0, 150, 300, True), copied.touched(0, 200, 300, True), copied.touched(0, 0, 4096, False)] == [0, None, None]
+  assert [copied.touched(0, 150, 300, True), copied.touched(0, 200, 300, True),
+          copied.touched(0, 0, 4096, False)] == [0, None, None]
   assert copied.touched(0, 4096, 4106, False) == 0
   copied.forget(4096, 4096)
   assert copied.pieces == {True: [(100, 200)], False: []}

@@ -16,10 +16,12 @@ BASE = 0x10000
 class Bytes:
   """Two pages, and what groups do to them."""
   def __init__(self) -> None:
-    self.entry = Range(BASE, Frames(0, 2 * PAGE, memoryview(bytearray(2 * PAGE))), 0, 2 * PAGE, True, False, False, False, "a buffer")
+    self.entry = Range(BASE, Frames(0, 2 * PAGE, memoryview(bytearray(2 * PAGE))), 0, 2 * PAGE, True, False, False,
+                       False, "a buffer")
     self.races = Races()
 
-  def read(self, group: int, offset: int, size: int = 4) -> None: self.races.read(self.entry, offset, size, mark(group), f"group {group}")
+  def read(self, group: int, offset: int, size: int = 4) -> None:
+    self.races.read(self.entry, offset, size, mark(group), f"group {group}")
 
   def write(self, group: int, offset: int, data: bytes, atomic: bool = False) -> None:
     self.races.write(self.entry, offset, data, mark(group), f"group {group}", atomic)
@@ -30,7 +32,9 @@ def test_reading_what_another_one_writes() -> None:
   it.write(1, PAGE - 2, b"abcd")
   it.read(1, PAGE - 2)
   it.read(2, PAGE - 4, 2)
-  with pytest.raises(DataRace, match=f"group 2 reads {BASE + PAGE:#x} .*, which workgroup number 1 of the same dispatch writes"): it.read(2, PAGE)
+  with pytest.raises(DataRace, match=f"group 2 reads {BASE + PAGE:#x} .*, which workgroup number 1 of the same "
+                     f"dispatch writes"):
+    it.read(2, PAGE)
 
 def test_writing_what_others_read() -> None:
   it = Bytes()
@@ -45,7 +49,8 @@ def test_two_writes_race_unless_they_write_the_same() -> None:
   it = Bytes()
   it.write(1, 0, b"same")
   it.write(2, 2, b"me, and more")
-  with pytest.raises(DataRace, match="which workgroup number 2 of the same dispatch writes"): it.write(1, 4, b"not the same")
+  with pytest.raises(DataRace, match="which workgroup number 2 of the same dispatch writes"):
+    it.write(1, 4, b"not the same")
 
 def test_atomics_race_with_others_only() -> None:
   it = Bytes()
@@ -76,15 +81,18 @@ def test_dispatches_that_nothing_orders(card: str, waits: bool) -> None:
     return run
   kernels(program.computer, {0x1000: kernel(1), 0x2000: kernel(2)})
   data, queue = program.allocate(PAGE, DEVICE_MEMORY), program.queue()
-  first, second = (program.kernel_registers(code=code, user_data=split(data.address)) + program.dispatch(4) for code in (0x1000, 0x2000))
+  first, second = (program.kernel_registers(code=code, user_data=split(data.address)) + program.dispatch(4)
+                   for code in (0x1000, 0x2000))
   queue.submit(first, program.partial_flush() if waits else [], second)
   if waits: return program.settle()
-  with pytest.raises(DataRace, match=r"workgroup number \d of the kernel at 0x[12]000 .*, for which the command processor has not waited, writes"):
+  with pytest.raises(DataRace, match=r"workgroup number \d of the kernel at 0x[12]000 .*, for which the command "
+                     r"processor has not waited, writes"):
     program.settle()
 
 DEVICE = Kind(Unit.VECTOR, Scope.DEVICE)
 RACY: dict[str, tuple[bool, Callable[[Memory, int, int], None]]] = {
-  "the neighbour's word": (True, lambda memory, data, group: (memory.store(data + 4 * group, b"mine"), memory.load(data + 4 * (group ^ 1), 4))),
+  "the neighbour's word": (True, lambda memory, data,
+                           group: (memory.store(data + 4 * group, b"mine"), memory.load(data + 4 * (group ^ 1), 4))),
   "the device's scope": (False, lambda memory, data, group: (memory.store(data + 4 * group, b"mine", DEVICE),
                                                              memory.load(data + 4 * (group ^ 1), 4, DEVICE))),
   "a common word": (True, lambda memory, data, group: memory.store(data, bytes([group + 1, 0, 0, 0]))),
@@ -125,4 +133,5 @@ def test_marks_stay_where_they_are() -> None:
   places = it.races.addresses(0)
   it.write(1, 0, b"abcd")
   it.races.forget(it.entry.frames.physical, PAGE)
-  assert it.races.addresses(0) == places and it.races.touched(0, 0, PAGE, False) is None and it.races.changes() == 0 and not it.races.changed
+  assert (it.races.addresses(0) == places and it.races.touched(0, 0, PAGE, False) is None and it.races.changes() == 0
+          and not it.races.changed)

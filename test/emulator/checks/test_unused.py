@@ -33,9 +33,11 @@ def test_each_of_two_operations_wants_a_reader() -> None:
 
 def test_lanes_that_part_keep_the_old_value() -> None:
   assert found(node("A =", 1), node("=", 2, parts=True), node("A =", 3), node("= A")) == []
-  assert found(node("S =", 1), node("=", 2, parts=True), node("S =", 3), node("= S")) == ["S ="], "scalars have no lanes"
+  assert found(node("S =", 1), node("=", 2, parts=True), node("S =", 3),
+               node("= S")) == ["S ="], "scalars have no lanes"
 
 def test_what_is_said() -> None:
   refuse([], "kernel k")
-  with pytest.raises(UnusedResult, match=r"(?s)no instruction that can come later reads.*kernel \+ 0x10: one.*and 2 more\n  kernel k"):
+  with pytest.raises(UnusedResult, match=r"(?s)no instruction that can come later reads.*kernel \+ 0x10: one.*and 2 "
+                     r"more\n  kernel k"):
     refuse([(16, "one")] + [(32 + i, "x") for i in range(SHOWN + 1)], "kernel k")

@@ -1,4 +1,5 @@
-"""Accesses of the program to memory that GPUs use: stale lines are found, looks at signals order, what is written has been written."""
+"""Accesses of the program to memory that GPUs use: stale lines are found, looks at signals order, what is written has
+been written."""
 from __future__ import annotations
 from types import SimpleNamespace
 

@@ -1,7 +1,8 @@
 """tinyhw/emulator/memory/cache.py: reads that would get old values are found, others are not."""
 import pytest
 
-from tinyhw.emulator.memory.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache, WriteBuffer, drop,
+from tinyhw.emulator.memory.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache,
+                                          WriteBuffer, drop,
                                        lines_between)
 from tinyhw.emulator.errors import StaleRead
 from tinyhw.emulator.memory.pages import PageTable, Range
@@ -31,7 +32,9 @@ def test_a_copy_from_before_a_write_is_stale_until_it_is_invalidated() -> None:
   system = System()
   system.read(0, 0)
   system.write(None, 0, b"new!")
-  with pytest.raises(StaleRead, match=r"agent 0 reads 0x10000 .* which agent None wrote; .* cache 0 was not invalidated"): system.read(0, 0)
+  with pytest.raises(StaleRead, match=r"agent 0 reads 0x10000 .* which agent None wrote; .* cache 0 was not "
+                     r"invalidated"):
+    system.read(0, 0)
   system.caches[0].clear()
   assert system.read(0, 0) == b"new!"
 
@@ -59,7 +62,8 @@ def test_a_write_is_seen_elsewhere_only_after_the_write_back(reader: int | None)
   system = System()
   system.write(0, 4, b"new!")
   assert system.read(0, 4) == b"new!"
-  with pytest.raises(StaleRead, match=r"0x10004 .* which agent 0 wrote; .* buffer 0 was not written back"): system.read(reader, 4)
+  with pytest.raises(StaleRead, match=r"0x10004 .* which agent 0 wrote; .* buffer 0 was not written back"):
+    system.read(reader, 4)
   system.coherence.write_back(system.buffers[0])
   assert system.read(reader, 4) == b"new!" and not system.coherence.pending and not system.buffers[0].lines
 
@@ -97,7 +101,8 @@ def test_what_is_freed_is_forgotten() -> None:
   system.write(0, 0, b"new!")
   system.coherence.forget(0, PAGE)
   drop(system.caches[0], 0, PAGE)
-  assert not system.coherence.pending and not system.buffers[0].lines and not system.caches[0].lines() and not system.coherence.writers
+  assert (not system.coherence.pending and not system.buffers[0].lines and not system.caches[0].lines()
+          and not system.coherence.writers)
 
 def test_lines_of_addresses() -> None:
   table = PageTable()
@@ -106,14 +111,17 @@ def test_lines_of_addresses() -> None:
   assert lines_between(table, 0, 0x10000) == set()
 
 def test_a_big_write_is_seen_by_buffers_and_caches() -> None:
-  coherence, entry = Coherence(), Range(0, Frames(0, 4 * PAGE, memoryview(bytearray(4 * PAGE))), 0, 4 * PAGE, True, False, False, False, "a buffer")
+  coherence, entry = Coherence(), Range(0, Frames(0, 4 * PAGE, memoryview(bytearray(4 * PAGE))), 0, 4 * PAGE, True,
+                                        False, False, False, "a buffer")
   cache, buffer = ReadCache("the cache", "is old"), WriteBuffer("the buffer", "is not written back")
   coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
   coherence.write(entry, LINE, b"wave", buffer, (), "a wave")
   coherence.write(entry, 64, b"\x55" * (BIG_WRITE + 64), None, (), "a copy")
-  coherence.read(entry, 64, 4096, (), None, "an engine")                         # the buffer has nothing of its own any more
+  # the buffer has nothing of its own any more
+  coherence.read(entry, 64, 4096, (), None, "an engine")
   coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
-  with pytest.raises(StaleRead, match="a copy wrote.*the cache is old"): coherence.read(entry, 64, 4, (cache,), buffer, "a wave")
+  with pytest.raises(StaleRead, match="a copy wrote.*the cache is old"):
+    coherence.read(entry, 64, 4, (cache,), buffer, "a wave")
 
 def test_an_engine_sees_pending_bytes_of_part_of_a_line_only_where_it_reads() -> None:
   system = System()
@@ -125,7 +133,8 @@ def test_host_writes_merge_and_are_found() -> None:
   writes = HostWrites("card 0")
   for start, end in ((10, 20), (30, 40), (20, 25), (5, 8), (24, 31)): writes.add(start, end)
   assert list(zip(writes.starts, writes.ends)) == [(5, 8), (10, 40)]
-  assert writes.first(0, 5) is None and writes.first(0, 6) == 5 and writes.first(8, 10) is None and writes.first(39, 99) == 39
+  assert (writes.first(0, 5) is None and writes.first(0, 6) == 5 and writes.first(8, 10) is None
+          and writes.first(39, 99) == 39)
   assert writes.first(40, 99) is None
   writes.flush()
   assert writes.first(0, 99) is None
@@ -171,7 +180,8 @@ def test_lines_that_wait_for_one_buffer_and_for_several() -> None:
 def test_big_writes_leave_copies_too() -> None:
   system = System()
   system.read(0, 0)
-  system.coherence.write(system.entry, 0, bytes(b"x" * PAGE), None, (), "an engine") if BIG_WRITE < PAGE else system.write(None, 0, b"x" * PAGE)
+  system.coherence.write(system.entry, 0, bytes(b"x" * PAGE), None, (),
+                         "an engine") if BIG_WRITE < PAGE else system.write(None, 0, b"x" * PAGE)
   assert system.caches[0].state(0) == COPY
   with pytest.raises(StaleRead): system.read(0, 0)
 

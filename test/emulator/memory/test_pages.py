@@ -23,7 +23,8 @@ def test_addresses_are_found_in_their_range() -> None:
   made.unmap(0x2000)
   assert made.find(0x2000) is None and made.find(0x1000) is not None
 
-@pytest.mark.parametrize("start,end,hit", [(0, 0x1000, False), (0, 0x1001, True), (0x1fff, 0x3000, True), (0x2000, 0x3000, False)])
+@pytest.mark.parametrize("start,end,hit", [(0, 0x1000, False), (0, 0x1001, True), (0x1fff, 0x3000, True),
+                                           (0x2000, 0x3000, False)])
 def test_overlaps(start: int, end: int, hit: bool) -> None:
   assert (table(entry(0x1000, 1), entry(0x3000, 1)).overlaps(start, end) is not None) == hit
 

@@ -33,7 +33,8 @@ def test_bytes_that_no_buffer_has(memory: Physical) -> None:
   frames.outline(0, 0, PAGE)
   frames.outline(512, 100, 768)
   frames.outline(2048, 256, 512)
-  assert frames.outside(512, 100) is None and frames.outside(511, 1) == 511 and frames.outside(600, 20) == 612 and frames.outside(0, PAGE) == 0
+  assert (frames.outside(512, 100) is None and frames.outside(511, 1) == 511 and frames.outside(600, 20) == 612
+          and frames.outside(0, PAGE) == 0)
   assert frames.buffers_near(700) == [(512, 612), (2048, 2304)]
   assert frames.buffers_near(0) == [(512, 612)] and frames.buffers_near(PAGE - 1) == [(2048, 2304)]
   frames.mark(512, 100)
@@ -86,7 +87,8 @@ def test_pages_that_a_traceback_sees_can_be_given_back(memory: Physical) -> None
 def test_what_was_written_is_known_by_the_byte(memory: Physical) -> None:
   frames = memory.allocate(PAGE, cleared=False)
   frames.mark(8, 4)
-  assert frames.is_written(8, 4) and frames.is_written(9, 2) and not frames.is_written(8, 5) and not frames.is_written(7, 1)
+  assert (frames.is_written(8, 4) and frames.is_written(9, 2) and not frames.is_written(8, 5)
+          and not frames.is_written(7, 1))
   assert memory.allocate(PAGE).is_written(0, PAGE)
 
 def test_pages_are_counted_for_who_holds_them(memory: Physical) -> None:

@@ -1,4 +1,5 @@
-"""What ports of all families do: neighbours in one access, and windows that are opened for lanes and closed by what translated code would not see."""
+"""What ports of all families do: neighbours in one access, and windows that are opened for lanes and closed by what
+translated code would not see."""
 from __future__ import annotations
 
 import pytest
@@ -24,7 +25,8 @@ class Lanes(Port):
 def table() -> PageTable:
   found = PageTable()
   for i in range(2):
-    found.map(Range(BASE + i * PAGE, Frames(i * PAGE, PAGE, memoryview(bytearray(PAGE))), 0, PAGE, True, True, False, False, f"page {i}"))
+    found.map(Range(BASE + i * PAGE, Frames(i * PAGE, PAGE, memoryview(bytearray(PAGE))), 0, PAGE, True, True, False,
+                    False, f"page {i}"))
   return found
 
 @pytest.mark.parametrize("strict", (True, False))
@@ -47,7 +49,8 @@ def test_windows_come_and_go() -> None:
   assert not port.open_window(BASE + PAGE, VECTOR, True), "strict stores go through Python"
   assert not port.open_window(BASE + 2 * PAGE, VECTOR, False), "there is nothing"
   assert count() == 1
-  port.table.map(Range(BASE + 2 * PAGE, Frames(4 * PAGE, PAGE, memoryview(bytearray(PAGE))), 0, PAGE, True, True, False, False, "more"))
+  port.table.map(Range(BASE + 2 * PAGE, Frames(4 * PAGE, PAGE, memoryview(bytearray(PAGE))), 0, PAGE, True, True, False,
+                       False, "more"))
   assert count() == 0, "addresses may mean other places"
   assert port.open_window(BASE, VECTOR, False)
   assert count() == 1

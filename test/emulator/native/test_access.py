@@ -22,13 +22,16 @@ def test_loads_of_each_size() -> None:
   machine = Machine()
   places = [START, START + 8, START + 242, START + 500]
   wanted = {"load4": word, "load1": lambda at: at & 0xff, "load1s": lambda at: ((at & 0xff ^ 0x80) - 0x80) & 0xffffffff,
-            "load2": lambda at: word(at) & 0xffff, "load2s": lambda at: ((word(at) & 0xffff ^ 0x8000) - 0x8000) & 0xffffffff}
+            "load2": lambda at: word(at) & 0xffff, "load2s": lambda at: ((word(at) & 0xffff ^ 0x8000) - 0x8000)
+            & 0xffffffff}
   for name, value in wanted.items():
     assert machine.run(name, places) and machine.words() == [value(at - START) for at in places], name
   machine.state[4:8] = array("I", [0xaaaabbbb] * 4)
-  assert machine.run("load2low", places) and machine.words() == [0xaaaa0000 | word(at - START) & 0xffff for at in places]
+  assert machine.run("load2low", places) and machine.words() == [0xaaaa0000 | word(at - START) & 0xffff
+                                                                 for at in places]
   assert machine.run("load2high", places) and machine.words()[1] >> 16 == word(8) & 0xffff
-  assert machine.run("load4", places, 3) and machine.words(12) == [word(at - START + 4 * i) for i in range(3) for at in places]
+  assert machine.run("load4", places, 3) and machine.words(12) == [word(at - START + 4 * i) for i in range(3)
+                                                                   for at in places]
 
 def test_active_lanes_only_and_a_scalar_base() -> None:
   machine = Machine()
@@ -45,14 +48,17 @@ def test_stores() -> None:
   machine.written[:] = array("B", bytes(SIZE))
   machine.state[4:8] = array("I", [0x11223344, 0x55667788, 0x99aabbcc, 0xddeeff00])
   places = [START, START + 64, START + 64, START + 900]
-  assert machine.run("store4", places) and machine.data[64:68].tobytes() == (0x99aabbcc).to_bytes(4, "little"), "the last lane wins"
+  assert (machine.run("store4", places) and machine.data[64:68].tobytes()
+          == (0x99aabbcc).to_bytes(4, "little")), "the last lane wins"
   assert sum(machine.written) == 12 and all(machine.written[900:904])
-  assert machine.run("store1", places) and machine.run("store2high", places) and machine.data[900:902].tobytes() == b"\xee\xdd"
+  assert machine.run("store1", places) and machine.run("store2high",
+                                                       places) and machine.data[900:902].tobytes() == b"\xee\xdd"
   assert not Machine(**plain, writable=0).run("store4", places) and not Machine().run("store4", places)
 
 def test_loads_of_scalars() -> None:
   for offset, good in ((16, True), (2, False)):
     machine = Machine()
     machine.state[40:43] = array("I", [START, 0, 8])
-    assert machine.executes("load_scalar", ScalarAccess(base=160, register=168, offset=offset, data=160, words=4)) is good
+    assert machine.executes("load_scalar", ScalarAccess(base=160, register=168, offset=offset, data=160,
+                                                        words=4)) is good
     if good: assert machine.state[40:44].tolist() == [word(24 + 4 * i) for i in range(4)]

@@ -16,13 +16,15 @@ pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with
 def test_the_first_read_fills_the_caches() -> None:
   machine = Machine()
   assert machine.run("load4", [START + i for i in (0, 4, 128, 900)])
-  for line in range(SIZE // LINE): assert [held[line] for held in machine.held] + [machine.seen[line]] == [int(line in (0, 1, 7))] * 4
+  for line in range(SIZE // LINE):
+    assert [held[line] for held in machine.held] + [machine.seen[line]] == [int(line in (0, 1, 7))] * 4
   assert [i for i, mark in enumerate(machine.readers) if mark == 9] == [*range(8), *range(128, 132), *range(900, 904)]
   machine = Machine()
   machine.held[1][0] = 1  # the nearest takes it from the next one, which does not ask further
   assert machine.run("load4", [START] * 4) and [held[0] for held in machine.held] == [1, 1, 0]
 
-@pytest.mark.parametrize("spoil", ["written", "held0", "held1", "held2", "dirty", "writers", "readers", "line", "end", "nowhere"])
+@pytest.mark.parametrize("spoil", ["written", "held0", "held1", "held2", "dirty", "writers", "readers", "line", "end",
+                                   "nowhere"])
 def test_what_is_not_plain_changes_nothing(spoil: str) -> None:
   """The last lane meets it; no register has changed then."""
   machine, places = Machine(), [START, START + 4, START + 8, START + 300]
@@ -42,7 +44,8 @@ def test_others_that_have_read_too() -> None:
   machine.readers[:4] = array("H", [5] * 4)
   machine.writers[4:8] = array("H", [9] * 4)
   machine.dirty[0] = 3
-  assert machine.run("load4", [START, START + 4, START, START]) and machine.readers[:8].tolist() == [0xffff] * 4 + [9] * 4
+  assert (machine.run("load4", [START, START + 4, START, START]) and machine.readers[:8].tolist() == [0xffff] * 4 + [9]
+          * 4)
   assert machine.run("load4", [START] * 4) and machine.readers[:4].tolist() == [0xffff] * 4
 
 class Local(Machine):
@@ -60,7 +63,8 @@ def test_the_lds_is_read_and_noted() -> None:
   assert machine.run("local_load4", [0, 8, 60, 8]) and machine.words() == [0, 8, 60, 8]
   assert list(machine.reached.noted(64)) == [[(address, 4, 0) for address in (0, 8, 60, 8)]]
   assert machine.run("local_store2", [4, 6, 8, 10]) and machine.lds.data[4:12] == b"\0\0\x08\0\x3c\0\x08\0"
-  assert list(machine.reached.noted(64)) == [[(address, 2, 1) for address in (4, 6, 8, 10)]], "those before are told once"
+  assert list(machine.reached.noted(64)) == [[(address, 2, 1) for address in (4, 6, 8, 10)]], (
+    "those before are told once")
 
 @pytest.mark.parametrize("spoil", ["unwritten", "written by another", "read by another", "on its way", "beyond"])
 def test_what_is_not_plain_in_the_lds(spoil: str) -> None:

@@ -19,12 +19,14 @@ class Reading(Expressions):
 
 def node(text: str) -> Node: return parse(text)[-1].value
 
-@pytest.mark.parametrize("text", ["D.u32 = u32(u128(S0.u32) >> 3)", "D.f32 = rcp(S0.f32)", "D.f16 = fma(f16(S0.f32), f16(S0.f32), f16(S0.f32))",
+@pytest.mark.parametrize("text", ["D.u32 = u32(u128(S0.u32) >> 3)", "D.f32 = rcp(S0.f32)",
+                                  "D.f16 = fma(f16(S0.f32), f16(S0.f32), f16(S0.f32))",
                                   "D.u32 = 1 << S0.u32", "D.u64 = u64(S0.f32)", "D.bf16 = bf16(S0.f32)"])
 def test_what_stays_python(text: str) -> None:
   with pytest.raises(Untranslatable): Reading().value(node(text))
 
-@pytest.mark.parametrize("text,most", [("D.u32 = 5", 5), ("D.u32 = S0.u32[4:0]", 31), ("D.u32 = S0.u32[1:0] << 3", 24), ("D.u32 = S0.u32 + 1", None)])
+@pytest.mark.parametrize("text,most", [("D.u32 = 5", 5), ("D.u32 = S0.u32[4:0]", 31), ("D.u32 = S0.u32[1:0] << 3", 24),
+                                       ("D.u32 = S0.u32 + 1", None)])
 def test_bounds_of_numbers(text: str, most: int | None) -> None: assert Reading().most(node(text)) == most
 
 def test_narrow_integers_wrap() -> None:

@@ -43,7 +43,8 @@ def run(function: Native, active: int, a: list[int], constant: int) -> array[int
   """The state behind a record of the function."""
   loop = threaded.engine()
   assert loop is not None
-  state, context, records = array("I", [active, 0xffff0000] + [7] * 38 + a + [0] * 32), array("q", bytes(CONTEXT_BYTES)), Records(loop.functions)
+  state, context, records = array("I", [active, 0xffff0000] + [7] * 38 + a + [0]
+                                  * 32), array("q", bytes(CONTEXT_BYTES)), Records(loop.functions)
   words = {"row": lambda o: ROWS[o.name] + LANES * o.part, "scalar": lambda o: TRUTH, "constant": lambda o: constant}
   records.add(function.address, function.address, [words[operand.kind](operand) for operand in function.operands])
   records.python()
@@ -73,7 +74,8 @@ def levels() -> list[str]:
 
 @pytest.mark.parametrize("arch", levels())
 def test_wide_values_are_two_rows(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """AVX2 has no product of 64 bits: its lanes are multiplied one by one, with no instruction that only a larger processor has."""
+  """AVX2 has no product of 64 bits: its lanes are multiplied one by one, with no instruction that only a larger
+  processor has."""
   monkeypatch.setattr(native, "level", lambda: arch)
   function = built(lambda host: Machine("D.u64 = u64(A.u32) * u64(A.u32)", False, False, host))
   assert function is not None and [o.part for o in function.operands if o.name == "D"] == [0, 1]
@@ -82,4 +84,5 @@ def test_wide_values_are_two_rows(arch: str, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_is_not_plain_stays_python() -> None:
   assert built(lambda host: Machine("D.f32 = rcp(A.f32)", False, False, host)) is None
-  with pytest.raises(Untranslatable): Machine("D.u32 = A.u32 if A.f32 > sqrt(A.f32) else K.u32", False, False, capabilities("x86_64:avx2")).program()
+  with pytest.raises(Untranslatable):
+    Machine("D.u32 = A.u32 if A.f32 > sqrt(A.f32) else K.u32", False, False, capabilities("x86_64:avx2")).program()

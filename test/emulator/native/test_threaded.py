@@ -1,4 +1,5 @@
-"""The loop of translated code: records in order, entries that let known states in, jumps, checks of what has been written."""
+"""The loop of translated code: records in order, entries that let known states in, jumps, checks of what has been
+written."""
 from __future__ import annotations
 from array import array
 
@@ -46,7 +47,8 @@ def test_an_entry_lets_known_states_in_and_counts() -> None:
   for i in range(PAIRS):
     machine["KNOWN"], machine["BUDGET"] = i + 5, 10
     assert machine.run(records) == (Exit.PYTHON, end)
-    assert (machine["KNOWN"], machine["ENTERED"], machine["ENTRY"], machine["BUDGET"]) == (i + 50, i + 5, records.address, 3)
+    assert (machine["KNOWN"], machine["ENTERED"], machine["ENTRY"],
+            machine["BUDGET"]) == (i + 50, i + 5, records.address, 3)
   machine["BUDGET"] = 0
   assert machine.run(records) == (Exit.BUDGET, 0)
 
@@ -79,7 +81,8 @@ def test_some_lanes_take_the_other_function() -> None:
     records.activate(8)
     records.add(functions["python"], functions["make"], ())
     records.done()
-    assert machine.run(records)[0] == reason and machine["ACTIVE"] == mask & 0xff and machine["PARTIAL"] == (8 if reason == Exit.MAKE else 0)
+    assert (machine.run(records)[0] == reason and machine["ACTIVE"] == mask & 0xff
+            and machine["PARTIAL"] == (8 if reason == Exit.MAKE else 0))
 
 def test_what_is_read_must_have_been_written() -> None:
   machine, records = Machine(), new()
@@ -119,7 +122,8 @@ def test_a_guard_that_nothing_has_written() -> None:
   records.done()
   assert machine.run(records) == (Exit.UNWRITTEN, 0)
 
-@pytest.mark.parametrize("mask,inverted,way", [(0x3f, 0, 0), (0xff, 0, 0), (0xc0, 0, 1), (0x01, 0, None), (0x3f, 0xffffffff, 1)])
+@pytest.mark.parametrize("mask,inverted,way", [(0x3f, 0, 0), (0xff, 0, 0), (0xc0, 0, 1), (0x01, 0, None),
+                                               (0x3f, 0xffffffff, 1)])
 def test_branches_of_all_lanes_or_none(mask: int, inverted: int, way: int | None) -> None:
   machine, records = Machine(), new()
   machine.state[0], machine.state[1], machine.masks[1] = 0x3f, mask, 0xff

@@ -13,10 +13,12 @@ from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES, Engine
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
 class Wave:
-  """It counts: "add n", "to address", "until n address" (jumps while the count is below), "wait", "end". tired: what strict checks know."""
+  """It counts: "add n", "to address", "until n address" (jumps while the count is below), "wait", "end". tired: what
+  strict checks know."""
   def __init__(self) -> None:
     self.file = bytearray(CONTEXT_BYTES + 64)
-    self.address, self.context, self.memory = address_of(self.file), memoryview(self.file)[:CONTEXT_BYTES].cast("q"), FlatMemory()
+    self.address, self.context, self.memory = address_of(self.file), memoryview(self.file)[:CONTEXT_BYTES].cast(
+      "q"), FlatMemory()
     self.context[AT["STATE"]] = self.address + CONTEXT_BYTES
     self.pc = self.count = self.tired = self.mode = 0
     self.waiting = self.ended = self.numbered = False

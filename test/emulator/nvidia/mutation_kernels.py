@@ -1,4 +1,5 @@
-"""Kernels that NVIDIA's GPUs have besides those of test/emulator/mutation_kernels.py: with shuffles, asynchronous copies, mbarriers, warpgroups."""
+"""Kernels that NVIDIA's GPUs have besides those of test/emulator/mutation_kernels.py: with shuffles, asynchronous
+copies, mbarriers, warpgroups."""
 from __future__ import annotations
 import functools
 from collections.abc import Sequence
@@ -20,10 +21,12 @@ HALF = dtypes.float16
 def exchanging(arch: str) -> tuple[Case, ...]:
   """Rows that lanes share: of one warp, and of several. Sums: each term matters."""
   found = []
-  for name, dtype, rows, columns in (("row of a warp", dtypes.float32, 2, 96), ("row of several warps", dtypes.int32, 1, 256)):
+  for name, dtype, rows, columns in (("row of a warp", dtypes.float32, 2, 96),
+                                     ("row of several warps", dtypes.int32, 1, 256)):
     out, a = UOp.param(0, dtype, rows), UOp.param(1, dtype, rows * columns)
     i, x = UOp.range(rows, 0), UOp.range(columns, 1, AxisType.REDUCE)
-    found.append(case(name, "sass", arch, UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))))
+    found.append(case(name, "sass", arch,
+                      UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))))
   return tuple(found)
 
 @functools.lru_cache(None)
@@ -34,10 +37,12 @@ def copying(arch: str) -> tuple[Case, ...]:
 
 @functools.lru_cache(None)
 def of_groups() -> tuple[Case, ...]:
-  """Products of four warps: with copies that go on beside it, as pieces of each lane, and as boxes that mbarriers count; of boxes twice."""
+  """Products of four warps: with copies that go on beside it, as pieces of each lane, and as boxes that mbarriers
+  count; of boxes twice."""
   pieces = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
   one, (boxes, _) = (product_of_group(64, HALF),), boxed(product(64, 64, 512, HALF, dtypes.float32))
-  return (case("product of four warps", "sass", "sm_90", pieces, matrix=one), case("product of boxes", "sass", "sm_90", boxes),
+  return (case("product of four warps", "sass", "sm_90", pieces, matrix=one),
+          case("product of boxes", "sass", "sm_90", boxes),
           case("two products of boxes", "sass", "sm_90", twice(), matrix=one))
 
 def twice() -> UOp:
@@ -45,10 +50,12 @@ def twice() -> UOp:
   batch, m, n, k = 2, 64, 64, 128
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, batch * m * k), UOp.param(2, HALF, batch * k * n)
   i, j, z, x = UOp.range(m, 0), UOp.range(n, 1), UOp.range(batch, 2, AxisType.REDUCE), UOp.range(k, 3, AxisType.REDUCE)
-  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x), b.index(z * (k * n) + x * n + j)))
+  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x),
+                                                                 b.index(z * (k * n) + x * n + j)))
   opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
   return UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
 
 def cases(arch: str) -> Sequence[Case]:
   """All kernels of an architecture."""
-  return (*mutation_kernels.cases("sass", arch), *exchanging(arch), *copying(arch), *(of_groups() if arch == "sm_90" else ()))
+  return (*mutation_kernels.cases("sass", arch), *exchanging(arch), *copying(arch),
+          *(of_groups() if arch == "sm_90" else ()))

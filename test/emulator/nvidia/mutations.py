@@ -1,4 +1,7 @@
-"""The damages of NVIDIA's kernels, and how mutants of them run: for test/emulator/mutations.py. The oracle is rules.py."""
+"""The damages of NVIDIA's kernels, and how mutants of them run: for test/emulator/mutations.py.
+
+The oracle is rules.py.
+"""
 from __future__ import annotations
 import random
 import struct
@@ -72,7 +75,8 @@ def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
   return control._replace(**{name: rng.choice((NONE, NONE, rng.choice(others)))})
 
 LOOK = "SYNCS.PHASECHK"
-MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "LDGDEPBAR", "WARPGROUP", "WARPGROUP.DEPBAR", "SYNCS.EXCH", "SYNCS.ARRIVE", LOOK, "SYNCS.IV")
+MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "LDGDEPBAR", "WARPGROUP", "WARPGROUP.DEPBAR", "SYNCS.EXCH", "SYNCS.ARRIVE",
+            LOOK, "SYNCS.IV")
 BANKS = (regs.VECTOR, regs.VECTOR, regs.PREDICATE, regs.UNIFORM)   # whose registers are swapped
 COUNTS = ("DEPBAR.LE", "WARPGROUP.DEPBAR")
 
@@ -80,8 +84,8 @@ def with_operand(inst: MInst, place: int, value: Any) -> MInst:
   return MInst(inst.row, [*inst.operands[:place], value, *inst.operands[place + 1:]])
 
 def weaken_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """What warps, copies or products wait for, or are made to see, is gone; its control word stays. Or, of the groups that are waited for, more may be
-  left; or the branch back to a look at an mbarrier is gone."""
+  """What warps, copies or products wait for, or are made to see, is gone; its control word stays. Or, of the groups
+  that are waited for, more may be left; or the branch back to a look at an mbarrier is gone."""
   found = [k for k in reachable(insts) if insts[k][0].row.name in MEETINGS]
   if not found: return None
   k = rng.choice(found)
@@ -90,12 +94,14 @@ def weaken_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
     place = inst.row.isa.index["n"]
     insts[k] = with_operand(inst, place, inst.operands[place] + rng.choice((1, 2))), control
     return f"{shown(insts[k])} for {shown((inst, control))}"
-  if inst.row.name == LOOK and rng.random() < 0.5: k = next(at for at in range(k, len(insts)) if insts[at][0].row.name == "BRA")
+  if inst.row.name == LOOK and rng.random() < 0.5:
+    k = next(at for at in range(k, len(insts)) if insts[at][0].row.name == "BRA")
   gone, insts[k] = insts[k], (build(table(case.arch)["NOP/918"]), insts[k][1])
   return f"without {shown(gone)} at {16 * k:#x}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the other's place."""
+  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the
+  other's place."""
   bank = rng.choice(BANKS)
   count = counted(insts, bank) if bank is not regs.PREDICATE else 7
   found = [(k, place) for k in reachable(insts) for place, value in enumerate(insts[k][0].operands)
@@ -152,7 +158,8 @@ def note(recorder: Recorder[Did], traces: dict[int, list[Did]], warp: Any, step:
       local = Local(name == "STS", places, data_of(step, warp, on, places[0][1]) if name == "STS" else ())
     elif name in ("LDG", "LDG.plain", "LDG.U"): loads = places_of(step, warp, on)
   except (IndexError, struct.error): pass   # registers that there are not
-  traces.setdefault(warp.number, []).append(Did(step.inst, step.control, step.uses, warp.active, lanes, number, local, loads))
+  traces.setdefault(warp.number, []).append(Did(step.inst, step.control, step.uses, warp.active, lanes, number, local,
+                                                loads))
 
 class Nvidia(Family):
   """The mutants of NVIDIA's GPUs."""
@@ -167,7 +174,8 @@ class Nvidia(Family):
 
   def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Did]) -> Computer:
     computer = Computer(arch, [arch], seed, strict)
-    def make(*arguments: Any) -> Block: return block_of_grid(*arguments, watch=partial(note, recorder, recorder.begin()))
+    def make(*arguments: Any) -> Block:
+      return block_of_grid(*arguments, watch=partial(note, recorder, recorder.begin()))
     computer.engines.make_block = make
     return computer
 

@@ -17,7 +17,8 @@ DAMAGES = (
   Damage("global_data is left out", CARDS, without("global_data"), all=True),
   Damage("acquires are gone", CARDS, gone("acquire")),
   Damage("kernels signal nothing", CARDS, gone("release")),
-  Damage("kernels signal before they have ended", CARDS, lambda name, fields: {**fields, "wait": False} if name == "release" else fields),
+  Damage("kernels signal before they have ended", CARDS, lambda name, fields: {**fields, "wait": False}
+         if name == "release" else fields),
   Damage("copies signal nothing", CARDS, gone("copied")),
 )
 CHANGED = ("WAIT_FOR_IDLE", "INVALIDATE_SHADER_CACHES_NO_WFI")

@@ -1,15 +1,18 @@
-"""The documented rules of control words, registers and shared memory, on what warps have executed: a slow oracle beside the emulator's watches.
+"""The documented rules of control words, registers and shared memory, on what warps have executed: a slow oracle beside
+the emulator's watches.
 
-It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator. Facts: which registers an
-instruction touches and how it is waited for (isa/sass/table/uses.py, from the rows of the assembler), and distances in cycles
-(isa/sass/model/latency.py). Only what mutations of our own kernels can meet is here: loads and stores of shared memory, one barrier, registers of
-asynchronous products; not what copies and products do to shared memory, for which results speak.
+It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator.
+Facts: which registers an instruction touches and how it is waited for (isa/sass/table/uses.py, from the rows of the
+assembler), and distances in cycles (isa/sass/model/latency.py). Only what mutations of our own kernels can meet is
+here: loads and stores of shared memory, one barrier, registers of asynchronous products; not what copies and products
+do to shared memory, for which results speak.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tinyhw.isa.sass.model.latency import BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall
+from tinyhw.isa.sass.model.latency import (
+  BOARD_STALL, distance, latency_of, overwrite_distance, reuse_distance, shortest_stall)
 from tinyhw.isa.sass.table.control import NONE, Control
 from tinyhw.isa.sass.table.form import NO_GROUP
 from tinyhw.isa.sass.table.uses import ARRIVAL, PRODUCTS_DONE, Unit, Uses
@@ -24,8 +27,9 @@ class Local(NamedTuple):
   data: tuple[bytes, ...] = ()
 
 class Did(NamedTuple):
-  """An instruction that a warp was about to execute. running, lanes: those that have not ended, and those in which its guard holds. when: its number
-  among those of the whole block. loads: (address, size) of what it loads of global memory."""
+  """An instruction that a warp was about to execute. running, lanes: those that have not ended, and those in which its
+  guard holds. when: its number among those of the whole block. loads: (address, size) of what it loads of global
+  memory."""
   inst: MInst
   control: Control
   uses: Uses
@@ -57,7 +61,8 @@ class Trace:
     for k in range(product + 1, until + 1):
       inst = self.did[k].inst
       if inst.row.name != PRODUCTS_DONE: continue
-      ended = sum(other.uses.product and other.inst.operands[other.inst.row.isa.index["group"]] != NO_GROUP for other in self.did[product:k])
+      ended = sum(other.uses.product and other.inst.operands[other.inst.row.isa.index["group"]] != NO_GROUP
+                  for other in self.did[product:k])
       if ended > inst.operands[inst.row.isa.index["n"]]: return True
     return False
 
@@ -71,10 +76,12 @@ def schedule(trace: Trace) -> Iterator[Broken]:
     if one.control.stall < shortest_stall(one.inst.row): yield Broken("the next instruction issues too early", one.inst)
     for board in (b for b in range(NONE) if one.control.wait >> b & 1):
       taken = next((k for k in range(i - 1, -1, -1) if board in boards(trace.did[k].control)), None)
-      if taken is not None and trace.times[i] - trace.times[taken] < BOARD_STALL: yield Broken("a scoreboard is waited for too early", one.inst)
+      if taken is not None and trace.times[i] - trace.times[taken] < BOARD_STALL:
+        yield Broken("a scoreboard is waited for too early", one.inst)
     for unit, guard in one.uses.reads:
       writer = trace.writer(unit, i)
-      if writer is not None and not result_is_there(trace, writer, i, unit, guard): yield Broken("a result is read too early", one.inst)
+      if writer is not None and not result_is_there(trace, writer, i, unit, guard):
+        yield Broken("a result is read too early", one.inst)
     if one.uses.product: yield from handed_over(trace, i)
     for unit in one.uses.writes: yield from overwritten(trace, i, unit)
 
@@ -91,7 +98,8 @@ def handed_over(trace: Trace, product: int) -> Iterator[Broken]:
   one = trace.did[product]
   last = next((k for k in range(product, -1, -1) if trace.did[k].inst.row.name == ARRIVAL), None)
   touched = {unit for did in trace.did[last or 0:product] if not did.uses.product for unit in registers(did)}
-  if last is None or touched & registers(one): yield Broken("registers of a product have not been handed over", one.inst)
+  if last is None or touched & registers(one):
+    yield Broken("registers of a product have not been handed over", one.inst)
 
 def registers(did: Did) -> set[Unit]:
   """The vector registers that an instruction touches."""
@@ -127,7 +135,8 @@ def undefined(trace: Trace) -> Iterator[Broken]:
     for unit in one.uses.writes: known[unit] = known.get(unit, 0) | (ALL if unit[0] in ("UR", "UP") else one.lanes)
 
 def shared_memory(traces: Sequence[Trace]) -> Iterator[Broken]:
-  """Two warps on the same byte between barriers, one of which writes another value there; bytes that nothing has written."""
+  """Two warps on the same byte between barriers, one of which writes another value there; bytes that nothing has
+  written."""
   order = sorted((one.when, warp, epoch, one) for warp, trace in enumerate(traces) for epoch, one in epochs(trace))
   memory: dict[int, int] = {}
   owners: dict[tuple[int, int, bool], set[int]] = {}    # (epoch, byte, whether it is written) -> warps
@@ -136,11 +145,15 @@ def shared_memory(traces: Sequence[Trace]) -> Iterator[Broken]:
     if local is None: continue
     for k, (address, size) in enumerate(local.places):
       for i, byte in enumerate(range(address, address + size)):
-        if not local.write and byte not in memory: yield Broken("shared memory is read that nothing has written", one.inst)
+        if not local.write and byte not in memory:
+          yield Broken("shared memory is read that nothing has written", one.inst)
         changes = local.write and memory.get(byte) != local.data[k][i]
         rivals = owners.get((epoch, byte, True), set()) if not changes and not local.write else set()
-        if local.write: rivals = owners.get((epoch, byte, False), set()) | (owners.get((epoch, byte, True), set()) if changes else set())
-        if rivals - {warp} and (changes or not local.write): yield Broken("two warps touch a byte of shared memory between barriers", one.inst)
+        if local.write:
+          rivals = owners.get((epoch, byte, False), set()) | (owners.get((epoch, byte, True), set()) if changes
+                                                              else set())
+        if rivals - {warp} and (changes or not local.write):
+          yield Broken("two warps touch a byte of shared memory between barriers", one.inst)
         owners.setdefault((epoch, byte, local.write), set()).add(warp)
         if local.write: memory[byte] = local.data[k][i]
 
@@ -158,7 +171,8 @@ def outside(trace: Trace, buffers: Sequence[tuple[int, int]]) -> Iterator[Broken
       yield Broken("memory is read that nothing has written", one.inst)
 
 def broken(traces: Sequence[Sequence[Did]], buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
-  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got to read."""
+  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got to
+  read."""
   known = [Trace(did) for did in traces]
   for trace in known:
     yield from schedule(trace)

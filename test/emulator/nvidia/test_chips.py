@@ -9,4 +9,5 @@ def test_multiprocessors(name: str, multiprocessors: int) -> None: assert 2 * su
 
 @pytest.mark.parametrize("chip", CHIPS.values(), ids=lambda chip: chip.name)
 def test_there_are_tables_for_each(chip) -> None:
-  assert methods.engines(chip.generation).compute.SEND_PCAS_A and qmd.layout(chip.generation).bytes and chip.compute in chip.classes
+  assert (methods.engines(chip.generation).compute.SEND_PCAS_A and qmd.layout(chip.generation).bytes
+          and chip.compute in chip.classes)

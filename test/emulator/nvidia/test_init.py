@@ -7,4 +7,5 @@ from tinyhw.errors import ConfigError
 
 def test_emulate_knows_the_family() -> None:
   assert isinstance(emulator.make("sm_80x2"), Computer) and len(emulator.make("sm_80x2").gpus) == 2
-  with pytest.raises(ConfigError, match="there is no virtual sm_70; there are sm_80, sm_89, sm_90"): emulator.make("sm_70")
+  with pytest.raises(ConfigError, match="there is no virtual sm_70; there are sm_80, sm_89, sm_90"):
+    emulator.make("sm_70")

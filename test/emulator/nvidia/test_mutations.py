@@ -1,6 +1,8 @@
-"""Damaged kernels and pushbuffers: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule of the hardware.
+"""Damaged kernels and pushbuffers: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule
+of the hardware.
 
-In CI the same mutants each time; nightly (--hypothesis-profile=nightly) some twenty times as many, with another seed each time.
+In CI the same mutants each time; nightly (--hypothesis-profile=nightly) some twenty times as many, with another seed
+each time.
 """
 from __future__ import annotations
 import pytest
@@ -10,7 +12,8 @@ from sass_warps import scheduled
 
 from test.emulator import packet_mutations
 from test.emulator.mutation_kernels import Case
-from test.emulator.mutations import MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, run, shown
+from test.emulator.mutations import (
+  MISSED, NOTICED, Mutant, Outcome, Recorder, counts, drawn_seed, judge, mutants, rate, run, shown)
 from test.emulator.nvidia.mutation_kernels import exchanging
 from test.emulator.nvidia.mutations import DAMAGES, NVIDIA, Listing
 from test.emulator.nvidia.packet_mutations import CARDS, NVIDIA_PACKETS
@@ -20,7 +23,8 @@ from tinyhw.isa.sass.table.control import NONE
 ARCHS = ("sm_80", "sm_89", "sm_90")
 
 @pytest.fixture(scope="module")
-def of_kernels() -> list[Mutant]: return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(80, 1000), drawn_seed())]
+def of_kernels() -> list[Mutant]:
+  return [mutant for arch in ARCHS for mutant in mutants(NVIDIA, arch, cases(80, 1000), drawn_seed())]
 
 @pytest.fixture(scope="module")
 def of_packets() -> list[Mutant]:
@@ -32,7 +36,8 @@ def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packet
   found = of_kernels + of_packets
   print(shown(counts(found)))
   noticed, mattered = rate(found)
-  assert mattered >= 200 and noticed >= 0.95 * mattered, f"{noticed} of {mattered}: {[m for m in found if m.verdict in MISSED]}"
+  assert mattered >= 200 and noticed >= 0.95 * mattered, (f"{noticed} of {mattered}: "
+                                                          f"{[m for m in found if m.verdict in MISSED]}")
 
 def test_every_broken_rule_is_reported(of_kernels: list[Mutant]) -> None:
   """Stalls, waits, scoreboards and barriers that are gone or weaker; and whatever else breaks a rule."""
@@ -52,9 +57,11 @@ def test_packets(of_packets: list[Mutant]) -> None:
   assert {m.verdict for m in of_packets} >= {"reported", "by the card"}
 
 def test_lanes_that_part_are_reported() -> None:
-  """Lanes that go different ways without a barrier: a register that is swapped may have them do so, with checks and without."""
+  """Lanes that go different ways without a barrier: a register that is swapped may have them do so, with checks and
+  without."""
   made = code("sm_90", ("buffer",), registers=(("r", 8),))
-  text = scheduled(["S2R R0, SR_LANEID", "ISETP.LT.AND P0, PT, R0, 0x5, PT", "@P0 BRA there", "IADD3 R1, R0, 0x1, RZ", "there:"])
+  text = scheduled(["S2R R0, SR_LANEID", "ISETP.LT.AND P0, PT, R0, 0x5, PT", "@P0 BRA there", "IADD3 R1, R0, 0x1, RZ",
+                    "there:"])
   case = Case("lanes", "sm_90", made, (None,), (4,), 1)
   verdict, why = judge(NVIDIA, case, text, 0, Outcome(None, "", (bytes(4),), Recorder(1)), 1)
   assert verdict == "reported" and "no BSSY says where they meet again" in why
@@ -69,11 +76,13 @@ def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
     for k in shuffles:
       (before, early), (inst, control) = listing.insts[k - 1:k + 1]
       reader = next(n for n in range(k + 1, len(listing.insts)) if listing.insts[n][1].wait >> control.write & 1)
-      lines = {k: (inst, control._replace(write=NONE)), reader: (listing.insts[reader][0], listing.insts[reader][1]._replace(wait=0))}
+      lines = {k: (inst, control._replace(write=NONE)),
+               reader: (listing.insts[reader][0], listing.insts[reader][1]._replace(wait=0))}
       if set(before.writes()) & set(inst.reads()): lines[k - 1] = before, early._replace(stall=1)
       assert len(lines) == 3 or k == shuffles[0]
       for at, line in lines.items():
-        verdict, why = judge(NVIDIA, case, listing.bytes([*listing.insts[:at], line, *listing.insts[at + 1:]]), 0, whole, 1)
+        verdict, why = judge(NVIDIA, case, listing.bytes([*listing.insts[:at], line, *listing.insts[at + 1:]]), 0,
+                             whole, 1)
         assert verdict == "reported" and "(a result is read too early: " in why, (case.name, at, why)
 
 @pytest.mark.parametrize("arch", ARCHS)

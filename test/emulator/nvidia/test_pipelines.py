@@ -1,7 +1,9 @@
-"""Pipelines of products as kernels have them: what keeps the rules runs, and each wait, fence or meeting that is left out is found.
+"""Pipelines of products as kernels have them: what keeps the rules runs, and each wait, fence or meeting that is left
+out is found.
 
-Two of them over three steps of 64: copies by all warps (LDGSTS) with groups and barriers of the block; and boxes that a warp of its own asks for,
-with mbarriers that say which stage is full and which is empty, at which one thread of the four warps that multiply arrives.
+Two of them over three steps of 64: copies by all warps (LDGSTS) with groups and barriers of the block; and boxes that a
+warp of its own asks for, with mbarriers that say which stage is full and which is empty, at which one thread of the
+four warps that multiply arrives.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -16,13 +18,15 @@ from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.meaning.numbers import words_of
 
-STEPS, STAGE, SECOND = 3, 12288, 8192   # steps of 64; bytes of a stage: 64 lines of the first factor, 16 of the second one behind them
+STEPS, STAGE, SECOND = 3, 12288, 8192   # steps of 64; bytes of a stage: 64 lines of the first factor, 16 of the second
+                                        # one behind them
 A, B = numbers(64, 64 * STEPS, 1), numbers(16, 64 * STEPS, 2)
 EXPECTED = [[words_of([sum(x * y for x, y in zip(row, column))] * LANES)[0] for column in B] for row in A]
 MEET, NOTHING = "BAR.SYNC.DEFER_BLOCKING 0x0", "NOP"
 Marked = list[tuple[str, bool]]   # lines, and whether leaving one out breaks a rule
 
-def part(values: list[list[float]], step: int) -> list[list[float]]: return [row[64 * step:64 * step + 64] for row in values]
+def part(values: list[list[float]], step: int) -> list[list[float]]:
+  return [row[64 * step:64 * step + 64] for row in values]
 def usual(*lines: str) -> Marked: return [(line, False) for line in lines]
 def needed(line: str) -> Marked: return [(line, True)]
 
@@ -49,12 +53,14 @@ def copied(step: int, stages: int) -> Marked:
   """Ask for a step's factors, 16 bytes a lane and time; a group, also where there is nothing more to ask for."""
   found = []
   for at in range(0, SECOND + 2048, 2048) if step < STEPS else ():
-    found += usual(f"IADD3 R2, R1, {STAGE * step + at:#x}, RZ", f"LDGSTS.E.BYPASS.128 [R1+{STAGE * (step % stages) + at:#x}], [R2.64]")
+    found += usual(f"IADD3 R2, R1, {STAGE * step + at:#x}, RZ",
+                   f"LDGSTS.E.BYPASS.128 [R1+{STAGE * (step % stages) + at:#x}], [R2.64]")
   return [*found, *usual("LDGDEPBAR")]
 
 def by_all() -> Marked:
   """Two stages: a step's copies are asked for when the products of the step before have been waited for."""
-  found = usual("S2R R0, SR_TID.X", "SHF.L.U32 R1, R0, 0x4, RZ", f"MOV R3, {MEMORY >> 32:#x}") + copied(0, 2) + copied(1, 2)
+  found = usual("S2R R0, SR_TID.X", "SHF.L.U32 R1, R0, 0x4, RZ",
+                f"MOV R3, {MEMORY >> 32:#x}") + copied(0, 2) + copied(1, 2)
   for step in range(STEPS):
     found += needed("DEPBAR.LE SB0, 0x1") + needed("FENCE.VIEW.ASYNC.S") + needed(MEET)
     found += [("WARPGROUP.ARRIVE", not step), *products(step % 2, not step)]
@@ -64,32 +70,38 @@ def by_all() -> Marked:
 # ***** boxes that one warp asks for *****
 
 FULL, EMPTY, MAPS, TENSORS = 0x7000, 0x7010, 0, 4096
-def word(count: int) -> tuple[str, str]: return f"UMOV UR0, {(1 << 20) - count << 1:#x}", f"UMOV UR1, {(1 << 20) - count << 11 & 0xffffffff:#x}"
+def word(count: int) -> tuple[str, str]:
+  return f"UMOV UR0, {(1 << 20) - count << 1:#x}", f"UMOV UR1, {(1 << 20) - count << 11 & 0xffffffff:#x}"
 
 def look(name: str, at: int, parity: int) -> Marked:
-  return [*usual(f"UMOV UR2, {at:#x}", f"MOV R3, {parity << 31:#x}", f"{name}:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3"),
+  return [*usual(f"UMOV UR2, {at:#x}", f"MOV R3, {parity << 31:#x}", f"{name}:",
+                 "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3"),
           (f"@!P0 BRA {name}", True)]
 
 def asked(step: int) -> Marked:
   """Both boxes of a step."""
   stage = step % 2
   found = look(f"empty{step}", EMPTY + 8 * stage, 0) if step >= 2 else []
-  found += usual(f"UMOV UR2, {FULL + 8 * stage:#x}", "ELECT P2, UR3, PT", f"MOV R6, {SECOND + 2048:#x}", "@P2 SYNCS.ARRIVE.TRANS64 RZ, [UR2], R6")
+  found += usual(f"UMOV UR2, {FULL + 8 * stage:#x}", "ELECT P2, UR3, PT", f"MOV R6, {SECOND + 2048:#x}",
+                 "@P2 SYNCS.ARRIVE.TRANS64 RZ, [UR2], R6")
   for which, goal in ((0, STAGE * stage), (1, STAGE * stage + SECOND)):
     words = goal, FULL + 8 * stage, 64 * step, 0
-    found += usual(*(f"UMOV UR{8 + k}, {x:#x}" for k, x in enumerate(words)), f"UMOV UR4, {MAPS + 128 * which:#x}", f"UMOV UR5, {MEMORY >> 32:#x}",
+    found += usual(*(f"UMOV UR{8 + k}, {x:#x}" for k, x in enumerate(words)), f"UMOV UR4, {MAPS + 128 * which:#x}",
+                   f"UMOV UR5, {MEMORY >> 32:#x}",
                    "UTMALDG.2D [UR8], [UR4]")
   return found
 
 def by_one() -> Marked:
   """The fifth warp asks, four multiply."""
-  found = usual("S2R R0, SR_TID.X", "ISETP.LT.U32.AND P1, PT, R0, 0x80, PT", "ISETP.NE.AND P3, PT, R0, RZ, PT", "@P1 BRA ready", *word(1))
+  found = usual("S2R R0, SR_TID.X", "ISETP.LT.U32.AND P1, PT, R0, 0x80, PT", "ISETP.NE.AND P3, PT, R0, RZ, PT",
+                "@P1 BRA ready", *word(1))
   for at in (FULL, FULL + 8, EMPTY, EMPTY + 8): found += usual(f"UMOV UR2, {at:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0")
   found += needed("FENCE.VIEW.ASYNC.S") + usual("ready:") + needed(MEET) + usual("@P1 BRA multiply")
   for step in range(STEPS): found += asked(step)
   found += usual("EXIT", "multiply:")
   for step in range(STEPS):
-    found += [*look(f"full{step}", FULL + 8 * (step % 2), step // 2), ("WARPGROUP.ARRIVE", not step), *products(step % 2, not step),
+    found += [*look(f"full{step}", FULL + 8 * (step % 2), step // 2), ("WARPGROUP.ARRIVE", not step),
+              *products(step % 2, not step),
               ("WARPGROUP.DEPBAR.LE gsb0, 0x0", step != 1), *usual(f"UMOV UR2, {EMPTY + 8 * (step % 2):#x}"),
               ("@!P3 SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR2], RZ", step + 2 < STEPS)]
   return found + usual("FADD R40, R24, RZ")
@@ -99,7 +111,8 @@ def tensors() -> bytes:
   found = bytearray(TENSORS)
   for which, values in enumerate((A, B)):
     shape = (64 * STEPS, len(values))
-    found[128 * which:128 * (which + 1)] = tensor_map(MEMORY + len(found), shape, (128 * STEPS,), (64, len(values)), swizzle=3)
+    found[128 * which:128 * (which + 1)] = tensor_map(MEMORY + len(found), shape, (128 * STEPS,), (64, len(values)),
+                                                      swizzle=3)
     found += b"".join(encode_bfloat16(x).to_bytes(2, "little") for row in values for x in row)
   return bytes(found)
 
@@ -131,5 +144,6 @@ def test_nothing_can_be_left_out(kind: str, at: int) -> None:
   for seed in range(12):
     try: ran([NOTHING if k == at else line for k, (line, _) in enumerate(lines)], threads, memory, seed)
     except EmulatorError: found.append(seed)
-    if found or "PHASECHK" not in lines[at - 1][0]: break   # a look that succeeds at once needs no second one: another order may show it
+    if found or "PHASECHK" not in lines[at - 1][0]: break   # a look that succeeds at once needs no second one: another
+                                                            # order may show it
   assert found

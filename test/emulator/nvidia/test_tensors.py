@@ -1,4 +1,5 @@
-"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's QMDs, warps under all checks; beside the CPU's results.
+"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's QMDs, warps under all checks; beside
+the CPU's results.
 
 The programs are those of test/emulator/amd/test_tensors.py.
 """
@@ -26,7 +27,8 @@ def test_a_kernel_that_spills(chip: str) -> None:
   """320 registers of values that are alive at once: some go to the local memory that the launch provides."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "NV", "EMULATE": chip, "CACHE": "0"}
   program = SPILLED.replace("isa.amd", "isa.sass").replace('"AMD"', '"NV"')
-  done = subprocess.run([sys.executable, "-c", program, "160", "0"], env=environment, capture_output=True, text=True, timeout=600)
+  done = subprocess.run([sys.executable, "-c", program, "160", "0"], env=environment, capture_output=True, text=True,
+                        timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]
 
 PRODUCTS = """
@@ -56,12 +58,14 @@ for kinds in (("fp8e4m3", "fp8e4m3"), ("fp8e5m2", "fp8e5m2"), ("fp8e4m3", "float
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_products_of_narrow_types(chip: str) -> None:
-  """Beside exact sums, in units of the sum of absolute values: as docs/numerics.md promises, and less where a variable allows it."""
+  """Beside exact sums, in units of the sum of absolute values: as docs/numerics.md promises, and less where a variable
+  allows it."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "NV", "EMULATE": chip, "CACHE": "0"}
   done = subprocess.run([sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]
   errors = [[float(word) for word in line.split()] for line in done.stdout.splitlines()]
   assert len(errors) == 5 and all(exact < 1e-6 for exact, _ in errors)
   short, whole, tf32 = errors[:2], errors[2:4], errors[4][1]
-  assert all(allowed < (2 ** -13 * 3 if chip == "sm_89" else 1e-6) for _, allowed in short) and all(exact == allowed for exact, allowed in whole)
+  assert (all(allowed < (2 ** -13 * 3 if chip == "sm_89" else 1e-6) for _, allowed in short)
+          and all(exact == allowed for exact, allowed in whole))
   assert (chip != "sm_89" or min(allowed for _, allowed in short) > 1e-6) and 1e-6 < tf32 < 2 ** -10

@@ -7,7 +7,8 @@ import pytest
 
 from tinyhw.device import Buffer
 from tinyhw.dtype import dtypes
-from tinyhw.engine.memory.buffers import MultiBuffer, buffer_of, buffers_in, multi, new_buffer, new_storage, renewed, storage_with
+from tinyhw.engine.memory.buffers import (
+  MultiBuffer, buffer_of, buffers_in, multi, new_buffer, new_storage, renewed, storage_with)
 from tinyhw.errors import DeviceError, UnknownValueError
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -30,11 +31,14 @@ def test_several_devices_have_a_buffer_each() -> None:
   node = new_buffer(["python", "PYTHON:1"], 4, dtypes.int8)
   storage = buffer_of(node)
   assert isinstance(storage, MultiBuffer) and node.device == storage.device == ("PYTHON", "PYTHON:1")
-  assert buffers_in(storage) == storage.bufs and [b.size for b in storage.bufs] == [4, 4] and all(storage_with(b) is storage for b in storage.bufs)
+  assert (buffers_in(storage) == storage.bufs and [b.size for b in storage.bufs] == [4, 4]
+          and all(storage_with(b) is storage for b in storage.bufs))
   view = storage.view(2, dtypes.int8, 1)
-  assert [b.base for b in view.bufs] == list(storage.bufs) and repr(view) == "<MultiBuffer ('PYTHON', 'PYTHON:1') 2 dtypes.int8>"
+  assert ([b.base for b in view.bufs] == list(storage.bufs) and repr(view) == "<MultiBuffer ('PYTHON', 'PYTHON:1') 2 "
+          "dtypes.int8>")
   single = Buffer("PYTHON", 2, dtypes.int8)
-  assert buffers_in(single) == (single,) and storage_with(single) is single and new_storage("PYTHON", 2, dtypes.int8).size == 2
+  assert buffers_in(single) == (single,) and storage_with(single) is single and new_storage("PYTHON", 2,
+                                                                                            dtypes.int8).size == 2
   whole = multi(node, (2, 2), 1)
   assert whole.op is Ops.MULTI and whole.shape == (2, 4) and multi(node, (4,), None).src == (node,)
 
@@ -56,6 +60,7 @@ def test_a_node_without_storage_is_a_mistake_of_the_engine() -> None:
 def test_another_node_for_the_same_storage() -> None:
   node = new_buffer("PYTHON", 4, dtypes.int8)
   again = renewed(node)
-  assert again is not node and buffer_of(again) is buffer_of(node) and again.shape == node.shape and again.dtype is node.dtype
+  assert (again is not node and buffer_of(again) is buffer_of(node) and again.shape == node.shape
+          and again.dtype is node.dtype)
   node.storage = None
   with pytest.raises(UnknownValueError, match="have been overwritten in place; realize it before"): buffer_of(node)

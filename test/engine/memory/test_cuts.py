@@ -1,4 +1,5 @@
-"""Gradients past in-place writes: what they do not reach is refused, rather than given too small; what ends there on purpose is not."""
+"""Gradients past in-place writes: what they do not reach is refused, rather than given too small; what ends there on
+purpose is not."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -71,7 +72,9 @@ def test_a_gradient_that_a_write_cut_off_is_refused(loss: Callable[[Tensor, Tens
   """Each of them is too small without this, for `+ w` gives a part of it."""
   w, x = leaf(1.0, 2.0), leaf(5.0, 6.0, wanted=None)
   y = loss(w, x)
-  with pytest.raises(GradientError, match=r"would not reach all of the gradient of a tensor of shape \(2,\): .* in place since"): y.sum().backward()
+  with pytest.raises(GradientError, match=r"would not reach all of the gradient of a tensor of shape \(2,\): .* in "
+                     r"place since"):
+    y.sum().backward()
   with pytest.raises(GradientError, match=r"gradient\(\) would not be all of the gradient"): y.sum().gradient(w)
   assert w.grad is None
 

@@ -25,10 +25,14 @@ def numbers(tmp_path: pathlib.Path) -> tuple[Tensor, np.ndarray]:
   return Tensor(tmp_path / "numbers", dtype=dtypes.float32).reshape(2, 3, 4), array
 
 VIEWS = {
-  "all": (lambda t: t, 24), "row": (lambda t: t[1], 12), "rows": (lambda t: t[1, 1:3], 8), "element": (lambda t: t[1, 2, 3], 1),
-  "columns": (lambda t: t[:, :, 1:3], 24), "rows and columns": (lambda t: t[1:, 1:, 1:3], 8), "transposed": (lambda t: t.transpose(0, 2), 24),
-  "flipped": (lambda t: t[0].flip(1), 12), "steps": (lambda t: t[:, ::2], 24), "reshaped": (lambda t: t.reshape(6, 4)[2:5].reshape(-1)[3:7], 4),
-  "expanded": (lambda t: t[0, 0].reshape(1, 4).expand(3, 4), 4), "padded": (lambda t: t[1, 1].pad((1, 2)), 4), "nothing": (lambda t: t[1:1], 0),
+  "all": (lambda t: t, 24), "row": (lambda t: t[1], 12), "rows": (lambda t: t[1, 1:3], 8),
+  "element": (lambda t: t[1, 2, 3], 1),
+  "columns": (lambda t: t[:, :, 1:3], 24), "rows and columns": (lambda t: t[1:, 1:, 1:3], 8),
+  "transposed": (lambda t: t.transpose(0, 2), 24),
+  "flipped": (lambda t: t[0].flip(1), 12), "steps": (lambda t: t[:, ::2], 24),
+  "reshaped": (lambda t: t.reshape(6, 4)[2:5].reshape(-1)[3:7], 4),
+  "expanded": (lambda t: t[0, 0].reshape(1, 4).expand(3, 4), 4), "padded": (lambda t: t[1, 1].pad((1, 2)), 4),
+  "nothing": (lambda t: t[1:1], 0),
   "detached": (lambda t: t.detach()[1].contiguous(), 12), "through size 1": (lambda t: t[1:2, 2:3, 1:2], 1),
 }
 
@@ -39,17 +43,20 @@ def test_views(numbers, name):
   part, same = f(t), f(Tensor(array)).tolist()
   assert part.device == t.device and part.device.startswith("DISK:")
   assert resolve(part.uop).size == wanted, "no more is read than that"
-  assert part.tolist() == same and part.to(None).tolist() == same and (part.to(None) * 2).tolist() == (f(Tensor(array)) * 2).tolist()
+  assert (part.tolist() == same and part.to(None).tolist() == same and (part.to(None) * 2).tolist()
+          == (f(Tensor(array)) * 2).tolist())
 
 def test_only_the_part_is_read(tmp_path):
   with open(tmp_path / "f", "wb") as file: file.truncate(1 << 40)
   t = Tensor(tmp_path / "f")
-  assert t.shape == (1 << 40,) and t[1 << 39:(1 << 39) + 2].tolist() == [0, 0] and t.reshape(1 << 20, -1)[5, :3].to(None).tolist() == [0, 0, 0]
+  assert (t.shape == (1 << 40,) and t[1 << 39:(1 << 39) + 2].tolist() == [0, 0]
+          and t.reshape(1 << 20, -1)[5, :3].to(None).tolist() == [0, 0, 0])
 
 def test_more_than_memory(tmp_path):
   with open(tmp_path / "f", "wb") as file: file.truncate(1 << 43)
   t = Tensor(tmp_path / "f")
-  for x in (t, t.reshape(2, -1), t[3:]): assert repr(x) == f"<Tensor {x.shape} uint8 on {x.device}, in a file>", "nothing is read"
+  for x in (t, t.reshape(2, -1), t[3:]):
+    assert repr(x) == f"<Tensor {x.shape} uint8 on {x.device}, in a file>", "nothing is read"
   with pytest.raises(OutOfMemory, match="no memory for a copy of 8.00 TB"): Tensor(tmp_path / "f").data()
 
 def test_bytes_of_other_types(numbers):
@@ -57,7 +64,8 @@ def test_bytes_of_other_types(numbers):
   assert t.bitcast("int32").tolist() == array.view(np.int32).tolist() and t.bitcast("uint8").shape == (2, 3, 16)
   assert t[1].bitcast("uint16").to(None).tolist() == array[1].view(np.uint16).tolist()
   assert t.bitcast("uint8")[0, 0, 4:8].bitcast("float32").item() == 1.0
-  with pytest.raises(ShapeError, match="bytes of the last axis are no whole number of elements"): t.bitcast("uint8")[0, 0, :3].bitcast("float32")
+  with pytest.raises(ShapeError, match="bytes of the last axis are no whole number of elements"):
+    t.bitcast("uint8")[0, 0, :3].bitcast("float32")
   with pytest.raises(DeviceError, match="not in one piece"): t.transpose(0, 1).bitcast("int32")
 
 def test_any_byte_but_zero_is_true(tmp_path):
@@ -67,27 +75,35 @@ def test_any_byte_but_zero_is_true(tmp_path):
   whole = Tensor(tmp_path / "f", dtype=dtypes.bool)
   for t in (whole, whole.to(None), Tensor(data, dtype=dtypes.bool), Tensor(memoryview(data).cast("?"))):
     moved = t.to(None)
-    assert t.tolist() == wanted and bytes(t.data()) == bytes(wanted) and moved.sum().item() == 4 and (~moved).sum().item() == 2
+    assert (t.tolist() == wanted and bytes(t.data()) == bytes(wanted) and moved.sum().item() == 4
+            and (~moved).sum().item() == 2)
     assert moved.cast("int32").tolist() == wanted and (moved == True).tolist() == wanted   # noqa: E712
-  assert whole.reshape(2, 3).T.tolist() == [[False, False], [True, True], [True, True]] and whole.reshape(2, 3)[:, 1:].to(None).sum().item() == 4
+  assert whole.reshape(2, 3).T.tolist() == [[False, False], [True, True],
+                                            [True, True]] and whole.reshape(2, 3)[:, 1:].to(None).sum().item() == 4
 
 def test_sizes_must_fit(tmp_path):
   (tmp_path / "f").write_bytes(b"abcde")
-  with pytest.raises(ShapeError, match="5 bytes, no whole number of dtypes.float"): Tensor(tmp_path / "f", dtype=dtypes.float32)
+  with pytest.raises(ShapeError, match="5 bytes, no whole number of dtypes.float"):
+    Tensor(tmp_path / "f", dtype=dtypes.float32)
   (tmp_path / "f").write_bytes(b"")
   assert Tensor(tmp_path / "f").tolist() == [] and Tensor(tmp_path / "f").to(None).tolist() == []
 
 def test_computing_is_refused(numbers):
   t, _ = numbers
-  for f in (lambda: (t + 1).tolist(), lambda: (t + t).realize(), lambda: t.sum().item(), lambda: (t * 2).to(None).tolist(), lambda: t + Tensor([1.0]),
-            lambda: t.cat(t).realize(), lambda: t.contiguous().realize(), lambda: t.zeros_like(device=t.device).realize(), lambda: t.exp().tolist()):
-    with pytest.raises(DeviceError, match=r"DISK:.*numbers, which keeps a file and computes nothing; move the tensor first, with .to\(None\)"): f()
+  for f in (lambda: (t + 1).tolist(), lambda: (t + t).realize(), lambda: t.sum().item(),
+            lambda: (t * 2).to(None).tolist(), lambda: t + Tensor([1.0]),
+            lambda: t.cat(t).realize(), lambda: t.contiguous().realize(),
+            lambda: t.zeros_like(device=t.device).realize(), lambda: t.exp().tolist()):
+    with pytest.raises(DeviceError, match=r"DISK:.*numbers, which keeps a file and computes nothing; move the tensor "
+                       r"first, with .to\(None\)"):
+      f()
 
 def test_nothing_but_assign_and_to_writes(numbers):
   t, array = numbers
   for f in (lambda: Tensor.full((24,), 1.0, device=t.device).realize(), lambda: t.rand_like(device=t.device).realize(),
             lambda: t + [[[1.0] * 4] * 3] * 2,
-            lambda: Tensor.rand(24, device=t.device).realize(), lambda: t.assign(t.to(None) * 0), lambda: t.__setitem__(0, 1.0)):
+            lambda: Tensor.rand(24, device=t.device).realize(), lambda: t.assign(t.to(None) * 0),
+            lambda: t.__setitem__(0, 1.0)):
     with pytest.raises(DeviceError): f().tolist()
   assert t.tolist() == array.tolist()
 
@@ -112,7 +128,8 @@ def test_writing(tmp_path):
   with pytest.raises(DTypeError, match="cast it first"): t.assign(Tensor([[1, 2, 3], [4, 5, 6]]))
   with pytest.raises(ShapeError, match="assign"): t.assign(Tensor([1.0, 2.0]))
   copy = (Tensor([1, 2, 3]) + 1).to(f"DISK:{tmp_path / 'g'}")
-  assert copy.device == f"DISK:{tmp_path / 'g'}" and np.fromfile(tmp_path / "g", np.int32).tolist() == [2, 3, 4] == copy.tolist()
+  assert copy.device == f"DISK:{tmp_path / 'g'}" and np.fromfile(tmp_path / "g",
+                                                                 np.int32).tolist() == [2, 3, 4] == copy.tolist()
   assert Tensor([5, 6], device=f"disk:{tmp_path / 'h'}").tolist() == [5, 6] and (tmp_path / "h").stat().st_size == 8
 
 def test_values_keep_what_was_there_when_they_were_expressed(tmp_path):
@@ -120,7 +137,8 @@ def test_values_keep_what_was_there_when_they_were_expressed(tmp_path):
   whole, part, bits = t.to(None) * 2, t[1:3].to(None) + 0, t.bitcast("uint8").to(None) + 0
   moved = t.to(None)
   t[1:3] = 9
-  assert t.tolist() == [1, 9, 9, 4] and whole.tolist() == [2, 4, 6, 8] and part.tolist() == [2, 3] and bits[4].item() == 2
+  assert (t.tolist() == [1, 9, 9, 4] and whole.tolist() == [2, 4, 6, 8] and part.tolist() == [2, 3]
+          and bits[4].item() == 2)
   assert moved.tolist() == [1, 2, 3, 4]
 
 def test_a_file_that_became_shorter(numbers):
@@ -175,6 +193,7 @@ print(t.shape[0], t[1 << 28:(1 << 28) + 1024].to(None).sum().item())
 def test_a_file_larger_than_memory(tmp_path, engine):
   if engine != "PYTHON": pytest.skip("it is the host that reads; once is enough, and a process of its own")
   with open(tmp_path / "f", "wb") as file: file.truncate(2 << 30)
-  done = subprocess.run([sys.executable, "-c", MEMORY, str(tmp_path / "f")], env={**os.environ, "PYTHONPATH": os.getcwd(), "DEV": "PYTHON"},
+  done = subprocess.run([sys.executable, "-c", MEMORY, str(tmp_path / "f")],
+                        env={**os.environ, "PYTHONPATH": os.getcwd(), "DEV": "PYTHON"},
                         capture_output=True, text=True, timeout=60)
   assert done.stdout == f"{1 << 29} 0.0\n", done.stderr

@@ -1,4 +1,5 @@
-"""In-place writes in program order: random programs of writes, views and values that wait, against NumPy, which does everything at once."""
+"""In-place writes in program order: random programs of writes, views and values that wait, against NumPy, which does
+everything at once."""
 from __future__ import annotations
 import gc
 import random
@@ -47,7 +48,8 @@ class Program:
   def do_value(self) -> None:
     t, a = self.some()
     x, y = self.operand(a.size)
-    self.values.append((t * 3 + x, a * 3 + y) if self.choices.random() < 0.5 else (t.maximum(x) - t, np.maximum(a, y) - a))
+    self.values.append((t * 3 + x, a * 3 + y) if self.choices.random() < 0.5
+                       else (t.maximum(x) - t, np.maximum(a, y) - a))
 
   def do_sum(self) -> None:
     t, a = self.some()
@@ -60,7 +62,8 @@ class Program:
   def do_view(self) -> None:
     t, a = self.choices.choice(self.memory)
     k = self.choices.randrange(a.size)
-    self.memory.append(self.choices.choice([(t[k:], a[k:]), (t.flip(0), a[::-1]), (t.detach(), a), (t.reshape(-1, 1).reshape(-1), a)]))
+    self.memory.append(self.choices.choice([(t[k:], a[k:]), (t.flip(0), a[::-1]), (t.detach(), a),
+                                            (t.reshape(-1, 1).reshape(-1), a)]))
 
   def do_assign(self) -> None:
     t, a = self.choices.choice(self.memory)
@@ -95,7 +98,8 @@ class Program:
     found = [self.some() for _ in range(self.choices.randint(1, 3))]
     Tensor.realize(*[t for t, _ in found])
     for t, a in found:    # a view of a value that waits is a value; storage of its own from now on
-      if any(t is s for s, _ in self.values) and writes.memory_of(t.uop)[0] is not None and self.choices.random() < 0.3: self.memory.append((t, a))
+      if any(t is s for s, _ in self.values) and writes.memory_of(t.uop)[0] is not None and self.choices.random() < 0.3:
+        self.memory.append((t, a))
 
   def do_read(self) -> None:
     t, a = self.some()
@@ -236,10 +240,12 @@ def test_after_an_interrupt_values_that_may_be_lost_are_refused(monkeypatch: pyt
 # ***** parts of what has no storage *****
 
 def test_assign_to_a_part_of_a_tensor_without_storage_reaches_it() -> None:
-  made = [Tensor.zeros(4), Tensor([1.0, 2, 3, 4]) * 2, Tensor.zeros(4).reshape(2, 2).reshape(4), Tensor.ones(4).contiguous()]
+  made = [Tensor.zeros(4), Tensor([1.0, 2, 3, 4]) * 2, Tensor.zeros(4).reshape(2, 2).reshape(4),
+          Tensor.ones(4).contiguous()]
   for whole in made:
     last = whole[3].item()
-    for part, expected in ((lambda t: t[0:2], [7, 8]), (lambda t: t.shrink(((1, 3),)), [7, 7, 8]), (lambda t: t[1:3].flip(0), [7, 8, 7]),
+    for part, expected in ((lambda t: t[0:2], [7, 8]), (lambda t: t.shrink(((1, 3),)), [7, 7, 8]),
+                           (lambda t: t[1:3].flip(0), [7, 8, 7]),
                            (lambda t: t.reshape(2, 2)[0], [7, 8, 7])):
       part(whole).assign(Tensor([7.0, 8.0]))
       assert whole.tolist()[:len(expected)] == expected and whole[3].item() == last
@@ -261,8 +267,12 @@ def test_gradients_past_an_overwrite_are_refused_by_that_name() -> None:
   x, w = Tensor([1.0, 2.0]).realize(), Tensor([3.0, 4.0]).realize()
   y = (x * w).sum()
   x.assign(x + 1).realize()
-  with pytest.raises(GradientError, match="backward.. finds nothing to go on to: .* overwritten in place since .assign, an opt"): y.backward()
-  with pytest.raises(GradientError, match="was not computed from the target of shape .2,.; a tensor below it .* overwritten"): (y * 2).gradient(x)
+  with pytest.raises(GradientError, match="backward.. finds nothing to go on to: .* overwritten in place since "
+                     ".assign, an opt"):
+    y.backward()
+  with pytest.raises(GradientError, match="was not computed from the target of shape .2,.; a tensor below it .* "
+                     "overwritten"):
+    (y * 2).gradient(x)
   assert x.grad is None and w.grad is None and y.grad is None
   y.requires_grad = True      # then it is meant
   (y * 2).backward()

@@ -17,7 +17,8 @@ from tinyhw.codegen.optimize import optimize
 from tinyhw.config import CACHEDIR, CHECK, Context, documentation
 from tinyhw.device import Device
 from tinyhw.engine.run import compile as compiling, realize, version
-from tinyhw.engine.run.compile import Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of
+from tinyhw.engine.run.compile import (
+  Compiled, backend, capabilities_of, compile_kernel, kernel_name, measured, mode, value_of)
 from tinyhw.engine.schedule.schedule import canonicalize, schedule
 from tinyhw.errors import ConfigError, DeviceError
 from tinyhw.files.cache import LEDGER
@@ -46,8 +47,10 @@ def entries(folder: Path) -> list[Path]: return [p for p in folder.rglob("*") if
 def test_the_kernels_of_a_schedule_are_loaded_together(monkeypatch: pytest.MonkeyPatch) -> None:
   opened, told = Device["PYTHON"], list[int]()
   monkeypatch.setattr(opened, "kernels", {})
-  monkeypatch.setattr(opened, "load_all", lambda codes: told.append(len(codes)) or [opened.load(code) for code in codes])
-  def three_kernels() -> Tensor: return ((Tensor.empty(7, device="PYTHON").zeros_like() + 1).contiguous().sum().contiguous() + 2).contiguous()
+  monkeypatch.setattr(opened, "load_all", lambda codes: told.append(len(codes))
+                      or [opened.load(code) for code in codes])
+  def three_kernels() -> Tensor:
+    return ((Tensor.empty(7, device="PYTHON").zeros_like() + 1).contiguous().sum().contiguous() + 2).contiguous()
   before = three_kernels().realize().item()
   assert before == 9 and told == [3]
   assert three_kernels().item() == before and told == [3]
@@ -57,13 +60,16 @@ def test_a_kernel_is_compiled_once(count: list[str]) -> None:
   assert isinstance(second, Compiled) and first[1:] == second[1:] and len(count) == 1
 
 UNITS: dict[str, Callable[[Matrix], bool]] = {
-  "gfx1100": lambda unit: not unit.fragments and not unit.panels, "gfx942": lambda unit: not unit.fragments and not unit.panels,
+  "gfx1100": lambda unit: not unit.fragments and not unit.panels, "gfx942": lambda unit: not unit.fragments
+  and not unit.panels,
   "sm_80": lambda unit: unit.fragments, "sm_90": lambda unit: unit.panels}
 
 @pytest.mark.parametrize("arch", UNITS)
 def test_operations_are_those_asked_for_whatever_unit_does_them(count: list[str], arch: str) -> None:
-  """Lanes that share matrices, fragments and panels: an MMA is one node for each lane, and factors go by way of local memory."""
-  kernel = schedule(canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
+  """Lanes that share matrices, fragments and panels: an MMA is one node for each lane, and factors go by way of local
+  memory."""
+  kernel = schedule(
+    canonicalize([(Tensor.empty(256, 512, dtype="half") @ Tensor.empty(512, 128, dtype="half")).uop])).kernels[0].sink
   units = {u.arg for u in optimize(kernel, capabilities_of(arch, "")).toposort() if u.op is Ops.MMA}
   assert units and all(map(UNITS[arch], units))
   made = compile_kernel(kernel, arch)
@@ -93,7 +99,8 @@ def test_another_compiler_is_a_miss(count: list[str], monkeypatch: pytest.Monkey
   for _ in range(2): compile_kernel(sink(14), ARCH)
   assert len(count) == 2
 
-def test_a_compiler_without_a_version_keeps_nothing(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_compiler_without_a_version_keeps_nothing(count: list[str], monkeypatch: pytest.MonkeyPatch,
+                                                    tmp_path: Path) -> None:
   monkeypatch.setitem(version._versions, backend(ARCH).__name__, "")
   for _ in range(2): compile_kernel(sink(18), ARCH)
   assert len(count) == 2 and not entries(tmp_path)
@@ -112,7 +119,8 @@ def test_another_kernel_in_an_entry_s_place_is_a_miss(count: list[str], tmp_path
 
 def test_another_machine_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
   opened = Device["PYTHON"]
-  monkeypatch.setattr(opened, "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": (1, 2, 3), "local_bytes": 1, "vendor": "some"})
+  monkeypatch.setattr(opened, "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": (1, 2, 3), "local_bytes": 1,
+                                                "vendor": "some"})
   for _ in range(2): compile_kernel(sink(17), ARCH, "PYTHON")
   assert len(count) == 1 and measured("PYTHON") == {"threads": 3, "cache_bytes": (1, 2, 3), "local_bytes": 1}
   for fact, value in (("threads", 5), ("cache_bytes", (1, 2, 4)), ("local_bytes", 2)):
@@ -123,9 +131,11 @@ def test_another_machine_is_a_miss(count: list[str], monkeypatch: pytest.MonkeyP
   assert len(count) == 4
 
 def test_what_a_device_does_not_know_is_assumed(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(Device["PYTHON"], "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": None, "local_bytes": 0})
+  monkeypatch.setattr(Device["PYTHON"], "facts", lambda: {"arch": ARCH, "threads": 3, "cache_bytes": None,
+                                                          "local_bytes": 0})
   assumed = backend("c").capabilities("c")
-  assert capabilities_of("c", "") == assumed and capabilities_of("c", "PYTHON") == dataclasses.replace(assumed, threads=3)
+  assert capabilities_of("c", "") == assumed and capabilities_of("c",
+                                                                 "PYTHON") == dataclasses.replace(assumed, threads=3)
 
 def test_units_that_are_less_exact_are_there_where_they_are_allowed() -> None:
   """They come first, and code made with them is other code."""
@@ -153,11 +163,13 @@ def wrong_in_this_process(fresh: dict[str, list[str]]) -> list[str]:
   """The modes in which something else is launched where other modes came before."""
   kernel_modes.open_device()
   with Context(CACHE=0):
-    return [name for name in [*fresh, *reversed(fresh)] if kernel_modes.launched(kernel_modes.MODES[name]) != fresh[name]]
+    return [name for name in [*fresh, *reversed(fresh)] if kernel_modes.launched(kernel_modes.MODES[name])
+            != fresh[name]]
 
 def wrong_after_another_process(fresh: dict[str, list[str]], folder: Path, left_out: int | None = None) -> list[str]:
   """The modes in which something else is launched where another process has filled the cache on disk."""
-  environment = {"CACHEDIR": str(folder), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT), "CHECK": str(int(CHECK)), "DEV": "PYTHON"}
+  environment = {"CACHEDIR": str(folder), "PATH": os.environ.get("PATH", ""), "PYTHONPATH": str(ROOT),
+                 "CHECK": str(int(CHECK)), "DEV": "PYTHON"}
   arguments = [] if left_out is None else [str(left_out)]
   subprocess.run([sys.executable, "-B", kernel_modes.__file__, *arguments], env=environment, timeout=60, check=True)
   wrong = []
@@ -175,8 +187,10 @@ def test_a_kernel_in_use_is_that_of_the_mode(fresh: dict[str, list[str]], count:
   assert not wrong_after_another_process(fresh, tmp_path) and not count
 
 @pytest.mark.parametrize("left_out", range(len(mode())))
-def test_a_mode_that_keys_leave_out_is_noticed(fresh: dict[str, list[str]], count: list[str], tmp_path: Path, left_out: int) -> None:
-  """What the tests of modes are worth: each mode, left out of the keys in memory and on disk, gives wrong kernels in them."""
+def test_a_mode_that_keys_leave_out_is_noticed(fresh: dict[str, list[str]], count: list[str], tmp_path: Path,
+                                               left_out: int) -> None:
+  """What the tests of modes are worth: each mode, left out of the keys in memory and on disk, gives wrong kernels in
+  them."""
   if left_out == CHECKED:
     with kernel_modes.without(left_out), pytest.raises(AssertionError): check_of_checks(count)
     return
@@ -197,14 +211,16 @@ def check_of_checks(count: list[str]) -> None:
 
 CHECKED = 3     # the place of CHECK among the modes
 
-@pytest.mark.parametrize("arch, steps", [("x86_64:avx2", "add_frame"), ("gfx1100", "make_halves interleave add_waits pair_operations fetch"),
+@pytest.mark.parametrize("arch, steps", [("x86_64:avx2", "add_frame"),
+                                         ("gfx1100", "make_halves interleave add_waits pair_operations fetch"),
                                          ("sm_90", "drop_copies order_groups pipeline"), ("c", "legalize allocate")])
 def test_dump_knows_all_passes_of_a_target(arch: str, steps: str, capsys: pytest.CaptureFixture[str]) -> None:
   (kernel,) = schedule(canonicalize([(Tensor.empty(64, device="NULL") + 1).uop])).kernels
   for step in steps.split():
     with Context(DUMP=step): compile_kernel(kernel.sink, arch)
     assert f"after {step}\n" in capsys.readouterr().out or (arch, step) == ("c", "allocate")    # no code of a machine
-  with Context(DUMP="foo:bar"), pytest.raises(ConfigError, match="no pass is called 'foo'; there are grid, .*linearize, .*select, .*layout"):
+  with Context(DUMP="foo:bar"), pytest.raises(ConfigError, match="no pass is called 'foo'; there are grid, "
+                                              ".*linearize, .*select, .*layout"):
     compile_kernel(kernel.sink, arch)
 
 def test_what_was_not_checked_is_compiled_again_to_check_it(count: list[str]) -> None:
@@ -232,8 +248,10 @@ def test_variables_that_makers_of_code_read_are_modes() -> None:
     path = ROOT / "tinyhw" / place
     for file in [path] if path.suffix else path.rglob("*.py"):
       tree = ast.parse(file.read_text(encoding="utf-8"))
-      imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "tinyhw.config" for a in n.names}
-      named = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "config"}
+      imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and n.module == "tinyhw.config"
+                  for a in n.names}
+      named = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name)
+               and n.value.id == "config"}
       read |= (imported | named) & declared
   assert read - IN_NO_KEY == {key for settings in kernel_modes.MODES.values() for key in settings} | {"CHECK"}
 
@@ -242,13 +260,15 @@ def test_code_of_one_architecture_is_not_that_of_another_of_its_backend(count: l
     for arch in ("x86_64:avx2", "x86_64:avx512"): assert compile_kernel(sink(22), arch).code.arch == arch
   assert len(count) == 2
 
-def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_costs_speed_only(count: list[str], monkeypatch: pytest.MonkeyPatch,
+                                                       tmp_path: Path) -> None:
   (tmp_path / "file").write_text("")
   monkeypatch.setattr(CACHEDIR, "value", str(tmp_path / "file"))
   for _ in range(2): compile_kernel(sink(15), ARCH)
   assert len(count) == 2
 
-def test_an_interrupt_while_compiling_leaves_no_trace(count: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupt_while_compiling_leaves_no_trace(count: list[str], monkeypatch: pytest.MonkeyPatch,
+                                                      tmp_path: Path) -> None:
   with monkeypatch.context() as patch:
     patch.setattr(compiling, "_compile", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt): compile_kernel(sink(16), ARCH)
@@ -273,7 +293,8 @@ def test_kernels_that_a_device_keeps_are_bounded(monkeypatch: pytest.MonkeyPatch
   monkeypatch.setattr(device, "kernels", {})
   compiled: list[UOp] = []
   plain = compiling.compile_kernel
-  monkeypatch.setattr(compiling, "compile_kernel", lambda s, arch, device="": compiled.append(s) or plain(s, arch, device))
+  monkeypatch.setattr(compiling, "compile_kernel", lambda s, arch, device="": compiled.append(s)
+                      or plain(s, arch, device))
   often, once = sink(3), [sink(n) for n in range(4, 24)]
   for kernel in once: assert len(compiling.parts("PYTHON", [often, kernel])) == 2
   assert compiled.count(often) == 4 and len(device.kernels) == 6

@@ -1,4 +1,5 @@
-"""Faults of tinyhw become InternalErrors at one place, which name kernel and line; what users did wrong keeps its class."""
+"""Faults of tinyhw become InternalErrors at one place, which name kernel and line; what users did wrong keeps its
+class."""
 from __future__ import annotations
 import inspect
 
@@ -31,7 +32,8 @@ def test_a_fault_of_the_compiler_names_kernel_and_lines(monkeypatch: pytest.Monk
   with Context(CACHE=0), pytest.raises(InternalError) as found: y.realize(), line()
   text = str(found.value)
   assert "compiling the kernel E_5 for " in text and f"(of {__file__}:{of})" in text and "failed with Fault: " in text
-  assert "please report it" in text and text.endswith(f"(at {__file__}:{of + 1})") and "x" * (faults.MOST_TEXT + 1) not in text
+  assert ("please report it" in text and text.endswith(f"(at {__file__}:{of + 1})")
+          and "x" * (faults.MOST_TEXT + 1) not in text)
   assert isinstance(found.value.__cause__, Fault)
 
 def test_a_fault_of_the_compiler_names_lines_where_nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from tinyhw.errors import OutOfMemory
 from tinyhw.tensor import Tensor
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
-def test_an_interrupt_while_compiling_leaves_the_graph_as_it_was(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+def test_an_interrupt_while_compiling_leaves_the_graph_as_it_was(monkeypatch: pytest.MonkeyPatch,
+                                                                 error: type[BaseException]) -> None:
   x = Tensor([1.0] * 37) * 5 + 2
   def stop(*_: object) -> None: raise error("stop")
   with monkeypatch.context() as patch:
@@ -48,12 +49,14 @@ def test_out_of_memory_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(allocator, "limit", None)
   assert x.tolist()[-1] == 1001.0
 
-# Stands for the bars of docs/performance.md, section Host, since time decides no test: calls of functions, Python's and the interpreter's own, for
-# one operation whose kernel is compiled and whose schedule is known. A call is 0.12 to 0.3 us of it on the machine that is measured there (`a + b` is
-# 260 calls, 45 us), so 200 us are at least 660 calls. The bounds are a tenth above what is needed now, so that a walk, a check or a copy of a list
-# that creeps in is seen. Python 3.10 and 3.11 count comprehensions as calls.
+# Stands for the bars of docs/performance.md, section Host, since time decides no test: calls of functions, Python's and
+# the interpreter's own, for one operation whose kernel is compiled and whose schedule is known. A call is 0.12 to 0.3
+# us of it on the machine that is measured there (`a + b` is 260 calls, 45 us), so 200 us are at least 660 calls. The
+# bounds are a tenth above what is needed now, so that a walk, a check or a copy of a list that creeps in is seen.
+# Python 3.10 and 3.11 count comprehensions as calls.
 CALLS = {
-  "a + b": 290, "a * 2": 310, "a.exp()": 260, "a.sum()": 335, "(a > b).where(a, b)": 375, "a.reshape(4, 4) @ b.reshape(4, 4)": 760,
+  "a + b": 290, "a * 2": 310, "a.exp()": 260, "a.sum()": 335, "(a > b).where(a, b)": 375,
+  "a.reshape(4, 4) @ b.reshape(4, 4)": 760,
   "a.softmax()": 860, "c.assign(c + 1)": 420, "Tensor([1.0, 2.0], device='CPU')": 150, "jitted(a)": 60, "chain(a)": 60,
 }
 
@@ -74,7 +77,8 @@ def test_an_operation_takes_few_calls(expression: str) -> None:
   def links(x: Tensor) -> Tensor:
     for _ in range(64): x = (x.flip(0) + 1).contiguous()
     return x.realize()
-  names = {"a": a, "b": b, "c": c, "Tensor": Tensor, "jitted": TinyJit(lambda x: (x + 1).realize()), "chain": TinyJit(links)}
+  names = {"a": a, "b": b, "c": c, "Tensor": Tensor, "jitted": TinyJit(lambda x: (x + 1).realize()),
+           "chain": TinyJit(links)}
   code = compile(f"({expression}).realize()" if "(a)" not in expression else expression, expression, "eval")
   for _ in range(4): eval(code, names)
   assert 10 < calls(lambda: eval(code, names)) <= CALLS[expression]
@@ -119,7 +123,8 @@ def test_equal_expressions_see_what_was_written_in_between(device: str) -> None:
 @pytest.mark.parametrize("device", [HOME, "PYTHON"])
 def test_a_capture_computes_what_was_computed_before(device: str) -> None:
   from tinyhw import Tensor, TinyJit
-  a, b = Tensor([[1.0, 2.0], [3.0, 4.0]], device=device).realize(), Tensor([[1.0, 0.0], [0.0, 1.0]], device=device).realize()
+  a, b = Tensor([[1.0, 2.0], [3.0, 4.0]], device=device).realize(), Tensor([[1.0, 0.0], [0.0, 1.0]],
+                                                                           device=device).realize()
   before = a @ b
   assert before.tolist() == a.tolist()
   jitted = TinyJit(lambda x: (x @ b + 1).realize())

@@ -17,7 +17,8 @@ from tinyhw.uop.ops import KernelInfo, UOp
 BAR = 101  # the column of the bar before the totals
 ROOT = Path(__file__).resolve().parents[3]
 
-@pytest.mark.parametrize("value, text", [(0, "   0.00  B/s"), (999, " 999.00  B/s"), (12_500_000_000, "  12.50 GB/s"), (3e12, "   3.00 TB/s")])
+@pytest.mark.parametrize("value, text", [(0, "   0.00  B/s"), (999, " 999.00  B/s"), (12_500_000_000, "  12.50 GB/s"),
+                                         (3e12, "   3.00 TB/s")])
 def test_amounts(value: float, text: str) -> None: assert show.amount(value, "B/s") == text
 
 @pytest.mark.parametrize("seconds, text", [(1.5, "   1.50 s "), (0.0123, "  12.30 ms"), (4.2e-6, "   4.20 us")])
@@ -30,9 +31,11 @@ def test_line_of_a_kernel(capsys: pytest.CaptureFixture[str]) -> None:
   show.show_launch(step, 1e-3)
   show.show_launch(step, 1e-3)
   first, second = capsys.readouterr().out.splitlines()
-  assert first == ("*** CPU         0 r_64                         grid      64    1.00 ms    2.00 GFLOP/s    4.00 GB/s  "
+  assert first == ("*** CPU         0 r_64                         grid      64    1.00 ms    2.00 GFLOP/s    4.00 "
+                   "GB/s  "
                    "|    1.00 ms    2.00 MFLOP    4.00 MB")
-  assert first.index("|") == BAR and second.endswith("|    2.00 ms    4.00 MFLOP    8.00 MB") and len(first) == len(second)
+  assert (first.index("|") == BAR and second.endswith("|    2.00 ms    4.00 MFLOP    8.00 MB")
+          and len(first) == len(second))
 
 def test_line_of_a_copy(capsys: pytest.CaptureFixture[str]) -> None:
   GlobalCounters.reset()
@@ -48,7 +51,8 @@ def test_kernels_as_expressions() -> None:
   total = (x * x).reduce(Ops.ADD, k)
   kernel = UOp.sink(UOp(Ops.INDEX, dtypes.float32, (a, i)).store(total + 1.0, i), arg=KernelInfo())
   assert show.expressions(kernel) == "\n".join([
-    "  r0 in GLOBAL 16", "  r1 in REDUCE 4", "  x0 = data1[(r0*4)+r1]", "  x1 = reduce(x0*x0, r1, Ops.ADD)", "  store(data0[r0], x1+1.0, r0)"])
+    "  r0 in GLOBAL 16", "  r1 in REDUCE 4", "  x0 = data1[(r0*4)+r1]", "  x1 = reduce(x0*x0, r1, Ops.ADD)",
+    "  store(data0[r0], x1+1.0, r0)"])
 
 PROGRAM = "from tinyhw import Tensor; Tensor.rand(16,16).matmul(Tensor.rand(16,16)).relu().realize()"
 MARKS = ("*** ", "GRID", "kernel r_", "reduce(", "u1 = PARAM", "instruction")  # of levels 2 to 7
@@ -57,7 +61,8 @@ MARKS = ("*** ", "GRID", "kernel r_", "reduce(", "u1 = PARAM", "instruction")  #
 def test_levels_print_with_an_empty_environment(level: int) -> None:
   """The issue's line. PATH is empty, and so is everything else."""
   environment = {"DEBUG": str(level), "CACHE": "0", "DEV": "NULL", "NULL_ARCH": "x86_64:avx2", "PATH": ""}
-  done = subprocess.run([sys.executable, "-B", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PROGRAM}"], env=environment,
+  done = subprocess.run([sys.executable, "-B", "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r}); {PROGRAM}"],
+                        env=environment,
                         capture_output=True, text=True, timeout=120)
   assert done.returncode == 0, done.stderr
   assert [mark in done.stdout for mark in MARKS] == [n <= level for n in range(2, 8)]

@@ -1,4 +1,5 @@
-"""Kernels for any number of elements: the numbers are those of the plain kernels, and few kernels are compiled for many shapes."""
+"""Kernels for any number of elements: the numbers are those of the plain kernels, and few kernels are compiled for
+many shapes."""
 from __future__ import annotations
 import pytest
 
@@ -21,18 +22,21 @@ def needs(device: str) -> None:
   try: Device[device]
   except DeviceError as error: pytest.skip(error.message)
 
-def kernels(*tensors: Tensor) -> list[UOp]: return [k.sink for k in schedule(canonicalize([t.uop for t in tensors])).kernels]
+def kernels(*tensors: Tensor) -> list[UOp]:
+  return [k.sink for k in schedule(canonicalize([t.uop for t in tensors])).kernels]
 
 def drawn(device: str, plain: bool) -> list[list[float]]:
   """Numbers of many kinds and sizes, around those of tiles."""
   Tensor.manual_seed(11)
   found = []
   with Context(NOOPT=int(plain)):
-    for shape in ((1,), (5,), (63,), (64,), (65,), (3, 5, 7), (1000,)): found.append(Tensor.rand(*shape, device=device).flatten().tolist())
+    for shape in ((1,), (5,), (63,), (64,), (65,), (3, 5, 7), (1000,)):
+      found.append(Tensor.rand(*shape, device=device).flatten().tolist())
     for dtype in ("float16", "float64"): found.append(Tensor.rand(70, dtype=dtype, device=device).tolist())
     found.append(Tensor.randn(9, 8, device=device).flatten().tolist())
     found.append(Tensor.randint(70, low=-5, high=60, device=device).tolist())
-    for bound in (0.25, 3.0): found.append(Tensor.uniform(2, 37, low=-bound, high=bound, device=device).flatten().tolist())
+    for bound in (0.25, 3.0):
+      found.append(Tensor.uniform(2, 37, low=-bound, high=bound, device=device).flatten().tolist())
     x = Tensor([float(k) for k in range(130)], device=device)
     found.append((x * Tensor.rand(130, device=device, contiguous=False)).tolist())
   return found
@@ -60,7 +64,8 @@ def test_shapes_and_ranges_share_kernels(device: str, monkeypatch: pytest.Monkey
   monkeypatch.setattr(Device[device], "kernels", {})
   with Context(CACHE=0):
     for n in (2, 10, 64, 100, 640, 999): Tensor.uniform(n, low=-0.7 / n, high=0.7 / n, device=device).realize()
-    for shape in ((4, 25), (32, 1, 5, 5), (10, 576)): Tensor.uniform(*shape, low=-0.3, high=0.3, device=device).realize()
+    for shape in ((4, 25), (32, 1, 5, 5), (10, 576)):
+      Tensor.uniform(*shape, low=-0.3, high=0.3, device=device).realize()
   assert sorted(names) == ["E_n", "E_n_1"] or names == ["E_n"], "one element is a tile where there are no vectors"
 
 def test_all_elements_are_done_once() -> None:
@@ -70,7 +75,8 @@ def test_all_elements_are_done_once() -> None:
     for part in parts("PYTHON", [sink])[0]:
       runner = part.runner
       assert part.fixed[-1] == done and runner.variables == () and runner.small
-      whole = next(p[0].runner for p in Device["PYTHON"].kernels.values() if p[0].runner.program is runner.program and p[0].runner.variables)
+      whole = next(p[0].runner for p in Device["PYTHON"].kernels.values() if p[0].runner.program is runner.program
+                   and p[0].runner.variables)
       done += runner.grid * (MOST // whole.grid)
     assert done == n
 

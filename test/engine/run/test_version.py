@@ -1,4 +1,5 @@
-"""tinyhw/engine/run/version.py: the compiler's digest is of contents, of all that decides what code is made, in folders and archives."""
+"""tinyhw/engine/run/version.py: the compiler's digest is of contents, of all that decides what code is made, in
+folders and archives."""
 from __future__ import annotations
 import os
 from pathlib import Path
@@ -32,15 +33,18 @@ def environment(**more: str) -> dict[str, str]: return {**os.environ, "PYTHONPAT
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_all_that_compiles_is_in_it(arch: str) -> None:
-  done = subprocess.run([sys.executable, "-c", LOADS, arch], env=environment(), capture_output=True, text=True, check=True)
+  done = subprocess.run([sys.executable, "-c", LOADS, arch], env=environment(), capture_output=True, text=True,
+                        check=True)
   covered = {os.path.realpath(folder) for folder in folders(os.path.dirname(backend(arch).__file__))}
   loaded = done.stdout.split()
   assert len(loaded) > 40 and [path for path in loaded if os.path.dirname(os.path.realpath(path)) not in covered] == []
 
 @pytest.mark.parametrize("arch", ARCHES)
 def test_each_backend_has_a_version(arch: str) -> None:
-  assert len(compiler_version(backend(arch))) == 32 and compiler_version(backend(arch)) == compiler_version(backend(arch))
-  assert len({compiler_version(backend(a)) for a in ("x86_64", "gfx1100", "sm_90", "c")}) == 4 and set(TARGETS) > {"x86_64", "gfx1100", "sm_90"}
+  assert (len(compiler_version(backend(arch))) == 32 and compiler_version(backend(arch))
+          == compiler_version(backend(arch)))
+  assert (len({compiler_version(backend(a)) for a in ("x86_64", "gfx1100", "sm_90", "c")}) == 4
+          and set(TARGETS) > {"x86_64", "gfx1100", "sm_90"})
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -98,6 +102,7 @@ def test_an_archive_computes_and_keeps_its_kernels(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, str(tmp_path / "app.pyz")], cwd=tmp_path, capture_output=True, text=True,
                           env=environment(PYTHONPATH="", CACHEDIR=str(tmp_path / "cache")))
     assert (done.stdout, done.stderr) == ("6\n", "")
-    kept.append({path: path.stat().st_ino for path in (tmp_path / "cache" / "values" / "code").rglob("*") if path.is_file()})
+    kept.append({path: path.stat().st_ino for path in (tmp_path / "cache" / "values" / "code").rglob("*")
+                 if path.is_file()})
   assert kept[0] == kept[1] and len(kept[0]) == 1
   shutil.rmtree(tmp_path / "cache")

@@ -57,12 +57,15 @@ GATHERED: dict[str, tuple[Callable[[Tensor], Tensor], int]] = {
   "a product": (lambda i: empty(64, 32)[i] @ empty(32, 48), 2),
   "a sum of each row": (lambda i: empty(64, 32)[i].sum(1), 1),
   "a vector": (lambda i: (empty(64, 32)[i] * empty(32)).sum(1), 1),
-  "windows of a symbolic axis": (lambda i: empty(2, 4, 32)[:, :, :UOp.variable("n", 8, 32).bind(16)].conv2d(empty(16, 4, 3)), 2),
+  "windows of a symbolic axis": (lambda i: empty(2, 4, 32)[:, :,
+                                                           :UOp.variable("n", 8, 32).bind(16)].conv2d(empty(16, 4, 3)),
+                                 2),
 }
 
 @pytest.mark.parametrize("name", GATHERED)
 def test_what_is_gathered_is_gathered_once(name: str) -> None:
-  """A convolution looked up each pixel of its images anew for each channel and window: two fifths of a ResNet's step."""
+  """A convolution looked up each pixel of its images anew for each channel and window: two fifths of a ResNet's
+  step."""
   make, count = GATHERED[name]
   assert kernels(make(Tensor.empty(8, dtype=dtypes.int32, device="PYTHON"))) == count
 
@@ -76,22 +79,28 @@ def test_batchnorm_in_training_is_few_kernels() -> None:
   assert kernels(out) <= 4
 
 def test_one_training_step_of_a_perceptron() -> None:
-  """The hidden layer before and after relu, what flows back to it, two weights, two biases; nothing for multiplying by 1."""
+  """The hidden layer before and after relu, what flows back to it, two weights, two biases; nothing for multiplying by
+  1."""
   x, w, b, v, c = empty(32, 64), empty(64, 48), empty(48), empty(48, 10), empty(10)
   loss = (((x @ w + b).relu() @ v + c) * empty(32, 10)).sum()
   assert kernels(*loss.gradient(w, b, v, c)) == 7
 
 Make = Callable[..., Tensor]
-PRODUCTS: dict[str, tuple[Callable[[Make, Make], Tensor], list[int]]] = {   # (of tensors by shape, of products), and the reductions of each kernel
+# (of tensors by shape, of products), and the reductions of each kernel
+PRODUCTS: dict[str, tuple[Callable[[Make, Make], Tensor], list[int]]] = {
   "two": (lambda of, times: times(of(128, 64), 64) + times(of(128, 48), 64), [1, 1]),
-  "three, and more": (lambda of, times: (times(of(128, 64), 64) + times(of(128, 48), 64) * 2 + times(of(128, 64), 64)).relu() + of(64), [1, 1, 1]),
+  "three, and more": (lambda of, times: (times(of(128, 64), 64) + times(of(128, 48), 64) * 2
+                                         + times(of(128, 64), 64)).relu() + of(64), [1, 1, 1]),
   "with a row's sum": (lambda of, times: times(x := of(128, 64), 64) + x.sum(1, keepdim=True), [1, 1]),
-  "divided by a row's norm": (lambda of, times: times(x := of(128, 64), 64) / x.square().sum(1, keepdim=True).sqrt(), [1, 1]),
-  "part of one": (lambda of, times: times(of(128, 64), 128).shrink(((0, 128), (32, 96))) + times(of(128, 48), 64), [1, 1]),
+  "divided by a row's norm": (lambda of, times: times(x := of(128, 64), 64) / x.square().sum(1, keepdim=True).sqrt(),
+                              [1, 1]),
+  "part of one": (lambda of, times: times(of(128, 64), 128).shrink(((0, 128), (32, 96))) + times(of(128, 48), 64),
+                  [1, 1]),
   "small": (lambda of, times: times(of(64, 48), 32) + times(of(64, 48), 32), [2]),
   "few terms": (lambda of, times: times(of(256, 8), 256) + times(of(256, 8), 256), [2]),
   "one of few terms": (lambda of, times: times(of(128, 64), 64) + times(of(128, 8), 64), [1, 1]),
-  "rows": (lambda of, times: of(64, 128) / ((x := of(64, 128)).sum(1, keepdim=True) + x.square().sum(1, keepdim=True)), [2]),
+  "rows": (lambda of, times: of(64, 128) / ((x := of(64, 128)).sum(1, keepdim=True) + x.square().sum(1, keepdim=True)),
+           [2]),
 }
 
 @pytest.mark.parametrize("name", PRODUCTS)
@@ -113,14 +122,16 @@ def test_results_of_products_and_others(name: str) -> None:
   np.testing.assert_allclose(result(False), result(True), rtol=1e-5)
 
 def test_what_is_computed_twice_is_stored_alike() -> None:
-  """A row's sum has no buffer where one kernel alone wants it, and has two where it is also computed again for another."""
+  """A row's sum has no buffer where one kernel alone wants it, and has two where it is also computed again for
+  another."""
   def rows(u: UOp) -> UOp: return graph.reduce(graph.unary(Ops.EXP, u), Ops.ADD, (1,))
   def scaled(u: UOp) -> UOp: return graph.mul(u, graph.expand(rows(u), u.shape))
   x = empty(64, 64).uop
   root = scaled(x)
   again = graph.mul(root, graph.expand(rows(graph.after(x, root)), x.shape))
   def sums(places: Places) -> int: return sum(u.op is Ops.REDUCE_AXIS for u in places.realized)
-  assert sums(fused([root])) == 0 and sums(fused([root, graph.mul(root, graph.expand(rows(x), x.shape))])) == 1 and sums(fused([root, again])) == 2
+  assert (sums(fused([root])) == 0 and sums(fused([root, graph.mul(root, graph.expand(rows(x), x.shape))])) == 1
+          and sums(fused([root, again])) == 2)
 
 # ***** cost *****
 
@@ -175,7 +186,8 @@ def sums_of_a_chain(steps: int) -> list[Tensor]:
     out.append(x.sum())
   return out
 
-@pytest.mark.parametrize("make, steps", [(perceptron, 8), (perceptron_gradient, 8), (lstm, 8), (lstm_gradient, 8), (stencil, 32),
+@pytest.mark.parametrize("make, steps", [(perceptron, 8), (perceptron_gradient, 8), (lstm, 8), (lstm_gradient, 8),
+                                         (stencil, 32),
                                          (sums_of_a_chain, 32)], ids=lambda x: getattr(x, "__name__", str(x)))
 def test_doubling_a_graph_doubles_the_cost(make: Callable[[int], list[Tensor]], steps: int) -> None:
   once, twice = cost(make(steps)), cost(make(2 * steps))
@@ -210,11 +222,15 @@ def buffers(*tensors: Tensor) -> list[str]:
   return [w.dtype.name for k in schedule(canonicalize([t.uop for t in tensors])).kernels for w in k.writes]
 
 @pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.bfloat16], ids=str)
-@pytest.mark.parametrize("name, before", [("elementwise", lambda x: x.relu()), ("row", lambda x: x.softmax()), ("product", lambda x: x @ x),
+@pytest.mark.parametrize("name, before", [("elementwise", lambda x: x.relu()), ("row", lambda x: x.softmax()),
+                                          ("product", lambda x: x @ x),
                                           ("moved", lambda x: x.relu().T), ("kept", lambda x: x.relu().contiguous()),
-                                          ("kept and moved", lambda x: x.contiguous().T), ("shared", lambda x: x.sum(0).expand(32, 32) + x)])
-def test_what_a_product_reads_is_stored_in_its_own_type(name: str, before: Callable[[Tensor], Tensor], dtype: DType) -> None:
-  """Products are summed in float32, and so widen what they read; that a factor is computed first makes it no float32 in memory."""
+                                          ("kept and moved", lambda x: x.contiguous().T),
+                                          ("shared", lambda x: x.sum(0).expand(32, 32) + x)])
+def test_what_a_product_reads_is_stored_in_its_own_type(name: str, before: Callable[[Tensor], Tensor],
+                                                        dtype: DType) -> None:
+  """Products are summed in float32, and so widen what they read; that a factor is computed first makes it no float32
+  in memory."""
   x, w = (Tensor.empty(32, 32, dtype=dtype, device="PYTHON") for _ in range(2))
   assert set(buffers(before(x) @ w)) == {dtype.name}, name
 

@@ -25,7 +25,8 @@ def at(u: UOp, point: dict[UOp, int]) -> int:
 
 def points(shape: tuple[int, ...]) -> list[tuple[int, ...]]: return list(itertools.product(*map(range, shape)))
 
-def bind(index: tuple[UOp, ...], point: tuple[int, ...]) -> dict[UOp, int]: return {r: i for r, i in zip(index, point) if r is not ZERO}
+def bind(index: tuple[UOp, ...], point: tuple[int, ...]) -> dict[UOp, int]:
+  return {r: i for r, i in zip(index, point) if r is not ZERO}
 
 @st.composite
 def shapes_of_one_size(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -73,13 +74,15 @@ def test_symbolic_sizes() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_movement_operations(seed: int) -> None:
-  """A random chain of movements, moved through from its result to the buffer, finds the element that the interpreter finds."""
+  """A random chain of movements, moved through from its result to the buffer, finds the element that the interpreter
+  finds."""
   rng = random.Random(seed)
   shape = tuple(rng.randint(1, 4) for _ in range(rng.randint(1, 3)))
   size = math.prod(shape)
   t = base = Tensor([float(k + 1) for k in range(size)], device="PYTHON").reshape(*shape)
   for _ in range(rng.randint(1, 5)): t = moved(t, rng)
-  want = list(evaluate(t.uop.substitute({base.uop: base.uop}), {u: memory(u) for u in t.uop.toposort() if u.op is Ops.BUFFER}).values)
+  want = list(evaluate(t.uop.substitute({base.uop: base.uop}),
+                       {u: memory(u) for u in t.uop.toposort() if u.op is Ops.BUFFER}).values)
   index = ranges(t.shape)
   place, u = Place(index), t.uop
   while u.op is not Ops.BUFFER: place, u = move(u, place), u.src[0]
@@ -99,7 +102,8 @@ def moved(t: Tensor, rng: random.Random) -> Tensor:
   if kind == "pad" and math.prod(shape) < 60:
     counts = rng.randint(0, 1), rng.randint(0, 2)
     return t.pad(tuple(counts if k == axis else (0, 0) for k in range(len(shape)))) if any(counts) else t
-  if kind == "shrink": return t.shrink(tuple((rng.randint(0, n - 1), n) if k == axis else (0, n) for k, n in enumerate(shape)))
+  if kind == "shrink":
+    return t.shrink(tuple((rng.randint(0, n - 1), n) if k == axis else (0, n) for k, n in enumerate(shape)))
   if kind == "expand": return t.reshape(*shape, 1).expand(*shape, 2) if math.prod(shape) < 60 else t
   return t.reshape(math.prod(shape))
 

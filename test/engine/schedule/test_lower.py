@@ -1,4 +1,5 @@
-"""Kernels compute what their graph does: the interpreter runs random graphs, and the kernels made of them after every pass of the engine.
+"""Kernels compute what their graph does: the interpreter runs random graphs, and the kernels made of them after every
+pass of the engine.
 
 Data are small whole numbers, so that the order of additions does not matter.
 """
@@ -75,13 +76,15 @@ def test_every_pass_keeps_the_meaning(seed: int) -> None:
   wanted = evaluate(UOp.sink(*map(strip, canonical.roots)), _inputs(canonical), canonical.variables)
   found = evaluate(UOp.sink(*split), _inputs(canonical), canonical.variables)
   for a, b in zip(wanted, found): assert b.values == pytest.approx(a.values, rel=1e-6, nan_ok=True)
-  passes: list[Callable[[list[Kernel]], list[Kernel]]] = [order_kernels, lambda kernels: group_kernels(order_kernels(kernels))]
+  passes: list[Callable[[list[Kernel]], list[Kernel]]] = [order_kernels,
+                                                          lambda kernels: group_kernels(order_kernels(kernels))]
   for change in passes:
     lowering, _ = lowered(list(canonical.roots))
     check(canonical, change(lowering.kernels()), lowering.storage, Memory(canonical))
   made, memory = make_schedule([strip(r) for r in canonical.roots]), Memory(canonical)
   arenas = {device: memoryview(bytearray(size)) for device, size in made.plan.arena_bytes.items()}
-  for b, offset in made.plan.offsets.items(): memory.others[b] = arenas[b.arg[1]][offset:offset + b.arg[2] * b.dtype.itemsize]
+  for b, offset in made.plan.offsets.items():
+    memory.others[b] = arenas[b.arg[1]][offset:offset + b.arg[2] * b.dtype.itemsize]
   check(canonical, made.kernels, made.storage, memory)
 
 def _inputs(canonical: Canonical) -> dict[UOp, bytearray]:
@@ -95,8 +98,10 @@ def test_kernels_keep_the_rules_of_a_kernel(seed: int) -> None:
     if k.sink.op is Ops.COPY: continue
     verify(k.sink, 2)
     params = {u.arg[0]: u for u in k.sink.toposort() if u.op is Ops.PARAM}
-    assert all(params[slot].arg[1] == k.buffers[slot].arg[2] and params[slot].dtype is k.buffers[slot].dtype for slot in params)
-    assert len(k.buffers) == len(k.versions) and k.sink.src[0].src[0].src[0].arg[0] == 0, "what is stored to comes first"
+    assert all(params[slot].arg[1] == k.buffers[slot].arg[2] and params[slot].dtype is k.buffers[slot].dtype
+               for slot in params)
+    assert len(k.buffers) == len(k.versions) and k.sink.src[0].src[0].src[0].arg[0] == 0, ("what is stored to comes "
+                                                                                           "first")
 
 def kernel_of(*tensors: Tensor) -> Kernel:
   kernels = lowered(list(canonicalize([t.uop for t in tensors]).roots))[0].kernels()
@@ -105,7 +110,8 @@ def kernel_of(*tensors: Tensor) -> Kernel:
 
 def test_equal_work_is_one_kernel() -> None:
   a, b, c, d = (Tensor.empty(5, 7, device="PYTHON") for _ in range(4))
-  assert kernel_of(a * 2 + b).sink is kernel_of(c * 2 + d).sink and kernel_of(a * 2 + b).sink is not kernel_of(a * 2 + a).sink
+  assert (kernel_of(a * 2 + b).sink is kernel_of(c * 2 + d).sink
+          and kernel_of(a * 2 + b).sink is not kernel_of(a * 2 + a).sink)
   assert len(kernel_of(a * 2 + a).buffers) == 2, "a buffer that is read twice has one slot"
 
 def test_values_take_their_simplest_form() -> None:
@@ -113,7 +119,8 @@ def test_values_take_their_simplest_form() -> None:
   x, y = (Tensor.empty(5, 7, device="PYTHON") for _ in range(2))
   def operations(t: Tensor) -> list[Ops]:
     stores = [u for u in kernel_of(t).sink.toposort() if u.op is Ops.STORE]
-    return [u.op for store in stores for u in store.src[1].toposort() if u.dtype is dtypes.float32 and u.op in GroupOp.ALU]
+    return [u.op for store in stores for u in store.src[1].toposort() if u.dtype is dtypes.float32
+            and u.op in GroupOp.ALU]
   assert operations(x.relu()) == [Ops.MAX]
   assert Ops.NEG not in operations(x.minimum(y)) and operations(x.clamp(-1, 1)).count(Ops.WHERE) == 2
   assert operations((x * y).sum().gradient(x)[0] + 0.5) == [Ops.ADD]
@@ -128,7 +135,8 @@ def test_reads_outside_are_gated_and_give_nothing() -> None:
 
 def test_loops_of_reductions_stand_outermost() -> None:
   out, a, b = UOp.param(0, F32, 12), UOp.param(1, F32, 12), UOp.param(2, F32, 15)
-  i, j, r = (UOp.range(n, k, kind) for k, (n, kind) in enumerate(((4, AxisType.LOOP), (3, AxisType.LOOP), (5, AxisType.REDUCE))))
+  i, j, r = (UOp.range(n, k, kind)
+             for k, (n, kind) in enumerate(((4, AxisType.LOOP), (3, AxisType.LOOP), (5, AxisType.REDUCE))))
   total = b.index(j * 5 + r).load().reduce(Ops.ADD, r)
   assert loop_order(UOp.sink(out.index(i * 3 + j).store(a.index(i * 3 + j).load() * total, i, j))) == [j, i, r]
 

@@ -73,13 +73,16 @@ def test_a_thrifty_order_uses_values_up_first() -> None:
   """Ten values that are each read once: made one at a time, not all of them first."""
   made = [buffer("new", n, 1000) for n in range(10)]
   results = [buffer("new", 10 + n, 1) for n in range(10)]
-  kernels = [Kernel(b, UOp.sink(), [b], [], [b]) for b in made] + [Kernel(r, UOp.sink(), [r, b], [b], [r]) for r, b in zip(results, made)]
+  kernels = [Kernel(b, UOp.sink(), [b], [], [b]) for b in made] + [Kernel(r, UOp.sink(), [r, b], [b], [r])
+                                                                   for r, b in zip(results, made)]
   after = {id(k): {id(kernels[made.index(r)]) for r in k.reads} for k in kernels}
-  plain, thrifty = (plan_memory(order, set(results)).arena_bytes["PYTHON"] for order in (kernels, thrifty_order(kernels, after, set(results))))
+  plain, thrifty = (plan_memory(order, set(results)).arena_bytes["PYTHON"]
+                    for order in (kernels, thrifty_order(kernels, after, set(results))))
   assert thrifty * 9 < plain
 
 def forth_and_back(count: int) -> tuple[list[Kernel], list[UOp]]:
-  """Values of layers, of several sizes, all of which are read again in the end, the last one first; and one result for each."""
+  """Values of layers, of several sizes, all of which are read again in the end, the last one first; and one result for
+  each."""
   made = [buffer("new", n, 100 * (n % 7 + 1)) for n in range(count)]
   results = [buffer("new", count + n, 1) for n in range(count)]
   forth = [Kernel(b, UOp.sink(), [b, *made[n - 1:n]], made[n - 1:n], [b]) for n, b in enumerate(made)]

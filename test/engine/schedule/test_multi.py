@@ -1,4 +1,5 @@
-"""Tensors on several devices: the results of one device, whatever the axis; parts that are as large as they should be; training in parallel."""
+"""Tensors on several devices: the results of one device, whatever the axis; parts that are as large as they should be;
+training in parallel."""
 from __future__ import annotations
 from collections.abc import Callable
 import pickle
@@ -42,19 +43,29 @@ def memory(t: Tensor) -> Any:
 def index(t: Tensor, numbers: Any) -> Tensor: return Tensor(numbers, device=t.device)
 
 ONE: dict[str, Callable[[Tensor], Tensor]] = {
-  "sum": lambda x: x.sum(), "sum(0)": lambda x: x.sum(0), "max(1)": lambda x: x.max(1, keepdim=True), "prod": lambda x: x.prod(0),
-  "mean": lambda x: x.mean(), "std": lambda x: x.std(1), "softmax": lambda x: x.softmax(0), "argmax": lambda x: x.argmax(0),
-  "flatten": lambda x: x.reshape(32) + 1, "unflatten": lambda x: x.reshape(2, 4, 1, 4).permute(1, 3, 0, 2), "T": lambda x: x.T.contiguous(),
-  "expand": lambda x: x.reshape(8, 1, 4).expand(8, 5, 4).sum(2), "pad": lambda x: x.pad(((1, 1), (0, 2))), "shrink": lambda x: x[1:5, 2:],
-  "steps": lambda x: x[::2, ::-1], "flip": lambda x: x.flip(0), "cumsum": lambda x: x.cumsum(0), "sort": lambda x: x.sort(0)[0],
+  "sum": lambda x: x.sum(), "sum(0)": lambda x: x.sum(0), "max(1)": lambda x: x.max(1, keepdim=True),
+  "prod": lambda x: x.prod(0),
+  "mean": lambda x: x.mean(), "std": lambda x: x.std(1), "softmax": lambda x: x.softmax(0),
+  "argmax": lambda x: x.argmax(0),
+  "flatten": lambda x: x.reshape(32) + 1, "unflatten": lambda x: x.reshape(2, 4, 1, 4).permute(1, 3, 0, 2),
+  "T": lambda x: x.T.contiguous(),
+  "expand": lambda x: x.reshape(8, 1, 4).expand(8, 5, 4).sum(2), "pad": lambda x: x.pad(((1, 1), (0, 2))),
+  "shrink": lambda x: x[1:5, 2:],
+  "steps": lambda x: x[::2, ::-1], "flip": lambda x: x.flip(0), "cumsum": lambda x: x.cumsum(0),
+  "sort": lambda x: x.sort(0)[0],
   "rows": lambda x: x[index(x, [1, 3, -1])], "gather": lambda x: x.gather(0, index(x, [[1, 2, 0, 3], [5, 6, 7, 1]])),
-  "where": lambda x: (x > 0).where(x, 0), "cast": lambda x: x.half().float(), "bitcast": lambda x: x.bitcast(dtypes.int32), "itself": lambda x: x,
-  "one_hot": lambda x: x.int().abs().one_hot(5), "triu": lambda x: x.triu(), "unfold": lambda x: x.unfold(0, 3, 2), "roll": lambda x: x.roll(3, 0),
-  "large": lambda x: (x.reshape(8, 4, 1) * Tensor.arange(2048, device=x.device).reshape(1, 1, 2048)).sum(0),   # folded in parts
+  "where": lambda x: (x > 0).where(x, 0), "cast": lambda x: x.half().float(),
+  "bitcast": lambda x: x.bitcast(dtypes.int32), "itself": lambda x: x,
+  "one_hot": lambda x: x.int().abs().one_hot(5), "triu": lambda x: x.triu(), "unfold": lambda x: x.unfold(0, 3, 2),
+  "roll": lambda x: x.roll(3, 0),
+  # folded in parts
+  "large": lambda x: (x.reshape(8, 4, 1) * Tensor.arange(2048, device=x.device).reshape(1, 1, 2048)).sum(0),
 }
 TWO_OPERANDS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-  "add": lambda x, y: x + y * 2, "matmul": lambda x, y: x @ y.T, "inner": lambda x, y: x.T @ y, "cat": lambda x, y: x.cat(y, dim=0),
-  "stack": lambda x, y: x.stack(y, dim=1), "einsum": lambda x, y: Tensor.einsum("ij,kj->ik", x, y), "lerp": lambda x, y: x.lerp(y, 0.5),
+  "add": lambda x, y: x + y * 2, "matmul": lambda x, y: x @ y.T, "inner": lambda x, y: x.T @ y, "cat": lambda x,
+  y: x.cat(y, dim=0),
+  "stack": lambda x, y: x.stack(y, dim=1), "einsum": lambda x, y: Tensor.einsum("ij,kj->ik", x, y), "lerp": lambda x,
+  y: x.lerp(y, 0.5),
 }
 
 @pytest.mark.parametrize("name", ONE)
@@ -116,7 +127,8 @@ def test_each_device_holds_its_part():
   assert memory(y).size == 8 and axis_of(y.uop) == 0 and axis_of(y.T.uop) == 1
   z = x.sum(0).realize()
   assert memory(z).size == 4 and axis_of(z.uop) is None
-  for b in memory(z).bufs: np.testing.assert_array_equal(b.numpy(), memory(z).bufs[0].numpy())   # the same bits everywhere
+  # the same bits everywhere
+  for b in memory(z).bufs: np.testing.assert_array_equal(b.numpy(), memory(z).bufs[0].numpy())
 
 def test_work_is_divided():
   """Elementwise work on parts is done once in all; on copies once per device."""
@@ -140,14 +152,18 @@ def test_devices_of_tensors():
   assert axis_of(x.shard_like(x.shard(TWO, -1)).uop) == 0
   y = Tensor([1.0, 2.0], requires_grad=True).shard_(TWO, 0)
   assert y.device == TWO and y.requires_grad is True and y.to_(HOME).device == HOME
-  assert f"on {TWO}" in repr(y.to(TWO)) and repr(x.shard(TWO, 0).realize()).endswith(f"on {TWO}, realized: [1, 2, 3, 4]>")
+  assert f"on {TWO}" in repr(y.to(TWO)) and repr(x.shard(TWO, 0).realize()).endswith(f"on {TWO}, realized: [1, 2, 3, "
+                                                                                     f"4]>")
   assert x.shard(TWO, 0).to(TWO).uop.op is Ops.COPY and (z := x.shard(TWO, 0).realize()).to(TWO) is z
   assert pickle.loads(pickle.dumps(x.shard(TWO, 0))).tolist() == [1, 2, 3, 4]
 
 @pytest.mark.parametrize("make", [
-  lambda d: Tensor([1, 2], device=d), lambda d: Tensor(3.0, device=d), lambda d: Tensor.zeros(4, device=d), lambda d: Tensor.full((2, 2), 7).to(d),
-  lambda d: Tensor.arange(5, device=d), lambda d: Tensor.eye(3, device=d), lambda d: Tensor.rand(5, device=d), lambda d: Tensor.randn(5, device=d),
-  lambda d: Tensor.randint(5, low=3, high=9, device=d), lambda d: Tensor.randperm(6, device=d), lambda d: Tensor.uniform(5, device=d),
+  lambda d: Tensor([1, 2], device=d), lambda d: Tensor(3.0, device=d), lambda d: Tensor.zeros(4, device=d),
+  lambda d: Tensor.full((2, 2), 7).to(d),
+  lambda d: Tensor.arange(5, device=d), lambda d: Tensor.eye(3, device=d), lambda d: Tensor.rand(5, device=d),
+  lambda d: Tensor.randn(5, device=d),
+  lambda d: Tensor.randint(5, low=3, high=9, device=d), lambda d: Tensor.randperm(6, device=d),
+  lambda d: Tensor.uniform(5, device=d),
   lambda d: Tensor.linspace(0, 1, 5, device=d)])
 def test_creation(make):
   """On several devices as on the first of them, random numbers included."""
@@ -161,7 +177,8 @@ def test_creation(make):
 
 def test_creation_like():
   x = Tensor(arrays((4, 4))[0]).shard(FOUR, 1)
-  for name in ("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like"): assert getattr(x, name)().realize().device == FOUR
+  for name in ("zeros_like", "ones_like", "rand_like", "randn_like", "empty_like"):
+    assert getattr(x, name)().realize().device == FOUR
   assert x.full_like(3).tolist() == [[3.0] * 4] * 4 and Tensor.empty(3, device=TWO).realize().device == TWO
   with Context(TRAINING=1): dropped = x.abs().add(1).dropout(0.5)
   values = dropped.numpy()
@@ -184,7 +201,8 @@ def test_refusals():
   with pytest.raises(DeviceError, match="no device 'TUBES'"): x.to((HOME, "TUBES"))
   with pytest.raises(DeviceError, match=f"cannot add a tensor on .* and one on {HOME}"): x.shard(TWO, 0) + x
   with pytest.raises(DeviceError, match="a file is no device"): x.shard((HOME, "DISK:/tmp/x"), 0)
-  with pytest.raises(DeviceError, match="custom_kernel runs on one device"): x.shard(TWO, 0).custom_kernel(fxn=lambda u: u)
+  with pytest.raises(DeviceError, match="custom_kernel runs on one device"):
+    x.shard(TWO, 0).custom_kernel(fxn=lambda u: u)
   with pytest.raises(DeviceError, match="of one device"): Tensor.from_blob(0, (1,), device=TWO)
   v = Variable("rows", 1, 6).bind(4)
   with pytest.raises(ShapeError, match="cannot divide axis 0, of size"): x[:v].shard(TWO, 0)
@@ -196,7 +214,8 @@ def test_symbolic_sizes():
 
 def test_empty_tensors():
   for axis in (None, 0, 1):
-    assert (Tensor.zeros(0, 4).shard(TWO, axis) + 1).tolist() == [] and Tensor.zeros(0, 4).shard(TWO, axis).sum(0).tolist() == [0.0] * 4
+    assert ((Tensor.zeros(0, 4).shard(TWO, axis) + 1).tolist() == []
+            and Tensor.zeros(0, 4).shard(TWO, axis).sum(0).tolist() == [0.0] * 4)
 
 # ***** writes *****
 
@@ -254,7 +273,8 @@ class Net:
     self.conv, self.norm, self.linear = nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm(4), nn.Linear(4 * 16, 10)
   def __call__(self, x: Tensor) -> Tensor: return self.linear(self.norm(self.conv(x)).relu().flatten(1).dropout(0.2))
 
-def trained(optimizer: Callable[..., Any], devices: tuple[str, ...] = (), jit: bool = False, steps: int = 5) -> tuple[list[float], dict[str, Any]]:
+def trained(optimizer: Callable[..., Any], devices: tuple[str, ...] = (), jit: bool = False,
+            steps: int = 5) -> tuple[list[float], dict[str, Any]]:
   """Losses of data-parallel training, and the parameters after it."""
   Tensor.manual_seed(1)
   net = Net()
@@ -271,16 +291,19 @@ def trained(optimizer: Callable[..., Any], devices: tuple[str, ...] = (), jit: b
   losses = []
   for a, b in zip(inputs, labels):
     x, y = Tensor(a), Tensor(b)
-    losses.append(run(x.shard(devices, 0).realize(), y.shard(devices, 0).realize()).item() if devices else run(x, y).item())
+    losses.append(run(x.shard(devices, 0).realize(), y.shard(devices, 0).realize()).item() if devices
+                  else run(x, y).item())
   return losses, {name: t.numpy() for name, t in get_state_dict(net).items()}
 
-@pytest.mark.parametrize("optimizer", [lambda p: nn.optim.SGD(p, 0.1, momentum=0.9), lambda p: nn.optim.AdamW(p, 0.01, eps=1e-3)])
+@pytest.mark.parametrize("optimizer",
+                         [lambda p: nn.optim.SGD(p, 0.1, momentum=0.9), lambda p: nn.optim.AdamW(p, 0.01, eps=1e-3)])
 def test_data_parallel_training_is_that_of_one_device(optimizer):
   losses, state = trained(optimizer)
   for devices, jit in ((TWO, False), (FOUR, False), (FOUR, True)):
     found, parameters = trained(optimizer, devices, jit)
     np.testing.assert_allclose(found, losses, rtol=1e-4)
-    for name, value in state.items(): np.testing.assert_allclose(parameters[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+    for name, value in state.items():
+      np.testing.assert_allclose(parameters[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
   assert len(set(losses)) == len(losses)   # it learns something
 
 def test_parameters_in_parts():
@@ -299,7 +322,9 @@ def test_parameters_in_parts():
         opt.zero_grad()
         layer(x.shard(devices) if devices else x).square().mean().backward()
         opt.step()
-    if devices: assert axis_of(layer.weight.uop) == axis_of(opt.m[0].uop) == axis and memory(opt.m[0]).size == 32 // (4 if axis is not None else 1)
+    if devices:
+      assert (axis_of(layer.weight.uop) == axis_of(opt.m[0].uop) == axis
+              and memory(opt.m[0]).size == 32 // (4 if axis is not None else 1))
     return layer.weight.numpy()
   want = run(None)
   for axis in AXES: np.testing.assert_allclose(run(axis, FOUR), want, rtol=1e-4, atol=1e-5)
@@ -319,10 +344,13 @@ def test_files(tmp_path):
 
 def test_replays_take_this_calls_inputs_on_all_devices():
   @TinyJit
-  def f(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]: return (x * 2 + y.sum(0)).realize(), (x.sum(0).to(HOME) + 1).realize()
+  def f(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    return (x * 2 + y.sum(0)).realize(), (x.sum(0).to(HOME) + 1).realize()
   kept = []
   for i in range(5):
-    x, y = Tensor(np.full((4, 4), i, np.float32)).shard(FOUR, 0).realize(), Tensor(np.full((4, 4), 2.0, np.float32)).shard(FOUR, 1).realize()
+    x, y = Tensor(np.full((4, 4), i, np.float32)).shard(FOUR,
+                                                        0).realize(), Tensor(np.full((4, 4), 2.0, np.float32)).shard(
+      FOUR, 1).realize()
     kept.append((i, *f(x, y)))
     assert kept[-1][1].device == FOUR
   for i, a, b in kept:   # results keep their values
@@ -345,7 +373,8 @@ def test_state_on_several_devices_under_tinyjit():
   for i in range(1, 6):
     before = state * 10
     out = f(Tensor(np.ones((4, 2), np.float32)).shard(FOUR, 0).realize())
-    assert out.tolist() == [[2.0 * i] * 2] * 4 and state.tolist() == [[float(i)] * 2] * 4 and view.tolist() == [float(i)] * 4
+    assert (out.tolist() == [[2.0 * i] * 2] * 4 and state.tolist() == [[float(i)] * 2] * 4
+            and view.tolist() == [float(i)] * 4)
     assert before.tolist() == [[10.0 * (i - 1)] * 2] * 4
 
 def test_random_numbers_under_tinyjit():

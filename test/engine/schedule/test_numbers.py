@@ -38,7 +38,8 @@ INF = float("inf")
 # ***** counts *****
 
 FLOATING = [0.01 + 0.37 * k for k in range(1000)]
-PROGRAMS: dict[str, tuple[Callable[[Any], Tensor], list[Any], int]] = {  # what, the numbers, the most kernels and schedules
+# what, the numbers, the most kernels and schedules
+PROGRAMS: dict[str, tuple[Callable[[Any], Tensor], list[Any], int]] = {
   "float": (lambda v: Tensor([1.5, 2.5, -3.0]).contiguous() * v, FLOATING, 4),
   "half": (lambda v: Tensor([1.5, 2.5, -3.0], dtype="half").contiguous() * v + 1, FLOATING, 4),
   "int": (lambda v: Tensor([1, 2, -3]).contiguous() + v, list(range(1000)), 7),   # 0, 1 and 2 are kernels of their own
@@ -49,15 +50,18 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Tensor], list[Any], int]] = {  # what,
 }
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_thousand_numbers_make_a_handful_of_kernels(name: str, compiled: list[UOp], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_numbers_make_a_handful_of_kernels(name: str, compiled: list[UOp],
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:
   """There used to be a kernel and a schedule for each."""
   program, values, most = PROGRAMS[name]
   for v in values: program(v).realize()
   assert 0 < len(compiled) <= 2 * most and len(scheduling._schedules) <= 2 * most
 
 PLACES: dict[str, Callable[[Tensor, int], Tensor]] = {
-  "row": lambda x, k: x[k] * 2, "rows": lambda x, k: x[k:k + 5].sum(1), "block": lambda x, k: x[k:k + 3, k + 2:k + 9] + 1,
-  "steps": lambda x, k: x[k:k + 6:2].max(0), "product": lambda x, k: x[k:k + 8] @ x[k + 1:k + 9].T, "padded": lambda x, k: x.pad((k, 100 - k)),
+  "row": lambda x, k: x[k] * 2, "rows": lambda x, k: x[k:k + 5].sum(1), "block": lambda x,
+  k: x[k:k + 3, k + 2:k + 9] + 1,
+  "steps": lambda x, k: x[k:k + 6:2].max(0), "product": lambda x, k: x[k:k + 8] @ x[k + 1:k + 9].T, "padded": lambda x,
+  k: x.pad((k, 100 - k)),
   "write": lambda x, k: x.contiguous().realize()[k:k + 2].assign(Tensor.full((2, 100), k + 0.5)),
   "gradient": lambda x, k: (x[k:k + 3] * x[k + 1:k + 4]).sum().gradient(x)[0],
 }
@@ -99,13 +103,15 @@ def test_two_numbers_are_constants(compiled: list[UOp]) -> None:
 def test_a_number_that_stays_the_same_is_a_constant(compiled: list[UOp]) -> None:
   x = Tensor([1.0, 2.0]).contiguous().realize()
   for k in range(5): (x * 0.3 + (k + 5.5)).realize()
-  assert [v.arg[0] for v in compiled[-1].variables()] == ["_number1"] and 0.3 in [u.arg for u in compiled[-1].toposort()]
+  assert [v.arg[0] for v in compiled[-1].variables()] == ["_number1"] and 0.3 in [u.arg
+                                                                                  for u in compiled[-1].toposort()]
   for k in range(5): (x * (0.4 + k) + 9.5).realize()
   assert len(compiled[-1].variables()) == 2
 
 @pytest.mark.parametrize("make", [
   lambda v: Tensor([1.0]).contiguous() ** v, lambda v: Tensor([True]).contiguous() ^ bool(v % 2),
-  lambda v: Tensor([1.0]).contiguous() * (0, 1, 2, -1)[int(v) % 4], lambda v: Tensor([1.0]).contiguous().maximum((INF, -INF)[int(v) % 2])])
+  lambda v: Tensor([1.0]).contiguous() * (0, 1, 2, -1)[int(v) % 4],
+  lambda v: Tensor([1.0]).contiguous().maximum((INF, -INF)[int(v) % 2])])
 def test_what_decides_what_is_computed_stays(make: Callable[[float], Tensor]) -> None:
   for k in range(6):
     canonical = canonicalize([make(3.5 + k).uop])
@@ -124,7 +130,8 @@ def test_numbers_on_several_devices() -> None:
   devices = ("PYTHON:1", "PYTHON:2")
   for v in FLOATING[:6]:
     x = Tensor([1.0, 2.0, 3.0, 4.0], device="PYTHON").shard(devices, 0).realize()
-    assert (x * v + Tensor.full((4,), v, device="PYTHON").shard(devices)).tolist() == (Tensor([1.0, 2.0, 3.0, 4.0]) * v + v).tolist()
+    assert (x * v + Tensor.full((4,), v, device="PYTHON").shard(devices)).tolist() == (Tensor([1.0, 2.0, 3.0, 4.0]) * v
+                                                                                       + v).tolist()
 
 @pytest.mark.parametrize("device", ["PYTHON", "PYTHON:1"])
 def test_a_number_is_computed_where_it_was_made(device: str) -> None:
@@ -165,7 +172,9 @@ def test_an_argument_has_the_bits_of_the_constant(device: str, dtype: DType) -> 
 
 def random_program(choose: random.Random) -> Callable[[list[float]], list[Tensor]]:
   """A program over two inputs, of floats and of ints, with a number in most of its operations."""
-  steps = [(choose.choice("add mul sub div where clip sum pad max cast half mod and floordiv gather cumsum less".split()), choose.randrange(6))
+  steps = [
+    (choose.choice("add mul sub div where clip sum pad max cast half mod and floordiv gather cumsum less".split()),
+     choose.randrange(6))
            for _ in range(choose.randrange(3, 8))]
   def program(values: list[float]) -> list[Tensor]:
     x = Tensor([[0.5, -1.25, 3.0, 7.75], [2.5, -0.125, 1e3, -8.0]]).contiguous()
@@ -173,12 +182,17 @@ def random_program(choose: random.Random) -> Callable[[list[float]], list[Tensor
     for operation, k in steps:
       v, n = values[k], int(values[k] * 8) + 3
       match_float: dict[str, Callable[[], Tensor]] = {
-        "add": lambda: x + v, "mul": lambda: x * v + n, "sub": lambda: v - x, "div": lambda: x / v, "where": lambda: (x < v).where(x * 3.3, v),
-        "clip": lambda: x.clip(-v, v), "sum": lambda: x + (x * v).sum(1, keepdim=True), "pad": lambda: x.pad((1, 0), value=v)[:, :4],
-        "max": lambda: x.maximum(v) + x.max(0), "cast": lambda: (i + n).float() * v + x, "half": lambda: (x.half() * v).float(),
-        "cumsum": lambda: (x + v).cumsum(1), "gather": lambda: x + x[:, (i[0] + n) % 4], "less": lambda: x + (i < n).float() * v,
+        "add": lambda: x + v, "mul": lambda: x * v + n, "sub": lambda: v - x, "div": lambda: x / v,
+        "where": lambda: (x < v).where(x * 3.3, v),
+        "clip": lambda: x.clip(-v, v), "sum": lambda: x + (x * v).sum(1, keepdim=True),
+        "pad": lambda: x.pad((1, 0), value=v)[:, :4],
+        "max": lambda: x.maximum(v) + x.max(0), "cast": lambda: (i + n).float() * v + x,
+        "half": lambda: (x.half() * v).float(),
+        "cumsum": lambda: (x + v).cumsum(1), "gather": lambda: x + x[:, (i[0] + n) % 4],
+        "less": lambda: x + (i < n).float() * v,
       }
-      match_int: dict[str, Callable[[], Tensor]] = {"mod": lambda: i % n, "and": lambda: (i & n) + n, "floordiv": lambda: i // n}
+      match_int: dict[str, Callable[[], Tensor]] = {"mod": lambda: i % n, "and": lambda: (i & n) + n,
+                                                    "floordiv": lambda: i // n}
       if operation in match_int: i = match_int[operation]()
       else: x = match_float[operation]()
     return [x, i]
@@ -245,6 +259,7 @@ def test_random_programs_with_moving_places(part: int) -> None:
     text, most = place_program(r)
     for _ in range(5):
       code = text.format(*[r.randint(0, largest) for largest in most])
-      names = [{"v": x.copy(), "b": b.copy(), "pad": _padded}, {"v": Tensor(x).realize(), "b": Tensor(b).realize(), "pad": _padded}]
+      names = [{"v": x.copy(), "b": b.copy(), "pad": _padded},
+               {"v": Tensor(x).realize(), "b": Tensor(b).realize(), "pad": _padded}]
       for scope in names: exec(code, scope)  # the program made above
       for what in ("v", "b"): assert names[1][what].tolist() == names[0][what].tolist(), f"seed {seed}, {what}:\n{code}"

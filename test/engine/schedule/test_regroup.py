@@ -45,4 +45,5 @@ def test_each_device_regroups_its_part() -> None:
       expected[1] = 3
       expected[:, 2:3] += 1
       expected *= 2
-      assert view.device == x.device and view.tolist() == expected.tolist() and x.bitcast("int32").tolist() == b.view("int32").tolist()
+      assert (view.device == x.device and view.tolist() == expected.tolist()
+              and x.bitcast("int32").tolist() == b.view("int32").tolist())

@@ -13,9 +13,11 @@ from tinyhw.tensor import Tensor
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-def reductions(t: Tensor) -> int: return sum(u.op is Ops.REDUCE_AXIS for root in split_reductions([t.uop]) for u in root.toposort())
+def reductions(t: Tensor) -> int:
+  return sum(u.op is Ops.REDUCE_AXIS for root in split_reductions([t.uop]) for u in root.toposort())
 
-@pytest.mark.parametrize("shape, axis, count", [((MANY_TERMS,), 0, 2), ((MANY_TERMS - 1,), 0, 1), ((4, MANY_TERMS), 1, 2), ((64, MANY_TERMS), 1, 1),
+@pytest.mark.parametrize("shape, axis, count", [((MANY_TERMS,), 0, 2), ((MANY_TERMS - 1,), 0, 1),
+                                                ((4, MANY_TERMS), 1, 2), ((64, MANY_TERMS), 1, 1),
                                                 ((256, 256), (0, 1), 2), ((65537,), 0, 1)])
 def test_large_reductions_to_few_results_are_split(shape: tuple[int, ...], axis: int, count: int) -> None:
   assert reductions(Tensor.empty(*shape, device="PYTHON").sum(axis)) == count
@@ -31,24 +33,28 @@ def test_results(name: str) -> None:
 
 def partial(t: Tensor) -> tuple[int, ...]:
   """How the terms of a first step are arranged; () where there is one step."""
-  found = [u.src[0].shape for root in split_reductions([t.uop]) for u in root.toposort() if u.op is Ops.CONTIGUOUS for u in u.src]
+  found = [u.src[0].shape for root in split_reductions([t.uop]) for u in root.toposort() if u.op is Ops.CONTIGUOUS
+           for u in u.src]
   return found[0] if found else ()
 
 def matrix(rows: int, columns: int) -> Tensor: return Tensor.empty(rows, columns, device="PYTHON")
 
-@pytest.mark.parametrize("columns, shape", [(2, (256, 1024, 16)), (17, (16, 256, 272)), (24, (128, 256, 48)), (64, (256, 256, 64)),
+@pytest.mark.parametrize("columns, shape", [(2, (256, 1024, 16)), (17, (16, 256, 272)), (24, (128, 256, 48)),
+                                            (64, (256, 256, 64)),
                                             (256, (256, 256, 256)), (257, ())])
 def test_rows_of_few_columns_are_joined_until_registers_are_full(columns: int, shape: tuple[int, ...]) -> None:
   assert partial(matrix(1 << 16 if columns > 2 else 1 << 21, columns).sum(0)) == shape
 
 @pytest.mark.parametrize("name, shape", [
-  ("fewer", ()), ("computed", (16, 256, 272)), ("several axes", (16, 256, 272)), ("shared by rows", (256, 256, 17)), ("cut", (256, 256, 17)),
+  ("fewer", ()), ("computed", (16, 256, 272)), ("several axes", (16, 256, 272)), ("shared by rows", (256, 256, 17)),
+  ("cut", (256, 256, 17)),
   ("turned", ()), ("a product", (64, 1024, 17)), ("rows", ())])
 def test_where_rows_are_not_adjacent_they_are_not_joined(name: str, shape: tuple[int, ...]) -> None:
   x = matrix(1 << 16, 17)
   sums: dict[str, Callable[[], Tensor]] = {
     "fewer": lambda: matrix(1 << 13, 17).sum(0), "computed": lambda: (x * 2 + matrix(1 << 16, 17)).exp().sum(0),
-    "several axes": lambda: x.reshape(64, 1024, 17).sum((0, 1)), "shared by rows": lambda: (x - matrix(1 << 16, 1)).sum(0),
+    "several axes": lambda: x.reshape(64, 1024, 17).sum((0, 1)),
+    "shared by rows": lambda: (x - matrix(1 << 16, 1)).sum(0),
     "cut": lambda: matrix(1 << 16, 20)[:, :17].sum(0), "turned": lambda: matrix(17, 1 << 16).permute(1, 0).sum(0),
     "a product": lambda: (matrix(1 << 16, 1) * matrix(1, 17)).sum(0), "rows": lambda: matrix(64, 1 << 16).sum(1)}
   assert partial(sums[name]()) == shape
@@ -70,7 +76,8 @@ def sum_of_products(count: int, rows: int = 64) -> tuple[Tensor, float]:
   expected = sum(g @ w.T for w, g in zip(weights, outer))
   return t.grad, float(np.abs(t.grad.numpy() / expected - 1).max())
 
-@pytest.mark.parametrize("count, rows, sums", [(1, 64, 1), (2, 64, 2), (5, 64, 5), (3, 8, 1), (16, 64, 16), (17, 64, 17), (40, 64, 40)])
+@pytest.mark.parametrize("count, rows, sums", [(1, 64, 1), (2, 64, 2), (5, 64, 5), (3, 8, 1), (16, 64, 16),
+                                               (17, 64, 17), (40, 64, 40)])
 def test_a_sum_of_large_products_is_as_many_sums(count: int, rows: int, sums: int) -> None:
   gradient, error = sum_of_products(count, rows)
   assert error < 1e-5 and reductions(gradient) == sums

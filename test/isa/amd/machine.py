@@ -1,4 +1,5 @@
-"""Programs compiled for AMD and executed by the emulator's waves, in flat memory: what tests of selection compare with the interpreter."""
+"""Programs compiled for AMD and executed by the emulator's waves, in flat memory: what tests of selection compare with
+the interpreter."""
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
@@ -20,10 +21,12 @@ def run(code: Code, slots: bytes, groups: int, memory: FlatMemory, seed: int) ->
   memory.add(ARGUMENTS, bytearray(slots))
   user = [ARGUMENTS & 0xffffffff, ARGUMENTS >> 32] + [0] * (abi(generation.family).user_sgprs - 2)
   registers = DispatchRegisters(
-    arch=generation.name, code=CODE, wave_size=generation.wave, vgprs=max(counts["vgpr"], 1), sgprs=generation.sgprs, group_size=(code.lanes, 1, 1),
+    arch=generation.name, code=CODE, wave_size=generation.wave, vgprs=max(counts["vgpr"], 1), sgprs=generation.sgprs,
+    group_size=(code.lanes, 1, 1),
     groups=(groups, 1, 1), user_data=tuple(user), lds_bytes=code.local_bytes, float_denorm=15)
   unused.check(registers, memory.load)
-  return sum(Workgroup(generation.name, memory.load, registers, (group, 0, 0), memory, code.local_bytes, seed + group).run()
+  return sum(Workgroup(generation.name, memory.load, registers, (group, 0, 0), memory, code.local_bytes,
+                       seed + group).run()
              for group in range(groups))
 
 AMD = Machine(ARCHS, capabilities, compile, run)

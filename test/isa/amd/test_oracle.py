@@ -1,4 +1,5 @@
-"""Random instructions against an independent assembler: the clang of the package ziglang (the extra "oracle"; `pip install ziglang`)."""
+"""Random instructions against an independent assembler: the clang of the package ziglang (the extra "oracle"; `pip
+install ziglang`)."""
 from __future__ import annotations
 import random
 import re
@@ -27,15 +28,19 @@ COUNT = 20000  # instructions, at least
 LITERAL_WITH_SIGN = re.compile(r"(neg\(|\|)0x")  # neg and abs of a literal: it refuses some
 
 @pytest.mark.skipif(not INSTALLED, reason="ziglang is not installed; pip install ziglang")
-@pytest.mark.parametrize("arch", ["gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1100:wave64", "gfx1200:wave64"])
+@pytest.mark.parametrize("arch", ["gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1100:wave64",
+                                  "gfx1200:wave64"])
 def test_random_instructions_against_clang(arch: str) -> None:
   rng = random.Random(11)
   insts: list[MInst] = []
   rows = [row for row in table(arch) if not OTHERWISE.match(row.isa.key)]
-  while len(insts) < COUNT: insts += [inst for inst in (random_instruction(row, rng) for row in rows) if not LITERAL_WITH_SIGN.search(show(inst))]
+  while len(insts) < COUNT:
+    insts += [inst for inst in (random_instruction(row, rng) for row in rows)
+              if not LITERAL_WITH_SIGN.search(show(inst))]
   texts = [show(inst) for inst in insts]
   codes = assemble_all(texts, arch)
-  wrong = [(text, code, encode(inst).hex()) for text, code, inst in zip(texts, codes, insts) if code != encode(inst).hex()]
+  wrong = [(text, code, encode(inst).hex()) for text, code, inst in zip(texts, codes, insts)
+           if code != encode(inst).hex()]
   assert not wrong, f"{len(wrong)} of {len(insts)} differ: {wrong[:5]}"
 
 @pytest.mark.skipif(not INSTALLED, reason="ziglang is not installed; pip install ziglang")

@@ -79,12 +79,14 @@ def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
   total = values[0]
   for x in values[1:]: total = total + x
   for x in values: total = total * x
-  code = compile(lower(UOp.sink(UOp.param(0, dtypes.float64, 64).index(r).store(total, r)), capabilities(arch), "crowded"), arch)
+  code = compile(lower(UOp.sink(UOp.param(0, dtypes.float64, 64).index(r).store(total, r)), capabilities(arch),
+                       "crowded"), arch)
   assert code.private_bytes > 0 and dict(code.registers)["vgpr"] > 200
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_spilled_scalars_take_the_next_vector_registers(arch: str) -> None:
-  """A hundred integers and more that all lanes share are alive at once: some go to lanes of vector registers, of which few are used."""
+  """A hundred integers and more that all lanes share are alive at once: some go to lanes of vector registers, of which
+  few are used."""
   n = 140
   out, a, r = UOp.param(0, dtypes.int32, 32), UOp.param(1, dtypes.int32, n), axis(32, 0, "LOCAL")
   values = [a.index(k).load() for k in range(n)]
@@ -103,10 +105,12 @@ def test_spilled_scalars_take_the_next_vector_registers(arch: str) -> None:
 def test_steps_of_occupancy_are_those_of_the_register_files(arch: str) -> None:
   steps = target(arch).steps["vgpr"]
   assert list(steps) == sorted(steps)
-  assert {"gfx1100": (96, 120, 144), "gfx1100:wave64": (48, 60, 72), "gfx1200": (96, 120, 144)}.get(arch, (64, 72, 80)) == steps[:3]
+  assert {"gfx1100": (96, 120, 144), "gfx1100:wave64": (48, 60, 72),
+          "gfx1200": (96, 120, 144)}.get(arch, (64, 72, 80)) == steps[:3]
 
 def test_no_early_result_is_in_the_register_of_a_source() -> None:
-  """A division by a constant multiplies elements of a wide load, which have just been copied; CHECK=1 refuses what is wrong, too."""
+  """A division by a constant multiplies elements of a wide load, which have just been copied; CHECK=1 refuses what is
+  wrong, too."""
   n, capable = 90300, capabilities("gfx1100")
   out, a, r = UOp.param(0, dtypes.int32, n), UOp.param(1, dtypes.int32, n), axis(n, 0)
   program = lower(optimize(UOp.sink(out.index(r).store(a.index(r).load() // 7, r)), capable), capable, "sevenths")

@@ -1,4 +1,5 @@
-"""Waves of 64 lanes on RDNA: kernels with masks, in local loops and around accesses, on the emulator beside the interpreter."""
+"""Waves of 64 lanes on RDNA: kernels with masks, in local loops and around accesses, on the emulator beside the
+interpreter."""
 from __future__ import annotations
 
 import pytest
@@ -24,7 +25,8 @@ def unary(op: str) -> UOp:
     return UOp.sink(out.store(table.index(at).load(gate, UOp.const(dtypes.float32, 0.0)), r))
   dtype = dtypes.float32 if op == "sin" else dtypes.int32 if op == "int32 // x" else dtypes.int64
   r, (out, a, b) = places((dtype, dtype, dtype))
-  value = {"sin": lambda: a.load().alu(Ops.SIN), "int64 // 7": lambda: a.load() // 7, "int32 // x": lambda: a.load() // b.load(),
+  value = {"sin": lambda: a.load().alu(Ops.SIN), "int64 // 7": lambda: a.load() // 7,
+           "int32 // x": lambda: a.load() // b.load(),
            "int64 % x": lambda: a.load() % b.load()}[op]()
   return UOp.sink(out.store(value, r))
 

@@ -1,4 +1,5 @@
-"""Programs compiled for NVIDIA GPUs and executed by the emulator's warps, in flat memory: what tests of selection compare with the interpreter."""
+"""Programs compiled for NVIDIA GPUs and executed by the emulator's warps, in flat memory: what tests of selection
+compare with the interpreter."""
 from __future__ import annotations
 
 from test.isa.executed import CODE, Machine
@@ -18,7 +19,8 @@ def launch_of(code: Code, slots: bytes, blocks: int) -> Launch:
   constants = bytearray(start.arguments) + slots
   constants[start.stack:start.stack + 4] = code.private_bytes.to_bytes(4, "little")
   return Launch(code.name, code.arch, CODE, counts["r"], bytes(constants), threads=code.lanes, blocks=blocks,
-                shared_bytes=start.shared + code.local_bytes, local_bytes=code.private_bytes, barriers=counts["barrier"])
+                shared_bytes=start.shared + code.local_bytes, local_bytes=code.private_bytes,
+                barriers=counts["barrier"])
 
 def run(code: Code, slots: bytes, blocks: int, memory: FlatMemory, seed: int) -> int:
   """See Machine."""

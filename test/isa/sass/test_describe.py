@@ -30,19 +30,24 @@ def test_code_is_what_the_target_compiles(arch: str) -> None:
   assert code == target.compile(program, arch)
   lines = text.splitlines()
   assert lines[1].split() == ["offset", "bytes", "instruction", "control", "R", "P", "from", "line"]
-  assert any(line.startswith("occupancy: ") for line in lines) and any(line.startswith("roofline: 2097 k flop") for line in lines)
+  assert any(line.startswith("occupancy: ") for line in lines) and any(line.startswith("roofline: 2097 k flop")
+                                                                       for line in lines)
 
 def test_lines_tell_of_control_words_and_of_what_they_wait_for() -> None:
-  lines = compile_listed(compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1].splitlines()
-  offsets = {int(words[0]): line for line in lines for words in [line.lstrip("/|\\ ").split()] if words and words[0].isdigit()}
+  lines = compile_listed(compiled(product(64, 64, 256, dtypes.float16, dtypes.float32), "sm_80"),
+                         "sm_80")[1].splitlines()
+  offsets = {int(words[0]): line for line in lines for words in [line.lstrip("/|\\ ").split()] if words
+             and words[0].isdigit()}
   first = next(line for line in offsets.values() if "sb2<=0: " in line or "sb3<=0: " in line)
   at = int(first.partition(" of ")[2].split()[0].rstrip(",;"))
   assert "after " in first and "result " in offsets[at] and "LDS" in offsets[at]
-  assert any("BRA .loop" in line for line in lines) and any("@P0 BRA ." in line or "@!P0 BRA ." in line for line in lines)
+  assert any("BRA .loop" in line for line in lines) and any("@P0 BRA ." in line or "@!P0 BRA ." in line
+                                                            for line in lines)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_model_of_a_product(arch: str) -> None:
-  """Whatever the lowering: the operations are the kernel's, nothing beats a peak, and what binds takes as long as the loop."""
+  """Whatever the lowering: the operations are the kernel's, nothing beats a peak, and what binds takes as long as the
+  loop."""
   found = bounds(compiled(product(256, 256, 256, dtypes.float16, dtypes.float32), arch), arch)
   assert found.operations == 2 * 256 ** 3 and found.memory == 2 * 256 * 256 * 2 + 256 * 256 * 4
   assert found.hottest.element == "f16, matrix unit" and 0 < found.hottest.share <= 1
@@ -67,29 +72,34 @@ def test_instructions_are_as_many_as_warps_execute(arch: str) -> None:
 def last_loop(program: Program, arch: str) -> list[str]:
   """The lines of a listing's last loop; before it are the first fillings, in a loop of their own."""
   lines = compile_listed(program, arch)[1].splitlines()
-  return lines[max(at for at, line in enumerate(lines) if line[0] == "/"):max(at for at, line in enumerate(lines) if line[0] == "\\") + 1]
+  return lines[max(at for at, line in enumerate(lines) if line[0] == "/"):max(at for at, line in enumerate(lines)
+                                                                              if line[0] == "\\") + 1]
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_keeps_the_tensor_core_busy(dtype: DType, arch: str) -> None:
-  """4096^3: at least 85 % of the peak by the model, in the loop and of the whole kernel; nothing else is in the loop but what it must do."""
+  """4096^3: at least 85 % of the peak by the model, in the loop and of the whole kernel; nothing else is in the loop
+  but what it must do."""
   program = compiled(product(4096, 4096, 4096, dtype, dtypes.float32), arch)
   found = bounds(program, arch)
   assert found.hottest.share >= 0.85 and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
   loop = last_loop(program, arch)
   products = sum("HMMA.16816" in line for line in loop)
-  assert products in (32, 64) and len(loop) < 2 * products + 20 and not any("banks x" in line and "LDSM" in line for line in loop)
+  assert products in (32, 64) and len(loop) < 2 * products + 20 and not any("banks x" in line and "LDSM" in line
+                                                                            for line in loop)
 
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
 def test_a_large_product_of_four_warps_keeps_the_tensor_core_busy(dtype: DType) -> None:
-  """The same of the rate that only they reach, on sm_90: products of an iteration stand together, and what waits for them stands before them."""
+  """The same of the rate that only they reach, on sm_90: products of an iteration stand together, and what waits for
+  them stands before them."""
   program = compiled(product(4096, 4096, 4096, dtype, dtypes.float32), "sm_90")
   found = bounds(program, "sm_90")
   assert found.hottest.share >= 0.95 and found.whole.share >= 0.85, f"{found.hottest.binding}: {found.hottest.cost}"
   assert found.hottest.element == f"wgmma {'bf16' if dtype is dtypes.bfloat16 else 'f16'}, matrix unit"
   loop = last_loop(program, "sm_90")
   at = [k for k, line in enumerate(loop) if "HGMMA.64x256x16" in line]
-  assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 90 and not any("MOV R" in line or "banks x" in line for line in loop)
+  assert len(at) == 4 and at[-1] - at[0] == 3 and len(loop) < 90 and not any("MOV R" in line or "banks x" in line
+                                                                             for line in loop)
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed, turned", [(False, True), (True, False), (True, True)])
@@ -99,26 +109,31 @@ def test_factors_may_lie_either_way(arch: str, transposed: bool, turned: bool) -
   assert found.whole.share >= (0.85 if arch == "sm_90" else 0.8), f"{found.hottest.binding}: {found.hottest.cost}"
 
 def test_many_columns_are_read_once() -> None:
-  """The last layer of a language model: all rows are in the cache; along its columns first it reaches 39 % by the model."""
-  assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float32, True), "sm_90"), "sm_90").whole.share >= 0.7
+  """The last layer of a language model: all rows are in the cache; along its columns first it reaches 39 % by the
+  model."""
+  assert bounds(compiled(product(2048, 50304, 768, dtypes.float16, dtypes.float32, True), "sm_90"),
+                "sm_90").whole.share >= 0.7
 
 ODD, LOGITS, WEIGHTS = (1001, 1001, 1001), (2048, 768, 50257), (50257, 768, 2048)
 
 @pytest.mark.parametrize("arch, size, turned, least", [
   ("sm_80", ODD, False, 0.4), ("sm_80", LOGITS, False, 0.7), ("sm_80", WEIGHTS, True, 0.9),
-  ("sm_90", ODD, False, 0.2), ("sm_90", LOGITS, False, 0.35), ("sm_90", WEIGHTS, True, 0.6), ("sm_90", (4096, 4096, 4095), False, 0.6)])
+  ("sm_90", ODD, False, 0.2), ("sm_90", LOGITS, False, 0.35), ("sm_90", WEIGHTS, True, 0.6),
+  ("sm_90", (4096, 4096, 4095), False, 0.6)])
 def test_rows_that_are_no_whole_pieces(arch: str, size: tuple[int, int, int], turned: bool, least: float) -> None:
-  """1001^3, and the gradients of a last layer of 50257 classes: lanes beside each other copy neighbours, so that the cache is asked once."""
+  """1001^3, and the gradients of a last layer of 50257 classes: lanes beside each other copy neighbours, so that the
+  cache is asked once."""
   found = bounds(compiled(product(*size, dtypes.float16, dtypes.float32, False, turned), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 
 def test_narrow_copies_have_few_gates() -> None:
-  """2049^3: of a factor that lies across the sum a lane copies 32 elements of 8 steps of 32, the last of them behind the end; gates by the loop are
-  those, and one for the other factor."""
+  """2049^3: of a factor that lies across the sum a lane copies 32 elements of 8 steps of 32, the last of them behind
+  the end; gates by the loop are those, and one for the other factor."""
   program = compiled(product(2049, 2049, 2049, dtypes.float16, dtypes.float32), "sm_80")
   found = bounds(program, "sm_80")
   assert found.whole.share >= 0.55, f"{found.whole.binding}: {found.whole.cost}"
-  assert len({u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1}) <= 2 * 9   # before the loop, and in it
+  # before the loop, and in it
+  assert len({u.src[1] for u in program.uops if u.op is Ops.LOAD and len(u.src) > 1}) <= 2 * 9
 
 def test_a_long_sum_of_four_warps() -> None:
   """The gradient of a last layer's input over 50304 classes, in blocks of products of four warps."""
@@ -128,9 +143,11 @@ def test_a_long_sum_of_four_warps() -> None:
 def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_are_faster() -> None:
   """A sum that is no multiple of 64: its zeros are outside of the tensors. With equal bounds lanes copy."""
   kernel, capable = product(4096, 4096, 1000, dtypes.float16, dtypes.float32), capabilities("sm_90")
-  program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, boxes=False)), capable, "product")
+  program, without = compiled(kernel, "sm_90"), lower(optimize(kernel, replace(capable, boxes=False)), capable,
+                                                      "product")
   assert any(u.op is Ops.BOX for u in program.uops) and not any(u.op is Ops.BOX for u in without.uops)
-  assert not any(u.op is Ops.BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32), "sm_90").uops)
+  assert not any(u.op is Ops.BOX for u in compiled(product(4096, 4096, 1024, dtypes.float16, dtypes.float32),
+                                                   "sm_90").uops)
   found, other = bounds(program, "sm_90"), bounds(without, "sm_90")
   assert found.hottest.share >= 0.95 and found.hottest.rate > 1.1 * other.hottest.rate
   text = compile_listed(program, "sm_90")[1]
@@ -140,19 +157,26 @@ def test_boxes_are_chosen_where_lanes_cannot_copy_and_the_model_says_that_they_a
 def test_a_large_product_of_floats_keeps_the_fma_pipe_busy(arch: str, least: float) -> None:
   """4096^3 of float32, which no tensor core does without loss."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float32, dtypes.float32), arch), arch)
-  assert found.hottest.element == "f32, vector unit" and found.hottest.share >= least, f"{found.hottest.binding}: {found.hottest.cost}"
+  assert found.hottest.element == "f32, vector unit" and found.hottest.share >= least, (f"{found.hottest.binding}: "
+                                                                                        f"{found.hottest.cost}")
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
-@pytest.mark.parametrize("columns, faster, alone", [(64, 1.4, 0.95), (128, 1.0, 0.95), (256, 1.0, 1.0), (1024, 1.0, 1.0)])
+@pytest.mark.parametrize("columns, faster, alone",
+                         [(64, 1.4, 0.95), (128, 1.0, 0.95), (256, 1.0, 1.0), (1024, 1.0, 1.0)])
 def test_lanes_that_exchange_sums_take_less_of_everything(columns: int, faster: float, alone: float, arch: str) -> None:
-  """Than those that share them in shared memory alone, which binds the shortest rows. Several warps alone are no slower; one is hardly."""
+  """Than those that share them in shared memory alone, which binds the shortest rows.
+
+  Several warps alone are no slower; one is hardly.
+  """
   out, a = UOp.param(0, dtypes.float32, 4096), UOp.param(1, dtypes.float32, 4096 * columns)
   i, x = UOp.range(4096, 0), UOp.range(columns, 1, AxisType.REDUCE)
-  kernel, capable = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i)), capabilities(arch)
+  kernel, capable = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x),
+                                                i)), capabilities(arch)
   found = bounds(compiled(kernel, arch), arch).whole.cost
   other = bounds(lower(optimize(kernel, replace(capable, exchanges=False)), capable, "staged"), arch).whole.cost
   assert found.cycles * faster <= other.cycles and found.alone * alone < other.alone
-  assert found.resources["d"] < other.resources["d"] / 2 and found.resources["i"] < other.resources["i"], "shared memory, and issue slots"
+  assert (found.resources["d"] < other.resources["d"] / 2
+          and found.resources["i"] < other.resources["i"]), "shared memory, and issue slots"
 
 def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
   """Quotients have a path for numbers that need more care, behind the end of the code, from where it jumps back."""
@@ -165,5 +189,6 @@ def test_what_is_done_rarely_is_no_loop_and_costs_nothing() -> None:
 
 def test_a_listing_has_nvidias_words() -> None:
   text = compile_listed(compiled(product(64, 64, 64, dtypes.float16, dtypes.float32), "sm_80"), "sm_80")[1]
-  assert "warps a sub-partition" in text and "bytes of shared memory" in text and "blocks of " in text and "; a block alone" in text
+  assert ("warps a sub-partition" in text and "bytes of shared memory" in text and "blocks of " in text
+          and "; a block alone" in text)
   assert not [word for word in ("wave", "workgroup", "SIMD", "local memory") if word in text]

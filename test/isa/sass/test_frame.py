@@ -22,11 +22,13 @@ def test_slots_lie_below_the_end() -> None:
   assert kept(1, 0, 9).lines == ("STL [R9+-0x4], b",) and reloaded(2, 8, 9).lines == ("LDL.64 d, [R9+-0x10]",)
   assert kept(8, 16, 9).lines == ("STL.128 [R9+-0x30], b.0", "STL.128 [R9+-0x20], b.r4")
   assert kept_predicate(4, 9).lines == ("@p STL [R9+-0x8], R9", "@!p STL [R9+-0x8], RZ")
-  assert reloaded_predicate("sm_90", 4, 9).lines == ("LDL R9, [R9+-0x8]", "ISETP.NE.AND d, PT, R9, RZ, PT", "LDC R9, c[0x0][0x28]")
+  assert reloaded_predicate("sm_90", 4, 9).lines == ("LDL R9, [R9+-0x8]", "ISETP.NE.AND d, PT, R9, RZ, PT",
+                                                     "LDC R9, c[0x0][0x28]")
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, arch: str) -> None:
-  """Results are right, every access of local memory is by the pointer, which the kernel begins with, and it is behind the other registers."""
+  """Results are right, every access of local memory is by the pointer, which the kernel begins with, and it is behind
+  the other registers."""
   monkeypatch.setattr(target, "registers_for", lambda lanes: 40)
   monkeypatch.setattr(target, "STEPS", {"R": (20,), "P": (2,)})
   kernel = product(64, 64, 64, dtypes.float32, dtypes.float32)
@@ -36,7 +38,8 @@ def test_a_kernel_that_spills(monkeypatch: pytest.MonkeyPatch, arch: str) -> Non
   pointer = f"R{dict(code.registers)['r'] - 1}"
   places = [text for text in texts if re.search(r"\b(STL|LDL)\b", text)]
   assert code.private_bytes > 0 == code.private_bytes % 16 and dict(code.registers)["r"] <= 41 and len(places) > 2
-  assert f"LDC {pointer}, c[0x0][{bank.STACK[8]:#x}]" in texts[0] and all(f"[{pointer}+-0x" in text for text in places), places[:3]
+  assert f"LDC {pointer}, c[0x0][{bank.STACK[8]:#x}]" in texts[0] and all(f"[{pointer}+-0x" in text
+                                                                          for text in places), places[:3]
   assert ABI[generation_of(arch).name].stack == bank.STACK[8]
   check(kernel, arch, tolerance=1e-5)
 

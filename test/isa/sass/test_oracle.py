@@ -31,7 +31,9 @@ MOST_EXEMPT = 0.05                # of those drawn; 2 to 4 % are
 
 def exemption(arch: str, inst: MInst, ours: str, text: str) -> str | None:
   """Why a text that is not ours is no error, if it is none. text: "" if the disassembler refuses the instruction."""
-  if not text: return "ATOMG has not all types with all operations" if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89") else None
+  if not text:
+    return ("ATOMG has not all types with all operations" if inst.row.name == "ATOMG" and arch in ("sm_80", "sm_89")
+            else None)
   if NAN.search(text): return "names a NaN"
   return next((reason for reason, pattern in OTHERWISE.items() if pattern.search(ours)), None)
 

@@ -1,4 +1,5 @@
-"""Whole kernels through selection, allocation and scheduling to bytes that decode again, and that NVIDIA's disassembler reads as we do."""
+"""Whole kernels through selection, allocation and scheduling to bytes that decode again, and that NVIDIA's
+disassembler reads as we do."""
 import pytest
 
 from sass_golden import Vector
@@ -30,7 +31,8 @@ def test_what_is_encoded_decodes(arch: str) -> None:
   _, text, placed = assemble(elementwise(arch), arch)
   decoded = list(decode_all(text, arch))
   for (offset, inst, control), (at, found, same) in zip(placed, decoded):
-    assert offset == at and control == same and found.row.isa.key == inst.row.isa.key, f"{inst} at {offset} is read as {found}"
+    assert offset == at and control == same and found.row.isa.key == inst.row.isa.key, (f"{inst} at {offset} is read "
+                                                                                        f"as {found}")
   assert placed[-1][1].row.name == "EXIT" and decoded[len(placed)][1].row.name == "BRA"
   assert len(text) % 128 == 0 and {inst.row.name for _, inst, _ in decoded[len(placed) + 1:]} <= {"NOP"}
 
@@ -41,10 +43,11 @@ def test_code_says_what_a_launch_needs(arch: str) -> None:
   counts = dict(code.registers)
   assert 0 < counts["r"] <= 24 and counts["barrier"] == 0 and code.local_bytes == code.private_bytes == 0
 
-@pytest.mark.parametrize("lanes, registers", [(32, 252), (256, 252), (288, 165), (384, 165), (640, 93), (512, 125), (1024, 61)])
+@pytest.mark.parametrize("lanes, registers", [(32, 252), (256, 252), (288, 165), (384, 165), (640, 93), (512, 125),
+                                              (1024, 61)])
 def test_registers_of_a_block_fit_with_those_of_the_hardware(lanes: int, registers: int) -> None:
-  """512 of each lane of a sub-partition, which has every fourth warp: given out by eights, of which two are the hardware's; one is left for the
-  frame."""
+  """512 of each lane of a sub-partition, which has every fourth warp: given out by eights, of which two are the
+  hardware's; one is left for the frame."""
   assert registers_for(lanes) == registers == target("sm_90", registers).allocatable["R"][-1] + 1
 
 def test_barriers_are_counted() -> None:
@@ -56,7 +59,8 @@ def test_barriers_are_counted() -> None:
   assert dict(code.registers)["barrier"] == 1 and code.local_bytes == program.local_bytes > 0
 
 def test_other_generations_are_refused() -> None:
-  with pytest.raises(CompileError, match="kernels for sm_100 are not made yet; there is sm_80, sm_89, sm_90"): target("sm_100")
+  with pytest.raises(CompileError, match="kernels for sm_100 are not made yet; there is sm_80, sm_89, sm_90"):
+    target("sm_100")
   with pytest.raises(CompileError, match="no NVIDIA architecture is called sm_70"): target("sm_70")
 
 @pytest.mark.skipif(INSTALLED is None, reason="nvdisasm is not installed; pip install triton")
@@ -64,10 +68,13 @@ def test_other_generations_are_refused() -> None:
 def test_the_disassembler_reads_what_is_made(arch: str) -> None:
   """Kernels of all operations, and random ones: each instruction's text is ours."""
   capable = capabilities(arch)
-  kernels = [applied(op, dtype, AxisType.LOCAL, 64) for dtype in (dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64, dtypes.float16)
+  kernels = [applied(op, dtype, AxisType.LOCAL, 64) for dtype in (dtypes.int32, dtypes.uint64, dtypes.float32,
+                                                                  dtypes.float64, dtypes.float16)
              for op in operations(dtype)]
-  programs = [lower(kernel, capable, "one") for kernel in kernels] + [lower(Generator(seed).kernel(), capable, "random") for seed in range(12)]
-  products = [product(16, 8, 512, dtype, dtypes.float32, dtype is dtypes.float16) for dtype in (dtypes.float16, dtypes.bfloat16)]
+  programs = [lower(kernel, capable, "one") for kernel in kernels] + [lower(Generator(seed).kernel(), capable, "random")
+                                                                      for seed in range(12)]
+  products = [product(16, 8, 512, dtype, dtypes.float32, dtype is dtypes.float16)
+              for dtype in (dtypes.float16, dtypes.bfloat16)]
   programs += [lower(optimize(kernel, capable), capable, "product") for kernel in products]
   codes: dict[bytes, str] = {}
   for program in programs:
@@ -75,5 +82,6 @@ def test_the_disassembler_reads_what_is_made(arch: str) -> None:
     for offset, inst, control in placed:
       if inst.row.name != "BRA": codes[text[offset:offset + 16]] = show(inst, control, 0)
   found = disassemble_all(list(codes), arch)
-  wrong = [(ours, text) for (code, ours), (text, pc) in zip(codes.items(), found) if not Vector(arch, pc, code, text).same(" ".join(ours.split()))]
+  wrong = [(ours, text) for (code, ours), (text, pc) in zip(codes.items(), found)
+           if not Vector(arch, pc, code, text).same(" ".join(ours.split()))]
   assert len(codes) > 300 and not wrong, f"{len(wrong)} of {len(codes)} differ: {wrong[:5]}"

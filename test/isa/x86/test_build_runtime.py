@@ -1,4 +1,7 @@
-"""The kept bytes of the runtime are what the assembler gives; the command writes them, and tells when they are not. Their text: test_runtime.py."""
+"""The kept bytes of the runtime are what the assembler gives; the command writes them, and tells when they are not.
+
+Their text: test_runtime.py.
+"""
 from pathlib import Path
 import types
 
@@ -13,7 +16,8 @@ def test_the_file_is_up_to_date() -> None:
 def test_what_is_written_can_be_read_back() -> None:
   namespace: dict[str, object] = {}
   exec(build_runtime.build(), namespace)
-  assert namespace["CODE"] == x86_runtime.CODE and set(x86_runtime.CODE) == {(n, s) for n in build_runtime.NAMES for s in abi.SYSTEMS}
+  assert namespace["CODE"] == x86_runtime.CODE and set(x86_runtime.CODE) == {(n, s) for n in build_runtime.NAMES
+                                                                             for s in abi.SYSTEMS}
 
 def test_the_command_checks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   path = tmp_path / "x86_runtime.py"

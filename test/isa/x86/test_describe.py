@@ -26,14 +26,16 @@ def test_bytes_and_operations(text: str, size: int, count: int) -> None:
   inst = parse(text)
   assert (touched(inst) if inst.row.name != "lea" else 0, operations(inst)) == (size, count)
 
-@pytest.mark.parametrize("name, bits, single", [("zen3", 256, 32), ("zen4", 512, 32), ("skylakex", 512, 64), ("icelake", 256, 32),
+@pytest.mark.parametrize("name, bits, single", [("zen3", 256, 32), ("zen4", 512, 32), ("skylakex", 512, 64),
+                                                ("icelake", 256, 32),
                                                 ("generic", 256, 32)])
 def test_peaks(name: str, bits: int, single: int) -> None:
   assert peak_of(find(name), bits) == {32: single, 64: single / 2}
 
 def test_peak_is_that_of_the_element_in_use() -> None:
   how = core("zen3", 256)
-  assert [how.peak([parse(t)]) for t in ("vaddps ymm0, ymm1, ymm2", "vaddpd ymm0, ymm1, ymm2", "add eax, 1")] == [32, 16, 0]
+  assert ([how.peak([parse(t)]) for t in ("vaddps ymm0, ymm1, ymm2", "vaddpd ymm0, ymm1, ymm2", "add eax, 1")]
+          == [32, 16, 0])
 
 def test_code_is_what_the_target_compiles() -> None:
   b = Builder("twice")

@@ -23,7 +23,8 @@ def framed(written: list[str], stack_bytes: int, convention: abi.Abi, monkeypatc
     block = function.new_block()
     for name in written:
       r = names[name]
-      block.insts.append(MInst(TABLE["mov_r64_r64"], [r, r]) if r.cls is regs.R64 else MInst(TABLE["vmovaps_x_x"], [r, r]))
+      block.insts.append(MInst(TABLE["mov_r64_r64"], [r, r]) if r.cls is regs.R64
+                         else MInst(TABLE["vmovaps_x_x"], [r, r]))
     block.insts.append(MInst(TABLE["ret"], []))
   frame.add_frame(function, AVX2)
   return [i for b in function.blocks for i in b.insts]
@@ -62,12 +63,14 @@ def test_what_must_be_kept_is_kept(convention: abi.Abi, stack_bytes: int, monkey
   stack, held = Stack(), {name: f"old {name}" for name in written}
   stack.run(insts[:first], held)
   assert -stack.rsp >= stack_bytes + 8 * sum(not n.startswith("xmm") for n in kept), "there is room for the slots"
-  assert all(place < stack.rsp or place >= stack.rsp + stack_bytes for place in stack.memory), "no saved register lies in the slots"
+  assert all(place < stack.rsp or place >= stack.rsp + stack_bytes
+             for place in stack.memory), "no saved register lies in the slots"
   changed: dict[str, object] = {name: "new" for name in written}
   stack.run(insts[leave:end], changed)
   assert stack.rsp == 0 and changed == {name: f"old {name}" if name in kept else "new" for name in written}
   assert all(encode(i) for i in insts if i.comment == "frame")
-  assert [i.row.name for i in insts].count("ret") == 2 and len(insts[leave:end]) == len([i for i in insts[end:] if i.comment == "frame"])
+  assert ([i.row.name for i in insts].count("ret") == 2
+          and len(insts[leave:end]) == len([i for i in insts[end:] if i.comment == "frame"]))
 
 def test_a_function_that_needs_no_frame_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
   insts = framed(["rax", "rcx", "xmm3"], 0, abi.SYSTEM_V, monkeypatch)

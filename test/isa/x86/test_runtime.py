@@ -1,4 +1,5 @@
-"""The runtime's functions on every system: they assemble, read back, keep the stack aligned, and agree with an independent assembler."""
+"""The runtime's functions on every system: they assemble, read back, keep the stack aligned, and agree with an
+independent assembler."""
 import re
 import shutil
 import subprocess
@@ -31,18 +32,21 @@ def test_an_independent_assembler_agrees(name: str, platform: str) -> None:
   """On each instruction without a label; jumps are covered by running the loop."""
   if shutil.which("llvm-mc") is None: pytest.skip("llvm-mc is not installed")
   lines = [line for line in instructions(name, platform) if not re.search(r"\s\.\w+$", line)]
-  done = subprocess.run(["llvm-mc", "-triple=x86_64", "-x86-asm-syntax=intel", "-show-encoding"], input="\n".join(lines), text=True,
+  done = subprocess.run(["llvm-mc", "-triple=x86_64", "-x86-asm-syntax=intel", "-show-encoding"],
+                        input="\n".join(lines), text=True,
                         capture_output=True, check=True)
   theirs = [bytes(int(b, 16) for b in found.split(",")) for found in re.findall(r"encoding: \[(.*)\]", done.stdout)]
   ours = [syntax.assemble(line) for line in lines]
-  wrong = [(line, a.hex(), b.hex()) for line, a, b in zip(lines, joined(lines, theirs), ours, strict=True) if a != b and len(a) < len(b)]
+  wrong = [(line, a.hex(), b.hex()) for line, a, b in zip(lines, joined(lines, theirs), ours, strict=True) if a != b
+           and len(a) < len(b)]
   assert not wrong, "ours is longer, or means something else"
   for line, code in zip(lines, ours, strict=True): assert syntax.assemble(str(syntax.disassemble(code))) == code, line
 
 def joined(lines: list[str], encodings: list[bytes]) -> list[bytes]:
   """The prefix `lock` is printed as an instruction of its own."""
   found, rest = [], iter(encodings)
-  for line in lines: found.append(next(rest) + (next(rest) if line.startswith("lock ") and len(encodings) > len(lines) else b""))
+  for line in lines:
+    found.append(next(rest) + (next(rest) if line.startswith("lock ") and len(encodings) > len(lines) else b""))
   return found
 
 def change_of_stack(line: str) -> int:
@@ -54,7 +58,10 @@ def change_of_stack(line: str) -> int:
 
 @pytest.mark.parametrize("platform", abi.SYSTEMS)
 def test_calls_find_an_aligned_stack(platform: str) -> None:
-  """Functions called through a register or memory are not ours: rsp must be a multiple of 16 there. Each piece begins behind a return address."""
+  """Functions called through a register or memory are not ours: rsp must be a multiple of 16 there.
+
+  Each piece begins behind a return address.
+  """
   pieces = re.split(r"\n(?=\.take:|\.wait:|\.wake:|\.wake_some:|\.wake_all:)", runtime.text("ring", platform))
   for piece in pieces:
     depth = 8
@@ -81,7 +88,8 @@ def test_a_changed_text_is_assembled(monkeypatch: pytest.MonkeyPatch) -> None:
   assert runtime.assemble("cpuid", "linux") == kept + b"\x90"
 
 def test_the_assembler_is_not_loaded() -> None:
-  program = "import sys; from tinyhw.isa.x86 import runtime; runtime.assemble('ring', 'linux'); print([m for m in sys.modules if 'x86.table' in m])"
+  program = ("import sys; from tinyhw.isa.x86 import runtime; runtime.assemble('ring', 'linux'); print([m for m in "
+             "sys.modules if 'x86.table' in m])")
   done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=ROOT, check=True)
   assert done.stdout == "[]\n"
 
@@ -91,4 +99,5 @@ def test_code_is_made_once() -> None:
 
 def test_unknown_systems_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(sys, "platform", "plan9")
-  with pytest.raises(DeviceError, match="does not know how threads wait on plan9; use DEV=CLANG or DEV=PYTHON"): runtime.code.__wrapped__("ring")
+  with pytest.raises(DeviceError, match="does not know how threads wait on plan9; use DEV=CLANG or DEV=PYTHON"):
+    runtime.code.__wrapped__("ring")

@@ -1,7 +1,8 @@
-"""Every instruction that the processor in Python knows, on the processor that runs the tests (test/support/x86_silicon.py).
+"""Every instruction that the processor in Python knows, on the processor that runs the tests
+(test/support/x86_silicon.py).
 
-So the kernels that are executed in Python, and the bytes of the table, mean what the hardware says. SILICON_CASES: cases of each row, 2 by default.
-Then random kernels, at each level that this processor has.
+So the kernels that are executed in Python, and the bytes of the table, mean what the hardware says. SILICON_CASES:
+cases of each row, 2 by default. Then random kernels, at each level that this processor has.
 """
 from __future__ import annotations
 import os
@@ -65,9 +66,11 @@ def test_instructions(silicon: tuple[x86_silicon.Silicon, frozenset[str]], part:
   assert not wrong, f"{len(wrong)} differ: " + "\n".join(wrong[:4])
   assert known > (900 if opened.wide else 220), "the machine in Python knows fewer instructions than it did"
 
-def test_a_wrong_meaning_is_found(silicon: tuple[x86_silicon.Silicon, frozenset[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_meaning_is_found(silicon: tuple[x86_silicon.Silicon, frozenset[str]],
+                                  monkeypatch: pytest.MonkeyPatch) -> None:
   opened, _ = silicon
-  for key, rule in (("vmaxps_y_y_y", ("ff", "f", lambda a, b: b if b > a else a)), ("vpaddd_x_x_x", ("ii", "i", lambda a, b: a + b | 1))):
+  for key, rule in (("vmaxps_y_y_y", ("ff", "f", lambda a, b: b if b > a else a)),
+                    ("vpaddd_x_x_x", ("ii", "i", lambda a, b: a + b | 1))):
     assert x86_silicon.check(opened, TABLE[key], 40, random.Random(1)) == (40, [])
     with monkeypatch.context() as patch:
       patch.setattr(x86_lanes, "lane_rule", lambda name, rule=rule: rule)
@@ -80,19 +83,24 @@ KERNELS = int(os.environ.get("SILICON_KERNELS", "25"))
 
 def packed(values: list[Any], dtype: DType) -> bytes: return b"".join(to_bytes(v, dtype) for v in values)
 
-def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes], variables: dict[str, int]) -> dict[int, bytes]:
+def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes],
+            variables: dict[str, int]) -> dict[int, bytes]:
   """What a kernel leaves in its buffers."""
   loaded = device.load(compile(program, device.arch))
   buffers = [device.allocator.alloc(len(memory[p.arg[0]])) for p in program.params]
   for p, b in zip(program.params, buffers, strict=True): b.view[:len(memory[p.arg[0]])] = memory[p.arg[0]]
-  device.submit([Launch(loaded, buffers, [variables[v.arg[0]] for v in program.variables], value_of(program.grid, variables))])
+  device.submit([Launch(loaded, buffers, [variables[v.arg[0]] for v in program.variables],
+                        value_of(program.grid, variables))])
   after = {p.arg[0]: bytes(b.view[:len(memory[p.arg[0]])]) for p, b in zip(program.params, buffers, strict=True)}
   for b in buffers: device.allocator.free(b)
   return after
 
 @pytest.mark.parametrize("arch", LEVELS)
 def test_random_kernels(arch: str) -> None:
-  """Generated ones, with small numbers and with the corners of each type, give what their evaluation gives. SILICON_KERNELS: how many."""
+  """Generated ones, with small numbers and with the corners of each type, give what their evaluation gives.
+
+  SILICON_KERNELS: how many.
+  """
   features()
   found = processor(device.runtime)
   if found.missing(arch): pytest.skip(f"this processor lacks {', '.join(found.missing(arch))}")
@@ -103,9 +111,11 @@ def test_random_kernels(arch: str) -> None:
     program = lower(kernel, capabilities(arch), f"random_{seed}")
     for make in (None, wild):
       memory = {slot: packed(values, next(p.dtype for p in program.params if p.arg[0] == slot))
-                for slot, values in data_for(kernel, seed, make).items() if any(p.arg[0] == slot for p in program.params)}
+                for slot, values in data_for(kernel, seed, make).items()
+                if any(p.arg[0] == slot for p in program.params)}
       wanted = {slot: bytearray(data) for slot, data in memory.items()}
       evaluate(program, wanted, generator.variables, 0, value_of(program.grid, generator.variables))
       got = execute(opened, program, memory, generator.variables)
-      for p in program.params: x86_kernels.same_bytes(p.dtype, got[p.arg[0]], bytes(wanted[p.arg[0]]), f"seed {seed}, {arch}")
+      for p in program.params:
+        x86_kernels.same_bytes(p.dtype, got[p.arg[0]], bytes(wanted[p.arg[0]]), f"seed {seed}, {arch}")
   opened.close()

@@ -1,4 +1,5 @@
-"""The instructions that the machine passes ask the target for, executed by the processor in Python; and the way to Code."""
+"""The instructions that the machine passes ask the target for, executed by the processor in Python; and the way to
+Code."""
 from __future__ import annotations
 import random
 
@@ -23,7 +24,8 @@ def physical(cls: RegClass, index: int) -> Reg: return regs.reg(cls, index)
 def test_moves_spills_and_reloads_can_be_encoded_and_leave_flags_alone(cls: RegClass) -> None:
   indices = [i for i in cls.bank.allocatable if i < cls.bank.count]
   for i, j in [random.Random(0).sample(indices, 2) for _ in range(20)]:
-    for inst in (x86.move(physical(cls, i), physical(cls, j)), x86.spill(physical(cls, i), 64), x86.reload(physical(cls, j), 1024)):
+    for inst in (x86.move(physical(cls, i), physical(cls, j)), x86.spill(physical(cls, i), 64),
+                 x86.reload(physical(cls, j), 1024)):
       assert encode(inst) and not inst.row.effects & Effect.WRITE_FLAGS
     moved = x86.move(physical(cls, i), physical(cls, j))
     assert [r.index for r in moved.writes()] == [i] and [r.index for r in moved.reads()] == [j]
@@ -64,5 +66,6 @@ def test_code_says_what_a_driver_must_know(arch: str) -> None:
     b.store(kept, 0, b.add(g.cast(dtypes.float64)))
     b.store(out, g, b.add(b.load(kept, 0).cast(i32) + n))
   code = x86.compile(b.program(), arch)
-  assert (code.name, code.arch, code.arguments, code.local_bytes, code.entry, code.lanes) == ("everything", arch, ("buffer", "int64"), 128, 0, 1)
+  assert (code.name, code.arch, code.arguments, code.local_bytes, code.entry,
+          code.lanes) == ("everything", arch, ("buffer", "int64"), 128, 0, 1)
   assert x86.compile(matmul(4), arch).text == x86.compile(matmul(4), arch).text, "the same Program gives the same bytes"

@@ -1,4 +1,7 @@
-"""Random functions through order, spill, allocate, check, moves, expand and layout; an interpreter is the oracle. Then what good code looks like."""
+"""Random functions through order, spill, allocate, check, moves, expand and layout; an interpreter is the oracle.
+
+Then what good code looks like.
+"""
 from __future__ import annotations
 import os
 import random
@@ -34,12 +37,14 @@ def agree(target: Target, seed: int, pressure: int, size: int) -> None:
   assert [run(function, arguments, memory, seed=9, fuel=400_000) for arguments, memory in data] == expected
 
 @settings(max_examples=60)
-@given(st.integers(0, 1 << 30), st.integers(2, 30), st.integers(10, 60), st.sampled_from([7, 10, 15]), st.sampled_from([4, 6, 16]))
+@given(st.integers(0, 1 << 30), st.integers(2, 30), st.integers(10, 60), st.sampled_from([7, 10, 15]),
+       st.sampled_from([4, 6, 16]))
 def test_random_cisc(seed: int, pressure: int, size: int, general: int, vectors: int) -> None:
   agree(cisc(general, vectors), seed, pressure, size)
 
 @settings(max_examples=60)
-@given(st.integers(0, 1 << 30), st.integers(2, 30), st.integers(10, 60), st.sampled_from([16, 20, 32]), st.sampled_from([3, 4, 8]))
+@given(st.integers(0, 1 << 30), st.integers(2, 30), st.integers(10, 60), st.sampled_from([16, 20, 32]),
+       st.sampled_from([3, 4, 8]))
 def test_random_lanes(seed: int, pressure: int, size: int, units: int, scalars: int) -> None:
   agree(lanes(units, scalars), seed, pressure, size)
 
@@ -49,8 +54,10 @@ FUZZ = int(os.environ.get("FUZZ", "0"))
 def test_many_random() -> None:
   for seed in range(FUZZ):
     rng = random.Random(seed)
-    agree(cisc(rng.choice((7, 8, 10, 15)), rng.choice((4, 6, 16))), seed, rng.choice((2, 6, 12, 24, 40)), rng.choice((20, 60, 120)))
-    agree(lanes(rng.choice((16, 20, 32)), rng.choice((3, 4, 8))), seed, rng.choice((2, 6, 12, 24, 40)), rng.choice((20, 60, 120)))
+    agree(cisc(rng.choice((7, 8, 10, 15)), rng.choice((4, 6, 16))), seed, rng.choice((2, 6, 12, 24, 40)),
+          rng.choice((20, 60, 120)))
+    agree(lanes(rng.choice((16, 20, 32)), rng.choice((3, 4, 8))), seed, rng.choice((2, 6, 12, 24, 40)),
+          rng.choice((20, 60, 120)))
 
 def names(function: Function, block: str) -> list[str]:
   return [i.row.name for b in function.blocks if b.name == block for i in b.insts]
@@ -108,7 +115,8 @@ def _returning(b: Build, value: object) -> Function:
 def test_division_moves_what_sits_in_its_registers() -> None:
   target = cisc(10)
   b = Build(target)
-  low, high, divisor, other = b.params("r64", "r64", "r64", "r64", fixed={0: 2, 1: 0, 2: 1, 3: 3})  # operands are in each other's registers
+  # operands are in each other's registers
+  low, high, divisor, other = b.params("r64", "r64", "r64", "r64", fixed={0: 2, 1: 0, 2: 1, 3: 3})
   q, r = b.new("r64"), b.new("r64")
   b.emit("div", q, r, divisor, ties=(low, high))
   b.emit("store", other, 0, r)

@@ -1,4 +1,5 @@
-"""Parameters that become stack slots: stores in the right places, and old contents saved before they are overwritten."""
+"""Parameters that become stack slots: stores in the right places, and old contents saved before they are
+overwritten."""
 from __future__ import annotations
 from invented import Build, cisc, matmul_loop, run
 
@@ -28,7 +29,8 @@ def test_store_stands_behind_the_definition() -> None:
   slots = demoted(function, target, loop, last)
   at = [i.row.name for i in loop.insts]
   assert at[at.index("spill") - 1] == "vfma" and pseudo(function.blocks[0]) == ["spill"] and len(function.blocks) == 3
-  assert len(slots.alias) == 2 and last not in loop.params and run(function, [3, 9], {k: k for k in range(61)}) == expected
+  assert len(slots.alias) == 2 and last not in loop.params and run(function, [3, 9],
+                                                                   {k: k for k in range(61)}) == expected
 
 def exchange_loop() -> tuple[Build, Block]:
   """while x < end: x, y = y, x + 1"""
@@ -55,7 +57,8 @@ def test_slots_that_trade_places() -> None:
   demoted(b.function, b.target, loop, *loop.params)
   assert not loop.params and run(b.function, [1, 2, 9], {}) == expected
   edge = next(block for block in b.function.blocks if block.name == "edge")
-  assert pseudo(edge) == ["copy", "spill", "spill"], "the loop's exit reads the old content, so the stores are on the back-edge"
+  assert pseudo(edge) == ["copy", "spill", "spill"], ("the loop's exit reads the old content, so the stores are on "
+                                                      "the back-edge")
 
 def test_one_of_two() -> None:
   for k in (0, 1):

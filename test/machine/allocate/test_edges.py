@@ -28,7 +28,8 @@ def diamond(exit_reads_old: bool) -> Build:
 def test_copies_stand_before_the_jumps_if_nothing_else_needs_the_registers() -> None:
   b = diamond(False)
   allocate(b.function, b.target)
-  assert len(b.function.blocks) == 3 and [i.row.name for i in b.function.blocks[1].insts] == ["store", "cmp", "parallel", "jl", "jmp"]
+  assert len(b.function.blocks) == 3 and [i.row.name for i in b.function.blocks[1].insts] == ["store", "cmp",
+                                                                                              "parallel", "jl", "jmp"]
 
 def test_copies_get_a_block_of_their_own_if_another_way_out_needs_the_registers() -> None:
   b = diamond(True)

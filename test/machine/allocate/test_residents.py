@@ -22,5 +22,6 @@ def test_room_for_temporaries_and_one_value_from_memory() -> None:
 
 def test_banks_are_told_apart() -> None:
   found, params = residents(12)
-  assert found.crowded([1]) and not found.bank_in(params[0], found.crowded([1])) and found.bank_in(params[1], found.crowded([1]))
+  assert found.crowded([1]) and not found.bank_in(params[0],
+                                                  found.crowded([1])) and found.bank_in(params[1], found.crowded([1]))
   assert found.too_many(0) == found.too_many(2) == set() or len(found.too_many(2)) == 0

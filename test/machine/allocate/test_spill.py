@@ -34,10 +34,14 @@ def test_nothing_happens_where_everything_fits() -> None:
   function = matmul_loop(target, 12, 2)
   before = [list(b.insts) for b in function.blocks]
   spill(function, target)
-  assert [list(b.insts) for b in function.blocks] == before and function.stack_bytes == 0 and function.liveness is not None
+  assert ([list(b.insts) for b in function.blocks] == before and function.stack_bytes == 0
+          and function.liveness is not None)
 
 def test_accumulators_in_memory_cost_one_store_and_one_reload_each() -> None:
-  """Twelve registers: two columns, a broadcast and one value on its way leave eight for accumulators. The parameters of four become slots."""
+  """Twelve registers: two columns, a broadcast and one value on its way leave eight for accumulators.
+
+  The parameters of four become slots.
+  """
   target = cisc(10, 12)
   function = spill(matmul_loop(target, 12, 2), target)
   assert counts(function, "loop") == (4, 4)

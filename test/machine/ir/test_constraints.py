@@ -6,7 +6,8 @@ from tinyhw.machine.ir.constraints import Demands, demands_of, pressure_of, sour
 from tinyhw.machine.ir.inst import MInst
 from tinyhw.machine.ir.registers import registers_of
 
-def demands(b: Build, inst: MInst, *ends: int) -> Demands: return demands_of(registers_of(b.target).shape(inst.row), inst, ends)
+def demands(b: Build, inst: MInst, *ends: int) -> Demands:
+  return demands_of(registers_of(b.target).shape(inst.row), inst, ends)
 
 def unit(b: Build, number: int) -> int: return registers_of(b.target).banks[0].unit_of[number]
 

@@ -10,4 +10,5 @@ from tinyhw.machine.ir.costs import PipeCost
 @pytest.mark.parametrize("table", (COSTS, *(costs(family) for family in ("cdna", "rdna3", "rdna4"))))
 def test_latencies_are_whole_cycles(table: dict[str, PipeCost]) -> None:
   """Interleaving keeps a cycle and a line in one number."""
-  assert table and all(isinstance(cost.latency, int) and cost.latency >= 0 and cost.slots == 1 for cost in table.values())
+  assert table and all(isinstance(cost.latency, int) and cost.latency >= 0 and cost.slots == 1
+                       for cost in table.values())

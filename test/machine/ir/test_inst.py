@@ -12,13 +12,15 @@ PAIR = RegClass("pair", BANK, 64, units=2, align=2, names=tuple(f"p{i}" for i in
 def operand(name: str, access: int, **more: object) -> Operand: return Operand(name, access, WORD, **more)
 
 MOV = Inst("mov", "", (operand("dst", Access.WRITE), operand("src", Access.READ)))
-FMA = Inst("fma", "", (operand("acc", Access.BOTH), operand("a", Access.READ), operand("index", Access.READ, optional=True),
+FMA = Inst("fma", "", (operand("acc", Access.BOTH), operand("a", Access.READ),
+                       operand("index", Access.READ, optional=True),
                        Operand("imm", Access.READ, kind="imm8")))
 JUMP = Inst("jl", "", (Operand("block", Access.READ, kind="block"),), effects=Effect.JUMP)
 
 def test_positions_of_operands() -> None:
   assert (MOV.reads, MOV.writes, MOV.both, MOV.only_reads) == ((1,), (0,), (), (1,))
-  assert (FMA.reads, FMA.writes, FMA.both, FMA.only_reads) == ((0, 1, 2), (0,), (0,), (1, 2)), "an immediate is no register"
+  assert (FMA.reads, FMA.writes, FMA.both, FMA.only_reads) == ((0, 1, 2), (0,), (0,),
+                                                               (1, 2)), "an immediate is no register"
 
 def test_registers() -> None:
   function = Function("f")
@@ -32,16 +34,19 @@ def test_reads_and_writes_in_operand_order() -> None:
   f = Function("f")
   a, b, c, old = (f.new_reg(WORD) for _ in range(4))
   assert list(MInst(FMA, [a, b, c, 5]).reads()) == [a, b, c] and list(MInst(FMA, [a, b, c, 5]).writes()) == [a]
-  assert list(MInst(FMA, [a, b, c, 5], ties=(old,)).reads()) == [b, c, old], "in SSA form the old value is another register"
+  assert list(MInst(FMA, [a, b, c, 5], ties=(old,)).reads()) == [b, c, old], ("in SSA form the old value is another "
+                                                                              "register")
   assert list(MInst(FMA, [a, b, None, 5]).reads()) == [a, b], "an optional operand that is not there"
   block = f.new_block()
   block.params = [f.new_reg(WORD)]
-  assert list(MInst(JUMP, [block], None, ([c],)).reads()) == [c] and not list(MInst(JUMP, [block], None, ([c],)).writes())
+  assert (list(MInst(JUMP, [block], None, ([c],)).reads()) == [c]
+          and not list(MInst(JUMP, [block], None, ([c],)).writes()))
 
 def test_equality_is_of_what_is_done() -> None:
   a, b = Reg(WORD, index=1), Reg(WORD, index=2)
   assert MInst(MOV, [a, b], origin="here") == MInst(MOV, [a, b], comment="there") != MInst(MOV, [b, a])
-  assert MInst(FMA, [a, b, None, 1]) != MInst(FMA, [a, b, None, 1], ties=(b,)) and str(MInst(MOV, [a, b])) == "mov r1, r2"
+  assert MInst(FMA, [a, b, None, 1]) != MInst(FMA, [a, b, None, 1],
+                                              ties=(b,)) and str(MInst(MOV, [a, b])) == "mov r1, r2"
   with pytest.raises(TypeError, match="unhashable"): hash(MInst(MOV, [a, b]))
 
 def test_blocks() -> None:

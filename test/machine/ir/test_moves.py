@@ -1,4 +1,5 @@
-"""Parallel copies in sequence: same effect for any permutation, with scratch register or swaps, of narrow and wide registers."""
+"""Parallel copies in sequence: same effect for any permutation, with scratch register or swaps, of narrow and wide
+registers."""
 from __future__ import annotations
 import random
 
@@ -75,7 +76,8 @@ def test_copies_to_themselves_vanish_and_chains_need_no_scratch() -> None:
   assert execute(target, [(r[1], r[0]), (r[2], r[1]), (r[3], r[2])], []) == 3
 
 def test_cycle_costs() -> None:
-  """n + 1 copies with a free register, n - 1 exchanges without; xor makes three instructions of an exchange of vectors."""
+  """n + 1 copies with a free register, n - 1 exchanges without; xor makes three instructions of an exchange of
+  vectors."""
   target = cisc()
   for cls, without in ((target.classes[0], 2), (target.classes[2], 6)):
     r = [Reg(cls, -1, k) for k in range(4)]
@@ -87,9 +89,11 @@ def test_narrow_and_wide_values_of_one_bank_are_exchanged_whole() -> None:
   """A 32-bit and a 64-bit value trade places: the exchange must be 64 bits wide."""
   target = cisc()
   r64, r32 = target.classes[0], target.classes[1]
-  names = [i.row.name for i in sequence([(Reg(r32, -1, 1), Reg(r32, -1, 2)), (Reg(r64, -1, 2), Reg(r64, -1, 1))], [], target)]
+  names = [i.row.name for i in sequence([(Reg(r32, -1, 1), Reg(r32, -1, 2)), (Reg(r64, -1, 2), Reg(r64, -1, 1))], [],
+                                        target)]
   assert names == ["swap"]
-  assert sequence([(Reg(r32, -1, 1), Reg(r32, -1, 2)), (Reg(r64, -1, 2), Reg(r64, -1, 1))], [], target)[0].operands[0].cls is r64
+  assert sequence([(Reg(r32, -1, 1), Reg(r32, -1, 2)), (Reg(r64, -1, 2), Reg(r64, -1, 1))], [],
+                  target)[0].operands[0].cls is r64
 
 def test_cycle_without_any_help_is_refused() -> None:
   target = cisc(swap=False)

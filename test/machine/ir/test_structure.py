@@ -1,4 +1,7 @@
-"""What selection for GPUs shares: which variables loops carry, of which vectors elements are. Loops themselves are tested with the ISAs."""
+"""What selection for GPUs shares: which variables loops carry, of which vectors elements are.
+
+Loops themselves are tested with the ISAs.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes

@@ -44,7 +44,8 @@ def test_a_gate_leaves_lanes_out() -> None:
     assert found is not None
     return found.done
   less = UOp(Ops.CMPLT, dtypes.bool, (LANE, UOp.const(I32, 48)))
-  assert done(less) == 0.75 and done(UOp(Ops.AND, dtypes.bool, (less, UOp(Ops.CMPLT, dtypes.bool, (LOOP, UOp.const(I32, 5)))))) == 0.75
+  assert done(less) == 0.75 and done(UOp(Ops.AND, dtypes.bool,
+                                         (less, UOp(Ops.CMPLT, dtypes.bool, (LOOP, UOp.const(I32, 5)))))) == 0.75
   assert done(UOp.param(1, dtypes.bool, 64).index(LANE).load()) == 1.0 == pattern(LANE).done
 
 def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
@@ -53,7 +54,8 @@ def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
   assert found is not None and found.fresh == 4 / 16 and found.lanes == ((0,) * 32, (128,) * 32)
 
 def test_caches_get_what_their_workgroups_want() -> None:
-  """Workgroups 0 to 15 over 4 caches: columns are those of number % 4, of which each cache sees one; rows are seen by all."""
+  """Workgroups 0 to 15 over 4 caches: columns are those of number % 4, of which each cache sees one; rows are seen by
+  all."""
   column, row = pattern((GRID % 4) * 64 + LANE, caches=4), pattern((GRID // 4) * 64 + LANE, caches=4)
   assert (column.fresh, column.shared) == (8 / 32, 8 / 32) and (row.fresh, row.shared) == (8 / 32, 1.0)
 
@@ -62,18 +64,22 @@ def test_an_index_that_depends_on_memory_is_unknown() -> None:
   assert accesses.pattern(BUFFER.index(UOp.param(1, I32, 64).index(LANE).load())) is None
 
 def test_every_operation_of_indices() -> None:
-  x = (((LANE * 3 ^ LOOP) & 15) | 16) - (LANE >> 2) + (LANE << 1) + (LANE // 3) % 4 + (LANE < 5).where(LANE, -LANE).maximum(LOOP) + LANE.cast(I32)
+  x = ((((LANE * 3 ^ LOOP) & 15) | 16) - (LANE >> 2) + (LANE << 1) + (LANE // 3) % 4
+       + (LANE < 5).where(LANE, -LANE).maximum(LOOP) + LANE.cast(I32))
   function = compiled(x, [LANE, LOOP])
   assert function is not None
   for lane in range(0, 64, 7):
     for loop in range(8):
       small = lane if lane < 5 else -lane
-      assert function(lane, loop) == (((lane * 3 ^ loop) & 15) | 16) - (lane >> 2) + (lane << 1) + lane // 3 % 4 + max(small, loop) + lane
+      assert (function(lane, loop) == (((lane * 3 ^ loop) & 15) | 16) - (lane >> 2) + (lane << 1) + lane // 3 % 4
+              + max(small, loop) + lane)
 
-def lanes(stride: int, count: int = 32, start: int = 0) -> Pattern: return Pattern((tuple(start + stride * i for i in range(count)),), 1.0, 1.0)
+def lanes(stride: int, count: int = 32, start: int = 0) -> Pattern:
+  return Pattern((tuple(start + stride * i for i in range(count)),), 1.0, 1.0)
 
 @pytest.mark.parametrize("found, width, count", [
-  (lanes(4), 4, 2), (lanes(4, start=4), 4, 3), (lanes(16), 16, 8), (lanes(8192), 2, 32), (lanes(0), 4, 1), (lanes(60, 2), 8, 2)])
+  (lanes(4), 4, 2), (lanes(4, start=4), 4, 3), (lanes(16), 16, 8), (lanes(8192), 2, 32), (lanes(0), 4, 1),
+  (lanes(60, 2), 8, 2)])
 def test_sectors(found: Pattern, width: int, count: int) -> None: assert sectors(found, width, 64) == count
 
 def test_the_worse_sample_counts() -> None:
@@ -82,6 +88,7 @@ def test_the_worse_sample_counts() -> None:
 def test_distinct_bytes() -> None: assert (distinct_bytes(lanes(4), 4), distinct_bytes(lanes(0), 16)) == (128, 16)
 
 @pytest.mark.parametrize("found, width, cycles", [
-  (lanes(4), 4, 1), (lanes(2), 2, 1), (lanes(8), 4, 2), (lanes(128), 4, 32), (lanes(132), 4, 1), (lanes(0), 4, 1), (lanes(4, 64), 4, 2),
+  (lanes(4), 4, 1), (lanes(2), 2, 1), (lanes(8), 4, 2), (lanes(128), 4, 32), (lanes(132), 4, 1), (lanes(0), 4, 1),
+  (lanes(4, 64), 4, 2),
   (lanes(8), 8, 2), (lanes(16), 16, 4), (lanes(16, 64), 16, 8), (lanes(128), 16, 32), (lanes(144), 16, 4)])
 def test_banks(found: Pattern, width: int, cycles: int) -> None: assert bank_cycles(found, width, 32) == cycles

@@ -1,4 +1,7 @@
-"""The annotated listing: loops, live registers, counts that can be done by hand, the lines of a program. Instructions are x86-64's."""
+"""The annotated listing: loops, live registers, counts that can be done by hand, the lines of a program.
+
+Instructions are x86-64's.
+"""
 from __future__ import annotations
 import pytest
 
@@ -51,7 +54,8 @@ def listed(function: Function, grid: int | None = None, uops: tuple[UOp, ...] = 
 def test_loops_nest_and_know_how_often_they_run() -> None:
   outer, inner = find_loops(nest())
   assert (outer.first, outer.last, outer.times, outer.depth, outer.parent) == (1, 3, 4, 0, None)
-  assert (inner.first, inner.last, inner.times, inner.depth, inner.parent) == (2, 2, 8, 1, outer) and outer.inner == [inner]
+  assert (inner.first, inner.last, inner.times, inner.depth, inner.parent) == (2, 2, 8, 1,
+                                                                               outer) and outer.inner == [inner]
   assert [i.row.name for i in inner.own] == ["vmovups", "vfmadd231ps", "add", "cmp", "jl"] and len(outer.own) == 5
   assert [l.times for l in find_loops(parse_function(CODE))] == [None, None]
 
@@ -73,21 +77,26 @@ def test_live_registers() -> None:
 
 def test_listing_of_a_nest() -> None:
   lines = listed(nest())
-  assert lines[0] == "--- machine code of nest" and lines[1].split() == ["offset", "bytes", "instruction", "gpr", "vec", "from", "line"]
-  assert [line[:2] for line in lines[2:17]] == ["  ", "/ ", "| ", "|/", "||", "||", "||", "||", "|\\", "| ", "| ", "| ", "\\ ", "  ", "ne"]
-  assert lines[6].split() == ["||", "10", "c5fc10048f", "vmovups", "ymm0,", "ymmword", "ptr", "[rdi", "+", "4*rcx]", "5", "2"]
+  assert lines[0] == "--- machine code of nest" and lines[1].split() == ["offset", "bytes", "instruction", "gpr", "vec",
+                                                                         "from", "line"]
+  assert [line[:2] for line in lines[2:17]] == ["  ", "/ ", "| ", "|/", "||", "||", "||", "||", "|\\", "| ", "| ", "| ",
+                                                "\\ ", "  ", "ne"]
+  assert lines[6].split() == ["||", "10", "c5fc10048f", "vmovups", "ymm0,", "ymmword", "ptr", "[rdi", "+", "4*rcx]",
+                              "5", "2"]
   text = "\n".join(lines)
   assert "nest: 12 instructions, 43 bytes, 0 spills, 0 reloads" in text
   assert "    all 8 iterations: 40 instructions, 512 bytes loaded, 0 bytes stored, 128 flop" in text
   assert "  all 4 iterations: 180 instructions, 2048 bytes loaded, 128 bytes stored, 512 flop" in text
   assert "overall: 182 instructions, 2048 bytes loaded, 128 bytes stored, 512 flop" in text
-  assert "bound of .inner2 (r1 in LOOP 8): 4.0 cycles an iteration, by latency (ports 1.0, load/store 1.0, issue 0.8, latency 4.0)" in text
+  assert ("bound of .inner2 (r1 in LOOP 8): 4.0 cycles an iteration, by latency (ports 1.0, load/store 1.0, issue "
+          "0.8, latency 4.0)" in text)
   assert "  at most 4.0 flop a cycle of 32, 12 %; 16.0 bytes a cycle" in text
   assert lines[-1].startswith("bounds: AMD Zen 3")
 
 def test_loop_over_the_grid_runs_as_often_as_the_launch_says() -> None:
   assert "overall: not known: it depends on the launch" in listed(nest(AxisType.GLOBAL))
-  assert "overall (10 work items): 452 instructions, 5120 bytes loaded, 320 bytes stored, 1280 flop" in listed(nest(AxisType.GLOBAL), 10)
+  assert "overall (10 work items): 452 instructions, 5120 bytes loaded, 320 bytes stored, 1280 flop" in listed(
+    nest(AxisType.GLOBAL), 10)
 
 def test_spills_are_counted_and_shown() -> None:
   function = nest()
@@ -103,7 +112,8 @@ def test_instructions_say_where_they_came_from() -> None:
   function = parse_function("vmovups ymm0, ymmword ptr [rdi]\nvmulps ymm0, ymm0, ymmword ptr [rdi]\nadd rax, 1\nret")
   first, second, third, _ = function.blocks[0].insts
   first.origin, second.origin, third.comment = load, square, "copy"
-  assert [short(i) for i in (first, second, third)] == ["load data1[r3*8:+8]", "mul float32x8 of data1[r3*8:+8]", "copy"]
+  assert [short(i) for i in (first, second, third)] == ["load data1[r3*8:+8]", "mul float32x8 of data1[r3*8:+8]",
+                                                        "copy"]
   trace.record(square, ("/home/me/model.py", 12, "forward"))
   function.used = {"vec": {0}}
   lines = listed(function, uops=(buffer, i, load, square))
@@ -116,7 +126,8 @@ def test_a_uop_without_a_line_has_that_of_its_user() -> None:
   assert lines_of([a, *b.src, b])[a] == ("a.py", 1, "f")
   assert lines_of([end.src[0], end]) == {}
 
-@pytest.mark.parametrize("count, text", [(0, "0"), (9999, "9999"), (10000, "10.0 k"), (123456, "123 k"), (2.5e6, "2500 k"), (2.5e7, "25.0 M")])
+@pytest.mark.parametrize("count, text", [(0, "0"), (9999, "9999"), (10000, "10.0 k"), (123456, "123 k"),
+                                         (2.5e6, "2500 k"), (2.5e7, "25.0 M")])
 def test_sizes(count: float, text: str) -> None: assert size(count) == text
 
 def test_sums_and_cuts() -> None:

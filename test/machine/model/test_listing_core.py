@@ -23,7 +23,8 @@ def test_bounds_of_a_loop() -> None:
   function = parse_function(LOOP)
   assert bound_lines(zen, function, find_loops(function), reader("zen3", 256)) == [
     "bound of .body1: 4.0 cycles an iteration, by latency (ports 1.0, load/store 1.0, issue 0.8, latency 4.0)",
-    "  at most 8.0 flop a cycle of 32, 25 %; 16.0 bytes a cycle", f"bounds: {zen.title}, caches always hit; table: {zen.source}"]
+    "  at most 8.0 flop a cycle of 32, 25 %; 16.0 bytes a cycle", f"bounds: {zen.title}, caches always hit; table: "
+    f"{zen.source}"]
 
 def test_no_loop_no_bounds() -> None:
   function = parse_function("ret")

@@ -1,4 +1,5 @@
-"""The frame of a GPU's listing, with the instructions of test_waves.py: what of the launch and of the card it brings together."""
+"""The frame of a GPU's listing, with the instructions of test_waves.py: what of the launch and of the card it brings
+together."""
 from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,8 @@ def launch(grid: int | None) -> tuple[Launch, list[Traffic]]:
   noted = Noted(touched, never, never, lambda inst: 0, never)
   card = CARD._replace(unit=MODEL.unit, flops={"f16": 2.0, "vf32": 8.0})
   program: Any = SimpleNamespace(uops=(), lanes=8, local_bytes=0)
-  return Launch(Vendor(card, 4, 1 << 20, "made up", repr, operations, element, noted, model), Kernel({"v": 16}, 0, 8, grid), nest(), program), seen
+  return Launch(Vendor(card, 4, 1 << 20, "made up", repr, operations, element, noted, model),
+                Kernel({"v": 16}, 0, 8, grid), nest(), program), seen
 
 def test_a_small_grid_shares_the_card_among_fewer_units() -> None:
   assert [launch(grid)[1][0].units for grid in (3, 400, None)] == [3, 10, 10]
@@ -37,4 +39,5 @@ def test_bounds_are_of_the_vendors_instructions() -> None:
 def test_peak_is_that_of_the_best_instruction_there_is() -> None:
   vendor, insts = launch(40)[0].vendor, [inst for block in nest().blocks for inst in block.insts]
   assert vendor.peak(insts) == (8.0, "f32, vector unit")
-  assert vendor.peak([inst for inst in insts if inst.row.name == "add"]) == (2.0, "f16, matrix unit") and vendor.peak([]) == (0.0, "")
+  assert (vendor.peak([inst for inst in insts if inst.row.name == "add"]) == (2.0, "f16, matrix unit")
+          and vendor.peak([]) == (0.0, ""))

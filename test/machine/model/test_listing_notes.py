@@ -1,4 +1,5 @@
-"""What is said of single instructions: what waits wait for, in a line and around a loop, hazards, lanes that get in each other's way."""
+"""What is said of single instructions: what waits wait for, in a line and around a loop, hazards, lanes that get in
+each other's way."""
 from __future__ import annotations
 import pytest
 
@@ -48,7 +49,8 @@ def test_a_barrier_waits_for_local_memory() -> None:
 @pytest.mark.parametrize("text, stride, note", [
   ("ds_load_b32 v1, v0", 4, ""), ("ds_load_b32 v1, v0", 16, "banks x4"),
   ("ds_store_b128 v0, v[4:7]", 16, ""), ("ds_store_b128 v0, v[4:7]", 64, "banks x4"),
-  ("global_load_b32 v1, v0, s[0:1]", 4, ""), ("global_load_b32 v1, v0, s[0:1]", 256, "32 sectors, not 2"), ("v_mov_b32 v0, v1", 4, "")])
+  ("global_load_b32 v1, v0, s[0:1]", 4, ""), ("global_load_b32 v1, v0, s[0:1]", 256, "32 sectors, not 2"),
+  ("v_mov_b32 v0, v1", 4, "")])
 def test_lanes_in_each_others_way(text: str, stride: int, note: str) -> None:
   assert notes(text, pattern=Pattern((tuple(range(0, 32 * stride, stride)),), 1.0, 1.0)) == [note]
 
@@ -64,7 +66,8 @@ def test_every_wait_of_the_listed_kernel_says_for_what(arch: str) -> None:
 
 def test_scoreboards_of_nvidia() -> None:
   """The wait is in the instruction itself; a scoreboard of sources names what reads them."""
-  function, texts = Function("test"), ("[B------:R5:W0:-:S02] LDG.E R0, desc[UR4][R2.64]", "[B0-----:R-:W-:-:S01] FFMA R1, R0, R0, R0",
+  function, texts = Function("test"), ("[B------:R5:W0:-:S02] LDG.E R0, desc[UR4][R2.64]",
+                                       "[B0-----:R-:W-:-:S01] FFMA R1, R0, R0, R0",
                                        "[B-----5:R-:W-:-:S01] MOV R2, R1", "[B------:R-:W-:-:S01] MOV R3, R1")
   lines = [parse_sass(text, "sm_80") for text in texts]
   function.new_block().insts += [inst for inst, _ in lines]

@@ -25,7 +25,8 @@ def nest() -> Function:
   outer.insts.append(add(0, 0))
   inner.insts += [add(1, 1), jump(inner, 0, 20)]
   last.insts += [store(1), jump(outer, 1, 5)]
-  last.insts[0].origin = UOp.param(0, dtypes.float32, 100).index(UOp.const(dtypes.int32, 0)).store(UOp.const(dtypes.float32, 1.0))
+  last.insts[0].origin = UOp.param(0, dtypes.float32,
+                                   100).index(UOp.const(dtypes.int32, 0)).store(UOp.const(dtypes.float32, 1.0))
   return function
 
 def test_executions() -> None: assert executions(nest(), find_loops(nest())) == [5, 100, 5]
@@ -35,7 +36,8 @@ def test_bounds() -> None:
   assert (found.held.groups, found.held.waves, found.held.limit) == (4, 8, "the grid")
   outer, inner = found.parts
   assert (outer.operations, outer.times, inner.operations, inner.times) == (21 * 4, 5, 4, 20) and found.hottest is outer
-  assert found.operations == 105 * 4 * 2 * 40 and found.memory == 400  # 5 * 16 * 80 bytes are stored: each element is counted once
+  assert found.operations == 105 * 4 * 2 * 40 and found.memory == 400  # 5 * 16 * 80 bytes are stored: each element is
+                                                                       # counted once
   assert inner.cost.resources == {"a": 8} and inner.rate == 4 * 8 / 8 and inner.share == 1 and inner.binding == "a"
 
 def test_what_depends_on_the_launch_is_not_told() -> None:
@@ -53,12 +55,14 @@ def test_lines() -> None:
   function = nest()
   reader = Reader(repr, touched, operations, lambda *_: [], copies=2)
   lines = wave_lines(kernel, CARD, function, find_loops(function), reader)
-  assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of local memory: 8 workgroups a unit",
+  assert lines[:2] == ["occupancy: 24 vs: 5 waves a SIMD (the next at 16); 100 bytes of local memory: 8 workgroups a "
+                       "unit",
                        "  workgroups of 8 lanes, 2 waves: 4 a unit, 4 waves a SIMD of 8, limited by the grid"]
   assert lines[5:8] == ["bound of .b1 (r0 in LOOP 20): 8 cycles for an iteration of 8 waves of a unit, by adders",
                         "  adders 8; a workgroup alone 5",
                         "  at most 4 flop a cycle of 4 (f32), 100.0 %"]
-  assert lines[-2:] == ["roofline: 33.6 k flop 840 ns, 400 bytes of memory 50 ns, the bound 840 ns in 1 round", "bounds: A card; table: made up"]
+  assert lines[-2:] == ["roofline: 33.6 k flop 840 ns, 400 bytes of memory 50 ns, the bound 840 ns in 1 round",
+                        "bounds: A card; table: made up"]
   assert lines[2].startswith("bound of .b0 (r1 in LOOP 5) (the hottest): ")
 
 def test_one_loop_is_hot() -> None:

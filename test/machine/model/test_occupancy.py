@@ -1,4 +1,5 @@
-"""Waves that a unit holds: numbers of AMD's register files, which LLVM's occupancy agrees with, and limits by everything else."""
+"""Waves that a unit holds: numbers of AMD's register files, which LLVM's occupancy agrees with, and limits by
+everything else."""
 from __future__ import annotations
 import pytest
 
@@ -28,7 +29,8 @@ def test_most_registers_is_the_inverse() -> None:
   (Kernel({"vgpr": 40}, 33000, 128), 3, 12, "local memory"),
   (Kernel({"vgpr": 40}, 33000, 128, 48), 1, 4, "the grid"),
   (Kernel({"vgpr": 40}, 0, 33, 97), 3, 6, "the grid"),
-  (Kernel({"vgpr": 256}, 0, 1024), 1, 32, "vgprs"),  # 20 waves fit: the launch is refused or slowed down by the hardware, one is shown
+  (Kernel({"vgpr": 256}, 0, 1024), 1, 32, "vgprs"),  # 20 waves fit: the launch is refused or slowed down by the
+                                                     # hardware, one is shown
 ])
 def test_the_limit_is_named(kernel: Kernel, groups: int, waves: int, limit: str) -> None:
   held = residency(WGP, kernel, 48)

@@ -60,7 +60,8 @@ def test_an_accumulator_does_not_wait_for_the_load() -> None:
   assert latency_bound([parse("mov rax, qword ptr [rax]")], table) == 5
 
 def test_rows_by_width_and_memory_operand() -> None:
-  table = {"fma": PipeCost(4, "01"), "fma/512": PipeCost(4, "05"), "broadcast": PipeCost(3, "5"), "broadcast/memory": PipeCost(0),
+  table = {"fma": PipeCost(4, "01"), "fma/512": PipeCost(4, "05"), "broadcast": PipeCost(3, "5"),
+           "broadcast/memory": PipeCost(0),
            "load": PipeCost(5, "23", "load"), "load/256": PipeCost(7, "23", "load")}
   assert costs_of(parse("vfmadd231ps zmm0, zmm1, zmm2"), table) == [table["fma/512"]]
   assert costs_of(parse("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]"), table) == [table["fma"], table["load/256"]]

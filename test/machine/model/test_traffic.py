@@ -10,10 +10,12 @@ from tinyhw.machine.model.traffic import Traffic, place_of
 from tinyhw.uop.ops import UOp
 
 UNIT = Unit("unit", 2, 8, 4, {"v": RegisterFile(64, 8)}, 1 << 10, 16, 4)
-CARD = Hardware("A card", UNIT, 10, 2.0, local_rate=16, first_rate=32, second_rate=160, memory_gbs=40, last_gbs=0, flops={}, sector=32, banks=4)
+CARD = Hardware("A card", UNIT, 10, 2.0, local_rate=16, first_rate=32, second_rate=160, memory_gbs=40, last_gbs=0,
+                flops={}, sector=32, banks=4)
 LOAD = MInst(Inst("load", "", (), effects=Effect.LOAD), [])
 
-def lanes(stride: int, fresh: float = 1.0) -> Pattern: return Pattern((tuple(stride * n for n in range(4)),), fresh, fresh)
+def lanes(stride: int, fresh: float = 1.0) -> Pattern:
+  return Pattern((tuple(stride * n for n in range(4)),), fresh, fresh)
 
 def test_caches_and_memory() -> None:
   known = Traffic(CARD, 4, lambda inst: lanes(4, 0.5))

@@ -1,4 +1,5 @@
-"""The model of waves on instructions of its own: what resources, latency, barriers and inner loops add up to, worked out by hand."""
+"""The model of waves on instructions of its own: what resources, latency, barriers and inner loops add up to, worked
+out by hand."""
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
@@ -27,7 +28,8 @@ def takes(inst: MInst) -> Mapping[str, float]: return TAKES[inst.row.pipe]
 def counters(inst: MInst) -> Sequence[str]: return ("loads",) if inst.row is LOAD else ()
 def waits(inst: MInst) -> Mapping[str, int]: return {"loads": inst.operands[0]} if inst.row is WAIT else {}
 
-MODEL = Model(Unit("unit", 2, 8, 4, {"v": RegisterFile(128, 8)}, 1024, 64, 8), takes, {"a": "simd", "m": "unit"}, {"a": "adders", "m": "memory"},
+MODEL = Model(Unit("unit", 2, 8, 4, {"v": RegisterFile(128, 8)}, 1024, 64, 8), takes, {"a": "simd", "m": "unit"},
+              {"a": "adders", "m": "memory"},
               lambda inst: LATENCY[inst.row.pipe], lambda inst: 1.0, counters, waits, lambda inst: inst.row is MEET)
 
 def v(i: int) -> Reg: return Reg(CLASS, index=i)
@@ -71,7 +73,8 @@ def test_waits_let_loads_overlap() -> None:
   assert serial.alone > 2 * 100 > 110 > together.alone > 100 and ahead.alone < together.alone
 
 def test_a_barrier_waits_for_what_the_workgroup_takes() -> None:
-  """Eight waves: 4 a SIMD, whose additions take 4 * 2 * 3 cycles until the barrier; without it they overlap with the loads of others."""
+  """Eight waves: 4 a SIMD, whose additions take 4 * 2 * 3 cycles until the barrier; without it they overlap with the
+  loads of others."""
   phases = one_loop(add(0, 9), add(1, 9), add(2, 9), meet(), load(3, 9), load(4, 9), meet())
   found = cost(phases, 32, local=1024)
   assert found.waves == 8 and found.alone >= 4 * 2 * 3 + 8 * 3 * 2

@@ -17,5 +17,6 @@ def test_an_entry_is_made_once_when_it_is_asked_for() -> None:
   assert table.get("c") is None and dict(table) == {"a": "xx", "b": "yy"}
 
 def test_blocks_have_names_and_lines() -> None:
-  assert blocks_of("\none x=y\n  first\n  second\n\ntwo\n") == {"one": ["one x=y", "  first", "  second"], "two": ["two"]}
+  assert blocks_of("\none x=y\n  first\n  second\n\ntwo\n") == {"one": ["one x=y", "  first", "  second"],
+                                                                "two": ["two"]}
   with pytest.raises(AssertionError, match="one stands twice"): blocks_of("one\n  a\none\n  b\n")

@@ -5,7 +5,8 @@ import io
 import pytest
 
 from tinyhw.errors import ParseError
-from tinyhw.machine.notation.text import (ascii_only, one_of, parse_bytes, parse_integer, show_bytes, split_operands, statements,
+from tinyhw.machine.notation.text import (ascii_only, one_of, parse_bytes, parse_integer, show_bytes, split_operands,
+                                          statements,
                                           strip_comment, translate)
 
 def test_comments_and_blanks_are_dropped() -> None:
@@ -16,7 +17,8 @@ def test_operands_split_at_outer_commas() -> None:
   assert split_operands("v0, s[0:1], [a, b], {1, 2}") == ["v0", "s[0:1]", "[a, b]", "{1, 2}"]
   assert split_operands("  ") == []
 
-@pytest.mark.parametrize("text, why", [("v0,", "operand 2 is missing: nothing stands behind"), (",", "operand 1 is missing: nothing stands before"),
+@pytest.mark.parametrize("text, why", [("v0,", "operand 2 is missing: nothing stands behind"),
+                                       (",", "operand 1 is missing: nothing stands before"),
                                         ("v0,, v1", "operand 2 is missing: nothing stands before")])
 def test_a_missing_operand(text: str, why: str) -> None:
   with pytest.raises(ParseError, match=why): split_operands(text)
@@ -25,7 +27,8 @@ def test_other_digits_than_those_of_ascii() -> None:
   assert ascii_only("v0") == "v0"
   with pytest.raises(ParseError, match=r"'\u0663' \(U\+0663\) is not ASCII"): ascii_only("v\u0663")
 
-@pytest.mark.parametrize("text,value", [("12", 12), ("-0x1F", -31), ("0b101", 5), ("1fh", 31), ("+ 7", 7), ("1_000", 1000), ("--3", 3)])
+@pytest.mark.parametrize("text,value", [("12", 12), ("-0x1F", -31), ("0b101", 5), ("1fh", 31), ("+ 7", 7),
+                                        ("1_000", 1000), ("--3", 3)])
 def test_integers(text: str, value: int) -> None:
   assert parse_integer(text) == value
 

@@ -12,12 +12,15 @@ from tinyhw.machine.order.early import check_early, meets, overwritten
 from tinyhw.machine.passes import run
 
 BANK, OTHER = Bank("a", 16, tuple(range(16))), Bank("b", 16, tuple(range(16)))
-ONE, PAIR, ELSE = RegClass("a", BANK, 32, naming="a{}".format), RegClass("pair", BANK, 64, 2, naming="p{}".format), RegClass("b", OTHER, 32)
+ONE, PAIR, ELSE = RegClass("a", BANK, 32, naming="a{}".format), RegClass("pair", BANK, 64, 2,
+                                                                         naming="p{}".format), RegClass("b", OTHER, 32)
 
 def wide(tie: int | None = None, early: bool = True) -> Inst:
-  return Inst("wide", None, (Operand("d", Access.WRITE, PAIR, tie=tie, early=early), Operand("x", Access.READ, ONE), Operand("c", Access.READ, PAIR)))
+  return Inst("wide", None, (Operand("d", Access.WRITE, PAIR, tie=tie, early=early), Operand("x", Access.READ, ONE),
+                             Operand("c", Access.READ, PAIR)))
 
-def made(row: Inst, d: int, x: int, c: int) -> MInst: return MInst(row, [Reg(PAIR, index=d), Reg(ONE, index=x), Reg(PAIR, index=c)])
+def made(row: Inst, d: int, x: int, c: int) -> MInst:
+  return MInst(row, [Reg(PAIR, index=d), Reg(ONE, index=x), Reg(PAIR, index=c)])
 
 def test_registers_that_meet() -> None:
   assert meets(Reg(PAIR, index=4), Reg(ONE, index=5)) and meets(Reg(PAIR, index=4), Reg(PAIR, index=3))
@@ -34,7 +37,8 @@ def test_the_error_names_the_instruction() -> None:
   function = Function("k")
   function.blocks = [Block(0)]
   function.blocks[0].insts = [made(wide(), 4, 5, 8)]
-  with pytest.raises(AllocationError, match="k, block .b0, instruction `wide p4, a5, p8`: p4 is written before a5 is read"):
+  with pytest.raises(AllocationError, match="k, block .b0, instruction `wide p4, a5, p8`: p4 is written before a5 is "
+                     "read"):
     check_early(function, lanes(16, 3))
 
 def test_final_code_is_looked_at_with_check() -> None:

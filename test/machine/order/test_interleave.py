@@ -1,4 +1,5 @@
-"""Interleaving brings loads forward and equal chains side by side, within the registers that cost nothing, and changes no results."""
+"""Interleaving brings loads forward and equal chains side by side, within the registers that cost nothing, and changes
+no results."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, random_function, run

@@ -6,7 +6,10 @@ from tinyhw.machine.ir.inst import Block, Reg, RegClass
 from tinyhw.machine.order.layout import layout
 
 def graph(*lines: str, rare: str = "") -> tuple[Build, dict[str, Block]]:
-  """`a: b c` is a conditional jump from a to b, else to c; `a: b` a jump; `a:` returns. Returns the laid out function."""
+  """`a: b c` is a conditional jump from a to b, else to c; `a: b` a jump; `a:` returns.
+
+  Returns the laid out function.
+  """
   b = Build(cisc())
   parsed = [(name, goals.split()) for name, _, goals in (line.partition(":") for line in lines)]
   blocks = {parsed[0][0]: b.at}
@@ -18,7 +21,8 @@ def graph(*lines: str, rare: str = "") -> tuple[Build, dict[str, Block]]:
     if not goals:
       b.emit("ret", _physical(r0, 0))
       continue
-    if name.isupper(): b.emit("cmp", _physical(r0, 0), _physical(r0, 3))  # a lower case block is empty but for its jumps
+    # a lower case block is empty but for its jumps
+    if name.isupper(): b.emit("cmp", _physical(r0, 0), _physical(r0, 3))
     if len(goals) == 2: b.emit("jl", blocks[goals[0]])
     b.emit("jmp", blocks[goals[-1]])
   layout(b.function, b.target)

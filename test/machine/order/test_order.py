@@ -1,4 +1,5 @@
-"""Ordering lowers pressure where it is too high, changes nothing elsewhere, and keeps memory, flags, barriers and jumps in order."""
+"""Ordering lowers pressure where it is too high, changes nothing elsewhere, and keeps memory, flags, barriers and
+jumps in order."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run

@@ -17,7 +17,8 @@ swap  x+v1 y+v1
 def test_the_notation() -> None:
   found = parse_macros(TEXT, str.split)
   assert list(found) == ["add", "swap"]
-  assert found["add"].operands == (("d", Access.WRITE, "v2"), ("a", Access.READ, "x2"), ("b", Access.READ, "v2"), ("c", Access.WRITE, "m"))
+  assert found["add"].operands == (("d", Access.WRITE, "v2"), ("a", Access.READ, "x2"), ("b", Access.READ, "v2"),
+                                   ("c", Access.WRITE, "m"))
   assert found["add"].shown == 3 and found["add"].lines == (["low", "d", "a"], ["high", "d", "b"])
   assert found["swap"].shown == 2 and found["swap"].operands[0] == ("x", Access.BOTH, "v1")
 
@@ -38,11 +39,13 @@ def test_macros_are_replaced_in_their_places() -> None:
 
 def test_what_stands_behind_a_jump_behind_the_macro_is_a_block() -> None:
   """Twice in one block: each rare piece goes on where its macro ended."""
-  plain, macro, unless, jump = Inst("plain", None, ()), Inst("several", MACRO, ()), Inst("unless", None, ()), Inst("jump", None, ())
+  plain, macro, unless, jump = Inst("plain", None, ()), Inst("several", MACRO,
+                                                             ()), Inst("unless", None, ()), Inst("jump", None, ())
   function = Function("k")
   start = function.new_block(depth=1)
   start.insts = [MInst(plain, []), MInst(macro, []), MInst(plain, []), MInst(macro, []), MInst(plain, [])]
-  expand(function, lambda inst: [MInst(unless, [BEHIND]), MInst(plain, [], comment="rare")], lambda block: MInst(jump, [block]))
+  expand(function, lambda inst: [MInst(unless, [BEHIND]), MInst(plain, [], comment="rare")],
+         lambda block: MInst(jump, [block]))
   first, rare, second, also_rare, last = function.blocks
   assert [[i.row.name for i in block.insts] for block in function.blocks] == [
     ["plain", "unless", "jump"], ["plain", "jump"], ["plain", "unless", "jump"], ["plain", "jump"], ["plain"]]

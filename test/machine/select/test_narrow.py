@@ -1,5 +1,5 @@
-"""What two neighbours have in common, and that it has the bits of float32 rounded: what is found is evaluated in the narrow type, one rounding for
-each operation, and compared with the expression evaluated in float32."""
+"""What two neighbours have in common, and that it has the bits of float32 rounded: what is found is evaluated in the
+narrow type, one rounding for each operation, and compared with the expression evaluated in float32."""
 from __future__ import annotations
 import functools
 import operator
@@ -17,15 +17,20 @@ from tinyhw.uop.ops import UOp
 
 ALL = frozenset({Ops.ADD, Ops.MUL, Ops.NEG, Ops.WHERE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.AND, Ops.OR, Ops.XOR})
 MEANINGS: dict[Ops, Callable[..., Any]] = {
-  Ops.ADD: operator.add, Ops.SUB: operator.sub, Ops.MUL: operator.mul, Ops.NEG: operator.neg, Ops.CMPLT: operator.lt, Ops.CMPNE: operator.ne,
-  Ops.CMPEQ: operator.eq, Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor, Ops.WHERE: lambda c, a, b: a if c else b}
-CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x1400, 0x0801, 0x8801),
-         dtypes.bfloat16: (0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0x3f7f, 0xbf80, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x2000, 0x1f81, 0x9f83)}
+  Ops.ADD: operator.add, Ops.SUB: operator.sub, Ops.MUL: operator.mul, Ops.NEG: operator.neg, Ops.CMPLT: operator.lt,
+  Ops.CMPNE: operator.ne,
+  Ops.CMPEQ: operator.eq, Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor, Ops.WHERE: lambda c, a,
+  b: a if c else b}
+CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
+                          0x7e00, 0x1400, 0x0801, 0x8801),
+         dtypes.bfloat16: (0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0x3f7f, 0xbf80, 0x7f7f, 0xff7f, 0x7f80, 0xff80,
+                           0x7fc0, 0x2000, 0x1f81, 0x9f83)}
 
 def elements(dtype: DType, count: int) -> list[UOp]:
   """Numbers of the type, as float32: a, b, ... of the low neighbour, then those of the high one."""
   vectors = [UOp.param(slot, dtype, 2) for slot in range(count)]
-  return [UOp(Ops.CAST, dtypes.float32, (v.index(UOp.const(dtypes.weakint, k)).load(),)) for k in (0, 1) for v in vectors]
+  return [UOp(Ops.CAST, dtypes.float32, (v.index(UOp.const(dtypes.weakint, k)).load(),)) for k in (0, 1)
+          for v in vectors]
 
 def constant(x: float) -> UOp: return UOp.const(dtypes.float32, x)
 def less(a: UOp, b: UOp) -> UOp: return UOp(Ops.CMPLT, dtypes.bool, (a, b))
@@ -57,7 +62,8 @@ def same(x: float, y: float, dtype: DType) -> bool: return x != x and y != y or 
 Expression = Callable[[UOp, UOp], UOp]
 EXPRESSIONS: dict[str, Expression] = {
   "sum": lambda a, b: a + b, "difference": minus, "product": lambda a, b: a * b, "twice": lambda a, b: a * 2.0,
-  "third": lambda a, b: a + constant(0.25), "negative": lambda a, b: negative(a), "minus": lambda a, b: minus(negative(a), b),
+  "third": lambda a, b: a + constant(0.25), "negative": lambda a, b: negative(a), "minus": lambda a,
+  b: minus(negative(a), b),
   "relu": lambda a, b: larger(a, 0.0), "relu of a sum": lambda a, b: larger(a + b, 0.0),
   "relu of a difference": lambda a, b: larger(minus(a, b), 0.0),
   "clip": lambda a, b: smaller(larger(a, -1.0), 6.0), "clip of a sum": lambda a, b: smaller(larger(a + b, -1.0), 6.0),
@@ -70,7 +76,8 @@ EXPRESSIONS: dict[str, Expression] = {
 @functools.lru_cache(None)
 def numbers(dtype: DType) -> list[float]:
   rng = random.Random(1)
-  return [from_bytes(code.to_bytes(2, "little"), dtype) for code in (*CODES[dtype], *(rng.getrandbits(16) for _ in range(60)))]
+  return [from_bytes(code.to_bytes(2, "little"), dtype)
+          for code in (*CODES[dtype], *(rng.getrandbits(16) for _ in range(60)))]
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.bfloat16), ids=str)
@@ -97,22 +104,29 @@ def test_choices_by_truths_of_any_kind() -> None:
   assert found is not None
   for truths in ((False, True), (True, False)):
     values: dict[UOp, Any] = {a: 1.5, b: -0.0, c: -3.0, d: 2.0 ** -24, **dict(zip((p, q), truths))}
-    assert [narrow(found, values, high, dtypes.float16) for high in (False, True)] == [values[a] if truths[0] else -values[b],
-                                                                                       values[c] if truths[1] else -values[d]]
+    assert [narrow(found, values, high, dtypes.float16) for high in (False, True)] == [values[a] if truths[0]
+                                                                                       else -values[b],
+                                                                                       values[c] if truths[1]
+                                                                                       else -values[d]]
   variable = UOp(Ops.ACC, dtypes.bool, (UOp.const(dtypes.bool, True),), 0)
   assert finder.rounded(where(variable, a, b), where(variable, c, d)) is None, "it may have changed"
 
 def test_what_would_have_other_bits_is_not_found() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
-  def found(low: UOp, high: UOp, dtype: DType = dtypes.float16) -> Found | None: return Finder(dtype, ALL, lambda x, y: True).rounded(low, high)
+  def found(low: UOp, high: UOp, dtype: DType = dtypes.float16) -> Found | None:
+    return Finder(dtype, ALL, lambda x, y: True).rounded(low, high)
   assert found(a * b + a, c * d + c) is None, "rounded once is not rounded twice"
-  assert found(larger(a * b, 0.0), larger(c * d, 0.0)) is None, "a small negative product is 0.0 where it is chosen, and would be -0.0"
+  assert found(larger(a * b, 0.0), larger(c * d, 0.0)) is None, ("a small negative product is 0.0 where it is chosen, "
+                                                                 "and would be -0.0")
   assert found(larger(a + b, 0.1), larger(c + d, 0.1)) is None and found(a + 0.1, c + 0.1) is None, "0.1 is no float16"
-  assert found(a + b, c * d) is None and found(larger(a + b, 1.0), smaller(c + d, 1.0)) is None and found(a + b + a, c + d + c) is None
+  assert (found(a + b, c * d) is None and found(larger(a + b, 1.0), smaller(c + d, 1.0)) is None
+          and found(a + b + a, c + d + c) is None)
   compared = found(where(less(a + b, a), a, b), where(less(c + d, c), c, d))
-  assert isinstance(compared, Both) and isinstance(compared.sources[0], Neighbours), "what is not rounded yet is compared as it is"
+  assert isinstance(compared, Both) and isinstance(compared.sources[0],
+                                                   Neighbours), ("what is not rounded yet is compared as it is")
   assert found(a + b, c + d, dtypes.bfloat16) is None, "elements of another type"
-  assert Finder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b, c * d) is None, "what an ISA has not"
+  assert Finder(dtypes.float16, frozenset({Ops.ADD}), lambda x, y: True).rounded(a * b,
+                                                                                 c * d) is None, "what an ISA has not"
 
 def test_operands_are_in_the_order_in_which_they_stand_beside_each_other() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
@@ -138,9 +152,12 @@ def test_a_variable_may_have_changed() -> None:
   variable = UOp(Ops.ACC, dtypes.float16, (UOp.const(dtypes.float16, 0.0),), 0)
   a, b = elements(dtypes.float16, 1)
   changed = UOp(Ops.CAST, dtypes.float32, (variable,))
-  assert not is_widened(changed) and Finder(dtypes.float16, ALL, lambda x, y: True).rounded(a + changed, b + changed) is None
+  assert not is_widened(changed) and Finder(dtypes.float16, ALL, lambda x,
+                                            y: True).rounded(a + changed, b + changed) is None
 
 def test_a_sum_with_an_exact_product_is_fused() -> None:
   a, b, c, d = elements(dtypes.float16, 2)
-  assert parts_of(a * b + c) == (a, b, c) and parts_of(c + a * 3.0) == (a, constant(3.0), c) and parts_of(minus(c, a * b))[1:] == (b, c)
-  assert not is_exact_product(a * 0.1) and not is_exact_product(elements(dtypes.bfloat16, 1)[0] * 3.0) and parts_of(a * 0.1 + c)[1] is None
+  assert parts_of(a * b + c) == (a, b, c) and parts_of(c + a * 3.0) == (a, constant(3.0),
+                                                                        c) and parts_of(minus(c, a * b))[1:] == (b, c)
+  assert (not is_exact_product(a * 0.1) and not is_exact_product(elements(dtypes.bfloat16, 1)[0] * 3.0)
+          and parts_of(a * 0.1 + c)[1] is None)

@@ -1,4 +1,7 @@
-"""The pass of selection that GPUs share: what it says of nodes, with an ISA that writes down what it is asked. What ISAs do is tested with them."""
+"""The pass of selection that GPUs share: what it says of nodes, with an ISA that writes down what it is asked.
+
+What ISAs do is tested with them.
+"""
 from __future__ import annotations
 from typing import Any
 
@@ -30,7 +33,8 @@ class Recorder(Selection):
   def lane_or_block(self, u: UOp) -> Reg: return self.note(f"hardware {u.arg[1].name}")
   def load(self, u: UOp) -> Reg: return self.note("load")
   def store(self, u: UOp) -> None: self.note("store")
-  def element(self, dtype: DType, source: UOp, number: int) -> Reg: return self.note(f"element {number} of {source.op.name}")
+  def element(self, dtype: DType, source: UOp, number: int) -> Reg:
+    return self.note(f"element {number} of {source.op.name}")
   def filled(self, dtype: DType, number: Any) -> Reg: return self.note(f"filled with {number}")
   def part_of(self, u: UOp) -> Reg: return self.note(f"part from {u.arg}")
   def joined(self, u: UOp) -> Reg: return self.note(f"joined {len(u.src)}")
@@ -59,9 +63,11 @@ def notes(*uops: UOp) -> list[str]:
 def const(value: int) -> UOp: return UOp.const(dtypes.int32, value)
 
 def test_ranges_of_the_hardware_are_no_loops() -> None:
-  ranges = [UOp(Ops.RANGE, dtypes.int32, (const(4),), (k, kind)) for k, kind in enumerate((AxisType.GLOBAL, AxisType.LOCAL, AxisType.REDUCE))]
+  ranges = [UOp(Ops.RANGE, dtypes.int32, (const(4),), (k, kind))
+            for k, kind in enumerate((AxisType.GLOBAL, AxisType.LOCAL, AxisType.REDUCE))]
   ends = [UOp(Ops.END, dtypes.void, (r,)) for r in reversed(ranges)]
-  assert notes(*ranges, *ends) == ["hardware GLOBAL", "hardware LOCAL", "zero", "branch loop", "count", "if lt loop", "branch after", "finish"]
+  assert notes(*ranges, *ends) == ["hardware GLOBAL", "hardware LOCAL", "zero", "branch loop", "count", "if lt loop",
+                                   "branch after", "finish"]
 
 def test_a_condition_is_a_jump_around_its_statements() -> None:
   condition = UOp(Ops.IF, dtypes.void, (UOp.const(dtypes.bool, True),))
@@ -93,19 +99,24 @@ def test_a_group_is_made_where_it_is_first_used_and_once() -> None:
   registers = [recorder.group(u) for u in (*groups, *groups)]
   assert registers[:4] == registers[4:] and recorder.notes == ["filled with 7", "joined 2", "joined 1", "part from 0"]
   loaded = UOp(Ops.LOAD, pair, (UOp(Ops.PARAM, pair, (), (0, 2)),))
-  with pytest.raises(CompileError, match="k: selection for GPUs has no registers for LOAD of dtypes.int32.vec"): recorder.group(loaded)
+  with pytest.raises(CompileError, match="k: selection for GPUs has no registers for LOAD of dtypes.int32.vec"):
+    recorder.group(loaded)
 
 def test_bools_have_logic_and_others_numbers() -> None:
   flags = UOp.const(dtypes.bool, True)
-  assert notes(UOp(Ops.AND, dtypes.bool, (flags, flags)), UOp(Ops.AND, dtypes.int32, (const(1), const(2)))) == ["logic AND", "number AND", "finish"]
+  assert notes(UOp(Ops.AND, dtypes.bool, (flags, flags)),
+               UOp(Ops.AND, dtypes.int32, (const(1), const(2)))) == ["logic AND", "number AND", "finish"]
 
 # a type, another one, how an integer becomes one of the other, how its bits do (of types of one size)
 SIZES = [
   (dtypes.int64, dtypes.uint64, "moved", "moved"), (dtypes.int64, dtypes.int16, "low; extend to short", ""),
   (dtypes.uint64, dtypes.uint32, "low; moved", ""), (dtypes.int8, dtypes.int64, "widen signed char", ""),
-  (dtypes.int8, dtypes.int16, "moved", ""), (dtypes.uint8, dtypes.int16, "moved", ""), (dtypes.int8, dtypes.uint16, "extend to unsigned short", ""),
-  (dtypes.int16, dtypes.int8, "extend to signed char", ""), (dtypes.int16, dtypes.uint16, "extend to unsigned short", "extend to unsigned short"),
-  (dtypes.float16, dtypes.uint16, "", "moved"), (dtypes.float16, dtypes.int16, "", "extend to short"), (dtypes.float32, dtypes.int32, "", "moved")]
+  (dtypes.int8, dtypes.int16, "moved", ""), (dtypes.uint8, dtypes.int16, "moved", ""),
+  (dtypes.int8, dtypes.uint16, "extend to unsigned short", ""),
+  (dtypes.int16, dtypes.int8, "extend to signed char", ""), (dtypes.int16, dtypes.uint16, "extend to unsigned short",
+                                                             "extend to unsigned short"),
+  (dtypes.float16, dtypes.uint16, "", "moved"), (dtypes.float16, dtypes.int16, "", "extend to short"),
+  (dtypes.float32, dtypes.int32, "", "moved")]
 
 @pytest.mark.parametrize("source, target, resized, taken", SIZES)
 def test_integers_of_other_sizes(source: DType, target: DType, resized: str, taken: str) -> None:
@@ -122,16 +133,19 @@ def test_indices_and_gates() -> None:
   assert constant_part(n + 5) == (5, n) and constant_part(n) == (0, n) and constant_part(const(3)) == (3, None)
   place, gate = UOp.param(0, dtypes.int32, 8).index(n), n < 3
   def store(*gates: UOp) -> UOp: return UOp(Ops.STORE, dtypes.void, (place, const(1), *gates))
-  assert gate_of(store()) is None and gate_of(store(UOp.const(dtypes.bool, True))) is None and gate_of(store(gate)) is gate
+  assert (gate_of(store()) is None and gate_of(store(UOp.const(dtypes.bool, True))) is None
+          and gate_of(store(gate)) is gate)
   never = UOp.const(dtypes.bool, False)
   assert gate_of(store(never)) is never
 
 def test_what_is_not_known_is_named() -> None:
   with pytest.raises(CompileError, match="k: selection for GPUs does not know SINK"): notes(UOp(Ops.SINK, dtypes.void))
-  with pytest.raises(CompileError, match="k: no value for .* before its use"): Recorder().value(UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("x", 0, 1)))
+  with pytest.raises(CompileError, match="k: no value for .* before its use"):
+    Recorder().value(UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("x", 0, 1)))
 
 @pytest.mark.parametrize("dtype, value, bits", [
-  (dtypes.bool, True, 1), (dtypes.int8, -1, -1), (dtypes.uint8, 255, 255), (dtypes.int32, -1, 0xffffffff), (dtypes.int64, -2, (1 << 64) - 2),
+  (dtypes.bool, True, 1), (dtypes.int8, -1, -1), (dtypes.uint8, 255, 255), (dtypes.int32, -1, 0xffffffff),
+  (dtypes.int64, -2, (1 << 64) - 2),
   (dtypes.float16, 1.0, 0x3c00), (dtypes.float32, -0.0, 1 << 31), (dtypes.float64, 1.0, 0x3ff << 52)])
 def test_constants_as_registers_hold_them(dtype: DType, value: float, bits: int) -> None:
   assert constant_bits(UOp.const(dtype, value)) == bits

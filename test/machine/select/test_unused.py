@@ -40,7 +40,8 @@ def test_a_chain_goes_and_what_a_store_needs_stays() -> None:
 
 def test_flags_that_are_read_keep_their_writer() -> None:
   """Also if their reader goes itself, which is not known then."""
-  for read, used, left in ((True, True, ["inc", "setl", "store", "ret"]), (True, False, ["inc", "store", "ret"]), (False, False, ["store", "ret"])):
+  for read, used, left in ((True, True, ["inc", "setl", "store", "ret"]), (True, False, ["inc", "store", "ret"]),
+                           (False, False, ["store", "ret"])):
     b = Build(cisc())
     a, = b.params("r64")
     x, y, z = b.many("r64", 3)

@@ -155,7 +155,8 @@ def test_fixed_register() -> None:
   refused(target, b.function, reference, "shl")
 
 def test_random_mutations_are_found() -> None:
-  """A register of an instruction is replaced by another of its class: found unless it happens to hold the same value."""
+  """A register of an instruction is replaced by another of its class: found unless it happens to hold the same
+  value."""
   found = total = 0
   for seed in range(40):
     rng = random.Random(seed)

@@ -23,8 +23,10 @@ def too_few(b: Build, x: Reg) -> None: b.emit("lea", b.new("r64"), x)
 def named(b: Build, x: Reg) -> None: b.emit("lea", b.new("r64"), x, Reg(x.cls, -1, 3), 0)
 
 @pytest.mark.parametrize("mistake,words", [
-  (undefined, "can be read before it is written"), (twice, "defined a second time"), (foreign, "new_reg"), (untied, "ties"),
-  (wrong_bank, "the row wants r64"), (missing, "is missing"), (too_few, "2 operands, the row has 4"), (named, "not allocatable")])
+  (undefined, "can be read before it is written"), (twice, "defined a second time"), (foreign, "new_reg"),
+  (untied, "ties"),
+  (wrong_bank, "the row wants r64"), (missing, "is missing"), (too_few, "2 operands, the row has 4"),
+  (named, "not allocatable")])
 def test_instructions(mistake: Callable[[Build, Reg], None], words: str) -> None:
   b = Build(cisc())
   x = b.params("r64")[0]

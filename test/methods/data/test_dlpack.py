@@ -30,7 +30,8 @@ def test_what_is_given_can_be_taken_once(versioned):
   assert len(dlpack._given) == before
 
 @pytest.mark.parametrize("changes, text", [
-  ({"device_type": 2}, "on a device"), ({"lanes": 4}, "no dtype"), ({"code": 5}, "no dtype"), ({"bits": 4}, "no dtype"), ({"major": 9}, "DLPack 9")])
+  ({"device_type": 2}, "on a device"), ({"lanes": 4}, "no dtype"), ({"code": 5}, "no dtype"), ({"bits": 4}, "no dtype"),
+  ({"major": 9}, "DLPack 9")])
 def test_refusals_leave_the_capsule_as_it_is(changes, text):
   before = len(dlpack._given)
   made = capsule(**changes)
@@ -49,4 +50,5 @@ def test_flags_and_strides_that_are_left_out():
   assert taken.strides == (1,) and taken.address == managed.dl_tensor.data + 4
 
 def test_row_major_strides():
-  assert dlpack.row_major((2, 3, 4)) == (12, 4, 1) and dlpack.row_major(()) == () and dlpack.row_major((2, 0, 3)) == (3, 3, 1)
+  assert (dlpack.row_major((2, 3, 4)) == (12, 4, 1) and dlpack.row_major(()) == ()
+          and dlpack.row_major((2, 0, 3)) == (3, 3, 1))

@@ -15,7 +15,8 @@ from tinyhw.methods.data import dlpack
 
 shares = pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
 
-NUMPY_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+NUMPY_TYPES = ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
+               "float64")
 
 # ***** giving *****
 
@@ -124,7 +125,8 @@ def test_what_was_computed_from_shared_memory_is_computed_again_when_asked():
 
 @pytest.mark.parametrize("other", [
   lambda a, t: Tensor.from_dlpack(a), lambda a, t: Tensor.from_dlpack(a[2:]), lambda a, t: Tensor.from_dlpack(t),
-  lambda a, t: Tensor.from_blob(a.ctypes.data, (4,), "float32"), lambda a, t: Tensor.from_blob(a.ctypes.data + 8, (2,), "float32")])
+  lambda a, t: Tensor.from_blob(a.ctypes.data, (4,), "float32"), lambda a,
+  t: Tensor.from_blob(a.ctypes.data + 8, (2,), "float32")])
 def test_who_else_computes_from_the_memory_is_told(other):
   a = np.arange(4, dtype=np.float32)
   t = Tensor.from_dlpack(a)
@@ -136,7 +138,8 @@ def test_who_else_computes_from_the_memory_is_told(other):
     assert (x.item(), y.item(), z.item()) == before
     told.invalidate()
     reaches = u.numel() == 4 or told is t     # the last two elements are none of the first two
-    assert (x.item(), y.item()) == (a.sum(), a[-u.numel():].sum()) and z.item() == (a[:2].sum() if reaches else before[2])
+    assert (x.item(), y.item()) == (a.sum(), a[-u.numel():].sum()) and z.item() == (a[:2].sum() if reaches
+                                                                                    else before[2])
 
 def test_who_else_computes_from_the_memory_of_a_tensor_is_told():
   t = Tensor([1.0, 2.0]).contiguous().realize()
@@ -165,7 +168,8 @@ def test_replays_read_shared_memory_in_each_call():
     assert step(t.invalidate()).tolist() == [2 * k] * 3
 
 def test_only_storage_is_invalidated():
-  with pytest.raises(ArgumentError, match="has no storage that others could have written"): (Tensor([1.0]) + 1).invalidate()
+  with pytest.raises(ArgumentError, match="has no storage that others could have written"):
+    (Tensor([1.0]) + 1).invalidate()
 
 def test_permuted_arrays_are_shared():
   a = np.arange(24.0).reshape(2, 3, 4)
@@ -261,10 +265,12 @@ def test_buffers():
   x = Tensor([[1, 2], [3, 4]])
   view = x.__buffer__(0)
   assert view.readonly and view.shape == (2, 2) and view.tolist() == x.tolist()
-  if sys.version_info >= (3, 12): assert memoryview(x).tolist() == [[1, 2], [3, 4]] and bytes(Tensor([1, 2], dtype="uint8")) == b"\1\2"
+  if sys.version_info >= (3, 12):
+    assert memoryview(x).tolist() == [[1, 2], [3, 4]] and bytes(Tensor([1, 2], dtype="uint8")) == b"\1\2"
   with pytest.raises(InterchangeError, match="tolist"): Tensor([1.0], dtype="bfloat16").__buffer__(0)
 
-@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.uint8(2)],
+                         ids=lambda x: type(x).__name__)
 def test_numbers_of_numpy_are_weak_as_those_of_python(number):
   """`x / np.sqrt(n)` keeps float32, on either side, as in tinygrad and PyTorch."""
   for kind in ("float16", "float32", "int8", "bool"):
@@ -279,7 +285,8 @@ def test_numbers_of_numpy_are_weak_as_those_of_python(number):
 
 def test_numpy_arrays_and_tensors_in_one_expression():
   x = Tensor([1.0, 2.0])
-  assert (x + np.array([1.0, 2.0], np.float32)).tolist() == [2.0, 4.0] and np.add(x, np.float32(1)).tolist() == [2.0, 3.0]
+  assert (x + np.array([1.0, 2.0], np.float32)).tolist() == [2.0, 4.0] and np.add(x,
+                                                                                  np.float32(1)).tolist() == [2.0, 3.0]
 
 # ***** copies *****
 
@@ -288,7 +295,8 @@ def test_copies():
   (x * x).sum().backward()
   same, other = copy.copy(x), copy.deepcopy(x)
   x.assign(x.detach() + 1).realize()
-  assert same.tolist() == [2.0, 3.0] and other.tolist() == [1.0, 2.0] and other.requires_grad and other.grad.tolist() == [2.0, 4.0]
+  assert (same.tolist() == [2.0, 3.0] and other.tolist() == [1.0, 2.0] and other.requires_grad
+          and other.grad.tolist() == [2.0, 4.0])
   assert other.grad is not x.grad and same.grad is x.grad
 
 def test_deep_copies_of_a_model_keep_what_is_shared_in_it():
@@ -316,7 +324,8 @@ def test_large_tensors_leave_a_pickle_without_a_copy():
     if Device.DEFAULT in ("CPU", "PYTHON", "CLANG"):   # the host sees their memory
       assert np.frombuffer(outside[0], "int32").ctypes.data == np.asarray(x).ctypes.data
     first, second = pickle.loads(data, buffers=outside)
-    assert first is second and bytes(memoryview(first.data() if what is x else first.as_memoryview())) == bytes(x.data())
+    assert (first is second and bytes(memoryview(first.data() if what is x else first.as_memoryview()))
+            == bytes(x.data()))
     with pytest.raises(pickle.UnpicklingError): pickle.loads(data)
 
 def test_what_left_a_pickle_keeps_the_memory_of_a_tensor_that_is_gone():
@@ -330,12 +339,14 @@ def test_tensors_that_share_memory_do_so_after_a_pickle(protocol):
   """All of it, in other shapes, too. A part, or another order, is a tensor of its own, as in a pickle by itself."""
   x = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
   again, flat, row, turned, alone = pickle.loads(pickle.dumps((x, x.reshape(4), x[0], x.T, x.clone()), protocol))
-  assert [t.tolist() for t in (again, flat, row, turned, alone)] == [[[1, 2], [3, 4]], [1, 2, 3, 4], [1, 2], [[1, 3], [2, 4]], [[1, 2], [3, 4]]]
+  assert [t.tolist() for t in (again, flat, row, turned, alone)] == [[[1, 2], [3, 4]], [1, 2, 3, 4], [1, 2],
+                                                                     [[1, 3], [2, 4]], [[1, 2], [3, 4]]]
   before = flat * 10
   again[0, 0] = 5
   flat.assign(flat + 1)
   assert again.tolist() == [[6, 3], [4, 5]] and flat.tolist() == [6, 3, 4, 5] and before.tolist() == [10, 20, 30, 40]
-  assert row.tolist() == [1, 2] and turned.tolist() == [[1, 3], [2, 4]] and alone.tolist() == x.tolist() == [[1, 2], [3, 4]]
+  assert row.tolist() == [1, 2] and turned.tolist() == [[1, 3],
+                                                        [2, 4]] and alone.tolist() == x.tolist() == [[1, 2], [3, 4]]
 
 @pytest.mark.parametrize("copied", (lambda pair: pickle.loads(pickle.dumps(pair)), copy.deepcopy))
 def test_views_of_what_is_only_expressed_are_not_shared_by_a_copy(copied):
@@ -389,7 +400,8 @@ def test_printing_says_what_is_known():
   assert repr(x + 1) == f"<Tensor (2, 2) float32 on {device}, not realized: ADD>"
   assert repr(Tensor(5)) == f"<Tensor () int32 on {device}, constant 5>"
   assert repr(Tensor([True])) == f"<Tensor (1,) bool on {device}, realized: [True]>"
-  assert repr(x[1].flip(0)) == f"<Tensor (2,) float32 on {device}, realized: [4.0, 3.0]>" and repr(Tensor.empty(0)).endswith("realized>")
+  assert (repr(x[1].flip(0)) == f"<Tensor (2,) float32 on {device}, realized: [4.0, 3.0]>"
+          and repr(Tensor.empty(0)).endswith("realized>"))
   assert repr(Tensor([math.nan, math.inf, 1e-9, 123456.0])).endswith("[nan, inf, 1e-09, 1.2346e+05]>")
   x.grad = Tensor.ones(2, 2)
   assert repr(x).startswith(f"<Tensor (2, 2) float32 on {device}, grad (2, 2), realized:")

@@ -1,4 +1,7 @@
-"""Texts of tensors: layout of nested rows, numbers, what is left out. What repr says of states is in test_interchange.py."""
+"""Texts of tensors: layout of nested rows, numbers, what is left out.
+
+What repr says of states is in test_interchange.py.
+"""
 import pytest
 
 from tinyhw import Tensor
@@ -6,7 +9,8 @@ from tinyhw.methods.data import printing
 
 @pytest.mark.parametrize("data, text", [
   ([1, 20], "[1, 20]"), ([[1, 20], [300, 4]], "\n [[  1,  20],\n  [300,   4]]"), ([[[1], [2]]], "\n [[[1],\n   [2]]]"),
-  ([[[1]], [[2]]], "\n [[[1]],\n\n  [[2]]]"), ([0.1, 1.0, -2.5e-7, 1e10], "[0.1, 1.0, -2.5e-07, 1e+10]"), ([False, True], "[False, True]"), (3, "3")])
+  ([[[1]], [[2]]], "\n [[[1]],\n\n  [[2]]]"), ([0.1, 1.0, -2.5e-7, 1e10], "[0.1, 1.0, -2.5e-07, 1e+10]"),
+  ([False, True], "[False, True]"), (3, "3")])
 def test_values(data, text):
   shown = repr(Tensor(data).contiguous().realize())
   assert shown.endswith(("realized:" if text.startswith("\n") else "realized: ") + text + ">")

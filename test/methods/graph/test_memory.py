@@ -1,5 +1,5 @@
-"""What counts as storage or as a constant; writes through views: bits as another type, of one size and of several; elements that share memory; views
-of tensors without storage."""
+"""What counts as storage or as a constant; writes through views: bits as another type, of one size and of several;
+elements that share memory; views of tensors without storage."""
 from __future__ import annotations
 from collections.abc import Callable
 import copy as copying
@@ -19,12 +19,15 @@ from tinyhw.uop.enums import Ops
 
 pytestmark = pytest.mark.usefixtures("engine")
 
-def data(*shape: int) -> Tensor: return Tensor(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)).realize()
+def data(*shape: int) -> Tensor:
+  return Tensor(np.arange(int(np.prod(shape)), dtype=np.float32).reshape(shape)).realize()
 
 def test_storage_is_memory_whose_elements_stay_apart() -> None:
   x = data(4, 6)
-  for view in (x, x.reshape(24), x.permute(1, 0), x[1:3], x.flip(0), x.permute(1, 0).reshape(3, 8)[1:]): assert memory.is_storage(view.uop)
-  for value in (x + 1, x.expand(4, 6) * 1.5, x.reshape(1, 4, 6).expand(2, 4, 6), x.pad(((1, 0), (0, 0)))): assert not memory.is_storage(value.uop)
+  for view in (x, x.reshape(24), x.permute(1, 0), x[1:3], x.flip(0), x.permute(1, 0).reshape(3, 8)[1:]):
+    assert memory.is_storage(view.uop)
+  for value in (x + 1, x.expand(4, 6) * 1.5, x.reshape(1, 4, 6).expand(2, 4, 6), x.pad(((1, 0), (0, 0)))):
+    assert not memory.is_storage(value.uop)
   assert memory.storage_view((x + 1).uop) is None and memory.storage_view(x.permute(1, 0).uop) is x.permute(1, 0).uop
 
 def test_the_view_behind_assignments() -> None:
@@ -37,7 +40,8 @@ def test_the_view_behind_assignments() -> None:
   assert found is not None and found.shape == (2,) and not any(u.op is Ops.ASSIGN for u in found.toposort())
 
 def test_constants() -> None:
-  for t, value in ((Tensor.full((3, 4), 2.5), 2.5), (Tensor.zeros(5).reshape(1, 5).expand(3, 5), 0.0), (Tensor.ones(2, 2).permute(1, 0), 1.0)):
+  for t, value in ((Tensor.full((3, 4), 2.5), 2.5), (Tensor.zeros(5).reshape(1, 5).expand(3, 5), 0.0),
+                   (Tensor.ones(2, 2).permute(1, 0), 1.0)):
     assert memory.constant_value(t.uop) == value
   assert memory.constant_value(Tensor.ones(3).pad(((1, 1),)).uop) is None and memory.constant_value(data(3).uop) is None
 
@@ -63,7 +67,8 @@ VIEWS: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Any], Any]]] = {
   "a column": (lambda t: t.bitcast("uint16").permute(1, 0)[3:5], lambda a: a.view("uint16").T[3:5]),
   "backwards": (lambda t: t.bitcast("uint8")[:, ::-1], lambda a: a.view("uint8")[:, ::-1]),
   "each third one": (lambda t: t.bitcast("uint8")[:, ::3], lambda a: a.view("uint8")[:, ::3]),
-  "of a part": (lambda t: t[1:3, 2:4].bitcast("uint8"), lambda a: a[1:3, 2:4].view("uint8") if a.flags.c_contiguous else None),
+  "of a part": (lambda t: t[1:3, 2:4].bitcast("uint8"), lambda a: a[1:3, 2:4].view("uint8") if a.flags.c_contiguous
+                else None),
   "and back": (lambda t: t.bitcast("uint8").bitcast("uint32"), lambda a: a.view("uint8").view("uint32")),
   "in another shape": (lambda t: t.reshape(24).bitcast("uint8").reshape(6, 16)[2:, 1::2],
                        lambda a: a.reshape(24).view("uint8").reshape(6, 16)[2:, 1::2]),
@@ -145,7 +150,8 @@ def test_all_views_see_a_write_through_one() -> None:
   bytes_[4:8] = 0
   assert x.tolist() == [1, 0, 3, 4] == rows.flatten().tolist() and words[1].item() == 0
   words[2:].assign(Tensor([0x40000000, 0], dtype="int32"))
-  assert x.tolist() == [1, 0, 2, 0] and bytes_[8:].tolist() == [0, 0, 0, 64, 0, 0, 0, 0] and rows.tolist() == [[1, 0], [2, 0]]
+  assert x.tolist() == [1, 0, 2, 0] and bytes_[8:].tolist() == [0, 0, 0, 64, 0, 0, 0,
+                                                                0] and rows.tolist() == [[1, 0], [2, 0]]
 
 @pytest.mark.parametrize("dtype", ("int32", "uint8", "int64"))
 def test_replays_write_through_a_bitcast(dtype: str) -> None:
@@ -164,12 +170,14 @@ def test_replays_take_arguments_that_are_bitcasts() -> None:
   step = TinyJit(lambda bits: (bits + 1).realize())
   for k in range(4):
     x = Tensor([k, k + 1], dtype="float32").realize()
-    assert step(x.bitcast("uint8")).tolist() == [(b + 1) % 256 for b in np.array([k, k + 1], dtype=np.float32).tobytes()]
+    assert step(x.bitcast("uint8")).tolist() == [(b + 1) % 256
+                                                 for b in np.array([k, k + 1], dtype=np.float32).tobytes()]
 
 @pytest.mark.host("a GPU's own memory is none that NumPy or PyTorch could look at")
 def test_a_bitcast_is_read_and_shared_as_it_lies() -> None:
   x = data(4)
-  assert np.from_dlpack(x.bitcast("uint8")[4:].bitcast("int16")).tolist() == np.arange(4, dtype=np.float32).view("int16")[2:].tolist()
+  assert (np.from_dlpack(x.bitcast("uint8")[4:].bitcast("int16")).tolist()
+          == np.arange(4, dtype=np.float32).view("int16")[2:].tolist())
   np.from_dlpack(x.bitcast("uint8"))[:] = 0
   assert x.tolist() == [0] * 4 and "realized" in repr(x.bitcast("uint8")) and "[0, 0, 0, 0]" in repr(x.bitcast("int32"))
 
@@ -185,13 +193,17 @@ def test_a_parameter_that_is_a_bitcast_has_a_gradient() -> None:
 # ***** what a write would not reach *****
 
 @pytest.mark.parametrize("write", (put_all, put_places, put_where, assign, add))
-@pytest.mark.parametrize("view", (lambda t: t.reshape(1, 4, 6).expand(3, 4, 6), lambda t: t[:, :1].expand(4, 5), lambda t: t.unfold(1, 3, 1),
-                                  lambda t: t[0].expand(2, 6).T.detach(), lambda t: t[:1].bitcast("int32").expand(2, 6)))
-def test_elements_that_share_memory_are_not_written(view: Callable[[Tensor], Tensor], write: Callable[[Tensor, Any], None]) -> None:
+@pytest.mark.parametrize("view", (lambda t: t.reshape(1, 4, 6).expand(3, 4, 6), lambda t: t[:, :1].expand(4, 5),
+                                  lambda t: t.unfold(1, 3, 1),
+                                  lambda t: t[0].expand(2, 6).T.detach(),
+                                  lambda t: t[:1].bitcast("int32").expand(2, 6)))
+def test_elements_that_share_memory_are_not_written(view: Callable[[Tensor], Tensor],
+                                                    write: Callable[[Tensor, Any], None]) -> None:
   x = data(4, 6)
   shared = view(x)
   values = shared.tolist()
-  with pytest.raises(ArgumentError, match=r"elements share memory .*; write to a copy: \.contiguous\(\) or \.clone\(\)"):
+  with pytest.raises(ArgumentError, match=r"elements share memory .*; write to a copy: \.contiguous\(\) or "
+                     r"\.clone\(\)"):
     write(shared, np.zeros(shared.shape, dtype=np.float32))
   assert x.tolist() == np.arange(24).reshape(4, 6).tolist() and view(x).tolist() == values
   for copy in (shared.clone(), shared.contiguous()): write(copy, np.zeros(shared.shape, dtype=np.float32))
@@ -213,14 +225,17 @@ def test_one_of_repeated_elements_is_written_for_all() -> None:
   assert part.tolist() == [16, 12] and x.tolist() == [16, 12]
 
 def test_results_that_repeat_a_value_are_written() -> None:
-  for make in (lambda: Tensor.zeros(3, 2), lambda: (data(1, 2) * 0).expand(3, 2), lambda: data(2).expand(3, 2).contiguous() * 0):
+  for make in (lambda: Tensor.zeros(3, 2), lambda: (data(1, 2) * 0).expand(3, 2),
+               lambda: data(2).expand(3, 2).contiguous() * 0):
     x = make()
     x[0] = 5
     x += 1
     assert x.tolist() == [[6, 6], [1, 1], [1, 1]]
 
-@pytest.mark.parametrize("copy", (lambda t: t.roll(1, 0), lambda t: t.pad((-1, 0)), lambda t: t.pad((1, -1)), lambda t: t.pad((0, 1))[1:],
-                                  lambda t: t.repeat(2), lambda t: t.pad((1, 0), mode="reflect")[:4], lambda t: t.clone()[1:3]))
+@pytest.mark.parametrize("copy", (lambda t: t.roll(1, 0), lambda t: t.pad((-1, 0)), lambda t: t.pad((1, -1)),
+                                  lambda t: t.pad((0, 1))[1:],
+                                  lambda t: t.repeat(2), lambda t: t.pad((1, 0), mode="reflect")[:4],
+                                  lambda t: t.clone()[1:3]))
 def test_copies_of_a_value_are_written(copy: Callable[[Tensor], Tensor]) -> None:
   x = data(4) + 1
   y = copy(x)
@@ -228,20 +243,24 @@ def test_copies_of_a_value_are_written(copy: Callable[[Tensor], Tensor]) -> None
   y[0] = 9
   y += 1
   y.assign(y * 2)
-  assert y.tolist() == [20, *((e + 1) * 2 for e in expected[1:])] and x.tolist() == [1, 2, 3, 4] and copy(x).tolist() == expected
+  assert y.tolist() == [20, *((e + 1) * 2 for e in expected[1:])] and x.tolist() == [1, 2, 3,
+                                                                                     4] and copy(x).tolist() == expected
 
 # ***** views of what has no storage *****
 
 PARTS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
-  "a part": (lambda t: t[1:3], lambda a: a[1:3]), "rows": (lambda t: t.reshape(6, 4)[1:, :3], lambda a: a.reshape(6, 4)[1:, :3]),
-  "an element": (lambda t: t[1, 2], lambda a: a[1, 2:3].reshape(())), "a column": (lambda t: t[:, 1], lambda a: a[:, 1]),
+  "a part": (lambda t: t[1:3], lambda a: a[1:3]),
+  "rows": (lambda t: t.reshape(6, 4)[1:, :3], lambda a: a.reshape(6, 4)[1:, :3]),
+  "an element": (lambda t: t[1, 2], lambda a: a[1, 2:3].reshape(())),
+  "a column": (lambda t: t[:, 1], lambda a: a[:, 1]),
   "a step": (lambda t: t[:, 1::2], lambda a: a[:, 1::2]), "backwards": (lambda t: t.flip(1), lambda a: a[:, ::-1]),
   "a view of a view": (lambda t: t[1:].permute(1, 0)[2:], lambda a: a[1:].T[2:]),
   "the diagonal": (lambda t: t[:, 1:5].diagonal(), lambda a: np.einsum("ii->i", a[:, 1:5])),
   "all": (lambda t: t.reshape(24), lambda a: a.reshape(24)), "past detach": (lambda t: t.detach()[2:], lambda a: a[2:]),
   "its bits": (lambda t: t.bitcast("int32")[0], lambda a: a.view("int32")[0]),
   "half bits": (lambda t: t[1:].bitcast("int16")[:, 3:5], lambda a: a[1:].view("int16")[:, 3:5]),
-  "one of repeated": (lambda t: t.reshape(1, 4, 6).expand(3, 4, 6)[1], lambda a: a), "another tensor": (lambda t: Tensor(t), lambda a: a)}
+  "one of repeated": (lambda t: t.reshape(1, 4, 6).expand(3, 4, 6)[1], lambda a: a),
+  "another tensor": (lambda t: Tensor(t), lambda a: a)}
 
 def two() -> tuple[Tensor, Any]:
   """A tensor without storage, and the same in NumPy, whose views are the oracle."""
@@ -273,7 +292,8 @@ def test_a_write_to_a_value_reaches_its_views(name: str) -> None:
   array -= 1
   assert view.tolist() == same.tolist() and x.tolist() == array.tolist()
 
-@pytest.mark.parametrize("make", (lambda: Tensor.zeros(4), lambda: Tensor.full((4,), 3.0), lambda: Tensor.arange(4) * 1.5, lambda: data(8)[::2] + 0))
+@pytest.mark.parametrize("make", (lambda: Tensor.zeros(4), lambda: Tensor.full((4,), 3.0),
+                                  lambda: Tensor.arange(4) * 1.5, lambda: data(8)[::2] + 0))
 def test_views_of_constants_and_results_are_written(make: Callable[[], Tensor]) -> None:
   x = make()
   array = np.array(x.tolist(), dtype=np.float32)
@@ -311,7 +331,8 @@ def test_a_view_alone_is_a_value_of_its_own() -> None:
 def test_realized_between_the_view_and_the_write(which: str, written: str) -> None:
   x, array = two()
   names = {"whole": (x, array), "view": (x[1:3], array[1:3]), "other": (x[2:, 1:], array[2:, 1:])}
-  for name in {"both": ("view", "other"), "all": ("view", "whole", "other")}.get(which, (which,)): names[name][0].realize()
+  for name in {"both": ("view", "other"), "all": ("view", "whole", "other")}.get(which, (which,)):
+    names[name][0].realize()
   names["late"] = names["view"][0][1], names["view"][1][1]     # a view of what may have storage by now
   kept = x * 3, array * 3
   for _ in range(2):
@@ -341,7 +362,8 @@ def test_a_realized_part_holds_no_graph() -> None:
 
 def test_copies_are_no_views() -> None:
   x, array = two()
-  for copy in (x.clone(), x.contiguous(), x[1:3].clone(), x[1:].contiguous(), x.roll(1, 0), x.pad(((0, 1), (0, 0)))[:4] + 0, copying.deepcopy(x)):
+  for copy in (x.clone(), x.contiguous(), x[1:3].clone(), x[1:].contiguous(), x.roll(1, 0),
+               x.pad(((0, 1), (0, 0)))[:4] + 0, copying.deepcopy(x)):
     copy += 100
   assert x.tolist() == array.tolist()
 
@@ -364,7 +386,8 @@ def test_expanded_views_of_a_value_see_writes_and_are_not_written() -> None:
   rows[1] = 5.0
   assert x.tolist() == [5, 5]
   for write in (put_all, put_places, assign, add):
-    with pytest.raises(ArgumentError, match=r"elements share memory \(an expanded view of 2 elements\); write to a copy"):
+    with pytest.raises(ArgumentError, match=r"elements share memory \(an expanded view of 2 elements\); write to a "
+                       r"copy"):
       write(rows, np.zeros((3, 2)))
   assert rows.tolist() == [[5, 5]] * 3
 
@@ -376,7 +399,8 @@ def test_views_of_symbolic_sizes_are_written() -> None:
   array[:3] += 1
   second[0] = 9
   array[1] = 9
-  assert first.tolist() == array[:3].tolist() and second.tolist() == array[1:3].tolist() and x.tolist() == array.tolist()
+  assert (first.tolist() == array[:3].tolist() and second.tolist() == array[1:3].tolist()
+          and x.tolist() == array.tolist())
 
 def test_captures_write_through_views() -> None:
   def step(x: Tensor) -> Tensor:
@@ -426,7 +450,8 @@ def test_gradients_are_those_of_pytorch() -> None:
     return [to(t) for t in (w.grad, u.grad, y, row, column, flat)]
   def leaf(values: Any) -> Any: return torch.tensor(values, requires_grad=True)
   expected = program(leaf, lambda t: t.tolist())
-  for found, wanted in zip(program(lambda values: Tensor(values, requires_grad=True), lambda t: t.tolist()), expected, strict=True):
+  for found, wanted in zip(program(lambda values: Tensor(values, requires_grad=True), lambda t: t.tolist()), expected,
+                           strict=True):
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 def test_a_loop_that_fills_storage_is_refused_and_told_the_way_round() -> None:

@@ -10,7 +10,8 @@ def test_new_shapes():
   assert views.new_shape((2, 6), (3, -1)) == (3, 4) and views.new_shape((0, 3), (3, 0)) == (3, 0) and views.new_shape((2, 6), (None, 3, 2)) == (2,
     3, 2)
   assert views.new_shape((2, n, 6), (-1, n, 3)) == (4, n, 3) and views.new_shape((2, n), (-1,))[0].vmax == 16
-  for wanted, text in (((-1, -1), "only one"), ((5, -1), "multiple of 5"), ((-2, 6), "negative"), ((2, 5), "do not make 10"),
+  for wanted, text in (((-1, -1), "only one"), ((5, -1), "multiple of 5"), ((-2, 6), "negative"),
+                       ((2, 5), "do not make 10"),
     ((0, -1), "multiple of 0")):
     with pytest.raises(ShapeError, match=text): views.new_shape((2, 6), wanted)
 
@@ -21,11 +22,14 @@ def test_limits_are_those_of_the_variable_and_checks_those_of_its_value():
   views.check_part(0, 9, n, n + 1)
   views.check_part(0, 8, v, 8)
   views.check_part(0, 5, n, n + 1)
-  with pytest.raises(IndexRangeError, match=r"axis 2, which has size 4: n\[=4\] is 4, \(n\[=4\]\+1\) is 5"): views.check_part(2, 4, n, n + 1)
-  with pytest.raises(IndexRangeError, match="to n of axis 2, which has size 7"): views.check_part(2, 7, 0, v)   # no value: all must fit
+  with pytest.raises(IndexRangeError, match=r"axis 2, which has size 4: n\[=4\] is 4, \(n\[=4\]\+1\) is 5"):
+    views.check_part(2, 4, n, n + 1)
+  # no value: all must fit
+  with pytest.raises(IndexRangeError, match="to n of axis 2, which has size 7"): views.check_part(2, 7, 0, v)
 
 def test_padding():
-  assert views.pad_pairs((1, 2, 3), (1, 2)) == [(0, 0), (0, 0), (1, 2)] and views.pad_pairs((1, 2), (1, 2, 3, 4)) == [(3, 4), (1, 2)]
+  assert views.pad_pairs((1, 2, 3), (1, 2)) == [(0, 0), (0, 0),
+                                                (1, 2)] and views.pad_pairs((1, 2), (1, 2, 3, 4)) == [(3, 4), (1, 2)]
   assert views.pad_pairs((1, 2), ((1, 2), None)) == [(1, 2), (0, 0)]
   with pytest.raises(ShapeError, match="1 pairs for 2 axes"): views.pad_pairs((1, 2), ((1, 2),))
 

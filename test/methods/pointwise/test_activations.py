@@ -1,4 +1,7 @@
-"""Activations against NumPy. Their gradients and special values are in test_gradients.py and test_numerics_values.py."""
+"""Activations against NumPy.
+
+Their gradients and special values are in test_gradients.py and test_numerics_values.py.
+"""
 import math
 
 import numpy as np
@@ -29,10 +32,13 @@ def test_activations():
   check(lambda t: t.leaky_relu(), lambda a: np.where(a < 0, 0.01 * a, a))
   check(lambda t: t.elu(), lambda a: np.where(a > 0, a, np.expm1(np.minimum(a, 0))))
   check(lambda t: t.celu(2.0), lambda a: np.where(a > 0, a, 2 * np.expm1(np.minimum(a, 0) / 2)))
-  check(lambda t: t.selu(), lambda a: 1.0507009873554805 * np.where(a > 0, a, 1.6732632423543772 * np.expm1(np.minimum(a, 0))))
+  check(lambda t: t.selu(),
+        lambda a: 1.0507009873554805 * np.where(a > 0, a, 1.6732632423543772 * np.expm1(np.minimum(a, 0))))
   check(lambda t: t.softsign(), lambda a: a / (1 + abs(a)))
   compare(lambda t: t.gelu("none"), lambda a: (d * 0.5 * (1 + erf(d / 2 ** 0.5))).astype(np.float32), x, atol=1e-6)
-  compare(lambda t: t.gelu(), lambda a: (d * 0.5 * (1 + np.tanh((2 / math.pi) ** 0.5 * (d + 0.044715 * d ** 3)))).astype(np.float32), x, atol=1e-6)
+  compare(lambda t: t.gelu(),
+          lambda a: (d * 0.5 * (1 + np.tanh((2 / math.pi) ** 0.5 * (d + 0.044715 * d ** 3)))).astype(np.float32), x,
+          atol=1e-6)
   compare(lambda t: t.quick_gelu(), lambda a: (d * sigmoid(1.702 * d)).astype(np.float32), x)
   with pytest.raises(ArgumentError, match="approximate"): Tensor(x).gelu("other")
   with pytest.raises(ArgumentError, match="alpha, which is 0"): Tensor(x).celu(0)

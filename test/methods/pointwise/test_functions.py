@@ -13,16 +13,21 @@ SMALL = np.array([-0.999, -0.7, -0.1, -1e-5, 0, 1e-5, 0.3, 0.9, 0.9999], np.floa
 erf = np.vectorize(math.erf)
 
 @pytest.mark.parametrize("name, oracle, x", [
-  ("exp", np.exp, WIDE), ("exp2", np.exp2, WIDE), ("sqrt", np.sqrt, abs(WIDE)), ("rsqrt", lambda x: 1 / np.sqrt(x), abs(WIDE)),
+  ("exp", np.exp, WIDE), ("exp2", np.exp2, WIDE), ("sqrt", np.sqrt, abs(WIDE)),
+  ("rsqrt", lambda x: 1 / np.sqrt(x), abs(WIDE)),
     ("log", np.log, abs(WIDE)),
-  ("log2", np.log2, abs(WIDE)), ("log10", np.log10, abs(WIDE)), ("reciprocal", lambda x: 1 / x, WIDE), ("square", np.square, WIDE),
+  ("log2", np.log2, abs(WIDE)), ("log10", np.log10, abs(WIDE)), ("reciprocal", lambda x: 1 / x, WIDE),
+  ("square", np.square, WIDE),
   ("sin", np.sin, WIDE),
-  ("cos", np.cos, WIDE), ("tan", np.tan, SMALL), ("tanh", np.tanh, WIDE), ("sinh", np.sinh, WIDE[1:-2]), ("cosh", np.cosh, WIDE[1:-2]),
+  ("cos", np.cos, WIDE), ("tan", np.tan, SMALL), ("tanh", np.tanh, WIDE), ("sinh", np.sinh, WIDE[1:-2]),
+  ("cosh", np.cosh, WIDE[1:-2]),
   ("asin", np.arcsin, SMALL), ("acos", np.arccos, SMALL), ("atan", np.arctan, WIDE), ("asinh", np.arcsinh, WIDE),
   ("acosh", np.arccosh, abs(WIDE) + 1),
-  ("atanh", np.arctanh, SMALL), ("erf", erf, WIDE), ("abs", abs, WIDE), ("sign", np.sign, WIDE), ("trunc", np.trunc, WIDE * 1.3),
+  ("atanh", np.arctanh, SMALL), ("erf", erf, WIDE), ("abs", abs, WIDE), ("sign", np.sign, WIDE),
+  ("trunc", np.trunc, WIDE * 1.3),
   ("floor", np.floor, WIDE * 1.3), ("ceil", np.ceil, WIDE * 1.3)])
-def test_against_numpy(name, oracle, x): compare(lambda t: getattr(t, name)(), lambda a: oracle(a).astype(np.float32), x, rtol=2e-6,
+def test_against_numpy(name, oracle, x):
+  compare(lambda t: getattr(t, name)(), lambda a: oracle(a).astype(np.float32), x, rtol=2e-6,
   atol=1e-30 if name != "sin" else 1e-7)
 
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 2e-15), (np.float32, 1e-6), (np.float16, 3e-3)])
@@ -57,20 +62,27 @@ def test_integers_become_floats():
   assert Tensor([-1, 4]).abs().tolist() == [1, 4] and Tensor([-1, 0, 4]).sign().tolist() == [-1, 0, 1]
 
 @pytest.mark.parametrize("f", [
-  lambda t: t.exp(), lambda t: t.exp2(), lambda t: t.abs().log(), lambda t: t.abs().log2(), lambda t: t.abs().sqrt(), lambda t: t.sin(),
+  lambda t: t.exp(), lambda t: t.exp2(), lambda t: t.abs().log(), lambda t: t.abs().log2(), lambda t: t.abs().sqrt(),
+  lambda t: t.sin(),
     lambda t: t.cos(),
-  lambda t: t.tan(), lambda t: t.tanh(), lambda t: t.erf(), lambda t: t.reciprocal(), lambda t: t.sigmoid(), lambda t: t.softplus(),
+  lambda t: t.tan(), lambda t: t.tanh(), lambda t: t.erf(), lambda t: t.reciprocal(), lambda t: t.sigmoid(),
+  lambda t: t.softplus(),
   lambda t: t.gelu(),
-  lambda t: t.gelu("none"), lambda t: t.silu(), lambda t: t.mish(), lambda t: t.elu(), lambda t: t.sinh(), lambda t: t.cosh(), lambda t: t.asinh(),
-  lambda t: t.atan(), lambda t: (t * 0.4).asin(), lambda t: (t * 0.4).acos(), lambda t: (t * 0.4).atanh(), lambda t: (t.abs() + 1.1).acosh(),
+  lambda t: t.gelu("none"), lambda t: t.silu(), lambda t: t.mish(), lambda t: t.elu(), lambda t: t.sinh(),
+  lambda t: t.cosh(), lambda t: t.asinh(),
+  lambda t: t.atan(), lambda t: (t * 0.4).asin(), lambda t: (t * 0.4).acos(), lambda t: (t * 0.4).atanh(),
+  lambda t: (t.abs() + 1.1).acosh(),
   lambda t: t.leaky_relu(), lambda t: t.relu(), lambda t: t.clamp(-1, 1), lambda t: t.logsigmoid(),
   lambda t: t.rsqrt() if False else t.square().rsqrt(),
   lambda t: t.contiguous_backward() * 2, lambda t: t.double().float().double()])
-def test_gradients(f): check_gradient(f, np.array([-1.7, -0.6, 0.3, 1.2]), tolerance=2e-6 if f(Tensor([1.0])).dtype is not dtypes.float64 else 1e-4)
+def test_gradients(f):
+  check_gradient(f, np.array([-1.7, -0.6, 0.3, 1.2]), tolerance=2e-6 if f(Tensor([1.0])).dtype is not dtypes.float64
+                 else 1e-4)
 
 def test_gradients_where_formulas_could_overflow():
   x = Tensor([-200.0, -1.0, 0.0, 1.0, 200.0])
-  for name, at_zero in (("sigmoid", 0.25), ("softplus", 0.5), ("silu", 0.5), ("gelu", 0.5), ("tanh", 1.0), ("elu", 1.0), ("relu", 0.0),
+  for name, at_zero in (("sigmoid", 0.25), ("softplus", 0.5), ("silu", 0.5), ("gelu", 0.5), ("tanh", 1.0), ("elu", 1.0),
+                        ("relu", 0.0),
     ("abs", 0.0), ("sign", 0.0)):
     g = getattr(x, name)().sum().gradient(x)[0].tolist()
     assert all(math.isfinite(i) for i in g) and abs(g[2] - at_zero) < 1e-6, (name, g)

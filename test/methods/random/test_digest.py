@@ -12,7 +12,8 @@ from tinyhw.methods.random.digest import CONFIGURATIONS
 
 def expected(data: bytes, name: str) -> bytes:
   found = hashlib.new(name, data)
-  return found.digest({"shake_128": 16, "shake_256": 32}[name]) if name.startswith("shake") else found.digest()  # type: ignore[call-arg]
+  return (found.digest({"shake_128": 16, "shake_256": 32}[name]) if name.startswith("shake")
+          else found.digest())  # type: ignore[call-arg]
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_keccak(engine, name):
@@ -44,7 +45,8 @@ def tree(data: bytes, block: int, chunk: int) -> bytes:
   while True:
     chunks = max(1, -(-len(data) // chunk))
     data = data.ljust(chunks * chunk, b"\0")
-    for _ in range(2): data = b"".join(hashlib.shake_128(data[i:i + block]).digest(16) for i in range(0, len(data), block))
+    for _ in range(2):
+      data = b"".join(hashlib.shake_128(data[i:i + block]).digest(16) for i in range(0, len(data), block))
     if chunks == 1: return data
 
 def test_hash(engine, monkeypatch):

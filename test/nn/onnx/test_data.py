@@ -15,9 +15,11 @@ from tinyhw.nn.onnx.data import dtype_of, to_tensor
 from tinyhw.nn.onnx.proto import parse
 
 def proto(kind: int, shape: tuple[int, ...], *fields: bytes) -> dict[str, Any]:
-  return parse(b"".join(field(1, d) for d in shape) + field(2, kind) + field(8, "t") + b"".join(fields), message="Tensor")
+  return parse(b"".join(field(1, d) for d in shape) + field(2, kind) + field(8, "t") + b"".join(fields),
+               message="Tensor")
 
-@pytest.mark.parametrize("name", ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"])
+@pytest.mark.parametrize("name", ["float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16",
+                                  "uint32", "uint64", "bool"])
 def test_raw_data_of_numpys_types(name: str) -> None:
   array = (np.arange(6).reshape(2, 3) % 5 - (2 if name[0] not in "ub" else 0)).astype(name)
   found = to_tensor(parse(tensor(array), message="Tensor"))
@@ -29,13 +31,18 @@ def test_raw_data_of_numpys_types(name: str) -> None:
 TYPED = [
   (1, field(4, struct.pack("<2f", 1.5, -2.0)), dtypes.float32, [1.5, -2.0]),
   (11, field(10, struct.pack("<2d", 1.5, -2.0)), dtypes.float64, [1.5, -2.0]),
-  (3, field(5, varint(-3) + varint(4)), dtypes.int8, [-3, 4]), (2, field(5, varint(200) + varint(4)), dtypes.uint8, [200, 4]),
-  (5, field(5, varint(-300) + varint(4)), dtypes.int16, [-300, 4]), (6, field(5, varint(-70000) + varint(4)), dtypes.int32, [-70000, 4]),
-  (7, field(7, varint(-1 << 40) + varint(4)), dtypes.int64, [-1 << 40, 4]), (12, field(11, varint(1 << 31) + varint(4)), dtypes.uint32, [1 << 31, 4]),
-  (13, field(11, varint(1 << 63) + varint(4)), dtypes.uint64, [1 << 63, 4]), (9, field(5, varint(7) + varint(0)), dtypes.bool, [True, False]),
+  (3, field(5, varint(-3) + varint(4)), dtypes.int8, [-3, 4]),
+  (2, field(5, varint(200) + varint(4)), dtypes.uint8, [200, 4]),
+  (5, field(5, varint(-300) + varint(4)), dtypes.int16, [-300, 4]),
+  (6, field(5, varint(-70000) + varint(4)), dtypes.int32, [-70000, 4]),
+  (7, field(7, varint(-1 << 40) + varint(4)), dtypes.int64, [-1 << 40, 4]),
+  (12, field(11, varint(1 << 31) + varint(4)), dtypes.uint32, [1 << 31, 4]),
+  (13, field(11, varint(1 << 63) + varint(4)), dtypes.uint64, [1 << 63, 4]),
+  (9, field(5, varint(7) + varint(0)), dtypes.bool, [True, False]),
   (10, field(5, varint(0x3c00) + varint(0xc000)), dtypes.float16, [1.0, -2.0]),
   (16, field(5, varint(0x3f80) + varint(0xc000)), dtypes.bfloat16, [1, -2]),
-  (17, field(5, varint(0x38) + varint(0xc0)), dtypes.fp8e4m3, [1.0, -2.0]), (19, field(5, varint(0x3c) + varint(0xc0)), dtypes.fp8e5m2, [1.0, -2.0]),
+  (17, field(5, varint(0x38) + varint(0xc0)), dtypes.fp8e4m3, [1.0, -2.0]),
+  (19, field(5, varint(0x3c) + varint(0xc0)), dtypes.fp8e5m2, [1.0, -2.0]),
   (21, field(5, varint(0xf3)), dtypes.uint8, [3, 15]), (22, field(5, varint(0xf3)), dtypes.int8, [3, -1]),
   (23, field(5, varint(0x9f)), dtypes.fp8e4m3, [-6.0, -0.5]),
 ]
@@ -54,8 +61,10 @@ def test_empty_and_scalar_tensors() -> None:
   assert empty is not None and empty.shape == (0, 3) and scalar is not None and scalar.item() == 5
 
 @pytest.mark.parametrize("kind, shape, data, why", [
-  (1, (2,), field(9, bytes(7)), "should have 8 bytes, and has 7"), (1, (-1,), b"", "negative size"), (99, (1,), b"", "does not define"),
-  (8, (1,), field(6, b"x"), "type string"), (14, (1,), b"", "complex64"), (6, (3,), field(5, varint(1)), "should have 3 numbers"),
+  (1, (2,), field(9, bytes(7)), "should have 8 bytes, and has 7"), (1, (-1,), b"", "negative size"),
+  (99, (1,), b"", "does not define"),
+  (8, (1,), field(6, b"x"), "type string"), (14, (1,), b"", "complex64"),
+  (6, (3,), field(5, varint(1)), "should have 3 numbers"),
   (1, (1 << 62, 4), field(9, b""), "should have"), (0, (1,), b"", "does not define"),
 ])
 def test_damage_is_refused(kind: int, shape: tuple[int, ...], data: bytes, why: str) -> None:
@@ -73,8 +82,10 @@ def test_external_data_is_read_from_the_models_folder(tmp_path: Path) -> None:
   assert to_tensor(data, str(tmp_path), load_external=False) is None
 
 @pytest.mark.parametrize("entries, why", [
-  ({"location": "../w.bin"}, "not inside"), ({"location": "/etc/passwd"}, "not inside"), ({"location": ""}, "not inside"),
-  ({"location": "a/../../w.bin"}, "not inside"), ({"location": "link"}, "not inside"), ({"location": "none"}, "cannot be read"),
+  ({"location": "../w.bin"}, "not inside"), ({"location": "/etc/passwd"}, "not inside"),
+  ({"location": ""}, "not inside"),
+  ({"location": "a/../../w.bin"}, "not inside"), ({"location": "link"}, "not inside"),
+  ({"location": "none"}, "cannot be read"),
   ({"location": "w.bin", "offset": "8"}, "which has 12"), ({"location": "w.bin", "offset": "-4"}, "stands at bytes"),
   ({"location": "w.bin", "offset": "x"}, "no number"), ({"location": "w.bin", "length": "4"}, "should have 8 bytes"),
   ({"location": "w\0"}, "not inside"),

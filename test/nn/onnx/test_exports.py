@@ -26,7 +26,8 @@ def networks() -> dict[str, Any]:
   class Block(nn.Module):  # type: ignore[misc, name-defined]  # as above
     def __init__(self) -> None:
       super().__init__()
-      self.norm, self.qkv, self.mlp = nn.LayerNorm(8), nn.Linear(8, 24), nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8))
+      self.norm, self.qkv, self.mlp = nn.LayerNorm(8), nn.Linear(8, 24), nn.Sequential(nn.Linear(8, 16), nn.GELU(),
+                                                                                       nn.Linear(16, 8))
     def forward(self, x: Any) -> Any:
       q, k, v = (p.reshape(*p.shape[:2], 2, 4).transpose(1, 2) for p in self.qkv(self.norm(x)).chunk(3, -1))
       scores = (q @ k.transpose(2, 3) / 2).masked_fill(torch.ones(5, 5).triu(1).bool(), float("-inf"))
@@ -34,8 +35,10 @@ def networks() -> dict[str, Any]:
       return x + self.mlp(x)
   torch.manual_seed(0)
   return {
-    "convolutions": (nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(), nn.MaxPool2d(2, ceil_mode=True),
-                                   nn.ConvTranspose2d(8, 4, 2, 2), nn.Upsample(scale_factor=2, mode="bilinear"), nn.AdaptiveAvgPool2d(1),
+    "convolutions": (nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), nn.BatchNorm2d(8), nn.ReLU(),
+                                   nn.MaxPool2d(2, ceil_mode=True),
+                                   nn.ConvTranspose2d(8, 4, 2, 2), nn.Upsample(scale_factor=2, mode="bilinear"),
+                                   nn.AdaptiveAvgPool2d(1),
                                    nn.Flatten(), nn.Linear(4, 5), nn.Softmax(1)), (2, 3, 17, 17)),
     "transformer": (Block(), (2, 5, 8)),
     "recurrent": (Recurrent(), (2, 4, 6)),
@@ -50,4 +53,5 @@ def test_exports_of_torch(name: str) -> None:
   runner = exported(model, x)
   for _ in range(2):
     x = torch.randn(*shape)
-    np.testing.assert_allclose(runner({"x": Tensor(x.numpy())})["y"].numpy(), model(x).detach().numpy(), rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(runner({"x": Tensor(x.numpy())})["y"].numpy(), model(x).detach().numpy(), rtol=2e-3,
+                               atol=1e-4)

@@ -30,7 +30,8 @@ def test_a_signature_is_checked() -> None:
   op = Implementation(function, True)
   assert op.check(1, {"alpha": 1.0}) is None and op.check(2, {"alpha": 1, "mode": "b"}) is None
   assert "lacks the attribute 'alpha'" in str(op.check(1, {}))
-  assert "is wanted" in str(op.check(1, {"alpha": 1.0, "mode": 3})) and "not supported" in str(op.check(1, {"alpha": 1.0, "beta": 3}))
+  assert ("is wanted" in str(op.check(1, {"alpha": 1.0, "mode": 3}))
+          and "not supported" in str(op.check(1, {"alpha": 1.0, "beta": 3})))
   assert "0 inputs" in str(op.check(0, {"alpha": 1.0})) and "3 inputs" in str(op.check(3, {"alpha": 1.0}))
   with pytest.raises(ArgumentError, match="whole numbers"): op([Tensor([1]), Tensor([1.5])], {"alpha": 1.0}, 1)
   with pytest.raises(ArgumentError, match="input 0 is missing"): op([None], {"alpha": 1.0}, 1)
@@ -39,7 +40,8 @@ def test_a_signature_is_checked() -> None:
 
 def test_known_values_are_numbers_and_tensors() -> None:
   x = of_numbers([1, 2, 3, 4], shape=(2, 2))
-  assert x.tensor.tolist() == [[1, 2], [3, 4]] and x.tensor.dtype is dtypes.int64 and as_tensor(x) is x.tensor and as_numbers(x) == [1, 2, 3, 4]
+  assert (x.tensor.tolist() == [[1, 2], [3, 4]] and x.tensor.dtype is dtypes.int64 and as_tensor(x) is x.tensor
+          and as_numbers(x) == [1, 2, 3, 4])
   assert Known([5.0, 5.0], (2,), dtypes.float32).tensor.tolist() == [5, 5]
   assert of_numbers([1]).key != of_numbers([1], dtypes.int32).key != of_numbers([2], dtypes.int32).key
   assert Known([], (0,), dtypes.int64).tensor.shape == (0,)

@@ -21,21 +21,26 @@ def convolved(x: Any, w: Any, pads: Any, strides: Any, dilations: Any, group: in
   per = w.shape[0] // group
   for o, i, j in itertools.product(range(w.shape[0]), *map(range, sizes)):
     channels = slice(o // per * w.shape[1], (o // per + 1) * w.shape[1])
-    part = x[:, channels, i * strides[0]:, j * strides[1]:][:, :, :dilations[0] * w.shape[2]:dilations[0], :dilations[1] * w.shape[3]:dilations[1]]
+    part = x[:, channels, i * strides[0]:, j * strides[1]:][:, :, :dilations[0] * w.shape[2]:dilations[0],
+                                                            :dilations[1] * w.shape[3]:dilations[1]]
     y[:, o, i, j] = (part[:, :, :w.shape[2], :w.shape[3]] * w[o]).sum((1, 2, 3))
   return y
 
 @pytest.mark.parametrize("pads, strides, dilations, group",
-                         [((0, 0, 0, 0), (1, 1), (1, 1), 1), ((1, 2, 0, 1), (2, 1), (1, 2), 1), ((1, 1, 1, 1), (1, 2), (2, 1), 2)])
+                         [((0, 0, 0, 0), (1, 1), (1, 1), 1), ((1, 2, 0, 1), (2, 1), (1, 2), 1),
+                          ((1, 1, 1, 1), (1, 2), (2, 1), 2)])
 def test_convolutions(pads: Any, strides: Any, dilations: Any, group: int) -> None:
   x, w, b = random(2, 4, 6, 7), random(4, 4 // group, 3, 2, seed=1), random(4, seed=2)
   found = run("Conv", x, w, b, pads=list(pads), strides=list(strides), dilations=list(dilations), group=group)
-  np.testing.assert_allclose(found, convolved(x, w, pads, strides, dilations, group) + b.reshape(1, -1, 1, 1), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(found, convolved(x, w, pads, strides, dilations, group) + b.reshape(1, -1, 1, 1),
+                             rtol=1e-4, atol=1e-5)
 
-@pytest.mark.parametrize("mode, pads", [("SAME_UPPER", (0, 0, 1, 1)), ("SAME_LOWER", (1, 1, 0, 0)), ("VALID", (0, 0, 0, 0))])
+@pytest.mark.parametrize("mode, pads", [("SAME_UPPER", (0, 0, 1, 1)), ("SAME_LOWER", (1, 1, 0, 0)),
+                                        ("VALID", (0, 0, 0, 0))])
 def test_automatic_padding(mode: str, pads: Any) -> None:
   x, w = random(1, 1, 5, 5), random(1, 1, 2, 2, seed=1)
-  np.testing.assert_allclose(run("Conv", x, w, auto_pad=mode), convolved(x, w, pads, (1, 1), (1, 1)), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(run("Conv", x, w, auto_pad=mode), convolved(x, w, pads, (1, 1), (1, 1)), rtol=1e-4,
+                             atol=1e-5)
 
 def test_transposed_convolution_is_the_transpose() -> None:
   x, w, y = random(1, 2, 5, 6), random(3, 2, 3, 2, seed=1), random(1, 3, 3, 3, seed=2)
@@ -45,7 +50,8 @@ def test_transposed_convolution_is_the_transpose() -> None:
   np.testing.assert_allclose((forward * y).sum(), (back * x).sum(), rtol=1e-4)
   assert run("ConvTranspose", y, w, strides=[2, 2], output_shape=[6, 6]).shape == (1, 2, 6, 6)
   wider = run("ConvTranspose", y, w, strides=[2, 2], output_shape=[10, 6])
-  np.testing.assert_allclose(wider, np.pad(run("ConvTranspose", y, w, strides=[2, 2]), [(0, 0), (0, 0), (0, 3), (0, 0)]), rtol=1e-5)
+  np.testing.assert_allclose(wider, np.pad(run("ConvTranspose", y, w, strides=[2, 2]),
+                                           [(0, 0), (0, 0), (0, 3), (0, 0)]), rtol=1e-5)
   assert run("ConvTranspose", y, w, strides=[3, 3], auto_pad="SAME_UPPER").shape == (1, 2, 9, 9)
 
 def test_bad_windows() -> None:
@@ -55,26 +61,33 @@ def test_bad_windows() -> None:
       ("Conv", (x, w), {"strides": [0, 1]}, "too small"),
       ("Conv", (x, w), {"kernel_shape": [3, 3]}, "not that of the weights"), ("Conv", (x, w), {"group": 3}, "groups"),
       ("MaxPool", (x,), {"kernel_shape": [9, 9]}, "larger"),
-      ("MaxPool", (x,), {"kernel_shape": [2]}, "spatial axes"), ("LpPool", (x,), {"kernel_shape": [2, 2], "p": 0}, "1 or more"),
-      ("MaxPool", (x[0, 0],), {"kernel_shape": [2]}, "shape"), ("ConvTranspose", (x, w), {"strides": [1 << 40, 1]}, "more than")]:
+      ("MaxPool", (x,), {"kernel_shape": [2]}, "spatial axes"),
+      ("LpPool", (x,), {"kernel_shape": [2, 2], "p": 0}, "1 or more"),
+      ("MaxPool", (x[0, 0],), {"kernel_shape": [2]}, "shape"),
+      ("ConvTranspose", (x, w), {"strides": [1 << 40, 1]}, "more than")]:
     with pytest.raises(TinyError, match=why): run(op, *inputs, **attributes)
 
 def test_pooling() -> None:
   x = random(1, 2, 5, 5)
   padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-np.inf)
   windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), (2, 3))[:, :, ::2, ::2]
-  np.testing.assert_array_equal(run("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), windows.max((4, 5)))
+  np.testing.assert_array_equal(run("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+                                windows.max((4, 5)))
   zeros, inside = np.where(np.isinf(windows), 0, windows).sum((4, 5)), (~np.isinf(windows)).sum((4, 5))
-  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), zeros / inside, rtol=1e-5, atol=1e-6)
-  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1], count_include_pad=1), zeros / 9,
+  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]),
+                             zeros / inside, rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1],
+                                 count_include_pad=1), zeros / 9,
                              rtol=1e-5, atol=1e-6)
-  np.testing.assert_allclose(run("LpPool", x, kernel_shape=[5, 5]), np.sqrt((x * x).sum((2, 3), keepdims=True)), rtol=1e-5)
+  np.testing.assert_allclose(run("LpPool", x, kernel_shape=[5, 5]), np.sqrt((x * x).sum((2, 3), keepdims=True)),
+                             rtol=1e-5)
 
 def test_ceil_mode_counts_only_what_is_there() -> None:
   x = np.arange(1, 6, dtype=F32).reshape(1, 1, 5)
   assert run("MaxPool", x, kernel_shape=[2], strides=[2], ceil_mode=1).reshape(-1).tolist() == [2, 4, 5]
   assert run("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1).reshape(-1).tolist() == [1.5, 3.5, 5]
-  assert run("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1, pads=[1, 0], count_include_pad=1).reshape(-1).tolist() == [0.5, 2.5, 4.5]
+  assert run("AveragePool", x, kernel_shape=[2], strides=[2], ceil_mode=1, pads=[1, 0],
+             count_include_pad=1).reshape(-1).tolist() == [0.5, 2.5, 4.5]
 
 def test_large_windows_with_padding() -> None:
   x = np.ones((1, 1, 5000), F32)
@@ -82,7 +95,8 @@ def test_large_windows_with_padding() -> None:
   np.testing.assert_allclose(found, 1, rtol=1e-5)
   padded = np.pad(x, ((0, 0), (0, 0), (2, 3)))
   expected = [padded[0, 0, w:w + 7:3].sum() / sum(2 <= p < 5002 for p in range(w, w + 7, 3)) for w in range(4999)]
-  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3], pads=[2, 3], dilations=[3]).reshape(-1), expected, rtol=1e-6)
+  np.testing.assert_allclose(run("AveragePool", x, kernel_shape=[3], pads=[2, 3], dilations=[3]).reshape(-1), expected,
+                             rtol=1e-6)
 
 @pytest.mark.parametrize("order", [0, 1])
 def test_places_of_the_largest(order: int) -> None:
@@ -92,7 +106,8 @@ def test_places_of_the_largest(order: int) -> None:
   assert flat[places].tolist() == values.tolist()
   if not order:
     back = run("MaxUnpool", values, places, kernel_shape=[2, 2], strides=[2, 2])
-    assert back.shape == x.shape and back.reshape(-1)[places].tolist() == values.tolist() and np.count_nonzero(back) == values.size
+    assert (back.shape == x.shape and back.reshape(-1)[places].tolist() == values.tolist()
+            and np.count_nonzero(back) == values.size)
 
 def test_global_pooling() -> None:
   x = random(2, 3, 4, 5)
@@ -100,7 +115,8 @@ def test_global_pooling() -> None:
   np.testing.assert_array_equal(run("GlobalMaxPool", x), x.max((2, 3), keepdims=True))
   np.testing.assert_allclose(run("GlobalLpPool", x), np.sqrt((x * x).sum((2, 3), keepdims=True)), rtol=1e-5)
 
-def standardized(x: Any, axes: Any, eps: float = 1e-5) -> Any: return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
+def standardized(x: Any, axes: Any, eps: float = 1e-5) -> Any:
+  return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 def channels(v: Any, n: int) -> Any: return v.reshape(1, -1, *[1] * (n - 2))
 
 def test_normalization() -> None:
@@ -108,14 +124,17 @@ def test_normalization() -> None:
   mean, var = random(4, seed=3), abs(random(4, seed=4))
   close = {"rtol": 1e-4, "atol": 1e-5}
   expected = (x - channels(mean, 4)) / np.sqrt(channels(var, 4) + 1e-5) * channels(s, 4) + channels(b, 4)
-  for opset in (6, 7, 22): np.testing.assert_allclose(run("BatchNormalization", x, s, b, mean, var, opset=opset), expected, **close)
+  for opset in (6, 7, 22):
+    np.testing.assert_allclose(run("BatchNormalization", x, s, b, mean, var, opset=opset), expected, **close)
   y, m, v = run("BatchNormalization", x, s, b, mean, var, training_mode=1, momentum=0.8, outputs=3)
   np.testing.assert_allclose(y, standardized(x, (0, 2, 3)) * channels(s, 4) + channels(b, 4), **close)
   np.testing.assert_allclose(m, mean * 0.8 + x.mean((0, 2, 3)) * 0.2, **close)
   np.testing.assert_allclose(v, var * 0.8 + x.var((0, 2, 3)) * 0.2, **close)
-  np.testing.assert_allclose(run("InstanceNormalization", x, s, b), standardized(x, (2, 3)) * channels(s, 4) + channels(b, 4), **close)
+  np.testing.assert_allclose(run("InstanceNormalization", x, s, b),
+                             standardized(x, (2, 3)) * channels(s, 4) + channels(b, 4), **close)
   grouped = standardized(x.reshape(2, 2, -1), 2)
-  np.testing.assert_allclose(run("GroupNormalization", x, s, b, num_groups=2), grouped.reshape(x.shape) * channels(s, 4) + channels(b, 4), **close)
+  np.testing.assert_allclose(run("GroupNormalization", x, s, b, num_groups=2),
+                             grouped.reshape(x.shape) * channels(s, 4) + channels(b, 4), **close)
   old = (grouped * s[:2].reshape(1, 2, 1) + b[:2].reshape(1, 2, 1)).reshape(x.shape)
   np.testing.assert_allclose(run("GroupNormalization", x, s[:2], b[:2], num_groups=2, opset=18), old, **close)
   w = random(3, 5, seed=5)
@@ -123,20 +142,23 @@ def test_normalization() -> None:
   np.testing.assert_allclose(y, standardized(x, (2, 3)) * w, **close)
   np.testing.assert_allclose(m, x.mean((2, 3), keepdims=True), **close)
   np.testing.assert_allclose(inverse, 1 / np.sqrt(x.var((2, 3), keepdims=True) + 1e-5), **close)
-  np.testing.assert_allclose(run("RMSNormalization", x, w[0], opset=23), x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w[0], **close)
+  np.testing.assert_allclose(run("RMSNormalization", x, w[0], opset=23),
+                             x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w[0], **close)
   np.testing.assert_allclose(run("MeanVarianceNormalization", x), standardized(x, (0, 2, 3), 0), **close)
   np.testing.assert_allclose(run("LpNormalization", x), x / np.linalg.norm(x, axis=-1, keepdims=True), **close)
   assert run("LpNormalization", x * 0, p=1).tolist() == (x * 0).tolist()
   squares = np.pad(x * x, ((0, 0), (1, 1), (0, 0), (0, 0)))
   total = squares[:, :-2] + squares[:, 1:-1] + squares[:, 2:]
-  np.testing.assert_allclose(run("LRN", x, size=3, alpha=0.3, beta=0.5, bias=2.0), x / (2 + 0.1 * total) ** 0.5, **close)
+  np.testing.assert_allclose(run("LRN", x, size=3, alpha=0.3, beta=0.5, bias=2.0), x / (2 + 0.1 * total) ** 0.5,
+                             **close)
 
 def test_losses() -> None:
   x, target, weight = random(3, 4), np.array([1, 3, 0]), np.array([0.5, 1, 2, 4], F32)
   logs = x - np.log(np.exp(x).sum(1, keepdims=True))
   chosen, w = -logs[range(3), target], weight[target]
   np.testing.assert_allclose(run("SoftmaxCrossEntropyLoss", x, target), chosen.mean(), rtol=1e-5)
-  np.testing.assert_allclose(run("NegativeLogLikelihoodLoss", logs, target, weight), (chosen * w).sum() / w.sum(), rtol=1e-5)
+  np.testing.assert_allclose(run("NegativeLogLikelihoodLoss", logs, target, weight), (chosen * w).sum() / w.sum(),
+                             rtol=1e-5)
   np.testing.assert_allclose(run("SoftmaxCrossEntropyLoss", x, target, reduction="none", ignore_index=3, outputs=2)[0],
                              [chosen[0], 0, chosen[2]], rtol=1e-5)
   np.testing.assert_allclose(run("NegativeLogLikelihoodLoss", logs, target, reduction="sum"), chosen.sum(), rtol=1e-5)
@@ -146,7 +168,8 @@ def test_dropout_and_random_numbers() -> None:
   assert run("Dropout", x).tolist() == x.tolist() and run("Dropout", x, outputs=2, opset=10)[1].all()
   Tensor.manual_seed(3)
   y, mask = run("Dropout", np.ones(4000, F32), F32(0.25), np.array(True), outputs=2)
-  assert set(y.tolist()) == {0.0, float(F32(1) / F32(0.75))} and (y != 0).tolist() == mask.tolist() and abs(mask.mean() - 0.75) < 0.05
+  assert (set(y.tolist()) == {0.0, float(F32(1) / F32(0.75))} and (y != 0).tolist() == mask.tolist()
+          and abs(mask.mean() - 0.75) < 0.05)
   found = run("RandomNormal", shape=[5000], mean=2.0, scale=0.5)
   assert abs(found.mean() - 2) < 0.05 and abs(found.std() - 0.5) < 0.05
   found = run("RandomUniformLike", np.zeros(5000, F32), low=1.0, high=3.0)
@@ -160,17 +183,22 @@ def test_columns_to_image_and_moved_taps() -> None:
   x = random(1, 4, 9)
   y = run("Col2Im", x, np.array([4, 4]), np.array([2, 2]))
   expected = np.zeros((1, 1, 4, 4), F32)
-  for k, (i, j) in enumerate(itertools.product(range(3), range(3))): expected[0, 0, i:i + 2, j:j + 2] += x[0, :, k].reshape(2, 2)
+  for k, (i, j) in enumerate(itertools.product(range(3), range(3))):
+    expected[0, 0, i:i + 2, j:j + 2] += x[0, :, k].reshape(2, 2)
   np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
   image, w = random(1, 2, 5, 5), random(3, 2, 2, 2, seed=1)
   zero = np.zeros((1, 8, 4, 4), F32)
-  np.testing.assert_allclose(run("DeformConv", image, w, zero), convolved(image, w, (0,) * 4, (1, 1), (1, 1)), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(run("DeformConv", image, w, zero), convolved(image, w, (0,) * 4, (1, 1), (1, 1)),
+                             rtol=1e-4, atol=1e-5)
   right = zero.copy()
   right[:, 1::2] = 1
   moved = np.pad(image, ((0, 0), (0, 0), (0, 0), (0, 1)))[:, :, :, 1:]
-  np.testing.assert_allclose(run("DeformConv", image, w, right), convolved(moved, w, (0,) * 4, (1, 1), (1, 1)), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(run("DeformConv", image, w, right), convolved(moved, w, (0,) * 4, (1, 1), (1, 1)),
+                             rtol=1e-4, atol=1e-5)
 
 def test_on_each_engine(engine: str) -> None:
   x, w = random(1, 2, 4, 4), random(2, 2, 3, 3, seed=1)
-  np.testing.assert_allclose(run("Conv", x, w, pads=[1, 1, 1, 1]), convolved(x, w, (1,) * 4, (1, 1), (1, 1)), rtol=1e-4, atol=1e-5)
-  np.testing.assert_allclose(run("InstanceNormalization", x, np.ones(2, F32), np.zeros(2, F32)), standardized(x, (2, 3)), rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(run("Conv", x, w, pads=[1, 1, 1, 1]), convolved(x, w, (1,) * 4, (1, 1), (1, 1)), rtol=1e-4,
+                             atol=1e-5)
+  np.testing.assert_allclose(run("InstanceNormalization", x, np.ones(2, F32), np.zeros(2, F32)),
+                             standardized(x, (2, 3)), rtol=1e-4, atol=1e-5)

@@ -16,10 +16,12 @@ def quantized(x: Any, scale: Any, zero: Any, dtype: Any = U8) -> Any:
 
 def test_quantize_and_back() -> None:
   x = np.array([[-300, -1.5, 0.5, 1.5], [2.5, 100, 254, 900]], F32)
-  assert run("QuantizeLinear", x, F32(1), U8(3)).tolist() == quantized(x, 1, 3.0).tolist() and run("QuantizeLinear", x, F32(2)).dtype == U8
+  assert (run("QuantizeLinear", x, F32(1), U8(3)).tolist() == quantized(x, 1, 3.0).tolist()
+          and run("QuantizeLinear", x, F32(2)).dtype == U8)
   assert run("QuantizeLinear", x, F32(1), np.int16(3)).tolist() == quantized(x, 1, 3.0, np.int16).tolist()
   scale, zero = np.array([1, 2], F32), np.array([0, 5], I8)
-  assert run("QuantizeLinear", x, scale, zero, axis=0).tolist() == quantized(x, scale[:, None], zero[:, None].astype(F32), I8).tolist()
+  assert run("QuantizeLinear", x, scale, zero, axis=0).tolist() == quantized(x, scale[:, None],
+                                                                             zero[:, None].astype(F32), I8).tolist()
   q = quantized(x, 1, 3.0)
   assert run("DequantizeLinear", q, F32(0.5), U8(3)).tolist() == ((q.astype(F32) - 3) * 0.5).tolist()
   blocks = np.array([[1, 2], [3, 4]], F32)
@@ -61,9 +63,11 @@ def test_onnx_runtimes_operators() -> None:
     quantized(1 / (1 + np.exp(-(a.astype(F32) - 40) * 0.5)), 1 / 256, 0).tolist()
   assert run("QLinearLeakyRelu", a, F32(0.5), U8(40), F32(1), U8(20), domain=MS, alpha=0.5).tolist() == [12, 100]
   image = np.arange(8, dtype=U8).reshape(1, 2, 2, 2)
-  assert run("QLinearGlobalAveragePool", image, F32(1), U8(0), F32(0.5), U8(0), domain=MS).reshape(-1).tolist() == [3, 11]
+  assert run("QLinearGlobalAveragePool", image, F32(1), U8(0), F32(0.5), U8(0),
+             domain=MS).reshape(-1).tolist() == [3, 11]
   x, w = np.array([[-1, 0.5, 4]], F32), np.arange(6, dtype=U8).reshape(3, 2)
-  np.testing.assert_allclose(run("DynamicQuantizeMatMul", x, w, F32(0.5), U8(1), domain=MS), x @ ((w.astype(F32) - 1) * 0.5), atol=0.1)
+  np.testing.assert_allclose(run("DynamicQuantizeMatMul", x, w, F32(0.5), U8(1), domain=MS),
+                             x @ ((w.astype(F32) - 1) * 0.5), atol=0.1)
   found = run("MatMulIntegerToFloat", w[:2, :1].T.copy(), w[1:], F32(2), F32(0.5), domain=MS)
   assert found.tolist() == (w[:2, :1].T.astype(F32) @ w[1:].astype(F32)).tolist()
 

@@ -12,7 +12,8 @@ T, N, I, H = 4, 2, 3, 5
 
 def weights(gates: int, directions: int = 1) -> tuple[Any, ...]:
   rng = np.random.default_rng(gates)
-  return tuple(rng.standard_normal(s).astype(F32) * 0.5 for s in ((T, N, I), (directions, gates * H, I), (directions, gates * H, H),
+  return tuple(rng.standard_normal(s).astype(F32) * 0.5 for s in ((T, N, I), (directions, gates * H, I),
+                                                                  (directions, gates * H, H),
       (directions, 2 * gates * H)))
 
 def sigmoid(x: Any) -> Any: return 1 / (1 + np.exp(-x))
@@ -31,7 +32,8 @@ def test_lstm(engine: str) -> None:
   zero = np.zeros((N, H), F32)
   y, h, c = run("LSTM", x, w, r, b, hidden_size=H, outputs=3)
   expected = lstm(x, w[0], r[0], b[0], zero, zero)
-  for found, wanted in zip((y[:, 0], h[0], c[0]), expected): np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+  for found, wanted in zip((y[:, 0], h[0], c[0]), expected):
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
 
 def test_lstm_in_both_directions_with_states() -> None:
   x, w, r, b = weights(4, 2)
@@ -40,7 +42,8 @@ def test_lstm_in_both_directions_with_states() -> None:
   there, back = lstm(x, w[0], r[0], b[0], h0[0], c0[0]), lstm(x[::-1], w[1], r[1], b[1], h0[1], c0[1])
   np.testing.assert_allclose(y, np.stack([there[0], back[0][::-1]], 1), rtol=1e-4, atol=1e-5)
   np.testing.assert_allclose(c, np.stack([there[2], back[2]]), rtol=1e-4, atol=1e-5)
-  other = run("LSTM", x.transpose(1, 0, 2).copy(), w, r, b, None, h0.transpose(1, 0, 2).copy(), c0.transpose(1, 0, 2).copy(),
+  other = run("LSTM", x.transpose(1, 0, 2).copy(), w, r, b, None, h0.transpose(1, 0, 2).copy(),
+              c0.transpose(1, 0, 2).copy(),
               direction="bidirectional",
               layout=1, outputs=3)
   np.testing.assert_allclose(other[0], y.transpose(2, 0, 1, 3), rtol=1e-5)
@@ -62,13 +65,15 @@ def test_gru(before: int) -> None:
     z, reset = np.split(sigmoid(step @ w[0, :2 * H].T + h @ r[0, :2 * H].T + wb[:2 * H] + rb[:2 * H]), 2, 1)
     inner = reset * (h @ r[0, 2 * H:].T + rb[2 * H:]) if before else (reset * h) @ r[0, 2 * H:].T + rb[2 * H:]
     h = (1 - z) * np.tanh(step @ w[0, 2 * H:].T + inner + wb[2 * H:]) + z * h
-  np.testing.assert_allclose(run("GRU", x, w, r, b, linear_before_reset=before, outputs=2)[1][0], h, rtol=1e-4, atol=1e-5)
+  np.testing.assert_allclose(run("GRU", x, w, r, b, linear_before_reset=before, outputs=2)[1][0], h, rtol=1e-4,
+                             atol=1e-5)
 
 def test_rnn_with_activations_and_clipping() -> None:
   x, w, r, b = weights(1)
   h = np.zeros((N, H), F32)
   for step in x: h = 0.5 * np.tanh(0.25 * np.clip(step @ w[0].T + h @ r[0].T + b[0, :H] + b[0, H:], -1, 1))
-  found = run("RNN", x, w, r, b, activations=["ScaledTanh"], activation_alpha=[0.5], activation_beta=[0.25], clip=1.0, outputs=2)[1]
+  found = run("RNN", x, w, r, b, activations=["ScaledTanh"], activation_alpha=[0.5], activation_beta=[0.25], clip=1.0,
+              outputs=2)[1]
   np.testing.assert_allclose(found[0], h, rtol=1e-4, atol=1e-6)
 
 def test_against_torch() -> None:
@@ -84,7 +89,9 @@ def test_against_torch() -> None:
 
 def test_bad_layers() -> None:
   x, w, r, b = weights(4)
-  for inputs, attributes, why in [((x, w, r, b), {"direction": "up"}, "direction="), ((x, w, r, b), {"direction": "bidirectional"}, "do not fit"),
+  for inputs, attributes, why in [((x, w, r, b), {"direction": "up"}, "direction="),
+                                  ((x, w, r, b), {"direction": "bidirectional"}, "do not fit"),
                                   ((x, w, r, b), {"hidden_size": 4}, "do not fit"), ((x[0], w, r, b), {}, "three axes"),
-                                  ((x, w, r, b), {"activations": ["Odd"] * 3}, "not known"), ((x, w, r, b), {"activations": ["Tanh"]}, "are wanted")]:
+                                  ((x, w, r, b), {"activations": ["Odd"] * 3}, "not known"),
+                                  ((x, w, r, b), {"activations": ["Tanh"]}, "are wanted")]:
     with pytest.raises(TinyError, match=why): run("LSTM", *inputs, outputs=3, **attributes)

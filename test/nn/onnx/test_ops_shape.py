@@ -14,26 +14,34 @@ def i64(*values: int) -> Any: return np.array(values, np.int64)
 
 def test_constants() -> None:
   assert run("Constant", value=X).tolist() == X.tolist() and run("Constant", value_ints=[1, 2]).tolist() == [1, 2]
-  assert run("Constant", value_float=1.5).shape == () and run("Constant", value_floats=[1.5]).dtype == F32 and run("Constant", value_int=3) == 3
-  assert run("ConstantOfShape", i64(2, 3), value=np.array([7])).tolist() == [[7] * 3] * 2 and run("ConstantOfShape", i64()).shape == ()
+  assert (run("Constant", value_float=1.5).shape == () and run("Constant", value_floats=[1.5]).dtype == F32
+          and run("Constant", value_int=3) == 3)
+  assert (run("ConstantOfShape", i64(2, 3), value=np.array([7])).tolist() == [[7] * 3] * 2
+          and run("ConstantOfShape", i64()).shape == ())
   assert run("Range", i64(5)[0], i64(-1)[0], i64(-2)[0]).tolist() == [5, 3, 1]
   assert run("Range", F32(0), F32(1), F32(0.25)).tolist() == [0, 0.25, 0.5, 0.75]
   assert run("EyeLike", X[0], k=1, dtype=7).tolist() == np.eye(3, 4, 1).tolist()
   for op, inputs, why in [("Constant", (), "has one of"), ("ConstantOfShape", (i64(1 << 40),), "more than"),
                           ("ConstantOfShape", (i64(-1),), "negative"),
-                          ("Range", (i64(1)[0], i64(2)[0], i64(0)[0]), "no end"), ("Range", (i64(0)[0], i64(1 << 40)[0], i64(1)[0]), "more than")]:
+                          ("Range", (i64(1)[0], i64(2)[0], i64(0)[0]), "no end"),
+                          ("Range", (i64(0)[0], i64(1 << 40)[0], i64(1)[0]), "more than")]:
     with pytest.raises(TinyError, match=why): run(op, *inputs)
 
 def test_shapes() -> None:
-  assert run("Shape", X).tolist() == [2, 3, 4] and run("Shape", X, start=-2, end=-1).tolist() == [3] and run("Size", X) == 24
-  assert run("Reshape", X, i64(0, -1)).shape == (2, 12) and run("Reshape", np.zeros((0, 3), F32), i64(3, 0), allowzero=1).shape == (3, 0)
-  assert run("Flatten", X, axis=2).shape == (6, 4) and run("Flatten", X, axis=0).shape == (1, 24) and run("Flatten", X, axis=-1).shape == (6, 4)
+  assert run("Shape", X).tolist() == [2, 3, 4] and run("Shape", X, start=-2,
+                                                       end=-1).tolist() == [3] and run("Size", X) == 24
+  assert run("Reshape", X, i64(0, -1)).shape == (2, 12) and run("Reshape", np.zeros((0, 3), F32), i64(3, 0),
+                                                                allowzero=1).shape == (3, 0)
+  assert (run("Flatten", X, axis=2).shape == (6, 4) and run("Flatten", X, axis=0).shape == (1, 24)
+          and run("Flatten", X, axis=-1).shape == (6, 4))
   assert run("Squeeze", X[:1]).shape == (3, 4) and run("Squeeze", X[:1, :1], i64(1)).shape == (1, 4)
   assert run("Squeeze", X[:1], opset=11, axes=[0]).shape == (3, 4)
-  assert run("Unsqueeze", X, i64(0, -1)).shape == (1, 2, 3, 4, 1) and run("Unsqueeze", X, opset=11, axes=[1]).shape == (2, 1, 3, 4)
+  assert run("Unsqueeze", X, i64(0, -1)).shape == (1, 2, 3, 4, 1) and run("Unsqueeze", X, opset=11,
+                                                                          axes=[1]).shape == (2, 1, 3, 4)
   assert run("Expand", X[:, :1], i64(3, 1)).shape == (2, 3, 4) and run("Tile", X, i64(1, 2, 0)).shape == (2, 6, 0)
   assert run("Transpose", X).tolist() == X.T.tolist() and run("Transpose", X, perm=[1, 0, 2]).shape == (3, 2, 4)
-  for op, inputs, why in [("Squeeze", (X, i64(0)), "size 1"), ("Reshape", (X[0, 0], i64(1, 0)), "keeps an axis"), ("Tile", (X, i64(1)), "each axis"),
+  for op, inputs, why in [("Squeeze", (X, i64(0)), "size 1"), ("Reshape", (X[0, 0], i64(1, 0)), "keeps an axis"),
+                          ("Tile", (X, i64(1)), "each axis"),
                           ("Tile", (X, i64(1, 1 << 20, 1 << 20)), "more than"),
                           ("Unsqueeze", (X, i64(0, 0)), "twice"), ("Flatten", (X,), "")]:
     if why:
@@ -47,7 +55,8 @@ def test_concat_and_split() -> None:
   with pytest.raises(TinyError, match="do not make"): run("Split", X, i64(1, 1), axis=2, outputs=2)
 
 @pytest.mark.parametrize("starts, ends, axes, steps, index", [
-  ((1,), (3,), (1,), (1,), np.s_[:, 1:3]), ((-1,), (-100,), (2,), (-2,), np.s_[:, :, ::-2]), ((0, 5), (1000, 9), (1, 2), (2, 1), np.s_[:, ::2, 5:9]),
+  ((1,), (3,), (1,), (1,), np.s_[:, 1:3]), ((-1,), (-100,), (2,), (-2,), np.s_[:, :, ::-2]),
+  ((0, 5), (1000, 9), (1, 2), (2, 1), np.s_[:, ::2, 5:9]),
   ((2,), (1,), (1,), (1,), np.s_[:, 2:1]), ((1,), (1 << 62,), (0,), (1 << 62,), np.s_[1::5]),
 ])
 def test_slices(starts: Any, ends: Any, axes: Any, steps: Any, index: Any) -> None:
@@ -60,24 +69,30 @@ def test_slices_by_attributes_and_bad_ones() -> None:
 
 @pytest.mark.parametrize("mode", ["constant", "reflect", "edge", "wrap"])
 def test_padding(mode: str) -> None:
-  assert run("Pad", X, i64(1, 0, 0, 2), None, i64(0, 2), mode=mode).tolist() == np.pad(X, ((1, 0), (0, 0), (0, 2)), mode).tolist() \
-    if mode != "reflect" else run("Pad", X, i64(2, 1), None, i64(2), mode=mode).tolist() == np.pad(X, ((0, 0), (0, 0), (2, 1)), mode).tolist()
+  assert run("Pad", X, i64(1, 0, 0, 2), None, i64(0, 2), mode=mode).tolist() == np.pad(X, ((1, 0), (0, 0), (0, 2)),
+                                                                                       mode).tolist() \
+    if mode != "reflect" else run("Pad", X, i64(2, 1), None, i64(2),
+                                  mode=mode).tolist() == np.pad(X, ((0, 0), (0, 0), (2, 1)), mode).tolist()
 
 def test_padding_with_a_value_and_without_room() -> None:
   assert run("Pad", X[0, 0], i64(1, -2), F32(9)).tolist() == [9, 0, 1]
   assert run("Pad", X[0, 0], opset=9, pads=[0, 1], value=2.0).tolist() == [0, 1, 2, 3, 2]
   assert run("Pad", X[0, 0], i64(0, 9), mode="wrap").tolist() == np.pad(X[0, 0], (0, 9), "wrap").tolist()
-  for pads, mode, why in [(i64(1), "constant", "two counts"), (i64(1, 1), "odd", "mode of Pad"), (i64(1 << 40, 0), "constant", "more than")]:
+  for pads, mode, why in [(i64(1), "constant", "two counts"), (i64(1, 1), "odd", "mode of Pad"),
+                          (i64(1 << 40, 0), "constant", "more than")]:
     with pytest.raises(TinyError, match=why): run("Pad", X[0, 0], pads, mode=mode)
 
 def test_centres_blocks_and_triangles() -> None:
   assert run("CenterCropPad", X[0], i64(5, 2)).tolist() == np.pad(X[0][:, 1:3], ((1, 1), (0, 0))).tolist()
   x = np.arange(16, dtype=F32).reshape(1, 4, 2, 2)
   y = run("DepthToSpace", x, blocksize=2)
-  assert y.shape == (1, 1, 4, 4) and y[0, 0, 0].tolist() == [0, 4, 1, 5] and run("SpaceToDepth", y, blocksize=2).tolist() == x.tolist()
+  assert y.shape == (1, 1, 4, 4) and y[0, 0, 0].tolist() == [0, 4, 1, 5] and run("SpaceToDepth", y,
+                                                                                 blocksize=2).tolist() == x.tolist()
   assert run("DepthToSpace", x, blocksize=2, mode="CRD")[0, 0, 0].tolist() == [0, 4, 1, 5]
-  assert run("Trilu", X[0], i64(1)[0]).tolist() == np.triu(X[0], 1).tolist() and run("Trilu", X[0], upper=0).tolist() == np.tril(X[0]).tolist()
-  assert run("ReverseSequence", X[:, :, 0], i64(2, 1, 2), time_axis=0, batch_axis=1).tolist() == [[12, 4, 20], [0, 16, 8]]
+  assert (run("Trilu", X[0], i64(1)[0]).tolist() == np.triu(X[0], 1).tolist() and run("Trilu", X[0], upper=0).tolist()
+          == np.tril(X[0]).tolist())
+  assert run("ReverseSequence", X[:, :, 0], i64(2, 1, 2), time_axis=0,
+             batch_axis=1).tolist() == [[12, 4, 20], [0, 16, 8]]
 
 def test_gathering() -> None:
   assert run("Gather", X, i64(2, -1, 0), axis=1).tolist() == X[:, [2, 2, 0]].tolist()
@@ -96,23 +111,31 @@ def test_gathering() -> None:
 def test_scattering() -> None:
   data, index, updates = np.zeros((2, 3), F32), np.array([[1, -1], [0, 1]]), np.array([[1, 2], [3, 4]], F32)
   assert run("ScatterElements", data, index, updates, axis=1).tolist() == [[0, 1, 2], [3, 4, 0]]
-  assert run("ScatterElements", data + 1, index * 0, updates, axis=1, reduction="add").tolist() == [[4, 1, 1], [8, 1, 1]]
-  assert run("ScatterElements", data + 2, index * 0, updates, axis=1, reduction="max").tolist() == [[2, 2, 2], [4, 2, 2]]
+  assert run("ScatterElements", data + 1, index * 0, updates, axis=1,
+             reduction="add").tolist() == [[4, 1, 1], [8, 1, 1]]
+  assert run("ScatterElements", data + 2, index * 0, updates, axis=1,
+             reduction="max").tolist() == [[2, 2, 2], [4, 2, 2]]
   assert run("ScatterND", X, np.array([[1], [0]]), X * 2).tolist() == (X * 2)[::-1].tolist()
-  assert run("ScatterND", np.ones(3, F32), np.array([[1], [1]]), np.array([2, 3], F32), reduction="mul").tolist() == [1, 6, 1]
-  assert run("TensorScatter", np.zeros((1, 4, 1), F32), np.ones((1, 2, 1), F32), i64(3), opset=24, mode="circular").reshape(4).tolist() == [1, 0,
+  assert run("ScatterND", np.ones(3, F32), np.array([[1], [1]]), np.array([2, 3], F32),
+             reduction="mul").tolist() == [1, 6, 1]
+  assert run("TensorScatter", np.zeros((1, 4, 1), F32), np.ones((1, 2, 1), F32), i64(3), opset=24,
+             mode="circular").reshape(4).tolist() == [1, 0,
       0, 1]
-  with pytest.raises(TinyError, match="reduction is"): run("ScatterElements", data, index, updates, axis=1, reduction="xor")
+  with pytest.raises(TinyError, match="reduction is"):
+    run("ScatterElements", data, index, updates, axis=1, reduction="xor")
   with pytest.raises(TinyError, match="cannot scatter"): run("ScatterND", X, np.array([[1]]), X)
 
 def test_selecting() -> None:
   x = np.array([[3, 1, 2], [1, 3, 2]], F32)
   values, places = run("TopK", x, i64(2), outputs=2)
   assert values.tolist() == [[3, 2], [3, 2]] and places.tolist() == [[0, 2], [1, 2]]
-  assert run("TopK", x, i64(1), largest=0, outputs=2)[1].tolist() == [[1], [0]] and run("TopK", x, k=1, opset=9, outputs=2)[0].tolist() == [[3], [3]]
-  for known in ([], [0]): assert run("NonZero", np.array([[1, 0], [1, 1]]), known=known).tolist() == [[0, 1, 1], [0, 0, 1]]
+  assert (run("TopK", x, i64(1), largest=0, outputs=2)[1].tolist() == [[1], [0]]
+          and run("TopK", x, k=1, opset=9, outputs=2)[0].tolist() == [[3], [3]])
+  for known in ([], [0]):
+    assert run("NonZero", np.array([[1, 0], [1, 1]]), known=known).tolist() == [[0, 1, 1], [0, 0, 1]]
   y, first, inverse, counts = run("Unique", np.array([2, 1, 1, 3], F32), outputs=4)
-  assert (y.tolist(), first.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [1, 0, 3], [1, 0, 0, 2], [2, 1, 1])
+  assert (y.tolist(), first.tolist(), inverse.tolist(), counts.tolist()) == ([1, 2, 3], [1, 0, 3], [1, 0, 0, 2],
+                                                                             [2, 1, 1])
   assert run("Unique", np.array([2, 1, 1], F32), sorted=0).tolist() == [2, 1]
   assert run("OneHot", i64(1, -1, 9), np.array(3), np.array([0, 5])).tolist() == [[0, 5, 0], [0, 0, 5], [0, 0, 0]]
   boxes, scores = np.array([[[0, 0, 1, 1], [0, 0.1, 1, 1.1], [0, 5, 1, 6]]], F32), np.array([[[0.9, 0.8, 0.7]]], F32)

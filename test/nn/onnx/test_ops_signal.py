@@ -22,15 +22,18 @@ def test_fourier_transforms(length: int | None) -> None:
   x = np.random.default_rng(0).standard_normal((2, 9, 3)).astype(F32)
   n = None if length is None else np.array(length)
   np.testing.assert_allclose(run("DFT", x[..., None], n, np.array(1)), split(np.fft.fft(x, length, 1)), atol=1e-4)
-  np.testing.assert_allclose(run("DFT", x[..., None], n, np.array(1), onesided=1), split(np.fft.rfft(x, length, 1)), atol=1e-4)
+  np.testing.assert_allclose(run("DFT", x[..., None], n, np.array(1), onesided=1), split(np.fft.rfft(x, length, 1)),
+                             atol=1e-4)
   z = x + 1j * np.random.default_rng(1).standard_normal(x.shape).astype(F32)
-  np.testing.assert_allclose(run("DFT", split(z), n, opset=19, axis=1, inverse=1), split(np.fft.ifft(z, length, 1)), atol=1e-4)
+  np.testing.assert_allclose(run("DFT", split(z), n, opset=19, axis=1, inverse=1), split(np.fft.ifft(z, length, 1)),
+                             atol=1e-4)
 
 def test_short_time_fourier_transform() -> None:
   x, window = np.random.default_rng(0).standard_normal((2, 20)).astype(F32), np.hanning(8).astype(F32)
   frames = np.lib.stride_tricks.sliding_window_view(x, 8, 1)[:, ::4] * window
   np.testing.assert_allclose(run("STFT", x[..., None], np.array(4), window), split(np.fft.rfft(frames)), atol=1e-4)
-  np.testing.assert_allclose(run("STFT", x[..., None], np.array(4), window, onesided=0), split(np.fft.fft(frames)), atol=1e-4)
+  np.testing.assert_allclose(run("STFT", x[..., None], np.array(4), window, onesided=0), split(np.fft.fft(frames)),
+                             atol=1e-4)
   with pytest.raises(TinyError, match="in frames of"): run("STFT", x[..., None], np.array(0), window)
 
 def test_mel_filters_are_triangles() -> None:

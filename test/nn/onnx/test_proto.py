@@ -12,7 +12,8 @@ def test_a_model_is_read_field_by_field() -> None:
   found = parse(data)
   assert found["ir_version"] == 8 and found["opset_import"][0] == {"domain": "", "version": 17}
   read = found["graph"]["node"][0]
-  assert (read["op_type"], read["input"], read["output"]) == ("Add", ["a", "b"], ["c"]) and read["attribute"][0]["i"] == -1
+  assert (read["op_type"], read["input"], read["output"]) == ("Add", ["a", "b"],
+                                                              ["c"]) and read["attribute"][0]["i"] == -1
 
 def test_repeated_numbers_are_packed_or_not_or_both() -> None:
   packed = field(1, b"".join(map(varint, (2, -3)))) + field(1, 7)
@@ -28,9 +29,12 @@ def test_unknown_fields_of_every_wire_type_are_skipped() -> None:
   assert parse(extra + field(8, "t") + extra, message="Tensor")["name"] == "t"
 
 @pytest.mark.parametrize("data, why", [
-  (b"\x08", "is cut off"), (b"\x08" + b"\xff" * 10 + b"\1", "more than ten bytes"), (b"\x08" + b"\xff" * 9 + b"\x7f", "more than 64 bits"),
-  (b"\x00\x00", "number 0"), (varint(7 << 3 | 3), "wire type 3"), (varint(99 << 3 | 3), "wire type 3"), (varint(99 << 3 | 5) + b"\0\0", "is cut off"),
-  (field(7, b"")[:-1] + b"\x7f", "longer than"), (varint(1 << 3 | 2) + b"\0", "wire type 2 instead of 0"), (field(2, b"\xff"), "no UTF-8"),
+  (b"\x08", "is cut off"), (b"\x08" + b"\xff" * 10 + b"\1", "more than ten bytes"),
+  (b"\x08" + b"\xff" * 9 + b"\x7f", "more than 64 bits"),
+  (b"\x00\x00", "number 0"), (varint(7 << 3 | 3), "wire type 3"), (varint(99 << 3 | 3), "wire type 3"),
+  (varint(99 << 3 | 5) + b"\0\0", "is cut off"),
+  (field(7, b"")[:-1] + b"\x7f", "longer than"), (varint(1 << 3 | 2) + b"\0", "wire type 2 instead of 0"),
+  (field(2, b"\xff"), "no UTF-8"),
   (field(7, field(5, field(4, b"123"))), "whole number of values"),
 ])
 def test_damage_is_refused(data: bytes, why: str) -> None:

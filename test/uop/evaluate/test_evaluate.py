@@ -1,4 +1,7 @@
-"""Tensor graphs in the interpreter, against NumPy. Arithmetic itself is tested in test_arithmetic.py, kernels and Programs in test_execute.py."""
+"""Tensor graphs in the interpreter, against NumPy.
+
+Arithmetic itself is tested in test_arithmetic.py, kernels and Programs in test_execute.py.
+"""
 import itertools
 
 import pytest
@@ -28,12 +31,15 @@ index_data = np.array([2, 0, 7, -1, 1, 2], dtype=np.int32)
 
 @pytest.mark.parametrize(("u", "want"), [
   (base, data), (cube, shaped), (UOp(Ops.PERMUTE, f32, (cube,), (2, 0, 1)), shaped.transpose(2, 0, 1)),
-  (UOp(Ops.FLIP, f32, (cube,), (0, 2)), shaped[::-1, :, ::-1]), (move(Ops.PAD, cube, 1, 0, 0, 2, 0, 0), np.pad(shaped, ((1, 0), (0, 2), (0, 0)))),
-  (move(Ops.SHRINK, cube, 1, 2, 0, 3, 1, 3), shaped[1:2, 0:3, 1:3]), (expand(reshape(base, 24, 1), 24, 2), np.repeat(data[:, None], 2, 1)),
+  (UOp(Ops.FLIP, f32, (cube,), (0, 2)), shaped[::-1, :, ::-1]),
+  (move(Ops.PAD, cube, 1, 0, 0, 2, 0, 0), np.pad(shaped, ((1, 0), (0, 2), (0, 0)))),
+  (move(Ops.SHRINK, cube, 1, 2, 0, 3, 1, 3), shaped[1:2, 0:3, 1:3]),
+  (expand(reshape(base, 24, 1), 24, 2), np.repeat(data[:, None], 2, 1)),
   (UOp(Ops.REDUCE_AXIS, f32, (cube,), (Ops.ADD, (0, 2))), shaped.sum((0, 2), keepdims=True)),
   (UOp(Ops.REDUCE_AXIS, f32, (cube,), (Ops.MAX, (1,))), shaped.max(1, keepdims=True)),
   (UOp(Ops.REDUCE_AXIS, f32, (move(Ops.SHRINK, cube, 0, 0, 0, 3, 0, 4),), (Ops.MUL, (0,))), np.ones((1, 3, 4))),
-  (cube * 2.0 + cube, shaped * 3), ((cube < 5.0).where(cube, 0.0), np.where(shaped < 5, shaped, 0)), (UOp.const(f32, 2.5), np.array(2.5)),
+  (cube * 2.0 + cube, shaped * 3), ((cube < 5.0).where(cube, 0.0), np.where(shaped < 5, shaped, 0)),
+  (UOp.const(f32, 2.5), np.array(2.5)),
   (cube.cast(dtypes.uint8).bitcast(dtypes.int8), shaped.astype(np.int8)), (UOp(Ops.DETACH, f32, (cube,)), shaped),
   (UOp(Ops.IOTA, i32, to_indices((4,))), np.arange(4)),
 ], ids=lambda x: x.op.name if isinstance(x, UOp) else "")
@@ -77,14 +83,16 @@ def test_parts_on_several_devices() -> None:
   evaluate(UOp(Ops.ASSIGN, f32, (whole, UOp.const(f32, 9.0))), {b: memories})
   assert memories == [[9.0] * 4] * 2 and evaluate(whole, {b: memories}).values == [9.0] * 4
   stacked = UOp(Ops.COPY, f32, (whole, UOp(Ops.DEVICE, arg="CPU")), "stack")
-  with pytest.raises(VerifyError, match="'stack' is of what differs from device to device"): evaluate(stacked, {b: memories})
+  with pytest.raises(VerifyError, match="'stack' is of what differs from device to device"):
+    evaluate(stacked, {b: memories})
 
 def test_symbolic_sizes() -> None:
   n = UOp.variable("n", 1, 4)
   u = move(Ops.SHRINK, reshape(base, 4, 6), 0, n, 0, 6)
   assert (array(evaluate(u, {base: data}, {"n": 2})) == data.reshape(4, 6)[:2]).all()
   bound = move(Ops.SHRINK, reshape(base, 4, 6), 0, n.bind(3), 0, 6)
-  assert evaluate(UOp(Ops.REDUCE_AXIS, f32, (bound,), (Ops.ADD, (0, 1))), {base: data}).values == [float(data[:18].sum())]
+  assert evaluate(UOp(Ops.REDUCE_AXIS, f32, (bound,), (Ops.ADD, (0, 1))),
+                  {base: data}).values == [float(data[:18].sum())]
   with pytest.raises(VerifyError, match="variable n has no value"): evaluate(u, {base: data})
 
 def test_wrong_graphs() -> None:
@@ -93,6 +101,8 @@ def test_wrong_graphs() -> None:
   with pytest.raises(VerifyError, match="cannot reshape"): evaluate(reshape(base, 5, 5), {base: data})
   with pytest.raises(VerifyError, match="cannot expand"): evaluate(expand(cube, 2, 3, 5), {base: data})
   with pytest.raises(VerifyError, match="cannot shrink"): evaluate(move(Ops.SHRINK, base, 0, 25), {base: data})
-  with pytest.raises(VerifyError, match="insert EXPAND"): evaluate(UOp(Ops.ADD, f32, (base, reshape(base, 2, 12))), {base: data})
-  with pytest.raises(VerifyError, match="LOAD has no value in a tensor graph"): evaluate(UOp(Ops.LOAD, f32, (base,)), {base: data})
+  with pytest.raises(VerifyError, match="insert EXPAND"):
+    evaluate(UOp(Ops.ADD, f32, (base, reshape(base, 2, 12))), {base: data})
+  with pytest.raises(VerifyError, match="LOAD has no value in a tensor graph"):
+    evaluate(UOp(Ops.LOAD, f32, (base,)), {base: data})
   with pytest.raises(DTypeError, match="IDIV has no meaning"): evaluate(UOp(Ops.IDIV, f32, (base, base)), {base: data})

@@ -1,6 +1,7 @@
 """Kernels and Programs in the interpreter, against NumPy and against what they mean."""
 import pytest
-from program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad, same_memory, softmax, vectorize,
+from program_builder import (Builder, RandomProgram, add, broadcast, convert, gather, i32, lane, matmul, pad,
+                             same_memory, softmax, vectorize,
                              workgroups)
 
 from tinyhw.dtype import dtypes
@@ -21,7 +22,8 @@ def random(*shape: int) -> object: return rng.standard_normal(shape).astype(np.f
 
 def ranges(*sizes: object) -> list[UOp]: return [UOp.range(n, k) for k, n in enumerate(sizes)]
 
-def run(value: UOp, at: UOp, loops: list[UOp], size: int, *inputs: object, gate: UOp | None = None, **variables: int) -> object:
+def run(value: UOp, at: UOp, loops: list[UOp], size: int, *inputs: object, gate: UOp | None = None,
+        **variables: int) -> object:
   out = bytearray(size * 4)
   kernel = UOp.sink(UOp.param(0, f32, size).index(at).store(value, *loops, gate=gate), arg=KernelInfo())
   evaluate(kernel, {0: out, **{k + 1: x for k, x in enumerate(inputs)}}, variables)
@@ -30,7 +32,8 @@ def run(value: UOp, at: UOp, loops: list[UOp], size: int, *inputs: object, gate:
 def test_matmul_kernel() -> None:
   a, b = random(3, 4), random(4, 5)
   i, j, k = ranges(3, 5, 4)
-  value = (UOp.param(1, f32, 12).index(i * 4 + k).load() * UOp.param(2, f32, 20).index(k * 5 + j).load()).reduce(Ops.ADD, k)
+  value = (UOp.param(1, f32, 12).index(i * 4 + k).load() * UOp.param(2, f32,
+                                                                     20).index(k * 5 + j).load()).reduce(Ops.ADD, k)
   assert np.allclose(run(value, i * 5 + j, [i, j], 15, a, b).reshape(3, 5), a @ b, atol=1e-6)
 
 @pytest.mark.parametrize("swapped", (False, True))
@@ -62,7 +65,8 @@ def test_gated_convolution_kernel() -> None:
   h, v, k, l = ranges(5, 5, 3, 3)
   y, x = h + k - 1, v + l - 1
   gate = (y >= 0) & (y < 5) & (x >= 0) & (x < 5)
-  value = (UOp.param(1, f32, 25).index(y * 5 + x).load(gate, 0.0) * UOp.param(2, f32, 9).index(k * 3 + l).load()).reduce(Ops.ADD, k, l)
+  value = (UOp.param(1, f32, 25).index(y * 5 + x).load(gate, 0.0)
+           * UOp.param(2, f32, 9).index(k * 3 + l).load()).reduce(Ops.ADD, k, l)
   padded = np.pad(a, 1)
   want = sum(padded[p:p + 5, q:q + 5] * w[p, q] for p in range(3) for q in range(3))
   assert np.allclose(run(value, h * 5 + v, [h, v], 25, a, w).reshape(5, 5), want, atol=1e-5)
@@ -92,8 +96,10 @@ def test_kernels_that_are_wrong() -> None:
   i, = ranges(4)
   with pytest.raises(VerifyError, match="index 4 is outside of slot 0"): run(i.cast(f32), i + 1, [i], 4)
   with pytest.raises(VerifyError, match="closed by nothing"): run(i.cast(f32), i, [], 4)
-  with pytest.raises(VerifyError, match="no storage was given for slot 1"): run(UOp.param(1, f32, 4).index(i).load(), i, [i], 4)
-  with pytest.raises(VerifyError, match="storage of 2 elements for slot 1"): run(UOp.param(1, f32, 4).index(i).load(), i, [i], 4, [1.0, 2.0])
+  with pytest.raises(VerifyError, match="no storage was given for slot 1"):
+    run(UOp.param(1, f32, 4).index(i).load(), i, [i], 4)
+  with pytest.raises(VerifyError, match="storage of 2 elements for slot 1"):
+    run(UOp.param(1, f32, 4).index(i).load(), i, [i], 4, [1.0, 2.0])
 
 # ***** Programs *****
 
@@ -131,7 +137,8 @@ def test_lanes_of_a_workgroup_meet_at_barriers() -> None:
   assert np.frombuffer(out, np.int32).tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
   program = workgroups()
   early = Program("early", tuple(u for u in program.uops if u.op is not Ops.BARRIER), program.grid)
-  with pytest.raises(VerifyError, match="element 3 of local array 0 is read before it was written"): evaluate(early, {0: out, 1: a})
+  with pytest.raises(VerifyError, match="element 3 of local array 0 is read before it was written"):
+    evaluate(early, {0: out, 1: a})
 
 def test_lanes_that_miss_a_barrier() -> None:
   b = Builder("diverge")
@@ -158,7 +165,8 @@ def test_conditions_lanes_and_variables() -> None:
   old = b.add(lane(acc, 1))
   b.assign(acc, vectorize(lane(acc, 0) * 10, old))
   b.store(out, 0, acc)
-  b.store(out, vectorize(UOp.const(i32, 6), UOp.const(i32, 4)), acc, gate=vectorize(UOp.const(dtypes.bool, True), b.add(n < 3)))
+  b.store(out, vectorize(UOp.const(i32, 6), UOp.const(i32, 4)), acc,
+          gate=vectorize(UOp.const(dtypes.bool, True), b.add(n < 3)))
   memory = bytearray(32)
   evaluate(b.program(), {0: memory}, {"n": 6})
   assert np.frombuffer(memory, np.int32).tolist() == [90, 9, 0, 0, 0, 0, 90, 0]
@@ -166,7 +174,8 @@ def test_conditions_lanes_and_variables() -> None:
 def test_matrix_unit_and_lane_bitcasts() -> None:
   b = Builder("mma")
   p = [b.param(k, f32, n) for k, n in enumerate((4, 6, 6))]
-  c = b.add(UOp(Ops.MMA, f32.vec(4), (b.load(p[1], 0, 6), b.load(p[2], 0, 6), b.load(p[0], 0, 4)), Matrix(2, 2, 3, f32, f32)))
+  c = b.add(UOp(Ops.MMA, f32.vec(4), (b.load(p[1], 0, 6), b.load(p[2], 0, 6), b.load(p[0], 0, 4)),
+                Matrix(2, 2, 3, f32, f32)))
   b.store(p[0], 0, c)
   out, x, y = bytearray(16), random(2, 3), random(3, 2)
   evaluate(b.program(), {0: out, 1: x, 2: y})

@@ -1,4 +1,5 @@
-"""Products whose operands the unit reads from local memory itself (PANEL): where elements lie there, and what the interpreter makes of them."""
+"""Products whose operands the unit reads from local memory itself (PANEL): where elements lie there, and what the
+interpreter makes of them."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -26,8 +27,10 @@ CAPABLE = replace(capabilities("sm_90"), matrix=(UNIT,))
 def test_lines_follow_each_other_and_their_pieces_change_places() -> None:
   """The 128-byte swizzle: piece p of line r at p ^ r % 8."""
   panels = Panels(16, False)
-  assert [panels.place(line, 0, 2) for line in range(9)] == [0, 64 + 8, 128 + 16, 192 + 24, 256 + 32, 320 + 40, 384 + 48, 448 + 56, 512]
-  assert panels.place(3, 8 * 5 + 7, 2) == 3 * 64 + 8 * (5 ^ 3) + 7 and panels.place(3, 64 + 1, 2) == 16 * 64 + 3 * 64 + 8 * 3 + 1
+  assert [panels.place(line, 0, 2) for line in range(9)] == [0, 64 + 8, 128 + 16, 192 + 24, 256 + 32, 320 + 40,
+                                                             384 + 48, 448 + 56, 512]
+  assert panels.place(3, 8 * 5 + 7, 2) == 3 * 64 + 8 * (5 ^ 3) + 7 and panels.place(3, 64 + 1,
+                                                                                    2) == 16 * 64 + 3 * 64 + 8 * 3 + 1
   assert sorted(panels.place(line, at, 2) for line in range(16) for at in range(128)) == list(range(16 * 128))
   assert sorted(panels.place(line, at, 1) for line in range(16) for at in range(256)) == list(range(16 * 256))
 
@@ -49,7 +52,8 @@ def test_lanes_name_one_place() -> None:
   panel = UOp(Ops.PANEL, HALF, (UOp(Ops.INDEX, HALF, (local, lane)),), Panels(64, False))
   product, end = UOp(Ops.MMA, zero.dtype, (panel, panel, zero), UNIT), UOp(Ops.END, dtypes.void, (lane,))
   uops = local, zero, lane.src[0], lane, panel.src[0], panel, product, end
-  with pytest.raises(VerifyError, match="lanes of one product name different places"): evaluate(Program("k", uops, 1, frozenset()), {})
+  with pytest.raises(VerifyError, match="lanes of one product name different places"):
+    evaluate(Program("k", uops, 1, frozenset()), {})
 
 def test_what_is_no_panel_is_refused() -> None:
   local, at = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 64)), UOp.const(dtypes.int32, 0)
@@ -59,7 +63,8 @@ def test_what_is_no_panel_is_refused() -> None:
     with pytest.raises(VerifyError, match=reason): verify(Program("k", (local, at, place, panel), 1, frozenset()), 1)
   value, zero = UOp(Ops.LOAD, HALF, (place,)), UOp(Ops.CONST, dtypes.float32.vec(32), (), 0.0)
   product = UOp(Ops.MMA, zero.dtype, (value, value, zero), UNIT)
-  with pytest.raises(VerifyError, match="takes PANELs"): verify(Program("k", (local, at, place, value, zero, product), 1, frozenset()), 1)
+  with pytest.raises(VerifyError, match="takes PANELs"):
+    verify(Program("k", (local, at, place, value, zero, product), 1, frozenset()), 1)
 
 def exchanging(distance: int, lanes: int) -> Program:
   """out[lane] = 10 + lane of the other one."""
@@ -67,7 +72,8 @@ def exchanging(distance: int, lanes: int) -> Program:
   out, value = UOp.param(0, dtypes.int32, lanes), lane + 10
   other = UOp(Ops.EXCHANGE, dtypes.int32, (value,), distance)
   index = UOp(Ops.INDEX, dtypes.int32, (out, lane))
-  uops = (out, lane.src[0], lane, value.src[1], value, other, index, UOp(Ops.STORE, dtypes.void, (index, other)), UOp(Ops.END, dtypes.void, (lane,)))
+  uops = (out, lane.src[0], lane, value.src[1], value, other, index, UOp(Ops.STORE, dtypes.void, (index, other)),
+          UOp(Ops.END, dtypes.void, (lane,)))
   return Program("exchange", uops, 1, frozenset({0}), 0)
 
 @pytest.mark.parametrize("distance, lanes", [(1, 2), (4, 8), (16, 64)])
@@ -78,16 +84,21 @@ def test_lanes_exchange_values(distance: int, lanes: int) -> None:
   assert memory[0] == [10 + (lane ^ distance) for lane in range(lanes)]
 
 def test_what_lanes_cannot_exchange() -> None:
-  with pytest.raises(VerifyError, match="lane 0 exchanges with lane 4, and the workgroup has 3"): evaluate(exchanging(4, 3), {0: [0] * 3})
+  with pytest.raises(VerifyError, match="lane 0 exchanges with lane 4, and the workgroup has 3"):
+    evaluate(exchanging(4, 3), {0: [0] * 3})
   with pytest.raises(VerifyError, match="a distance of 3, not a power of two"): verify(exchanging(3, 4), 1)
 
 def test_kernels_with_exchanges() -> None:
   """The value of another iteration of the LOCAL range; of one only."""
-  out, a, lane, other = UOp.param(0, dtypes.int32, 8), UOp.param(1, dtypes.int32, 8), UOp.range(8, 0, AxisType.LOCAL), UOp.range(2, 1, AxisType.LOCAL)
+  out, a, lane, other = UOp.param(0, dtypes.int32, 8), UOp.param(1, dtypes.int32,
+                                                                 8), UOp.range(8, 0,
+                                                                               AxisType.LOCAL), UOp.range(
+    2, 1, AxisType.LOCAL)
   def kernel(value: UOp, *ranges: UOp) -> UOp:
     return UOp.sink(out.index(lane).store(UOp(Ops.EXCHANGE, dtypes.int32, (value,), 2), lane, *ranges))
   memory = {0: [0] * 8, 1: [k * k for k in range(8)]}
   value = a.index(lane).load()
   evaluate(kernel(value + UOp(Ops.EXCHANGE, dtypes.int32, (value,), 1)), memory)
   assert memory[0] == [(k ^ 2) ** 2 + (k ^ 3) ** 2 for k in range(8)]
-  with pytest.raises(VerifyError, match="an EXCHANGE under 2 LOCAL ranges"): evaluate(kernel(value + a.index(other).load(), other), memory)
+  with pytest.raises(VerifyError, match="an EXCHANGE under 2 LOCAL ranges"):
+    evaluate(kernel(value + a.index(other).load(), other), memory)

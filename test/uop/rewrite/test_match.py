@@ -25,7 +25,8 @@ def test_documented_example() -> None:
 def random_pattern(rng: random.Random, depth: int) -> UPat:
   """A pattern of any kind over the ops of random expressions."""
   name = rng.choice(["x", "y", "z", None, None])
-  if depth == 0 or rng.random() < 0.2: return rng.choice([UPat.var(name), UPat.cvar(name), UPat(name=name), UPat.const(None, rng.randint(0, 4))])
+  if depth == 0 or rng.random() < 0.2:
+    return rng.choice([UPat.var(name), UPat.cvar(name), UPat(name=name), UPat.const(None, rng.randint(0, 4))])
   below = lambda: random_pattern(rng, depth - 1)
   ops = rng.choice([Ops.ADD, Ops.MUL, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.CMPLT, Ops.AND, Ops.WHERE, (Ops.ADD, Ops.MUL),
                     (Ops.IDIV, Ops.MOD, Ops.MAX), None])
@@ -39,7 +40,8 @@ def random_pattern(rng: random.Random, depth: int) -> UPat:
 def test_compiled_agrees_with_interpreted(seed: int) -> None:
   rng = random.Random(seed)
   log: list[tuple[int, tuple[tuple[str, UOp], ...]]] = []
-  def recorder(i: int) -> Any: return lambda **captured: log.append((i, tuple(sorted(captured.items(), key=lambda kv: kv[0]))))
+  def recorder(i: int) -> Any:
+    return lambda **captured: log.append((i, tuple(sorted(captured.items(), key=lambda kv: kv[0]))))
   patterns = [(p, recorder(i)) for i, p in enumerate(random_pattern(rng, rng.randint(1, 3)) for _ in range(12))]
   compiled, interpreted = PatternMatcher(patterns), PatternMatcher(patterns, compiled=False)
   leaves = variables(rng)
@@ -59,7 +61,8 @@ def test_symbolic_rules_agree_with_the_interpreter() -> None:
     for u in condition(rng, variables(rng), 3).toposort(): assert symbolic.rewrite(u) is slow.rewrite(u), u
 
 def test_first_rule_that_gives_something_new_wins() -> None:
-  pm = PatternMatcher([(UPat(Ops.ADD, name="u"), lambda u: None), (UPat(Ops.ADD, name="u"), lambda u: u), (UPat(Ops.ADD), lambda: b),
+  pm = PatternMatcher([(UPat(Ops.ADD, name="u"), lambda u: None), (UPat(Ops.ADD, name="u"), lambda u: u),
+                       (UPat(Ops.ADD), lambda: b),
                        (UPat(Ops.ADD), lambda: c)])
   assert pm.rewrite(a + 1) is b and PatternMatcher(pm.patterns, compiled=False).rewrite(a + 1) is b
 
@@ -73,7 +76,8 @@ def test_context_and_kinds_of_functions() -> None:
   def with_default(x: UOp, other: UOp | None = None) -> UOp: return x if other is None else other
   def scale(x: UOp, by: int) -> UOp: return x * by
   for compiled in (True, False):
-    def pm(function: Any, compiled: bool = compiled) -> PatternMatcher: return PatternMatcher([(UPat.var("x") + 1, function)], compiled)
+    def pm(function: Any, compiled: bool = compiled) -> PatternMatcher:
+      return PatternMatcher([(UPat.var("x") + 1, function)], compiled)
     assert pm(lambda ctx, x: ctx[0] + x).rewrite(a + 1, [b]) is b + a
     assert pm(lambda x, ctx: ctx[0] + x).rewrite(a + 1, [b]) is b + a
     assert pm(Holder().method).rewrite(a + 1, [1, 2]) is a * 2
@@ -101,15 +105,20 @@ def test_many_alternatives_are_left_to_the_interpreter() -> None:
   assert pm.rewrite(u) is a and "interpret(" in pm.source(Ops.ADD)
 
 def test_tests_that_neighbours_share_are_made_once() -> None:
-  text = PatternMatcher([(UPat.var("x") + UPat.cvar("c"), lambda x, c: None), (UPat.var("x") + UPat.cvar("c"), lambda x, c: None)]).source(Ops.ADD)
+  text = PatternMatcher([(UPat.var("x") + UPat.cvar("c"), lambda x, c: None),
+                         (UPat.var("x") + UPat.cvar("c"), lambda x, c: None)]).source(Ops.ADD)
   assert text.count("op_1 is CONST") == 2  # and not 2 of each rule: one for each order
 
 def test_every_op_can_be_a_root() -> None:
   pm = PatternMatcher([(UPat(name="u"), lambda u: a)])
-  for op in Ops: assert pm.rewrite(UOp(op, dtypes.int32, (b,) * (1 if op in GroupOp.Unary | {Ops.CAST, Ops.BITCAST} else 2), "x")) is a
+  for op in Ops:
+    assert pm.rewrite(UOp(op, dtypes.int32, (b,) * (1 if op in GroupOp.Unary | {Ops.CAST, Ops.BITCAST} else 2),
+                          "x")) is a
 
 def test_refusals() -> None:
-  with pytest.raises(PatternError, match="does not take 'y'"): PatternMatcher([(UPat.var("y") + 1, lambda x: x)]).rewrite(a + 1)
+  with pytest.raises(PatternError, match="does not take 'y'"):
+    PatternMatcher([(UPat.var("y") + 1, lambda x: x)]).rewrite(a + 1)
   with pytest.raises(PatternError, match="wants 'x'"): PatternMatcher([(UPat.var() + 1, lambda x: x)]).rewrite(a + 1)
-  with pytest.raises(PatternError, match="UPat, function"): PatternMatcher([(a, lambda x: x)])  # type: ignore[list-item]
+  with pytest.raises(PatternError, match="UPat, function"):
+    PatternMatcher([(a, lambda x: x)])  # type: ignore[list-item]
   with pytest.raises(PatternError, match="UPat, function"): PatternMatcher([(UPat(), 3)])  # type: ignore[list-item]

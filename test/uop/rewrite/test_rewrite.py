@@ -44,9 +44,11 @@ def test_sources_first_and_nodes_first_differ() -> None:
 
 def test_both_at_once_and_a_gate() -> None:
   def stop(x: UOp) -> None: raise BottomUpGate
-  down = PatternMatcher([(UPat(Ops.MUL, name="x"), stop), (UPat(Ops.DEFINE_VAR, name="x"), lambda x: b if x is a else None)])
+  down = PatternMatcher([(UPat(Ops.MUL, name="x"), stop),
+                         (UPat(Ops.DEFINE_VAR, name="x"), lambda x: b if x is a else None)])
   assert graph_rewrite(a + a * 2, down, bottom_up=True) is b + a * 2
-  assert graph_rewrite((a + 1) + (constant(5) + 2), FOLD, bpm=PatternMatcher([(UPat.var("x") + 1, lambda x: x)])) is a + 7
+  assert (graph_rewrite((a + 1) + (constant(5) + 2), FOLD, bpm=PatternMatcher([(UPat.var("x") + 1, lambda x: x)])) is a
+          + 7)
 
 def test_context_reaches_the_rules() -> None:
   seen: list[UOp] = []
@@ -67,14 +69,16 @@ def test_each_node_is_matched_once_and_cost_is_linear() -> None:
 def test_depth_does_not_matter(bottom_up: bool) -> None:
   u = a
   for i in range(100_000): u = UOp(Ops.MUL, u.dtype, (u, b))
-  swapped = graph_rewrite(u, PatternMatcher([(UPat(Ops.DEFINE_VAR, name="x"), lambda x: b if x is a else None)]), bottom_up=bottom_up)
+  swapped = graph_rewrite(u, PatternMatcher([(UPat(Ops.DEFINE_VAR, name="x"), lambda x: b if x is a else None)]),
+                          bottom_up=bottom_up)
   assert swapped is not u and len(swapped.toposort()) == 100_001
 
 def test_endless_rules_are_named() -> None:
   def forth(x: UOp) -> UOp: return UOp(Ops.MUL, x.dtype, x.src)
   def back(x: UOp) -> UOp: return UOp(Ops.ADD, x.dtype, x.src)
   pm = PatternMatcher([(UPat(Ops.ADD, name="x"), forth), (UPat(Ops.MUL, name="x"), back)])
-  with pytest.raises(PatternError, match="endless rewriting in loop.*(forth, back|back, forth)"): graph_rewrite(a + b, pm, name="loop")
+  with pytest.raises(PatternError, match="endless rewriting in loop.*(forth, back|back, forth)"):
+    graph_rewrite(a + b, pm, name="loop")
   with pytest.raises(PatternError, match="endless.*(forth|back)"): graph_rewrite(a + b, pm, bottom_up=True)
   with pytest.raises(PatternError, match="lambda at .*test_rewrite.py:"):
     graph_rewrite(a + b, PatternMatcher([(UPat(Ops.ADD, name="x"), lambda x: x + 1)]))

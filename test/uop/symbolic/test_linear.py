@@ -8,7 +8,8 @@ from expressions import integer, random_point, value_at, variables
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, Variable
-from tinyhw.uop.symbolic.linear import build, const_factor, divides, exact, factors, fits, linear, order, product, span, split_multiples
+from tinyhw.uop.symbolic.linear import (
+  build, const_factor, divides, exact, factors, fits, linear, order, product, span, split_multiples)
 
 a, b, n = Variable("a", 0, 10), Variable("b", -3, 19), Variable("n", 1, 9)
 weakint = dtypes.weakint
@@ -36,12 +37,14 @@ def test_build_is_canonical() -> None:
 def test_order_is_the_same_in_every_process() -> None:
   code = ("from tinyhw.uop.ops import *; from tinyhw.uop.symbolic.linear import order; a = Variable('a', 0, 10);"
           "print(order((a * -1 + 3) % 7 // UOp.range(a, 2)), order(UOp.const(dtypes.float32, float('nan'))))")
-  run = lambda seed: subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
+  run = lambda seed: subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                                    env={"PYTHONHASHSEED": seed}).stdout
   seen = {run(seed) for seed in "123"}
   assert len(seen) == 1
 
 def test_order_tells_neighbours_apart() -> None:
-  nodes = [a * k for k in (-2, -1, 0, 1, 2)] + [UOp.const(dtypes.float32, x) for x in (0.0, -0.0, 1.0)] + [UOp.const(dtypes.int32, 1)]
+  nodes = [a * k for k in (-2, -1, 0, 1, 2)] + [UOp.const(dtypes.float32, x)
+                                                for x in (0.0, -0.0, 1.0)] + [UOp.const(dtypes.int32, 1)]
   assert len({order(u) for u in nodes}) == len(nodes)
 
 def test_span_and_fits() -> None:
@@ -52,7 +55,8 @@ def test_span_and_fits() -> None:
 
 def test_exact_refuses_what_may_wrap_on_the_way() -> None:
   x = UOp.variable("x", 0, 100, dtypes.int8)
-  assert exact(x + 27) == ({x: 1}, 27) and exact(x + 28) is None and exact((x + 100) + -100) is None and exact(x * 2) is None
+  assert (exact(x + 27) == ({x: 1}, 27) and exact(x + 28) is None and exact((x + 100) + -100) is None
+          and exact(x * 2) is None)
   assert exact(b * 10**20) == ({b: 10**20}, 0)
 
 def test_const_factor_and_divides() -> None:

@@ -33,7 +33,8 @@ def positions(tracker: ShapeTracker) -> list[int | None]:
     out.append(value_at(index, point) if value_at(valid, point) else None)
   return out
 
-def oracle(shape: tuple[int, ...], values: dict[tuple[int, ...], int | None], op: str, arg: tuple) -> tuple[tuple[int, ...], dict]:
+def oracle(shape: tuple[int, ...], values: dict[tuple[int, ...], int | None], op: str,
+           arg: tuple) -> tuple[tuple[int, ...], dict]:
   """The same movement on a dict from indices to positions."""
   every = lambda s: itertools.product(*[range(n) for n in s])
   if op == "permute":
@@ -42,7 +43,8 @@ def oracle(shape: tuple[int, ...], values: dict[tuple[int, ...], int | None], op
   if op == "reshape": return arg, dict(zip(every(arg), [values[at] for at in every(shape)]))
   if op == "expand": return arg, {at: values[tuple(0 if n == 1 else k for k, n in zip(at, shape))] for at in every(arg)}
   if op == "flip":
-    return shape, {at: values[tuple(n - 1 - k if a in arg else k for a, (k, n) in enumerate(zip(at, shape)))] for at in every(shape)}
+    return shape, {at: values[tuple(n - 1 - k if a in arg else k for a, (k, n) in enumerate(zip(at, shape)))]
+                   for at in every(shape)}
   if op == "shrink":
     new = tuple(e - b for b, e in arg)
     return new, {at: values[tuple(k + b for k, (b, _) in zip(at, arg))] for at in every(new)}
@@ -69,7 +71,8 @@ def test_random_movements(seed: int) -> None:
   rng = random.Random(seed)
   shape: tuple[int, ...] = rng.choice([(4, 3), (2, 3, 2), (6,), (2, 1, 4), (3, 2)])
   tracker = ShapeTracker.from_shape(shape)
-  values: dict[tuple[int, ...], int | None] = {at: i for i, at in enumerate(itertools.product(*[range(n) for n in shape]))}
+  values: dict[tuple[int, ...], int | None] = {at: i
+                                               for i, at in enumerate(itertools.product(*[range(n) for n in shape]))}
   for _ in range(rng.randint(1, 5)):
     op, arg = movement(rng, shape)
     tracker = getattr(tracker, op)(arg)

@@ -26,15 +26,22 @@ def test_documented_variables() -> None:
 
 # Text of an expression -> text of its simplest form
 EXAMPLES = {
-  "a*6//3": "(a*2)", "a%11": "a", "(a*4+c)//4": "a", "(a*4+c)%4": "c", "(a*4+2)//6": "(((a*2)+1)//3)", "(a//3)//4": "0", "b//3//2": "(b//6)",
-  "b//4*4+b%4": "b", "b//4%3*4+b%4": "(b%12)", "b-b//4*4": "(b%4)", "b%12//4": "((b//4)%3)", "b%12%4": "(b%4)", "(b+20)%10": "(b%10)",
+  "a*6//3": "(a*2)", "a%11": "a", "(a*4+c)//4": "a", "(a*4+c)%4": "c", "(a*4+2)//6": "(((a*2)+1)//3)", "(a//3)//4": "0",
+  "b//3//2": "(b//6)",
+  "b//4*4+b%4": "b", "b//4%3*4+b%4": "(b%12)", "b-b//4*4": "(b%4)", "b%12//4": "((b//4)%3)", "b%12%4": "(b%4)",
+  "(b+20)%10": "(b%10)",
   "a*3+b+a*2": "((a*5)+b)", "a+b-a": "b", "(a+b)*3": "((a*3)+(b*3))", "2*a+(3*a+1)*2": "((a*8)+2)", "0-a+a": "0",
-  "(a+13)//10": "(((a+3)//10)+1)", "(c*-1+9)%10": "((c*-1)+9)", "(13*c+a)//13": "c", "a*c//c": "((a*c)//c)", "a//-3": "((a*-1)//3)",
+  "(a+13)//10": "(((a+3)//10)+1)", "(c*-1+9)%10": "((c*-1)+9)", "(13*c+a)//13": "c", "a*c//c": "((a*c)//c)",
+  "a//-3": "((a*-1)//3)",
   "a*1+0": "a", "a*0": "0", "a//1": "a", "a%1": "0", "a//0": "0", "a%0": "0", "a%a": "0", "(a+1)//(a+1)": "1",
-  "a<11": "True", "a<0": "False", "a<3": "(a<3)", "a*4+c<16": "(a<4)", "b//4<3": "(b<12)", "2<b//4": "(11<b)", "a+3<b+5": "(a<(b+2))",
-  "a*2<7": "(a<4)", "a==20": "False", "a*4==b*4+2": "False", "a+3==5": "(a==2)", "a!=a": "False", "a*-1<-3": "(3<a)", "a-b<0": "(a<b)",
-  "a<3 and a<5": "(a<3)", "a<3 and 5<a": "False", "a<3 and not a<3": "False", "a<3 or not a<3": "True", "not a<3": "(2<a)", "not a==3": "(a!=3)",
-  "max(a, 10)": "10", "max(a, a+1)": "(a+1)", "max(a, 3)": "max(a, 3)", "max(max(a, 3), 5)": "max(a, 5)", "max(4*c+3, 2)": "((c*4)+3)",
+  "a<11": "True", "a<0": "False", "a<3": "(a<3)", "a*4+c<16": "(a<4)", "b//4<3": "(b<12)", "2<b//4": "(11<b)",
+  "a+3<b+5": "(a<(b+2))",
+  "a*2<7": "(a<4)", "a==20": "False", "a*4==b*4+2": "False", "a+3==5": "(a==2)", "a!=a": "False", "a*-1<-3": "(3<a)",
+  "a-b<0": "(a<b)",
+  "a<3 and a<5": "(a<3)", "a<3 and 5<a": "False", "a<3 and not a<3": "False", "a<3 or not a<3": "True",
+  "not a<3": "(2<a)", "not a==3": "(a!=3)",
+  "max(a, 10)": "10", "max(a, a+1)": "(a+1)", "max(a, 3)": "max(a, 3)", "max(max(a, 3), 5)": "max(a, 5)",
+  "max(4*c+3, 2)": "((c*4)+3)",
 
 }
 _NAMES = {"a": a, "b": b, "c": c}
@@ -42,15 +49,18 @@ _NAMES = {"a": a, "b": b, "c": c}
 def expression(text: str) -> UOp:
   """The expression that Python text of this file's tables means."""
   import ast
-  build = {ast.Add: lambda x, y: x + y, ast.Sub: lambda x, y: x - y, ast.Mult: lambda x, y: x * y, ast.FloorDiv: lambda x, y: x // y,
-           ast.Mod: lambda x, y: x % y, ast.Lt: lambda x, y: x < y, ast.Eq: lambda x, y: x.eq(y), ast.NotEq: lambda x, y: x.ne(y)}
+  build = {ast.Add: lambda x, y: x + y, ast.Sub: lambda x, y: x - y, ast.Mult: lambda x, y: x * y,
+           ast.FloorDiv: lambda x, y: x // y,
+           ast.Mod: lambda x, y: x % y, ast.Lt: lambda x, y: x < y, ast.Eq: lambda x, y: x.eq(y), ast.NotEq: lambda x,
+           y: x.ne(y)}
   def walk(node: ast.AST) -> UOp:
     if isinstance(node, ast.Name): return _NAMES[node.id]
     if isinstance(node, ast.Constant): return UOp.const(dtypes.weakint, node.value)
     if isinstance(node, ast.BinOp): return build[type(node.op)](walk(node.left), walk(node.right))
     if isinstance(node, ast.Compare): return build[type(node.ops[0])](walk(node.left), walk(node.comparators[0]))
     if isinstance(node, ast.Call): return walk(node.args[0]).maximum(walk(node.args[1]))
-    if isinstance(node, ast.UnaryOp): return walk(node.operand).logical_not() if isinstance(node.op, ast.Not) else walk(node.operand) * -1
+    if isinstance(node, ast.UnaryOp):
+      return walk(node.operand).logical_not() if isinstance(node.op, ast.Not) else walk(node.operand) * -1
     assert isinstance(node, ast.BoolOp)
     x, y = (walk(v) for v in node.values)
     return x & y if isinstance(node.op, ast.And) else x | y
@@ -73,28 +83,37 @@ def test_variable_bound_to_a_value_stays_symbolic() -> None:
 
 def test_where() -> None:
   x, y = a + 1, b + 2
-  assert simplify(p.where(x, x)) is x and simplify((a < 20).where(x, y)) is x and simplify(p.logical_not().where(x, y)) is p.where(y, x)
-  assert simplify(p.where(p.where(x, y), b)) is p.where(x, b) and simplify(p.where(q.where(x, y), y)) is simplify((p & q).where(x, y))
+  assert (simplify(p.where(x, x)) is x and simplify((a < 20).where(x, y)) is x
+          and simplify(p.logical_not().where(x, y)) is p.where(y, x))
+  assert (simplify(p.where(p.where(x, y), b)) is p.where(x, b)
+          and simplify(p.where(q.where(x, y), y)) is simplify((p & q).where(x, y)))
   assert simplify(p.where(UOp.const(dtypes.bool, True), False)) is p
   assert simplify(p.where(UOp.const(dtypes.bool, False), True)) is p.logical_not()
   assert simplify(p.where(a.const_like(1), 2) + 3) is p.where(a.const_like(4), 5)
 
 def test_bool_algebra() -> None:
   true, false = p.const_like(True), p.const_like(False)
-  for u, simple in [(p & true, p), (p & false, false), (p | true, true), (p | false, p), (p ^ false, p), (p ^ p, false), (p & p, p),
-                    (p.logical_not().logical_not(), p), (p & (p | q), p), (p | (p & q), p), (p & p.logical_not(), false), (p | p.logical_not(), true),
-                    (p + q, p | q), (p * q, p & q), (p.maximum(q), p | q), (p.ne(q), p ^ q), (p.ne(true), p.logical_not()), (p.eq(true), p)]:
+  for u, simple in [(p & true, p), (p & false, false), (p | true, true), (p | false, p), (p ^ false, p), (p ^ p, false),
+                    (p & p, p),
+                    (p.logical_not().logical_not(), p), (p & (p | q), p), (p | (p & q), p),
+                    (p & p.logical_not(), false), (p | p.logical_not(), true),
+                    (p + q, p | q), (p * q, p & q), (p.maximum(q), p | q), (p.ne(q), p ^ q),
+                    (p.ne(true), p.logical_not()), (p.eq(true), p)]:
     assert simplify(u) is simplify(simple), render(u)
 
 def test_casts() -> None:
   i8, i32 = UOp(Ops.DEFINE_VAR, dtypes.int8, (), ("i", -128, 127)), n32
   assert simplify(i8.cast(dtypes.int32).cast(dtypes.int64)) is i8.cast(dtypes.int64)
-  assert simplify(i8.cast(dtypes.int32).cast(dtypes.int8)) is i8 and simplify(i8.cast(dtypes.float32).cast(dtypes.int8)) is i8
+  assert (simplify(i8.cast(dtypes.int32).cast(dtypes.int8)) is i8
+          and simplify(i8.cast(dtypes.float32).cast(dtypes.int8)) is i8)
   assert simplify(i32.cast(dtypes.int16).cast(dtypes.int8)) is i32.cast(dtypes.int8)
-  for stays in (i32.cast(dtypes.float32).cast(dtypes.int32), f.cast(dtypes.float16).cast(dtypes.float32)): assert simplify(stays) is stays
-  assert simplify(f.const_like(3.7).cast(dtypes.int32)) is n32.const_like(3) and simplify(n32.const_like(300).cast(dtypes.uint8)).arg == 44
+  for stays in (i32.cast(dtypes.float32).cast(dtypes.int32), f.cast(dtypes.float16).cast(dtypes.float32)):
+    assert simplify(stays) is stays
+  assert (simplify(f.const_like(3.7).cast(dtypes.int32)) is n32.const_like(3)
+          and simplify(n32.const_like(300).cast(dtypes.uint8)).arg == 44)
   assert simplify(p.cast(dtypes.float32).ne(0.0)) is p and simplify(p.cast(dtypes.int32).eq(0)) is p.logical_not()
-  assert simplify(f.const_like(1.0).bitcast(dtypes.int32)).arg == 0x3f800000 and simplify(f.bitcast(dtypes.int32).bitcast(dtypes.float32)) is f
+  assert (simplify(f.const_like(1.0).bitcast(dtypes.int32)).arg == 0x3f800000
+          and simplify(f.bitcast(dtypes.int32).bitcast(dtypes.float32)) is f)
   assert simplify(UOp.const(dtypes.int32, -1).bitcast(dtypes.float32)).op is Ops.BITCAST  # NaN
   assert simplify(a.cast(dtypes.int32).cast(dtypes.weakint)) is a
 
@@ -107,10 +126,13 @@ def test_lanes() -> None:
   v2 = dtypes.float32.vec(2)
   assert simplify(UOp(Ops.GEP, v2, (vector,), 2)) is UOp(Ops.BROADCAST, v2, (f,))
   assert simplify(UOp(Ops.GEP, v2, (UOp(Ops.VECTORIZE, v4, (f, g, g, f)),), 2)).src == (g, f)
-  assert simplify(UOp(Ops.VECTORIZE, v4, lanes)) is lanes[0].src[0] and simplify(UOp(Ops.VECTORIZE, v4, lanes[::-1])).op is Ops.VECTORIZE
+  assert (simplify(UOp(Ops.VECTORIZE, v4, lanes)) is lanes[0].src[0]
+          and simplify(UOp(Ops.VECTORIZE, v4, lanes[::-1])).op is Ops.VECTORIZE)
   two = f.const_like(2.0)
-  assert simplify(UOp(Ops.VECTORIZE, v4, (two,) * 4)) is UOp.const(v4, 2.0) and simplify(UOp(Ops.BROADCAST, v4, (two,))) is UOp.const(v4, 2.0)
-  assert simplify(vector * UOp.const(v4, 1.0)) is vector and simplify(UOp.const(v4, 2.0) + UOp.const(v4, 3.0)) is UOp.const(v4, 5.0)
+  assert (simplify(UOp(Ops.VECTORIZE, v4, (two,) * 4)) is UOp.const(v4, 2.0)
+          and simplify(UOp(Ops.BROADCAST, v4, (two,))) is UOp.const(v4, 2.0))
+  assert (simplify(vector * UOp.const(v4, 1.0)) is vector
+          and simplify(UOp.const(v4, 2.0) + UOp.const(v4, 3.0)) is UOp.const(v4, 5.0))
 
 def test_gates_of_loads() -> None:
   place = UOp.param(0, dtypes.float32, 16).index(a)
@@ -119,14 +141,18 @@ def test_gates_of_loads() -> None:
 # ***** floats: nothing that IEEE 754 does not allow *****
 
 def test_float_identities_that_hold() -> None:
-  for u, simple in [(f * 1.0, f), (f / 1.0, f), (f + -0.0, f), (f.alu(Ops.SUB, f.const_like(0.0)), f), (-(-f), f), (f / 4.0, f * 0.25),
+  for u, simple in [(f * 1.0, f), (f / 1.0, f), (f + -0.0, f), (f.alu(Ops.SUB, f.const_like(0.0)), f), (-(-f), f),
+                    (f / 4.0, f * 0.25),
                     (f / -2.0, f * -0.5),
-                    (a.cast(dtypes.float32) + 0.0, a.cast(dtypes.float32)), (f * f + 0.0, f * f), (f < f, p.const_like(False)), (f.maximum(f), f),
+                    (a.cast(dtypes.float32) + 0.0, a.cast(dtypes.float32)), (f * f + 0.0, f * f),
+                    (f < f, p.const_like(False)), (f.maximum(f), f),
                     (f.eq(g).logical_not(), f.ne(g)), (f.alu(Ops.EXP2) + 0.0, f.alu(Ops.EXP2))]:
     assert simplify(u) is simple, render(u)
 
-@pytest.mark.parametrize("u", [f * 0.0, f + 0.0, f - f, f / f, f.eq(f), f.ne(f), (f + 1.0) + 2.0, (f * 3.0) * 2.0, (f < g).logical_not(), f / 3.0,
-                               f / 2.0**127, f.maximum(g), f + g, g + f, f * g + f, f * -1.0, f.alu(Ops.SUB, f.const_like(-0.0))])
+@pytest.mark.parametrize("u", [f * 0.0, f + 0.0, f - f, f / f, f.eq(f), f.ne(f), (f + 1.0) + 2.0, (f * 3.0) * 2.0,
+                               (f < g).logical_not(), f / 3.0,
+                               f / 2.0**127, f.maximum(g), f + g, g + f, f * g + f, f * -1.0,
+                               f.alu(Ops.SUB, f.const_like(-0.0))])
 def test_float_expressions_that_stay(u: UOp) -> None: assert simplify(u) is u
 
 SPECIAL = (0.0, -0.0, 1.0, -1.5, 0.1, 65504.0, 1e-40, 3e38, math.inf, -math.inf, math.nan)
@@ -137,8 +163,10 @@ def test_float_rules_keep_special_values(dtype: DType) -> None:
   numbers = [UOp.const(dtype, k) for k in (0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 3.0, math.inf)]
   for op in (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE):
     with_numbers = [e for k in numbers for e in (x.alu(op, k), k.alu(op, x), (x * x).alu(op, k), (-x).alu(op, k))]
-    extremes = [x.alu(Ops.NEG).maximum(k).alu(Ops.NEG) for k in numbers] + [(k < x).alu(Ops.WHERE, x, x.maximum(k)) for k in numbers]
-    extremes += [x.alu(Ops.NEG).maximum((x * y).alu(Ops.NEG)).alu(Ops.NEG), (x < x * y).alu(Ops.WHERE, x * y, (x * y).maximum(x))]
+    extremes = [x.alu(Ops.NEG).maximum(k).alu(Ops.NEG) for k in numbers] + [(k < x).alu(Ops.WHERE, x, x.maximum(k))
+                                                                            for k in numbers]
+    extremes += [x.alu(Ops.NEG).maximum((x * y).alu(Ops.NEG)).alu(Ops.NEG),
+                 (x < x * y).alu(Ops.WHERE, x * y, (x * y).maximum(x))]
     for u in with_numbers + extremes + [x.alu(op, x), x.alu(op, y), x.alu(op, -x)]:
       s = simplify(u)
       for value in SPECIAL:
@@ -150,31 +178,38 @@ def dtype_value(dtype: DType, x: float) -> float:
   return float(round_to(dtype)(x))
 
 def test_constants_are_rounded_and_wrapped() -> None:
-  assert simplify(UOp.const(dtypes.float16, 0.1) + UOp.const(dtypes.float16, 0.2)).arg == dtype_value(dtypes.float16, 0.2998046875)
+  assert (simplify(UOp.const(dtypes.float16, 0.1) + UOp.const(dtypes.float16, 0.2)).arg
+          == dtype_value(dtypes.float16, 0.2998046875))
   assert simplify(UOp.const(dtypes.uint8, 200) + UOp.const(dtypes.uint8, 100)).arg == 44
   assert simplify(UOp.const(dtypes.int8, -128) * UOp.const(dtypes.int8, -1)).arg == -128
   assert simplify(UOp.const(dtypes.float32, 1.0) / UOp.const(dtypes.float32, 0.0)).arg == math.inf
-  assert simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg != simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg  # NaN
-  assert simplify(UOp.const(dtypes.float32, 0.1).eq(UOp.const(dtypes.float32, 0.1 + 1e-9))).arg is True  # equal once they are float32
+  # NaN
+  assert simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg != simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg
+  # equal once they are float32
+  assert simplify(UOp.const(dtypes.float32, 0.1).eq(UOp.const(dtypes.float32, 0.1 + 1e-9))).arg is True
 
 def test_maxima_and_minima_are_one_choice() -> None:
   zero = f.const_like(0.0)
   assert simplify((zero < f).alu(Ops.WHERE, f, f.maximum(zero))) is f.maximum(zero)
-  assert simplify(f.alu(Ops.NEG).maximum(-1.0).alu(Ops.NEG)) is (f.const_like(1.0) < f).alu(Ops.WHERE, f.const_like(1.0), f)
+  assert simplify(f.alu(Ops.NEG).maximum(-1.0).alu(Ops.NEG)) is (f.const_like(1.0) < f).alu(Ops.WHERE,
+                                                                                            f.const_like(1.0), f)
   smaller = f.alu(Ops.NEG).maximum(g.alu(Ops.NEG)).alu(Ops.NEG)
   assert not any(u.op is Ops.NEG for u in simplify(smaller).toposort())
 
 # ***** types that wrap *****
 
 def test_wrapping_types_keep_what_may_wrap() -> None:
-  for u in (n32 * 6 // 3, (n32 + 1 < n32.const_like(5)), (n32 + 3) % 4, n32 // -1, (n32 * 2).eq(4)): assert simplify(u) is u, render(u)
+  for u in (n32 * 6 // 3, (n32 + 1 < n32.const_like(5)), (n32 + 3) % 4, n32 // -1, (n32 * 2).eq(4)):
+    assert simplify(u) is u, render(u)
   small = UOp(Ops.DEFINE_VAR, dtypes.int32, (), ("s", 0, 100))
-  assert simplify(small * 6 // 3) is small * 2 and simplify(small + 1 < small.const_like(5)) is (small < small.const_like(4))
+  assert (simplify(small * 6 // 3) is small * 2
+          and simplify(small + 1 < small.const_like(5)) is (small < small.const_like(4)))
   assert simplify(n32 * 3 + n32 * 4) is n32 * 7 and simplify((n32 + 1) + 2) is n32 + 3
 
 # ***** properties *****
 
-KINDS = [dtypes.weakint, dtypes.weakint, dtypes.weakint, dtypes.int32, dtypes.int8, dtypes.uint8, dtypes.int64, dtypes.uint32]
+KINDS = [dtypes.weakint, dtypes.weakint, dtypes.weakint, dtypes.int32, dtypes.int8, dtypes.uint8, dtypes.int64,
+         dtypes.uint32]
 
 @settings(max_examples=400)
 @given(st.integers(0, 2**40))
@@ -200,17 +235,20 @@ def test_order_of_operands_does_not_matter() -> None:
     sums = set()
     for _ in range(4):
       rng.shuffle(terms)
-      sums.add(simplify((terms[0] + terms[1]) + (terms[2] + terms[3]) if rng.random() < 0.5 else ((terms[0] + terms[1]) + terms[2]) + terms[3]))
+      sums.add(simplify((terms[0] + terms[1]) + (terms[2] + terms[3]) if rng.random() < 0.5
+                        else ((terms[0] + terms[1]) + terms[2]) + terms[3]))
     assert len(sums) == 1, [render(s) for s in sums]
 
 # ***** an index as a convolution has it *****
 
 def convolution(first: int) -> tuple[UOp, UOp]:
   """The index into the input, and its gate, of a padded 3x3 convolution whose axes were flattened and split again."""
-  n, oc, h, w, ic, kh, kw = (UOp.range(size, first + k, AxisType.LOOP) for k, size in enumerate((32, 64, 56, 56, 64, 3, 3)))
+  n, oc, h, w, ic, kh, kw = (UOp.range(size, first + k, AxisType.LOOP)
+                             for k, size in enumerate((32, 64, 56, 56, 64, 3, 3)))
   flat = (((((n * 64 + oc) * 56 + h) * 56 + w) * 64 + ic) * 3 + kh) * 3 + kw
   y, x = (flat // (576 * 56)) % 56 + (flat // 3) % 3 - 1, (flat // 576) % 56 + flat % 3 - 1
-  return (((flat // (576 * 56 * 56 * 64)) * 64 + (flat // 9) % 64) * 56 + y) * 56 + x, (y >= 0) & (y < 56) & (x >= 0) & (x < 56)
+  return ((((flat // (576 * 56 * 56 * 64)) * 64 + (flat // 9) % 64) * 56 + y) * 56 + x,
+          (y >= 0) & (y < 56) & (x >= 0) & (x < 56))
 
 def test_convolution_index() -> None:
   index, gate = (simplify(u) for u in convolution(0))

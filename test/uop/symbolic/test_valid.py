@@ -14,8 +14,10 @@ i, j = Variable("i", 0, 15), Variable("j", 0, 7)
 
 def test_index_behind_a_gate() -> None:
   assert uop_given_valid((i >= 2) & (i < 10), (i - 2) % 8) is simplify(i - 2)
-  assert uop_given_valid(i < 4, i // 4) is i.const_like(0) and uop_given_valid(i.eq(5), (i * 3) % 7 + j) is simplify(j + 1)
-  assert uop_given_valid(i + j < 8, (i + j) // 8 + j) is j and uop_given_valid((i + j < 8), (i + j + 1) % 9) is simplify(i + j + 1)
+  assert uop_given_valid(i < 4, i // 4) is i.const_like(0) and uop_given_valid(i.eq(5),
+                                                                               (i * 3) % 7 + j) is simplify(j + 1)
+  assert uop_given_valid(i + j < 8, (i + j) // 8 + j) is j and uop_given_valid((i + j < 8),
+                                                                               (i + j + 1) % 9) is simplify(i + j + 1)
   assert uop_given_valid(i < 8, (i < 9).where(i, j)) is i
   assert uop_given_valid(i < 20, i % 4) is i % 4 and uop_given_valid((i < 2) & (i > 5), i % 4) is i % 4
 
@@ -32,7 +34,9 @@ def test_random_gates(seed: int) -> None:
   rng = random.Random(seed)
   leaves = variables(rng, rng.randint(1, 3))
   index, gate = integer(rng, leaves, rng.randint(1, 4)), condition(rng, leaves, rng.randint(1, 3))
-  if rng.random() < 0.6: gate = gate & (rng.choice(leaves) >= rng.randint(-3, 5)) & (rng.choice(leaves) + rng.choice(leaves) < rng.randint(3, 20))
+  if rng.random() < 0.6:
+    gate = gate & (rng.choice(leaves) >= rng.randint(-3, 5)) & (rng.choice(leaves) + rng.choice(leaves)
+                                                                < rng.randint(3, 20))
   new_gate, new_index = simplify_valid(gate, index)
   for _ in range(20):
     point = random_point(rng, leaves)

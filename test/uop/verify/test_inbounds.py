@@ -1,4 +1,5 @@
-"""Accesses are proven to stay inside of their buffers, or not; and what is proven is true for every value of the ranges."""
+"""Accesses are proven to stay inside of their buffers, or not; and what is proven is true for every value of the
+ranges."""
 import random
 from itertools import product
 
@@ -27,18 +28,22 @@ def window(row: UOp, column: UOp, low: int = 1) -> UOp:
 n = UOp.variable("n", 1, 6)
 below, below_n = UOp.range(n, 6), UOp.range(n + 3, 5)
 
-def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.index(index).load(gate, 0.0, f32.vec(lanes))
+def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp:
+  return x.index(index).load(gate, 0.0, f32.vec(lanes))
 
 @pytest.mark.parametrize("access", [
-  load(i * 6 + j), load(i * 6 + j + 40, i * 6 + j < 8), load(i + 44, i < 4), load(i - 3, i >= 3), load(i - 3, (i < 3).logical_not()),
+  load(i * 6 + j), load(i * 6 + j + 40, i * 6 + j < 8), load(i + 44, i < 4), load(i - 3, i >= 3),
+  load(i - 3, (i < 3).logical_not()),
   load(i - 3, UOp.const(dtypes.weakint, 2) < i), load(i - 3, (i < 3).ne(True)), load(47 - i * 7, i * 7 < 48),
   load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1) & (j + l < 7)),
   load((i - 1) // 2, i >= 1), load(i * 8, i < 6), load((i + 60) % 49, (i + 60) % 49 < 48), load(i * 100, i.eq(0)),
   load(i * 100, i.ne(0).logical_not()),
-  load((i + j - 3) // 2 * 10, (i + j >= 3) & (i + j < 13)), load((i + j) % 8 * 9, i + j < 6), load((i + j + 6) // 8 * 8 - 8, i + j >= 2),
+  load((i + j - 3) // 2 * 10, (i + j >= 3) & (i + j < 13)), load((i + j) % 8 * 9, i + j < 6),
+  load((i + j + 6) // 8 * 8 - 8, i + j >= 2),
   load(i * 6, None, 6), load(i * 8, i < 6, 8), load(i - 1, ((i < 1) | (j < 2)).logical_not()), load(i * 999, i < 0),
   load(48 - (k + (j + 1) // 3) * 16, (j >= 2) & (j < 5) & (k + (j + 1) // 3 >= 1) & (many < 3)),
-  load(many // (n * 8) * 24 + k, many < n * 16), load((many + 5) // (n * 8), many < n * 8 - 5), load(below_n - n + 45, n < below_n + 1),
+  load(many // (n * 8) * 24 + k, many < n * 16), load((many + 5) // (n * 8), many < n * 8 - 5),
+  load(below_n - n + 45, n < below_n + 1),
   load((n * (n + 2) * i + (n + 2) * below + many) // (n * (n + 2)) * 6, many < n + 2),
   load(n * k * 2 + many + 12, many < n * 2), load(47 - n * k * 2 - many, many < n * 2),
   load(i - 1, 0 < i % 2), load(i + 41, i % 2 < 1), load(k * 2 - l, (l < k + 1) & (k < l + 3)),
@@ -46,11 +51,13 @@ def load(index: UOp, gate: UOp | None = None, lanes: int = 1) -> UOp: return x.i
 def test_proven(access: UOp) -> None: assert outside(access, 48) is None
 
 @pytest.mark.parametrize("access", [
-  load(p + k * 6 + l - 7, window(p // 6, p % 6)), load((q + 9) % 48 + k * 6 + l - 7, window((q + 9) // 6 % 8, (q + 9) % 6)),
+  load(p + k * 6 + l - 7, window(p // 6, p % 6)),
+  load((q + 9) % 48 + k * 6 + l - 7, window((q + 9) // 6 % 8, (q + 9) % 6)),
   load(i % 6 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6)),
   load((p + 14) % 48 + k * 6 + l - 7, window(((p + 2) // 6 + 2) % 8, (p + 2) % 6)),
   load((i * 2 + j + 1 - k * 2) // 2 + l, (i * 2 + j >= k * 2 - 1)), load(i + (j + 1 - k) // 2, (k < i * 2 + j + 2)),
-  load((q + many * 32) % 32 + k - 1, 0 < j % 4 + k), load((q + many % 32 + 3) % 32 + k - 1, 0 < (many % 16 + j + 3) % 4 + k),
+  load((q + many * 32) % 32 + k - 1, 0 < j % 4 + k),
+  load((q + many % 32 + 3) % 32 + k - 1, 0 < (many % 16 + j + 3) % 4 + k),
 ], ids=lambda u: u.render(False))
 def test_proven_without_a_look_at_every_point(access: UOp, monkeypatch: pytest.MonkeyPatch) -> None:
   """Windows of images, and quotients beside other terms, of any size."""
@@ -58,17 +65,22 @@ def test_proven_without_a_look_at_every_point(access: UOp, monkeypatch: pytest.M
   assert outside(access, 48) is None
 
 @pytest.mark.parametrize(("access", "message"), [
-  (load(i * 6 + j + 1), "is in 1..48, outside of 0..47"), (load(i - 1), "is in -1..6"), (load(i * 8, i < 7, 1), "is in 0..48"),
+  (load(i * 6 + j + 1), "is in 1..48, outside of 0..47"), (load(i - 1), "is in -1..6"),
+  (load(i * 8, i < 7, 1), "is in 0..48"),
   (load(i * 6, None, 7), "is in 0..48"), (load(i - 3, i < 3), "-3..-1"), (load(i * 7, j < 3), "0..49"),
   (load((i + j - 3) // 2 * 10, i + j < 13), "outside"), (load((i + j) % 8 * 9, i + j < 9), "outside"),
-  (load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1)), "outside"), (load(i - 1, (i < 1) | (j < 2)), "outside"),
+  (load((i + k - 1) * 6 + j + l - 1, (i + k >= 1) & (i + k < 9) & (j + l >= 1)), "outside"),
+  (load(i - 1, (i < 1) | (j < 2)), "outside"),
   (load(p + k * 6 + l - 7, window(p // 6, p % 6, 0)), "outside"),
   (load((q + 9) % 48 + k * 6 + l - 7, window((q + 8) // 6 % 8, (q + 9) % 6)), "outside"),
-  (load(i % 6 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6, 0)), "outside"), (load(i + (j + 1 - k) // 2, (k < i * 2 + j + 4)), "outside"),
+  (load(i % 6 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6, 0)), "outside"),
+  (load(i + (j + 1 - k) // 2, (k < i * 2 + j + 4)), "outside"),
   (load((p + 14) % 48 + k * 6 + l - 7, window(((p + 2) // 6 + 1) % 8, (p + 2) % 6)), "outside"),
   (load(j // 2 + k - 3, j + k * 3 >= 6), "outside"),   # 3 is no multiple of 2
-  (load(i % 6 * 8 + j * 2 + k * 6 + l - 7, window((q + j) // 6 % 8, (q + j) % 6)), "outside"),   # j * 2 may be 8 and more
-  (load((q + many * 32) % 32 + k - 1, 0 < (j + 1) % 4 + k), "outside"), (load((q + many * 2) % 32 + k - 1, 0 < j % 4 + k), "outside"),
+  # j * 2 may be 8 and more
+  (load(i % 6 * 8 + j * 2 + k * 6 + l - 7, window((q + j) // 6 % 8, (q + j) % 6)), "outside"),
+  (load((q + many * 32) % 32 + k - 1, 0 < (j + 1) % 4 + k), "outside"),
+  (load((q + many * 2) % 32 + k - 1, 0 < j % 4 + k), "outside"),
   (load(i % 5 * 8 + j + k * 6 + l - 7, window(q // 6 % 8, q % 6)), "outside"),
 ])
 def test_not_proven(access: UOp, message: str) -> None: assert message in str(outside(access, 48))
@@ -76,7 +88,8 @@ def test_not_proven(access: UOp, message: str) -> None: assert message in str(ou
 def test_lanes_and_gathers() -> None:
   verify(pad())
   verify(gather())
-  at = UOp(Ops.BROADCAST, i32.vec(4), (i.cast(i32),)) + UOp(Ops.VECTORIZE, i32.vec(4), tuple(UOp.const(i32, n) for n in range(4)))
+  at = UOp(Ops.BROADCAST, i32.vec(4), (i.cast(i32),)) + UOp(Ops.VECTORIZE, i32.vec(4),
+                                                            tuple(UOp.const(i32, n) for n in range(4)))
   access = UOp.param(1, f32, 9).index(i).load(at < at.const_like(9), 0.0, f32.vec(4))
   assert outside(access, 9) is None and outside(access, 8) is not None
   assert lane_of(at, 2).render(False) == "(cast(r0, int32)+2)"
@@ -133,7 +146,8 @@ def test_what_is_proven_of_remainders_holds_everywhere(monkeypatch: pytest.Monke
   """Random remainders beside others, compared with all values."""
   monkeypatch.setattr(inbounds, "MOST_POINTS", 0)
   r, ranges = random.Random(0), (UOp.range(9, 0), UOp.range(4, 1), UOp.range(3, 2))
-  def total() -> UOp: return sum((v * r.choice([1, 1, 2, 4, 8, -1]) for v in ranges), UOp.const(dtypes.weakint, r.randint(-3, 3)))
+  def total() -> UOp:
+    return sum((v * r.choice([1, 1, 2, 4, 8, -1]) for v in ranges), UOp.const(dtypes.weakint, r.randint(-3, 3)))
   proven = 0
   for _ in range(300):
     dividend, divisor = total(), r.choice([2, 4, 8])

@@ -1,4 +1,7 @@
-"""The verifier accepts what is right and names what is wrong, for each representation. Bounds of accesses are tested in test_inbounds.py."""
+"""The verifier accepts what is right and names what is wrong, for each representation.
+
+Bounds of accesses are tested in test_inbounds.py.
+"""
 import dataclasses
 from collections.abc import Callable
 
@@ -15,7 +18,8 @@ from tinyhw.uop.verify.verify import verify
 
 f32 = dtypes.float32
 
-@pytest.mark.parametrize("program", [add(), add(16, 4), matmul(4), matmul(4, True), pad(), gather(), softmax(), workgroups()], ids=lambda p: p.name)
+@pytest.mark.parametrize("program", [add(), add(16, 4), matmul(4), matmul(4, True), pad(), gather(), softmax(),
+                                     workgroups()], ids=lambda p: p.name)
 def test_programs_are_accepted(program: Program) -> None: verify(program)
 
 @pytest.mark.parametrize("seed", range(10))
@@ -34,9 +38,12 @@ def without(op: Ops) -> Callable[[list[UOp]], list[UOp]]:
 
 def test_brackets_and_order() -> None:
   with pytest.raises(VerifyError, match="RANGE: is never closed"): verify(changed(add(), without(Ops.END)))
-  with pytest.raises(VerifyError, match="source UOp.Ops.CONST.* does not stand before it"): verify(changed(add(), without(Ops.CONST)))
-  with pytest.raises(VerifyError, match="STORE: source UOp.Ops.ADD.* does not stand before"): verify(changed(add(), without(Ops.ADD)))
-  with pytest.raises(VerifyError, match="END: source|END: closes"): verify(changed(add(), lambda uops: uops + [uops[-1]]))
+  with pytest.raises(VerifyError, match="source UOp.Ops.CONST.* does not stand before it"):
+    verify(changed(add(), without(Ops.CONST)))
+  with pytest.raises(VerifyError, match="STORE: source UOp.Ops.ADD.* does not stand before"):
+    verify(changed(add(), without(Ops.ADD)))
+  with pytest.raises(VerifyError, match="END: source|END: closes"):
+    verify(changed(add(), lambda uops: uops + [uops[-1]]))
   program = matmul(4)
   ends = [i for i, u in enumerate(program.uops) if u.op is Ops.END]
   def swap(uops: list[UOp]) -> list[UOp]:
@@ -62,7 +69,8 @@ def test_global_is_outermost_and_slots_are_unique() -> None:
   with pytest.raises(VerifyError, match="slot 0 is defined twice"): verify(b.program())
 
 def test_weak_types_do_not_reach_programs() -> None:
-  with pytest.raises(VerifyError, match="type dtypes.weakint has no width"): verify(Program("p", (UOp.const(dtypes.weakint, 3),)))
+  with pytest.raises(VerifyError, match="type dtypes.weakint has no width"):
+    verify(Program("p", (UOp.const(dtypes.weakint, 3),)))
 
 def test_the_message_shows_the_lines_around() -> None:
   with pytest.raises(VerifyError) as e: verify(changed(add(), without(Ops.ADD)))
@@ -101,7 +109,8 @@ place = UOp.param(0, f32, 8).index(0)
   (UOp(Ops.BROADCAST, f32.vec(4), (y,)), "BROADCAST: "),
   (UOp(Ops.RESHAPE, f32, (x,)), "not an operation of a kernel"),
   (UOp(Ops.REDUCE, f32, (x, UOp.range(3, 0)), Ops.SUB), "REDUCE: does not fold with"),
-  (UOp(Ops.STAGE, dtypes.weakint, (UOp.const(dtypes.weakint, 1), UOp.range(3, 0)), (0,)), "STAGE: holds dtypes.weakint, which has no size"),
+  (UOp(Ops.STAGE, dtypes.weakint, (UOp.const(dtypes.weakint, 1), UOp.range(3, 0)), (0,)),
+   "STAGE: holds dtypes.weakint, which has no size"),
 ])
 def test_nodes_of_kernels(u: UOp, message: str) -> None:
   store = u if u.op is Ops.STORE else UOp(Ops.STORE, dtypes.void, (place, u))
@@ -111,8 +120,10 @@ def test_kernels() -> None:
   r, out = UOp.range(8, 0), UOp.param(0, f32, 8)
   good = UOp.sink(out.index(r).store(r.cast(f32), r), arg=KernelInfo("k"))
   verify(good)
-  with pytest.raises(VerifyError, match="ranges .* are closed by nothing"): verify(UOp.sink(out.index(r).store(r.cast(f32))))
-  with pytest.raises(VerifyError, match="slot 0 is"): verify(UOp.sink(out.index(r).store(UOp.param(0, f32, 9).index(r).load(), r)))
+  with pytest.raises(VerifyError, match="ranges .* are closed by nothing"):
+    verify(UOp.sink(out.index(r).store(r.cast(f32))))
+  with pytest.raises(VerifyError, match="slot 0 is"):
+    verify(UOp.sink(out.index(r).store(UOp.param(0, f32, 9).index(r).load(), r)))
   verify(UOp.sink(out.index(r).store(r.cast(f32))), 1)
 
 t = UOp(Ops.BUFFER, f32, (), (0, "CPU", 12))
@@ -122,14 +133,21 @@ TWO = ("CPU", "CPU:1")
 several = UOp(Ops.BUFFER, f32, (), (1, TWO, 12))
 
 @pytest.mark.parametrize(("u", "message"), [
-  (reshaped(5, 2), "RESHAPE: .* changes the number of elements"), (UOp(Ops.EXPAND, f32, (m, *to_indices((6, 4)))), "does not expand"),
+  (reshaped(5, 2), "RESHAPE: .* changes the number of elements"),
+  (UOp(Ops.EXPAND, f32, (m, *to_indices((6, 4)))), "does not expand"),
   (UOp(Ops.PERMUTE, f32, (m,), (0, 0)), "does not order the axes"), (UOp(Ops.FLIP, f32, (m,), (2,)), "axes"),
-  (UOp(Ops.PAD, f32, (m, *to_indices((1, 1)))), "2 numbers for the 2 axes"), (UOp(Ops.PAD, f32, (m, *to_indices((-1, 0, 0, 0)))), "negative amount"),
-  (UOp(Ops.SHRINK, f32, (m, *to_indices((0, 4, 0, 4)))), "is not inside of"), (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.ADD, (5,))), "axes"),
-  (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.SUB, (0,))), "does not fold with"), (UOp(Ops.ADD, f32, (m, t)), "operands of shapes"),
-  (UOp(Ops.GATHER, f32, (m, reshaped(2, 6).cast(i32)), 0), "index of shape"), (UOp(Ops.COPY, f32, (t,)), "not .value, DEVICE."),
-  (UOp(Ops.LOAD, f32, (t,)), "not an operation of a tensor graph"), (UOp(Ops.MULTI, f32, (t,), 0), "not a value on several devices"),
-  (UOp(Ops.MULTI, f32, (several,), 1), "axis 1 of"), (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg="CPU")), 0), "0 needs several devices"),
+  (UOp(Ops.PAD, f32, (m, *to_indices((1, 1)))), "2 numbers for the 2 axes"),
+  (UOp(Ops.PAD, f32, (m, *to_indices((-1, 0, 0, 0)))), "negative amount"),
+  (UOp(Ops.SHRINK, f32, (m, *to_indices((0, 4, 0, 4)))), "is not inside of"),
+  (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.ADD, (5,))), "axes"),
+  (UOp(Ops.REDUCE_AXIS, f32, (m,), (Ops.SUB, (0,))), "does not fold with"),
+  (UOp(Ops.ADD, f32, (m, t)), "operands of shapes"),
+  (UOp(Ops.GATHER, f32, (m, reshaped(2, 6).cast(i32)), 0), "index of shape"),
+  (UOp(Ops.COPY, f32, (t,)), "not .value, DEVICE."),
+  (UOp(Ops.LOAD, f32, (t,)), "not an operation of a tensor graph"),
+  (UOp(Ops.MULTI, f32, (t,), 0), "not a value on several devices"),
+  (UOp(Ops.MULTI, f32, (several,), 1), "axis 1 of"), (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg="CPU")), 0),
+                                                      "0 needs several devices"),
   (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg=TWO)), "swap"), "'swap' needs several devices"),
   (UOp(Ops.COPY, f32, (t, UOp(Ops.DEVICE, arg=("CPU",)))), "no name of a device"),
 ])

@@ -1,6 +1,7 @@
 """How a kernel touches memory: for each LOAD and STORE, its element index as a sum of ranges with strides.
 
-What optimisation decides with: an access with stride 1 in a range can be a vector, one with stride 0 is shared by that range's iterations. Also
+What optimisation decides with: an access with stride 1 in a range can be a vector, one with stride 0 is shared by that
+range's iterations. Also
 here: merging loops that all accesses walk as one, and its inverse, for loops of which an access knows parts.
 """
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tinyhw.uop.ops import UOp
 
 @dataclass(frozen=True)
 class Access:
-  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on in another way;
+  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on
+  in another way;
   gated: those of them that only the gate depends on so."""
   node: UOp
   strides: dict[UOp, int]
@@ -30,7 +32,8 @@ class Access:
     return None if r in self.opaque else self.strides.get(r, 0)
 
   def distance(self, r: UOp) -> int | None:
-    """The same between iterations that touch memory at all: what lanes read side by side, they do so where a gate holds for some of them, too."""
+    """The same between iterations that touch memory at all: what lanes read side by side, they do so where a gate
+    holds for some of them, too."""
     return self.strides.get(r, 0) if r in self.gated else self.stride(r)
 
   def depends(self, r: UOp) -> bool: return r in self.opaque or r in self.strides
@@ -59,7 +62,8 @@ def accesses(sink: UOp) -> list[Access]:
   return [access_of(u) for u in sink.toposort() if u.op in (Ops.LOAD, Ops.STORE)]
 
 def merge_ranges(sink: UOp) -> UOp:
-  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one, whatever its shape was.
+  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one,
+  whatever its shape was.
 
   So do loops whose position in a flat array is a value itself, as in a counter that numbers random elements.
   """
@@ -82,14 +86,17 @@ def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
   for a, b in pairs:
     if any((a in group) != (b in group) for group in together): continue
     size = b.src[0].arg
-    if all(a not in opaque and b not in opaque and strides.get(a, 0) == strides.get(b, 0) * size for strides, opaque in found): return a, b
+    if all(a not in opaque and b not in opaque and strides.get(a, 0) == strides.get(b, 0) * size
+           for strides, opaque in found):
+      return a, b
   return None
 
 def split_ranges(sink: UOp, least: int) -> UOp:
-  """A loop whose iteration is divided somewhere becomes two, of which the inner one has as many iterations as the divisor, and at least `least`.
+  """A loop whose iteration is divided somewhere becomes two, of which the inner one has as many iterations as the
+  divisor, and at least `least`.
 
-  What reads x[r] and a[r // 1024], as channels of flattened groups, then has a stride in each loop: nothing keeps it from having lanes. Ranges are
-  numbered anew, in the same order.
+  What reads x[r] and a[r // 1024], as channels of flattened groups, then has a stride in each loop: nothing keeps it
+  from having lanes. Ranges are numbered anew, in the same order.
   """
   while True:
     parts = _divided(sink, least)
@@ -106,7 +113,9 @@ def _divided(sink: UOp, least: int) -> dict[UOp, int]:
   """The loops that an index or a condition knows divided by what divides their size, and the smallest such divisor."""
   found: dict[UOp, int] = {}
   for u in sink.toposort():
-    if u.op not in (Ops.IDIV, Ops.MOD) or u.dtype is not dtypes.weakint or u.src[0].op is not Ops.RANGE or u.src[1].op is not Ops.CONST: continue
+    if (u.op not in (Ops.IDIV, Ops.MOD) or u.dtype is not dtypes.weakint or u.src[0].op is not Ops.RANGE
+        or u.src[1].op is not Ops.CONST):
+      continue
     r, n = u.src[0], u.src[1].arg
     if r.src[0].op is not Ops.CONST or not least <= n < r.src[0].arg or r.src[0].arg % n: continue
     found[r] = min(n, found.get(r, n))
@@ -117,7 +126,8 @@ def _replaced(sink: UOp, pieces: dict[UOp, tuple[UOp, ...]]) -> UOp:
   new: dict[UOp, UOp] = {}
   for r, mine in pieces.items():
     new[r] = mine[0]
-    for inner in mine[1:]: new[r] = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (new[r], inner.src[0])), inner))
+    for inner in mine[1:]:
+      new[r] = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (new[r], inner.src[0])), inner))
   for u in sink.toposort():
     if u in new: continue
     if u.op in (Ops.STORE, Ops.REDUCE, Ops.STAGE):
@@ -160,4 +170,5 @@ def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
   trace.hand_on(new)
   return new[sink]
 
-def _simple(u: UOp) -> UOp: return u.simplify() if u.dtype is dtypes.weakint and (u.op is Ops.ADD or u.op is Ops.MUL) else u
+def _simple(u: UOp) -> UOp:
+  return u.simplify() if u.dtype is dtypes.weakint and (u.op is Ops.ADD or u.op is Ops.MUL) else u

@@ -1,8 +1,10 @@
-"""Build index expressions in a normal form: constants folded, the constant of a sum outermost, divisions resolved where bounds allow it.
+"""Build index expressions in a normal form: constants folded, the constant of a sum outermost, divisions resolved where
+bounds allow it.
 
-`make` is the constructor that passes use when they copy integer and bool expressions with some ranges replaced by numbers. It keeps
-`(base + 3)`, `(base + 4)`, … as sums of one shared node and a constant, and takes what a tile's copies have in common out of `//` and `%`
-(`(r*16 + 5) // 4` is `r*4 + 1`). Cost: a few µs per node; it looks only at a node's direct sources, except below `//` and `%`.
+`make` is the constructor that passes use when they copy integer and bool expressions with some ranges replaced by
+numbers. It keeps `(base + 3)`, `(base + 4)`, … as sums of one shared node and a constant, and takes what a tile's
+copies have in common out of `//` and `%` (`(r*16 + 5) // 4` is `r*4 + 1`). Cost: a few µs per node; it looks only at a
+node's direct sources, except below `//` and `%`.
 """
 from __future__ import annotations
 import math
@@ -40,7 +42,10 @@ def linear(u: UOp) -> tuple[dict[UOp, int], int]:
   return terms, constant
 
 def common_factor(terms: dict[UOp, int]) -> int:
-  """What a sum of terms is always a multiple of; 0 if there are none. A greater one of two is as good as both: the last tile begins so."""
+  """What a sum of terms is always a multiple of; 0 if there are none.
+
+  A greater one of two is as good as both: the last tile begins so.
+  """
   return math.gcd(*[c * (math.gcd(*map(factor_of, t.src)) if t.op is Ops.MAX else 1) for t, c in terms.items()])
 
 def factor_of(u: UOp) -> int:
@@ -95,7 +100,10 @@ def _split(a: UOp, divisor: int) -> tuple[dict[UOp, int], dict[UOp, int], int]:
   return whole, {t: c for t, c in terms.items() if c % divisor}, constant
 
 def _step(rest: dict[UOp, int], constant: int, divisor: int) -> tuple[int, dict[UOp, int], dict[UOp, int]] | None:
-  """(g, G, S): rest is G + S, g divides G and divisor, 0 <= S + constant < g. Then S does not change what // and % make of G."""
+  """(g, G, S): rest is G + S, g divides G and divisor, 0 <= S + constant < g.
+
+  Then S does not change what // and % make of G.
+  """
   for g in sorted({math.gcd(c, divisor) for c in rest.values()}, reverse=True):
     if g == 1: continue
     small = {t: c for t, c in rest.items() if c % g}
@@ -140,7 +148,8 @@ def _modulo(a: UOp, b: UOp) -> UOp:
   else: kept = number(0)
   return _add(kept, total(small, constant))
 
-_INDEX: dict[Ops, Callable[..., UOp]] = {Ops.ADD: _add, Ops.MUL: _multiply, Ops.SUB: _subtract, Ops.NEG: _negate, Ops.IDIV: _divide, Ops.MOD: _modulo}
+_INDEX: dict[Ops, Callable[..., UOp]] = {Ops.ADD: _add, Ops.MUL: _multiply, Ops.SUB: _subtract, Ops.NEG: _negate,
+                                         Ops.IDIV: _divide, Ops.MOD: _modulo}
 
 def _bool(op: Ops, a: UOp, b: UOp) -> UOp:
   """AND, OR and XOR of truths, one of which may be known."""
@@ -158,17 +167,22 @@ _MEMORY = frozenset({Ops.LOAD, Ops.STORE})
 NOTHING = UOp(Ops.GROUP)  # a store that is never done
 
 def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
-  """The node, or what it is known to be. Looks closely only at weakint and bool nodes and at what a gate or condition decides."""
+  """The node, or what it is known to be.
+
+  Looks closely only at weakint and bool nodes and at what a gate or condition decides.
+  """
   if dtype is weakint:
     function = _INDEX.get(op)
     if function is not None: return function(*src)
-    if op in GroupOp.ALU and all(s.op is Ops.CONST for s in src): return number(operation(op.name, weakint)(*[s.arg for s in src]))
+    if op in GroupOp.ALU and all(s.op is Ops.CONST for s in src):
+      return number(operation(op.name, weakint)(*[s.arg for s in src]))
   elif dtype is dtypes.bool and op in _BOOL: return _bool(op, src[0], src[1])
   elif op in GroupOp.Comparison and src[0].dtype is weakint:
     u = UOp(op, dtype, src, arg)
     return truth(bool(u.vmin)) if u.vmin == u.vmax else u
   if op is Ops.WHERE and src[0].op is Ops.CONST and src[0].dtype is dtypes.bool: return src[1] if src[0].arg else src[2]
-  if op in _MEMORY and len(src) > 2 and src[-2 if op is Ops.LOAD else 2].op is Ops.CONST: return _known_gate(op, dtype, src, arg)
+  if op in _MEMORY and len(src) > 2 and src[-2 if op is Ops.LOAD else 2].op is Ops.CONST:
+    return _known_gate(op, dtype, src, arg)
   return UOp(op, dtype, src, arg)
 
 def _known_gate(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:

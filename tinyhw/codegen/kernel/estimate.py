@@ -1,11 +1,13 @@
-"""How much work a kernel is: arithmetic operations and bytes moved, for DEBUG=2 and for comparison with what the hardware could do.
+"""How much work a kernel is: arithmetic operations and bytes moved, for DEBUG=2 and for comparison with what the
+hardware could do.
 
-It looks at a kernel as the schedule made it, before tiles are chosen: the work that is asked for, whatever unit does it and however often a tile
-computes an element again.
+It looks at a kernel as the schedule made it, before tiles are chosen: the work that is asked for, whatever unit does it
+and however often a tile computes an element again.
 
-Operations: each operation on data (not on indices) once for each iteration of the loops that it depends on; a MULACC counts twice, a conversion
-not at all. Bytes: what a perfect cache would move, each element of a buffer once however often it is used; never more than the buffer holds.
-Both are ints, or expressions of the kernel's variables.
+Operations: each operation on data (not on indices) once for each iteration of the loops that it depends on; a MULACC
+counts twice, a conversion
+not at all. Bytes: what a perfect cache would move, each element of a buffer once however often it is used; never more
+than the buffer holds. Both are ints, or expressions of the kernel's variables.
 """
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ def estimate(kernel: UOp) -> tuple[sint, sint]:
     op = u.op
     if op is Ops.REDUCE: work[u.src[0].ranges] = work.get(u.src[0].ranges, 0) + 1
     elif op in GroupOp.ALU:
-      if u.dtype.scalar() is not dtypes.weakint and u.src[-1].dtype.scalar() is not dtypes.weakint and op is not Ops.WHERE:
+      if (u.dtype.scalar() is not dtypes.weakint and u.src[-1].dtype.scalar() is not dtypes.weakint
+          and op is not Ops.WHERE):
         work[u.ranges] = work.get(u.ranges, 0) + (2 if op is Ops.MULACC else 1)
     elif op in (Ops.LOAD, Ops.STORE) and u.src[0].src[0].op is Ops.PARAM:
       touched.setdefault((u.src[0].src[0], op is Ops.STORE), {})[u.src[0].src[1].ranges] = None

@@ -1,8 +1,10 @@
-"""Make the grid and the workgroup one-dimensional, drop ranges of one iteration, and bring index expressions to normal form.
+"""Make the grid and the workgroup one-dimensional, drop ranges of one iteration, and bring index expressions to normal
+form.
 
-All GLOBAL ranges become one, the outermost loop (id FLAT), whose counter is split by // and % once per work item. A store that does not run over
-some GLOBAL range is done by the work items where that range's index is 0. LOCAL ranges likewise: the last one is the fastest of the lanes. A STAGE
-that all lanes fill closes all of them. One walk over the kernel; the other passes see at most one GLOBAL and one LOCAL range.
+All GLOBAL ranges become one, the outermost loop (id FLAT), whose counter is split by // and % once per work item. A
+store that does not run over some GLOBAL range is done by the work items where that range's index is 0. LOCAL ranges
+likewise: the last one is the fastest of the lanes. A STAGE that all lanes fill closes all of them. One walk over the
+kernel; the other passes see at most one GLOBAL and one LOCAL range.
 """
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def flatten_grid(sink: UOp) -> UOp:
   """sink with at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
   order = sink.toposort()
   new: dict[UOp, UOp] = {}
-  spread = {kind: _flat([u for u in order if u.op is Ops.RANGE and u.arg[1] is kind], new) for kind in (AxisType.GLOBAL, AxisType.LOCAL)}
+  spread = {kind: _flat([u for u in order if u.op is Ops.RANGE and u.arg[1] is kind], new)
+            for kind in (AxisType.GLOBAL, AxisType.LOCAL)}
   for u in order:
     if u in new: continue
     op = u.op
@@ -47,7 +50,8 @@ def flatten_grid(sink: UOp) -> UOp:
   return new[sink]
 
 class Spread(NamedTuple):
-  """The ranges of one kind, outermost first, and the flat one that they became (None where there is one iteration or none of them)."""
+  """The ranges of one kind, outermost first, and the flat one that they became (None where there is one iteration or
+  none of them)."""
   ranges: tuple[UOp, ...]
   flat: UOp | None
 
@@ -75,8 +79,10 @@ def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread]) -> UOp:
     workgroup = spread[AxisType.LOCAL]
     lanes = tuple(r for r in own if r.arg[1] is AxisType.LOCAL)
     if lanes and (u.op is Ops.REDUCE or lanes != workgroup.ranges or own[-len(lanes):] != lanes):
-      raise CompileError(f"{u.op.name} over lanes {[r.arg[0] for r in lanes]}: only a STAGE is, over all lanes, after its other ranges")
-    return make(u.op, u.dtype, (*values, *ranges, *[workgroup.flat for _ in lanes[:1] if workgroup.flat is not None]), u.arg)
+      raise CompileError(f"{u.op.name} over lanes {[r.arg[0] for r in lanes]}: only a STAGE is, over all lanes, after "
+                         f"its other ranges")
+    return make(u.op, u.dtype, (*values, *ranges, *[workgroup.flat for _ in lanes[:1] if workgroup.flat is not None]),
+                u.arg)
   gate = values[2] if len(values) > 2 else truth(True)
   for r in (r for found in spread.values() if found.flat is not None for r in found.ranges):
     if r not in own: gate = make(Ops.AND, dtypes.bool, (gate, make(Ops.CMPEQ, dtypes.bool, (new[r], number(0)))))

@@ -1,8 +1,10 @@
-"""How many elements of a factor one access of a lane may have, by what is known of where rows of memory begin and of where gates close.
+"""How many elements of a factor one access of a lane may have, by what is known of where rows of memory begin and of
+where gates close.
 
-Rows that are no whole pieces begin anywhere: an access of several elements of one is a multiple of its size only if all that the address is a sum of
-says so, and one gate decides about all of them only if it closes between two accesses. Where neither is certain, factors are copied by narrower
-accesses, of which lanes beside each other have neighbours (matrix/local.py). Cost: a few looks at the sum of an index and of its gates.
+Rows that are no whole pieces begin anywhere: an access of several elements of one is a multiple of its size only if all
+that the address is a sum of says so, and one gate decides about all of them only if it closes between two accesses.
+Where neither is certain, factors are copied by narrower accesses, of which lanes beside each other have neighbours
+(matrix/local.py). Cost: a few looks at the sum of an index and of its gates.
 """
 from __future__ import annotations
 import math
@@ -15,10 +17,11 @@ from tinyhw.uop.ops import UOp
 _PLAIN = frozenset({Ops.RANGE, Ops.MAX})   # terms of an index: the last tile begins at the greater one of two
 
 def width_along(x: UOp, r: UOp, most: int, aligned: bool) -> int:
-  """Elements along a range that each load of a factor can have at once: a divisor of `most`. aligned: accesses are at multiples of their size.
+  """Elements along a range that each load of a factor can have at once: a divisor of `most`. aligned: accesses are at
+  multiples of their size.
 
-  Loads are not looked at whose index is no sum with the range as a term, or has other terms that are computed: there a place costs much, and is
-  better found once for several elements.
+  Loads are not looked at whose index is no sum with the range as a term, or has other terms that are computed: there a
+  place costs much, and is better found once for several elements.
   """
   width = most
   for u in x.toposort():

@@ -1,10 +1,11 @@
 """Give every REDUCE a variable: REDUCE(value, *ranges) becomes REDUCE(ACC(start), update, …, *ranges).
 
-Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf (`acc + x`, a MULACC for a
-product), so the passes that follow need to know nothing of reductions. The node's value is ACC after the loops.
-An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable, so that equal terms do not become one node;
-legalize.py numbers the parts. Types narrower than float32 whose additions the target does not have accumulate in float32 and are rounded once.
-A maximum of floats has two variables where all of the target's instructions forget NaN (maximum.py).
+Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf
+(`acc + x`, a MULACC for a product), so the passes that follow need to know nothing of reductions. The node's value is
+ACC after the loops. An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable,
+so that equal terms do not become one node; legalize.py numbers the parts. Types narrower than float32 whose additions
+the target does not have accumulate in float32 and are rounded once. A maximum of floats has two variables where all of
+the target's instructions forget NaN (maximum.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -70,11 +71,13 @@ def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
   variables = [Folded(variable(n, 0, Ops.MAX), None if one else variable(n, 1, Ops.MUL)) for n in range(len(new))]
   updates = [maxima.update(v, *terms) for v, *terms in zip(variables, old, new)]
   def reduced(k: int, op: Ops) -> UOp:
-    return UOp(Ops.REDUCE, dtype, tuple([x for x in (variables[0][k], *[update[k] for update in updates], *loops) if x is not None]), op)
+    return UOp(Ops.REDUCE, dtype,
+               tuple([x for x in (variables[0][k], *[update[k] for update in updates], *loops) if x is not None]), op)
   maxima.folded[u] = folded = Folded(reduced(0, Ops.MAX), None if one else reduced(1, Ops.ADD))
   return maxima.value(folded, u.dtype)
 
 def _widened(term: UOp) -> UOp:
   """A term in float32; a product is computed there, so that it can be fused with the addition."""
-  if term.op is Ops.MUL: return UOp(Ops.MUL, dtypes.float32.vec(term.dtype.count), tuple([_widened(s) for s in term.src]))
+  if term.op is Ops.MUL:
+    return UOp(Ops.MUL, dtypes.float32.vec(term.dtype.count), tuple([_widened(s) for s in term.src]))
   return UOp(Ops.CAST, dtypes.float32.vec(term.dtype.count), (term,))

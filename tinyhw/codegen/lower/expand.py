@@ -1,12 +1,14 @@
 """Unroll UPCAST and UNROLL ranges: copy each node once for each combination of those of them that it depends on.
 
-Input: a kernel without STAGE. Output: the same without UPCAST and UNROLL. A node that depends on no such range stays one node, one that depends on
-some is a list of copies; an operation's copy (i, j) takes its operand's copy (i) if the operand does not depend on j. Nothing is exploded and
+Input: a kernel without STAGE. Output: the same without UPCAST and UNROLL. A node that depends on no such range stays
+one node, one that depends on some is a list of copies; an operation's copy (i, j) takes its operand's copy (i) if the
+operand does not depend on j. Nothing is exploded and
 merged again: cost is one constructor call per copy.
 
-A REDUCE with a tile's copies becomes several accumulators over one loop. Iterations that UNROLL makes go into the same accumulator one after the
-other, unless there are too few accumulators to hide an addition's latency (CHAINS): then they are dealt to several and folded after the loop.
-REDUCE(GROUP(first, second, …), *loops) means: each iteration folds in first, then second, ….
+A REDUCE with a tile's copies becomes several accumulators over one loop. Iterations that UNROLL makes go into the same
+accumulator one after the other, unless there are too few accumulators to hide an addition's latency (CHAINS): then they
+are dealt to several and folded after the loop. REDUCE(GROUP(first, second, …), *loops) means: each iteration folds in
+first, then second, ….
 """
 from __future__ import annotations
 import functools
@@ -43,12 +45,16 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
       value = chain[0] if len(chain) == 1 else UOp(Ops.GROUP, chain[0].dtype, tuple(chain))
       parts.append(UOp(Ops.REDUCE, chain[0].dtype, (value, *loops), op))
       continue
-    parts.append(functools.reduce(lambda total, term: accumulate(op, total, term), chain[1:], chain[0] if parts else begun(op, chain[0])))
+    parts.append(functools.reduce(lambda total, term: accumulate(op, total, term), chain[1:],
+                                  chain[0] if parts else begun(op, chain[0])))
   result = fold_tree(op, parts)
   return UOp(Ops.REDUCE, result.dtype, (result, *lanes), op) if lanes else result
 
 class Expansion:
-  """The walk's state. `copies[u]` has one node per combination of the ranges in `mask[u]` (a bitset), the last of them varying fastest."""
+  """The walk's state.
+
+  `copies[u]` has one node per combination of the ranges in `mask[u]` (a bitset), the last of them varying fastest.
+  """
   def __init__(self, unrolled: list[UOp]):
     self.bit = {r: 1 << k for k, r in enumerate(unrolled)}
     self.sizes = [int(r.src[0].arg) for r in unrolled]
@@ -71,7 +77,8 @@ class Expansion:
   def project(self, outer: int, inner: int) -> list[int]:
     """For each combination of outer, the copy of a node that depends on inner only."""
     found = self._projections.get((outer, inner))
-    if found is None: found = self._projections[outer, inner] = [self.number_of(c, inner) for c in self.combinations(outer)]
+    if found is None:
+      found = self._projections[outer, inner] = [self.number_of(c, inner) for c in self.combinations(outer)]
     return found
 
   def column(self, u: UOp, mask: int) -> list[UOp]:
@@ -107,7 +114,8 @@ class Expansion:
   def copy(self, u: UOp, mask: int) -> list[UOp]:
     op, dtype, arg = u.op, u.dtype, u.arg
     sources = zip(*[self.column(s, mask) for s in u.src])
-    if dtype is dtypes.weakint or dtype is dtypes.bool or op in _FOLDED: return [make(op, dtype, src, arg) for src in sources]
+    if dtype is dtypes.weakint or dtype is dtypes.bool or op in _FOLDED:
+      return [make(op, dtype, src, arg) for src in sources]
     return [UOp(op, dtype, src, arg, u.tag) for src in sources]
 
   def flatten(self, u: UOp) -> UOp:
@@ -127,7 +135,8 @@ class Expansion:
     rows = [[self.number_of(tuple(map(sum, zip(o, i))), mask) for i in inner] for o in self.combinations(outer)]
     values = [self.column(s, mask) for s in values_of(u)]
     self.mask[u] = outer
-    if u.op is Ops.REDUCE: self.copies[u] = [reduce_terms(u.arg, [values[0][k] for k in row], left, len(rows)) for row in rows]
+    if u.op is Ops.REDUCE:
+      self.copies[u] = [reduce_terms(u.arg, [values[0][k] for k in row], left, len(rows)) for row in rows]
     else: self.copies[u] = [self.stores(values, row, left, u.arg) for row in rows]
 
   def stores(self, values: list[list[UOp]], row: list[int], ranges: list[UOp], arg: object) -> UOp:
@@ -136,8 +145,8 @@ class Expansion:
     return made[0] if len(made) == 1 else UOp(Ops.GROUP, dtypes.void, tuple(made))
 
 def vectors_as_copies(sink: UOp) -> UOp:
-  """sink with UPCAST and UNROLL ranges in the place of VECTOR ones, for targets whose lanes are threads: what copies access side by side becomes wide
-  where memory allows it (runs.py)."""
+  """sink with UPCAST and UNROLL ranges in the place of VECTOR ones, for targets whose lanes are threads: what copies
+  access side by side becomes wide where memory allows it (runs.py)."""
   order = sink.toposort()
   summed = {r for u in order if u.op is Ops.REDUCE for r in ranges_of(u)}
   vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
@@ -145,13 +154,17 @@ def vectors_as_copies(sink: UOp) -> UOp:
   return sink.substitute({r: r.replace(arg=(r.arg[0], kind)) for r, kind in kinds.items()}) if vectors else sink
 
 def unroll(sink: UOp) -> UOp:
-  """sink with every UPCAST and UNROLL range replaced by copies. The larger of a tile's sides varies slowest: fewer operands are live."""
+  """sink with every UPCAST and UNROLL range replaced by copies.
+
+  The larger of a tile's sides varies slowest: fewer operands are live.
+  """
   order = sink.toposort()
   unrolled = [u for u in order if u.op is Ops.RANGE and u.arg[1] in UNROLLED]
   if not unrolled: return sink
   for r in unrolled:
     if r.src[0].op is Ops.CONST: continue
-    raise CompileError(f"range {r.arg[0]} is {r.arg[1].name} and its end is not a constant; only a constant can be unrolled")
+    raise CompileError(f"range {r.arg[0]} is {r.arg[1].name} and its end is not a constant; only a constant can be "
+                       f"unrolled")
   unrolled.sort(key=lambda r: (1, -r.src[0].arg, r.arg[0]) if r.arg[1] is AxisType.UPCAST else (0, 0, r.arg[0]))
   expansion = Expansion(unrolled)
   for u in order: expansion.visit(u)

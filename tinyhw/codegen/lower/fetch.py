@@ -1,24 +1,28 @@
-"""Fill local memory by copies that go on by themselves, several iterations ahead, for targets that have such copies (`Capabilities.copies`).
+"""Fill local memory by copies that go on by themselves, several iterations ahead, for targets that have such copies
+(`Capabilities.copies`).
 
 A loop that fills local memory with what lies in memory as it is, then waits for all lanes, then computes, becomes
 
   the first stages - 1 fillings are started, each a group (in a loop of their own, if they are several)
-  for each iteration: wait for the oldest group; all lanes meet; start the filling of the iteration stages - 1 further on; compute
+  for each iteration: wait for the oldest group; all lanes meet; start the filling of the iteration stages - 1 further
+  on; compute
 
-with `stages` copies of each array, of which iteration i has number i % stages. One meeting of all lanes is enough: it says that everybody's part of
-the filling is there, and that everybody has done with the array that is filled next. Behind the last iteration nothing is under way: copies of
-iterations that there are not have a gate, their groups are empty. Loops that compute what they store, or store elements too small to be copied, are
-pipeline.py's.
+with `stages` copies of each array, of which iteration i has number i % stages. One meeting of all lanes is enough: it
+says that everybody's part of the filling is there, and that everybody has done with the array that is filled next.
+Behind the last iteration nothing is under way: copies of iterations that there are not have a gate, their groups are
+empty. Loops that compute what they store, or store elements too small to be copied, are pipeline.py's.
 
-Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies start an iteration later than
-they could, into the array of the iteration before the last one, whose products are waited for together with the oldest group.
+Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies
+start an iteration later than they could, into the array of the iteration before the last one, whose products are waited
+for together with the oldest group.
 
-There, what is 0 where it is not loaded is copied where it is, and a lane stores zeros where it is not. What cannot be copied, since its elements are
-too small, is carried by the lanes: it is loaded into variables two iterations before it is wanted, and stored one iteration before, behind the
-products, which wait for all loads. The last iteration stores once more, to an array that nobody reads.
+There, what is 0 where it is not loaded is copied where it is, and a lane stores zeros where it is not. What cannot be
+copied, since its elements are too small, is carried by the lanes: it is loaded into variables two iterations before it
+is wanted, and stored one iteration before, behind the products, which wait for all loads. The last iteration stores
+once more, to an array that nobody reads.
 
-What is filled with BOXes (boxes.py) has a signal for each array: a filling is the next phase of its signal, and iteration i waits for phase
-i // stages of signal i % stages, in the place of a group.
+What is filled with BOXes (boxes.py) has a signal for each array: a filling is the next phase of its signal, and
+iteration i waits for phase i // stages of signal i % stages, in the place of a group.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -37,7 +41,8 @@ from tinyhw.uop.ops import UOp
 STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
 
 class Fill(NamedTuple):
-  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is done, if not by all lanes.
+  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is
+  done, if not by all lanes.
   load: what lanes carry. padded: besides, zeros are stored where it is not loaded."""
   store: UOp
   goal: UOp
@@ -57,7 +62,10 @@ class Fill(NamedTuple):
     return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
 
 def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """The uops with the fillings of local memory done ahead. written: slots of buffers. Raises CompileError for boxes that cannot be."""
+  """The uops with the fillings of local memory done ahead. written: slots of buffers.
+
+  Raises CompileError for boxes that cannot be.
+  """
   if not capabilities.copies: return uops
   for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay true
     fills = fills_of(uops, body, written, capabilities.copies)
@@ -65,7 +73,8 @@ def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) 
     stages = stages_of(uops[body.start], fills, capabilities.local_bytes, 1 if late else WORKGROUPS)
     if stages: uops = without_unused(ahead(uops, body, fills, stages, late))
   if any(u.op is Ops.STORE and u.src[1].op is Ops.BOX for u in uops):
-    raise CompileError("boxes are copied in loops of two iterations and more, from buffers that the kernel does not write; leave BOX out")
+    raise CompileError("boxes are copied in loops of two iterations and more, from buffers that the kernel does not "
+                       "write; leave BOX out")
   return uops
 
 def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[int, ...]) -> list[Fill]:
@@ -73,7 +82,9 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   fills = [u for u in inside if u.op is Ops.STORE]
   arrays = {u.src[0].src[0] for u in fills}
-  if any(u.op is Ops.STORE and u.src[0].src[0] in arrays for at, u in enumerate(uops) if not body.start < at < body.barrier): return []
+  if any(u.op is Ops.STORE and u.src[0].src[0] in arrays for at, u in enumerate(uops)
+         if not body.start < at < body.barrier):
+    return []
   found: list[Fill] = []
   changing = {counter, *inside}
   for u in fills:
@@ -105,7 +116,8 @@ def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
   return any(u.op is Ops.PANEL and u.src[0].src[0] in arrays for u in uops)
 
 def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int) -> int:
-  """How many arrays of each kind fit, of no more iterations than there are; 0: none. workgroups: that should fit together."""
+  """How many arrays of each kind fit, of no more iterations than there are; 0: none. workgroups: that should fit
+  together."""
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
   if any(fill.place.op is Ops.BOX for fill in fills): local_bytes -= SIGNALS_BYTES
@@ -117,10 +129,12 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   going = int(late and stages > 2)
   distance = stages - 1 - going   # iterations by which copies start ahead
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
-  arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages)) for u in (fill.goal.src[0] for fill in fills)}
+  arrays = {u: UOp(Ops.DEFINE_LOCAL, u.dtype, (), (u.arg[0], u.arg[1] * stages))
+            for u in (fill.goal.src[0] for fill in fills)}
   signals = signals_of(uops, stages) if fills[0].place.op is Ops.BOX else None
   filling, carrying = (Filling(part, [u for u in inside if u in needed], counter, arrays, signals) for part in (
-    [fill for fill in fills if fill.load is None], [fill for fill in fills if fill.load is not None]) for needed in (needed_by(part),))
+    [fill for fill in fills if fill.load is None], [fill for fill in fills if fill.load is not None])
+                       for needed in (needed_by(part),))
   copier = Copier(uops, body)
   if signals is not None: copier.visible.add(signals)
   before: list[UOp] = [UOp(Ops.BARRIER)] if in_loop(uops[:body.start]) else []
@@ -130,7 +144,8 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   before, copier.made = [*before, *copier.made], []
   copier.visible.update((counter, *inside))
   phase = phase_of(copier, signals, counter, stages) if signals is not None else ()
-  start = [*copier.made, UOp(Ops.WAIT, dtypes.void, phase, awaited(distance - 1 if signals is None else 0, late, going)), UOp(Ops.BARRIER)]
+  start = [*copier.made, UOp(Ops.WAIT, dtypes.void, phase,
+                             awaited(distance - 1 if signals is None else 0, late, going)), UOp(Ops.BARRIER)]
   copier.made = []
   later = copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, distance)))))
   more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (later, counter.src[0])))
@@ -146,22 +161,26 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
   if signals is not None and in_loop(uops[:body.start]): rest = ended(rest, counter, signals)
   gone = {fill.store for fill in fills}
   kept = [u for u in inside if u not in gone and u.op is not Ops.BARRIER]
-  return [*with_signals([arrays.get(u, u) for u in uops[:body.start]], signals), *before, counter, *start, *kept, *inner, *rest]
+  return [*with_signals([arrays.get(u, u) for u in uops[:body.start]], signals), *before, counter, *start, *kept,
+          *inner, *rest]
 
 def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -> list[UOp]:
   """Those that are started before the loop: several in a loop of their own, as code that runs once is to be short."""
   counter = filling.counter
-  if number == 1: return filled(copier, filling, copier.put(UOp.const(counter.dtype, 0)), UOp.const(dtypes.int32, 0), None)
+  if number == 1:
+    return filled(copier, filling, copier.put(UOp.const(counter.dtype, 0)), UOp.const(dtypes.int32, 0), None)
   end = copier.put(UOp.const(counter.dtype, number))
   before, copier.made, outside = copier.made, [], set(copier.visible)
-  first = UOp(Ops.RANGE, counter.dtype, (end,), (1 + max(u.arg[0] for u in copier.known if u.op is Ops.RANGE), AxisType.LOOP))
+  first = UOp(Ops.RANGE, counter.dtype, (end,), (1 + max(u.arg[0] for u in copier.known if u.op is Ops.RANGE),
+                                                 AxisType.LOOP))
   copier.visible.add(first)
   inside = filled(copier, filling, first, slot_of(copier, first, stages), None)
   copier.visible = outside
   return [*before, first, *inside, UOp(Ops.END, dtypes.void, (first,))]
 
 def first_carried(copier: Copier, carrying: Filling, number: int) -> list[UOp]:
-  """What lanes carry before the loop: the first iteration's is stored, the second one's is in variables, which are numbered from `number`."""
+  """What lanes carry before the loop: the first iteration's is stored, the second one's is in variables, which are
+  numbered from `number`."""
   if not carrying.fills: return []
   first, second = (loaded(copier, carrying, UOp.const(carrying.counter.dtype, k)) for k in (0, 1))
   stored(copier, carrying, first, UOp.const(carrying.counter.dtype, 0), UOp.const(dtypes.int32, 0))
@@ -171,9 +190,11 @@ def first_carried(copier: Copier, carrying: Filling, number: int) -> list[UOp]:
   return variables
 
 def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) -> list[UOp]:
-  """In each iteration, behind its products, variables are stored for the next one, and get what the one behind that wants; of the last ones any."""
+  """In each iteration, behind its products, variables are stored for the next one, and get what the one behind that
+  wants; of the last ones any."""
   counter = carrying.counter
-  following, behind = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k))))) for k in (1, 2))
+  following, behind = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k)))))
+                       for k in (1, 2))
   stored(copier, carrying, variables, following, slot_of(copier, following, stages))
   more = copier.put(UOp(Ops.CMPLT, dtypes.bool, (behind, counter.src[0])))
   values = loaded(copier, carrying, copier.put(UOp(Ops.WHERE, counter.dtype, (more, behind, counter))))
@@ -181,7 +202,8 @@ def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) 
 
 def loaded(copier: Copier, carrying: Filling, number: UOp) -> list[UOp]:
   """The loads of iteration `number`."""
-  return copier.copy(carrying.nodes, carrying.counter, number, [fill.load for fill in carrying.fills if fill.load is not None])
+  return copier.copy(carrying.nodes, carrying.counter, number,
+                     [fill.load for fill in carrying.fills if fill.load is not None])
 
 def stored(copier: Copier, carrying: Filling, values: list[UOp], number: UOp, slot: UOp) -> None:
   """The stores of values to the arrays of a slot, as in iteration `number`."""
@@ -212,7 +234,8 @@ def with_signals(uops: list[UOp], signals: UOp | None) -> list[UOp]:
   return [*uops[:last], signals, *uops[last:]]
 
 def ended(uops: list[UOp], counter: UOp, signals: UOp) -> list[UOp]:
-  """The uops with an end of the signals behind that of their loop, when nobody looks any more: a loop around begins them again."""
+  """The uops with an end of the signals behind that of their loop, when nobody looks any more: a loop around begins
+  them again."""
   behind = 1 + next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
   return [*uops[:behind], UOp(Ops.BARRIER), UOp(Ops.SIGNALS, dtypes.void, (signals,), "end"), *uops[behind:]]
 
@@ -241,7 +264,8 @@ def times(copier: Copier, slot: UOp, size: int) -> UOp:
   return copier.put(UOp(Ops.MUL, dtypes.int32, (slot, copier.put(UOp.const(dtypes.int32, size)))))
 
 class Filling(NamedTuple):
-  """What a body fills, the nodes that say where, in order, its counter, what its arrays became, and the signals that count its boxes."""
+  """What a body fills, the nodes that say where, in order, its counter, what its arrays became, and the signals that
+  count its boxes."""
   fills: list[Fill]
   nodes: list[UOp]
   counter: UOp
@@ -249,7 +273,10 @@ class Filling(NamedTuple):
   signals: UOp | None
 
 def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: UOp | None) -> list[UOp]:
-  """The copies of iteration `number` to the arrays of a slot, done where a condition holds, as a group. What they need is made by the copier."""
+  """The copies of iteration `number` to the arrays of a slot, done where a condition holds, as a group.
+
+  What they need is made by the copier.
+  """
   wanted = [s for fill in filling.fills for s in fill.sources]
   made = iter(copier.copy(filling.nodes, filling.counter, number, wanted))
   found: list[UOp] = []
@@ -259,17 +286,21 @@ def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: 
     local = filling.arrays[fill.goal.src[0]]
     at = shifted(copier, position, times(copier, slot, fill.goal.src[0].arg[1]))
     goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (local, at)))
-    started = UOp(Ops.FETCH, dtypes.void, (goal, place, *all_of(copier, [g for g in (gate, condition) if g is not None])), fill.elements)
+    started = UOp(Ops.FETCH, dtypes.void,
+                  (goal, place, *all_of(copier, [g for g in (gate, condition) if g is not None])), fill.elements)
     trace.inherit(started, fill.store)
     copier.made.append(started)
     if not fill.padded or gate is None: continue
     zeros = copier.put(UOp(Ops.CONST, fill.store.src[1].dtype, (), fill.store.src[1].dtype.scalar().const(0)))
     closed = copier.put(UOp(Ops.XOR, dtypes.bool, (gate, copier.put(UOp.const(dtypes.bool, True)))))
-    copier.made.append(UOp(Ops.STORE, dtypes.void, (goal, zeros, *all_of(copier, [closed, *where, *([] if condition is None else [condition])]))))
+    copier.made.append(UOp(Ops.STORE, dtypes.void,
+                           (goal, zeros,
+                            *all_of(copier, [closed, *where, *([] if condition is None else [condition])]))))
     trace.inherit(copier.made[-1], fill.store)
   counted: tuple[UOp, ...] = ()
   if filling.signals is not None:
-    signal = copier.put(UOp(Ops.INDEX, filling.signals.dtype, (filling.signals, copier.put(slot) if slot.op is Ops.CONST else slot)))
+    signal = copier.put(UOp(Ops.INDEX, filling.signals.dtype,
+                            (filling.signals, copier.put(slot) if slot.op is Ops.CONST else slot)))
     counted = (signal,) if condition is None else (signal, condition)
   copier.made.append(UOp(Ops.COMMIT, dtypes.void, counted))
   found, copier.made = copier.made, []
@@ -285,7 +316,8 @@ def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
   if position.op is Ops.CONST and position.arg == 0 and position.dtype is offset.dtype: return offset
   if position.dtype is not offset.dtype: offset = copier.put(UOp(Ops.CAST, position.dtype, (offset,)))
   if position.op is Ops.ADD and position.src[1].op is Ops.CONST:
-    return copier.put(UOp(Ops.ADD, position.dtype, (copier.put(UOp(Ops.ADD, position.dtype, (position.src[0], offset))), position.src[1])))
+    return copier.put(UOp(Ops.ADD, position.dtype, (copier.put(UOp(Ops.ADD, position.dtype, (position.src[0], offset))),
+                                                    position.src[1])))
   return copier.put(UOp(Ops.ADD, position.dtype, (position, offset)))
 
 def moved_reads(copier: Copier, uops: list[UOp], arrays: dict[UOp, UOp], offsets: dict[UOp, UOp]) -> list[UOp]:

@@ -1,9 +1,11 @@
-"""Load two fragments of a factor at once, for targets whose lanes load blocks of local memory together (FRAGMENT, docs/design.md 3.4).
+"""Load two fragments of a factor at once, for targets whose lanes load blocks of local memory together (FRAGMENT,
+docs/design.md 3.4).
 
-A FRAGMENT of two blocks has the places of their rows from the first half of the lanes, and the other half says the same. Two of them from one array,
-whose indices differ by a constant, become one of four blocks, of which the second half of the lanes says where the second two are. Pairs are
-neighbours in the order of their constants; all pairs of an array have the same distance, so that they share the rest of their index. Whether there
-is a partner or not, a FRAGMENT has no other source than its place behind this pass. Cost: one walk, and one look at the sum of each index.
+A FRAGMENT of two blocks has the places of their rows from the first half of the lanes, and the other half says the
+same. Two of them from one array, whose indices differ by a constant, become one of four blocks, of which the second
+half of the lanes says where the second two are. Pairs are neighbours in the order of their constants; all pairs of an
+array have the same distance, so that they share the rest of their index. Whether there is a partner or not, a FRAGMENT
+has no other source than its place behind this pass. Cost: one walk, and one look at the sum of each index.
 """
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """Give index expressions a machine integer type, and an order of additions that suits loops and addressing modes.
 
-Input: a kernel whose integers of no width (weakint) are index expressions over loops. Output: int32 where bounds prove that it is enough, else
-int64; every node is computed in a type that holds its value. A sum is added up from the outermost loop's terms to the innermost one's, and its
-constant last: `((outer + inner) + 3)`. So what an outer loop determines is computed there, once, and unrolled copies, which differ in the constant,
-share the rest and put the constant into the addressing mode. Terms of one loop are added to each other first.
+Input: a kernel whose integers of no width (weakint) are index expressions over loops. Output: int32 where bounds prove
+that it is enough, else int64; every node is computed in a type that holds its value. A sum is added up from the
+outermost loop's terms to the innermost one's, and its
+constant last: `((outer + inner) + 3)`. So what an outer loop determines is computed there, once, and unrolled copies,
+which differ in the constant, share the rest and put the constant into the addressing mode. Terms of one loop are added
+to each other first.
 """
 from __future__ import annotations
 
@@ -50,7 +52,10 @@ def multiplied(a: UOp, factor: int) -> UOp:
   return UOp(Ops.MUL, a.dtype, (a, const(a.dtype, factor)))
 
 def depth(u: UOp) -> int:
-  """The innermost loop that u depends on, by id; loops have ids in order. GLOBAL is -1; what depends on none comes before."""
+  """The innermost loop that u depends on, by id; loops have ids in order.
+
+  GLOBAL is -1; what depends on none comes before.
+  """
   ranges = u.ranges
   return max([r.arg[0] for r in ranges]) if ranges else -2
 
@@ -63,7 +68,8 @@ class Indices:
   def get(self, u: UOp) -> UOp:
     """What u became. A source of a node that the walk has reached."""
     found = self.new.get(u)
-    if found is None: found = self.new[u] = self.sum_of(u) if u.op in _LINEAR and u.dtype is weakint else self.operation(u)
+    if found is None:
+      found = self.new[u] = self.sum_of(u) if u.op in _LINEAR and u.dtype is weakint else self.operation(u)
     return found
 
   def sum_of(self, u: UOp) -> UOp:
@@ -124,8 +130,9 @@ class Indices:
     self.new[u] = u if new == u.src else UOp(u.op, u.dtype, new, u.arg, u.tag)
 
   def within(self, u: UOp) -> UOp | None:
-    """Truths that must all hold, where one index or more is to be between two constants: that is one comparison each, of its distance from the lower
-    one, as a number without a sign. So a gate takes fewer instructions, and fewer predicates at a time. None: there is no such index."""
+    """Truths that must all hold, where one index or more is to be between two constants: that is one comparison each,
+    of its distance from the lower one, as a number without a sign. So a gate takes fewer instructions, and fewer
+    predicates at a time. None: there is no such index."""
     parts = list(dict.fromkeys(u.split(Ops.AND)))
     lower, upper = ({p.src[1 - at]: p for p in parts if is_bound(p, at)} for at in (0, 1))
     found: dict[UOp, UOp | None] = {}
@@ -135,7 +142,8 @@ class Indices:
       distance = added(self.get(index), const(int32, -first)) if first else self.get(index)
       if distance.dtype is not int32 or end <= first: continue
       found[lower[index]] = None
-      found[upper[index]] = UOp(Ops.CMPLT, dtypes.bool, (UOp(Ops.CAST, dtypes.uint32, (distance,)), const(dtypes.uint32, end - first)))
+      found[upper[index]] = UOp(Ops.CMPLT, dtypes.bool,
+                                (UOp(Ops.CAST, dtypes.uint32, (distance,)), const(dtypes.uint32, end - first)))
     if not found: return None
     made = [new for p in parts if (new := found.get(p, self.new[p])) is not None]
     return functools.reduce(lambda one, other: UOp(Ops.AND, dtypes.bool, (one, other)), made)
@@ -144,7 +152,8 @@ _LINEAR = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG, Ops.CONST})
 
 def is_bound(u: UOp, at: int) -> bool:
   """Is this a comparison of an index with a constant, which is its source at 0 or 1?"""
-  return u.op is Ops.CMPLT and u.src[at].op is Ops.CONST and u.src[0].dtype is weakint and fits(*[int(u.src[at].arg)] * 2)
+  return (u.op is Ops.CMPLT and u.src[at].op is Ops.CONST and u.src[0].dtype is weakint
+          and fits(*[int(u.src[at].arg)] * 2))
 
 def lower_indices(sink: UOp, lanes: bool = False) -> UOp:
   """sink without weakint. lanes: whether they are threads."""

@@ -1,9 +1,10 @@
 """Split vectors that the target cannot compute whole into narrower ones, down to scalars.
 
-Input: a decomposed kernel. Output: the same, each vector operation one that the target lists for its type and lanes, each vector in memory at most
-as wide as a register. Each node becomes a list of parts of equal width, lane 0 first; a user asks for the parts in its own width (`parts`), and
-gets lanes picked out of wider ones or put together from narrower ones. Broadcasts, constants and vectors of scalars are made in any width asked for.
-A kernel in which nothing has to be split is returned as it is, after one look at each node.
+Input: a decomposed kernel. Output: the same, each vector operation one that the target lists for its type and lanes,
+each vector in memory at most as wide as a register. Each node becomes a list of parts of equal width, lane 0 first; a
+user asks for the parts in its own width (`parts`), and gets lanes picked out of wider ones or put together from
+narrower ones. Broadcasts, constants and vectors of scalars are made in any width asked for. A kernel in which nothing
+has to be split is returned as it is, after one look at each node.
 """
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ class Legalizer:
     self._parts: dict[tuple[UOp, int], list[UOp]] = {}
     self._widest: dict[tuple[Ops, DType], int] = {}
     self.shares = {dtype.vec(layout.count) for x in capabilities.matrix
-                   for dtype, layout in ((x.operand, x.a), (x.operand, x.b), (x.result, x.c)) if layout}  # what a lane has of matrices stays whole
+                   # what a lane has of matrices stays whole
+                   for dtype, layout in ((x.operand, x.a), (x.operand, x.b), (x.result, x.c)) if layout}
 
   # ***** widths *****
 
@@ -103,7 +105,8 @@ class Legalizer:
       starts = range(0, own, width)
       return [lane_of(p, k) if width == 1 else run_of(p, k, width) for p in pieces for k in starts]
     ratio = width // own
-    return [_joined([lane_of(p, k) for p in pieces[j * ratio:(j + 1) * ratio] for k in range(own)]) for j in range(count)]
+    return [_joined([lane_of(p, k) for p in pieces[j * ratio:(j + 1) * ratio] for k in range(own)])
+            for j in range(count)]
 
   def value(self, u: UOp) -> UOp:
     """A value whole."""
@@ -115,11 +118,15 @@ class Legalizer:
     width = self.width[u]
     dtype = u.src[1].dtype if u.op is Ops.STORE else u.dtype
     if u.op is Ops.STORE and u.arg is not None: self.new[u] = self.pieces(u, width)
-    elif dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST: self.new[u] = [self.scalar(u)]
+    elif dtype.count == 1 or u.op in _ANY_WIDTH and u.op is not Ops.VECTORIZE and u.op is not Ops.BROADCAST:
+      self.new[u] = [self.scalar(u)]
     elif u.op in _ANY_WIDTH: return
-    elif u.op is Ops.GEP: self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
+    elif u.op is Ops.GEP:
+      self.new[u] = [self.lanes(u.src[0], k, width) for k in range(u.arg, u.arg + dtype.count, width)]
     elif u.op is Ops.LOAD or u.op is Ops.STORE: self.new[u] = self.memory(u, dtype, width)
-    elif u.op is Ops.ACC: self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2])) for k, p in enumerate(self.parts(u.src[0], width))]
+    elif u.op is Ops.ACC:
+      self.new[u] = [UOp(Ops.ACC, p.dtype, (p,), (u.arg[0], k, u.arg[2]))
+                     for k, p in enumerate(self.parts(u.src[0], width))]
     elif u.op in _TOGETHER: self.new[u] = [UOp(u.op, dtype, tuple([self.value(s) for s in u.src]), u.arg)]
     else: self.new[u] = self.split(u, width)
 
@@ -153,7 +160,8 @@ class Legalizer:
     made = []
     for k, index in enumerate(indices):
       rest = [c[k] if len(c) > 1 else c[0] for c in columns]
-      made.append(UOp(u.op, u.dtype if u.op is Ops.STORE else dtype.scalar().vec(width), (UOp(Ops.INDEX, place.dtype, (buffer, index)), *rest)))
+      made.append(UOp(u.op, u.dtype if u.op is Ops.STORE else dtype.scalar().vec(width),
+                      (UOp(Ops.INDEX, place.dtype, (buffer, index)), *rest)))
     return made
 
   def width_of_pieces(self, store: UOp) -> int:
@@ -163,14 +171,18 @@ class Legalizer:
     return wide if memory.scalar() is value.scalar() else min(wide, self.widest(Ops.CAST, memory))
 
   def pieces(self, store: UOp, width: int) -> list[UOp]:
-    """Stores of the parts of all pieces. No other pass has to go through these, of which a product has up to 64 that differ in a constant."""
+    """Stores of the parts of all pieces.
+
+    No other pass has to go through these, of which a product has up to 64 that differ in a constant.
+    """
     place, value, rest = store.src[0], store.src[1], [self.value(s) for s in store.src[2:]]
     (buffer,), (index,), made = self.new[place.src[0]], self.new[place.src[1]], []
     for first, behind in store.arg.places:
       for k in range(0, store.arg.length, width):
         part = self.lanes(value, first + k, width)
         if part.dtype.scalar() is not place.dtype: part = UOp(Ops.CAST, place.dtype.vec(width), (part,))
-        made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, behind + k))), part, *rest)))
+        made.append(UOp(Ops.STORE, store.dtype, (UOp(Ops.INDEX, place.dtype, (buffer, _offset(index, behind + k))),
+                                                 part, *rest)))
     return made
 
 def _joined(lanes: list[UOp]) -> UOp: return UOp(Ops.VECTORIZE, lanes[0].dtype.vec(len(lanes)), tuple(lanes))

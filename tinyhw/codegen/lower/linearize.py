@@ -2,11 +2,13 @@
 
 Input: a graph of STOREs and REDUCEs (here: statements) over loops. Output: nodes in execution order, loops as brackets.
 
-A statement belongs to the loops that it depends on, and runs over its own. `build` fills one block (the body of a loop, or the whole kernel): it
-collects the statements that can be done here, which are those given and all REDUCEs and fillings of local arrays below them whose outer loops are
-open; it takes those that wait for no other; those whose next loop is the same share it. So softmax's maximum and sum, of which one needs the other,
-get two loops, and the accumulators of a tile one. A statement without loops left is done at once: its value's nodes are emitted, sources first and
-just before their first use, each in the innermost open loop that it depends on. A node that two loops of one range need is emitted in both.
+A statement belongs to the loops that it depends on, and runs over its own. `build` fills one block (the body of a loop,
+or the whole kernel): it collects the statements that can be done here, which are those given and all REDUCEs and
+fillings of local arrays below them whose outer loops are open; it takes those that wait for no other; those whose next
+loop is the same share it. So softmax's maximum and sum, of which one needs the other, get two loops, and the
+accumulators of a tile one. A statement without loops left is done at once: its value's nodes are emitted, sources first
+and just before their first use, each in the innermost open loop that it depends on. A node that two loops of one range
+need is emitted in both.
 
 Sets of statements and of ranges are ints used as bitsets. Cost: O(nodes) plus O(statements) for each block.
 """
@@ -25,7 +27,10 @@ AHEAD_BYTES = 96  # of a lane's factors that are loaded before the products of e
 _ARGUMENTS = (Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL)
 
 class Block:
-  """A part of the program being written: `bit` is its range's, `open` those of all ranges around it. `emitted`: node -> its copy here."""
+  """A part of the program being written: `bit` is its range's, `open` those of all ranges around it.
+
+  `emitted`: node -> its copy here.
+  """
   __slots__ = ("parent", "bit", "open", "uops", "emitted", "is_loop")
 
   def __init__(self, parent: Block | None, bit: int, is_loop: bool):
@@ -35,7 +40,10 @@ class Block:
     self.emitted: dict[UOp, UOp] = {}
 
 class Statement:
-  """A STORE or REDUCE: its number (a bit), the statements below it, its loops outermost first. `fills`: it writes a local array."""
+  """A STORE or REDUCE: its number (a bit), the statements below it, its loops outermost first.
+
+  `fills`: it writes a local array.
+  """
   __slots__ = ("node", "bit", "below", "ranges", "free", "fills")
 
   def __init__(self, node: UOp, bit: int, below: int, ranges: tuple[UOp, ...], free: int):
@@ -58,9 +66,13 @@ def bits_of(mask: int) -> Iterator[int]:
     mask ^= low
 
 def factors_of(updates: list[list[UOp]]) -> list[list[UOp]]:
-  """For each step what its products of matrices multiply. It is loaded first, and some steps ahead: so no product waits for memory."""
+  """For each step what its products of matrices multiply.
+
+  It is loaded first, and some steps ahead: so no product waits for memory.
+  """
   steps = range(max(map(len, updates), default=0))
-  return [list(dict.fromkeys(f for terms in updates if k < len(terms) and terms[k].op is Ops.MMA for f in terms[k].src[:2])) for k in steps]
+  return [list(dict.fromkeys(f for terms in updates if k < len(terms) and terms[k].op is Ops.MMA
+                             for f in terms[k].src[:2])) for k in steps]
 
 class Linearizer:
   """The state. `depends[u]`: ranges that u is inside of; `needs[u]`: statements directly below u."""
@@ -82,7 +94,8 @@ class Linearizer:
     self._bits = bits = {r: 1 << k for k, r in enumerate(ranges)}
     self.lane_bits = sum(bits[r] for r in ranges if r.arg[1] is AxisType.LOCAL) if self.lanes else 0
     depends, needs = self.depends, self.needs
-    inside = {variable_of(u): sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order if u.op is Ops.REDUCE}
+    inside = {variable_of(u): sum(bits[r] for r in ranges_of(u) if r.op is Ops.RANGE) for u in self.order
+              if u.op is Ops.REDUCE}
     stored, loaded = set(), set()
     for u in self.order:
       mask = need = 0
@@ -129,11 +142,13 @@ class Linearizer:
       else: self._finish(block, [s for s, _ in group])
       for s, _ in group:
         waiting ^= s.bit
-        if s in found: block.emitted[s.node] = self.variables[variable_of(s.node)] if s.node.op is Ops.REDUCE else s.node
+        if s in found:
+          block.emitted[s.node] = self.variables[variable_of(s.node)] if s.node.op is Ops.REDUCE else s.node
       if self.lanes and any(s.fills and s in found for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
 
   def _found(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
-    """The statements below those given that belong into this block: their outer loops are open, and no block around this one has done them."""
+    """The statements below those given that belong into this block: their outer loops are open, and no block around
+    this one has done them."""
     if self.lane_bits & ~block.open: return []
     below = 0
     for s, _ in given: below |= s.below
@@ -170,7 +185,8 @@ class Linearizer:
 
   def _choose(self, ready: list[tuple[Statement, tuple[UOp, ...]]],
               waiting: list[tuple[Statement, tuple[UOp, ...]]]) -> list[tuple[Statement, tuple[UOp, ...]]]:
-    """Statements to do next: those without loops, else those whose next loop is the same, best one that nothing else will need."""
+    """Statements to do next: those without loops, else those whose next loop is the same, best one that nothing else
+    will need."""
     leaves = [entry for entry in ready if not entry[1]]
     if leaves: return leaves
     heads = list(dict.fromkeys(ranges[0] for _, ranges in ready))
@@ -220,8 +236,8 @@ class Linearizer:
       block.uops.append(new)
 
   def _load_first(self, block: Block, fills: list[UOp]) -> None:
-    """Emit the loads of what fills local memory: all are under way before the first one is waited for. Those with one gate stand together, so that
-    few gates are known at a time."""
+    """Emit the loads of what fills local memory: all are under way before the first one is waited for. Those with one
+    gate stand together, so that few gates are known at a time."""
     stack, seen = [fill.src[1] for fill in reversed(fills)], {fill.src[1] for fill in fills}
     loads: dict[UOp | None, list[UOp]] = {}
     while stack:
@@ -240,7 +256,8 @@ class Linearizer:
     return block
 
   def emit(self, block: Block, node: UOp) -> UOp:
-    """The copy of node that code in block uses; it and its sources are appended where they belong if they are not there yet."""
+    """The copy of node that code in block uses; it and its sources are appended where they belong if they are not
+    there yet."""
     depends = self.depends
     at = self.home(block, node)
     found = at.emitted.get(node)

@@ -1,8 +1,9 @@
 """Load what the next iteration stages while this one computes, for targets whose lanes are threads.
 
-A loop that fills local memory waits for memory in each iteration: loads, stores to local memory, a barrier, products. Here each load of such a loop
-becomes a variable. It starts with what the first iteration loads; behind the barrier the loop loads what the next one wants (the last one the same
-again), and the products run meanwhile. Only loads of buffers that the kernel does not write move, with all that their addresses and gates need.
+A loop that fills local memory waits for memory in each iteration: loads, stores to local memory, a barrier, products.
+Here each load of such a loop becomes a variable. It starts with what the first iteration loads; behind the barrier the
+loop loads what the next one wants (the last one the same again), and the products run meanwhile. Only loads of buffers
+that the kernel does not write move, with all that their addresses and gates need.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -25,7 +26,8 @@ class Body(NamedTuple):
   barrier: int
 
 _OPENING, _CLOSING = frozenset({Ops.RANGE, Ops.IF}), frozenset({Ops.END, Ops.ENDIF})
-_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.SIGNALS, Ops.ACC, Ops.ASSIGN_ACC, Ops.PARAM,
+_STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMMIT, Ops.WAIT, Ops.SIGNALS, Ops.ACC,
+                                     Ops.ASSIGN_ACC, Ops.PARAM,
                                      Ops.DEFINE_VAR}
 
 def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
@@ -50,7 +52,8 @@ def bodies_of(uops: list[UOp]) -> list[Body]:
       loop = uops[opened[-1]]
       filling = False
       first = not any(v.op in _OPENING for v in uops[opened[-1] + 1:at])
-      if first and loop.op is Ops.RANGE and loop.arg[1] is AxisType.REDUCE and loop.src[0].vmin > 1: found.append(Body(opened[-1], at))
+      if first and loop.op is Ops.RANGE and loop.arg[1] is AxisType.REDUCE and loop.src[0].vmin > 1:
+        found.append(Body(opened[-1], at))
   return found
 
 def loads_of(uops: list[UOp], body: Body, written: frozenset[int]) -> list[UOp]:
@@ -102,7 +105,8 @@ def substituted(u: UOp, changes: dict[UOp, UOp]) -> UOp:
   return new
 
 class Copier:
-  """Makes copies of nodes with another counter. visible: nodes that may be used where the copies go; made: the new ones, in order."""
+  """Makes copies of nodes with another counter. visible: nodes that may be used where the copies go; made: the new
+  ones, in order."""
 
   def __init__(self, uops: list[UOp], body: Body):
     self.known, self.made = set(uops), list[UOp]()
@@ -116,7 +120,10 @@ class Copier:
     self.visible = {u for scope in scopes for u in scope}
 
   def put(self, u: UOp) -> UOp:
-    """A node, made here if none like it can be used. What stands elsewhere, out of reach, has a tag to tell it apart."""
+    """A node, made here if none like it can be used.
+
+    What stands elsewhere, out of reach, has a tag to tell it apart.
+    """
     if u in self.visible: return u
     if self.tagged.get(u) in self.visible: return self.tagged[u]
     if u in self.known: self.tagged[u] = u = UOp(u.op, u.dtype, u.src, u.arg, f"early {len(self.known)}")
@@ -143,7 +150,8 @@ def simple(u: UOp) -> UOp:
     return UOp(Ops.CONST, u.dtype, (), operation(u.op.name, u.dtype)(*[s.arg for s in u.src]))
   zeros = [s.op is Ops.CONST and s.arg == 0 for s in u.src]
   if u.op is Ops.ADD and any(zeros): return u.src[1 if zeros[0] else 0]
-  if u.op in (Ops.MUL, Ops.AND) and any(zeros) or u.op in (Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MOD) and zeros[0]: return u.src[zeros.index(True)]
+  if u.op in (Ops.MUL, Ops.AND) and any(zeros) or u.op in (Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MOD) and zeros[0]:
+    return u.src[zeros.index(True)]
   return u
 
 def without_unused(uops: list[UOp]) -> list[UOp]:

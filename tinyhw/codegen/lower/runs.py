@@ -1,9 +1,11 @@
-"""Turn what a lane loads or stores side by side into one wide access, for targets whose lanes are threads (`Capabilities.lanes`).
+"""Turn what a lane loads or stores side by side into one wide access, for targets whose lanes are threads
+(`Capabilities.lanes`).
 
-Copies of a body (UPCAST, UNROLL) touch `i + 0`, `i + 1`, … of one buffer: the index is the same but for its constant. Runs of them, under one gate
-and as long as `vector_bytes` allows, become one LOAD of a vector, of which each copy takes an element, or one STORE of a VECTORIZE. A run is a power
-of two of elements. Local memory wants the address to be a multiple of what is accessed, so there it must follow from the factors of the index. Other
-memory takes any multiple of an element, unless `Capabilities.aligned` says that it wants the same. Stores of a SINK or GROUP run over the same
+Copies of a body (UPCAST, UNROLL) touch `i + 0`, `i + 1`, … of one buffer: the index is the same but for its constant.
+Runs of them, under one gate and as long as `vector_bytes` allows, become one LOAD of a vector, of which each copy takes
+an element, or one STORE of a VECTORIZE. A run is a power of two of elements. Local memory wants the address to be a
+multiple of what is accessed, so there it must follow from the factors of the index. Other memory takes any multiple of
+an element, unless `Capabilities.aligned` says that it wants the same. Stores of a SINK or GROUP run over the same
 ranges in any order (docs/design.md 3.3), and loads before them.
 
 On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
@@ -28,17 +30,18 @@ class Run(NamedTuple):
   size: int
 
 class Access(NamedTuple):
-  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not constant is a multiple of (0:
-  there is nothing else); None where it may be anywhere."""
+  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not
+  constant is a multiple of (0: there is nothing else); None where it may be anywhere."""
   common: tuple[object, ...]
   at: int
   step: int | None
 
-Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]   # of an index without its last constant: terms, the rest, what terms are multiples of
+Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]   # of an index without its last constant: terms, the
+                                                                # rest, what terms are multiples of
 
 def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> Access | None:
-  """A LOAD or STORE of one element; None for what cannot be part of a run. sums: those known, as copies of a body share them. aligned: all memory
-  wants multiples, not only local memory. truths: bools, too."""
+  """A LOAD or STORE of one element; None for what cannot be part of a run. sums: those known, as copies of a body share
+  them. aligned: all memory wants multiples, not only local memory. truths: bools, too."""
   buffer, i = u.src[0].src
   value = u if u.op is Ops.LOAD else u.src[1]
   if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool and not truths: return None
@@ -62,7 +65,8 @@ def meaning_of(gate: UOp) -> object:
   step = math.gcd(*terms.values()) or 1
   return frozenset((t, c // step) for t, c in terms.items()), -(constant // step)
 
-def is_local(buffer: UOp) -> bool: return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
+def is_local(buffer: UOp) -> bool:
+  return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
 
 def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> list[Run]:
   """Runs of at least two of the places, of at most `most` bytes, none of which overlap."""
@@ -71,12 +75,14 @@ def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> li
   for at in sorted(known):
     if found and at < found[-1].first + found[-1].size: continue
     size = 1 << max(most // itemsize, 1).bit_length() - 1
-    while size > 1 and not (all(at + k in known for k in range(size)) and fits(at * itemsize, step, size * itemsize)): size //= 2
+    while size > 1 and not (all(at + k in known for k in range(size)) and fits(at * itemsize, step, size * itemsize)):
+      size //= 2
     if size > 1: found.append(Run(at, size))
   return found
 
 def fits(offset: int, step: int | None, size: int) -> bool:
-  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step None: it may be anywhere."""
+  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step None: it may
+  be anywhere."""
   return step is None or offset % size == step % size == 0
 
 class Walk:
@@ -145,14 +151,18 @@ def moved(place: UOp, elements: int) -> UOp:
   return UOp(Ops.INDEX, place.dtype, (place.src[0], make(Ops.ADD, dtypes.weakint, (place.src[1], number(elements)))))
 
 def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
-  """A vector of values. Neighbours among the elements of one are part of it; converted ones are converted together if the target does that."""
+  """A vector of values.
+
+  Neighbours among the elements of one are part of it; converted ones are converted together if the target does that.
+  """
   dtype = values[0].dtype.vec(len(values))
   if all(v.op is Ops.CAST and v.src[0].dtype is dtypes.float32 for v in values) and converts(dtype):
     source = whole(tuple([v.src[0] for v in values]), converts)
     if source.op is not Ops.VECTORIZE: return UOp(Ops.CAST, dtype, (source,))
   if values[0].op is not Ops.GEP: return UOp(Ops.VECTORIZE, dtype, values)
   source, first = values[0].src[0], values[0].arg
-  if first % len(values) or any(v.op is not Ops.GEP or v.src[0] is not source or v.arg != first + k for k, v in enumerate(values)):
+  if first % len(values) or any(v.op is not Ops.GEP or v.src[0] is not source or v.arg != first + k
+                                for k, v in enumerate(values)):
     return UOp(Ops.VECTORIZE, dtype, values)
   return source if source.dtype is dtype else UOp(Ops.GEP, dtype, (source,), first)
 

@@ -1,14 +1,16 @@
 """Turn VECTOR ranges into lanes of vector registers.
 
-Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them; what depended on one has a dtype with lanes.
-Memory: where an index is `base + lane`, one vector load or store; where it does not depend on the lane, a scalar and BROADCAST; else a gather if
-the target has them (of stores: a scatter, where the index is linear), else one scalar load or store per lane, whose addresses share their base. A
-gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has masked loads for elements of that
-size, else one gated access per lane.
-A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. The parts of one whose range its lanes do not divide are folded
-as vectors first, the wider ones by halves until they are as narrow as the others.
+Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them; what depended on
+one has a dtype with lanes.
+Memory: where an index is `base + lane`, one vector load or store; where it does not depend on the lane, a scalar and
+BROADCAST; else a gather if the target has them (of stores: a scatter, where the index is linear), else one scalar load
+or store per lane, whose addresses share their base. A gate that depends on the lane becomes a mask (`lane < n - base`:
+one BROADCAST and one compare) if the target has masked loads for elements of that size, else one gated access per lane.
+A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. The parts of one whose range its
+lanes do not divide are folded as vectors first, the wider ones by halves until they are as narrow as the others.
 
-Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used as data, is computed in
+Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used
+as data, is computed in
 vectors. Cost: one walk.
 """
 from __future__ import annotations
@@ -45,12 +47,16 @@ def lane_of(x: UOp, k: int) -> UOp:
   return UOp(Ops.GEP, x.dtype.scalar(), (x,), k)
 
 def run_of(x: UOp, start: int, lanes: int) -> UOp:
-  """Adjacent lanes of x. Where they are a power of two and begin at a multiple of it they are one GEP; of bools, VECTORIZE."""
+  """Adjacent lanes of x.
+
+  Where they are a power of two and begin at a multiple of it they are one GEP; of bools, VECTORIZE.
+  """
   if lanes == x.dtype.count: return x
   dtype = x.dtype.scalar().vec(lanes)
   if x.op is Ops.CONST or x.op is Ops.BROADCAST: return UOp(x.op, dtype, x.src, x.arg)
   whole = start % lanes == 0 and lanes & lanes - 1 == 0 and not dtypes.is_bool(dtype)
-  if x.op is Ops.VECTORIZE or not whole: return UOp(Ops.VECTORIZE, dtype, tuple([lane_of(x, k) for k in range(start, start + lanes)]))
+  if x.op is Ops.VECTORIZE or not whole:
+    return UOp(Ops.VECTORIZE, dtype, tuple([lane_of(x, k) for k in range(start, start + lanes)]))
   return UOp(Ops.GEP, dtype, (x,), start)
 
 def halved(op: Ops, x: UOp, lanes: int) -> UOp:
@@ -76,7 +82,8 @@ class Lanes:
     self.capabilities = capabilities
     self.new: dict[UOp, UOp] = {}
     self.axis: dict[UOp, UOp | None] = {}
-    self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalars that all lanes of a vector were folded to, by an operation
+    self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalars that all lanes of a vector were folded to, by an
+                                                     # operation
     self._splits: dict[UOp, tuple[UOp, int] | None] = {}
     self._copies: dict[tuple[UOp, int], UOp] = {}
 
@@ -87,7 +94,9 @@ class Lanes:
     for s in u.src:
       other = self.axis[s]
       if other is None or other is axis: continue
-      if axis is not None: raise CompileError(f"{u.op.name} depends on two VECTOR ranges, {axis.arg[0]} and {other.arg[0]}; make one of them UPCAST")
+      if axis is not None:
+        raise CompileError(f"{u.op.name} depends on two VECTOR ranges, {axis.arg[0]} and {other.arg[0]}; make one of "
+                           f"them UPCAST")
       axis = other
     self.axis[u] = axis
     if axis is None: self.new[u] = self.rebuild(u)
@@ -148,7 +157,8 @@ class Lanes:
     n, split = axis.src[0].arg, self.split(u)
     if split is None: result = self.widened(u, axis)
     elif split[1] == 0: result = split[0]
-    elif split[0].op is Ops.CONST: result = UOp(Ops.VECTORIZE, weakint.vec(n), tuple([number(split[0].arg + split[1] * k) for k in range(n)]))
+    elif split[0].op is Ops.CONST:
+      result = UOp(Ops.VECTORIZE, weakint.vec(n), tuple([number(split[0].arg + split[1] * k) for k in range(n)]))
     else: result = UOp(Ops.ADD, weakint.vec(n), (widen(split[0], n), steps(split[1], n)))
     self.new[u] = result
     return result
@@ -185,7 +195,8 @@ class Lanes:
 
   def scattered(self, place: UOp, value: UOp) -> bool:
     """Whether lanes that lie apart are one STORE. What is scalars already is stored as such."""
-    return self.capabilities.scatters and place.dtype.itemsize in GATHERED_BYTES and value.dtype.count > 1 and value.op not in _SCALARS
+    return (self.capabilities.scatters and place.dtype.itemsize in GATHERED_BYTES and value.dtype.count > 1
+            and value.op not in _SCALARS)
 
   def load(self, u: UOp, axis: UOp) -> UOp:
     place, n = u.src[0], axis.src[0].arg
@@ -209,7 +220,9 @@ class Lanes:
     return UOp(Ops.VECTORIZE, u.dtype.vec(n), tuple(lanes))
 
   def store(self, u: UOp, axis: UOp) -> UOp:
-    if axis not in ranges_of(u): raise CompileError(f"a STORE depends on VECTOR range {axis.arg[0]} but does not run over it; add it to its ranges")
+    if axis not in ranges_of(u):
+      raise CompileError(f"a STORE depends on VECTOR range {axis.arg[0]} but does not run over it; add it to its "
+                         f"ranges")
     place, n = u.src[0], axis.src[0].arg
     buffer, i, value = self.new[place.src[0]], place.src[1], self.new[u.src[1]]
     gates = [self.new[g] for g in values_of(u)[2:]]
@@ -255,7 +268,8 @@ def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
   if not vectors: return sink
   for r in vectors:
-    if r.src[0].op is not Ops.CONST: raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
+    if r.src[0].op is not Ops.CONST:
+      raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
   lanes = Lanes(capabilities)
   inherit = trace.inherit if trace.follows() else None
   for u in order:

@@ -1,8 +1,10 @@
-"""Conversions, in those that a target has. What each one means stands in arithmetic.py; results here are the same to the bit, but for a NaN's sign.
+"""Conversions, in those that a target has. What each one means stands in arithmetic.py; results here are the same to
+the bit, but for a NaN's sign.
 
-Every target converts between integers. `Capabilities` lists under CAST the types that it converts to and from float32 and float64: integers, narrow
-floats, bool. Every other pair goes by way of these. Narrow floats are converted by integer operations on their codes where the hardware has none.
-Not here, because no vector unit below AVX-512 has them: vectors of 64-bit integers to and from floats; legalize.py does those lane by lane.
+Every target converts between integers. `Capabilities` lists under CAST the types that it converts to and from float32
+and float64: integers, narrow floats, bool. Every other pair goes by way of these. Narrow floats are converted by
+integer operations on their codes where the hardware has none. Not here, because no vector unit below AVX-512 has them:
+vectors of 64-bit integers to and from floats; legalize.py does those lane by lane.
 """
 from __future__ import annotations
 import struct
@@ -28,7 +30,8 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   """x, which is final, as another type with as many lanes."""
   source, target = x.dtype.scalar(), dtype.scalar()
   if source is target: return x
-  if x.op is Ops.CONST: return UOp(Ops.CONST, dtype, (), arithmetic.cast(source, target)(arithmetic.round_to(source)(x.arg)))
+  if x.op is Ops.CONST:
+    return UOp(Ops.CONST, dtype, (), arithmetic.cast(source, target)(arithmetic.round_to(source)(x.arg)))
   if target is dtypes.bool: return d.alu(Ops.CMPNE, d.cast(x, dtypes.float32) if source in SMALL_FLOATS else x, 0)
   if source in SMALL_FLOATS or target in SMALL_FLOATS: return _cast_small(d, x, source, target)
   if source is dtypes.bool and not (d.has(Ops.CAST, x.dtype) and d.has(Ops.CAST, dtype)):
@@ -45,7 +48,8 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   if target is dtypes.int64 and dtypes.is_float(source): return _to_int64(d, x)
   if source is dtypes.int64 and dtypes.is_float(target): return _from_int64(d, x, target)
   if x.dtype.count > 1: return UOp(Ops.CAST, dtype, (x,))
-  raise CompileError(f"the target does not convert {source} to {target}, and codegen knows no other way; use another type")
+  raise CompileError(f"the target does not convert {source} to {target}, and codegen knows no other way; use another "
+                     f"type")
 
 def _way(source: DType, target: DType) -> DType | None:
   """An integer type between a float and an integer, so that each step is one that machines have."""
@@ -57,7 +61,10 @@ def _way(source: DType, target: DType) -> DType | None:
 # ***** 64-bit integers where only halves of them are converted *****
 
 def _from_int64(d: Decomposer, x: UOp, target: DType) -> UOp:
-  """The halves are exact in float64, so that the sum rounds once. For float32, what is below its last bit is gathered in one bit before."""
+  """The halves are exact in float64, so that the sum rounds once.
+
+  For float32, what is below its last bit is gathered in one bit before.
+  """
   if target is dtypes.float32:
     low = d.alu(Ops.AND, x, 0x7ff)
     sticky = d.alu(Ops.XOR, d.alu(Ops.OR, x, d.alu(Ops.AND, d.alu(Ops.ADD, low, 0x7ff), 0x800)), low)
@@ -69,14 +76,21 @@ def _from_int64(d: Decomposer, x: UOp, target: DType) -> UOp:
   return d.alu(Ops.ADD, d.alu(Ops.MUL, high, 2.0 ** 32), low)
 
 def _to_int64(d: Decomposer, x: UOp) -> UOp:
-  """By the halves of the whole number in float64 (TRUNC must be the target's own). What does not fit becomes the smallest number."""
+  """By the halves of the whole number in float64 (TRUNC must be the target's own).
+
+  What does not fit becomes the smallest number.
+  """
   if x.dtype.scalar() is dtypes.float32: return d.cast(d.cast(x, dtypes.float64), dtypes.int64)
   whole = d.alu(Ops.TRUNC, x)
   part = d.alu(Ops.MUL, whole, 2.0 ** -32)
   high = d.alu(Ops.TRUNC, part)
-  high = d.alu(Ops.SUB, high, d.alu(Ops.WHERE, d.alu(Ops.CMPLT, part, high), d.const(x.dtype, 1.0), d.const(x.dtype, 0.0)))  # rounded down
-  low = d.alu(Ops.SUB, whole, d.alu(Ops.MUL, high, 2.0 ** 32))                                                                # 0 to 2**32 - 1
-  upper = d.cast(low, dtypes.int32)                        # the smallest number from 2**31 on: as the sign of the half says
+  # rounded down
+  high = d.alu(Ops.SUB, high, d.alu(Ops.WHERE, d.alu(Ops.CMPLT, part, high), d.const(x.dtype, 1.0),
+                                    d.const(x.dtype, 0.0)))
+  # 0 to 2**32 - 1
+  low = d.alu(Ops.SUB, whole, d.alu(Ops.MUL, high, 2.0 ** 32))
+  upper = d.cast(low, dtypes.int32)                        # the smallest number from 2**31 on: as the sign of the half
+                                                           # says
   offset = d.cast(d.alu(Ops.SUB, low, 2.0 ** 31), dtypes.int32)
   half = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, low, 2.0 ** 31), upper, d.alu(Ops.XOR, offset, -1 << 31))
   joined = d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(d.cast(high, dtypes.int32), dtypes.int64), 32),
@@ -124,13 +138,15 @@ def _cast_small(d: Decomposer, x: UOp, source: DType, target: DType) -> UOp:
   return _encode_bfloat16(d, x) if target is dtypes.bfloat16 else _encode(d, x, target)
 
 def _round_to_odd(d: Decomposer, x: UOp) -> UOp:
-  """A float64 as a float32 whose last bit is set if anything was cut off, so that rounding it once more is as rounding x once.
+  """A float64 as a float32 whose last bit is set if anything was cut off, so that rounding it once more is as rounding
+  x once.
 
   Source: Boldo, Melquiond 2008, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd.
   """
   nearest = d.cast(x, dtypes.float32)
   back, bits = d.cast(nearest, dtypes.float64), d.bitcast(nearest, dtypes.uint32)
-  def magnitude(y: UOp) -> UOp: return d.bitcast(d.alu(Ops.AND, d.bitcast(y, dtypes.uint64), (1 << 63) - 1), dtypes.float64)
+  def magnitude(y: UOp) -> UOp:
+    return d.bitcast(d.alu(Ops.AND, d.bitcast(y, dtypes.uint64), (1 << 63) - 1), dtypes.float64)
   toward_zero = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, magnitude(x), magnitude(back)), d.alu(Ops.SUB, bits, 1), bits)
   return d.bitcast(d.alu(Ops.WHERE, d.alu(Ops.CMPNE, back, x), d.alu(Ops.OR, toward_zero, 1), bits), dtypes.float32)
 
@@ -153,7 +169,8 @@ def _round(d: Decomposer, bits: UOp, shift: int) -> UOp:
   return d.alu(Ops.ADD, d.alu(Ops.ADD, bits, (1 << (shift - 1)) - 1), odd)
 
 def _decode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
-  """Exponent and mantissa are moved to where float32 has them, and a multiplication corrects the bias; subnormals come out right by themselves."""
+  """Exponent and mantissa are moved to where float32 has them, and a multiplication corrects the bias; subnormals come
+  out right by themselves."""
   form = FLOAT_FORMATS[dtype]
   shift, sign = 23 - form.mantissa_bits, 1 << (form.bits - 1)
   word = _word(d, x)
@@ -177,7 +194,8 @@ def _encode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   normal = d.alu(Ops.ADD, d.alu(Ops.SHR, _round(d, magnitude, shift), shift), rebias)
   anchor = 2.0 ** (24 - form.bias - form.mantissa_bits)
   code_of_anchor = struct.unpack("<I", struct.pack("<f", anchor))[0]
-  small = d.alu(Ops.ADD, d.bitcast(d.alu(Ops.ADD, size, anchor), dtypes.uint32), d.const(bits.dtype, -code_of_anchor % (1 << 32)))
+  small = d.alu(Ops.ADD, d.bitcast(d.alu(Ops.ADD, size, anchor), dtypes.uint32),
+                d.const(bits.dtype, -code_of_anchor % (1 << 32)))
   code = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, size, 2.0 ** (1 - form.bias)), small, normal)
   def constant(value: float) -> UOp: return d.const(bits.dtype, arithmetic.CODED[dtype][1](value))
   too_large = d.alu(Ops.CMPLT, d.const(bits.dtype, form.largest_code), code)

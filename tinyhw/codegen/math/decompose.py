@@ -1,13 +1,15 @@
 """Express operations that a target does not have in those that it has.
 
-Input: a kernel of machine types, scalars and vectors. Output: the same values from operations that `Capabilities` lists for their type, at least
-for scalars or for narrower vectors (legalize.py splits). One walk: each node is built again from its final sources by `Decomposer.alu`, which keeps
-a supported operation and else calls the rule of RULES (what it means in other operations) or widens small types; rules build with `alu`
-themselves, so that their result is final. Transcendental functions are templates of transcendental.py, decomposed once for each type.
+Input: a kernel of machine types, scalars and vectors. Output: the same values from operations that `Capabilities` lists
+for their type, at least for scalars or for narrower vectors (legalize.py splits). One walk: each node is built again
+from its final sources by `Decomposer.alu`, which keeps a supported operation and else calls the rule of RULES (what it
+means in other operations) or widens small types; rules build with `alu` themselves, so that their result is final.
+Transcendental functions are templates of transcendental.py, decomposed once for each type.
 
-What is true of the result, for selectors: IDIV and MOD have a divisor above 0, and a dividend that is not negative; a shift's amount is in
-0..bits-1; types narrower than float32 without arithmetic are only loaded, stored, moved and converted.
-Arithmetic of such a type is done in float32, and rounded where the value is stored, cast or reinterpreted, not after each operation.
+What is true of the result, for selectors: IDIV and MOD have a divisor above 0, and a dividend that is not negative; a
+shift's amount is in 0..bits-1; types narrower than float32 without arithmetic are only loaded, stored, moved and
+converted. Arithmetic of such a type is done in float32, and rounded where the value is stored, cast or reinterpreted,
+not after each operation.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -27,10 +29,12 @@ from tinyhw.uop.ops import UOp
 
 Value = UOp | int | float | bool
 _MOVES = frozenset({Ops.BROADCAST, Ops.VECTORIZE, Ops.GEP, Ops.GROUP, Ops.EXCHANGE})
-_SIGNED = {dtypes.uint8: dtypes.int8, dtypes.uint16: dtypes.int16, dtypes.uint32: dtypes.int32, dtypes.uint64: dtypes.int64}
+_SIGNED = {dtypes.uint8: dtypes.int8, dtypes.uint16: dtypes.int16, dtypes.uint32: dtypes.int32,
+           dtypes.uint64: dtypes.int64}
 UNSIGNED = {signed: unsigned for unsigned, signed in _SIGNED.items()}
 UNSIGNED.update({unsigned: unsigned for unsigned in _SIGNED})
-_templates: dict[tuple[Capabilities, Ops, DType], UOp] = {}  # the expression of a function over NOOPs, which stand for its operands
+_templates: dict[tuple[Capabilities, Ops, DType], UOp] = {}  # the expression of a function over NOOPs, which stand for
+                                                             # its operands
 
 class Decomposer:
   """The walk's state. `new`: what nodes became. `wide`: float32 values of nodes of a narrower type, before rounding."""
@@ -49,7 +53,8 @@ class Decomposer:
     return found
 
   def _has(self, op: Ops, dtype: DType) -> bool:
-    if self.capabilities.lanes: dtype = dtype.scalar()  # lanes that are threads compute scalars: legalize.py takes vectors apart
+    if self.capabilities.lanes: dtype = dtype.scalar()  # lanes that are threads compute scalars: legalize.py takes
+                                                        # vectors apart
     if dtype.count > 1 and dtype.itemsize > self.capabilities.vector_bytes:
       dtype = dtype.scalar().vec(max(self.capabilities.vector_bytes // dtype.scalar().itemsize, 1))
     return self.capabilities.supports(op, dtype)
@@ -76,14 +81,16 @@ class Decomposer:
       if result is not None: return self._reported(own, op, dtype, src, result)
     operand = src[0].dtype if op in GroupOp.Comparison or op is Ops.BITCAST else dtype
     if self.has(op, operand): return UOp(op, dtype, src)
-    rule: Callable[..., UOp | None] | None = RULES.get(op) if operand.scalar() is not dtypes.bool else BOOL_RULES.get(op)
+    rule: Callable[..., UOp | None] | None = (RULES.get(op) if operand.scalar() is not dtypes.bool
+                                              else BOOL_RULES.get(op))
     result = None if rule is None else rule(self, src, dtype)
     if result is None: rule, result = Decomposer._widened, self._widened(op, dtype, src, operand)
     if result is not None: return self._reported(rule, op, dtype, src, result)
     if operand.count > 1 and self.has(op, operand.scalar()): return UOp(op, dtype, src)
     if op in expansions: return self._reported(FUNCTIONS[op], op, dtype, src, self.expanded(op, src))
     if op is Ops.BITCAST: return UOp(op, dtype, src)
-    raise CompileError(f"the target has no {op.name} of {operand}, and codegen knows no other way to compute it; cast the operands to another type")
+    raise CompileError(f"the target has no {op.name} of {operand}, and codegen knows no other way to compute it; cast "
+                       f"the operands to another type")
 
   def _reported(self, rule: Callable[..., Any] | None, op: Ops, dtype: DType, src: tuple[UOp, ...], result: UOp) -> UOp:
     """What a rule made of an operation; the recorder is told."""
@@ -94,7 +101,8 @@ class Decomposer:
     """An operation of 8 or 16 bit integers in 32 bits; the result wraps when it is converted back."""
     if not dtypes.is_int(operand) or operand.scalar().itemsize > 2 or op is Ops.BITCAST: return None
     if op in expansions: return None
-    if operand.count > 1 and not self.has(op, dtypes.int32.vec(operand.count)) and self.has(op, operand.scalar()): return None
+    if operand.count > 1 and not self.has(op, dtypes.int32.vec(operand.count)) and self.has(op, operand.scalar()):
+      return None
     result = self.alu(op, *[self.cast(s, dtypes.int32) if dtypes.is_int(s.dtype) else s for s in src])
     return result if op in GroupOp.Comparison else self.cast(result, dtype.scalar())
 
@@ -159,7 +167,8 @@ class Decomposer:
     """The float32 value of a node of a narrower type."""
     found = self.wide.get(u)
     if found is None:
-      if u.op is Ops.CONST: found = UOp(Ops.CONST, dtypes.float32.vec(u.dtype.count), (), round_to(u.dtype.scalar())(u.arg))
+      if u.op is Ops.CONST:
+        found = UOp(Ops.CONST, dtypes.float32.vec(u.dtype.count), (), round_to(u.dtype.scalar())(u.arg))
       else: found = casts.cast(self, self.get(u), dtypes.float32.vec(u.dtype.count))
       self.wide[u] = found
     return found
@@ -214,7 +223,8 @@ def _less(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   top = 1 << (scalar.bitsize - 1)
   return d.alu(Ops.CMPLT, *[d.bitcast(d.alu(Ops.XOR, s, top), signed) for s in src])
 
-def _invert(op: Ops) -> Rule: return lambda d, src, dtype: d.alu(Ops.XOR, d.alu(op, *src), True) if d.has(op, src[0].dtype) else None
+def _invert(op: Ops) -> Rule:
+  return lambda d, src, dtype: d.alu(Ops.XOR, d.alu(op, *src), True) if d.has(op, src[0].dtype) else None
 
 def _reciprocal(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return UOp(Ops.FDIV, dtype, (d.const(dtype, 1), src[0])) if d.has(Ops.FDIV, dtype) else None
@@ -259,7 +269,8 @@ def _threefry(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
 
 # Asked first, whatever the target has
 _ALWAYS: dict[Ops, Rule] = {
-  Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide, Ops.MOD: division.modulo,
+  Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide,
+  Ops.MOD: division.modulo,
 }
 RULES: dict[Ops, Rule] = {
   Ops.NEG: _negate, Ops.SUB: _subtract, Ops.RECIPROCAL: _reciprocal, Ops.TRUNC: _truncate, Ops.CMPLT: _less,
@@ -279,7 +290,8 @@ BOOL_RULES: dict[Ops, Rule] = {
   Ops.CMPEQ: lambda d, s, t: d.alu(Ops.XOR, d.alu(Ops.XOR, *s), True),
   Ops.CMPLT: lambda d, s, t: d.alu(Ops.AND, d.alu(Ops.XOR, s[0], True), s[1]),
   Ops.MULACC: lambda d, s, t: d.alu(Ops.OR, d.alu(Ops.AND, s[0], s[1]), s[2]),
-  Ops.WHERE: lambda d, s, t: d.alu(Ops.OR, d.alu(Ops.AND, s[0], s[1]), d.alu(Ops.AND, d.alu(Ops.XOR, s[0], True), s[2])),
+  Ops.WHERE: lambda d, s,
+  t: d.alu(Ops.OR, d.alu(Ops.AND, s[0], s[1]), d.alu(Ops.AND, d.alu(Ops.XOR, s[0], True), s[2])),
 }
 
 def decompose(sink: UOp, capabilities: Capabilities) -> UOp:

@@ -1,10 +1,13 @@
 """Integer division that rounds down, in operations that cannot trap.
 
-By a power of two: shift and mask. By another positive constant: a multiplication and a shift where the product fits (Granlund and Montgomery,
-Division by invariant integers using multiplication, 1994); a dividend that may be negative is mirrored, since -1 - x is not negative when x is.
-By a variable: on magnitudes, as unsigned numbers, with the divisor raised to 1 where it is 0; then signs are put right. Nothing here can divide by
-zero or overflow: the smallest integer divided by -1 wraps, and x // 0 and x % 0 are 0. What stays of IDIV and MOD has a dividend that is not
-negative and a positive divisor. A target without IDIV (a GPU) estimates quotients from below in floating point, and corrects them by the remainder.
+By a power of two: shift and mask. By another positive constant: a multiplication and a shift where the product fits
+(Granlund and Montgomery, Division by invariant integers using multiplication, 1994); a dividend that may be negative is
+mirrored, since -1 - x is not negative when x is.
+By a variable: on magnitudes, as unsigned numbers, with the divisor raised to 1 where it is 0; then signs are put right.
+Nothing here can divide by
+zero or overflow: the smallest integer divided by -1 wraps, and x // 0 and x % 0 are 0. What stays of IDIV and MOD has a
+dividend that is not negative and a positive divisor. A target without IDIV (a GPU) estimates quotients from below in
+floating point, and corrects them by the remainder.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -14,11 +17,14 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.codegen.math.decompose import Decomposer
 
-_UNSIGNED = {dtypes.int8: dtypes.uint8, dtypes.int16: dtypes.uint16, dtypes.int32: dtypes.uint32, dtypes.int64: dtypes.uint64}
+_UNSIGNED = {dtypes.int8: dtypes.uint8, dtypes.int16: dtypes.uint16, dtypes.int32: dtypes.uint32,
+             dtypes.int64: dtypes.uint64}
 
-def divide(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None: return _divided(d, src[0], src[1], dtype, Ops.IDIV)
+def divide(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
+  return _divided(d, src[0], src[1], dtype, Ops.IDIV)
 
-def modulo(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None: return _divided(d, src[0], src[1], dtype, Ops.MOD)
+def modulo(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
+  return _divided(d, src[0], src[1], dtype, Ops.MOD)
 
 def reciprocal(divisor: int, largest: int) -> tuple[int, int]:
   """(m, s) such that x*m >> s is x // divisor for 0 <= x <= largest, with the smallest s."""
@@ -74,7 +80,8 @@ def _quotient(d: Decomposer, a: UOp, divisor: int, largest: int, dtype: DType) -
   wide = dtypes.int64 if product < 1 << 63 else dtypes.uint64
   if scalar.itemsize < 8 and product < 1 << 64 and d.has(Ops.MUL, wide):
     return d.cast(d.alu(Ops.SHR, d.alu(Ops.MUL, d.cast(a, wide), multiplier), shift), scalar)
-  if scalar.itemsize < 4: return d.cast(_quotient(d, d.cast(a, dtypes.int32), divisor, largest, dtypes.int32.vec(dtype.count)), scalar)
+  if scalar.itemsize < 4:
+    return d.cast(_quotient(d, d.cast(a, dtypes.int32), divisor, largest, dtypes.int32.vec(dtype.count)), scalar)
   if dtypes.is_unsigned(dtype) or a.vmin >= 0: return _plain(d, Ops.IDIV, a, d.const(dtype, divisor))
   unsigned = _UNSIGNED[scalar]
   return d.bitcast(_plain(d, Ops.IDIV, d.bitcast(a, unsigned), d.const(unsigned.vec(dtype.count), divisor)), scalar)
@@ -109,13 +116,15 @@ def _by_signed(d: Decomposer, a: UOp, b: UOp, dtype: DType, op: Ops) -> UOp:
 # ***** without a divider *****
 
 def _estimated_32(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
-  """Quotient and remainder of uint32, b > 0, by 2**32 / b: 22 bits of it from floats, all by a step of Newton's method; never too large.
+  """Quotient and remainder of uint32, b > 0, by 2**32 / b: 22 bits of it from floats, all by a step of Newton's method;
+  never too large.
 
-  The factor is 2**32 lowered by more than the conversion of b and the division can round up, so the estimate is below 2**32 / b by less than
-  2**-20 of it, and by 1 for the fraction. After the step the quotient lacks 2 at most.
+  The factor is 2**32 lowered by more than the conversion of b and the division can round up, so the estimate is below
+  2**32 / b by less than 2**-20 of it, and by 1 for the fraction. After the step the quotient lacks 2 at most.
   """
   scaled = d.alu(Ops.FDIV, d.const(dtypes.float32.vec(b.dtype.count), 4294966784.0), d.cast(b, dtypes.float32))
-  estimate = d.alu(Ops.WHERE, d.alu(Ops.CMPEQ, b, 1), d.const(b.dtype, 0xffffffff), d.bitcast(d.cast(scaled, dtypes.int32), dtypes.uint32))
+  estimate = d.alu(Ops.WHERE, d.alu(Ops.CMPEQ, b, 1), d.const(b.dtype, 0xffffffff),
+                   d.bitcast(d.cast(scaled, dtypes.int32), dtypes.uint32))
   lacks = d.alu(Ops.SUB, d.const(b.dtype, 0), d.alu(Ops.MUL, b, estimate))  # 2**32 - b * estimate
   estimate = d.alu(Ops.ADD, estimate, _high(d, estimate, lacks))
   quotient = _high(d, a, estimate)
@@ -133,7 +142,8 @@ def _estimated_64(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
   quotient, left = d.const(a.dtype, 0), a
   divisor = d.cast(b, dtypes.float64)
   for _ in range(2):
-    estimate = d.cast(d.alu(Ops.MUL, d.alu(Ops.FDIV, d.cast(left, dtypes.float64), divisor), 1.0 - 2.0 ** -49), dtypes.uint64)
+    estimate = d.cast(d.alu(Ops.MUL, d.alu(Ops.FDIV, d.cast(left, dtypes.float64), divisor), 1.0 - 2.0 ** -49),
+                      dtypes.uint64)
     quotient, left = d.alu(Ops.ADD, quotient, estimate), d.alu(Ops.SUB, left, d.alu(Ops.MUL, estimate, b))
   return _corrected(d, quotient, left, b)
 

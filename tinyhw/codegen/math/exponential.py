@@ -1,8 +1,9 @@
 """EXP and EXP2 as operations that every target has.
 
-x is a multiple of a power of two's logarithm plus a rest near 0: exp(x) = 2**k * exp(rest). A polynomial gives exp(rest), rounded once by a final
-fused addition to 1, so that the exponential of 0 is 1. The power of two is applied in two exact multiplications; the last one rounds where the
-result is subnormal, and overflows to infinity. Coefficients: test/minimax.py.
+x is a multiple of a power of two's logarithm plus a rest near 0: exp(x) = 2**k * exp(rest). A polynomial gives
+exp(rest), rounded once by a final fused addition to 1, so that the exponential of 0 is 1. The power of two is applied
+in two exact multiplications; the last one rounds where the result is subnormal, and overflows to infinity.
+Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 
@@ -13,20 +14,27 @@ from tinyhw.uop.ops import UOp
 
 # exp(r) - 1 - r for |r| <= log 2, from r**2; relative errors of the exponential: 2**-26.0 and 2**-56.5
 EXP: dict[DType, tuple[float, ...]] = {
-  dtypes.float32: (0.5000003576278687, 0.166666179895401, 0.041661228984594345, 0.008335930295288563, 0.0014104752335697412, 0.0001963055838132277),
-  dtypes.float64: (0.4999999999999992, 0.16666666666667274, 0.04166666666670365, 0.008333333333234121, 0.0013888888883430983, 0.00019841269910832282,
-                   2.480159089025716e-05, 2.755729594874155e-06, 2.755614669208112e-07, 2.5055644871427445e-08, 2.106312738337037e-09,
+  dtypes.float32: (0.5000003576278687, 0.166666179895401, 0.041661228984594345, 0.008335930295288563,
+                   0.0014104752335697412, 0.0001963055838132277),
+  dtypes.float64: (0.4999999999999992, 0.16666666666667274, 0.04166666666670365, 0.008333333333234121,
+                   0.0013888888883430983, 0.00019841269910832282,
+                   2.480159089025716e-05, 2.755729594874155e-06, 2.755614669208112e-07, 2.5055644871427445e-08,
+                   2.106312738337037e-09,
                    1.5904165060332133e-10),
 }
 # (2**f - 1) / f for |f| <= 1/2, from f**0; relative errors of the power: 2**-28.3 and 2**-57.8
 EXP2: dict[DType, tuple[float, ...]] = {
-  dtypes.float32: (0.6931471824645996, 0.24022647738456726, 0.05550359934568405, 0.009618505835533142, 0.0013390806270763278, 0.00015326471475418657),
-  dtypes.float64: (0.6931471805599453, 0.24022650695910108, 0.05550410866482173, 0.009618129107601604, 0.0013333558146544809, 0.00015403530449036124,
-                   1.5252733635195483e-05, 1.32154388362244e-06, 1.0178159614893147e-07, 7.073232955459604e-09, 4.4389186218232674e-10),
+  dtypes.float32: (0.6931471824645996, 0.24022647738456726, 0.05550359934568405, 0.009618505835533142,
+                   0.0013390806270763278, 0.00015326471475418657),
+  dtypes.float64: (0.6931471805599453, 0.24022650695910108, 0.05550410866482173, 0.009618129107601604,
+                   0.0013333558146544809, 0.00015403530449036124,
+                   1.5252733635195483e-05, 1.32154388362244e-06, 1.0178159614893147e-07, 7.073232955459604e-09,
+                   4.4389186218232674e-10),
 }
 # log 2 in two parts; the first is so short that its product with an exponent is exact
 LOG_OF_2: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (0.693145751953125, 1.428606765330187e-06), dtypes.float64: (0.6931471805598903, 5.497923018708371e-14),
+  dtypes.float32: (0.693145751953125, 1.428606765330187e-06),
+  dtypes.float64: (0.6931471805598903, 5.497923018708371e-14),
 }
 LOG2_OF_E = 1.4426950408889634
 # Below the first number an exponential rounds to 0, above the second it is infinite

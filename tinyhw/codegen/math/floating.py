@@ -1,7 +1,9 @@
-"""What the expansions of transcendental functions are written in: float formats, bits of floats, and sums and products with their errors.
+"""What the expansions of transcendental functions are written in: float formats, bits of floats, and sums and products
+with their errors.
 
-All functions take and return UOps of one lane count; a Python number is a constant of the other operand's type. Nothing here is simplified.
-`Precise` stands for an unevaluated sum of two floats, which together have about twice the precision.
+All functions take and return UOps of one lane count; a Python number is a constant of the other operand's type. Nothing
+here is simplified. `Precise` stands for an unevaluated sum of two floats, which together have about twice the
+precision.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -37,7 +39,8 @@ class Format(NamedTuple):
 
   @property
   def rounder(self) -> float:
-    """Added to a number below a quarter of it, it leaves the nearest integer k in the sum's low bits, as k + bias: the exponent field of 2**k."""
+    """Added to a number below a quarter of it, it leaves the nearest integer k in the sum's low bits, as k + bias: the
+    exponent field of 2**k."""
     return 1.5 * 2.0 ** self.mantissa + self.bias
 
 SINGLE = Format(dtypes.float32, dtypes.int32, dtypes.uint32, 23, 127)
@@ -49,7 +52,8 @@ def format_of(x: UOp) -> Format: return SINGLE if x.dtype.scalar() is dtypes.flo
 
 def signed(x: UOp) -> UOp: return x.bitcast(format_of(x).signed.vec(x.dtype.count))
 def unsigned(x: UOp) -> UOp: return x.bitcast(format_of(x).unsigned.vec(x.dtype.count))
-def real(bits: UOp) -> UOp: return bits.bitcast((dtypes.float32 if bits.dtype.scalar().itemsize == 4 else dtypes.float64).vec(bits.dtype.count))
+def real(bits: UOp) -> UOp:
+  return bits.bitcast((dtypes.float32 if bits.dtype.scalar().itemsize == 4 else dtypes.float64).vec(bits.dtype.count))
 
 def magnitude(x: UOp) -> UOp: return real(unsigned(x) & (format_of(x).sign - 1))
 def sign_bit(x: UOp) -> UOp: return unsigned(x) & format_of(x).sign

@@ -1,8 +1,9 @@
 """LOG and LOG2 as operations that every target has.
 
-x = 2**e * m with m between sqrt(1/2) and sqrt(2), and f = m - 1, which is exact: log(x) = e*log(2) + log(1 + f). For float32 log(1 + f) is
-f + f*f*P(f), a polynomial. For float64 it is what follows from log(1 + f) = 2*atanh(s), s = f/(2 + f): f - h + s*(h + R(s*s)), h = f*f/2.
-Both leave f (times 1/log(2), in two parts, for LOG2) to a last addition, so that the result is good where it is small. Coefficients: test/minimax.py.
+x = 2**e * m with m between sqrt(1/2) and sqrt(2), and f = m - 1, which is exact: log(x) = e*log(2) + log(1 + f). For
+float32 log(1 + f) is f + f*f*P(f), a polynomial. For float64 it is what follows from log(1 + f) = 2*atanh(s), s = f/(2
++ f): f - h + s*(h + R(s*s)), h = f*f/2. Both leave f (times 1/log(2), in two parts, for LOG2) to a last addition, so
+that the result is good where it is small. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 import math
@@ -14,19 +15,24 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
 
 # (log(1 + f) - f) / f**2, from f**0; relative error of log(1 + f): 2**-25.0
-LOG_SINGLE = (-0.49999991059303284, 0.3333394527435303, -0.25001776218414307, 0.19962240755558014, -0.1657031774520874, 0.1491634100675583,
+LOG_SINGLE = (-0.49999991059303284, 0.3333394527435303, -0.25001776218414307, 0.19962240755558014, -0.1657031774520874,
+              0.1491634100675583,
               -0.14307670295238495, 0.08738762140274048)
 # (log2(1 + f) - f/log(2)) / f**2, from f**0; relative error of log2(1 + f): 2**-27.7
-LOG2_SINGLE = (-0.7213473320007324, 0.4808982014656067, -0.3606986701488495, 0.28857141733169556, -0.2395673543214798, 0.20448657870292664,
+LOG2_SINGLE = (-0.7213473320007324, 0.4808982014656067, -0.3606986701488495, 0.28857141733169556, -0.2395673543214798,
+               0.20448657870292664,
                -0.19139085710048676, 0.18708820641040802, -0.11025572568178177)
 # (log((1 + s)/(1 - s))/s - 2) / z for z = s*s, from z**0; relative error of the logarithm: 2**-59.5
-ATANH = (0.6666666666666734, 0.39999999999416525, 0.2857142874207166, 0.2222219859918133, 0.18183563217969545, 0.15314074091791435,
+ATANH = (0.6666666666666734, 0.39999999999416525, 0.2857142874207166, 0.2222219859918133, 0.18183563217969545,
+         0.15314074091791435,
          0.14795753134857695)
 # 1 / log(2) in two parts
 LOG2_OF_E: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (1.4426950216293335, 1.925963033500011e-08), dtypes.float64: (1.4426950408889634, 2.0355273740931033e-17),
+  dtypes.float32: (1.4426950216293335, 1.925963033500011e-08),
+  dtypes.float64: (1.4426950408889634, 2.0355273740931033e-17),
 }
-SQRT_HALF = {23: 0x3f3504f4, 52: 0x3fe6a09e667f3bcd}  # by bits of the mantissa: the first float above sqrt(1/2), so that |log2(m)| < 1/2 below 1
+SQRT_HALF = {23: 0x3f3504f4, 52: 0x3fe6a09e667f3bcd}  # by bits of the mantissa: the first float above sqrt(1/2), so
+                                                      # that |log2(m)| < 1/2 below 1
 
 class Split(NamedTuple):
   """A positive number as 2**exponent * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); the exponent is a whole float."""
@@ -44,7 +50,8 @@ def split(x: UOp) -> Split:
   return Split(exponent, real(mantissa) - 1.0)
 
 def _exponent(bits: UOp, tiny: UOp, f: Format, least: int) -> UOp:
-  """By a shift and a conversion; for float64, since few vector units convert int64, by the exponent as the low bits of 2**52."""
+  """By a shift and a conversion; for float64, since few vector units convert int64, by the exponent as the low bits of
+  2**52."""
   if f.mantissa == 23:
     above = bits - tiny.where(bits.const_like(least + (f.mantissa << 23)), bits.const_like(least))
     return (above >> 23).cast(dtypes.float32)

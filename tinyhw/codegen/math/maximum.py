@@ -1,13 +1,15 @@
 """Maxima of floats on targets whose instructions forget NaN, as most do: `b if a < b else a` is a, be b NaN or not.
 
-MAX(a, b) gives NaN where either operand is NaN (arithmetic.py). For one pair that costs a comparison of b with itself (decompose.py); where many
-operands are folded there is a cheaper way, which is here. The largest of the numbers is found with the forgetful instruction, and beside it the sum
-of 1 and all squares: that is NaN exactly where one of the operands is, since it has no other way to be (no difference of infinities, no product of
-0 and infinity). So each operand costs two instructions that do not wait for each other, and the end one comparison and choice. A sum that begins at 1
-is never subnormal, which some processors are slow at.
+MAX(a, b) gives NaN where either operand is NaN (arithmetic.py). For one pair that costs a comparison of b with itself
+(decompose.py); where many operands are folded there is a cheaper way, which is here. The largest of the numbers is
+found with the forgetful instruction, and beside it the sum
+of 1 and all squares: that is NaN exactly where one of the operands is, since it has no other way to be (no difference
+of infinities, no product of 0 and infinity). So each operand costs two instructions that do not wait for each other,
+and the end one comparison and choice. A sum that begins at 1 is never subnormal, which some processors are slow at.
 
-Some targets have an instruction that keeps NaN, but takes any of two zeros (`Capabilities.maxima`). That is no MAX, which takes the first; but in
-what order many operands are folded is nobody's promise, so a fold is made of it: a MAX with the tag FOLD, which decompose.py leaves alone.
+Some targets have an instruction that keeps NaN, but takes any of two zeros (`Capabilities.maxima`). That is no MAX,
+which takes the first; but in what order many operands are folded is nobody's promise, so a fold is made of it: a MAX
+with the tag FOLD, which decompose.py leaves alone.
 """
 from __future__ import annotations
 import math
@@ -21,7 +23,8 @@ from tinyhw.uop.ops import UOp
 FOLD = "fold"
 
 class Folded(NamedTuple):
-  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is; None where the largest is then."""
+  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is; None
+  where the largest is then."""
   largest: UOp
   squares: UOp | None
 
@@ -85,7 +88,8 @@ class Maxima:
       other = self._wide(new) if right is None else right.largest
       return Folded(UOp(Ops.MAX, other.dtype, (left.largest, other), None, FOLD), None)
     if right is not None and right.squares is not None:
-      return Folded(larger(left.largest, right.largest), UOp(Ops.ADD, left.squares.dtype, (left.squares, right.squares)))
+      return Folded(larger(left.largest, right.largest),
+                    UOp(Ops.ADD, left.squares.dtype, (left.squares, right.squares)))
     x = self._wide(new)
     return Folded(larger(left.largest, x), left.squares if never_nan(x) else self._square(x, left.squares))
 
@@ -104,5 +108,6 @@ class Maxima:
     largest, squares = folded
     result = largest
     if squares is not None:
-      result = UOp(Ops.WHERE, largest.dtype, (UOp(Ops.CMPNE, dtypes.bool.vec(squares.dtype.count), (squares, squares)), squares, largest))
+      result = UOp(Ops.WHERE, largest.dtype, (UOp(Ops.CMPNE, dtypes.bool.vec(squares.dtype.count), (squares, squares)),
+                                              squares, largest))
     return result if largest.dtype is dtype else UOp(Ops.CAST, dtype, (result,))

@@ -1,14 +1,16 @@
 """POW as operations that every target has, with the special cases of C's pow (C17, F.10.4.4).
 
-|x|**y is 2**(y * log2|x|), and the logarithm is needed with about ten bits more than a float has, since errors of y * log2|x| are relative errors
-of the result. It is computed as a sum of two floats from log2(m) = K*(s + s**3/3 + s**5*(...)), s = (m - 1)/(m + 1), K = 2/log(2): the first two
-terms in two floats each, the rest, which is below 2**-12 of them, in one. Coefficients: test/minimax.py.
+|x|**y is 2**(y * log2|x|), and the logarithm is needed with about ten bits more than a float has, since errors of y *
+log2|x| are relative errors of the result. It is computed as a sum of two floats from log2(m) = K*(s + s**3/3 +
+s**5*(...)), s = (m - 1)/(m + 1), K = 2/log(2): the first two terms in two floats each, the rest, which is below 2**-12
+of them, in one. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 import math
 
 from tinyhw.codegen.math.exponential import LIMITS_OF_2, nearest_power, scaled
-from tinyhw.codegen.math.floating import Precise, clamp, exact_product, fast_sum, fma, magnitude, polynomial, real, sign_bit, subtract, unsigned
+from tinyhw.codegen.math.floating import (
+  Precise, clamp, exact_product, fast_sum, fma, magnitude, polynomial, real, sign_bit, subtract, unsigned)
 from tinyhw.codegen.math.logarithm import split
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
@@ -16,15 +18,18 @@ from tinyhw.uop.ops import UOp
 
 # K and K/3, each in two parts
 SLOPE: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (2.885390043258667, 3.851926067000022e-08), dtypes.float64: (2.8853900817779268, 4.0710547481862066e-17),
+  dtypes.float32: (2.885390043258667, 3.851926067000022e-08),
+  dtypes.float64: (2.8853900817779268, 4.0710547481862066e-17),
 }
 CUBIC: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (0.9617967009544373, -7.028461812552678e-09), dtypes.float64: (0.9617966939259756, 5.0577616648125907e-17),
+  dtypes.float32: (0.9617967009544373, -7.028461812552678e-09),
+  dtypes.float64: (0.9617966939259756, 5.0577616648125907e-17),
 }
 # K*(atanh(s)/s - 1 - z/3) / z**2 for z = s*s, from z**0; relative errors of the logarithm: 2**-36.8 and 2**-66.3
 REST: dict[DType, tuple[float, ...]] = {
   dtypes.float32: (0.5770801901817322, 0.41184988617897034, 0.3378220200538635),
-  dtypes.float64: (0.577078016355618, 0.4121985830919393, 0.3205989022738385, 0.2623077010878196, 0.22198400009768987, 0.191255093146286,
+  dtypes.float64: (0.577078016355618, 0.4121985830919393, 0.3205989022738385, 0.2623077010878196, 0.22198400009768987,
+                   0.191255093146286,
                    0.190386173296086),
 }
 # A larger |y| gives 0, infinity or, where |x| is 1, 1 like this one
@@ -34,7 +39,8 @@ def _times(a: Precise, b: Precise, fused: bool) -> Precise:
   high, low = exact_product(a.high, b.high, fused)
   return Precise(high, low + fma(a.high, b.low, a.low * b.high))
 
-def _constant(x: UOp, parts: tuple[float, float]) -> Precise: return Precise(x.const_like(parts[0]), x.const_like(parts[1]))
+def _constant(x: UOp, parts: tuple[float, float]) -> Precise:
+  return Precise(x.const_like(parts[0]), x.const_like(parts[1]))
 
 def _quotient(f: UOp, fused: bool) -> Precise:
   """f/(f + 2), with the error of the divisor and of the quotient."""

@@ -1,7 +1,8 @@
 """TANH and ERF as operations that every target has.
 
-Both are odd and go to 1, so they are computed from |x| by way of E = exp(t) - 1, which is exact to its last bits where t is near 0, and never below
--1: tanh(x) = E/(E + 2) with t = 2x, and erf(x) = -E with t = log(1 - erf(x)), which is nearly a parabola, so that a polynomial gives it.
+Both are odd and go to 1, so they are computed from |x| by way of E = exp(t) - 1, which is exact to its last bits where
+t is near 0, and never below -1: tanh(x) = E/(E + 2) with t = 2x, and erf(x) = -E with t = log(1 - erf(x)), which is
+nearly a parabola, so that a polynomial gives it.
 Coefficients: test/minimax.py.
 """
 from __future__ import annotations
@@ -14,17 +15,23 @@ from tinyhw.uop.ops import UOp
 
 # (exp(r) - 1 - r) / r**2 for |r| <= log(2)/2, from r**0; relative errors of exp(r) - 1: 2**-26.1 and 2**-55.6
 EXPM1: dict[DType, tuple[float, ...]] = {
-  dtypes.float32: (0.4999999701976776, 0.1666654646396637, 0.04166744276881218, 0.008366251364350319, 0.001386999967508018),
-  dtypes.float64: (0.5000000000000006, 0.1666666666666665, 0.041666666666576306, 0.008333333333360475, 0.0013888888931375663,
-                   0.0001984126976927964, 2.4801505629350586e-05, 2.75573704619571e-06, 2.762588037305818e-07, 2.5063703438130935e-08),
+  dtypes.float32: (0.4999999701976776, 0.1666654646396637, 0.04166744276881218, 0.008366251364350319,
+                   0.001386999967508018),
+  dtypes.float64: (0.5000000000000006, 0.1666666666666665, 0.041666666666576306, 0.008333333333360475,
+                   0.0013888888931375663,
+                   0.0001984126976927964, 2.4801505629350586e-05, 2.75573704619571e-06, 2.762588037305818e-07,
+                   2.5063703438130935e-08),
 }
-# log(1 - erf(x)) = x*(first + second + x*P(x)) for 0 <= x <= 4 (float64: 6): first + second is -2/sqrt(pi); P, from x**0.
+# log(1 - erf(x)) = x*(first + second + x*P(x)) for 0 <= x <= 4 (float64: 6): first + second is -2/sqrt(pi); P, from
+# x**0.
 # Relative errors of erf: 2**-27.8 and 2**-55.3
 ERF_SLOPE: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (-1.128379225730896, 5.8635382771399236e-08), dtypes.float64: (-1.1283791670955126, -1.533545961316588e-17),
+  dtypes.float32: (-1.128379225730896, 5.8635382771399236e-08),
+  dtypes.float64: (-1.1283791670955126, -1.533545961316588e-17),
 }
 ERF: dict[DType, tuple[float, ...]] = {
-  dtypes.float32: (-0.636619508266449, -0.10277688503265381, 0.019150052219629288, 0.0001652555220061913, -0.0016712862998247147,
+  dtypes.float32: (-0.636619508266449, -0.10277688503265381, 0.019150052219629288, 0.0001652555220061913,
+                   -0.0016712862998247147,
                    0.0006348722381517291, -0.00011813457240350544, 9.303120350523386e-06),
   dtypes.float64: (-0.6366197723675876, -0.10277260330144478, 0.019128446995374544, 0.00020919483117877268,
                    -0.0016962075257884528, 0.0005901318072032094, -2.5902569273666896e-05, -6.442491099273136e-05,
@@ -55,7 +62,8 @@ def tanh(u: UOp, fused: bool) -> UOp:
   return with_sign(quotient, sign_bit(x))
 
 def _over_two_more(e: UOp, fused: bool) -> UOp:
-  """e / (e + 2), of which the sum's rounding error is taken back; where products are rounded, too, that would gain nothing."""
+  """e / (e + 2), of which the sum's rounding error is taken back; where products are rounded, too, that would gain
+  nothing."""
   divisor = e + 2.0
   if not fused: return e / divisor
   inverse = divisor.alu(Ops.RECIPROCAL)

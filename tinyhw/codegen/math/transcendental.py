@@ -1,12 +1,16 @@
-"""Transcendental functions as expressions of operations that every target has: the list, and the entry that decompose.py calls.
+"""Transcendental functions as expressions of operations that every target has: the list, and the entry that
+decompose.py calls.
 
-`expand(u, fused)` takes a node EXP2, LOG2, EXP, LOG, SIN, COS, TANH, ERF or POW with float sources, scalar or with lanes, and returns an expression
-over the same sources: float ADD, SUB, MUL, MULACC, FDIV, RECIPROCAL, TRUNC, MAX; comparisons, WHERE, CAST, BITCAST; on integers as wide as the float
-ADD, SUB, MAX, AND, OR, XOR, SHL, SHR, and for float32 MUL. No branches and no tables in memory. Where a target rounds MULACC twice, `fused` is False:
-exact products are then made of more operations. No rule may reorder float additions in the result: it relies on how they round.
+`expand(u, fused)` takes a node EXP2, LOG2, EXP, LOG, SIN, COS, TANH, ERF or POW with float sources, scalar or with
+lanes, and returns an expression
+over the same sources: float ADD, SUB, MUL, MULACC, FDIV, RECIPROCAL, TRUNC, MAX; comparisons, WHERE, CAST, BITCAST; on
+integers as wide as the float ADD, SUB, MAX, AND, OR, XOR, SHL, SHR, and for float32 MUL. No branches and no tables in
+memory. Where a target rounds MULACC twice, `fused` is False: exact products are then made of more operations. No rule
+may reorder float additions in the result: it relies on how they round.
 
-float32 and float64 have their own coefficients; narrower types are computed in float32 and rounded once. Subnormal numbers, signed zeros, infinities
-and NaN are right in all functions. How exact each one is: docs/numerics.md, which test/numerics.py measures.
+float32 and float64 have their own coefficients; narrower types are computed in float32 and rounded once. Subnormal
+numbers, signed zeros, infinities and NaN are right in all functions. How exact each one is: docs/numerics.md, which
+test/numerics.py measures.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -18,16 +22,21 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 FUNCTIONS: dict[Ops, Callable[[UOp, bool], UOp]] = {
-  Ops.EXP: exponential.exp, Ops.EXP2: exponential.exp2, Ops.LOG: logarithm.log, Ops.LOG2: logarithm.log2, Ops.SIN: trigonometric.sin,
+  Ops.EXP: exponential.exp, Ops.EXP2: exponential.exp2, Ops.LOG: logarithm.log, Ops.LOG2: logarithm.log2,
+  Ops.SIN: trigonometric.sin,
   Ops.COS: trigonometric.cos, Ops.TANH: saturating.tanh, Ops.ERF: saturating.erf, Ops.POW: power.pow,
 }
 
 def expand(u: UOp, fused: bool = True) -> UOp | None:
-  """A transcendental function in simple operations; None for another operation. Raises CompileError for what is not a float."""
+  """A transcendental function in simple operations; None for another operation.
+
+  Raises CompileError for what is not a float.
+  """
   function = FUNCTIONS.get(u.op)
   if function is None: return None
   scalar = u.dtype.scalar()
-  if not dtypes.is_float(scalar): raise CompileError(f"{u.op.name} of {u.dtype} is not defined; cast the operand to a float")
+  if not dtypes.is_float(scalar):
+    raise CompileError(f"{u.op.name} of {u.dtype} is not defined; cast the operand to a float")
   if scalar in (dtypes.float32, dtypes.float64): return function(u, fused)
   wide = dtypes.float32.vec(u.dtype.count)
   return function(UOp(u.op, wide, tuple([s.cast(dtypes.float32) for s in u.src])), fused).cast(scalar)

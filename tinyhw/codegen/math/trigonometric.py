@@ -1,14 +1,17 @@
 """SIN and COS as operations that every target has, exact to the last bits for arguments of any size.
 
-|x| is taken to a number of turns: x = f * 2**e with f below 2, and the turns x/(2 pi) less whole ones are a product of f and of bits of 1/(2 pi) that
-begin at bit e: what is above them makes whole turns, what is below does not matter. Source of the idea: Payne and Hanek, Radian reduction for
-trigonometric functions, 1983. The bits are chosen among constants word by word with the bits of e, not loaded. float32 counts turns in int32, which
-drops whole ones by itself; float64 has no integer product and adds exact products of floats. What is within 1/8 turn of a quarter is then an angle
-of at most pi/4, for which polynomials give sine and cosine. Below 1/2, |x| is the angle. Coefficients: test/minimax.py.
+|x| is taken to a number of turns: x = f * 2**e with f below 2, and the turns x/(2 pi) less whole ones are a product of
+f and of bits of 1/(2 pi) that
+begin at bit e: what is above them makes whole turns, what is below does not matter. Source of the idea: Payne and
+Hanek, Radian reduction for trigonometric functions, 1983. The bits are chosen among constants word by word with the
+bits of e, not loaded. float32 counts turns in int32, which drops whole ones by itself; float64 has no integer product
+and adds exact products of floats. What is within 1/8 turn of a quarter is then an angle of at most pi/4, for which
+polynomials give sine and cosine. Below 1/2, |x| is the angle. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 
-from tinyhw.codegen.math.floating import (DOUBLE, SINGLE, Precise, exact_product, exact_sum, fast_sum, fma, polynomial, real, signed, subtract,
+from tinyhw.codegen.math.floating import (DOUBLE, SINGLE, Precise, exact_product, exact_sum, fast_sum, fma, polynomial,
+                                          real, signed, subtract,
                                      unsigned, with_sign)
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
@@ -17,13 +20,15 @@ from tinyhw.uop.ops import UOp
 # (sin(r)/r - 1) / z for z = r*r, |r| <= pi/4, from z**0; relative errors of the sine: 2**-27.9 and 2**-57.9
 SIN: dict[DType, tuple[float, ...]] = {
   dtypes.float32: (-0.16666655242443085, 0.008332189172506332, -0.0001951828453456983),
-  dtypes.float64: (-0.1666666666666663, 0.00833333333332184, -0.0001984126982935854, 2.7557313538522683e-06, -2.5050734391391034e-08,
+  dtypes.float64: (-0.1666666666666663, 0.00833333333332184, -0.0001984126982935854, 2.7557313538522683e-06,
+                   -2.5050734391391034e-08,
                    1.589543346183372e-10),
 }
 # (cos(r) - 1) / z, from z**0; relative errors of the cosine: 2**-33.0 and 2**-63.9
 COS: dict[DType, tuple[float, ...]] = {
   dtypes.float32: (-0.5, 0.04166664555668831, -0.0013887309469282627, 2.4432327336398885e-05),
-  dtypes.float64: (-0.5, 0.041666666666666595, -0.0013888888888873338, 2.480158728899747e-05, -2.7557314215293666e-07, 2.0875705114035134e-09,
+  dtypes.float64: (-0.5, 0.041666666666666595, -0.0013888888888873338, 2.480158728899747e-05, -2.7557314215293666e-07,
+                   2.0875705114035134e-09,
                    -1.135873272061046e-11),
 }
 # The first 1163 bits of 1/(2 pi) behind the point
@@ -34,7 +39,8 @@ INVERSE_TURN = int(
 INVERSE_TURN_BITS = 1163
 # 2 pi in two parts; for float32 times 2**-32
 TURN: dict[DType, tuple[float, float]] = {
-  dtypes.float32: (1.4629180922209883e-09, -4.0699274335533885e-17), dtypes.float64: (6.283185307179586, 2.4492935982947064e-16),
+  dtypes.float32: (1.4629180922209883e-09, -4.0699274335533885e-17),
+  dtypes.float64: (6.283185307179586, 2.4492935982947064e-16),
 }
 ROUNDER = 1.5 * 2.0 ** 52  # added to a double, it leaves the nearest integer in the low bits
 DIRECT = 0.5    # below it, |x| is the angle
@@ -55,7 +61,10 @@ def _place(size: UOp, one: int, infinity: int, mantissa: int) -> Place:
   return Place(real(subtract(bits, exponent)), exponent.bitcast(unsigned(size).dtype) >> mantissa)
 
 def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
-  """Bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits. The high bits of e choose words, the low ones shift them."""
+  """Bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits.
+
+  The high bits of e choose words, the low ones shift them.
+  """
   top = 64 if word == 32 else 512  # the highest bit of e
   length = (2 * top + word * count) // word
   shift = INVERSE_TURN_BITS + zeros - length * word
@@ -70,14 +79,16 @@ def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   return [(a << left) | ((b >> 1) >> right) for a, b in zip(words, words[1:])]
 
 def _turn_single(size: UOp, fused: bool) -> Turn:
-  """In units of 2**-32 turn: f*2**24 times 32 bits is whole and may wrap; f times 24 more has a whole part and a fraction, to which 24 more add."""
+  """In units of 2**-32 turn: f*2**24 times 32 bits is whole and may wrap; f times 24 more has a whole part and a
+  fraction, to which 24 more add."""
   int32, uint32 = dtypes.int32, dtypes.uint32.vec(size.dtype.count)
   f, e = _place(size, SINGLE.one, SINGLE.infinity, SINGLE.mantissa)
   first, second, third = _window(e, 32, 24, 3)
   whole = (f * 2.0 ** 24).cast(int32) * first.bitcast(signed(size).dtype)
   high, low = exact_product(f, _small_float(second >> 8), fused)
   carry = high.cast(int32)
-  fraction = fma(f * 2.0 ** -24, _small_float(((second & 255) << 16) | (third >> 16)), subtract(high, carry.cast(dtypes.float32)) + low)
+  fraction = fma(f * 2.0 ** -24, _small_float(((second & 255) << 16) | (third >> 16)),
+                 subtract(high, carry.cast(dtypes.float32)) + low)
   centred = (whole + carry) + (1 << 29)
   near = (centred & ((1 << 30) - 1)) - (1 << 29)
   main = near.cast(dtypes.float32)
@@ -89,7 +100,10 @@ def _small_float(bits: UOp) -> UOp:
   return bits.bitcast(dtypes.int32.vec(bits.dtype.count)).cast(dtypes.float32)
 
 def _turn_double(size: UOp, fused: bool) -> Turn:
-  """In turns: f*2**5 times four pieces of 48 bits, products exact, but for the last. Whole turns and quarters go before anything is rounded."""
+  """In turns: f*2**5 times four pieces of 48 bits, products exact, but for the last.
+
+  Whole turns and quarters go before anything is rounded.
+  """
   f, e = _place(size, DOUBLE.one, DOUBLE.infinity, DOUBLE.mantissa)
   a, b, c = _window(e, 64, 53, 3)
   pieces = (a >> 16, ((a & 0xffff) << 32) | (b >> 32), ((b & 0xffffffff) << 16) | (c >> 48), c & ((1 << 48) - 1))

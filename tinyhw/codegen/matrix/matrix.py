@@ -1,9 +1,10 @@
 """Give a tile of a sum of products to the matrix unit, its factors staged in local memory (matrix/local.py).
 
-`use_matrix` turns all of a tile's products into MMAs, whose rows and columns become what the unit's layout says of a lane and an element. What a tile
-does not cover has been peeled before and stays as it is.
+`use_matrix` turns all of a tile's products into MMAs, whose rows and columns become what the unit's layout says of a
+lane and an element. What a tile does not cover has been peeled before and stays as it is.
 
-MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be executed, not the kernel.
+MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be
+executed, not the kernel.
 """
 from __future__ import annotations
 import math
@@ -22,11 +23,13 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 
 def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
-  """sink with the REDUCEs of the tile done by the matrix unit, of a shape of `matrices`; their stores become one for each element of a lane."""
+  """sink with the REDUCEs of the tile done by the matrix unit, of a shape of `matrices`; their stores become one for
+  each element of a lane."""
   fresh = 1 + max((u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE), default=0)
   stores: list[UOp] = []
   for store in sink.src:
-    found = [u for u in store.toposort() if u.op is Ops.REDUCE and tile.steps in ranges_of(u) and tile.rows in u.ranges and tile.columns in u.ranges]
+    found = [u for u in store.toposort() if u.op is Ops.REDUCE and tile.steps in ranges_of(u) and tile.rows in u.ranges
+             and tile.columns in u.ranges]
     if not found:
       stores.append(store)
       continue
@@ -38,16 +41,19 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
     row, column, count = place(matrix.c, "row", wave), place(matrix.c, "column", wave), matrix.c.count
     beside = neighbours(store, found, tile, matrix.c)
     if beside > 1:
-      stores += [line_stored(store, products[found[0]], line, beside, ranges) for line in lines_of(store, tile, matrix.c, wave, beside)]
+      stores += [line_stored(store, products[found[0]], line, beside, ranges)
+                 for line in lines_of(store, tile, matrix.c, wave, beside)]
       continue
     for element in range(count):
-      changes = {tile.rows: further(row, matrix.c, "row", element), tile.columns: further(column, matrix.c, "column", element)}
+      changes = {tile.rows: further(row, matrix.c, "row", element),
+                 tile.columns: further(column, matrix.c, "column", element)}
       changes.update((u, UOp(Ops.GEP, u.dtype, (p,), element)) for u, p in products.items())
       stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges))
   return sink.replace(src=tuple(stores))
 
 class Line(NamedTuple):
-  """A row of which a lane has elements. first: the INDEX of the first of them; places: of all its pieces, as uop/matrix.Scattered has them."""
+  """A row of which a lane has elements. first: the INDEX of the first of them; places: of all its pieces, as
+  uop/matrix.Scattered has them."""
   first: UOp
   places: tuple[tuple[int, int], ...]
 
@@ -60,20 +66,24 @@ def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> 
   found = []
   for down, members in pieces.items():
     least = min(members)[0]
-    at = {tile.rows: make(Ops.ADD, weakint, (row, number(down))), tile.columns: make(Ops.ADD, weakint, (column, number(least)))}
-    found.append(Line(substitute(store.src[0], at), tuple([(element, along - least) for along, element in sorted(members)])))
+    at = {tile.rows: make(Ops.ADD, weakint, (row, number(down))),
+          tile.columns: make(Ops.ADD, weakint, (column, number(least)))}
+    found.append(Line(substitute(store.src[0], at),
+                      tuple([(element, along - least) for along, element in sorted(members)])))
   return found
 
 def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[UOp, ...]) -> UOp:
   """The pieces of a row that a lane has, stored at once."""
   memory, element = store.src[1].dtype, value.dtype.scalar()
-  if len(line.places) > 1: return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges), Scattered(beside, line.places))
+  if len(line.places) > 1:
+    return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges), Scattered(beside, line.places))
   if beside < value.dtype.count: value = UOp(Ops.GEP, element.vec(beside), (value,), line.places[0][0])
   if memory is not element: value = UOp(Ops.CAST, memory.vec(beside), (value,))
   return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges))
 
 def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
-  """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at most a piece, if it stores them
+  """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at
+  most a piece, if it stores them
   as they are or as halves. 1: `runs` may find some."""
   index, value, *gate = values_of(store)
   name, radix, stride = layout.elements[0]
@@ -90,7 +100,8 @@ def unit_of(reduction: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> Matrix:
   return next(x for x in matrices if (x.m, x.n, x.k) == sizes and factors(reduction, x) is not None)
 
 def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
-  """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local arrays."""
+  """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local
+  arrays."""
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.c is not None
@@ -104,8 +115,8 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   return UOp(Ops.REDUCE, dtype, (result, *loops), u.arg) if loops else result
 
 def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
-  """What a sum of products multiplies, as the matrix unit takes it: factors that were widened to the type of the sum are converted to the unit's type
-  instead, if that has all of their numbers."""
+  """What a sum of products multiplies, as the matrix unit takes it: factors that were widened to the type of the sum
+  are converted to the unit's type instead, if that has all of their numbers."""
   body = reduction.src[0]
   if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
   x, y = (operand_of(without_choice(s), matrix.operand) for s in body.src)
@@ -119,9 +130,11 @@ def operand_of(u: UOp, dtype: DType) -> UOp | None:
   return UOp(Ops.CAST, dtype, (source,)) if u.op is Ops.CAST and can_lossless_cast(source.dtype, dtype) else None
 
 def without_choice(u: UOp) -> UOp:
-  """A value, or 0 where a gate is false, is the value itself if it is an element of memory that has the same gate, and is 0 there."""
+  """A value, or 0 where a gate is false, is the value itself if it is an element of memory that has the same gate, and
+  is 0 there."""
   if u.op is not Ops.WHERE or not is_zero(u.src[2]): return u
   load = u.src[1].src[0] if u.src[1].op is Ops.CAST else u.src[1]
-  return u.src[1] if load.op is Ops.LOAD and len(load.src) > 2 and load.src[1] is u.src[0] and is_zero(load.src[2]) else u
+  return (u.src[1] if load.op is Ops.LOAD and len(load.src) > 2 and load.src[1] is u.src[0] and is_zero(load.src[2])
+          else u)
 
 def is_zero(u: UOp) -> bool: return u.op is Ops.CONST and u.arg == 0

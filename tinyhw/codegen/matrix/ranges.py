@@ -1,9 +1,11 @@
-"""Bring a product to one range of rows, one of columns and one of the sum, whatever it came from, so that the matrix unit's tiles fit it.
+"""Bring a product to one range of rows, one of columns and one of the sum, whatever it came from, so that the matrix
+unit's tiles fit it.
 
-A convolution is a sum over channels and places of the kernel, its columns are images and places in them. Output ranges that only one factor has
-become one range, those that the other one has another; summed ranges that both have become one. Each of the old ranges is a digit of the new one.
-What both factors have (a batch) stays. The range of the sum gets as many steps more as make it a multiple of the unit's; there, factors are 0, and
-memory is not touched. Divisions cost little: factors are staged in local memory once for many products (matrix.py).
+A convolution is a sum over channels and places of the kernel, its columns are images and places in them. Output ranges
+that only one factor has become one range, those that the other one has another; summed ranges that both have become
+one. Each of the old ranges is a digit of the new one. What both factors have (a batch) stays. The range of the sum gets
+as many steps more as make it a multiple of the unit's; there, factors are 0, and memory is not touched. Divisions cost
+little: factors are staged in local memory once for many products (matrix.py).
 """
 from __future__ import annotations
 import itertools
@@ -23,10 +25,12 @@ from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 STEPS = (1, 2, 4, 8)   # of the unit between two barriers
-MOST_PADDING = 16      # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at once
+MOST_PADDING = 16      # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at
+                       # once
 
 def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
-  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is, and one with gathered factors."""
+  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is, and
+  one with gathered factors."""
   reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
   if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return sink
   outputs, summed = ranges_of(sink.src[0]), ranges_of(reduces[0])
@@ -36,29 +40,40 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
     if found is None: continue
     x, y = (frozenset(factor.ranges) for factor in found)
     sides = [r for r in outputs if r in x and r not in y], [r for r in outputs if r in y and r not in x]
-    groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]), [r for r in summed if r in x and r in y]]   # inner ones are columns
-    if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort()) for u in reduces[0].toposort()): return sink
+    # inner ones are columns
+    groups = [*sorted(sides, key=lambda group: [r.arg[0] for r in group[-1:]]),
+              [r for r in summed if r in x and r in y]]
+    if any(u.op is Ops.LOAD and any(v.op is Ops.LOAD for v in u.src[0].src[1].toposort())
+           for u in reduces[0].toposort()):
+      return sink
     if all(product_of(group) >= least for group, least in zip(groups, least_of(matrix))):
       return merged(sink, with_shifts_outside(groups, found, matrix), found, matrix)
   return sink
 
 def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> list[list[UOp]]:
-  """The groups with ranges that only shift what another one reads (`x + j` of a convolution: j, the shorter one) as their outer digits.
+  """The groups with ranges that only shift what another one reads (`x + j` of a convolution: j, the shorter one) as
+  their outer digits.
 
-  So a tile's steps, or columns, are channels: they lie at one distance from each other in memory, and all have the same gate. That is done where
-  those left inside are a multiple of the unit's, and where nothing that is not shifted lies closer in memory without it.
+  So a tile's steps, or columns, are channels: they lie at one distance from each other in memory, and all have the same
+  gate. That is done where those left inside are a multiple of the unit's, and where nothing that is not shifted lies
+  closer in memory without it.
   """
   accesses = [access_of(u) for x in found for u in x.toposort() if u.op is Ops.LOAD]
-  pairs = [(a, one) for one, other in itertools.permutations([r for group in groups for r in group], 2) if size_of(one) < size_of(other)
+  pairs = [(a, one) for one, other in itertools.permutations([r for group in groups for r in group], 2)
+           if size_of(one) < size_of(other)
            for a in accesses if pair_of(a, other, one) is not None]
   shifted, shifts = {a.node for a, _ in pairs}, {one for _, one in pairs}
   others = [a for a in accesses if a.node not in shifted]
-  return [outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, matrix.k))] if shifts else groups
+  return ([outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, matrix.k))]
+          if shifts else groups)
 
 def outer_first(group: list[UOp], outer: set[UOp], others: list[Access], least: int) -> list[UOp]:
-  """A group with these ranges first, if the others are a multiple of `least`, and these accesses are no farther apart along its last one then."""
+  """A group with these ranges first, if the others are a multiple of `least`, and these accesses are no farther apart
+  along its last one then."""
   inner = [r for r in group if r not in outer]
-  if not inner or product_of(inner) % least or any(abs(a.stride(inner[-1]) or 0) > abs(a.stride(group[-1]) or 0) > 0 for a in others): return group
+  if not inner or product_of(inner) % least or any(abs(a.stride(inner[-1]) or 0) > abs(a.stride(group[-1]) or 0) > 0
+                                                   for a in others):
+    return group
   return [r for r in group if r in outer] + inner
 
 def least_of(matrix: Matrix) -> tuple[int, int, int]:
@@ -94,26 +109,33 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   gone = set(digits) - set(instead)
   below = dict.fromkeys((*found[0].toposort(), *found[1].toposort()))   # factors may be conversions that sink has not
   new = dict(digits)
-  def source(u: UOp) -> UOp: return index_of(u, changed, digits) if u.dtype is dtypes.weakint and u.op is not Ops.RANGE else new[u]
+  def source(u: UOp) -> UOp:
+    return index_of(u, changed, digits) if u.dtype is dtypes.weakint and u.op is not Ops.RANGE else new[u]
   for u in (*below, *sink.toposort()):
     if u in new or u.dtype is dtypes.weakint and u.op is not Ops.RANGE: continue
     src = tuple([source(s) for s in u.src])
     if u.op is Ops.STORE or u.op is Ops.REDUCE:
-      values = tuple(new[s] for s in values_of(u)) if u.op is Ops.STORE else (multiplied(new[found[0]], new[found[1]], u.dtype),)
+      values = (tuple(new[s] for s in values_of(u)) if u.op is Ops.STORE
+                else (multiplied(new[found[0]], new[found[1]], u.dtype),))
       new[u] = UOp(u.op, u.dtype, values + tuple(instead.get(r, r) for r in ranges_of(u) if r not in gone), u.arg)
     elif u.op is Ops.LOAD and u in below: new[u] = gated(src, inside, total)
     else: new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg)
-    if u in found and not is_load(u) and total in new[u].ranges: new[u] = make(Ops.WHERE, u.dtype, (inside, new[u], UOp.const(u.dtype, 0)))
+    if u in found and not is_load(u) and total in new[u].ranges:
+      new[u] = make(Ops.WHERE, u.dtype, (inside, new[u], UOp.const(u.dtype, 0)))
   trace.hand_on(new)
   return new[sink]
 
 def digit(whole: UOp, ranges: list[UOp], first: int, last: int) -> UOp:
-  """What stands at these places of a number whose digits the ranges are, the last of them the fastest; the first one is never cut off."""
+  """What stands at these places of a number whose digits the ranges are, the last of them the fastest; the first one
+  is never cut off."""
   at = make(Ops.IDIV, dtypes.weakint, (whole, number(product_of(ranges[last + 1:]))))
   return make(Ops.MOD, dtypes.weakint, (at, number(product_of(ranges[first:last + 1])))) if first else at
 
 def index_of(u: UOp, changed: list[tuple[UOp, list[UOp]]], digits: dict[UOp, UOp]) -> UOp:
-  """An index over the new ranges. Neighbouring digits that it knows only together, as memory that has them side by side, are not taken apart."""
+  """An index over the new ranges.
+
+  Neighbouring digits that it knows only together, as memory that has them side by side, are not taken apart.
+  """
   terms, constant = linear(u)
   total = number(constant)
   for whole, ranges in changed:
@@ -134,7 +156,8 @@ def multiplied(x: UOp, y: UOp, dtype: DType) -> UOp:
   return UOp(Ops.MUL, dtype, tuple([s if s.dtype is dtype else UOp(Ops.CAST, dtype, (s,)) for s in (x, y)]))
 
 def gated(src: tuple[UOp, ...], condition: UOp, total: UOp) -> UOp:
-  """A load over these sources that is done where a condition on `total` holds, if it depends on that; elsewhere it gives 0."""
+  """A load over these sources that is done where a condition on `total` holds, if it depends on that; elsewhere it
+  gives 0."""
   element = src[0].dtype
   if total not in src[0].ranges: return UOp(Ops.LOAD, element, src)
   gate = make(Ops.AND, dtypes.bool, (src[1], condition)) if len(src) > 1 else condition

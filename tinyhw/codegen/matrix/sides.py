@@ -1,8 +1,9 @@
-"""The rows, columns and steps of a product that the matrix unit computes: which ranges they consist of, and how elements are numbered.
+"""The rows, columns and steps of a product that the matrix unit computes: which ranges they consist of, and how
+elements are numbered.
 
-MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would; further UPCAST and LOCAL opts make several matrices of
-a wave and several waves (matrix_tile.py chooses them). The columns' range becomes the lanes of a wave, and what a lane has is told by the unit's
-layouts (uop/matrix.py).
+MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would; further UPCAST and LOCAL
+opts make several matrices of a wave and several waves (matrix_tile.py chooses them). The columns' range becomes the
+lanes of a wave, and what a lane has is told by the unit's layouts (uop/matrix.py).
 """
 from __future__ import annotations
 import math
@@ -18,16 +19,17 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 
 class Side(NamedTuple):
-  """One of the three ranges of a product under its opts, parts outermost first; the last one is in the unit's matrix."""
+  """One of the three ranges of a product under its opts, parts outermost first; the last one is in the unit's
+  matrix."""
   parts: tuple[UOp, ...]
 
   @property
   def size(self) -> int: return math.prod(int(r.src[0].arg) for r in self.parts)
 
 class Tile(NamedTuple):
-  """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a matrix) and steps of the sum
-  (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as boxes, if both are tensors. aligned: memory is accessed at
-  multiples of the access only."""
+  """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a
+  matrix) and steps of the sum (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as
+  boxes, if both are tensors. aligned: memory is accessed at multiples of the access only."""
   row: Side
   column: Side
   step: Side
@@ -43,7 +45,8 @@ class Tile(NamedTuple):
   def steps(self) -> UOp: return self.step.parts[-1]
 
 def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> Tile | None:
-  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range. aligned: as Tile has it."""
+  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range. aligned: as
+  Tile has it."""
   axes = [o.axis for o in opts if o.op is OptOps.MATRIX]
   if not axes: return None
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
@@ -54,9 +57,12 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
     found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
     last = [p for p in parts[axis] if p.arg[1] is own][-1:]
     return Side((*(p for p in found if p not in last), *last))
-  sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST), side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
+  sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST),
+           side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
            side(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
-  if any(not s.parts or s.parts[-1].arg[1] is not kind for s, kind in zip(sides, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))): return None
+  if any(not s.parts or s.parts[-1].arg[1] is not kind
+         for s, kind in zip(sides, (AxisType.UPCAST, AxisType.LOCAL, AxisType.UNROLL))):
+    return None
   if blocked:   # of the loops, only the innermost one is between two barriers
     loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
     sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
@@ -82,5 +88,6 @@ def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(
 def position(digits: list[UOp], side: Side) -> UOp:
   """The number of a row, column or step within the tile, of its digits."""
   total = number(0)
-  for digit, r in zip(digits, side.parts): total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
+  for digit, r in zip(digits, side.parts):
+    total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))
   return total

@@ -1,9 +1,13 @@
-"""Choose what becomes of a kernel's loops: which range becomes lanes, which become copies in registers, which feed the grid.
+"""Choose what becomes of a kernel's loops: which range becomes lanes, which become copies in registers, which feed the
+grid.
 
 Kernels come in three shapes, and each store is looked at by itself:
-  elementwise   no reduction inside the innermost loops: lanes along the range that memory walks, a few copies to overlap latencies
-  tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and register tiles (register_tile.py)
-  rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output loop have lanes of their own
+  elementwise   no reduction inside the innermost loops: lanes along the range that memory walks, a few copies to
+                overlap latencies
+  tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and
+                register tiles (register_tile.py)
+  rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output
+                loop have lanes of their own
 """
 from __future__ import annotations
 import math
@@ -13,7 +17,8 @@ from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.matrix_tile import in_order
 from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
 from tinyhw.codegen.transform.keep import kept_terms
-from tinyhw.codegen.transform.tiling import LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along
+from tinyhw.codegen.transform.tiling import (
+  LEAST_LANES, OF_BUFFERS, Opt, OptOps, factor_of, lanes_along, size_of, width_along)
 from tinyhw.dtype import dtypes
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
@@ -21,7 +26,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the one before it
-WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on any processor
+WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on
+                           # any processor
 APART_COST = 3.0           # of an element that lies apart from the others of its register, in operations
 MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
@@ -42,13 +48,16 @@ def nest_of(store: UOp, in_place: bool = False) -> Nest:
   reduces = [u for u in nodes if u.op is Ops.REDUCE]
   found = [access_of(u) for u in nodes if u.op in (Ops.LOAD, Ops.STORE)]
   operations = [u for u in nodes if u.op in GroupOp.ALU]
-  return Nest(store, ranges_of(store), reduces, found, len(operations), sum(u.dtype is not dtypes.weakint for u in operations),
+  return Nest(store, ranges_of(store), reduces, found, len(operations),
+              sum(u.dtype is not dtypes.weakint for u in operations),
               in_place or any(not a.is_store and a.node.src[0].src[0] is store.src[0].src[0] for a in found))
 
 def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   """Lanes of the widest element that is loaded, computed or stored, so that all vectors have one number of lanes."""
-  widest = max([u.dtype.itemsize for u in nest.store.toposort() if u.op in GroupOp.Elementwise or u.op in (Ops.LOAD, Ops.REDUCE)
-                if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize for access in nest.accesses])
+  widest = max([u.dtype.itemsize for u in nest.store.toposort() if u.op in GroupOp.Elementwise
+                or u.op in (Ops.LOAD, Ops.REDUCE)
+                if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize
+                                                                                     for access in nest.accesses])
   return capabilities.vector_bytes // widest
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
@@ -91,14 +100,18 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   return tuple(opts)
 
 def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
-  """Do lanes that fill a part of a register gain more in arithmetic than they lose where elements lie apart? The last of them are done twice."""
+  """Do lanes that fill a part of a register gain more in arithmetic than they lose where elements lie apart?
+
+  The last of them are done twice.
+  """
   apart = sum(access.stride(r) not in (0, 1) for access in accesses)
   work = nest.arithmetic + len(accesses)
   return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
 
 def copies_along(r: UOp, width: int, most: int) -> int:
   """As many copies of lanes along a range as do not make the last step do much again."""
-  while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)): most //= 2
+  while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)):
+    most //= 2
   return most
 
 def overlap(r: UOp, step: int) -> float:
@@ -107,14 +120,17 @@ def overlap(r: UOp, step: int) -> float:
   return -(-n // step) * step / n
 
 def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
-  """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are in a line of the cache.
+  """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are
+  in a line of the cache.
 
-  A transpose, for one. With copies for a whole line, each line is used up while it is there: later other lines have taken its place, if the range of
-  the lanes is long, or if the addresses differ by much of a page and so compete for few places.
+  A transpose, for one. With copies for a whole line, each line is used up while it is there: later other lines have
+  taken its place, if the range of the lanes is long, or if the addresses differ by much of a page and so compete for
+  few places.
   """
   apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
            and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
-  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in apart if r is not lanes and access.stride(r) == 1]
+  found = [(r, LINE_BYTES // access.node.dtype.itemsize) for r in ranges for access in apart if r is not lanes
+           and access.stride(r) == 1]
   return max(found, key=lambda item: item[1], default=None)
 
 def lines_kept(step: int) -> int:
@@ -122,9 +138,11 @@ def lines_kept(step: int) -> int:
   return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
 
 def lane_score(access: Access, r: UOp) -> int:
-  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart 0 (stores -4).
+  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart
+  0 (stores -4).
 
-  So loads from all over, as of an interpolation, do not keep what is computed from lanes, as long as what is stored is adjacent.
+  So loads from all over, as of an interpolation, do not keep what is computed from lanes, as long as what is stored is
+  adjacent.
   """
   stride = access.stride(r)
   if stride == 1: return 8 if access.is_store else 4
@@ -134,9 +152,11 @@ def lane_score(access: Access, r: UOp) -> int:
 # ***** reductions of rows *****
 
 def are_rows(nest: Nest, lanes: int) -> bool:
-  """Are all reductions of a kernel under its output loops, with terms that fill a register? Then each has lanes of its own, if they need each other.
+  """Are all reductions of a kernel under its output loops, with terms that fill a register? Then each has lanes of its
+  own, if they need each other.
 
-  In a register tile only the last of them would: the row's mean, or largest element, would be computed one element at a time.
+  In a register tile only the last of them would: the row's mean, or largest element, would be computed one element at a
+  time.
   """
   if any(len(u.ranges) != len(nest.ranges) for u in nest.reduces): return False
   return sum(o.op is OptOps.VECTOR and o.amount == lanes for o in rows(nest, lanes)) == len(nest.reduces)
@@ -148,7 +168,8 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   done: set[UOp] = set()
   for u in nest.reduces:
     inside = [access_of(v) for v in u.src[0].toposort() if v.op is Ops.LOAD]
-    candidates = [r for r in ranges_of(u) if size_of(r) >= LEAST_LANES and r not in done and all(a.stride(r) in (0, 1) for a in inside)]
+    candidates = [r for r in ranges_of(u) if size_of(r) >= LEAST_LANES and r not in done
+                  and all(a.stride(r) in (0, 1) for a in inside)]
     if not candidates: continue
     r = max(candidates, key=lambda r: r.arg)
     done.update(ranges_of(u))
@@ -164,9 +185,11 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   return tuple(opts)
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Rows whose functions of elements are computed once: registers keep them where loops are unrolled whole, else local memory, while there is room.
+  """Rows whose functions of elements are computed once: registers keep them where loops are unrolled whole, else local
+  memory, while there is room.
 
-  A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for both.
+  A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for
+  both.
   """
   nodes, room, out = nest.store.toposort(), capabilities.local_bytes, [*opts]
   if not any(u.op in GroupOp.Transcendental for u in nodes): return opts
@@ -182,7 +205,10 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
 # ***** the grid *****
 
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Outer output loops become the grid until there is work for everybody. A loop under which a row's reduction stands is left inside."""
+  """Outer output loops become the grid until there is work for everybody.
+
+  A loop under which a row's reduction stands is left inside.
+  """
   if any(o.op in OF_BUFFERS for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)
   out = list(opts)

@@ -1,12 +1,16 @@
-"""Choose how much of a product a wave and a workgroup compute with the matrix unit: the Opts that matrix.py carries out.
+"""Choose how much of a product a wave and a workgroup compute with the matrix unit: the Opts that matrix.py carries
+out.
 
-A wave has `tall` by `broad` matrices of the result in registers, so that what it loads of a factor serves several products; `high` by `wide` waves
-share what they stage in local memory, for `steps` of the unit between two barriers. All shapes that fit into registers and local memory are costed,
-in bytes of local memory: what a wave loads from it, what it stages, and its products at PRODUCTS_PER_BYTE; also of what is computed twice where a
-shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred candidates.
+A wave has `tall` by `broad` matrices of the result in registers, so that what it loads of a factor serves several
+products; `high` by `wide` waves share what they stage in local memory, for `steps` of the unit between two barriers.
+All shapes that fit into registers and local memory are costed,
+in bytes of local memory: what a wave loads from it, what it stages, and its products at PRODUCTS_PER_BYTE; also of what
+is computed twice where a shape does not divide the sizes. Fewer waves than the card runs at once take as long as that
+many. Cost: a hundred candidates.
 
-Where the unit reads its operands from local memory itself (`Matrix.panels`), all goes on at the same time: what takes longest counts, of products,
-local memory and the caches between it and memory, each for the whole workgroup, by the rates in `Capabilities`.
+Where the unit reads its operands from local memory itself (`Matrix.panels`), all goes on at the same time: what takes
+longest counts, of products, local memory and the caches between it and memory, each for the whole workgroup, by the
+rates in `Capabilities`.
 """
 from __future__ import annotations
 import itertools
@@ -27,11 +31,13 @@ MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
 MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
 BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
-SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate are its own, too
+SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate
+                           # are its own, too
 ANYWHERE_BYTES = 3         # the same where accesses need not be aligned: fewer places are a lane's own
 OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
 
-Loaded = tuple[int, int] | None   # bytes of a lane's registers for an element of the rows' and of the columns' factor; None: those that it has
+Loaded = tuple[int, int] | None   # bytes of a lane's registers for an element of the rows' and of the columns' factor;
+                                  # None: those that it has
 
 class Shape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
@@ -52,27 +58,35 @@ class Choice(NamedTuple):
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
          boxed: bool = False, loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> Choice | None:
-  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel computes.
+  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel
+  computes.
 
-  exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape divides the sizes.
-  boxed: factors are copied as boxes. loaded: see Loaded. accesses: of panels, by how many a piece of the rows' and of the columns' factor is copied.
+  exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape
+  divides the sizes.
+  boxed: factors are copied as boxes. loaded: see Loaded. accesses: of panels, by how many a piece of the rows' and of
+  the columns' factor is copied.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed, loaded, accesses)]
+  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed,
+                                                                             loaded, accesses)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
   def cost_of(s: Shape) -> float:
-    return panels_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.panels else cost(s, sizes, others, matrix, capabilities)
+    return (panels_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.panels
+            else cost(s, sizes, others, matrix, capabilities))
   best = min(fitting, key=cost_of, default=Shape(1, 1, 1, 1, 1))
-  opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n), Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
-  opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps)) if amount > 1]
+  opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n),
+          Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
+  opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps))
+           if amount > 1]
   opts += [Opt(OptOps.LOCAL, r.arg[0], amount) for r, amount in ((m, best.high), (n, best.wide)) if amount > 1]
   if boxed: opts.append(Opt(OptOps.BOX, k.arg[0], 1))
   return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
 
 def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts of a product, with the grid in the order in which the workgroups that run at once read least: along its rows or along its columns first.
+  """The opts of a product, with the grid in the order in which the workgroups that run at once read least: along its
+  rows or along its columns first.
   sizes: of ranges, by axis."""
   sides = [o.axis for o in opts if o.op is OptOps.MATRIX][:2]
   last = [o for o in opts if o.op is OptOps.GRID][-2:]
@@ -80,7 +94,8 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
   long = [math.prod(o.amount for o in opts if o.axis == axis and o.op is not OptOps.GRID) for axis in sides]
   counts = [-(-sizes[axis] // part) for axis, part in zip(sides, long)]
   running = max(capabilities.threads // UNIT_WAVES // 2, 1)
-  def read(fast: int) -> int: return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
+  def read(fast: int) -> int:
+    return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
@@ -88,28 +103,35 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   """No larger than the product, and within registers and local memory."""
   m, n, k = sizes
   if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed, accesses)
-  if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT: return False
+  if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT:
+    return False
   if s.rows(matrix) > m or s.columns(matrix) > n or k // matrix.k % s.steps: return False
   if registers(s, matrix, loaded) > capabilities.vector_registers and s[2:4] != (1, 1): return False
   size = staged(s, matrix) * (s.steps * matrix.k + PADDING) * matrix.operand.itemsize
   if not capabilities.copies: return WORKGROUPS * size <= capabilities.local_bytes
-  return max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes and max(turns(s, matrix)) <= MOST_TURNS
+  return (max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes
+          and max(turns(s, matrix)) <= MOST_TURNS)
 
 def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
                    accesses: tuple[int, int]) -> bool:
   """The same where the unit reads local memory itself: and copies must be ahead (fetch.py)."""
   steps = s.steps * matrix.k
-  if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]: return False
+  if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
+    return False
   own = capabilities.unit_registers // (s.high * s.wide * matrix.lanes) // 8 * 8 - capabilities.hidden_registers
   each = [math.ceil(n) for n in turns(s, matrix, accesses)]
   if not boxed and any(n > (MOST_TURNS if one == 1 else MOST_NARROW) for n, one in zip(each, accesses)): return False
-  carried = [(n, PIECE_BYTES // one) for n, one in zip(each, accesses) if carries(one)]   # of a lane, each in a register of its own
+  # of a lane, each in a register of its own
+  carried = [(n, PIECE_BYTES // one) for n, one in zip(each, accesses) if carries(one)]
   if sum([n * size for n, size in carried]) > MOST_BYTES: return False
-  needed = registers(s, matrix, variables=1 + (sizes[2] > LONG_STEPS)) + (sum([n for n, _ in carried]) - CARRYING if carried else 0)
+  needed = registers(s, matrix, variables=1 + (sizes[2] > LONG_STEPS)) + (sum([n for n, _ in carried]) - CARRYING
+                                                                          if carried else 0)
   if needed > min(capabilities.vector_registers, own): return False
-  return ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES <= capabilities.local_bytes
+  return (ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES
+          <= capabilities.local_bytes)
 
-LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for all (blocks.py)
+LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for
+                    # all (blocks.py)
 CARRYING = 4    # of OTHER_REGISTERS, that a lane does without which has pieces in registers
 LEAST_COPY = 4  # bytes that a lane can copy to local memory while it goes on
 CARRY_BYTES = 3072  # what a narrow piece costs that a lane carries, as it waits for what it is tied to: 24 cycles
@@ -121,7 +143,8 @@ UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a uni
 
 def turns(s: Shape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
   """How many accesses a lane copies each factor by."""
-  high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes) for rows in sides(s, matrix))
+  high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes)
+                for rows in sides(s, matrix))
   return high * accesses[0], wide * accesses[1]
 
 def carries(accesses: int) -> bool:
@@ -135,13 +158,15 @@ def staged(s: Shape, matrix: Matrix) -> int:
   return sum(sides(s, matrix))
 
 def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
-  """Of a lane: sums, factors of one step, and what it copies of the next staging. loaded: see Loaded. variables: for each sum of panels."""
+  """Of a lane: sums, factors of one step, and what it copies of the next staging. loaded: see Loaded. variables: for
+  each sum of panels."""
   sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
   size = matrix.operand.itemsize
   factors = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * size
   lines = sum(n * each for n, each in zip((s.rows(matrix), s.columns(matrix)), loaded or (size, size)))
-  return -(-(factors + lines * s.steps * matrix.k // (s.high * s.wide * matrix.lanes) + sums) // WORD_BYTES) + OTHER_REGISTERS
+  return (-(-(factors + lines * s.steps * matrix.k // (s.high * s.wide * matrix.lanes) + sums) // WORD_BYTES)
+          + OTHER_REGISTERS)
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
 
@@ -154,7 +179,8 @@ def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, cap
   products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
   return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
 
-def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities, accesses: tuple[int, int]) -> float:
+def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
+                accesses: tuple[int, int]) -> float:
   """The same where the unit reads local memory itself."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
@@ -163,7 +189,10 @@ def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matr
   local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # whose stores have half of the banks
   products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
   units = capabilities.threads // UNIT_WAVES / 2
-  cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)   # caches are for all units
-  narrow = sum([n * (CARRY_BYTES if carries(one) else COPY_BYTES) for n, one in zip(turns(s, matrix, accesses), accesses) if one > 1]) / s.steps
-  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing else
+  # caches are for all units
+  cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)
+  narrow = sum([n * (CARRY_BYTES if carries(one) else COPY_BYTES)
+                for n, one in zip(turns(s, matrix, accesses), accesses) if one > 1]) / s.steps
+  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing
+                                                       # else
   return (max(local, products, cached, narrow) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

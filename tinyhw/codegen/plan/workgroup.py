@@ -1,9 +1,10 @@
-"""Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
+"""Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads
+(`Capabilities.lanes`).
 
-An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those the one along which memory is
-adjacent; a lane then has neighbours enough for a wide access (runs.py). Where memory is adjacent only along the sum, or there are few results, lanes
-share the reduction (lane_reduction.py). A product that the matrix unit can do gets MATRIX opts instead (matrix_tile.py).
-heuristic.py makes the grid of what is left.
+An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those
+the one along which memory is adjacent; a lane then has neighbours enough for a wide access (runs.py). Where memory is
+adjacent only along the sum, or there are few results, lanes share the reduction (lane_reduction.py). A product that the
+matrix unit can do gets MATRIX opts instead (matrix_tile.py). heuristic.py makes the grid of what is left.
 """
 from __future__ import annotations
 import math
@@ -49,11 +50,13 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   copies = copies_along(nest, best, capabilities)
   lanes = lanes_along(size_of(best) // copies, capabilities.lanes)
   more = further_lanes(nest, lanes, [r for r in shared if r is not best], capabilities)
-  beside = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1) or ([] if more or nest.reduces else across(nest, best, capabilities))
+  beside = [Opt(OptOps.UPCAST, best.arg[0], copies)] * (copies > 1) or ([] if more or nest.reduces
+                                                                        else across(nest, best, capabilities))
   return (Opt(OptOps.LOCAL, best.arg[0], lanes), *beside, *more, *unrolled(nest, ()))
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
-  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: opts that ranges of reductions have already.
+  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: opts that ranges
+  of reductions have already.
 
   Terms are added in the same order as without, but where a loop over lanes is inside.
   """
@@ -73,7 +76,8 @@ def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
   return list(found.values())
 
 def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capabilities) -> list[Opt]:
-  """Lanes along other ranges, if those that there are do not fill a wave: the largest parts that keep a workgroup small."""
+  """Lanes along other ranges, if those that there are do not fill a wave: the largest parts that keep a workgroup
+  small."""
   found = []
   for r in sorted(ranges, key=lambda r: (adjacent(nest, r), r.arg), reverse=True):
     if lanes >= capabilities.lanes: break
@@ -87,21 +91,25 @@ def adjacent(nest: Nest, r: UOp) -> int:
   return sum(a.distance(r) in (0, 1) for a in nest.accesses)
 
 def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """Neighbours that a lane computes, so that what lies beside each other is one access (runs.py), if there is work enough for all lanes."""
+  """Neighbours that a lane computes, so that what lies beside each other is one access (runs.py), if there is work
+  enough for all lanes."""
   if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
   copies = wide(nest, capabilities)
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
-  while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads * wave): copies //= 2
+  while copies > 1 and (size_of(r) % copies or size_of(r) < copies * wave or points < copies * capabilities.threads
+                        * wave):
+    copies //= 2
   return copies
 
 def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
-  """Copies along the range along which memory lies that lanes read from apart, as in a transpose: each lane then uses up what it is given at once, a
-  segment at least, if there is work enough for all lanes."""
+  """Copies along the range along which memory lies that lanes read from apart, as in a transpose: each lane then uses
+  up what it is given at once, a segment at least, if there is work enough for all lanes."""
   apart = [a for a in nest.accesses if not a.is_store and a.distance(lanes) not in (0, 1)]
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   for r in nest.ranges:
     sizes = [a.node.dtype.itemsize for a in apart if a.stride(r) == 1]
-    copies = min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1)) if sizes and r is not lanes else 1
+    copies = (min(SEGMENT_BYTES // min(sizes), MOST_OPERATIONS // max(nest.operations, 1)) if sizes and r is not lanes
+              else 1)
     copies = 1 << max(copies.bit_length() - 1, 0)
     while copies > 1 and (size_of(r) % copies or points < copies * capabilities.threads * wave): copies //= 2
     if copies > 1: return [Opt(OptOps.UPCAST, r.arg[0], copies)]
@@ -113,13 +121,15 @@ def wide(nest: Nest, capabilities: Capabilities) -> int:
 
 def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   """The same of the types that lie along a range."""
-  return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0], default=1), 1)
+  return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0],
+                                              default=1), 1)
 
 def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the output is too small: where
-  memory lies alike, that is fewer results than lanes that should run.
+  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the
+  output is too small: where memory lies alike, that is fewer results than lanes that should run.
 
-  So are then the output's ranges that no reduction is under: a workgroup does a whole row of a softmax, in several steps over the same lanes.
+  So are then the output's ranges that no reduction is under: a workgroup does a whole row of a softmax, in several
+  steps over the same lanes.
   """
   wave = capabilities.lanes
   if not nest.reduces or any(r not in nest.ranges for u in nest.reduces for r in u.ranges): return ()
@@ -127,21 +137,23 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   short = [math.prod(size_of(r) for r in ranges_of(u)) for u, found in zip(nest.reduces, candidates) if not found]
   candidates = [found for found in candidates if found]
   if not candidates or max(short, default=0) >= 2 * wave: return ()   # short ones are each lane's own
-  found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}   # two reductions may have one range
+  # two reductions may have one range
+  found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}
   rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
   if best in rows and size_of(best) >= wave:
     closer = adjacent(nest, best) - min(adjacent(nest, r) for r in found)
     results = math.prod(size_of(r) for r in rows)
     if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
   lanes = lanes_of_row(nest, list(found), math.prod(size_of(r) for r in rows), capabilities)
-  if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()   # better repeat the reduction
+  # better repeat the reduction
+  if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
   return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
 
 def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the output and along the sum, where memory lies along the output, but results are too few for the card: lanes beside each other read
-  what is beside each other in memory, the others further terms.
+  """Lanes along the output and along the sum, where memory lies along the output, but results are too few for the card:
+  lanes beside each other read what is beside each other in memory, the others further terms.
 
   No more lanes than have any number of registers each, and no more than leave each a body of its own.
   """
@@ -152,43 +164,56 @@ def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple
   along, bytes_each = summed.pop(), min(a.node.src[0].dtype.itemsize for a in nest.accesses)
   terms = size_of(along)
   beside = part_of(size_of(best), wave)
-  while beside % 2 == 0 and beside // 2 * bytes_each >= SEGMENT_BYTES and results < beside * capabilities.threads // WAVES: beside //= 2
+  while (beside % 2 == 0 and beside // 2 * bytes_each >= SEGMENT_BYTES and results < beside * capabilities.threads
+         // WAVES):
+    beside //= 2
   if beside * bytes_each < SEGMENT_BYTES: return ()
   room = min(MOST_LANES // beside, capabilities.threads * wave // results, terms // MOST_COPIES)
   deep = part_of(terms, room)
   if deep < LEAST_SHARED: return ()
   copies = part_of(terms // deep, min(MOST_COPIES, MOST_OPERATIONS // max(nest.operations, 1)))
-  return (Opt(OptOps.LOCAL, best.arg[0], beside), Opt(OptOps.LOCAL, along.arg[0], deep), *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
+  return (Opt(OptOps.LOCAL, best.arg[0], beside), Opt(OptOps.LOCAL, along.arg[0], deep),
+          *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
 
 def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
-  """Lanes that share a row: of the numbers that divide its ranges the one with which a wave loads most at once, as each iteration waits for memory.
+  """Lanes that share a row: of the numbers that divide its ranges the one with which a wave loads most at once, as each
+  iteration waits for memory.
 
-  At most two waves, and more only where rows are few, since in the end each lane folds the results of all; then what all of them load at once counts.
-  One wave where it loads a row at once, and its lanes exchange their results without local memory.
+  At most two waves, and more only where rows are few, since in the end each lane folds the results of all; then what
+  all of them load at once counts. One wave where it loads a row at once, and its lanes exchange their results without
+  local memory.
   """
   wave, few = capabilities.lanes, rows * 2 < capabilities.threads
   most = wave * (WAVES if few else 2)
   common = math.gcd(*[size_of(r) for r in ranges])
-  if capabilities.exchanges and common % wave == 0 and max(size_of(r) for r in ranges) <= wave * wide(nest, capabilities): return wave
-  def loaded(d: int) -> float: return min(d * neighbours(nest, r, d, capabilities) for r in ranges) / (1 if few else -(-d // wave))
+  if capabilities.exchanges and common % wave == 0 and max(size_of(r)
+                                                           for r in ranges) <= wave * wide(nest, capabilities):
+    return wave
+  def loaded(d: int) -> float:
+    return min(d * neighbours(nest, r, d, capabilities) for r in ranges) / (1 if few else -(-d // wave))
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
 def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
-  """Lanes along a range, with as many neighbours each as one access has, or as many copies apart where none could have them.
+  """Lanes along a range, with as many neighbours each as one access has, or as many copies apart where none could have
+  them.
 
-  If that divides the range, or if nothing does and it has LONG times as many iterations, so that what is left is little.
+  If that divides the range, or if nothing does and it has LONG times as many iterations, so that what is left is
+  little.
   """
   copies = neighbours(nest, r, lanes, capabilities)
-  if copies == 1: copies = next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) >= LONG * lanes * c), 1)
+  if copies == 1:
+    copies = next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) >= LONG * lanes * c), 1)
   kind = OptOps.APART if capabilities.aligned and not rows_aligned(nest, r, copies) else OptOps.UPCAST
   return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], copies)] * (copies > 1)
 
 def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
   """Does memory that lies along a range begin, for each iteration of the others, at a multiple of so many elements?"""
-  return not any(a.opaque or stride % elements for a in nest.accesses if a.stride(r) != 0 for other, stride in a.strides.items() if other is not r)
+  return not any(a.opaque or stride % elements for a in nest.accesses if a.stride(r) != 0
+                 for other, stride in a.strides.items() if other is not r)
 
 def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
-  """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if that divides it."""
+  """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if
+  that divides it."""
   return next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) % (lanes * c) == 0), 1)
 
 def most_copies(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
@@ -207,8 +232,9 @@ def lanes_along(n: int, wave: int) -> int:
 # ***** products *****
 
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
-  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local memory itself, whose factors are
-  copied by lanes or as boxes; cheapest first, of equals those with copies by lanes: boxes win where lanes cannot copy whole pieces."""
+  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local
+  memory itself, whose factors are copied by lanes or as boxes; cheapest first, of equals those with copies by lanes:
+  boxes win where lanes cannot copy whole pieces."""
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
     if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
@@ -218,8 +244,8 @@ def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.boxed))]
 
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> Choice | None:
-  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the summed range. boxed: they
-  are copied as boxes."""
+  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the
+  summed range. boxed: they are copied as boxes."""
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
@@ -233,11 +259,13 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     owners = [x for x in pair if n in x.ranges]
     if size_of(n) < matrix.n or len(owners) != 1: continue
     rows = pair[0] if owners[0] is pair[1] else pair[1]
-    of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges and r not in owners[0].ranges]
+    of_rows = [r for r in nest.ranges if r.arg < n.arg and size_of(r) >= matrix.m and r in rows.ranges
+               and r not in owners[0].ranges]
     if not of_rows: continue
     m = of_rows[-1]
     sides = (rows, m), (owners[0], n)
-    tensors = (boxed or None in lines) and capabilities.boxes and all(is_tensor(x, r, k, matrix.turns) for x, r in sides)
+    tensors = (boxed or None in lines) and capabilities.boxes and all(is_tensor(x, r, k, matrix.turns)
+                                                                      for x, r in sides)
     if boxed != tensors: return None   # where lanes cannot copy whole pieces, boxes are better than narrower ones
     accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in sides] if None in lines else [1, 1]
     if 0 in accesses: return None
@@ -248,40 +276,47 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
   return None
 
 def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
-  """Is a factor a tensor of which boxes can be copied, along the sum or, if the unit turns that, along its other range?"""
+  """Is a factor a tensor of which boxes can be copied, along the sum or, if the unit turns that, along its other
+  range?"""
   ways = ((summed, side), (side, summed))
   return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + turns])
 
 def accesses_of(factor: UOp, side: UOp, summed: UOp, turns: bool, aligned: bool) -> int:
-  """By how many accesses of a lane a piece of a factor is copied; 0 where it is no element of memory, or its place is much to compute."""
+  """By how many accesses of a lane a piece of a factor is copied; 0 where it is no element of memory, or its place is
+  much to compute."""
   if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return 0
   strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
   along = next((r for r in (summed, side)[:1 + turns] if strides.get(r) == 1), None)
   return piece // width_along(factor, along, piece, aligned) if along is not None else 0
 
 def copied_along(factor: UOp) -> UOp | None:
-  """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by whole pieces."""
+  """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by
+  whole pieces."""
   if factor.op is not Ops.LOAD or len(factor.src) > 1: return None
   piece = PIECE_BYTES // factor.dtype.itemsize
   along = piece_along(factor, piece)
   return along if along is not None and size_of(along) % piece == 0 else None
 
 def piece_along(load: UOp, size: int) -> UOp | None:
-  """The range along which so many elements of an ungated LOAD lie beside each other, from each multiple of their number on."""
+  """The range along which so many elements of an ungated LOAD lie beside each other, from each multiple of their
+  number on."""
   terms, constant = linear(load.src[0].src[1])
   along = [r for r, stride in terms.items() if stride == 1]
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
-  return None if any(stride % size for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
+  return None if any(stride % size
+                     for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
 
 def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
-  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES or ANYWHERE_BYTES where a lane loads one at a time that divisions find.
-  Beside such a factor that is so, too, where a lane loads one at a time that has a gate; alone these are few at a time (matrix/local.py)."""
+  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES or ANYWHERE_BYTES where a lane loads one
+  at a time that divisions find. Beside such a factor that is so, too, where a lane loads one at a time that has a gate;
+  alone these are few at a time (matrix/local.py)."""
   size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
   along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
   loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
   found = [not all(is_plain(u, r) for u in own) and at_once(x, Side((r,)), part_of(size_of(r), piece), aligned) == 1
            for x, r, own in zip(pair, along, loads)]
   if not any(found): return size, size
-  alone = [width_along(x, r, piece, aligned) == 1 and any(len(u.src) > 1 for u in own) for x, r, own in zip(pair, along, loads)]
+  alone = [width_along(x, r, piece, aligned) == 1 and any(len(u.src) > 1 for u in own)
+           for x, r, own in zip(pair, along, loads)]
   one, other = ((SINGLE_BYTES if aligned else ANYWHERE_BYTES) if a or b else size for a, b in zip(found, alone))
   return one, other

@@ -1,10 +1,11 @@
 """Program -> C source (C99 with the vector types and builtins that gcc and clang share), for the CLANG device.
 
-The function has the CPU's kernel ABI (docs/design.md, section 6). Values with lanes are vector types, rounded up to a power of two lanes; what has no
-vector operator in C is written lane by lane, and compilers put it together again. bool has lanes of 0 and 1 in unsigned char. Float types narrower
-than float32 are held as their bits; arithmetic on them goes through float. Compile with -ffp-contract=off -fno-math-errno
--fno-strict-aliasing; nothing is called in libm where the processor has the instructions for fma, sqrt and trunc. Sources of several Programs may
-stand in one file, if their functions have different names there: types and helpers that two of them have are defined once.
+The function has the CPU's kernel ABI (docs/design.md, section 6). Values with lanes are vector types, rounded up to a
+power of two lanes; what has no vector operator in C is written lane by lane, and compilers put it together again. bool
+has lanes of 0 and 1 in unsigned char. Float types narrower than float32 are held as their bits; arithmetic on them goes
+through float. Compile with -ffp-contract=off -fno-math-errno -fno-strict-aliasing; nothing is called in libm where the
+processor has the instructions for fma, sqrt and trunc. Sources of several Programs may stand in one file, if their
+functions have different names there: types and helpers that two of them have are defined once.
 """
 from __future__ import annotations
 import math
@@ -20,20 +21,27 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 _TYPES: dict[DType, str] = {
-  dtypes.bool: "uint8_t", dtypes.int8: "int8_t", dtypes.uint8: "uint8_t", dtypes.int16: "int16_t", dtypes.uint16: "uint16_t",
-  dtypes.int32: "int32_t", dtypes.uint32: "uint32_t", dtypes.int64: "int64_t", dtypes.uint64: "uint64_t", dtypes.weakint: "int64_t",
+  dtypes.bool: "uint8_t", dtypes.int8: "int8_t", dtypes.uint8: "uint8_t", dtypes.int16: "int16_t",
+  dtypes.uint16: "uint16_t",
+  dtypes.int32: "int32_t", dtypes.uint32: "uint32_t", dtypes.int64: "int64_t", dtypes.uint64: "uint64_t",
+  dtypes.weakint: "int64_t",
   dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "uint16_t", dtypes.bfloat16: "uint16_t",
   **{d: "uint8_t" for d in dtypes.fp8s},
 }
 _NARROW = frozenset(dtypes.narrow_floats)
 _INFIX: dict[Ops, str] = {
-  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
+  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<",
+  Ops.CMPNE: "!=", Ops.CMPEQ: "==",
 }
-_ON_BOOLS: dict[Ops, str] = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^", **{op: _INFIX[op] for op in (Ops.AND, Ops.OR, Ops.XOR)}}
+_ON_BOOLS: dict[Ops, str] = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^",
+                             **{op: _INFIX[op] for op in (Ops.AND, Ops.OR, Ops.XOR)}}
 _VECTOR_INFIX = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.AND, Ops.OR, Ops.XOR})
 
 def render(program: Program) -> str:
-  """The source of a function named as the program. Raises CompileError for what a CPU in C has not: BARRIER, MMA, transcendental functions."""
+  """The source of a function named as the program.
+
+  Raises CompileError for what a CPU in C has not: BARRIER, MMA, transcendental functions.
+  """
   return _C(program).source()
 
 def scalar_type(dtype: DType) -> str:
@@ -45,7 +53,8 @@ def padded_lanes(dtype: DType) -> int:
   """Lanes of the C vector type that holds dtype: the next power of two."""
   return 1 << (dtype.count - 1).bit_length()
 
-def type_name(dtype: DType) -> str: return scalar_type(dtype) if dtype.count == 1 else f"{scalar_type(dtype)}{padded_lanes(dtype)}"
+def type_name(dtype: DType) -> str:
+  return scalar_type(dtype) if dtype.count == 1 else f"{scalar_type(dtype)}{padded_lanes(dtype)}"
 
 class _C:
   """The lines written so far, what values are called, and the types and helpers that they need."""
@@ -65,11 +74,13 @@ class _C:
       rule = _RULES.get(u.op)
       if rule is not None: rule(self, u)
       elif u.op in GroupOp.Elementwise: self.elementwise(u)
-      else: raise CompileError(f"{self.program.name}: C has no {u.op.name}; compile without workgroups and matrix units")
+      else:
+        raise CompileError(f"{self.program.name}: C has no {u.op.name}; compile without workgroups and matrix units")
     needed = self._needed_helpers()
     helpers = [f"#ifndef HAS_{name}\n#define HAS_{name}\n{HELPERS[name]}\n#endif" for name in HELPERS if name in needed]
     head = ["#include <stdint.h>", *self.vectors.values(), *helpers]
-    head.append(f"void {self.program.name}(const uint64_t *arguments, int64_t first, int64_t last, uint8_t *scratch) {{")
+    head.append(f"void {self.program.name}(const uint64_t *arguments, int64_t first, int64_t last, uint8_t *scratch) "
+                f"{{")
     return "\n".join(head + self.lines + ["}", ""])
 
   def _needed_helpers(self) -> set[str]:
@@ -87,7 +98,10 @@ class _C:
     return name
 
   def type(self, dtype: DType) -> str:
-    """The C type of values of dtype, declared if it is a vector. `<name>_u` is the same in memory that is aligned for elements only."""
+    """The C type of values of dtype, declared if it is a vector.
+
+    `<name>_u` is the same in memory that is aligned for elements only.
+    """
     name = type_name(dtype)
     if dtype.count > 1 and name not in self.vectors:
       element, size = scalar_type(dtype), dtype.scalar().itemsize
@@ -111,13 +125,17 @@ class _C:
 
   def elementwise(self, u: UOp) -> None:
     n, scalar = u.dtype.count, u.dtype.scalar()
-    if u.op is Ops.BITCAST and n != u.src[0].dtype.count: raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
-    if n > 1 and u.op is Ops.BITCAST:   # a cast of vectors keeps their bits; lane by lane, GCC 12 takes the wrong ones on AVX-512: test_c.py
+    if u.op is Ops.BITCAST and n != u.src[0].dtype.count:
+      raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
+    if n > 1 and u.op is Ops.BITCAST:   # a cast of vectors keeps their bits; lane by lane, GCC 12 takes the wrong ones
+                                        # on AVX-512: test_c.py
       return self.define(u, f"({self.type(u.dtype)}){self.names[u.src[0]]}")
-    plain = scalar not in _NARROW and (dtypes.is_float(scalar) or u.op in (Ops.AND, Ops.OR, Ops.XOR) or dtypes.is_unsigned(scalar))
+    plain = scalar not in _NARROW and (dtypes.is_float(scalar) or u.op in (Ops.AND, Ops.OR, Ops.XOR)
+                                       or dtypes.is_unsigned(scalar))
     if n > 1 and u.op in _VECTOR_INFIX and plain and all(s.dtype is u.dtype for s in u.src):
       return self.define(u, f"{self.names[u.src[0]]} {_INFIX[u.op]} {self.names[u.src[1]]}")
-    if n > 1 and u.op is Ops.WHERE and u.src[0].op is Ops.BROADCAST:  # lane by lane, GCC 12 takes the wrong lanes on AVX-512: test_c.py
+    if n > 1 and u.op is Ops.WHERE and u.src[0].op is Ops.BROADCAST:  # lane by lane, GCC 12 takes the wrong lanes on
+                                                                      # AVX-512: test_c.py
       return self.define(u, f"{self.names[u.src[0].src[0]]} ? {self.names[u.src[1]]} : {self.names[u.src[2]]}")
     self.define(u, self.gather_lanes(u, [self.expression(u, [self.lane(s, k) for s in u.src]) for k in range(n)]))
 
@@ -149,7 +167,8 @@ class _C:
     if u.op is Ops.NEG: return f"-{x[0]}"
     if u.op is Ops.RECIPROCAL: return f"1.0{suffix} / {x[0]}"
     builtin = {Ops.SQRT: "sqrt", Ops.TRUNC: "trunc", Ops.MULACC: "fma"}.get(u.op)
-    if builtin is None: raise CompileError(f"{self.program.name}: C has no {u.op.name} of {scalar} without a library; decompose it first")
+    if builtin is None:
+      raise CompileError(f"{self.program.name}: C has no {u.op.name} of {scalar} without a library; decompose it first")
     return f"__builtin_{builtin}{suffix}({', '.join(x)})"
 
   def int_operation(self, u: UOp, x: list[str], scalar: DType) -> str:
@@ -168,20 +187,25 @@ class _C:
       bits = 64 if scalar is dtypes.weakint else scalar.bitsize
       inside = f"(uint64_t){x[1]} < {bits}"
       if u.op is Ops.SHL: return f"{inside} ? ({kind})(({wide}){x[0]} << {x[1]}) : 0"
-      return f"{inside} ? ({kind})({x[0]} >> {x[1]}) : {f'({kind})0' if dtypes.is_unsigned(scalar) else f'({kind})({x[0]} >> {bits - 1})'}"
+      return (f"{inside} ? ({kind})({x[0]} >> {x[1]}) : "
+              f"{f'({kind})0' if dtypes.is_unsigned(scalar) else f'({kind})({x[0]} >> {bits - 1})'}")
     if u.op is Ops.THREEFRY: return f"{self.helper('threefry')}({x[0]}, {x[1]})"
     raise CompileError(f"{self.program.name}: C has no {u.op.name} of {scalar}")
 
   def cast(self, x: str, source: DType, target: DType) -> str:
     """A conversion, as arithmetic.cast has it."""
     if source is target: return x
-    if source in _NARROW: return self.cast(f"{self.helper(f'decode_{ALIASES_BY_TYPE[source]}')}({x})", dtypes.float32, target)
-    if target in _NARROW and source is dtypes.float64: return self.cast(f"{self.helper('round_to_odd')}({x})", dtypes.float32, target)
-    if target in _NARROW: return f"{self.helper(f'encode_{ALIASES_BY_TYPE[target]}')}({self.cast(x, source, dtypes.float32)})"
+    if source in _NARROW:
+      return self.cast(f"{self.helper(f'decode_{ALIASES_BY_TYPE[source]}')}({x})", dtypes.float32, target)
+    if target in _NARROW and source is dtypes.float64:
+      return self.cast(f"{self.helper('round_to_odd')}({x})", dtypes.float32, target)
+    if target in _NARROW:
+      return f"{self.helper(f'encode_{ALIASES_BY_TYPE[target]}')}({self.cast(x, source, dtypes.float32)})"
     if target is dtypes.bool: return f"({x}) != 0"
     kind = scalar_type(target)
     if not dtypes.is_float(source) or dtypes.is_float(target): return f"({kind})({x})"
-    way = {dtypes.uint64: "uint64", dtypes.int64: "int64", dtypes.weakint: "int64", dtypes.uint32: "int64"}.get(target, "int32")
+    way = {dtypes.uint64: "uint64", dtypes.int64: "int64", dtypes.weakint: "int64",
+           dtypes.uint32: "int64"}.get(target, "int32")
     return f"({kind}){self.helper(f'{ALIASES_BY_TYPE[source]}_to_{way}')}({x})"
 
   def bitcast(self, x: str, source: DType, target: DType) -> str:
@@ -247,10 +271,12 @@ class _C:
     n = u.dtype.count
     whole = self.whole(u.src[0], u.dtype) if n > 1 else None
     if whole is not None and (len(u.src) == 1 or u.src[1].dtype.count == 1):
-      return self.define(u, whole if len(u.src) == 1 else f"{self.names[u.src[1]]} ? ({self.type(u.dtype)}){whole} : {self.names[u.src[2]]}")
+      return self.define(u, whole if len(u.src) == 1 else f"{self.names[u.src[1]]} ? ({self.type(u.dtype)}){whole} : "
+                         f"{self.names[u.src[2]]}")
     texts = [self.element(u.src[0], k) for k in range(n)]
     if u.dtype.scalar() is dtypes.bool: texts = [f"{x} != 0" for x in texts]
-    if len(u.src) > 1: texts = [f"{self.lane(u.src[1], k)} ? {x} : {self.lane(u.src[2], k)}" for k, x in enumerate(texts)]
+    if len(u.src) > 1:
+      texts = [f"{self.lane(u.src[1], k)} ? {x} : {self.lane(u.src[2], k)}" for k, x in enumerate(texts)]
     self.define(u, self.gather_lanes(u, texts))
 
   def store(self, u: UOp) -> None:
@@ -271,13 +297,17 @@ class _C:
 
   def broadcast(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.names[u.src[0]]] * u.dtype.count))
   def vectorize(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.names[s] for s in u.src]))
-  def get_lanes(self, u: UOp) -> None: self.define(u, self.gather_lanes(u, [self.lane(u.src[0], u.arg + k) for k in range(u.dtype.count)]))
+  def get_lanes(self, u: UOp) -> None:
+    self.define(u, self.gather_lanes(u, [self.lane(u.src[0], u.arg + k) for k in range(u.dtype.count)]))
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_C, UOp], None]] = {
-  Ops.CONST: _C.constant, Ops.PARAM: _C.param, Ops.DEFINE_VAR: _C.variable, Ops.DEFINE_LOCAL: _C.local, Ops.RANGE: _C.range, Ops.END: _C.end,
-  Ops.IF: _C.condition, Ops.ENDIF: _C.end, Ops.INDEX: _C.index, Ops.LOAD: _C.load, Ops.STORE: _C.store, Ops.ACC: _C.accumulator,
-  Ops.ASSIGN_ACC: _C.assign, Ops.BROADCAST: _C.broadcast, Ops.VECTORIZE: _C.vectorize, Ops.GEP: _C.get_lanes, Ops.SINK: _C.nothing,
+  Ops.CONST: _C.constant, Ops.PARAM: _C.param, Ops.DEFINE_VAR: _C.variable, Ops.DEFINE_LOCAL: _C.local,
+  Ops.RANGE: _C.range, Ops.END: _C.end,
+  Ops.IF: _C.condition, Ops.ENDIF: _C.end, Ops.INDEX: _C.index, Ops.LOAD: _C.load, Ops.STORE: _C.store,
+  Ops.ACC: _C.accumulator,
+  Ops.ASSIGN_ACC: _C.assign, Ops.BROADCAST: _C.broadcast, Ops.VECTORIZE: _C.vectorize, Ops.GEP: _C.get_lanes,
+  Ops.SINK: _C.nothing,
   Ops.NOOP: _C.nothing, Ops.GROUP: _C.nothing,
 }
 

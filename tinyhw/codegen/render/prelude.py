@@ -1,4 +1,7 @@
-"""C functions that kernels use, by name; a source contains those that it calls. What they compute is arithmetic.py's."""
+"""C functions that kernels use, by name; a source contains those that it calls.
+
+What they compute is arithmetic.py's.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import ALIASES_BY_TYPE, FLOAT_FORMATS, DType, dtypes
@@ -8,11 +11,13 @@ def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
   kind = f"{'' if signed else 'u'}int{bits}_t"
   head = f"static inline {kind} {{}}_{name}({kind} a, {kind} b) {{{{"
   if not signed:
-    return {f"idiv_{name}": head.format("idiv") + " return b ? a / b : 0; }", f"mod_{name}": head.format("mod") + " return b ? a % b : 0; }"}
+    return {f"idiv_{name}": head.format("idiv") + " return b ? a / b : 0; }",
+            f"mod_{name}": head.format("mod") + " return b ? a % b : 0; }"}
   wide = "uint64_t" if bits == 64 else "uint32_t"
   divide = (f" if (b == 0) return 0; if (b == -1) return ({kind})(0 - ({wide})a);"
             f" {kind} q = a / b, r = a % b; return q - (r != 0 && (r < 0) != (b < 0)); }}")
-  remainder = f" if (b == 0 || b == -1) return 0; {kind} r = a % b; return r + (r != 0 && (r < 0) != (b < 0) ? b : 0); }}"
+  remainder = (f" if (b == 0 || b == -1) return 0; {kind} r = a % b; return r + (r != 0 && (r < 0) != (b < 0) ? b : "
+               f"0); }}")
   return {f"idiv_{name}": head.format("idiv") + divide, f"mod_{name}": head.format("mod") + remainder}
 
 def _to_integer(source: str, kind: str) -> dict[str, str]:
@@ -20,8 +25,10 @@ def _to_integer(source: str, kind: str) -> dict[str, str]:
   head = f"static inline {{}} {source}_to_{{}}({kind} x) {{{{"
   lowest32 = "x > -2147483649.0" if kind == "double" else "x >= -2147483648.0f"
   return {
-    f"{source}_to_int32": head.format("int32_t", "int32") + f" return {lowest32} && x < ({kind})2147483648.0 ? (int32_t)x : INT32_MIN; }}",
-    f"{source}_to_int64": head.format("int64_t", "int64") + f" return x >= ({kind})-0x1p63 && x < ({kind})0x1p63 ? (int64_t)x : INT64_MIN; }}",
+    f"{source}_to_int32": head.format("int32_t", "int32") + f" return {lowest32} && x < ({kind})2147483648.0 ? "
+    f"(int32_t)x : INT32_MIN; }}",
+    f"{source}_to_int64": head.format("int64_t", "int64") + f" return x >= ({kind})-0x1p63 && x < ({kind})0x1p63 ? "
+    f"(int64_t)x : INT64_MIN; }}",
     f"{source}_to_uint64": head.format("uint64_t", "uint64") +
       f" return x >= 0 && x < ({kind})0x1p64 ? (uint64_t)x : (uint64_t){source}_to_int64(x); }}",
   }
@@ -78,7 +85,8 @@ _THREEFRY = """static inline uint64_t threefry(uint64_t counter, uint64_t key) {
 
 # In the order in which they may call each other: later ones call earlier ones
 HELPERS: dict[str, str] = {
-  "power_of_two": "static inline double power_of_two(int32_t e) { return ((union {uint64_t from; double to;}){(uint64_t)(e + 1023) << 52}).to; }",
+  "power_of_two": "static inline double power_of_two(int32_t e) { return ((union {uint64_t from; double "
+  "to;}){(uint64_t)(e + 1023) << 52}).to; }",
   "threefry": _THREEFRY,
   "round_to_odd": """static inline float round_to_odd(double x) {
   union {float value; uint32_t bits;} code = {(float)x};
@@ -87,6 +95,7 @@ HELPERS: dict[str, str] = {
   return code.value;
 }""",  # as codegen/math/casts.py has it
 }
-for _dtype in dtypes.ints: HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
+for _dtype in dtypes.ints:
+  HELPERS.update(_division(ALIASES_BY_TYPE[_dtype], not dtypes.is_unsigned(_dtype), _dtype.bitsize))
 HELPERS.update({**_to_integer("float32", "float"), **_to_integer("float64", "double")})
 for _dtype in dtypes.narrow_floats: HELPERS.update(_narrow(_dtype))

@@ -1,4 +1,7 @@
-"""Program -> pseudo-code to read, for DEBUG=4. Loops are named by their kind, vectors carry their number of lanes, gates are written out."""
+"""Program -> pseudo-code to read, for DEBUG=4.
+
+Loops are named by their kind, vectors carry their number of lanes, gates are written out.
+"""
 from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
@@ -11,7 +14,8 @@ from tinyhw.uop.program import Program
 from tinyhw.uop.text import SYMBOLS
 
 _LETTERS: dict[AxisType, str] = {
-  AxisType.GLOBAL: "g", AxisType.LOCAL: "l", AxisType.LOOP: "i", AxisType.REDUCE: "r", AxisType.UPCAST: "u", AxisType.UNROLL: "k",
+  AxisType.GLOBAL: "g", AxisType.LOCAL: "l", AxisType.LOOP: "i", AxisType.REDUCE: "r", AxisType.UPCAST: "u",
+  AxisType.UNROLL: "k",
   AxisType.VECTOR: "v", AxisType.STAGE: "s",
 }
 _MOST_COLUMNS = 100  # a longer expression gets a name
@@ -22,7 +26,8 @@ def render(program: Program) -> str:
 
 def type_name(dtype: DType) -> str:
   """`f32`, `i64`, `f32x8`."""
-  short = ALIASES_BY_TYPE[dtype.scalar()].replace("uint", "u").replace("bfloat", "bf").replace("float", "f").replace("int", "i")
+  short = ALIASES_BY_TYPE[dtype.scalar()].replace("uint", "u").replace("bfloat",
+                                                                       "bf").replace("float", "f").replace("int", "i")
   return short if dtype.count == 1 else f"{short}x{dtype.count}"
 
 class _Pseudo:
@@ -51,14 +56,16 @@ class _Pseudo:
       rule = _RULES.get(u.op, _Pseudo.operation)
       rule(self, u)
     written = self.program.written
-    arguments = [f"{self.text[p]}: {type_name(p.dtype)}[{p.arg[1]}]{'' if p.arg[0] in written else ' const'}" for p in self.program.params]
+    arguments = [f"{self.text[p]}: {type_name(p.dtype)}[{p.arg[1]}]{'' if p.arg[0] in written else ' const'}"
+                 for p in self.program.params]
     arguments += [f"{v.arg[0]}: {v.arg[1]}..{v.arg[2]}" for v in self.program.variables]
     return "\n".join([f"kernel {self.program.name}({', '.join(arguments)}):"] + self.lines)
 
   def line(self, text: str) -> None: self.lines.append("  " * self.depth + text)
 
   def value(self, u: UOp, text: str, keep: bool = False) -> None:
-    """Nest the expression where it is used, or give it a name: when used more than once, elsewhere, long, or when its moment matters (keep)."""
+    """Nest the expression where it is used, or give it a name: when used more than once, elsewhere, long, or when its
+    moment matters (keep)."""
     if not keep and self.uses[u] == 1 and self.used_in[u] == self.home[u] and len(text) <= _MOST_COLUMNS:
       self.text[u] = text
       return
@@ -73,7 +80,8 @@ class _Pseudo:
     elif u.op is Ops.MULACC: text = f"fma({', '.join(map(strip_parens, x))})"
     elif u.op is Ops.CAST: text = f"{type_name(u.dtype)}({strip_parens(x[0])})"
     elif u.op is Ops.BITCAST: text = f"bits_as_{type_name(u.dtype)}({strip_parens(x[0])})"
-    elif u.op is Ops.BROADCAST: text = x[0] if u.src[0].op is Ops.CONST else f"{type_name(u.dtype)}({strip_parens(x[0])})"
+    elif u.op is Ops.BROADCAST:
+      text = x[0] if u.src[0].op is Ops.CONST else f"{type_name(u.dtype)}({strip_parens(x[0])})"
     elif u.op is Ops.VECTORIZE: text = f"[{', '.join(map(strip_parens, x))}]"
     elif u.op is Ops.GEP: text = f"{x[0]}.{u.arg}" if u.dtype.count == 1 else f"{x[0]}[{u.arg}:{u.arg + u.dtype.count}]"
     else: text = f"{u.op.name.lower()}({', '.join(map(strip_parens, x))}{f', {u.arg}' if u.arg is not None else ''})"
@@ -129,7 +137,8 @@ class _Pseudo:
 
   def fetch(self, u: UOp) -> None:
     gate = f"if {strip_parens(self.text[u.src[2]])}: " if len(u.src) > 2 else ""
-    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- {self.text[u.src[1]] if u.src[1].op is Ops.BOX else self.place(u.src[1], u.arg)}")
+    self.line(f"{gate}{self.place(u.src[0], u.arg)} <- "
+              f"{self.text[u.src[1]] if u.src[1].op is Ops.BOX else self.place(u.src[1], u.arg)}")
 
   def box(self, u: UOp) -> None:
     sizes, first = "x".join(map(str, u.arg.sizes)), ", ".join(strip_parens(self.text[s]) for s in u.src[1:])
@@ -148,9 +157,13 @@ class _Pseudo:
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Pseudo, UOp], None]] = {
-  Ops.CONST: _Pseudo.constant, Ops.PARAM: _Pseudo.name, Ops.DEFINE_VAR: _Pseudo.name, Ops.DEFINE_LOCAL: _Pseudo.name, Ops.RANGE: _Pseudo.range,
-  Ops.END: _Pseudo.end, Ops.IF: _Pseudo.condition, Ops.ENDIF: _Pseudo.end, Ops.INDEX: _Pseudo.index, Ops.LOAD: _Pseudo.load,
-  Ops.STORE: _Pseudo.store, Ops.ACC: _Pseudo.accumulator, Ops.ASSIGN_ACC: _Pseudo.assign, Ops.BARRIER: _Pseudo.barrier, Ops.SINK: _Pseudo.nothing,
-  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.FETCH: _Pseudo.fetch, Ops.COMMIT: _Pseudo.commit, Ops.WAIT: _Pseudo.wait,
+  Ops.CONST: _Pseudo.constant, Ops.PARAM: _Pseudo.name, Ops.DEFINE_VAR: _Pseudo.name, Ops.DEFINE_LOCAL: _Pseudo.name,
+  Ops.RANGE: _Pseudo.range,
+  Ops.END: _Pseudo.end, Ops.IF: _Pseudo.condition, Ops.ENDIF: _Pseudo.end, Ops.INDEX: _Pseudo.index,
+  Ops.LOAD: _Pseudo.load,
+  Ops.STORE: _Pseudo.store, Ops.ACC: _Pseudo.accumulator, Ops.ASSIGN_ACC: _Pseudo.assign, Ops.BARRIER: _Pseudo.barrier,
+  Ops.SINK: _Pseudo.nothing,
+  Ops.NOOP: _Pseudo.nothing, Ops.GROUP: _Pseudo.nothing, Ops.FETCH: _Pseudo.fetch, Ops.COMMIT: _Pseudo.commit,
+  Ops.WAIT: _Pseudo.wait,
   Ops.BOX: _Pseudo.box, Ops.SIGNALS: _Pseudo.signals,
 }

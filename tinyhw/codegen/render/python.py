@@ -2,9 +2,10 @@
 
   def kernel(buffers, variables, first, last): ...
 
-buffers: memory with the buffer protocol, by slot; variables: ints by name; first, last: the part of the grid to do. The source expects the names of
-tinyhw.arithmetic. Every value is a local variable, one for each lane. float32 rounds by a store into one element of memory (40 ns) instead of a
-call (200 ns), and not at all where the value goes nowhere but to float32 memory; integers wrap where their bounds do not exclude it.
+buffers: memory with the buffer protocol, by slot; variables: ints by name; first, last: the part of the grid to do. The
+source expects the names of tinyhw.arithmetic. Every value is a local variable, one for each lane. float32 rounds by a
+store into one element of memory (40 ns) instead of a call (200 ns), and not at all where the value goes nowhere but to
+float32 memory; integers wrap where their bounds do not exclude it.
 """
 from __future__ import annotations
 import math
@@ -21,18 +22,24 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 _INFIX: dict[Ops, str] = {
-  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
+  Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.CMPLT: "<", Ops.CMPNE: "!=",
+  Ops.CMPEQ: "==",
 }
 _ON_BOOLS: dict[Ops, str] = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^"}
 _CALLS: dict[Ops, str] = {
-  Ops.SQRT: "square_root", Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.EXP: "exp", Ops.LOG: "log", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "math.tanh",
+  Ops.SQRT: "square_root", Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.EXP: "exp", Ops.LOG: "log", Ops.SIN: "sin",
+  Ops.COS: "cos", Ops.TANH: "math.tanh",
   Ops.ERF: "math.erf", Ops.POW: "power", Ops.TRUNC: "truncate_float", Ops.THREEFRY: "threefry",
 }
-_EXACT = frozenset({Ops.TRUNC, Ops.MAX, Ops.WHERE, Ops.AND, Ops.OR, Ops.XOR, Ops.MOD, Ops.SHR, Ops.THREEFRY}) | GroupOp.Comparison
+_EXACT = (frozenset({Ops.TRUNC, Ops.MAX, Ops.WHERE, Ops.AND, Ops.OR, Ops.XOR, Ops.MOD, Ops.SHR, Ops.THREEFRY})
+          | GroupOp.Comparison)
 _NARROW = frozenset(dtypes.narrow_floats)
 
 def render(program: Program) -> str:
-  """The source of a function named `kernel`. Raises CompileError for what has no meaning on this device: BARRIER, MMA."""
+  """The source of a function named `kernel`.
+
+  Raises CompileError for what has no meaning on this device: BARRIER, MMA.
+  """
   return _Python(program).source()
 
 class _Python:
@@ -45,15 +52,19 @@ class _Python:
     self.places: dict[UOp, tuple[str, list[str]]] = {}  # INDEX -> buffer, indices
     self.uses = Counter(s for u in program.uops for s in u.src)
     self.roundings: dict[DType, str] = {}
-    self.stored = {u.src[1] for u in program.uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM and self.uses[u.src[1]] == 1}
+    self.stored = {u.src[1] for u in program.uops if u.op is Ops.STORE and u.src[0].src[0].op is Ops.PARAM
+                   and self.uses[u.src[1]] == 1}
 
   def source(self) -> str:
     for u in self.program.uops:
       rule = _RULES.get(u.op)
       if rule is not None: rule(self, u)
       elif u.op in GroupOp.Elementwise: self._elementwise(u)
-      else: raise CompileError(f"{self.program.name}: device PYTHON has no {u.op.name}; compile without workgroups and matrix units")
-    head = [f"def kernel(buffers, variables, first, last):  # {self.program.name}", "  t = memoryview(bytearray(4)).cast('f')"]
+      else:
+        raise CompileError(f"{self.program.name}: device PYTHON has no {u.op.name}; compile without workgroups and "
+                           f"matrix units")
+    head = [f"def kernel(buffers, variables, first, last):  # {self.program.name}",
+            "  t = memoryview(bytearray(4)).cast('f')"]
     head += [f"  {name} = round_to({_type(dtype)})" for dtype, name in self.roundings.items()]
     return "\n".join(head + self.lines + [""])
 
@@ -74,7 +85,8 @@ class _Python:
   # ***** arithmetic *****
 
   def _elementwise(self, u: UOp) -> None:
-    if u.op is Ops.BITCAST and u.dtype.count != u.src[0].dtype.count: raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
+    if u.op is Ops.BITCAST and u.dtype.count != u.src[0].dtype.count:
+      raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
     scalar = u.dtype.scalar()
     texts = [expression(u, list(lane)) for lane in zip(*[self.lanes[s] for s in u.src])]
     if needs_rounding(u):
@@ -97,7 +109,8 @@ class _Python:
 
   def constant(self, u: UOp) -> None: self.lanes[u] = [literal(u)] * u.dtype.count
 
-  def param(self, u: UOp) -> None: self.define(u, [f"elements(buffers[{self.program.params.index(u)}], {_type(u.dtype)})"], "p")
+  def param(self, u: UOp) -> None:
+    self.define(u, [f"elements(buffers[{self.program.params.index(u)}], {_type(u.dtype)})"], "p")
 
   def variable(self, u: UOp) -> None: self.define(u, [f"variables[{self.program.variables.index(u)}]"], "n")
 
@@ -154,9 +167,12 @@ class _Python:
   def nothing(self, u: UOp) -> None: pass
 
 _RULES: dict[Ops, Callable[[_Python, UOp], None]] = {
-  Ops.CONST: _Python.constant, Ops.PARAM: _Python.param, Ops.DEFINE_VAR: _Python.variable, Ops.DEFINE_LOCAL: _Python.local, Ops.RANGE: _Python.range,
-  Ops.END: _Python.end, Ops.IF: _Python.condition, Ops.ENDIF: _Python.end, Ops.INDEX: _Python.index, Ops.LOAD: _Python.load, Ops.STORE: _Python.store,
-  Ops.ACC: _Python.accumulator, Ops.ASSIGN_ACC: _Python.assign, Ops.BROADCAST: _Python.broadcast, Ops.VECTORIZE: _Python.vectorize,
+  Ops.CONST: _Python.constant, Ops.PARAM: _Python.param, Ops.DEFINE_VAR: _Python.variable,
+  Ops.DEFINE_LOCAL: _Python.local, Ops.RANGE: _Python.range,
+  Ops.END: _Python.end, Ops.IF: _Python.condition, Ops.ENDIF: _Python.end, Ops.INDEX: _Python.index,
+  Ops.LOAD: _Python.load, Ops.STORE: _Python.store,
+  Ops.ACC: _Python.accumulator, Ops.ASSIGN_ACC: _Python.assign, Ops.BROADCAST: _Python.broadcast,
+  Ops.VECTORIZE: _Python.vectorize,
   Ops.GEP: _Python.lane, Ops.SINK: _Python.nothing, Ops.NOOP: _Python.nothing, Ops.GROUP: _Python.nothing,
 }
 
@@ -181,7 +197,9 @@ def needs_rounding(u: UOp) -> bool:
   if u.op is Ops.CAST: return _cast_rounds(u, source, scalar)
   if scalar in dtypes.fp8_fnuz: return u.op is not Ops.BITCAST  # has no negative zero, so even NEG rounds
   if u.op in _EXACT or u.op is Ops.BITCAST or scalar is dtypes.bool: return False
-  if dtypes.is_float(scalar): return scalar is not dtypes.float64 and u.op is not Ops.NEG and not (u.op is Ops.MULACC and scalar is dtypes.float32)
+  if dtypes.is_float(scalar):
+    return scalar is not dtypes.float64 and u.op is not Ops.NEG and not (u.op is Ops.MULACC
+                                                                         and scalar is dtypes.float32)
   low, high = exact_bounds(u)
   return bool(low < scalar.min or high > scalar.max)
 
@@ -197,7 +215,8 @@ def exact_bounds(u: UOp) -> tuple[int, int]:
 
 def _cast_rounds(u: UOp, source: DType, target: DType) -> bool:
   if target in (dtypes.bool, dtypes.float64, dtypes.weakint, dtypes.weakfloat): return False
-  if dtypes.is_float(target): return not (target is dtypes.float32 and (source in _NARROW or not dtypes.is_float(source)))
+  if dtypes.is_float(target):
+    return not (target is dtypes.float32 and (source in _NARROW or not dtypes.is_float(source)))
   if dtypes.is_float(source): return target not in (dtypes.int32, dtypes.int64, dtypes.uint64)
   return bool(u.src[0].vmin < target.min or u.src[0].vmax > target.max)
 
@@ -234,7 +253,8 @@ def expression(u: UOp, x: list[str]) -> str:
   if op is Ops.RECIPROCAL: return f"1.0 / {x[0]} if {x[0]} else divide(1.0, {x[0]})"
   if op in (Ops.IDIV, Ops.MOD):
     symbol = "//" if op is Ops.IDIV else "%"
-    return f"{x[0]} {symbol} {x[1]}" if u.src[1].vmin > 0 or u.src[1].vmax < 0 else f"({x[0]} {symbol} {x[1]} if {x[1]} else 0)"
+    return (f"{x[0]} {symbol} {x[1]}" if u.src[1].vmin > 0 or u.src[1].vmax < 0 else f"({x[0]} {symbol} {x[1]} if "
+            f"{x[1]} else 0)")
   if op is Ops.SHL: return _guarded(u, f"{x[0]} << {x[1]}", 0, scalar.bitsize - 1, "0", x[1])
   if op is Ops.SHR: return _guarded(u, f"{x[0]} >> {x[1]}", 0, scalar.bitsize - 1, f"{x[0]} >> {scalar.bitsize}", x[1])
   if op is Ops.MULACC: return _fused(scalar, x)

@@ -1,7 +1,9 @@
-"""Devices whose kernels are source text, as the engine sees compilers: `capabilities(arch)` and `compile(program, arch) -> Code`.
+"""Devices whose kernels are source text, as the engine sees compilers: `capabilities(arch)` and
+`compile(program, arch) -> Code`.
 
-PYTHON computes every operation itself, exactly; it is the oracle. C has arithmetic of all widths and vectors; narrow floats are storage only, and
-transcendental functions are polynomials, as on every processor, so that no mathematical library decides what a result is.
+PYTHON computes every operation itself, exactly; it is the oracle. C has arithmetic of all widths and vectors; narrow
+floats are storage only, and transcendental functions are polynomials, as on every processor, so that no mathematical
+library decides what a result is.
 """
 from __future__ import annotations
 
@@ -17,14 +19,18 @@ def pairs(ops: frozenset[Ops], types: tuple[DType, ...]) -> frozenset[tuple[Ops,
   return frozenset((op, dtype) for op in ops for dtype in types)
 
 EVERYTHING = pairs(GroupOp.Elementwise, dtypes.all)
-IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental, tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
-        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}), dtypes.floats)
+IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental,
+              tuple(d for d in dtypes.all if d not in dtypes.narrow_floats))
+        | pairs(frozenset({Ops.CAST, Ops.BITCAST, Ops.WHERE}), dtypes.narrow_floats)) - pairs(frozenset({Ops.MAX}),
+                                                                                              dtypes.floats)
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py."""
+  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see
+  engine/run/compile.py."""
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
-  return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2, local_bytes=256 * 1024,
+  return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
+                      local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
 
 def compile(program: Program, arch: str) -> Code:

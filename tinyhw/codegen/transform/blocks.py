@@ -1,9 +1,10 @@
 """Add up long sums of floats in blocks: a variable for a block, which is then added to a variable for all of them.
 
-A variable to which n numbers are added one after the other is wrong by up to n roundings, all to one side if the numbers are alike: at 2**24 a
-float32 does not change any more if 1 is added. REDUCE(x, r) over many iterations becomes REDUCE(REDUCE(x, inner), outer), so that the number of
-roundings on the way of one term is about a block's length and the number of blocks. A loop that is longer than a block is cut in two for that; one
-whose length has no suitable divisor is done in two loops first. Short sums, and those of integers, stay as they are. Cost: one addition, and a start
+A variable to which n numbers are added one after the other is wrong by up to n roundings, all to one side if the
+numbers are alike: at 2**24 a float32 does not change any more if 1 is added. REDUCE(x, r) over many iterations becomes
+REDUCE(REDUCE(x, inner), outer), so that the number of roundings on the way of one term is about a block's length and
+the number of blocks. A loop that is longer than a block is cut in two for that; one whose length has no suitable
+divisor is done in two loops first. Short sums, and those of integers, stay as they are. Cost: one addition, and a start
 with 0, for each block.
 """
 from __future__ import annotations
@@ -24,13 +25,15 @@ PANEL_BYTES = 32  # of the steps that a unit which reads panels adds up at once
 def terms_of(u: UOp) -> int:
   """Additions to a REDUCE's variable in one iteration: of a product of panels as many as its unit has instructions."""
   terms = u.src[0].src if u.src[0].op is Ops.GROUP else u.src[:1]
-  return sum([t.arg.k * t.arg.operand.itemsize // PANEL_BYTES if t.op is Ops.MMA and t.arg.panels else 1 for t in terms])
+  return sum([t.arg.k * t.arg.operand.itemsize // PANEL_BYTES if t.op is Ops.MMA and t.arg.panels else 1
+              for t in terms])
 
 def is_long(u: UOp) -> bool:
   """Is this a sum of floats with many additions to one variable, in loops of known length?"""
   if u.op is not Ops.REDUCE or u.arg is not Ops.ADD or not dtypes.is_float(u.dtype): return False
   loops = ranges_of(u)
-  return all(r.src[0].op is Ops.CONST for r in loops) and terms_of(u) * math.prod(r.src[0].arg for r in loops) > LONG_SUM
+  return all(r.src[0].op is Ops.CONST for r in loops) and terms_of(u) * math.prod(r.src[0].arg
+                                                                                  for r in loops) > LONG_SUM
 
 def divisor(n: int, wanted: int) -> int:
   """The divisor of n that is nearest to a number by ratio; 1 if it is more than 4 times as far."""
@@ -47,14 +50,16 @@ def in_blocks(sink: UOp) -> UOp:
   cut: dict[UOp, tuple[UOp, UOp]] = {}
   for u in sums:
     for r in ranges_of(u):
-      size = divisor(r.src[0].arg, max(BLOCK // terms_of(u), 1)) if r.src[0].arg * terms_of(u) > LONG_SUM and r not in cut else 1
+      size = (divisor(r.src[0].arg, max(BLOCK // terms_of(u), 1)) if r.src[0].arg * terms_of(u) > LONG_SUM
+              and r not in cut else 1)
       if size == 1: continue
       cut[r] = UOp.range(r.src[0].arg // size, fresh, r.arg[1]), UOp.range(size, fresh + 1, r.arg[1])
       fresh += 2
   new: dict[UOp, UOp] = {}
   for u in order:
     if u in cut: new[u] = _place(*cut[u])
-    elif u.op is Ops.REDUCE: new[u] = _reduce(u, new[u.src[0]], [part for r in ranges_of(u) for part in cut.get(r, (r,))])
+    elif u.op is Ops.REDUCE:
+      new[u] = _reduce(u, new[u.src[0]], [part for r in ranges_of(u) for part in cut.get(r, (r,))])
     else:
       src = tuple([new[s] for s in u.src])
       if src == u.src: new[u] = u
@@ -92,7 +97,8 @@ def _place(outer: UOp, inner: UOp) -> UOp:
   return make(Ops.ADD, dtypes.weakint, (scaled, inner))
 
 def _reduce(u: UOp, value: UOp, loops: list[UOp]) -> UOp:
-  """A REDUCE over its new loops: a long one by levels, innermost loops first, each with a block's additions at least."""
+  """A REDUCE over its new loops: a long one by levels, innermost loops first, each with a block's additions at
+  least."""
   if not is_long(u): return UOp(Ops.REDUCE, u.dtype, (value, *loops), u.arg)
   level: list[UOp] = []
   additions = terms_of(u)

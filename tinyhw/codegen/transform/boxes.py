@@ -1,9 +1,11 @@
-"""Find the tensor that a factor of a product is, for targets that copy boxes of tensors by themselves (`Capabilities.boxes`, uop/boxes.py).
+"""Find the tensor that a factor of a product is, for targets that copy boxes of tensors by themselves
+(`Capabilities.boxes`, uop/boxes.py).
 
-A factor is a load at `along + stride * line + rest`, of two positions: along a line of local memory, and the number of the line. The tensor has these
-two as axes. What else the index depends on is added to the one coordinate or to the other, as multiples of the stride or not. So rows of several
-matrices one after the other, or matrices beside each other, are one tensor; where coordinates would leave a line of memory, there is none. A gate
-that cuts off one of the coordinates is the tensor's end; there is no tensor with another one.
+A factor is a load at `along + stride * line + rest`, of two positions: along a line of local memory, and the number of
+the line. The tensor has these two as axes. What else the index depends on is added to the one coordinate or to the
+other, as multiples of the stride or not. So rows of several matrices one after the other, or matrices beside each
+other, are one tensor; where coordinates would leave a line of memory, there is none. A gate that cuts off one of the
+coordinates is the tensor's end; there is no tensor with another one.
 
 Cost: a few looks at the sum of an index.
 """
@@ -31,7 +33,8 @@ def weights(parts: Sequence[UOp]) -> Weights:
   return found
 
 class Tensor(NamedTuple):
-  """A factor as a tensor. first: its coordinates where both positions are 0, along and line. dims: what there is of it; stride: of lines."""
+  """A factor as a tensor. first: its coordinates where both positions are 0, along and line. dims: what there is of
+  it; stride: of lines."""
   buffer: UOp
   stride: int
   first: tuple[UOp, UOp]
@@ -47,7 +50,8 @@ class Coordinate(NamedTuple):
   def first(self) -> UOp: return total(self.terms, self.constant)
 
   @property
-  def end(self) -> int: return int(self.first.vmax) + sum((size_of(r) - 1) * weight for r, weight in self.position.items()) + 1
+  def end(self) -> int:
+    return int(self.first.vmax) + sum((size_of(r) - 1) * weight for r, weight in self.position.items()) + 1
 
   def limit(self, gate: UOp) -> int | None:
     """The end that a gate says: `coordinate < end`, in any form. None for another gate."""
@@ -65,11 +69,14 @@ def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
   terms, constant = linear(index)
   stride = next(terms.get(r, 0) for r, weight in line.items() if weight == 1)
   if stride < 1 or stride * buffer.dtype.itemsize % PIECE_BYTES: return None
-  if any(terms.get(r, 0) != weight * step for position, step in ((along, 1), (line, stride)) for r, weight in position.items()): return None
+  if any(terms.get(r, 0) != weight * step for position, step in ((along, 1), (line, stride))
+         for r, weight in position.items()):
+    return None
   for r in (*along, *line): del terms[r]
   if any(r in term.ranges for term in terms for r in (*along, *line)): return None
   gate = x.src[1] if len(x.src) > 1 else None
-  for inside in (frozenset[UOp](), frozenset(gate.ranges if gate is not None else ())):   # where lines are as long as a step, a gate tells its terms
+  # where lines are as long as a step, a gate tells its terms
+  for inside in (frozenset[UOp](), frozenset(gate.ranges if gate is not None else ())):
     rows = {term: factor // stride for term, factor in terms.items() if factor % stride == 0 and term not in inside}
     x_axis = Coordinate({term: factor for term, factor in terms.items() if term not in rows}, constant % stride, along)
     y_axis = Coordinate(rows, constant // stride, line)
@@ -93,4 +100,5 @@ def boxes_of(tensor: Tensor, length: int, lines: int) -> list[UOp]:
   line = LINE_BYTES // element.itemsize
   box = Box(tensor.dims, (1, tensor.stride), (line, lines))
   x, y = tensor.first
-  return [UOp(Ops.BOX, element, (tensor.buffer, UOp(Ops.ADD, dtypes.weakint, (x, number(at))) if at else x, y), box) for at in range(0, length, line)]
+  return [UOp(Ops.BOX, element, (tensor.buffer, UOp(Ops.ADD, dtypes.weakint, (x, number(at))) if at else x, y), box)
+          for at in range(0, length, line)]

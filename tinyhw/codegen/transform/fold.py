@@ -1,4 +1,7 @@
-"""Fold terms: one with another, the first of a sum, all of a list in pairs. What a REDUCE does in each of its forms is made of these."""
+"""Fold terms: one with another, the first of a sum, all of a list in pairs.
+
+What a REDUCE does in each of its forms is made of these.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes
@@ -7,8 +10,10 @@ from tinyhw.uop.ops import UOp
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   """total folded with term; a float product is added with one rounding, a product of matrices by the matrix unit."""
-  if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST: return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
-  if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype): return UOp(Ops.MULACC, term.dtype, (*term.src, total))
+  if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST:
+    return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
+  if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype):
+    return UOp(Ops.MULACC, term.dtype, (*term.src, total))
   return UOp(op, total.dtype, (total, term))
 
 def begun(op: Ops, term: UOp) -> UOp:

@@ -1,9 +1,10 @@
 """Turn STAGE into a local array, the stores that fill it, and reads of it.
 
-STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)), which an INDEX uses as its buffer: "this array,
-after that store". Elements lie in row-major order of the stage's ranges. Where the value depends on a tile's ranges (UPCAST, UNROLL, VECTOR)
-that the stage does not close, they become axes of the array, so that what is left free are loops: inner ones, side by side as a panel wants them;
-of a window (STAGE's arg is (id, True)) copies become outer ones, so that its own rows stay whole. Gates of loads inside the value are applied here,
+STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)), which an INDEX uses as
+its buffer: "this array, after that store". Elements lie in row-major order of the stage's ranges. Where the value
+depends on a tile's ranges (UPCAST, UNROLL, VECTOR) that the stage does not close, they become axes of the array, so
+that what is left free are loops: inner ones, side by side as a panel wants them; of a window (STAGE's arg is (id,
+True)) copies become outer ones, so that its own rows stay whole. Gates of loads inside the value are applied here,
 once, and the loops that read the array need none.
 """
 from __future__ import annotations
@@ -53,7 +54,8 @@ def stage_values(sink: UOp) -> UOp:
       position = src[1]
       if outer[u.src[0]]:
         own = number(math.prod(int(r.src[0].vmax) for r in u.src[0].src[1:]))
-        position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)), position))
+        position = make(Ops.ADD, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (position_of(outer[u.src[0]]), own)),
+                                                  position))
       for r in inner[u.src[0]]: position = _append(position, r)
       new[u] = UOp(Ops.INDEX, u.dtype, (src[0], position))
     else: new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
@@ -62,11 +64,13 @@ def stage_values(sink: UOp) -> UOp:
 
 def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
   """The local array of one STAGE after the store that fills it."""
-  changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner) if r.arg[1] is AxisType.VECTOR}
+  changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner)
+             if r.arg[1] is AxisType.VECTOR}
   value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]
   size = 1
   for r in axes: size *= max(int(r.src[0].vmax), 0)
-  if size > 1 << 40: raise CompileError(f"a STAGE of {size} elements does not fit in any memory; give its ranges ends that are bounded")
+  if size > 1 << 40:
+    raise CompileError(f"a STAGE of {size} elements does not fit in any memory; give its ranges ends that are bounded")
   local = UOp(Ops.DEFINE_LOCAL, stage.dtype, (), (stage.arg[0], size))
   store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, stage.dtype, (local, position_of(axes))), value, *axes))
   return UOp(Ops.AFTER, stage.dtype, (local, store))

@@ -1,25 +1,32 @@
-"""The one vocabulary of optimisation: split a range, say what becomes of its parts, peel what does not divide. Mechanism only; choices are elsewhere.
+"""The one vocabulary of optimisation: split a range, say what becomes of its parts, peel what does not divide.
+Mechanism only; choices are elsewhere.
 
-`Opt(op, axis, amount)` is how choices are written down, printed (DEBUG=3) and searched (BEAM): axis is the id of a range of the kernel as it came.
+`Opt(op, axis, amount)` is how choices are written down, printed (DEBUG=3) and searched (BEAM): axis is the id of a
+range of the kernel as it came.
 
   VECTOR  the innermost `amount` iterations are lanes of a vector register
   UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
   BLOCK   the innermost `amount` iterations are a loop of their own
   GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
-  STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the reduction reads them
+  STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the
+          reduction reads them
   WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
-  KEEP    what the reduction over this range computes and the kernel needs again is stored to local memory (keep.py), by a loop with `amount` copies
+  KEEP    what the reduction over this range computes and the kernel needs again is stored to local memory (keep.py), by
+          a loop with `amount` copies
   LOCAL   the innermost `amount` iterations are lanes of a workgroup
-  APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes further
-  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of the matrix unit (matrix.py)
-  BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes (boxes.py), if both can be;
-          its amount is 1
+  APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes
+          further
+  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of
+          the matrix unit (matrix.py)
+  BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes
+          (boxes.py), if both can be; its amount is 1
 
-No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins early enough to be whole, and
-computes some elements a second time. Where that must not be (the kernel reads what it overwrites), the range is peeled: the kernel does the largest
-multiple, and a second store does the rest, with loops of its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
-others for what is left: where it has lanes by as many lanes, then by half as many, and so on; where lanes of a workgroup share it by all of them, and
-then by each of them alone.
+No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins
+early enough to be whole, and computes some elements a second time. Where that must not be (the kernel reads what it
+overwrites), the range is peeled: the kernel does the largest multiple, and a second store does the rest, with loops of
+its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
+others for what is left: where it has lanes by as many lanes, then by half as many, and so on; where lanes of a
+workgroup share it by all of them, and then by each of them alone.
 """
 from __future__ import annotations
 
@@ -49,9 +56,11 @@ class OptOps(Named):
 
 LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
-OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})   # their iterations are done side by side
+# their iterations are done side by side
+OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})
 NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
-OF_ONE = "one"    # the tag of what folds parts of one REDUCE, whose order of terms is free: not that of what a program adds
+OF_ONE = "one"    # the tag of what folds parts of one REDUCE, whose order of terms is free: not that of what a program
+                  # adds
 
 class Opt(NamedTuple):
   """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
@@ -81,16 +90,19 @@ class Part(NamedTuple):
   size: UOp
   stride: int
 
-ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4, AxisType.UPCAST: 5, AxisType.UNROLL: 6,
+ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE: 3, AxisType.REDUCE: 4,
+         AxisType.UPCAST: 5, AxisType.UNROLL: 6,
          AxisType.VECTOR: 7}
 
 MOST_AT_ONCE = 16    # iterations of what is left where lanes share a reduction
-REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL, AxisType.LOOP: AxisType.REDUCE}
+REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL,
+            AxisType.LOOP: AxisType.REDUCE}
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
                    (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
 
 def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
-  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last step overlaps.
+  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last
+  step overlaps.
 
   columns: whether these are the columns of a MATRIX, which are lanes.
   """
@@ -100,7 +112,8 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
     if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
     for opt in opts:
       if opt.op is not wanted: continue
-      amount = min(opt.amount, -(-size_of(r) // stride))   # what is more than the range has would be computed outside of it
+      amount = min(opt.amount, -(-size_of(r) // stride))   # what is more than the range has would be computed outside
+                                                           # of it
       if amount == 1: continue
       parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
       stride *= amount
@@ -112,8 +125,8 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
   return parts[::-1]
 
 def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
-  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their ids, but the grid's as the
-  opts name them."""
+  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their
+  ids, but the grid's as the opts name them."""
   return apply_pieces(sink, opts, order)[0]
 
 def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
@@ -129,8 +142,10 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
     mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
     if mine: first_part[r] = mine[0]
     for depth, p in enumerate(mine):
-      place = grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid else rank.get(r.arg[0], len(rank) + r.arg[0])
-      parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))   # lanes along memory are neighbours
+      place = (grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid
+               else rank.get(r.arg[0], len(rank) + r.arg[0]))
+      # lanes along memory are neighbours
+      parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
   value: dict[UOp, UOp] = {r: number(0) for r in ranges}
@@ -159,7 +174,8 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
       else: new[u] = UOp(u.op, u.dtype, values + tuple(closed), u.arg)
     else:
       src = tuple([new[s] for s in u.src])
-      new[u] = u if src == u.src else make(u.op, u.dtype, src, u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
+      new[u] = u if src == u.src else make(u.op, u.dtype, src,
+                                           u.arg) if u.tag is None else UOp(u.op, u.dtype, src, u.arg, u.tag)
   trace.hand_on(new)
   return new[sink]
 
@@ -172,10 +188,14 @@ def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
     if o.axis == r.arg[0] and o.op not in NO_FACTORS: factor *= o.amount
   return factor
 
-def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int: return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
+def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int:
+  return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
 
 def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
-  """How what is left of a reduction's range is done: steps, and the lanes of each. By all lanes, by fewer and fewer, at last one by one."""
+  """How what is left of a reduction's range is done: steps, and the lanes of each.
+
+  By all lanes, by fewer and fewer, at last one by one.
+  """
   found: list[tuple[int, int]] = []
   while n:
     if n < lanes: lanes = lanes // 2 if lanes > LEAST_LANES else 1
@@ -185,7 +205,10 @@ def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
   return found
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, tuple[Opt, ...]]:
-  """Each REDUCE becomes several for each of its ranges that the factor does not divide, whose results are folded. Also the opts of new ranges."""
+  """Each REDUCE becomes several for each of its ranges that the factor does not divide, whose results are folded.
+
+  Also the opts of new ranges.
+  """
   new: dict[UOp, UOp] = {}
   more: list[Opt] = []
   for u in sink.toposort():
@@ -197,12 +220,17 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
         rest, lanes = size_of(r) % factor_of(r, opts), lanes_along(r, opts)
         if not rest: continue
         shared = next((o.amount for o in opts if o.op is OptOps.LOCAL and o.axis == r.arg[0]), 1)
-        cuts = cuts_of(rest, lanes) if shared == 1 else [cut for cut in ((rest // shared, shared), (rest % shared, 1)) if cut[0]]
-        pieces = [p for piece in pieces for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]], fresh)]
+        cuts = cuts_of(rest, lanes) if shared == 1 else [cut for cut in ((rest // shared, shared), (rest % shared, 1))
+                                                         if cut[0]]
+        pieces = [p for piece in pieces
+                  for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]],
+                                        fresh)]
         for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
           if shared > 1 and width > 1: more.append(Opt(OptOps.LOCAL, axis, width))
           if shared > 1: more.append(Opt(OptOps.UPCAST, axis, part_of(steps, MOST_AT_ONCE)))
-          if lanes > 1: more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps)) if amount > 1]
+          if lanes > 1:
+            more += [Opt(op, axis, amount) for op, amount in ((OptOps.VECTOR, width), (OptOps.UPCAST, steps))
+                     if amount > 1]
         fresh += len(cuts)
       v = pieces[0]
       for piece in pieces[1:]: v = UOp(u.arg, u.dtype, (v, piece), None, OF_ONE)
@@ -211,7 +239,8 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
   return new[sink], tuple(more)
 
 def _peel_reduce(u: UOp, r: UOp, sizes: list[int], fresh: int) -> list[UOp]:
-  """A REDUCE as one for each part of a range, which have these sizes; those after the first have new ranges, numbered from `fresh`."""
+  """A REDUCE as one for each part of a range, which have these sizes; those after the first have new ranges, numbered
+  from `fresh`."""
   others = tuple(s for s in ranges_of(u) if s is not r)
   pieces: list[UOp] = []
   done = 0
@@ -248,7 +277,8 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 # ***** staging *****
 
 def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
-  """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's loops (and of the tile)."""
+  """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's
+  loops (and of the tile)."""
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   first = next_array(nodes)
@@ -257,7 +287,9 @@ def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
     if u.op is not Ops.REDUCE: continue
     loops = [r for r in ranges_of(u) if r.arg[1] is AxisType.REDUCE]
     for load in u.src[0].toposort():
-      if load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM or load.src[0].src[0].arg[0] not in slots: continue
+      if (load.op is not Ops.LOAD or load in changes or load.src[0].src[0].op is not Ops.PARAM
+          or load.src[0].src[0].arg[0] not in slots):
+        continue
       own = [r for r in loops if r in load.ranges]
       if not own: continue   # it is read while a window is filled
       copies = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.STAGE)) for k, r in enumerate(own)}

@@ -1,12 +1,15 @@
-"""Windows: what the loops of a reduction and some loops around it read of a buffer, copied to local memory once, gates applied.
+"""Windows: what the loops of a reduction and some loops around it read of a buffer, copied to local memory once, gates
+applied.
 
-A convolution reads x[h*s + i, w*s + j]: neighbouring outputs (h, w) share most of what they read, and where x is padded, each read has a gate.
-`window_of` finds pairs of loops, one of the output and one of the reduction, that an index knows only by their weighted sum (w*s + j). Such a pair
-becomes one dimension of a local array, which runs over all values of the sum; the reduction's other loops are dimensions as they are. The copy is a
-STAGE (stage.py) outside of the pair's loops; what reads it needs no gate, and never leaves the array. What is computed of the element alone (a
+A convolution reads x[h*s + i, w*s + j]: neighbouring outputs (h, w) share most of what they read, and where x is
+padded, each read has a gate. `window_of` finds pairs of loops, one of the output and one of the reduction, that an
+index knows only by their weighted sum (w*s + j). Such a pair becomes one dimension of a local array, which runs over
+all values of the sum; the reduction's other loops are dimensions as they are. The copy is a STAGE (stage.py) outside of
+the pair's loops; what reads it needs no gate, and never leaves the array. What is computed of the element alone (a
 producer that was fused, the zeros of padding) is computed while copying.
 
-Opt(WINDOW, slot, n) stages loads of that buffer with a window that closes at most n loops of the output, those with the smallest strides.
+Opt(WINDOW, slot, n) stages loads of that buffer with a window that closes at most n loops of the output, those with the
+smallest strides.
 """
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 class Pair(NamedTuple):
-  """Loops of the output and of the reduction that an access knows as `output * step + inner * dilation`; one of both factors is 1."""
+  """Loops of the output and of the reduction that an access knows as `output * step + inner * dilation`; one of both
+  factors is 1."""
   output: UOp
   inner: UOp
   step: int
@@ -57,7 +61,8 @@ class Window(NamedTuple):
     return [p.size for p in self.pairs] + [size_of(r) for r in sorted(self.loops, key=lambda r: r.arg, reverse=True)]
 
 def values_from(load: UOp, body: UOp) -> list[UOp]:
-  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's body, the load first.
+  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's
+  body, the load first.
 
   Values of a type that memory has: a loaded number that is an index somewhere is kept as it was loaded.
   """
@@ -74,7 +79,8 @@ def values_from(load: UOp, body: UOp) -> list[UOp]:
   return found
 
 def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
-  """The window that closes as many output loops as can be, of the largest such value; None where it would close none. inner: of the reduction."""
+  """The window that closes as many output loops as can be, of the largest such value; None where it would close none.
+  inner: of the reduction."""
   load = access.node
   mine = [r for r in inner if r in load.ranges]
   if any(not size_of(r) for r in mine): return None
@@ -96,7 +102,8 @@ def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
   return pairs
 
 def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
-  """The factors with which both loops enter the index, if their sum takes every value in between, and some of them more than once."""
+  """The factors with which both loops enter the index, if their sum takes every value in between, and some of them
+  more than once."""
   a, b = access.strides.get(output), access.strides.get(inner)
   if not a or not b or not size_of(output): return None
   if a % b == 0 and 0 < a // b < size_of(inner): return Pair(output, inner, a // b, 1)
@@ -104,7 +111,10 @@ def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
   return None
 
 def _depends_on_sum(value: UOp, pair: Pair) -> bool:
-  """Is the value the same for all values of both loops that have one sum? So it is if each index and each side of a gate is linear in that sum."""
+  """Is the value the same for all values of both loops that have one sum?
+
+  So it is if each index and each side of a gate is linear in that sum.
+  """
   for u in value.toposort():
     if u.dtype is dtypes.weakint: continue
     for s in u.src:
@@ -115,9 +125,11 @@ def _depends_on_sum(value: UOp, pair: Pair) -> bool:
   return True
 
 def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
-  """The kernel whose loads go through the windows that WINDOW opts name, and the opts of the loops that copy them: lanes, if the tile has some.
+  """The kernel whose loads go through the windows that WINDOW opts name, and the opts of the loops that copy them:
+  lanes, if the tile has some.
 
-  Where the tile's lanes run along a loop outside of a window, the window has an element for each lane, and is copied along them.
+  Where the tile's lanes run along a loop outside of a window, the window has an element for each lane, and is copied
+  along them.
   """
   most = {o.axis: o.amount for o in opts if o.op is OptOps.WINDOW}
   if not most: return sink, ()
@@ -132,14 +144,16 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
   for reduce in nodes:
     if reduce.op is not Ops.REDUCE: continue
     for load in reduce.src[0].toposort():
-      if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM or not most.get(load.src[0].src[0].arg[0]): continue
+      if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM or not most.get(load.src[0].src[0].arg[0]):
+        continue
       window = window_of(access_of(load), reduce.src[0], outputs, ranges_of(reduce))
       if window is None: continue
       value = window.value
       if value in changes or any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in value.toposort()): continue
       window = window.closing(most[load.src[0].src[0].arg[0]])
       along = any(r.arg[0] in lanes for r in value.ranges if r not in window.closed and r not in ranges_of(reduce))
-      changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh, first + len(changes))
+      changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh,
+                                       first + len(changes))
       copying += copied
       fresh += len(value.ranges)   # at least as many as the window has dimensions
   return (sink.substitute(changes) if changes else sink), tuple(copying)
@@ -157,9 +171,11 @@ def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, li
     whole, part = (p.inner, p.output) if p.dilation == 1 else (p.output, p.inner)
     changes[whole], changes[part] = copy, number(0)
   inside = copies[-1] < number(real[-1]) if sizes[-1] != real[-1] else None
-  stage = UOp(Ops.STAGE, window.value.dtype, (_gated(substitute(window.value, changes), inside), *copies), (count, True))
+  stage = UOp(Ops.STAGE, window.value.dtype, (_gated(substitute(window.value, changes), inside), *copies),
+              (count, True))
   position = number(0)
-  terms: list[UOp] = [*loops, *(make(Ops.ADD, dtypes.weakint, (_times(p.output, p.step), _times(p.inner, p.dilation))) for p in pairs)]
+  terms: list[UOp] = [*loops, *(make(Ops.ADD, dtypes.weakint, (_times(p.output, p.step), _times(p.inner, p.dilation)))
+                                for p in pairs)]
   for term, n in zip(terms, sizes): position = make(Ops.ADD, dtypes.weakint, (_times(position, n), term))
   opts = [Opt(OptOps.VECTOR, fresh + len(sizes) - 1, lanes)] if lanes > 1 else []
   return UOp(Ops.LOAD, stage.dtype, (UOp(Ops.INDEX, stage.dtype, (stage, position)),)), opts

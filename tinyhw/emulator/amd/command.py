@@ -1,4 +1,5 @@
-"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of AMD's GPUs: their options, how a workgroup starts, and its registers.
+"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of AMD's GPUs: their options, how a workgroup
+starts, and its registers.
 
 s[0:1] points to the addresses of the buffers; v0 has the numbers of a lane's work item, in three fields of 10 bits.
 """
@@ -36,7 +37,8 @@ class AmdMachine(Machine):
   def options(cls, arch: str) -> Mapping[str, Option]:
     chip = CHIPS.get(arch)
     if chip is None: raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; there are {', '.join(CHIPS)}")
-    return {"wave": (0, 0, None), "lds": (0, 0, chip.lds_kib << 10), "vgprs": (256, 8, 512) if is_cdna(arch) else (256, 1, 256),
+    return {"wave": (0, 0, None), "lds": (0, 0, chip.lds_kib << 10), "vgprs": (256, 8, 512) if is_cdna(arch)
+            else (256, 1, 256),
             "scratch": (0, 0, MOST_SCRATCH)}
 
   def __init__(self, asked: Request):
@@ -47,16 +49,19 @@ class AmdMachine(Machine):
     if self.lanes not in waves:
       raise ArgumentError(f"--wave {self.lanes}: a wave of {asked.arch} has {' or '.join(map(str, waves))} lanes")
     if len(asked.threads) > 3 or any(n < 1 for n in asked.threads) or math.prod(asked.threads) > MOST_THREADS:
-      raise ArgumentError(f"--threads {','.join(map(str, asked.threads))}: one to three numbers from 1 on are expected, of {MOST_THREADS} together")
+      raise ArgumentError(f"--threads {','.join(map(str, asked.threads))}: one to three numbers from 1 on are "
+                          f"expected, of {MOST_THREADS} together")
     self.syntax = asked.arch if self.cdna or self.lanes == 32 else f"{asked.arch}:wave64"
     self.shown = [place(text) for text in asked.shown]
     self.check_shown()
 
   def check_shown(self) -> None:
-    has = {"s": SGPRS[self.cdna], "v": self.accumulator or self.vgprs, "a": self.vgprs - (self.accumulator or self.vgprs)}
+    has = {"s": SGPRS[self.cdna], "v": self.accumulator or self.vgprs,
+           "a": self.vgprs - (self.accumulator or self.vgprs)}
     for shown in self.shown:
       if shown.file in has and not 0 < shown.units <= has[shown.file] - shown.first:
-        name = f"{shown.file}{shown.first}" if shown.units == 1 else f"{shown.file}[{shown.first}:{shown.first + shown.units - 1}]"
+        name = (f"{shown.file}{shown.first}" if shown.units == 1
+                else f"{shown.file}[{shown.first}:{shown.first + shown.units - 1}]")
         raise ArgumentError(f"--show {name}: the kernel has {has[shown.file]} registers of the kind {shown.file}" +
                             (f"; with --vgprs {self.vgprs}" if shown.file != "s" else ""))
 
@@ -74,8 +79,10 @@ class AmdMachine(Machine):
     memory.add(ARGUMENTS, bytearray(struct.pack(f"<{len(buffers)}Q", *buffers) + bytes(64)))
     x, y, z = (*(self.asked.threads or (lanes,)), 1, 1)[:3]
     memory.add(SCRATCH, bytearray(given["scratch"] * lanes * -(-x * y * z // lanes)))
-    registers = DispatchRegisters(self.asked.arch, CODE, lanes, self.vgprs, SGPRS[self.cdna], (x, y, z), (1, 1, 1), (ARGUMENTS, 0), work_item_ids=3,
-                                  lds_bytes=given["lds"], accumulator=self.accumulator, scratch_base=SCRATCH, float_denorm=15,
+    registers = DispatchRegisters(self.asked.arch, CODE, lanes, self.vgprs, SGPRS[self.cdna], (x, y, z), (1, 1, 1),
+                                  (ARGUMENTS, 0), work_item_ids=3,
+                                  lds_bytes=given["lds"], accumulator=self.accumulator, scratch_base=SCRATCH,
+                                  float_denorm=15,
                                   scratch_wave_bytes=given["scratch"] * lanes, scratch_enabled=bool(given["scratch"]))
     group = Workgroup(self.asked.arch, program.load, registers, (0, 0, 0), memory, given["lds"], given["seed"], watch)
     return group, list(group.waves)

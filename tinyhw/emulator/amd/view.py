@@ -31,7 +31,8 @@ def place(text: str) -> Place:
   found = _PLACE.match(text)
   form = found[7] or "x32" if found else ""
   if found is None or form not in FORMATS:
-    raise ArgumentError(f"{text} is no register to show; v4, v4:f32, s2, s[2:3], vcc, exec, m0 and scc are, with {', '.join(FORMATS)} as types")
+    raise ArgumentError(f"{text} is no register to show; v4, v4:f32, s2, s[2:3], vcc, exec, m0 and scc are, with "
+                        f"{', '.join(FORMATS)} as types")
   if found[6]: return Place(found[6], _NAMED.get(found[6], 0), 1, form)
   first = int(found[2] or found[4])
   return Place(found[1] or found[3], first, int(found[5]) - first + 1 if found[5] else 1, form)
@@ -61,12 +62,17 @@ def cell(wave: Wave, row: int, lane: int, form: str) -> str:
   return text if wave.exec >> lane & 1 else f"({text})"
 
 def changes(wave: Wave, step: Step) -> str:
-  """What an instruction has just written, in a line: scalar registers, and the first active lanes of vector registers."""
-  floating = any(spec.type is not None and spec.type.floating and spec.name == "vdst" for spec in step.inst.row.isa.specs)
-  parts = [f"{scalar_name(i)}={wave.s[i]:#x}" for i in range(regs.EXEC + 2) if step.scalar_writes >> i & 1 and i != regs.NULL]
+  """What an instruction has just written, in a line: scalar registers, and the first active lanes of vector
+  registers."""
+  floating = any(spec.type is not None and spec.type.floating and spec.name == "vdst"
+                 for spec in step.inst.row.isa.specs)
+  parts = [f"{scalar_name(i)}={wave.s[i]:#x}" for i in range(regs.EXEC + 2) if step.scalar_writes >> i & 1
+           and i != regs.NULL]
   if step.scalar_writes >> SCC & 1: parts.append(f"scc={wave.scc}")
   for row in step.vector_writes:
     if row in wave.strict.pending: parts.append(f"{vector_name(row)}=(pending)")
-    else: parts.append(f"{vector_name(row)}=" + " ".join(FORMATS["f32" if floating else "x32"](wave.u[row][lane]) for lane in list(wave.active)[:4])
-                       + (" ..." if len(wave.active) > 4 else ""))
+    else:
+      parts.append(f"{vector_name(row)}=" + " ".join(FORMATS["f32" if floating else "x32"](wave.u[row][lane])
+                                                     for lane in list(wave.active)[:4])
+                   + (" ..." if len(wave.active) > 4 else ""))
   return "  ".join(parts)

@@ -1,10 +1,14 @@
-"""What is known to be done when: grids and copies that touch the same bytes, and that nothing orders, are a DataRace, whatever order they came in.
+"""What is known to be done when: grids and copies that touch the same bytes, and that nothing orders, are a DataRace,
+whatever order they came in.
 
-Each part of a grid on an XCC, and each copy, is a *task*, a bit of a number. Whoever starts tasks is an `Agent`: a command processor, a copy engine,
-the program. An agent knows a set of ended tasks. A command processor learns of its own at CS_PARTIAL_FLUSH; a copy engine does one thing after the
-other; and what an agent knows goes with each word that it writes (a fence, the end of a pipe, an atomic) to who reads that word, and with a doorbell.
-Two tasks are rivals if one began without knowing that the other had ended. What a task has touched is in its `Races`, or of a copy its two pieces.
-Not looked at: what the program itself reads and writes, scratch, instructions, and accesses of the whole device's scope, which make an order.
+Each part of a grid on an XCC, and each copy, is a *task*, a bit of a number. Whoever starts tasks is an `Agent`: a
+command processor, a copy engine, the program. An agent knows a set of ended tasks. A command processor learns of its
+own at CS_PARTIAL_FLUSH; a copy engine does one thing after the other; and what an agent knows goes with each word that
+it writes (a fence, the end of a pipe, an atomic) to who reads that word, and with a doorbell. Two tasks are rivals if
+one began without knowing that the other had ended. What a task has touched is in its `Races`, or of a copy its two
+pieces.
+Not looked at: what the program itself reads and writes, scratch, instructions, and accesses of the whole device's
+scope, which make an order.
 """
 from __future__ import annotations
 from tinyhw.emulator.checks.races import Races
@@ -14,7 +18,8 @@ MOST_WATCHED = 64    # bytes of an access of the program that may be a look at s
 PRUNE_AT = 64        # live tasks from which on those that everybody knows of are looked for
 
 class Agent:
-  """Who starts tasks. known: those that have ended, as far as it knows; started: its own; idle: it has nothing to do until a doorbell rings."""
+  """Who starts tasks. known: those that have ended, as far as it knows; started: its own; idle: it has nothing to do
+  until a doorbell rings."""
   def __init__(self, order: Order | None):
     self.order = order
     self.known = self.started = 0
@@ -35,10 +40,12 @@ class Agent:
   def observe(self, physical: int, size: int) -> None:
     """It reads words: what their writers knew, it knows."""
     if self.order is None or not self.order.words: return
-    for word in range(physical // WORD, (physical + size + WORD - 1) // WORD): self.known |= self.order.words.get(word, 0)
+    for word in range(physical // WORD, (physical + size + WORD - 1) // WORD):
+      self.known |= self.order.words.get(word, 0)
 
   def publish(self, physical: int, size: int, more: int = 0, keep: bool = False) -> None:
-    """It writes words. more: ended tasks that the words stand for besides; keep: an atomic operation adds to what is there."""
+    """It writes words. more: ended tasks that the words stand for besides; keep: an atomic operation adds to what is
+    there."""
     if self.order is None: return
     for word in range(physical // WORD, (physical + size + WORD - 1) // WORD):
       self.order.words[word] = self.known | more | (self.order.words.get(word, 0) if keep else 0)

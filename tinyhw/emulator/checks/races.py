@@ -1,9 +1,11 @@
 """Races in global memory between the workgroups of dispatches that may run at the same time, byte by byte.
 
-Nothing orders the workgroups of a dispatch, nor those of dispatches between which the command processor does not wait. So what one of them reads and
-another one changes, and what two of them write with different values, comes out differently from run to run. A write of the value that is there
-already changes nothing, and is none: overlapping tiles store some elements twice. Atomic operations do not race with each other, and loads and stores
-of the whole device's scope are how programs make an order of their own: neither is looked at. Groups are remembered by 16 bits of their number.
+Nothing orders the workgroups of a dispatch, nor those of dispatches between which the command processor does not wait.
+So what one of them reads and another one changes, and what two of them write with different values, comes out
+differently from run to run. A write of the value that is there already changes nothing, and is none: overlapping tiles
+store some elements twice. Atomic operations do not race with each other, and loads and stores of the whole device's
+scope are how programs make an order of their own: neither is looked at. Groups are remembered by 16 bits of their
+number.
 """
 from __future__ import annotations
 import mmap
@@ -16,17 +18,21 @@ from tinyhw.emulator.memory.cache import CHUNK
 from tinyhw.emulator.memory.pages import Range
 from tinyhw.emulator.memory.physical import PAGE
 
-SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read, and of those that atomic operations have changed
+SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read, and of those that atomic operations
+                                  # have changed
 MOST_MARK = 0xFFFD
 
 def mark(group: int) -> int:
-  """The mark of a workgroup, by its number among all of the dispatches that may run at the same time. 0 is the mark of none."""
+  """The mark of a workgroup, by its number among all of the dispatches that may run at the same time. 0 is the mark of
+  none."""
   return group % MOST_MARK + 1
 
 class Races:
-  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup, and what it is called.
+  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup,
+  and what it is called.
 
-  mask, who: the dispatches as order.py knows them; rivals: those of dispatches and copies that nothing orders before or after them.
+  mask, who: the dispatches as order.py knows them; rivals: those of dispatches and copies that nothing orders before or
+  after them.
   """
   def __init__(self) -> None:
     self.readers: dict[int, memoryview] = {}  # by chunk of physical memory: a mark for each byte
@@ -41,7 +47,8 @@ class Races:
   def addresses(self, chunk: int) -> tuple[int, int]:
     """Where the marks of the readers and of the writers of a chunk are, and stay."""
     found = self.places.get(chunk)
-    if found is None: found = self.places[chunk] = (address_of(_marks(self.readers, chunk)), address_of(_marks(self.writers, chunk)))
+    if found is None:
+      found = self.places[chunk] = (address_of(_marks(self.readers, chunk)), address_of(_marks(self.writers, chunk)))
     return found
 
   def changes(self) -> int:
@@ -49,11 +56,13 @@ class Races:
     return sum(len(rival.changed) for rival in self.rivals)
 
   def unchanged(self, physical: int, start: int, end: int) -> tuple[int, int]:
-    """The part of physical addresses start..end around one in which no rival has written; (0, 0) if one has written to its page."""
+    """The part of physical addresses start..end around one in which no rival has written; (0, 0) if one has written to
+    its page."""
     page = physical // PAGE
     pages = [other for rival in self.rivals for other in rival.changed if start // PAGE <= other <= end // PAGE]
     if page in pages: return 0, 0
-    low, high = max((other + 1 for other in pages if other < page), default=0), min((other for other in pages if other > page), default=1 << 52)
+    low, high = max((other + 1 for other in pages if other < page),
+                    default=0), min((other for other in pages if other > page), default=1 << 52)
     return max(start, low * PAGE), min(end, high * PAGE)
 
   def join(self, first: int, name: str) -> None:
@@ -77,8 +86,10 @@ class Races:
         for reads in (False, True) if data is not None else (False,):
           at = rival.touched(chunk, low, high, reads)
           if at is not None:
-            raise DataRace(f"{who} {'reads' if data is None else 'writes'} {entry.start + start + at:#x} (in {entry!r}), which "
-                           f"{rival.who} {'reads' if reads else 'writes'}; nothing orders them: the second one must wait until the first is done")
+            raise DataRace(f"{who} {'reads' if data is None else 'writes'} {entry.start + start + at:#x} (in "
+                           f"{entry!r}), which "
+                           f"{rival.who} {'reads' if reads else 'writes'}; nothing orders them: the second one must "
+                           f"wait until the first is done")
 
   def forget(self, physical: int, size: int) -> None:
     """Pages were given back."""
@@ -97,7 +108,8 @@ class Races:
         part = writers[low:high].tolist()
         if part.count(0) + part.count(mine) != len(part):
           at = next(i for i, other in enumerate(part) if other not in (0, mine))
-          raise DataRace(f"{who} reads {entry.start + start + at:#x} (in {entry!r}), which {self._name(part[at], mine)} writes; nothing orders them")
+          raise DataRace(f"{who} reads {entry.start + start + at:#x} (in {entry!r}), which "
+                         f"{self._name(part[at], mine)} writes; nothing orders them")
       self._note(self.readers, chunk, low, high, mine, SEVERAL)
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
@@ -113,22 +125,26 @@ class Races:
         if marks is not None: self._check(entry, start, part, marks[low:high].tolist(), mine, friend, what, who)
       self._note(self.writers, chunk, low, high, ATOMIC if atomic else mine, ATOMIC if atomic else mine)
 
-  def _check(self, entry: Range, start: int, data: bytes, marks: list[int], mine: int, friend: int, what: str, who: str) -> None:
+  def _check(self, entry: Range, start: int, data: bytes, marks: list[int], mine: int, friend: int, what: str,
+             who: str) -> None:
     """Raise DataRace where another one's byte changes."""
     if marks.count(0) + marks.count(mine) + (marks.count(friend) if friend != mine else 0) == len(marks): return
     for i, other in enumerate(marks):
       if other in (0, mine, friend) or data[i] == entry.view[start + i]: continue
-      raise DataRace(f"{who} writes {entry.start + start + i:#x} (in {entry!r}), which {self._name(other, mine)} {what}; nothing orders them")
+      raise DataRace(f"{who} writes {entry.start + start + i:#x} (in {entry!r}), which {self._name(other, mine)} "
+                     f"{what}; nothing orders them")
 
   def _name(self, other: int, mine: int) -> str:
     """The workgroup of a mark."""
     def first(mark: int) -> int: return max((number for number in self.names if number < mark), default=0)
     if other >= ATOMIC:
       several = "more than one workgroup" if other == SEVERAL else "an atomic operation of another workgroup"
-      return f"{several} of the same dispatch" + (", or of others that nothing has waited for," if len(self.names) > 1 else "")
+      return f"{several} of the same dispatch" + (", or of others that nothing has waited for," if len(self.names) > 1
+                                                  else "")
     number = other - 1 - first(other)
     if first(other) == first(mine): return f"workgroup number {number} of the same dispatch"
-    return f"workgroup number {number} of the {self.names[first(other)]}, for which the command processor has not waited,"
+    return (f"workgroup number {number} of the {self.names[first(other)]}, for which the command processor has not "
+            f"waited,")
 
   def _change(self, entry: Range, offset: int, size: int) -> None:
     """Note the pages of bytes that are written."""
@@ -190,7 +206,10 @@ def _chunks(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, in
     offset, size = offset + count, size - count
 
 class SharedRaces:
-  """The Races of what several XCCs do together. An XCC is in a *phase*, which ends when its command processor waits, as that of the others does."""
+  """The Races of what several XCCs do together.
+
+  An XCC is in a *phase*, which ends when its command processor waits, as that of the others does.
+  """
   def __init__(self, parts: int):
     self.phases = [0] * parts
     self.open: dict[int, Races] = {}

@@ -1,6 +1,8 @@
-"""What it means when the program itself reads or writes memory that GPUs use too: caches must have let go of it, and a look at a signal orders.
+"""What it means when the program itself reads or writes memory that GPUs use too: caches must have let go of it, and a
+look at a signal orders.
 
-A mapping of the program (files.VirtualMapping) tells its watcher of each access. Other pages (doorbells, registers) have watchers of their families.
+A mapping of the program (files.VirtualMapping) tells its watcher of each access. Other pages (doorbells, registers)
+have watchers of their families.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -21,11 +23,14 @@ class Watching(Protocol):
 class MemoryWatcher:
   """The program's view of pages: what it reads must have left the GPUs' caches, what it writes is there for all.
 
-  The pages are those of `frames` from `offset` on. owner: what has them, for messages; release: what the end of the mapping does.
+  The pages are those of `frames` from `offset` on. owner: what has them, for messages; release: what the end of the
+  mapping does.
   """
-  def __init__(self, computer: Watching, frames: Frames, offset: int, address: int, length: int, owner: object, release: Callable[[], None]):
+  def __init__(self, computer: Watching, frames: Frames, offset: int, address: int, length: int, owner: object,
+               release: Callable[[], None]):
     self.computer, self.frames, self.release = computer, frames, release
-    self.entry = Range(address, frames, offset, length, writable=True, executable=False, uncached=False, host=True, owner=owner)
+    self.entry = Range(address, frames, offset, length, writable=True, executable=False, uncached=False, host=True,
+                       owner=owner)
 
   def physical(self, offset: int) -> int:
     """The address of a byte in memory."""
@@ -33,13 +38,16 @@ class MemoryWatcher:
 
   def before_load(self, offset: int, size: int) -> None:
     """Raises StaleRead."""
-    if self.computer.coherence is not None: self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
-    if self.computer.order is not None and size <= MOST_WATCHED: self.computer.order.host.observe(self.physical(offset), size)
+    if self.computer.coherence is not None:
+      self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
+    if self.computer.order is not None and size <= MOST_WATCHED:
+      self.computer.order.host.observe(self.physical(offset), size)
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
     """Something has written the bytes."""
     self.entry.frames.mark(self.entry.offset + offset, len(data))
-    if self.computer.coherence is not None: self.computer.coherence.write(self.entry, offset, data, None, (), "the program")
+    if self.computer.coherence is not None:
+      self.computer.coherence.write(self.entry, offset, data, None, (), "the program")
 
   def after_store(self, offset: int, size: int) -> None:
     """Nothing more happens."""

@@ -1,10 +1,11 @@
 """Which caches may hold what: staleness and write-back, found by comparing values.
 
-Data lives once, in the virtual memory. A `ReadCache` has lines as they were when they were read through it, and never drops one by itself: the
-worst that real hardware does. A line is copied only when somebody else writes to it; until then the cache has it as memory does. A hit whose copy
-differs from memory in the bytes that are read is a StaleRead: another agent wrote, and nothing made this cache forget. A `WriteBuffer` (an L2, the
-host data path) has the bytes from before the writes that have not left it: whoever reads them from elsewhere would get those. So only a read that
-would really give another value is an error, and lines that two agents share byte by byte are not.
+Data lives once, in the virtual memory. A `ReadCache` has lines as they were when they were read through it, and never
+drops one by itself: the worst that real hardware does. A line is copied only when somebody else writes to it; until
+then the cache has it as memory does. A hit whose copy differs from memory in the bytes that are read is a StaleRead:
+another agent wrote, and nothing made this cache forget. A `WriteBuffer` (an L2, the host data path) has the bytes from
+before the writes that have not left it: whoever reads them from elsewhere would get those. So only a read that would
+really give another value is an error, and lines that two agents share byte by byte are not.
 
 What would make it right is the cache's own word for it (`cure`), in the message.
 """
@@ -32,8 +33,8 @@ CHUNK_LINES = CHUNK // LINE
 ABSENT, SAME, COPY = 0, 1, 2       # of a line in a cache: it has it not, as memory has it, or a copy of its own
 
 class ReadCache:
-  """Lines by their number (physical address / LINE): copies of some, and maps of the states of all by chunk, which translated code reads and changes
-  (windows.py), so that they stay where they are."""
+  """Lines by their number (physical address / LINE): copies of some, and maps of the states of all by chunk, which
+  translated code reads and changes (windows.py), so that they stay where they are."""
   def __init__(self, name: str, cure: str):
     self.name, self.cure = name, cure
     self.copies: dict[int, bytearray] = {}
@@ -41,7 +42,8 @@ class ReadCache:
 
   def lines(self) -> list[int]:
     """Those that it has."""
-    return sorted(chunk * CHUNK_LINES + i for chunk, states in self.maps.items() for i, state in enumerate(states) if state != ABSENT)
+    return sorted(chunk * CHUNK_LINES + i for chunk, states in self.maps.items() for i, state in enumerate(states)
+                  if state != ABSENT)
 
   def state(self, line: int) -> int:
     """ABSENT, SAME or COPY."""
@@ -78,7 +80,8 @@ class Pending(NamedTuple):
   writer: str
 
 class HostWrites:
-  """What the program wrote into a card's memory since the last flush of the host data path: physical addresses, merged. name: the card's."""
+  """What the program wrote into a card's memory since the last flush of the host data path: physical addresses,
+  merged. name: the card's."""
   def __init__(self, name: str):
     self.name = name
     self.starts: list[int] = []
@@ -109,19 +112,23 @@ class Coherence:
     self.pending: dict[int, dict[WriteBuffer, Pending]] = {}
     self.host_writes: list[HostWrites] = []
     self.writers: dict[int, str] = {}  # who wrote a line last
-    # by chunk: the caches that may have lines of it; which lines any of them may have; whose writes a line waits for (MANY: of more than one buffer)
+    # by chunk: the caches that may have lines of it; which lines any of them may have; whose writes a line waits for
+    # (MANY: of more than one buffer)
     self.holders: dict[int, list[ReadCache]] = {}
     self.seen: dict[int, LineMap] = {}
     self.dirty: dict[int, LineMap] = {}
     self.buffers = 0
-    self.big_writes: deque[tuple[int, int, str]] = deque(maxlen=64)  # (first line, end, who), of those that were not noted by the line
+    self.big_writes: deque[tuple[int, int, str]] = deque(maxlen=64)  # (first line, end, who), of those that were not
+                                                                     # noted by the line
 
   def host_is_ahead(self) -> bool:
     """Whether the program has written what has not been flushed to a card."""
     return any(writes.starts for writes in self.host_writes)
 
-  def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
-    """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its writes."""
+  def read(self, entry: Range, offset: int, size: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None,
+           reader: str) -> None:
+    """Check a read of bytes offset.. of a range, nearest cache first, and let the caches keep the lines. own: sees its
+    writes."""
     base = entry.frames.physical + entry.offset
     for writes in self.host_writes:
       if writes.starts: self._check_host_writes(writes, entry, base + offset, size, reader)
@@ -145,12 +152,16 @@ class Coherence:
     at = writes.first(physical, physical + size)
     if at is None: return
     address = entry.start + at - entry.frames.physical - entry.offset
-    raise StaleRead(f"{reader} reads {address:#x} (in {entry!r}), which the program wrote through the bar of {writes.name}; it may get what was "
-                    "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or POLL_REGMEM with hdp_flush)")
+    raise StaleRead(f"{reader} reads {address:#x} (in {entry!r}), which the program wrote through the bar of "
+                    f"{writes.name}; it may get what was "
+                    "there before: flush the host data path first (WAIT_REG_MEM on HDP_FLUSH_REQ and _DONE, or "
+                    "POLL_REGMEM with hdp_flush)")
 
-  def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...], own: WriteBuffer | None, reader: str) -> None:
-    """Check a read of bytes low..high of a line, which begins at `start` of the range. Caches that have not got it take it in, as it is seen from
-    here; the nearest one that has it must have it as memory does, or, if none has it, everybody's writes must have arrived there."""
+  def _read_line(self, entry: Range, start: int, low: int, high: int, caches: tuple[ReadCache, ...],
+                 own: WriteBuffer | None, reader: str) -> None:
+    """Check a read of bytes low..high of a line, which begins at `start` of the range. Caches that have not got it take
+    it in, as it is seen from here; the nearest one that has it must have it as memory does, or, if none has it,
+    everybody's writes must have arrived there."""
     line = (entry.frames.physical + entry.offset + start) // LINE
     current = entry.view[start + low:start + high]
     missed = 0
@@ -167,7 +178,8 @@ class Coherence:
         if buffer is not own and before[low:high] != current:
           raise self._stale(entry, start, low, before, reader, buffer.name, writer, buffer.cure)
     if not missed: return
-    same = entry.frames.physical < FOREIGN and all(buffer is own for buffer in self.pending.get(line, ()))  # writes to other memory come unseen
+    # writes to other memory come unseen
+    same = entry.frames.physical < FOREIGN and all(buffer is own for buffer in self.pending.get(line, ()))
     filled = None if same else self._visible(entry, start, line, own)
     for cache in caches[:missed]:
       self.map_of(cache, line // CHUNK_LINES)
@@ -216,7 +228,8 @@ class Coherence:
     if not held: seen[place] = 0
 
   def _writer(self, line: int) -> str:
-    return self.writers.get(line) or next((who for low, high, who in reversed(self.big_writes) if low <= line < high), "the program")
+    return self.writers.get(line) or next((who for low, high, who in reversed(self.big_writes) if low <= line < high),
+                                          "the program")
 
   def _visible(self, entry: Range, start: int, line: int, own: WriteBuffer | None) -> bytearray:
     """A line as memory would give it: without the writes that other agents' buffers still have."""
@@ -227,14 +240,18 @@ class Coherence:
         if old != new: found[i] = old
     return found
 
-  def _stale(self, entry: Range, start: int, low: int, held: bytearray, reader: str, where: str, writer: str, cure: str) -> StaleRead:
+  def _stale(self, entry: Range, start: int, low: int, held: bytearray, reader: str, where: str, writer: str,
+             cure: str) -> StaleRead:
     at = next(i for i in range(low, LINE) if held[i] != entry.view[start + i])
-    return StaleRead(f"{reader} reads {entry.start + start + at:#x} (in {entry!r}), which {writer} wrote; it may get what was there before: "
+    return StaleRead(f"{reader} reads {entry.start + start + at:#x} (in {entry!r}), which {writer} wrote; it may get "
+                     f"what was there before: "
                      f"{where} {cure}")
 
-  def write(self, entry: Range, offset: int, data: bytes | bytearray | memoryview, own: WriteBuffer | None, updated: tuple[ReadCache, ...],
+  def write(self, entry: Range, offset: int, data: bytes | bytearray | memoryview, own: WriteBuffer | None,
+            updated: tuple[ReadCache, ...],
             writer: str) -> None:
-    """Write bytes. own: where they wait for a write-back; None: they go to memory. updated: caches on their way, whose copies get them too."""
+    """Write bytes. own: where they wait for a write-back; None: they go to memory. updated: caches on their way, whose
+    copies get them too."""
     base, size, done = entry.frames.physical + entry.offset + offset, len(data), 0
     if own is None and not updated and size > BIG_WRITE:
       self._write_big(entry, base, data, writer)
@@ -266,7 +283,8 @@ class Coherence:
     for line in range(physical // LINE, (end + LINE - 1) // LINE): self._copy(entry, line, ())
     for line in lines_of(physical, len(data), self.pending):
       low, high = max(line * LINE, physical), min(line * LINE + LINE, end)
-      for before, _ in self.pending[line].values(): before[low - line * LINE:high - line * LINE] = data[low - physical:high - physical]
+      for before, _ in self.pending[line].values():
+        before[low - line * LINE:high - line * LINE] = data[low - physical:high - physical]
     for line in lines_of(physical, len(data), self.writers): del self.writers[line]
     self.big_writes.append((physical // LINE, (end + LINE - 1) // LINE, writer))
 
@@ -281,7 +299,8 @@ class Coherence:
     buffer.lines = set() if lines is None else buffer.lines - lines
 
   def forget(self, physical: int, size: int) -> None:
-    """Pages were given back: what waits for them is lost, and what caches hold of them is for the caches to drop (`drop`)."""
+    """Pages were given back: what waits for them is lost, and what caches hold of them is for the caches to drop
+    (`drop`)."""
     for line in lines_of(physical, size, self.pending):
       for buffer in self.pending.pop(line): buffer.lines.discard(line)
       self._note(line)

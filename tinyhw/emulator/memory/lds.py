@@ -1,9 +1,11 @@
-"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, what has been written, and races between waves.
+"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, what has been written, and races
+between waves.
 
-Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics, nor do writes of what is there
+Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics, nor
+do writes of what is there
 already: waves that fill a tile may overlap. An access that has not been waited
-for at a barrier may still happen after it, so it counts on the other side too. For each byte and each kind of access there is the number of the wave
-that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
+for at a barrier may still happen after it, so it counts on the other side too. For each byte and each kind of access
+there is the number of the wave that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
 """
 from __future__ import annotations
 import random
@@ -22,7 +24,8 @@ SEVERAL = 255
 Access = tuple[int, int, int]  # address, size, kind
 
 class Words(NamedTuple):
-  """What a vendor calls the memory, lanes that execute together, and all that share it; what gives more of it, what parts two waves' accesses."""
+  """What a vendor calls the memory, lanes that execute together, and all that share it; what gives more of it, what
+  parts two waves' accesses."""
   memory: str = "LDS"
   wave: str = "wave"
   group: str = "workgroup"
@@ -54,7 +57,8 @@ class LocalMemory:
   def store(self, wave: int, address: int, data: bytes) -> None:
     """Write bytes."""
     there = self.data[address:address + len(data)] == data and 0 not in self.written[address:address + len(data)]
-    if self.comes(address, len(data)): raise DataRace(f"{self.words.memory} address {address:#x}: a store where an asynchronous copy still writes")
+    if self.comes(address, len(data)):
+      raise DataRace(f"{self.words.memory} address {address:#x}: a store where an asynchronous copy still writes")
     self.touch(wave, address, len(data), WRITE, (READ, ATOMIC) if there else RIVALS[WRITE])
     self.data[address:address + len(data)] = data
     self.written[address:address + len(data)] = b"\1" * len(data)
@@ -73,7 +77,8 @@ class LocalMemory:
     """An asynchronous copy will write here, sooner or later: until `finish` there is nothing to be read."""
     self.touch(wave, address, size, WRITE)
     if self.comes(address, size):
-      raise DataRace(f"{self.words.memory} address {address:#x}: two asynchronous copies write there in any order; wait between them")
+      raise DataRace(f"{self.words.memory} address {address:#x}: two asynchronous copies write there in any order; "
+                     f"wait between them")
     self.written[address:address + size] = bytes(size)
     self.coming[address:address + size] = b"\1" * size
 
@@ -90,12 +95,15 @@ class LocalMemory:
   def check_written(self, address: int, size: int) -> None:
     if 0 in self.written[address:address + size]:
       if self.comes(address, size):
-        raise MissingWait(f"{self.words.memory} address {address:#x}: {size} bytes are read that an asynchronous copy still writes")
-      raise UninitialisedRead(f"{self.words.memory} address {address:#x}: {size} bytes are read, of which no {self.words.wave} has written all")
+        raise MissingWait(f"{self.words.memory} address {address:#x}: {size} bytes are read that an asynchronous copy "
+                          f"still writes")
+      raise UninitialisedRead(f"{self.words.memory} address {address:#x}: {size} bytes are read, of which no "
+                              f"{self.words.wave} has written all")
 
   def check_bounds(self, address: int, size: int, kind: int) -> None:
     if address < 0 or address + size > self.size:
-      raise OutOfBounds(f"{self.words.memory} {WHAT[kind]} of {size} bytes at {address:#x}: the {self.words.group} has {self.size} bytes; "
+      raise OutOfBounds(f"{self.words.memory} {WHAT[kind]} of {size} bytes at {address:#x}: the {self.words.group} "
+                        f"has {self.size} bytes; "
                         f"{self.words.more} or mend the address")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
@@ -116,9 +124,13 @@ class LocalMemory:
     owner = self.owners[rival][place]
     name = self.words.wave
     other = f"several {name}s do" if owner == SEVERAL else f"{name} {owner - 1} does"
-    return f"{self.words.memory} address {place:#x}: {WHAT[kind]} by {name} {wave}, and {other} {WHAT[rival]} there; {self.words.apart}"
+    return (f"{self.words.memory} address {place:#x}: {WHAT[kind]} by {name} {wave}, and {other} {WHAT[rival]} there; "
+            f"{self.words.apart}")
 
   def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
-    """All waves have met. `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later."""
+    """All waves have met.
+
+    `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later.
+    """
     for marks in self.owners: marks[:] = bytes(self.size)  # in place: translated code has their addresses
     for wave, (address, size, kind) in unfinished: self.touch(wave, address, size, kind)

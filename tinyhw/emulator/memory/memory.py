@@ -1,7 +1,9 @@
-"""How virtual processors reach memory: the `Memory` protocol, and `FlatMemory`, one without page tables, caches and devices.
+"""How virtual processors reach memory: the `Memory` protocol, and `FlatMemory`, one without page tables, caches and
+devices.
 
-Addresses are those of the device, which are also the host's (one address space, as unified drivers set it up). Whoever executes instructions uses
-nothing but this protocol; what is behind it (page table, caches, other devices) is the virtual box's.
+Addresses are those of the device, which are also the host's (one address space, as unified drivers set it up). Whoever
+executes instructions uses nothing but this protocol; what is behind it (page table, caches, other devices) is the
+virtual box's.
 """
 from __future__ import annotations
 import ctypes
@@ -32,7 +34,8 @@ class Scope(IntEnum):
   SYSTEM = 3
 
 class Kind(NamedTuple):
-  """How an access goes. private: to scratch, which the hardware gives to another wave only when the one that had it has ended."""
+  """How an access goes. private: to scratch, which the hardware gives to another wave only when the one that had it
+  has ended."""
   unit: Unit = Unit.VECTOR
   scope: Scope = Scope.UNIT
   private: bool = False
@@ -53,25 +56,32 @@ class Memory(Protocol):
   def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
     """Write bytes at any alignment."""
   def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
-    """Replace a little-endian word of 4 or 8 bytes, aligned to its size, by update(word), which nothing can come between. Gives the old word."""
+    """Replace a little-endian word of 4 or 8 bytes, aligned to its size, by update(word), which nothing can come
+    between. Gives the old word."""
   def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
     """Loads of several lanes: as many results as addresses, in their order."""
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     """Stores of several lanes. Where two lanes write the same bytes, the later one in the order given stays."""
   def invalidate(self, kind: Kind) -> None:
-    """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an acquire of a wave."""
+    """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an
+    acquire of a wave."""
   def write_back(self, kind: Kind) -> None:
     """Make this wave's writes visible to the scope: a release of a wave."""
 
 class WindowedMemory(Memory, Protocol):
   """Memory that translated code reaches too."""
   def windows(self) -> tuple[int, int]:
-    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs, and good until it stops."""
+    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs,
+    and good until it stops."""
   def open_window(self, address: int, kind: Kind, write: bool) -> bool:
-    """Have a window onto the place of an address, if there can be one for such an access and there is none yet. Whether there is a new one."""
+    """Have a window onto the place of an address, if there can be one for such an access and there is none yet.
+
+    Whether there is a new one.
+    """
 
 class FlatMemory:
-  """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for `emulate`."""
+  """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for
+  `emulate`."""
   def __init__(self) -> None:
     self.regions: list[tuple[int, int, memoryview]] = []
     self.table = Windows()
@@ -95,7 +105,8 @@ class FlatMemory:
       address, size = address + count, size - count
     return found
 
-  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes: return b"".join(self._find(address, size, False))
+  def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes:
+    return b"".join(self._find(address, size, False))
 
   def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
     done = 0
@@ -118,7 +129,8 @@ class FlatMemory:
 
   def open_window(self, address: int, kind: Kind, write: bool) -> bool:
     for start, end, view in self.regions:
-      if start <= address < end and not view.readonly: return self.table.add(Window(start, end, address_of(view) - start, writable=1))
+      if start <= address < end and not view.readonly:
+        return self.table.add(Window(start, end, address_of(view) - start, writable=1))
     return False
 
   def invalidate(self, kind: Kind) -> None: pass

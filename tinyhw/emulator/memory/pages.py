@@ -14,13 +14,17 @@ class Range:
   """
   __slots__ = ("start", "end", "frames", "offset", "view", "writable", "executable", "uncached", "host", "owner")
 
-  def __init__(self, start: int, frames: Frames, offset: int, size: int, writable: bool, executable: bool, uncached: bool, host: bool, owner: Any):
+  def __init__(self, start: int, frames: Frames, offset: int, size: int, writable: bool, executable: bool,
+               uncached: bool, host: bool, owner: Any):
     self.start, self.end, self.frames, self.offset = start, start + size, frames, offset
     self.view = frames.view[offset:offset + size]
     self.writable, self.executable, self.uncached, self.host, self.owner = writable, executable, uncached, host, owner
 
   def let_go(self) -> None:
-    """Nobody looks at the pages through it any more. The traceback of an error may have a view of them, and keeps them mapped then."""
+    """Nobody looks at the pages through it any more.
+
+    The traceback of an error may have a view of them, and keeps them mapped then.
+    """
     with contextlib.suppress(BufferError): self.view.release()
 
   def __repr__(self) -> str:

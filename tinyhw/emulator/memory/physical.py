@@ -1,7 +1,9 @@
-"""Physical memory of a virtual computer: pages that the program and the virtual devices see at several addresses at once.
+"""Physical memory of a virtual computer: pages that the program and the virtual devices see at several addresses at
+once.
 
-Pages belong to one unlinked file in memory. The virtual devices see them through a view of their own; the program through mappings of the file at
-the addresses that it chose, as it would see those of a real device file. Memory that the program has already (user pointers) is used in place.
+Pages belong to one unlinked file in memory. The virtual devices see them through a view of their own; the program
+through mappings of the file at the addresses that it chose, as it would see those of a real device file. Memory that
+the program has already (user pointers) is used in place.
 """
 from __future__ import annotations
 import bisect
@@ -24,11 +26,13 @@ def pages(size: int) -> int:
   return (size + PAGE - 1) & -PAGE
 
 class Frames:
-  """Contiguous physical pages. view: all bytes of them; written: for each byte of it 1 where something was written, NOBODYS where no buffer of the
-  program is, else 0; None: all were. outlined: whether there are any of NOBODYS. holder: the process that they were allocated for."""
+  """Contiguous physical pages. view: all bytes of them; written: for each byte of it 1 where something was written,
+  NOBODYS where no buffer of the program is, else 0; None: all were. outlined: whether there are any of NOBODYS. holder:
+  the process that they were allocated for."""
   __slots__ = ("physical", "size", "view", "written", "outlined", "holder", "_mapping", "_shadow")
 
-  def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True, holder: object = None):
+  def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True,
+               holder: object = None):
     self.physical, self.size, self.view, self._mapping, self.holder = physical, size, view, mapping, holder
     self._shadow = None if cleared else mmap.mmap(-1, size)
     self.written = None if self._shadow is None else memoryview(self._shadow)
@@ -75,7 +79,10 @@ class Frames:
     else: self.written[offset:offset + size] = source.written[start:start + size]
 
   def _close(self) -> None:
-    """Unmap the pages. Where the traceback of an error still has a view of them, they stay mapped as long as that lives."""
+    """Unmap the pages.
+
+    Where the traceback of an error still has a view of them, they stay mapped as long as that lives.
+    """
     with contextlib.suppress(BufferError):
       self.view.release()
       if self._mapping is not None: self._mapping.close()
@@ -94,7 +101,10 @@ class Physical:
     self.held: Counter[object] = Counter()
 
   def allocate(self, size: int, cleared: bool = True, holder: object = None) -> Frames:
-    """Pages of zeros. cleared: they count as written, as the kernel clears them. size is rounded up to pages. Raises OSError."""
+    """Pages of zeros. cleared: they count as written, as the kernel clears them. size is rounded up to pages.
+
+    Raises OSError.
+    """
     size = pages(size)
     start = self._take(size)
     mapping = mmap.mmap(self.file, size, mmap.MAP_SHARED, offset=start)
@@ -134,7 +144,8 @@ class Physical:
 
   def map(self, frames: Frames, offset: int, length: int, address: int, prot: int) -> HostMapping:
     """Show pages to the program, at an address that it has reserved, or (0) at any."""
-    return map_memory(length, address, prot, MAP_SHARED | (MAP_FIXED if address else 0), self.file, frames.physical + offset)
+    return map_memory(length, address, prot, MAP_SHARED | (MAP_FIXED if address else 0), self.file,
+                      frames.physical + offset)
 
 def _unlinked_file() -> int:
   if hasattr(os, "memfd_create"): return os.memfd_create("tinyhw-emulator")

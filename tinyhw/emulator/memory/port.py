@@ -1,7 +1,8 @@
-"""How an agent of a virtual GPU reaches memory: page table, caches, what was never written, races; and windows for translated code.
+"""How an agent of a virtual GPU reaches memory: page table, caches, what was never written, races; and windows for
+translated code.
 
-A family says which caches an access meets, and where writes wait (`_chain`, `_way_of_writes`). Strict checks cost time; without them an access is a
-look-up and a copy.
+A family says which caches an access meets, and where writes wait (`_chain`, `_way_of_writes`). Strict checks cost time;
+without them an access is a look-up and a copy.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -20,8 +21,8 @@ class Port:
   """Memory as one agent sees it: implements memory.Memory. who: for messages; may be changed while it is used.
 
   races, mark: those of the dispatch that a workgroup belongs to, and its mark there. agent: an
-  engine's, who learns by the words that are read here, and tells by those that are written. Addresses are looked up once for accesses
-  that stay in one range.
+  engine's, who learns by the words that are read here, and tells by those that are written. Addresses are looked up
+  once for accesses that stay in one range.
   """
   def __init__(self, table: PageTable, coherence: Coherence | None, who: str):
     self.table, self.coherence, self.who = table, coherence, who
@@ -113,7 +114,8 @@ class Port:
   def _check(self, coherence: Coherence, entry: Range, offset: int, size: int, kind: Kind) -> None:
     if entry.frames.outlined: self._within(entry, offset, size, "reads")
     if not entry.frames.is_written(entry.offset + offset, size):
-      raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that nothing has written")
+      raise UninitialisedRead(f"{self.who} reads {size} bytes at {entry.start + offset:#x} (in {entry!r}) that "
+                              f"nothing has written")
     coherence.read(entry, offset, size, self._caches(kind, entry.uncached), self._buffer(), self.who)
     if self.agent is not None: self.agent.observe(entry.frames.physical + entry.offset + offset, size)
     if self.races is not None and kind.scope < Scope.DEVICE and kind.unit != Unit.INSTRUCTION and not kind.private:
@@ -146,7 +148,8 @@ class Port:
     offset = address - entry.start
     agent, self.agent = self.agent, None
     try:
-      if self.coherence is not None: self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
+      if self.coherence is not None:
+        self._check(self.coherence, entry, offset, size, Kind(kind.unit, max(kind.scope, Scope.DEVICE)))
       old = int.from_bytes(entry.view[offset:offset + size], "little")
       new = (update(old) & ((1 << size * 8) - 1)).to_bytes(size, "little")
       if self.races is not None: self.races.write(entry, offset, new, self.mark, self.who, atomic=True)
@@ -157,7 +160,8 @@ class Port:
 
   def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
     first, count = addresses[0] if addresses else 0, len(addresses)
-    if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size for i, a in enumerate(addresses)):
+    if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size
+                                                                         for i, a in enumerate(addresses)):
       whole = self.load(first, count * size, kind)
       return [whole[i:i + size] for i in range(0, count * size, size)]
     return [self.load(address, size, kind) for address in addresses]
@@ -165,7 +169,8 @@ class Port:
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
     first, count = addresses[0] if addresses else 0, len(addresses)
     size = len(data[0]) if data else 0
-    if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size for i, a in enumerate(addresses)):
+    if count > 1 and addresses[-1] == first + (count - 1) * size and all(a == first + i * size
+                                                                         for i, a in enumerate(addresses)):
       self.store(first, b"".join(data), kind)
     else:
       for address, value in zip(addresses, data): self.store(address, value, kind)
@@ -178,12 +183,15 @@ class Port:
     return self._windows[VECTOR].address, self._windows[SCALAR].address
 
   def _rivals(self) -> int:
-    """What rivals of this dispatch have written, as a count: translated code does not look for it, so windows leave it out."""
+    """What rivals of this dispatch have written, as a count: translated code does not look for it, so windows leave it
+    out."""
     return 0 if self.races is None or not self.races.rivals else self.races.changes()
 
   def open_window(self, address: int, kind: Kind, write: bool) -> bool:
     table = self._windows.get(kind)
-    if table is None or write and self.coherence is not None or self._windows_changes != (self.table.changes, self._rivals()): return False
+    if table is None or write and self.coherence is not None or self._windows_changes != (self.table.changes,
+                                                                                          self._rivals()):
+      return False
     try: entry = self._find(address)
     except PageFault: return False
     start, written = entry.start, entry.frames.written
@@ -195,7 +203,8 @@ class Port:
     return found is not None and table.add(found)
 
   def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence) -> Window | None:
-    """A window with all that is to be looked at, onto what no rival has written of the last access's chunk; None if one has written there."""
+    """A window with all that is to be looked at, onto what no rival has written of the last access's chunk; None if
+    one has written there."""
     moved = entry.frames.physical + entry.offset - entry.start  # from addresses to physical ones
     chunk = (self._at + moved) // CHUNK
     start, end = max(entry.start, chunk * CHUNK - moved), min(entry.end, (chunk + 1) * CHUNK - moved)
@@ -204,10 +213,13 @@ class Port:
       if start >= end: return None
     first = (start + moved) % CHUNK
     moved_lines, caches = first // LINE - start // LINE, self._caches(kind, entry.uncached)
-    held = [coherence.map_of(cache, chunk).address + moved_lines for cache in (*caches, *[caches[-1]] * (3 - len(caches)))]
+    held = [coherence.map_of(cache, chunk).address + moved_lines
+            for cache in (*caches, *[caches[-1]] * (3 - len(caches)))]
     buffer = self._buffer()
     own = 0 if buffer is None else coherence.number_of(buffer)
-    readers, writers = (0, 0) if self.races is None else (address + 2 * (first - start) for address in self.races.addresses(chunk))
-    return window._replace(start=start, end=end, held0=held[0], held1=held[1], held2=held[2], seen=coherence.seen[chunk].address + moved_lines,
+    readers, writers = (0, 0) if self.races is None else (address + 2 * (first - start)
+                                                          for address in self.races.addresses(chunk))
+    return window._replace(start=start, end=end, held0=held[0], held1=held[1], held2=held[2],
+                           seen=coherence.seen[chunk].address + moved_lines,
                            dirty=coherence.dirty_of(chunk).address + moved_lines, own=own, readers=readers,
                            writers=writers, mark=self.mark * 0x1000100010001)

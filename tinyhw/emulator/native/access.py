@@ -1,8 +1,8 @@
 """Loads and stores that translated code does itself: the functions of their records, in assembly. x86-64 only.
 
-A function first finds the places of all lanes, by probes (native/checks.py), and keeps them in the context; then it moves the data. So an access
-that is not plain for one lane has moved nothing. `load4` is of memory, `local_load4` of the LDS; `load_scalar` fills scalar registers. Operands are
-those of records.VectorAccess and ScalarAccess.
+A function first finds the places of all lanes, by probes (native/checks.py), and keeps them in the context; then it
+moves the data. So an access that is not plain for one lane has moved nothing. `load4` is of memory, `local_load4` of
+the LDS; `load_scalar` fills scalar registers. Operands are those of records.VectorAccess and ScalarAccess.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -37,7 +37,8 @@ VECTOR = """
 .done_{name}:
   ret
 """
-# Something for each lane, and something for each of its words. rcx: the lane, r8: lanes that are left, r9: where the word's place is in the context,
+# Something for each lane, and something for each of its words. rcx: the lane, r8: lanes that are left, r9: where the
+# word's place is in the context,
 # r11: words that are left
 LANES = """
   mov r8, qword ptr [rbx + {ACTIVE}]
@@ -163,12 +164,17 @@ SLOW = """\
 """
 # Of one lane: rdx: the place, rsi: its element of a row
 MOVES = {
-  "load1": "  movzx eax, byte ptr [rdx]\n  mov dword ptr [rsi], eax", "load1s": "  movsx eax, byte ptr [rdx]\n  mov dword ptr [rsi], eax",
-  "load2": "  movzx eax, word ptr [rdx]\n  mov dword ptr [rsi], eax", "load2s": "  movsx eax, word ptr [rdx]\n  mov dword ptr [rsi], eax",
-  "load2low": "  movzx eax, word ptr [rdx]\n  mov word ptr [rsi], ax", "load2high": "  movzx eax, word ptr [rdx]\n  mov word ptr [rsi + 2], ax",
+  "load1": "  movzx eax, byte ptr [rdx]\n  mov dword ptr [rsi], eax", "load1s": "  movsx eax, byte ptr [rdx]\n  mov "
+  "dword ptr [rsi], eax",
+  "load2": "  movzx eax, word ptr [rdx]\n  mov dword ptr [rsi], eax", "load2s": "  movsx eax, word ptr [rdx]\n  mov "
+  "dword ptr [rsi], eax",
+  "load2low": "  movzx eax, word ptr [rdx]\n  mov word ptr [rsi], ax", "load2high": "  movzx eax, word ptr [rdx]\n  "
+  "mov word ptr [rsi + 2], ax",
   "load4": "  mov eax, dword ptr [rdx]\n  mov dword ptr [rsi], eax",
-  "store1": "  mov eax, dword ptr [rsi]\n  mov byte ptr [rdx], al", "store2": "  mov eax, dword ptr [rsi]\n  mov word ptr [rdx], ax",
-  "store2high": "  movzx eax, word ptr [rsi + 2]\n  mov word ptr [rdx], ax", "store4": "  mov eax, dword ptr [rsi]\n  mov dword ptr [rdx], eax"}
+  "store1": "  mov eax, dword ptr [rsi]\n  mov byte ptr [rdx], al", "store2": "  mov eax, dword ptr [rsi]\n  mov word "
+  "ptr [rdx], ax",
+  "store2high": "  movzx eax, word ptr [rsi + 2]\n  mov word ptr [rdx], ax", "store4": "  mov eax, dword ptr [rsi]\n  "
+  "mov dword ptr [rdx], eax"}
 
 def text(context: Mapping[str, int], python: int) -> str:
   """The functions, for contexts with words at these places. python: what leaves the loop for Python."""
@@ -179,7 +185,8 @@ def text(context: Mapping[str, int], python: int) -> str:
     words: dict[str, object] = {**context, **operands, "name": name, "probe": f"{kind}{size}", "step": size, "one": one}
     parts.append(_vector(words, WINDOWED, ""))
     words |= {"name": f"local_{name}", "probe": f"local_{kind}{size}", "local": window_checks.at(Local.FIELDS),
-              "kind": READ if kind == "read" else WRITE, "LAST_NOTE": NOTES - 1, "NOTE_HEAD": NOTE_HEAD, "NOTE_BYTES": NOTE_BYTES}
+              "kind": READ if kind == "read" else WRITE, "LAST_NOTE": NOTES - 1, "NOTE_HEAD": NOTE_HEAD,
+              "NOTE_BYTES": NOTE_BYTES}
     parts.append(_vector(words, REACHED, NOTE))
   return "".join((*parts, window_checks.text(context)))
 

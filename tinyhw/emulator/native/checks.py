@@ -1,12 +1,13 @@
-"""What is looked at before translated code accesses memory or the LDS, in assembly: is the access plain (windows.py)? x86-64 only.
+"""What is looked at before translated code accesses memory or the LDS, in assembly: is the access plain (windows.py)?
+x86-64 only.
 
-A probe asks it of one place: `probe_read4` of memory, `probe_local_write2` of the LDS; there is one for reading and one for writing 1, 2 and 4 bytes.
-Functions of native/access.py call them for each place that an instruction touches, before they move anything. What is not plain leaves the loop for
-Python, by way of `.slow_probe`.
+A probe asks it of one place: `probe_read4` of memory, `probe_local_write2` of the LDS; there is one for reading and one
+for writing 1, 2 and 4 bytes. Functions of native/access.py call them for each place that an instruction touches, before
+they move anything. What is not plain leaves the loop for Python, by way of `.slow_probe`.
 
-In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, where the host has it; r15, the window in which it
-is. rcx and rbp are lost. Marks and bits of what has been written are noted at once, also if a later lane's place turns out not to be plain: Python
-then executes the instruction, which notes the same.
+In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, where the host has
+it; r15, the window in which it is. rcx and rbp are lost. Marks and bits of what has been written are noted at once,
+also if a later lane's place turns out not to be plain: Python then executes the instruction, which notes the same.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Mapping
@@ -17,8 +18,8 @@ from tinyhw.emulator.memory.windows import WINDOW_BYTES, Local, Window
 from tinyhw.named_tuple import NamedTuple
 
 class Size(NamedTuple):
-  """Accesses of so many bytes. word: what memory of that size is called; ones: 1 in each of its bytes; marks: what the marks of the bytes together
-  are called; c, b: the parts of rcx and rbp that hold them."""
+  """Accesses of so many bytes. word: what memory of that size is called; ones: 1 in each of its bytes; marks: what the
+  marks of the bytes together are called; c, b: the parts of rcx and rbp that hold them."""
   bytes: int
   word: str
   ones: int
@@ -67,8 +68,9 @@ PROBE = """
   jmp .next_{name}
 """
 def _marked(table: str, unit: str, place: str, bits: int) -> str:
-  """It is marked as read: by this one, or by several (-1) if all its bytes had the same other reader; else Python looks. unit: of memory that has the
-  marks of all bytes that are read; place: where they stand among the readers of the table; bits: of a byte's mark."""
+  """It is marked as read: by this one, or by several (-1) if all its bytes had the same other reader; else Python
+  looks. unit: of memory that has the marks of all bytes that are read; place: where they stand among the readers of the
+  table; bits: of a byte's mark."""
   there, mark = f"{unit} ptr [rdx + {place}]", f"{unit} ptr [r15 + {{{table}.mark}}]"
   return f"""
   mov rdx, qword ptr [r15 + {{{table}.readers}}]
@@ -88,7 +90,8 @@ def _marked(table: str, unit: str, place: str, bits: int) -> str:
   mov {there}, {{c}}
 .marked_{{name}}:
 """
-# Has it been written? Do caches hold it as memory has it, or can they take it in? Has another workgroup written it? It is marked as read.
+# Has it been written? Do caches hold it as memory has it, or can they take it in? Has another workgroup written it? It
+# is marked as read.
 READ = """
   mov rdx, qword ptr [r15 + {window.written}]
   test rdx, rdx
@@ -203,7 +206,8 @@ def text(context: Mapping[str, int]) -> str:
 def _probes(table: int) -> Iterator[str]:
   for size in SIZES:
     for kind, check in (("read", READ), ("write", WRITE + MARK)):
-      words = {**size._asdict(), "name": f"{kind}{size.bytes}", "window": at(Window._fields), "TABLE": table, "WINDOW_BYTES": WINDOW_BYTES,
+      words = {**size._asdict(), "name": f"{kind}{size.bytes}", "window": at(Window._fields), "TABLE": table,
+               "WINDOW_BYTES": WINDOW_BYTES,
                "LAST_OF_LINE": LINE - 1, "last_start": LINE - size.bytes}
       yield PROBE.format_map({**words, "check": check.format_map(words)})
 
@@ -212,5 +216,6 @@ def _local_probes() -> Iterator[str]:
   for size in LOCAL_SIZES:
     for kind, check in (("read", LOCAL_READ), ("write", LOCAL_WRITE)):
       words = {**size._asdict(), "name": f"local_{kind}{size.bytes}", "local": local}
-      rivals = "".join(RIVAL.format_map({**words, "rival": rival, "marks_of_rival": getattr(local, rival)}) for rival in RIVALS[kind])
+      rivals = "".join(RIVAL.format_map({**words, "rival": rival, "marks_of_rival": getattr(local, rival)})
+                       for rival in RIVALS[kind])
       yield LOCAL_PROBE.format_map({**words, "rivals": rivals, "check": check.format_map(words)})

@@ -1,8 +1,10 @@
-"""Expressions of the notation as UOps over lanes (or of one scalar): what native.py makes Programs of. Operands are its business.
+"""Expressions of the notation as UOps over lanes (or of one scalar): what native.py makes Programs of. Operands are its
+business.
 
-A value is of the type that `HOST` gives: integers narrower than 32 bits stand in 32, wrapped after each operation that may leave their type; float16
-stands in float32, rounded after each operation (a sum, difference or product of two, rounded to float32 and then to float16, is right), bfloat16 can
-be read. What is not here (128 bits, approximate functions, fused sums of float16) stays Python.
+A value is of the type that `HOST` gives: integers narrower than 32 bits stand in 32, wrapped after each operation that
+may leave their type; float16 stands in float32, rounded after each operation (a sum, difference or product of two,
+rounded to float32 and then to float16, is right), bfloat16 can be read. What is not here (128 bits, approximate
+functions, fused sums of float16) stays Python.
 """
 from __future__ import annotations
 import functools
@@ -13,11 +15,14 @@ from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-HOST = {"bool": dtypes.bool, "f16": dtypes.float32, "bf16": dtypes.float32, "f32": dtypes.float32, "f64": dtypes.float64,
+HOST = {"bool": dtypes.bool, "f16": dtypes.float32, "bf16": dtypes.float32, "f32": dtypes.float32,
+        "f64": dtypes.float64,
         **{f"u{n}": dtypes.uint32 for n in (4, 8, 16, 32)}, **{f"i{n}": dtypes.int32 for n in (4, 8, 16, 32)},
         "u64": dtypes.uint64, "i64": dtypes.int64}
-UNSIGNED = {dtypes.float32: dtypes.uint32, dtypes.int32: dtypes.uint32, dtypes.float64: dtypes.uint64, dtypes.int64: dtypes.uint64}
-_BINARY = {"+": Ops.ADD, "-": Ops.SUB, "*": Ops.MUL, "&": Ops.AND, "|": Ops.OR, "^": Ops.XOR, "<<": Ops.SHL, ">>": Ops.SHR}
+UNSIGNED = {dtypes.float32: dtypes.uint32, dtypes.int32: dtypes.uint32, dtypes.float64: dtypes.uint64,
+            dtypes.int64: dtypes.uint64}
+_BINARY = {"+": Ops.ADD, "-": Ops.SUB, "*": Ops.MUL, "&": Ops.AND, "|": Ops.OR, "^": Ops.XOR, "<<": Ops.SHL,
+           ">>": Ops.SHR}
 
 class Untranslatable(Exception):
   """Something that stays Python."""
@@ -48,7 +53,8 @@ class Expressions:
     args = [self.value(a) for a in node.args]
     if node.op == "select": return args[0].where(args[1], args[2])
     if node.op in ("<", ">", "==", "!=", "<=", ">="): return self.compare(node.op, args, node.args[0].type)
-    if node.op in ("and", "or"): return functools.reduce(lambda a, b: a.alu(Ops.AND if node.op == "and" else Ops.OR, b), args)
+    if node.op in ("and", "or"):
+      return functools.reduce(lambda a, b: a.alu(Ops.AND if node.op == "and" else Ops.OR, b), args)
     if node.op == "not": return self.opposite(args[0])
     if node.op == "neg" and node.type.kind == "f": return self.flipped(args[0])
     if node.op == "neg": return self.wrapped(self.constant(host, 0).alu(Ops.SUB, args[0]), node.type)
@@ -56,7 +62,8 @@ class Expressions:
     if node.op in _BINARY: return self.binary(node, args)
     raise Untranslatable
 
-  def ones(self, host: DType) -> UOp: return self.constant(host, -1 if host in (dtypes.int32, dtypes.int64) else (1 << 8 * host.itemsize) - 1)
+  def ones(self, host: DType) -> UOp:
+    return self.constant(host, -1 if host in (dtypes.int32, dtypes.int64) else (1 << 8 * host.itemsize) - 1)
 
   def binary(self, node: Node, args: list[UOp]) -> UOp:
     kind = node.type
@@ -67,7 +74,8 @@ class Expressions:
     return self.wrapped(result, kind) if node.op in ("+", "-", "*") else result
 
   def alu(self, op: Ops, a: UOp, b: UOp) -> UOp:
-    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits, and does not shift them with their sign."""
+    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits, and does not
+    shift them with their sign."""
     if self.width == 1 or self.host.supports(op, a.dtype): return a.alu(op, b)
     lanes = [[UOp(Ops.GEP, x.dtype.scalar(), (x,), i) for x in (a, b)] for i in range(self.width)]
     return UOp(Ops.VECTORIZE, a.dtype, tuple([x.alu(op, y) for x, y in lanes]))
@@ -85,7 +93,8 @@ class Expressions:
     if node.op == "<<": moved = self.wrapped(moved, kind)
     if most < bits: return moved
     keeps_sign = node.op == ">>" and kind.kind == "i"
-    return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if keeps_sign else self.constant(host, 0), moved)
+    return beyond.where(self.alu(Ops.SHR, x, self.constant(host, bits - 1)) if keeps_sign else self.constant(host, 0),
+                        moved)
 
   def most(self, node: Node) -> int | None:
     """What a number is at most, where that is easy to see."""
@@ -183,7 +192,8 @@ class Expressions:
     """The float16 in the low bits of a word, whose others are 0."""
     return bits.cast(self.vector(dtypes.uint16)).bitcast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
 
-  def half_bits(self, x: UOp) -> UOp: return x.cast(self.vector(dtypes.float16)).bitcast(self.vector(dtypes.uint16)).cast(self.vector(dtypes.uint32))
+  def half_bits(self, x: UOp) -> UOp:
+    return x.cast(self.vector(dtypes.float16)).bitcast(self.vector(dtypes.uint16)).cast(self.vector(dtypes.uint32))
 
   # ***** functions *****
 
@@ -200,7 +210,9 @@ class Expressions:
       unknown = a.alu(Ops.CMPNE, a).alu(Ops.OR, b.alu(Ops.CMPNE, b))
       return unknown.where(a.alu(Ops.ADD, b), self.number_of(a, b, "min_num" if name == "minimum" else "max_num"))
     if name == "magnitude" and kind.kind == "i":
-      return args[0].alu(Ops.CMPLT, self.constant(HOST[kind.name], 0)).where(self.constant(HOST[kind.name], 0).alu(Ops.SUB, args[0]), args[0])
+      return args[0].alu(Ops.CMPLT,
+                         self.constant(HOST[kind.name], 0)).where(self.constant(HOST[kind.name],
+                                                                                0).alu(Ops.SUB, args[0]), args[0])
     if name == "raw_f32": return self.unsigned(args[0])
     if name == "as_f32": return args[0].bitcast(self.vector(dtypes.float32))
     if name == "as_f16": return self.half_of(args[0])

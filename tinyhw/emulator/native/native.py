@@ -1,8 +1,10 @@
-"""What an instruction computes over all lanes as machine code of the host: the frame of a family's translator, and the functions that it compiles.
+"""What an instruction computes over all lanes as machine code of the host: the frame of a family's translator, and the
+functions that it compiles.
 
-A translator makes a Program (UOps, uop/program.py) of one shape of instruction, which isa/x86 compiles. Its state is the registers of a wave as
-words: rows of lanes, scalars, masks of lanes. Its record (records.py) has the numbers of the operands' first words, and constants. What is not
-plain raises Untranslatable and stays Python, and so does everything on other processors.
+A translator makes a Program (UOps, uop/program.py) of one shape of instruction, which isa/x86 compiles. Its state is
+the registers of a wave as
+words: rows of lanes, scalars, masks of lanes. Its record (records.py) has the numbers of the operands' first words, and
+constants. What is not plain raises Untranslatable and stays Python, and so does everything on other processors.
 """
 from __future__ import annotations
 import functools
@@ -24,8 +26,8 @@ from tinyhw.uop.program import Program
 LANE_BITS = 32
 
 class Operand(NamedTuple):
-  """What a word of a record is: the place in the state of a row ("row") or scalar word ("scalar") of an operand, `part` registers behind its first
-  one; or 32 bits of a constant ("constant")."""
+  """What a word of a record is: the place in the state of a row ("row") or scalar word ("scalar") of an operand, `part`
+  registers behind its first one; or 32 bits of a constant ("constant")."""
   kind: str
   name: str
   part: int = 0
@@ -36,11 +38,13 @@ class Native(NamedTuple):
   operands: tuple[Operand, ...]
 
 class Lanes(Expressions):
-  """One shape as a Program. lanes: that are computed, 0 for scalars. masked: lanes that are not active, by the mask at `active_at`, keep what they
+  """One shape as a Program. lanes: that are computed, 0 for scalars. masked: lanes that are not active, by the mask at
+  `active_at`, keep what they
   have. host: what its vectors can compute."""
   def __init__(self, meaning: Meaning, lanes: int, masked: bool, active_at: int, host: Capabilities):
     self.meaning, self.lanes, self.masked, self.active_at = meaning, lanes, masked, active_at
-    self.types = {node.type.name for assignment in meaning for node in nodes(assignment.value)} | {a.type.name for a in meaning}
+    self.types = {node.type.name for assignment in meaning
+                  for node in nodes(assignment.value)} | {a.type.name for a in meaning}
     self.host, self.width = host, 1 if not lanes else host.vector_bytes // (8 if self.types & WIDE else 4)
     self.state, self.record = UOp.param(0, dtypes.uint32, 1 << 16), UOp.param(1, dtypes.int32, 1 << 8)
     self.operands: dict[Operand, int] = {}
@@ -62,7 +66,8 @@ class Lanes(Expressions):
     stores: list[UOp] = []
     for self.start in range(0, max(self.lanes, 1), self.width):
       stores += self.chunk()
-      for word in (word for words in self.masks.values() for parts in words for word in parts): order.update(dict.fromkeys(word.toposort()))
+      for word in (word for words in self.masks.values() for parts in words for word in parts):
+        order.update(dict.fromkeys(word.toposort()))
       if self.start + self.width < self.lanes: self.place_in(order, stores)
     stores += self.mask_stores()
     self.place_in(order, stores)
@@ -84,7 +89,8 @@ class Lanes(Expressions):
 
   def mask_of(self, truth: UOp) -> UOp:
     """The truths of a vector as bits of a word, at the lanes' places."""
-    bits = truth.where(self.numbers([1 << (self.start + i) % LANE_BITS for i in range(self.width)]), self.constant(dtypes.uint32, 0))
+    bits = truth.where(self.numbers([1 << (self.start + i) % LANE_BITS for i in range(self.width)]),
+                       self.constant(dtypes.uint32, 0))
     count = self.width
     while count > 1:
       count //= 2
@@ -103,7 +109,8 @@ class Lanes(Expressions):
           active = self.scalar_word(self.active_at + i)
           word = word.alu(Ops.AND, active)
           if self.keeps(name):
-            others = place(self.state, at).load().alu(Ops.AND, active.alu(Ops.XOR, UOp.const(dtypes.uint32, 0xffffffff)))
+            others = place(self.state, at).load().alu(Ops.AND,
+                                                      active.alu(Ops.XOR, UOp.const(dtypes.uint32, 0xffffffff)))
             word = word.alu(Ops.OR, others)
         stores.append(self.word_store(at, word))
     return stores
@@ -135,7 +142,8 @@ class Lanes(Expressions):
 
   def row_store(self, name: str, part: int, bits: UOp) -> UOp:
     """Write a row of an operand, in active lanes."""
-    if self.masked: bits = self.lane_bit(lambda i: self.scalar_word(self.active_at + i)).where(bits, self.row(name, part))
+    if self.masked:
+      bits = self.lane_bit(lambda i: self.scalar_word(self.active_at + i)).where(bits, self.row(name, part))
     return self.lanes_of(name, part).store(bits)
 
   def scalar_word(self, register: int) -> UOp: return place(self.state, UOp.const(dtypes.int32, register)).load()
@@ -159,7 +167,8 @@ class Lanes(Expressions):
 
   # ***** values *****
 
-  def number(self, truth: UOp) -> UOp: return truth.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
+  def number(self, truth: UOp) -> UOp:
+    return truth.where(self.constant(dtypes.uint32, 1), self.constant(dtypes.uint32, 0))
 
   def words(self, value: UOp, kind: Type) -> list[UOp]:
     """The bits of a value, 32 at a time, or fewer in the low bits of one."""

@@ -1,8 +1,9 @@
 """Records: what a program becomes as threaded code (native/threaded.py), one after the other, in 8-byte words.
 
-A record has two addresses of functions (for all lanes, and for some), its size in bytes, and operands. Operands of compiled functions are those that
-native.py gives them. Those of the functions that are written in assembly have names in `OPERANDS`, where the texts of native/threaded.py and
-native/access.py have them from; places count bytes from the processor's state.
+A record has two addresses of functions (for all lanes, and for some), its size in bytes, and operands. Operands of
+compiled functions are those that native.py gives them. Those of the functions that are written in assembly have names
+in `OPERANDS`, where the texts of native/threaded.py and native/access.py have them from; places count bytes from the
+processor's state.
 """
 from __future__ import annotations
 from array import array
@@ -16,16 +17,17 @@ HEAD = 3          # words of a record before its operands
 PAIRS = 6         # of an entry
 
 class Lanes(NamedTuple):
-  """Lanes in which a guard holds. mask: place of the guard's; inversion: what it is XORed with; running: place of the lanes that run at all; number:
-  of the guard among the masks of what has been written."""
+  """Lanes in which a guard holds. mask: place of the guard's; inversion: what it is XORed with; running: place of the
+  lanes that run at all; number: of the guard among the masks of what has been written."""
   mask: int
   inversion: int
   running: int
   number: int
 
 class VectorAccess(NamedTuple):
-  """Of a load or store of vectors. addresses: place of the row of their low words; high: distance of the row with the high ones, or 0; base: place of
-  a scalar that is added, or -1; offset: what else is added; data: place of the first row of data; row: distance of the next ones; words: how many;
+  """Of a load or store of vectors. addresses: place of the row of their low words; high: distance of the row with the
+  high ones, or 0; base: place of a scalar that is added, or -1; offset: what else is added; data: place of the first
+  row of data; row: distance of the next ones; words: how many;
   unaligned: bits that are 0 in all addresses of plain accesses."""
   addresses: int
   high: int
@@ -37,8 +39,8 @@ class VectorAccess(NamedTuple):
   unaligned: int
 
 class ScalarAccess(NamedTuple):
-  """Of a load of scalars. base: place of the address; register: place of an offset of 32 bits, or -1; offset: what else is added; data: place of the
-  result; words: how many."""
+  """Of a load of scalars. base: place of the address; register: place of an offset of 32 bits, or -1; offset: what else
+  is added; data: place of the result; words: how many."""
   base: int
   register: int
   offset: int
@@ -49,12 +51,14 @@ CHOICE = ("yes", "no")   # records to go on with
 OPERANDS: dict[str, tuple[str, ...]] = {
   "entry": ("instructions", "pairs"),                      # of the block; PAIRS times (state before, state behind)
   "jump": ("to",),                                         # a record
-  "jump_zero": (*CHOICE, "place", "mask"),                 # asks whether the word at the place has none of the mask's bits
+  "jump_zero": (*CHOICE, "place", "mask"),                 # asks whether the word at the place has none of the mask's
+                                                           # bits
   "jump_set": (*CHOICE, "place", "mask"),                  # whether it has one
   "activate": ("mask",),                                   # place of the lanes that are active from now on
   "guard": (*Lanes._fields, "active"),                     # the lanes are active from now on, and stored at a place
   "branch": (*CHOICE, *Lanes._fields),                     # yes: all lanes that run; no: none of them
-  "written": ("reads", "writes", "numbers"),               # how many registers are read and written; the numbers of their masks
+  "written": ("reads", "writes", "numbers"),               # how many registers are read and written; the numbers of
+                                                           # their masks
   "vector": VectorAccess._fields, "scalar": ScalarAccess._fields,
 }
 
@@ -63,13 +67,14 @@ def offsets(function: str) -> SimpleNamespace:
   return SimpleNamespace(**{name: WORD * (HEAD + i) for i, name in enumerate(OPERANDS[function])})
 
 class Records:
-  """Records of one block while they are made, and their memory afterwards. functions: addresses of those in assembly. All methods that append a
-  record give its place in words."""
+  """Records of one block while they are made, and their memory afterwards. functions: addresses of those in assembly.
+  All methods that append a record give its place in words."""
   def __init__(self, functions: Mapping[str, int]):
     self.functions = functions
     self.words = array("q")
     self.address = 0
-    self.choices: list[tuple[int, int]] = []   # places of words that are to be addresses of records, and the places of those
+    self.choices: list[tuple[int, int]] = []   # places of words that are to be addresses of records, and the places of
+                                               # those
 
   def add(self, whole: int, some: int, operands: Sequence[int]) -> int:
     """Append a record. whole, some: addresses of the functions for all lanes, and for some of them."""
@@ -125,7 +130,8 @@ class Records:
     return self.steer("guard", *lanes, active)
 
   def written(self, reads: Sequence[int], writes: Sequence[int], all_lanes: bool = False) -> int:
-    """Append a check that registers which are read have been written, after which others have, too: in active lanes, or in all. By number."""
+    """Append a check that registers which are read have been written, after which others have, too: in active lanes,
+    or in all. By number."""
     return self.steer("written_all" if all_lanes else "written", len(reads), len(writes), *reads, *writes)
 
   def size(self, at: int) -> int:

@@ -1,13 +1,16 @@
-"""Threaded code: the loop in machine code of the host that walks what a virtual processor's program has been translated to. x86-64 only.
+"""Threaded code: the loop in machine code of the host that walks what a virtual processor's program has been translated
+to. x86-64 only.
 
-A program becomes records (records.py), one after the other. The loop calls a record's first function, or its second one while some lanes are not
-active, and goes on to the next record. A function gets the address of a `context`: the processor's state, the record, and what else stands in the
-table below; most are compiled from Programs (UOps) with the state as parameter 0 and the record as parameter 1. The functions that steer are written
-here: entries of blocks, jumps, exits to Python, checks of what has been written; those that load and store in native/access.py.
+A program becomes records (records.py), one after the other. The loop calls a record's first function, or its second one
+while some lanes are not active, and goes on to the next record. A function gets the address of a `context`: the
+processor's state, the record, and what else stands in the table below; most are compiled from Programs (UOps) with the
+state as parameter 0 and the record as parameter 1. The functions that steer are written
+here: entries of blocks, jumps, exits to Python, checks of what has been written; those that load and store in
+native/access.py.
 
-Strict checks that depend only on the way that was taken are done once: what they know is a numbered state, and the entry of a block has pairs
-(state before, state behind) of those for which Python has found no mistake. Another state leaves the loop, and Python looks. Nothing here knows an
-instruction set.
+Strict checks that depend only on the way that was taken are done once: what they know is a numbered state, and the
+entry of a block has pairs (state before, state behind) of those for which Python has found no mistake. Another state
+leaves the loop, and Python looks. Nothing here knows an instruction set.
 """
 from __future__ import annotations
 import ctypes
@@ -54,7 +57,8 @@ class Exit(IntEnum):
   UNWRITTEN = 4  # a register that is about to be read has not been written in an active lane
   MAKE = 5       # the function for some lanes is not there yet
 
-# r12: the record, r13: 0, or 8 while some lanes are not active, rbx: the context. `{jump.to}` is an operand of a record, by name.
+# r12: the record, r13: 0, or 8 while some lanes are not active, rbx: the context. `{jump.to}` is an operand of a
+# record, by name.
 TEXT = """
 {pushes}
   sub rsp, {frame}
@@ -229,12 +233,14 @@ def text() -> str:
   words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
   words |= {f"{name}_EXIT" if name in words else name: int(code) for name, code in Exit.__members__.items()}
   words["branch_is_later"] = offsets("branch").mask - offsets("guard").mask
-  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "behind": offsets("entry").pairs + 16 * i + WORD} for i in range(PAIRS)]
+  pairs = [words | {"i": i, "before": offsets("entry").pairs + 16 * i, "behind": offsets("entry").pairs + 16 * i + WORD}
+           for i in range(PAIRS)]
   words["tests"] = "\n".join(TEST.format_map(pair) for pair in pairs)
   words["founds"] = "".join(FOUND.format_map(pair) for pair in pairs)
   steering = TEXT.format_map(words | {
     "pushes": "\n".join(f"  push {r}" for r in abi.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(abi.saved)),
-    "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})  # rsp is a multiple of 16 at a call
+    # rsp is a multiple of 16 at a call
+    "argument0": abi.arguments[0], "frame": abi.shadow_bytes + 8 * (1 - len(abi.saved) % 2)})
   return steering + window_access.text(context, Exit.PYTHON)
 
 @once
@@ -247,14 +253,18 @@ def level() -> str | None:
 _arena = CodeArena()
 
 class Engine:
-  """The loop, ready to run. `run(address of a context)` gives an Exit; `functions` has the addresses of what stands in TEXT by name."""
+  """The loop, ready to run.
+
+  `run(address of a context)` gives an Exit; `functions` has the addresses of what stands in TEXT by name.
+  """
   def __init__(self) -> None:
     syntax = importlib.import_module("tinyhw.isa.x86.asm.syntax")
     function = syntax.parse_function(text())
     code, lines = importlib.import_module("tinyhw.isa.x86.asm.encode").encode_function(function)
     offsets = {id(inst): at for at, inst in lines}
     address, self.chunk = _arena.add(code)
-    self.functions: dict[str, int] = {block.name: address + offsets[id(block.insts[0])] for block in function.blocks if block.name and block.insts}
+    self.functions: dict[str, int] = {block.name: address + offsets[id(block.insts[0])] for block in function.blocks
+                                      if block.name and block.insts}
     self.run: Callable[[int], int] = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(address)
 
 @once

@@ -1,11 +1,14 @@
-"""Kernels as threaded code (native/threaded.py): blocks of steps that have been executed often, and the turns of a wave that executes them.
+"""Kernels as threaded code (native/threaded.py): blocks of steps that have been executed often, and the turns of a wave
+that executes them.
 
-A `Block` is a straight run of steps up to a branch. It is translated when it has been executed HOT times: a family writes records for its steps. What
-strict checks know depends only on the way taken, so it is foreseen once for each state with which a block is entered: such states are numbered, and
-the block's entry lets those in that it has seen. Where the checks find anything, the wave goes back to the start of the block, or of a stretch
-between checks of what has been written, and executes step by step: errors are those of the family's strict.py, and nothing else raises them.
+A `Block` is a straight run of steps up to a branch. It is translated when it has been executed HOT times: a family
+writes records for its steps. What strict checks know depends only on the way taken, so it is foreseen once for each
+state with which a block is entered: such states are numbered, and the block's entry lets those in that it has seen.
+Where the checks find anything, the wave goes back to the start of the block, or of a stretch between checks of what has
+been written, and executes step by step: errors are those of the family's strict.py, and nothing else raises them.
 
-A `Translation` has the blocks of one kernel's code as it stands at its address. Launches share it as long as the bytes are the same.
+A `Translation` has the blocks of one kernel's code as it stands at its address. Launches share it as long as the bytes
+are the same.
 """
 from __future__ import annotations
 from collections import Counter
@@ -41,7 +44,8 @@ if TYPE_CHECKING:
 HOT = 8          # executions of a block after which it is translated
 MOST = 512       # translations that are kept
 TRIES = 4        # windows that are opened for one execution of an instruction
-RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY", "FAILED"))
+RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY",
+                                                                       "FAILED"))
 VECTOR_WINDOWS, SCALAR_WINDOWS = AT["VECTOR_WINDOWS"], AT["SCALAR_WINDOWS"]
 
 Wave = TypeVar("Wave", bound="WaveLike")
@@ -55,7 +59,8 @@ class Access(NamedTuple):
   write: bool
 
 class Transfer(NamedTuple):
-  """A load or store that translated code does itself. function: of native/access.py, with its operands; access: to memory, None for the LDS."""
+  """A load or store that translated code does itself. function: of native/access.py, with its operands; access: to
+  memory, None for the LDS."""
   function: str
   operands: VectorAccess | ScalarAccess
   access: Access | None
@@ -64,8 +69,9 @@ class Transfer(NamedTuple):
 class Stop:
   """What Python has to know of a record where the loop may stop.
 
-  step: index of the step that it executes; access: how that accesses memory, where a function has tried: a window may be opened for it. make:
-  compiles the function for some lanes, which is not there yet; its address. first: index of the first step of the stretch whose check may fail.
+  step: index of the step that it executes; access: how that accesses memory, where a function has tried: a window may
+  be opened for it. make: compiles the function for some lanes, which is not there yet; its address. first: index of the
+  first step of the stretch whose check may fail.
   following: the address of the code that comes next.
   """
   step: int = -1
@@ -77,7 +83,8 @@ class Stop:
 class Block(Generic[Step]):
   """A run of steps from an address, for waves in one mode.
 
-  steps: (address, step); code: their bytes. stops: by a record's place in words. ways: number of what is known before -> behind, None where there is
+  steps: (address, step); code: their bytes. stops: by a record's place in words. ways: number of what is known before
+  -> behind, None where there is
   an error. pairs: how many of them the entry has been told.
   """
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
@@ -108,7 +115,8 @@ class Block(Generic[Step]):
     self.stops[self.records.steer(found.function, *found.operands)] = Stop(step=step, access=found.access)
 
   def compute(self, function: int, operands: Sequence[int], make: Callable[[], int] | None) -> None:
-    """Append a call of a compiled function. make: what compiles it for some lanes; None where it does not ask which are active."""
+    """Append a call of a compiled function. make: what compiles it for some lanes; None where it does not ask which
+    are active."""
     at = self.records.add(function, function if make is None else self.records.functions["make"], operands)
     if make is not None: self.stops[at] = Stop(make=make)
 
@@ -117,7 +125,8 @@ class Block(Generic[Step]):
     self.stops[at] = Stop(first=first)
 
 class Translation(Generic[Wave, Code, Step, State]):
-  """The blocks of a kernel, by address and mode of the wave, and the states that strict checks have come to, by number."""
+  """The blocks of a kernel, by address and mode of the wave, and the states that strict checks have come to, by
+  number."""
   def __init__(self, engine: Engine):
     self.engine = engine
     self.blocks: dict[tuple[int, int], Block[Step] | None] = {}
@@ -225,8 +234,8 @@ class Translation(Generic[Wave, Code, Step, State]):
   # ***** execution *****
 
   def run(self, wave: Wave, block: Block[Step], budget: int, decoder: Code) -> int:
-    """Let a wave execute blocks, beginning with one, until the budget is spent, it waits or ends, or comes to what goes step by step. How many
-    instructions there were; `wave.pc` is where it goes on."""
+    """Let a wave execute blocks, beginning with one, until the budget is spent, it waits or ends, or comes to what goes
+    step by step. How many instructions there were; `wave.pc` is where it goes on."""
     self.enter(wave)
     context, address = wave.context, wave.address
     self.prepare(wave)
@@ -283,7 +292,10 @@ class Translation(Generic[Wave, Code, Step, State]):
     return goes_on
 
   def has_opened(self, wave: Wave, access: Access) -> bool:
-    """Whether there is a new window onto the place that an instruction could not access. Only so many for one instruction: they are few."""
+    """Whether there is a new window onto the place that an instruction could not access.
+
+    Only so many for one instruction: they are few.
+    """
     address, wave.context[FAILED] = wave.context[FAILED], 0
     if wave.context[RECORD] != self.opening: self.opening, self.opened = wave.context[RECORD], 0
     if not address or self.opened >= TRIES or not wave.memory.open_window(address, access.kind, access.write):

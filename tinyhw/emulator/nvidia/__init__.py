@@ -9,5 +9,6 @@ from tinyhw.errors import ConfigError
 def make(name: str, cards: Sequence[str], seed: int, strict: int) -> Computer:
   """A computer with these cards. Raises ConfigError for a card that is not known."""
   for card in cards:
-    if card not in CHIPS: raise ConfigError(f"EMULATE={name!r}: there is no virtual {card}; there are {', '.join(CHIPS)}")
+    if card not in CHIPS:
+      raise ConfigError(f"EMULATE={name!r}: there is no virtual {card}; there are {', '.join(CHIPS)}")
   return Computer(name, cards, seed, strict)

@@ -1,7 +1,9 @@
-"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of NVIDIA's GPUs: their options, how a block starts, and its registers.
+"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of NVIDIA's GPUs: their options, how a block starts,
+and its registers.
 
-Text is NVIDIA's own, with control words or without (then an instruction stalls for one cycle and waits for nothing); the first instruction is at
-address 0, as the disassembler shows it. A register to show is `R4`, `R4:f32`, `R[4:7]`, `UR4`, `P0`, `UP0`; types are those of emulator/view.py.
+Text is NVIDIA's own, with control words or without (then an instruction stalls for one cycle and waits for nothing);
+the first instruction is at address 0, as the disassembler shows it. A register to show is `R4`, `R4:f32`, `R[4:7]`,
+`UR4`, `P0`, `UP0`; types are those of emulator/view.py.
 """
 from __future__ import annotations
 import re
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 CODE = 0
 MOST_LOCAL = 1 << 16   # bytes of a lane
 COUNTS = {"R": REGISTERS, "UR": UNIFORM, "P": PREDICATES, "UP": PREDICATES}
-FLOATS = frozenset({"FADD", "FMUL", "FFMA", "FMNMX", "FSEL", "MUFU", "I2F"})   # their results are shown as such in a trace
+# their results are shown as such in a trace
+FLOATS = frozenset({"FADD", "FMUL", "FFMA", "FMNMX", "FSEL", "MUFU", "I2F"})
 CHANGED = 4            # lanes of a register in a trace
 _PLACE = re.compile(r"(U?[RP])(?:(\d+)|\[(\d+):(\d+)\])(?::(\w+))?$")
 _TARGET = re.compile(r"([\w.$]+)(?=\s*$)")   # of a branch: its last operand
@@ -50,9 +53,11 @@ def place(text: str) -> Place:
   found = _PLACE.match(text)
   form = found[5] or "x32" if found else ""
   if found is None or form not in FORMATS:
-    raise ArgumentError(f"{text} is no register to show; R4, R4:f32, R[4:7], UR4, P0 and UP0 are, with {', '.join(FORMATS)} as types")
+    raise ArgumentError(f"{text} is no register to show; R4, R4:f32, R[4:7], UR4, P0 and UP0 are, with "
+                        f"{', '.join(FORMATS)} as types")
   first, last = int(found[2] or found[3]), int(found[2] or found[4])
-  if not first <= last < COUNTS[found[1]]: raise ArgumentError(f"--show {text}: there are {found[1]}0 to {found[1]}{COUNTS[found[1]] - 1}")
+  if not first <= last < COUNTS[found[1]]:
+    raise ArgumentError(f"--show {text}: there are {found[1]}0 to {found[1]}{COUNTS[found[1]] - 1}")
   return Place(found[1], first, last, form)
 
 class NvidiaMachine(Machine):
@@ -61,18 +66,22 @@ class NvidiaMachine(Machine):
 
   @classmethod
   def options(cls, arch: str) -> Mapping[str, Option]:
-    if arch not in CHIPS: raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; there are {', '.join(CHIPS)}")
-    return {"registers": (REGISTERS, 1, REGISTERS), "shared": (0, 0, CHIPS[arch].shared_kib << 10), "local": (0, 0, MOST_LOCAL)}
+    if arch not in CHIPS:
+      raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; there are {', '.join(CHIPS)}")
+    return {"registers": (REGISTERS, 1, REGISTERS), "shared": (0, 0, CHIPS[arch].shared_kib << 10),
+            "local": (0, 0, MOST_LOCAL)}
 
   def __init__(self, asked: Request):
     self.asked, self.threads = asked, (asked.threads or (LANES,))[0]
     if len(asked.threads) > 1 or not 0 < self.threads <= MOST_LANES:
       given = ",".join(map(str, asked.threads))
-      raise ArgumentError(f"--threads {given}: a number from 1 to {MOST_LANES} is expected: blocks have one dimension here")
+      raise ArgumentError(f"--threads {given}: a number from 1 to {MOST_LANES} is expected: blocks have one dimension "
+                          f"here")
     self.shown = [place(text) for text in asked.shown]
     for it in self.shown:
       if it.bank == "R" and it.last >= asked.numbers["registers"]:
-        raise ArgumentError(f"--show R{it.last}: the kernel has {asked.numbers['registers']} registers, see --registers")
+        raise ArgumentError(f"--show R{it.last}: the kernel has {asked.numbers['registers']} registers, see "
+                            f"--registers")
 
   def size(self, line: str) -> int: return BYTES
 
@@ -82,17 +91,20 @@ class NvidiaMachine(Machine):
       line = f"{line[:target.start()]}{label_of(target[1], labels):#x}"
     return encode(*parse(line, self.asked.arch, CODE + offset))
 
-  def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int], watch: Callable[[Any, Any], None]) -> tuple[Block, Sequence[Warp]]:
+  def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int],
+            watch: Callable[[Any, Any], None]) -> tuple[Block, Sequence[Warp]]:
     asked, given, program = self.asked, self.asked.numbers, FlatMemory()
     program.add(CODE, bytearray(code))
     constants = bytes(ABI[asked.arch].arguments) + struct.pack(f"<{len(buffers)}Q", *buffers) + bytes(64)
-    launch = Launch(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1, given["shared"], given["local"],
+    launch = Launch(Path(asked.file).name, asked.arch, CODE, given["registers"], constants, self.threads, 1,
+                    given["shared"], given["local"],
                     MOST_BARRIERS)
     block = Block(launch, 0, memory, given["seed"], Decoder(asked.arch, program.load), watch)
     return block, list(block.warps)
 
   def show(self, wave: Warp) -> list[str]:
-    return [line for it in self.shown for index in range(it.first, it.last + 1) for line in show(wave, (it.bank, index), it.form)]
+    return [line for it in self.shown for index in range(it.first, it.last + 1)
+            for line in show(wave, (it.bank, index), it.form)]
 
   def changes(self, wave: Warp, step: Decoded) -> str:
     form = "f32" if step.inst.row.isa.mnemonic in FLOATS else "x32"

@@ -1,7 +1,7 @@
 """BUFFER nodes and the storage behind them.
 
-A BUFFER node names storage in the graph; the `Buffer` hangs on the node (`storage`), so it lives as long as some graph mentions it. The storage of
-a BUFFER on several devices is a `MultiBuffer`.
+A BUFFER node names storage in the graph; the `Buffer` hangs on the node (`storage`), so it lives as long as some graph
+mentions it. The storage of a BUFFER on several devices is a `MultiBuffer`.
 """
 from __future__ import annotations
 import itertools
@@ -27,7 +27,8 @@ class MultiBuffer:
     self.size, self.dtype = bufs[0].size, bufs[0].dtype
     self.viewers: list[Any] | None = None        # as a Buffer's
 
-  def view(self, size: int, dtype: DType, offset: int) -> MultiBuffer: return MultiBuffer(tuple([b.view(size, dtype, offset) for b in self.bufs]))
+  def view(self, size: int, dtype: DType, offset: int) -> MultiBuffer:
+    return MultiBuffer(tuple([b.view(size, dtype, offset) for b in self.bufs]))
 
   def __reduce__(self) -> Any: return joined, (self.bufs,)
 
@@ -59,7 +60,8 @@ def buffers_in(storage: Storage) -> tuple[Buffer, ...]:
   return (storage,) if isinstance(storage, Buffer) else storage.bufs
 
 def new_buffer(device: DeviceLike, size: int, dtype: DType, storage: Storage | None = None) -> UOp:
-  """A BUFFER node for `size` elements on a device, or on each of several; its Buffers are not allocated before they are needed."""
+  """A BUFFER node for `size` elements on a device, or on each of several; its Buffers are not allocated before they
+  are needed."""
   place = Device.canonicalize(device)
   node = UOp(Ops.BUFFER, dtype, (), (next(_numbers), place, size))
   node.storage = new_storage(place, size, dtype) if storage is None else storage
@@ -81,11 +83,16 @@ def renewed(node: UOp) -> UOp:
   return node_again
 
 def buffer_of(node: UOp) -> Any:
-  """The Buffer, or MultiBuffer, behind a BUFFER node. Raises UnknownValueError for a state of it that has been overwritten (writes.py)."""
+  """The Buffer, or MultiBuffer, behind a BUFFER node.
+
+  Raises UnknownValueError for a state of it that has been overwritten (writes.py).
+  """
   if node.storage is None:
     assert node.op is Ops.BUFFER and isinstance(node.arg[0], int), f"no storage behind {node}"
-    raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it before they are written, "
-                            "or hold it as a Tensor, not as a graph node; where several threads write, take a lock (docs/threads.md, section 3)")
+    raise UnknownValueError("the contents that this value is computed from have been overwritten in place; realize it "
+                            "before they are written, "
+                            "or hold it as a Tensor, not as a graph node; where several threads write, take a lock "
+                            "(docs/threads.md, section 3)")
   return node.storage
 
 # ***** where memory is *****
@@ -94,7 +101,8 @@ def overlap(a: Buffer, b: Buffer) -> bool:
   """Do two Buffers have bytes in common: of one memory, be it that of another library, or of one file?"""
   if a is b: return True
   here, there = place_of(a), place_of(b)
-  return here is not None and there is not None and here[0] == there[0] and here[1] < there[1] + b.nbytes and there[1] < here[1] + a.nbytes
+  return (here is not None and there is not None and here[0] == there[0] and here[1] < there[1] + b.nbytes
+          and there[1] < here[1] + a.nbytes)
 
 def place_of(buffer: Buffer) -> tuple[object, int] | None:
   """A space of addresses, and the first of a Buffer there. None without memory."""

@@ -1,11 +1,13 @@
-"""Where in-place writes cut gradients off: the marked tensors that contents of storage were computed from, though no graph says so any more.
+"""Where in-place writes cut gradients off: the marked tensors that contents of storage were computed from, though no
+graph says so any more.
 
-A value that is computed because what it read is overwritten, and what a write puts into storage, are storage from then on (writes.py). A gradient
-that should go on from there to a tensor with requires_grad=True would be silently too small. So these are noted with the new BUFFER, and backward()
-asks for them.
+A value that is computed because what it read is overwritten, and what a write puts into storage, are storage from then
+on (writes.py). A gradient that should go on from there to a tensor with requires_grad=True would be silently too small.
+So these are noted with the new BUFFER, and backward() asks for them.
 
-Not noted: what is put into storage of a leaf with a `requires_grad` of its own (True: gradients end there; False: they never come), and what
-realize() was asked for. Cost: one walk over the values that a schedule kept or wrote; nothing where none is marked.
+Not noted: what is put into storage of a leaf with a `requires_grad` of its own (True: gradients end there; False: they
+never come), and what realize() was asked for. Cost: one walk over the values that a schedule kept or wrote; nothing
+where none is marked.
 """
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
@@ -18,7 +20,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 # The sources that a gradient may flow to; all, where nothing stands here.
-FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0), Ops.AFTER: slice(0, 1),
+FLOWS_FROM = {Ops.ASSIGN: slice(1, 2), Ops.GATHER: slice(0, 1), Ops.WHERE: slice(1, 3), Ops.DETACH: slice(0, 0),
+              Ops.AFTER: slice(0, 1),
               Ops.MULTI: slice(0, 0), Ops.TRUNC: slice(0, 0), Ops.MOD: slice(0, 0), Ops.IDIV: slice(0, 0)}
 _ALL = slice(None)
 
@@ -57,12 +60,14 @@ def note(pairs: Sequence[tuple[UOp, UOp]]) -> None:
     if mask: _cuts[node] = tuple({id(r): r for r in (*_cuts.get(node, ()), *found[mask])}.values())
 
 def note_writes(write: writes.Write, changes: dict[UOp, UOp], seen: list[tuple[UOp, writes.Holder]]) -> None:
-  """Note from which marked tensors written contents were computed. changes: BUFFERs before and after; seen: these and who looks at them."""
+  """Note from which marked tensors written contents were computed. changes: BUFFERs before and after; seen: these and
+  who looks at them."""
   settled = {node for node, holder in seen if holder._requires_grad is not None}
   for u in write.assigns:
     node = writes.base_of(u)
     if node in settled: continue
-    whole = u.src[0].size == node.size and not writes.is_detached(u.src[0])     # else gradients go where they went before
+    # else gradients go where they went before
+    whole = u.src[0].size == node.size and not writes.is_detached(u.src[0])
     if whole: forget(changes[node])
     elif node in _cuts and changes[node] not in _cuts: _cuts[changes[node]] = _cuts[node]
     note([(changes[node], u.src[1])])
@@ -75,7 +80,8 @@ def _living(node: UOp) -> list[writes.Holder]:
   return [h for reference in _cuts.get(node, ()) if (h := reference()) is not None]
 
 def missed(root: UOp, targets: Iterable[writes.Holder] | None = None) -> writes.Holder | None:
-  """A tensor with requires_grad=True (None: any; else of the targets) that gradients of root should reach, and do not: a write cut them off."""
+  """A tensor with requires_grad=True (None: any; else of the targets) that gradients of root should reach, and do not:
+  a write cut them off."""
   written = _written()
   if not _cuts and not written: return None
   wanted = None if targets is None else {id(t) for t in targets}

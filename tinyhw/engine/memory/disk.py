@@ -1,7 +1,9 @@
-"""Tensors in files: which bytes of its file a node wants, and what is left to be done with them where they are copied to.
+"""Tensors in files: which bytes of its file a node wants, and what is left to be done with them where they are copied
+to.
 
-A tensor on DISK is a chain of movements over a BUFFER. `resolve` goes up the chain as long as what it stands for lies in the file in one piece; the
-rest of the chain (a transpose, every second column) is applied to the copy. Nothing is computed on DISK.
+A tensor on DISK is a chain of movements over a BUFFER. `resolve` goes up the chain as long as what it stands for lies
+in the file in one piece; the rest of the chain (a transpose, every second column) is applied to the copy. Nothing is
+computed on DISK.
 """
 from __future__ import annotations
 import math
@@ -27,12 +29,14 @@ class Piece(NamedTuple):
   def on(self, storage: UOp) -> UOp:
     """The value of the chain, given the elements of the piece as a vector."""
     value = UOp(Ops.RESHAPE, storage.dtype, (storage, *to_indices(self.shape)))
-    for movement in self.rest: value = UOp(movement.op, storage.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
+    for movement in self.rest:
+      value = UOp(movement.op, storage.dtype, (value, *movement.src[1:]), movement.arg, movement.tag)
     return value
 
 def refusal(device: DeviceLike | None, what: str) -> DeviceError:
   """The error of something that only devices that compute can do."""
-  return DeviceError(f"{what} cannot run on {device}, which keeps a file and computes nothing; move the tensor first, with .to(None) or .to(\"CPU\")")
+  return DeviceError(f"{what} cannot run on {device}, which keeps a file and computes nothing; move the tensor first, "
+                     f"with .to(None) or .to(\"CPU\")")
 
 def resolve(u: UOp) -> Piece:
   """The piece of its file that a node on DISK wants. Raises DeviceError if something is computed there."""
@@ -52,7 +56,8 @@ def resolve(u: UOp) -> Piece:
   return piece
 
 def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
-  """What a SHRINK leaves, as far as it is one piece: single places along the leading axes, and a part of the one after; the rest stays to be done.
+  """What a SHRINK leaves, as far as it is one piece: single places along the leading axes, and a part of the one after;
+  the rest stays to be done.
 
   None if there is no such part.
   """
@@ -70,13 +75,15 @@ def _shrunk(piece: Piece, movement: UOp) -> Piece | None:
   elif size == piece.size: return None
   else:
     left = [(0, d) for d in shape[:axis + 1]] + [(b, e) for b, e, _ in fixed[axis + 1:]]
-    rest = [movement.replace(src=(movement.src[0], *to_indices(tuple([x for pair in left for x in pair])))), *piece.rest[1:]]
+    rest = [movement.replace(src=(movement.src[0], *to_indices(tuple([x for pair in left for x in pair])))),
+            *piece.rest[1:]]
   return Piece(piece.node, piece.begin + begin, size, tuple(shape), rest)
 
 def view_of(piece: Piece) -> Buffer:
   """The piece as a Buffer, a view of the whole file."""
   whole = buffer_of(piece.node)
-  return whole.view(piece.size, piece.node.dtype, piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
+  return whole.view(piece.size, piece.node.dtype,
+                    piece.begin * piece.node.dtype.itemsize)  # type: ignore[no-any-return]  # a Buffer
 
 def piece_node(piece: Piece) -> UOp:
   """The piece as a BUFFER node; bools as the bytes that they are in the file."""
@@ -90,18 +97,20 @@ def truth(value: UOp) -> UOp:
   return UOp(Ops.CMPNE, dtypes.bool, (value, UOp(Ops.EXPAND, value.dtype, (zero, *to_indices(value.shape)))))
 
 def reread(u: UOp, dtype: DType) -> UOp:
-  """The bytes of a piece as elements of another type. Raises DeviceError if they are not in one piece, ShapeError if the last axis has no whole
-  number of new elements."""
+  """The bytes of a piece as elements of another type. Raises DeviceError if they are not in one piece, ShapeError if
+  the last axis has no whole number of new elements."""
   piece = resolve(u)
   if piece.rest: raise refusal(u.device, "a bitcast of what is not in one piece")
   old = piece.node.dtype
   shape = [int(d) for d in piece.shape]
   if old.itemsize != dtype.itemsize:
     if not shape or shape[-1] * old.itemsize % dtype.itemsize:
-      raise ShapeError(f"cannot bitcast a tensor of {old} and shape {tuple(shape)} to {dtype}: the bytes of the last axis are no whole number of "
+      raise ShapeError(f"cannot bitcast a tensor of {old} and shape {tuple(shape)} to {dtype}: the bytes of the last "
+                       f"axis are no whole number of "
                        "elements")
     shape[-1] = shape[-1] * old.itemsize // dtype.itemsize
   size = piece.size * old.itemsize // dtype.itemsize
-  storage = buffer_of(piece.node).view(size, dtype, piece.begin * old.itemsize).ensure_allocated()   # so that the file knows of this view
+  # so that the file knows of this view
+  storage = buffer_of(piece.node).view(size, dtype, piece.begin * old.itemsize).ensure_allocated()
   node = new_buffer(piece.node.arg[1], size, dtype, storage=storage)
   return UOp(Ops.RESHAPE, dtype, (node, *to_indices(tuple(shape))))

@@ -1,18 +1,22 @@
 """In-place writes in program order: every value is what it was where the program expressed it.
 
-A BUFFER's contents change, while nodes are interned and computed when they are wanted. So a BUFFER node stands for one state of its memory, and a
-write does three things (docs/design.md, section 7):
-  before  The values that are still alive and were expressed through the old contents (`outdated`) are computed in the schedule that writes, whose
+A BUFFER's contents change, while nodes are interned and computed when they are wanted. So a BUFFER node stands for one
+state of its memory, and a write does three things (docs/design.md, section 7):
+  before  The values that are still alive and were expressed through the old contents (`outdated`) are computed in the
+          schedule that writes, whose
           kernels are ordered: readers of a state before the write into it.
-  after   The memory gets a new node; the old one is retired (no storage), so that nothing can take the new contents for the old ones.
-          Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node: they see the write, as views in NumPy do.
-  cut     The values of "before" are buffers from then on, and no longer graphs: gradients do not flow through what was overwritten.
-A write that is not done yet is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as nobody else looks at the memory;
-where somebody does (`seen_by_others`), `Tensor.assign` writes at once.
+  after   The memory gets a new node; the old one is retired (no storage), so that nothing can take the new contents for
+          the old ones. Tensors that look at the memory (movements of it, BITCAST, DETACH) get the new node: they see
+          the write, as views in NumPy do.
+  cut     The values of "before" are buffers from then on, and no longer graphs: gradients do not flow through what was
+          overwritten.
+A write that is not done yet is an ASSIGN in the graph of the tensor that was assigned to. That is enough as long as
+nobody else looks at the memory; where somebody does (`seen_by_others`), `Tensor.assign` writes at once.
 
-To find values, views and leaves, every tensor is noted here when it is made (0.15 us). They are sorted later, when the first write or backward()
-wants to know: most are dead by then. A write walks the graphs of all values that are alive once: linear in their nodes, and nothing where no buffer
-is written.
+To find values, views and leaves, every tensor is noted here when it is made (0.15 us). They are sorted later, when the
+first write or backward()
+wants to know: most are dead by then. A write walks the graphs of all values that are alive once: linear in their nodes,
+and nothing where no buffer is written.
 """
 from __future__ import annotations
 import itertools
@@ -41,10 +45,11 @@ class Holder(Protocol):
 Reference = weakref.ref["Holder"]
 
 class Alias(NamedTuple):
-  """How a tensor shares a value with others (methods/graph/memory.py): they have one family, by identity, the reference to the first of them.
+  """How a tensor shares a value with others (methods/graph/memory.py): they have one family, by identity, the reference
+  to the first of them.
 
-  root: the value of which all of them are movements; of a tensor that has storage a blank of its shape. view: a tensor with storage as movements of
-  root; None where its node is that.
+  root: the value of which all of them are movements; of a tensor that has storage a blank of its shape. view: a tensor
+  with storage as movements of root; None where its node is that.
   """
   family: Reference
   root: UOp
@@ -53,7 +58,8 @@ class Alias(NamedTuple):
 # what these make of memory is that memory
 _LOOKS = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.DETACH, Ops.MULTI, Ops.BITCAST})
 MAYBE_MEMORY = _LOOKS | {Ops.BUFFER, Ops.ASSIGN, Ops.PAD}     # nodes of other operations are values
-ROOM = "room"   # the tag of a PAD whose zeros are cut off again, as a slice with a step does: it keeps memory memory, too
+ROOM = "room"   # the tag of a PAD whose zeros are cut off again, as a slice with a step does: it keeps memory memory,
+                # too
 _MOST_UNSORTED = 1 << 14
 
 _unsorted: list[Reference] = []
@@ -62,8 +68,10 @@ _leaves: dict[int, Reference] = {}  # by the identity of the reference, of which
 _marked: dict[int, Reference] = {}  # of these, those with requires_grad=True, when they were noted
 _families: dict[int, list[Reference]] = {}  # views of values, by the identity of their family
 _kept_families = 0
-lost: weakref.WeakSet[UOp] = weakref.WeakSet()      # BUFFERs of values whose graphs are gone, since what they read was overwritten
-_strangers: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()    # values that do not depend on storage
+lost: weakref.WeakSet[UOp] = weakref.WeakSet()      # BUFFERs of values whose graphs are gone, since what they read was
+                                                    # overwritten
+# values that do not depend on storage
+_strangers: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[UOp]] = weakref.WeakKeyDictionary()
 _kept = 0                           # how many of _values were alive when last counted
 _kept_leaves = 0
 _tags = itertools.count(1)
@@ -85,13 +93,15 @@ def assigned(target: UOp, value: UOp) -> UOp:
 # ***** who is alive *****
 
 def note(holder: Holder) -> None:
-  """To be called when a tensor is made, when it becomes a leaf, and when what it holds changes from a value to storage, or by an ASSIGN."""
+  """To be called when a tensor is made, when it becomes a leaf, and when what it holds changes from a value to
+  storage, or by an ASSIGN."""
   holder._thread = get_ident()
   _unsorted.append(weakref.ref(holder))
   if len(_unsorted) > _MOST_UNSORTED: sort()
 
 def sort() -> None:
-  """Sort the tensors that were noted since the last time: views to their Buffers or families, values to _values, leaves to _leaves."""
+  """Sort the tensors that were noted since the last time: views to their Buffers or families, values to _values,
+  leaves to _leaves."""
   global _kept, _kept_leaves, _kept_families
   with lock:
     taken = _unsorted[:]
@@ -129,7 +139,8 @@ def sharers(alias: Alias) -> list[Holder]:
     found: dict[int, tuple[Reference, Holder]] = {}
     for reference in (alias.family, *_families.get(id(alias.family), ())):
       holder = reference()
-      if holder is not None and holder._alias is not None and holder._alias.family is alias.family: found[id(holder)] = reference, holder
+      if holder is not None and holder._alias is not None and holder._alias.family is alias.family:
+        found[id(holder)] = reference, holder
     _families[id(alias.family)] = [reference for reference, _ in found.values()]
     return [holder for _, holder in found.values()]
 
@@ -147,7 +158,8 @@ def leave(holder: Holder) -> None:
 
 def marked() -> list[Holder]:
   """The living tensors with requires_grad=True. To be called after sort()."""
-  found = {key: (reference, holder) for key, reference in _marked.items() if (holder := reference()) is not None and holder._requires_grad}
+  found = {key: (reference, holder) for key, reference in _marked.items() if (holder := reference()) is not None
+           and holder._requires_grad}
   for key in _marked.keys() - found.keys(): del _marked[key]
   return [holder for _, holder in found.values()]
 
@@ -167,13 +179,17 @@ def values() -> dict[int, tuple[Reference, UOp]]:
     return {id(r): (r, holder.uop) for r in _values if (holder := r()) is not None}
 
 def is_own(holder: Holder) -> bool:
-  """Did this thread express what a tensor is now? Then what waits there is its own: other threads do it where they need it, and nowhere else."""
+  """Did this thread express what a tensor is now?
+
+  Then what waits there is its own: other threads do it where they need it, and nowhere else.
+  """
   return holder._thread == get_ident()
 
 def waiting_writes() -> list[UOp]:
   """The last ASSIGNs, not done yet, of the living tensors: those that this thread expressed."""
   with lock:
-    found = [u for reference, u in values().values() if memory_of(u)[1] and (holder := reference()) is not None and is_own(holder)]
+    found = [u for reference, u in values().values() if memory_of(u)[1] and (holder := reference()) is not None
+             and is_own(holder)]
     return list(dict.fromkeys(map(assign_of, found)))
 
 def assign_of(u: UOp) -> UOp:
@@ -186,7 +202,8 @@ def is_room(u: UOp) -> bool:
   return u.op is Ops.PAD and u.tag == ROOM
 
 def memory_of(u: UOp) -> tuple[UOp | None, bool]:
-  """The BUFFER node of the memory that u looks at, or None if u is a value; is there an ASSIGN on the way that was not done?"""
+  """The BUFFER node of the memory that u looks at, or None if u is a value; is there an ASSIGN on the way that was not
+  done?"""
   pending = False
   while u.op is not Ops.BUFFER:
     if u.op is Ops.ASSIGN:
@@ -218,7 +235,8 @@ def node_over(storage: Storage) -> UOp:
   """The BUFFER node with which tensors look at storage; a new one where there is none."""
   with lock:
     found = [node for holder in viewers(storage) for node, pending in (memory_of(holder.uop),) if not pending]
-    return new_buffer(storage.device, storage.size, storage.dtype, storage) if not found or found[0] is None else found[0]
+    return (new_buffer(storage.device, storage.size, storage.dtype, storage) if not found or found[0] is None
+            else found[0])
 
 def seen_by_others(holder: Holder) -> bool:
   """Does another living tensor look at the memory of this one?"""
@@ -241,23 +259,27 @@ def base_of(assign: UOp) -> UOp:
 class Write:
   """What ASSIGNs do together: the Buffers they write, and the states that are gone afterwards.
 
-  assigns: nodes of the graph, not done yet. others: Buffers that are written by other means, and have to be given to `overwrite` afterwards.
+  assigns: nodes of the graph, not done yet. others: Buffers that are written by other means, and have to be given to
+  `overwrite` afterwards.
   """
   def __init__(self, assigns: Iterable[UOp], others: Iterable[Storage] = ()):
     self.assigns = list(assigns)
     self.nodes = {base_of(u): None for u in self.assigns}
     self.buffers = {id(buffer_of(node)) for node in self.nodes} | {id(b) for b in others}
-    self.between = {u for assign in self.assigns for u in _assigns_below(assign.src[0])}   # states that another of these ASSIGNs overwrites
+    # states that another of these ASSIGNs overwrites
+    self.between = {u for assign in self.assigns for u in _assigns_below(assign.src[0])}
 
   def outdated(self) -> list[tuple[Reference, Holder]]:
-    """The living tensors whose graph, or the storage it was computed into, is of a state that is gone afterwards; in the order of their making."""
+    """The living tensors whose graph, or the storage it was computed into, is of a state that is gone afterwards; in
+    the order of their making."""
     only = next(iter(self.nodes)).storage if len(self.nodes) == len(self.buffers) == 1 else None
     return outdated(self.buffers, {u: u in self.between for u in self.assigns}, only)
 
   def finish(self, note: Callable[[Write, dict[UOp, UOp], list[tuple[UOp, Holder]]], None]) -> None:
     """Retire the nodes of the old states; done ASSIGNs and all that look at the memory get the new ones.
 
-    note: called before, with the new nodes by old ones, and who looks at the old ones, where a tensor with requires_grad=True may be alive.
+    note: called before, with the new nodes by old ones, and who looks at the old ones, where a tensor with
+    requires_grad=True may be alive.
     """
     changes = {node: renewed(node) for node in self.nodes}
     chains = [(u, memory_of(u)[0]) for u in self.assigns]
@@ -282,7 +304,8 @@ def overwrite(buffers: Iterable[Storage]) -> None:
     if new is not None: old.storage = None
 
 def forget(buffer: Storage) -> None:
-  """Let the living values that are computed from the memory of a Buffer be computed again when they are wanted: others have written it.
+  """Let the living values that are computed from the memory of a Buffer be computed again when they are wanted: others
+  have written it.
 
   Other Buffers may be over that memory, too, also in part.
   """
@@ -290,7 +313,8 @@ def forget(buffer: Storage) -> None:
     roots, found, reads = [u for _, u in values().values()], dict[UOp, bool](), dict[UOp, bool]()
     for u in roots: _reads(u, found, set())
     storages = {id(u.storage): u.storage for u in found if u.op is Ops.BUFFER and u.storage is not None}
-    written = {key for key, other in storages.items() if any(overlap(a, b) for a in buffers_in(other) for b in buffers_in(buffer))}
+    written = {key for key, other in storages.items() if any(overlap(a, b) for a in buffers_in(other)
+                                                             for b in buffers_in(buffer))}
     for u in roots: _reads(u, reads, written)
     for u, depends in reads.items():
       if depends and u.op is not Ops.BUFFER and u.op is not Ops.ASSIGN: u.realized = None
@@ -314,18 +338,21 @@ def rebased(u: UOp, node: UOp) -> UOp:
   for look in reversed(chain): node = UOp(look.op, look.dtype, (node, *look.src[1:]), look.arg, look.tag)
   return node
 
-def outdated(buffers: set[int], assigns: dict[UOp, bool], only: Storage | None = None) -> list[tuple[Reference, Holder]]:
-  """The living values that depend on Buffers (by id) or on ASSIGNs that are marked with True. Those marked with False end the search.
+def outdated(buffers: set[int], assigns: dict[UOp, bool],
+             only: Storage | None = None) -> list[tuple[Reference, Holder]]:
+  """The living values that depend on Buffers (by id) or on ASSIGNs that are marked with True. Those marked with False
+  end the search.
 
-  only: the one storage that is written, if it is one. What does not depend on it never will, and is not walked again by its next write: so many
-  writes beside many values that are none of its cost 0.5 us each, not a walk.
+  only: the one storage that is written, if it is one. What does not depend on it never will, and is not walked again by
+  its next write: so many writes beside many values that are none of its cost 0.5 us each, not a walk.
   """
   global _kept
   with lock:
     sort()
     if not _values: return []
     reads, ever = dict(assigns), dict.fromkeys(assigns, True)
-    strangers: weakref.WeakSet[UOp] = weakref.WeakSet() if only is None else _strangers.setdefault(only, weakref.WeakSet())
+    strangers: weakref.WeakSet[UOp] = (weakref.WeakSet() if only is None
+                                       else _strangers.setdefault(only, weakref.WeakSet()))
     kept: dict[int, Reference] = {}
     found: list[tuple[Reference, Holder]] = []
     for reference in _values:
@@ -342,7 +369,10 @@ def outdated(buffers: set[int], assigns: dict[UOp, bool], only: Storage | None =
     return found
 
 def _reads(root: UOp, reads: dict[UOp, bool], buffers: set[int]) -> bool:
-  """Does root depend on one of the Buffers? reads: what is known of nodes, added to. None stands above a node whose sources are known."""
+  """Does root depend on one of the Buffers? reads: what is known of nodes, added to.
+
+  None stands above a node whose sources are known.
+  """
   stack: list[UOp | None] = [root]
   while stack:
     u = stack.pop()

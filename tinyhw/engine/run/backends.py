@@ -1,4 +1,5 @@
-"""Which module makes Code for which architecture (the first part of a device's `arch`): the ISAs of the registry, and renderers of source."""
+"""Which module makes Code for which architecture (the first part of a device's `arch`): the ISAs of the registry, and
+renderers of source."""
 from collections import ChainMap
 
 from tinyhw.isa import TARGETS

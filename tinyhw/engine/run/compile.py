@@ -1,7 +1,9 @@
-"""From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is kept.
+"""From a kernel's expression to something a device can launch: optimise, lower, select or render, load. Each result is
+kept.
 
-Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk `Code` is found by the
-digest of the expression, the target and the compiler's own files (version.py); an entry that is damaged, or of another key, is a miss.
+Each open device keeps its runners by expression (expressions are interned, so finding one is a dict look-up). On disk
+`Code` is found by the digest of the expression, the target and the compiler's own files (version.py); an entry that is
+damaged, or of another key, is a miss.
 """
 from __future__ import annotations
 import dataclasses
@@ -27,12 +29,15 @@ if TYPE_CHECKING: from tinyhw.machine.ir.target import Capabilities
 MOST_KERNELS = 4096      # loaded ones that a device keeps: 60 MB, where one takes 14 KB
 SMALL_OPERATIONS, SMALL_BYTES = 1 << 17, 1 << 16
 ALLOWED = (ALLOW_TF32, ALLOW_FP8_SUMS) # variables that allow units of `Capabilities.less_exact`
-MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it can
+MEASURED = ("threads", "cache_bytes", "local_bytes")  # fields of Capabilities that a device finds out itself, where it
+                                                      # can
 
 class Runner(NamedTuple):
-  """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them that it stores to.
+  """A loaded kernel. slots: which of the kernel's buffers it takes, in argument order; written: positions among them
+  that it stores to.
 
-  variables: names, in argument order, after the buffers. grid, operations and bytes_moved may be expressions of the variables.
+  variables: names, in argument order, after the buffers. grid, operations and bytes_moved may be expressions of the
+  variables.
   """
   program: Any
   name: str
@@ -63,7 +68,8 @@ class Compiled(NamedTuple):
 _loaded_for: set[str] = set()  # architectures that a kernel was compiled for
 
 def kernel_name(sink: UOp) -> str:
-  """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its loops; or the one it has."""
+  """A name from what a kernel does: r or E (it reduces, or not), the number of its stores beyond one, the sizes of its
+  loops; or the one it has."""
   if isinstance(sink.arg, KernelInfo) and sink.arg.name: return sink.arg.name
   loops = sorted((u for u in sink.toposort() if u.op is Ops.RANGE), key=lambda r: r.arg)
   sizes = [str(r.src[0].arg) if r.src[0].op is Ops.CONST else "n" for r in loops]
@@ -77,22 +83,28 @@ def value_of(x: sint, variables: dict[str, int]) -> int:
   return int(replaced.arg)
 
 def backend(arch: str) -> Any:
-  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) -> Code`. Raises DeviceError."""
+  """The module that turns Programs into Code for an architecture: `capabilities(arch)` and `compile(program, arch) ->
+  Code`. Raises DeviceError."""
   from tinyhw.engine.run.backends import BACKENDS  # importing tinyhw loads no ISA, nor the list of them
   kind = arch.partition(":")[0]
   if kind not in BACKENDS:
-    raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL device's is set by NULL_ARCH)")
+    raise DeviceError(f"nothing compiles for the architecture {arch!r}; there are {', '.join(BACKENDS)} (the NULL "
+                      f"device's is set by NULL_ARCH)")
   return importlib.import_module(BACKENDS[kind])
 
 def disk_key(sink: UOp, arch: str, device: str) -> str | None:
-  """What an entry of the disk cache is of: the kernel's digest, and all else that decides what is made of it; None where nothing is kept."""
+  """What an entry of the disk cache is of: the kernel's digest, and all else that decides what is made of it; None
+  where nothing is kept."""
   if not CACHE: return None
   from tinyhw.engine.run.version import compiler_version  # only what is kept on disk has a version
   version = compiler_version(backend(arch))
   return f"{sink.key.hex()} {arch} {version} {measured(device)} {mode()}" if version else None
 
 def measured(device: str) -> dict[str, Any]:
-  """What code depends on beside its architecture: what the device found out about the machine. Nothing for the name of no device."""
+  """What code depends on beside its architecture: what the device found out about the machine.
+
+  Nothing for the name of no device.
+  """
   facts = Device[device].facts() if device else {}
   return {name: facts[name] for name in MEASURED if facts.get(name)}
 
@@ -108,7 +120,8 @@ def mode() -> tuple[int, ...]:
 def compile_kernel(sink: UOp, arch: str, device: str = "") -> Compiled:
   """The kernel as Code for an architecture. The disk cache is asked first unless something is to be shown.
 
-  device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's backend assumes.
+  device: the machine it is made for, and whose costs DEBUG=7 shows; without one, the machine is what the architecture's
+  backend assumes.
   """
   key = disk_key(sink, arch, device) if DEBUG < 3 and not SPEC and not VIZ and not DUMP else None
   if key is not None:
@@ -134,7 +147,8 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   name = kernel_name(sink)
   if recorder is not None: recorder.begin("kernel", name, sink, device)
   optimized = optimize(sink, capabilities)
-  if recorder is not None: recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
+  if recorder is not None:
+    recorder.passed("optimize", optimized, "the opts are chosen for the kernel as the schedule made it, and applied")
   if DEBUG >= 3: show.show_kernel(optimized, name)
   program = lower(optimized, capabilities, name)
   if SPEC: verify(program, 1)  # bounds were checked between codegen's passes, before divisions became multiplications
@@ -148,22 +162,25 @@ def _compile(sink: UOp, arch: str, device: str) -> Compiled:
   return Compiled(code, slots, written, tuple(v.arg[0] for v in program.variables), program.grid, *estimate(sink))
 
 class Part(NamedTuple):
-  """A runner as one launch of a kernel wants it, and the values of those of its last variables that are always the same, which it does not name."""
+  """A runner as one launch of a kernel wants it, and the values of those of its last variables that are always the
+  same, which it does not name."""
   runner: Runner
   fixed: tuple[int, ...] = ()
 
 def parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
-  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the same (sizes.py).
+  """What to launch for each of a schedule's kernels, in order: itself, loaded, or the forms for any size that do the
+  same (sizes.py).
 
-  Of as many as there are those go that were loaded first: to note each use would cost each use. One that is wanted again is compiled again, or
-  comes from the disk cache.
+  Of as many as there are those go that were loaded first: to note each use would cost each use. One that is wanted
+  again is compiled again, or comes from the disk cache.
   """
   opened, now = Device[device], mode()
   found: list[Any] = [opened.kernels.get((sink, now)) for sink in sinks]
   if None not in found: return found
   if on_disk(device): raise refusal(device, "a kernel")
   missing = [sink for sink, kept in zip(sinks, found) if kept is None]
-  for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:  # one by one, where the time of each is wanted
+  # one by one, where the time of each is wanted
+  for together in [missing] if trace.recorder is None else [[sink] for sink in missing]:
     for sink, made in _loaded(device, list(dict.fromkeys(together))).items(): opened.kernels[sink, now] = made
   found = [opened.kernels[sink, now] for sink in sinks]
   most = max(MOST_KERNELS, 2 * len(sinks))   # a large schedule stays whole
@@ -184,7 +201,8 @@ def _loaded(device: str, sinks: list[UOp]) -> dict[UOp, tuple[Part, ...]]:
   return found
 
 def _of_any_size(device: str, sink: UOp) -> tuple[Part, ...]:
-  """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such forms."""
+  """Launches of the forms for any size, each with as many work items as it can fill; none where the kernel has no such
+  forms."""
   if not any(u.op is Ops.THREEFRY for u in sink.toposort()): return ()
   from tinyhw.engine.run.sizes import MOST, START, any_size  # of codegen
   general = any_size(sink)

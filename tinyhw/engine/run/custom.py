@@ -1,8 +1,8 @@
 """Kernels that a user has written: checked, brought into the form that lowering makes, and run on storage.
 
-`finished` takes what the user's function gave: a SINK of STOREs over the arguments, in which places stand for the values there and ranges have any
-numbers. `launch` runs it now, like any in-place write (writes.py): values that want the old contents are computed first, and afterwards the written
-memory has new nodes.
+`finished` takes what the user's function gave: a SINK of STOREs over the arguments, in which places stand for the
+values there and ranges have any numbers. `launch` runs it now, like any in-place write (writes.py): values that want
+the old contents are computed first, and afterwards the written memory has new nodes.
 """
 from __future__ import annotations
 
@@ -29,23 +29,27 @@ def finished(sink: UOp) -> UOp:
     raise ArgumentError(f"a kernel is a SINK of stores, not {sink!r}; end with .sink() or UOp.sink(...)")
   stores = [s for top in sink.src for s in (top.src if top.op is Ops.GROUP else (top,))]
   if not stores or any(s.op is not Ops.STORE for s in stores):
-    raise ArgumentError(f"a kernel stores something, and nothing else stands in its SINK: {[s.op.name for s in stores]}")
+    raise ArgumentError(f"a kernel stores something, and nothing else stands in its SINK: "
+                        f"{[s.op.name for s in stores]}")
   new: dict[UOp, UOp] = {}
   root = UOp.sink(*stores)
   nodes = root.toposort()
   folded = {r for u in nodes if u.op is Ops.REDUCE for r in u.src[1:]}
   for u in nodes:
-    if u.op is Ops.RANGE: new[u] = UOp(Ops.RANGE, u.dtype, (new[u.src[0]],), (u.arg[0], AxisType.REDUCE if u in folded else AxisType.LOOP))
+    if u.op is Ops.RANGE:
+      new[u] = UOp(Ops.RANGE, u.dtype, (new[u.src[0]],), (u.arg[0], AxisType.REDUCE if u in folded else AxisType.LOOP))
     else:
       place = u.op in (Ops.STORE, Ops.LOAD)   # these want the place itself
       src = [new[s].load() if s.op is Ops.INDEX and not (place and k == 0) else new[s] for k, s in enumerate(u.src)]
       new[u] = UOp(u.op, u.dtype, tuple(src), u.arg, u.tag)
   made = new[root]
   if open_ranges := made.ranges:
-    raise ArgumentError(f"the ranges {[r.arg[0] for r in open_ranges]} of a kernel are not ended; write store(...).end(range)")
+    raise ArgumentError(f"the ranges {[r.arg[0] for r in open_ranges]} of a kernel are not ended; write "
+                        f"store(...).end(range)")
   made = made.substitute({r: UOp(Ops.RANGE, r.dtype, r.src, (k, r.arg[1])) for k, r in enumerate(loop_order(made))})
   made = made.replace(arg=sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo())
-  nothing = any(u.op is Ops.RANGE and u.src[0].op is Ops.CONST and not u.src[0].arg for u in made.toposort())   # never reads what is not there
+  # never reads what is not there
+  nothing = any(u.op is Ops.RANGE and u.src[0].op is Ops.CONST and not u.src[0].arg for u in made.toposort())
   from tinyhw.uop.verify.verify import verify  # only kernels that users write are always looked at
   try: verify(made, 1 if nothing else 2)
   except VerifyError as error: raise ArgumentError(f"this kernel breaks a rule: {error.message}") from error

@@ -1,9 +1,9 @@
 """The boundary between tinyhw's own faults and the program that met one.
 
-`boundary` is around what schedules, compiles and runs: realize, prepare, Again, kernels of the user's, captures and replays. A broken invariant
-below it (KeyError, AssertionError, RecursionError, ...) leaves as an InternalError from the original. It names the kernel, and the line of the user's
-program. What a user did wrong has a class of its own already, and passes; so do interrupts, and errors of the operating system. Nothing catches an
-InternalError.
+`boundary` is around what schedules, compiles and runs: realize, prepare, Again, kernels of the user's, captures and
+replays. A broken invariant below it (KeyError, AssertionError, RecursionError, ...) leaves as an InternalError from the
+original. It names the kernel, and the line of the user's program. What a user did wrong has a class of its own already,
+and passes; so do interrupts, and errors of the operating system. Nothing catches an InternalError.
 
 The kernel is found in the frames of the error: what does not fail keeps no notes.
 """
@@ -19,7 +19,8 @@ from tinyhw.errors import InternalError, TinyError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, NotImplementedError, RecursionError, TypeError, ValueError)
+FAULTS = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, NotImplementedError, RecursionError,
+          TypeError, ValueError)
 MOST_TEXT = 300   # characters of the original that are in the message; a node's repr may be long
 
 def boundary(work: Callable[P, R]) -> Callable[P, R]:
@@ -37,8 +38,10 @@ def internal(error: Exception) -> InternalError:
   text = str(error)
   if len(text) > MOST_TEXT: text = text[:MOST_TEXT] + " ..."
   wanted = "" if line is None else f" (of {line[0]}:{line[1]})"
-  return InternalError(f"{doing}{wanted} failed with {type(error).__name__}: {text}. This is a fault of tinyhw, not of your program: please report "
-                       "it, with this traceback and what `python3 -m tinyhw doctor` prints. Until it is mended, contiguous() on the operands of "
+  return InternalError(f"{doing}{wanted} failed with {type(error).__name__}: {text}. This is a fault of tinyhw, not "
+                       f"of your program: please report "
+                       "it, with this traceback and what `python3 -m tinyhw doctor` prints. Until it is mended, "
+                       "contiguous() on the operands of "
                        "that operation, or NOOPT=1, may go round it")
 
 def place_of(error: Exception) -> tuple[str, trace.Location | None]:
@@ -51,9 +54,11 @@ def place_of(error: Exception) -> tuple[str, trace.Location | None]:
     code, names = entry.tb_frame.f_code, entry.tb_frame.f_locals
     if code is compile_kernel.__code__:
       doing, line = f"compiling the kernel {kernel_name(names['sink'])} for {names['arch']}", lines.get(names["sink"])
-    elif code.co_name in ("_launches", "prepare") and "kernels" in names:    # of realize.py, which imports this module, as the next is
+    # of realize.py, which imports this module, as the next is
+    elif code.co_name in ("_launches", "prepare") and "kernels" in names:
       lines |= {k.sink: k.line for k in names["kernels"]}
     elif code.co_name == "execute" and getattr(names.get("step"), "runner", None) is not None:
-      doing, line = f"running the kernel {names['step'].runner.name} on {names['step'].runner.device}", names["step"].line
+      doing, line = f"running the kernel {names['step'].runner.name} on {names['step'].runner.device}", names[
+        "step"].line
     entry = entry.tb_next
   return doing, line

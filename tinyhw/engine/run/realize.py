@@ -1,7 +1,7 @@
 """Run schedules: give every buffer its storage, launch the kernels, and mark what is computed.
 
-`realize(nodes)` is what Tensor.realize calls. Afterwards `node.realized` is a BUFFER or a RESHAPE of one, and other graphs that contain the
-node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
+`realize(nodes)` is what Tensor.realize calls. Afterwards `node.realized` is a BUFFER or a RESHAPE of one, and other
+graphs that contain the node read that buffer. A captured run (jit.py) is the list of `Step`s that `run` made.
 """
 from __future__ import annotations
 import time
@@ -19,7 +19,8 @@ from tinyhw.engine.run.compile import Part, Runner, parts, value_of
 from tinyhw.engine.run.faults import boundary
 from tinyhw.engine.schedule.lower import Kernel
 from tinyhw.engine.schedule.multi import SHARD
-from tinyhw.engine.schedule.schedule import COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip
+from tinyhw.engine.schedule.schedule import (
+  COPIES, DROPPED, IN_MEMORY, Canonical, Schedule, canonicalize, schedule, schedule_of_any_numbers, strip)
 from tinyhw.engine.thread import this_thread as this_thread
 from tinyhw.errors import SymbolicError
 from tinyhw.helpers import GlobalCounters, uncollected
@@ -29,15 +30,16 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, to_indices
 
 class Source(NamedTuple):
-  """What a captured launch is made of, for who makes it again in another process: a kernel that is not compiled, its buffers, its variables."""
+  """What a captured launch is made of, for who makes it again in another process: a kernel that is not compiled, its
+  buffers, its variables."""
   device: str
   sink: UOp
   buffers: tuple[Buffer, ...]
   variables: dict[str, int]
 
 class Step(NamedTuple):
-  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation is written. source: of a
-  launch while a TinyJit captures."""
+  """One kernel or copy of a run: `runner` None means that buffers[1] is copied to buffers[0]. line: where its operation
+  is written. source: of a launch while a TinyJit captures."""
   runner: Runner | None
   buffers: tuple[Buffer, ...]
   variables: tuple[int, ...]
@@ -46,16 +48,20 @@ class Step(NamedTuple):
   source: Source | None = None
 
   @property
-  def written(self) -> tuple[Buffer, ...]: return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
+  def written(self) -> tuple[Buffer, ...]:
+    return self.buffers[:1] if self.runner is None else tuple(self.buffers[k] for k in self.runner.written)
 
 class Capture:
-  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, data that was copied from the host, and what is done
-  with random numbers: a buffer that kernels read, and what makes the one for the next call; or no buffer, and what sets the seed.
+  """What runs while a TinyJit captures: steps in order, the buffers that were made for results, data that was copied
+  from the host, and what is done
+  with random numbers: a buffer that kernels read, and what makes the one for the next call; or no buffer, and what sets
+  the seed.
 
-  grads: the gradients that there were before, by the identity of their tensors. outside: of the nodes of a graph, those that Tensors which the
-  function was not given stand for: they are computed once, outside of the capture.
+  grads: the gradients that there were before, by the identity of their tensors. outside: of the nodes of a graph, those
+  that Tensors which the function was not given stand for: they are computed once, outside of the capture.
   """
-  def __init__(self, grads: dict[int, object] | None = None, outside: Callable[[dict[UOp, UOp]], list[UOp]] = lambda nodes: []) -> None:
+  def __init__(self, grads: dict[int, object] | None = None,
+               outside: Callable[[dict[UOp, UOp]], list[UOp]] = lambda nodes: []) -> None:
     self.grads = grads or {}
     self.outside = outside
     self.draws: list[tuple[Buffer | None, Callable[[], Buffer | None]]] = []
@@ -78,9 +84,11 @@ class Capture:
     return self.before.get(id(reference), (None, None))[1] is holder.uop
 
 class Again:
-  """A graph that is scheduled once and run as often as is wanted, on other storage each time: a step of a loop, at 10 us a kernel.
+  """A graph that is scheduled once and run as often as is wanted, on other storage each time: a step of a loop, at 10
+  us a kernel.
 
-  root: the graph, without ASSIGNs. given: BUFFERs below it, in whose place each call has others of the same size, type and device.
+  root: the graph, without ASSIGNs. given: BUFFERs below it, in whose place each call has others of the same size, type
+  and device.
   """
   @boundary
   def __init__(self, root: UOp, given: Sequence[UOp]):
@@ -132,7 +140,8 @@ def _planned(todo: list[UOp], overwritten: Sequence[Storage] | None) -> tuple[Ca
   if this_thread.capture is not None: canonical = _with_outside(this_thread.capture, todo, canonical)
   kept = Kept(todo, canonical, overwritten or ()) if canonical.assigns or overwritten else None
   if not todo: return canonical, kept, None
-  if this_thread.kernels is not None: return canonical, kept, schedule(canonical)   # a TinyJit compares the numbers of its first two calls
+  # a TinyJit compares the numbers of its first two calls
+  if this_thread.kernels is not None: return canonical, kept, schedule(canonical)
   canonical, made = schedule_of_any_numbers(canonical)
   return canonical, kept, made
 
@@ -144,10 +153,12 @@ def prepare(nodes: list[UOp]) -> None:
   if not todo: return
   for place, kernels in uncollected(lambda: schedule_of_any_numbers(canonicalize(todo, known)))[1].runs:
     if place == COPIES: continue
-    for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place: found_parts(device, [k.sink for k in kernels])
+    for device in (place or Device.DEFAULT,) if place is None or isinstance(place, str) else place:
+      found_parts(device, [k.sink for k in kernels])
 
 def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Canonical:
-  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for, and writes that are not the function's."""
+  """Compute first, and not in the capture, what Tensors from outside of the captured function stand for, and writes
+  that are not the function's."""
   outside = [u for u in canonical.assigns.values() if u not in capture.assigns and u.realized is None]
   outside += [u for u in capture.outside(canonical.new) if u not in capture.given]
   if outside:
@@ -160,7 +171,8 @@ def _with_outside(capture: Capture, todo: list[UOp], canonical: Canonical) -> Ca
   return canonical
 
 class Kept:
-  """The values that a schedule's writes would spoil: adds them to what it computes, until nothing that will be gone is needed by anybody.
+  """The values that a schedule's writes would spoil: adds them to what it computes, until nothing that will be gone is
+  needed by anybody.
 
   What was there before a capture is computed first, by itself, so that replays leave it alone.
   """
@@ -179,7 +191,8 @@ class Kept:
         if id(holder) not in self.held: self._add(holder)
 
   def _node(self, holder: writes.Holder) -> UOp:
-    """What has to be computed for a tensor: an ASSIGN, its own node, or a copy where storage would be shared with another tensor, or is written."""
+    """What has to be computed for a tensor: an ASSIGN, its own node, or a copy where storage would be shared with
+    another tensor, or is written."""
     u = holder.uop
     if writes.memory_of(u)[0] is not None: return writes.assign_of(u)
     inner = u
@@ -211,7 +224,8 @@ class Kept:
 
   def finish(self) -> None:
     """After the run: the tensors hold what was computed for them, and the states that were overwritten are gone."""
-    held = [(holder, node.realized) for holder, node in self.held.values() if node.op is not Ops.ASSIGN and node.realized is not None]
+    held = [(holder, node.realized) for holder, node in self.held.values() if node.op is not Ops.ASSIGN
+            and node.realized is not None]
     if held: cuts.note([(writes.base_of(storage), holder.uop) for holder, storage in held])
     for holder, storage in held:
       holder.hold(storage)
@@ -221,14 +235,15 @@ class Kept:
 _WHOLE = frozenset({Ops.RESHAPE, Ops.MULTI})
 
 def known(u: UOp) -> UOp | None:
-  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the rest again. A node without a
-  device (of Variables alone) is computed for each use, which may be on another device."""
+  """The storage that holds u's value. A capture relies only on what it computed itself: a replay has to compute the
+  rest again. A node without a device (of Variables alone) is computed for each use, which may be on another device."""
   held = u.realized
   if held is None: return None
   if u.op is Ops.ASSIGN: return held
   if u.device is None: return None
   capture = this_thread.capture
-  if capture is not None and u not in capture.computed and u not in capture.given or writes.is_retired(held): return None
+  if capture is not None and u not in capture.computed and u not in capture.given or writes.is_retired(held):
+    return None
   return held
 
 def is_buffer(u: UOp) -> bool:
@@ -240,20 +255,25 @@ def _mark(u: UOp, held: UOp | None) -> None:
   """u was computed into this storage; None: it is an ASSIGN, which Write.finish knows."""
   if held is not None: u.realized = _shaped(held, u)
 
-def _shaped(held: UOp, u: UOp) -> UOp: return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
+def _shaped(held: UOp, u: UOp) -> UOp:
+  return held if held.shape == u.shape else UOp(Ops.RESHAPE, u.dtype, (held,) + to_indices(u.shape))
 
 def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[UOp | None]:
-  """Run a schedule. Returns the BUFFER node of each root, None for an ASSIGN. Roots that became equal on the way get copies: each has its own.
+  """Run a schedule. Returns the BUFFER node of each root, None for an ASSIGN. Roots that became equal on the way get
+  copies: each has its own.
 
-  After an interrupt what `kept` would have written counts as written, and values that were to be computed first are refused when they are read.
+  After an interrupt what `kept` would have written counts as written, and values that were to be computed first are
+  refused when they are read.
   """
   results = {b: new_buffer(b.arg[1], b.arg[2], b.dtype) for b in made.plan.kept}
-  arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8) for device, size in made.plan.arena_bytes.items()}
+  arenas = {device: new_storage(device or Device.DEFAULT, size, dtypes.uint8)
+            for device, size in made.plan.arena_bytes.items()}
   storage: dict[UOp, Storage] = {b: buffer_of(node) for b, node in results.items()}
   for b, offset in made.plan.offsets.items():
     storage[b] = arenas[b.arg[1]].view(b.arg[2], b.dtype, offset)
   if this_thread.kernels is not None: this_thread.kernels.extend(k.sink for _, kernels in made.runs for k in kernels)
-  steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage, canonical)]
+  steps = [step for place, kernels in made.runs for step in _steps(place or Device.DEFAULT, kernels, storage,
+                                                                   canonical)]
   held: list[UOp | None] = []
   given: set[UOp] = set()
   for root in map(strip, canonical.roots):
@@ -283,13 +303,16 @@ def run(made: Schedule, canonical: Canonical, kept: Kept | None = None) -> list[
 
 def _steps(devices: DeviceLike, kernels: list[Kernel], storage: dict[UOp, Storage], canonical: Canonical) -> list[Step]:
   """The steps of kernels that run on the same devices: all on the first one, then all on the next."""
-  used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]]) for b in k.buffers])
+  used: list[tuple[Any, ...]] = [tuple([storage[b] if b in storage else buffer_of(canonical.inputs[b.arg[0][1]])
+                                        for b in k.buffers])
                                  for k in kernels]
   if devices == COPIES:
-    return [Step(None, pair, (), 0, k.line) for k, (to, source) in zip(kernels, used) for pair in copies(k.sink.arg, to, source)]
+    return [Step(None, pair, (), 0, k.line) for k, (to, source) in zip(kernels, used)
+            for pair in copies(k.sink.arg, to, source)]
   if isinstance(devices, str): return _launches(devices, kernels, used, canonical.variables)
   return [s for i, device in enumerate(devices)
-          for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used], {**canonical.variables, SHARD: i})]
+          for s in _launches(device, kernels, [tuple([b.bufs[i] for b in bufs]) for bufs in used],
+                             {**canonical.variables, SHARD: i})]
 
 def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   """What is launched for each of a schedule's kernels on a device, compiled and loaded."""
@@ -297,27 +320,33 @@ def found_parts(device: str, sinks: Sequence[UOp]) -> list[tuple[Part, ...]]:
   from tinyhw.engine.run.tune import tuned  # a search is loaded where one is wanted
   return parts(device, [tuned(device, sink) for sink in sinks])
 
-def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]], variables: dict[str, int]) -> list[Step]:
+def _launches(device: str, kernels: Sequence[Kernel], used: Sequence[tuple[Buffer, ...]],
+              variables: dict[str, int]) -> list[Step]:
   """The steps of kernels on one device. used: the buffers of each."""
   found = found_parts(device, [kernel.sink for kernel in kernels])
   if trace.recorder is not None:
     for kernel, launched in zip(kernels, found): trace.recorder.ran(kernel.sink, [part.runner for part in launched])
   if this_thread.capture is None:
-    return [step_of(part, buffers, variables, kernel.line) for kernel, launched, buffers in zip(kernels, found, used) for part in launched]
+    return [step_of(part, buffers, variables, kernel.line) for kernel, launched, buffers in zip(kernels, found, used)
+            for part in launched]
   sources = [Source(device, kernel.sink, buffers, variables) for kernel, buffers in zip(kernels, used)]
-  return [step_of(part, s.buffers, variables, kernel.line, s) for kernel, launched, s in zip(kernels, found, sources) for part in launched]
+  return [step_of(part, s.buffers, variables, kernel.line, s) for kernel, launched, s in zip(kernels, found, sources)
+          for part in launched]
 
 def step_of(part: Part, buffers: tuple[Buffer, ...], variables: dict[str, int], line: trace.Location | None = None,
             source: Source | None = None) -> Step:
   found = part.runner
   if len(found.slots) != len(buffers): buffers = tuple([buffers[slot] for slot in found.slots])
   try: values = tuple([variables[name] for name in found.variables]) + part.fixed
-  except KeyError as error: raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
-  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid, line, source)
+  except KeyError as error:
+    raise SymbolicError(f"the variable {error} has no value; bind it: variable.bind(3)") from None
+  return Step(found, buffers, values, value_of(found.grid, variables) if isinstance(found.grid, UOp) else found.grid,
+              line, source)
 
 def launch_of(step: Step, runner: Runner) -> Launch:
   """A Step that runs a kernel, as a device wants it."""
-  return Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small, runner.written, step.line)
+  return Launch(runner.program, [b.get_buf() for b in step.buffers], step.variables, step.grid, runner.small,
+                runner.written, step.line)
 
 def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:
   """What a COPY does, as pairs of Buffers (to, from): docs/design.md, section 3.2."""
@@ -330,10 +359,12 @@ def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, 
   near = {s.device: s for s in sources}
   return [(t, near.get(t.device, sources[0])) for t in targets]
 
-def _slice(buffer: Buffer, i: int, size: int) -> Buffer: return buffer.view(size, buffer.dtype, i * size * buffer.dtype.itemsize)
+def _slice(buffer: Buffer, i: int, size: int) -> Buffer:
+  return buffer.view(size, buffer.dtype, i * size * buffer.dtype.itemsize)
 
 def execute(steps: list[Step]) -> None:
-  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG or the recorder wants times."""
+  """Run steps in order; those on one device in a row are submitted together, one by one where DEBUG or the recorder
+  wants times."""
   batch: list[Launch] = []
   device = ""
   timed = DEBUG >= 2 or trace.recorder is not None and trace.recorder.times()

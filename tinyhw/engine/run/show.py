@@ -1,7 +1,8 @@
 """What DEBUG prints while kernels are made and run; nothing here is loaded while DEBUG is below 2.
 
-2: a line per kernel and copy. 3: the optimisations that were chosen. 4: pseudo-code. 5: the kernel as expressions. 6: the linear program. 7: the
-annotated machine code, where the architecture has a lister (tinyhw/isa/__init__.py). Colours appear on a terminal only.
+2: a line per kernel and copy. 3: the optimisations that were chosen. 4: pseudo-code. 5: the kernel as expressions. 6:
+the linear program. 7: the annotated machine code, where the architecture has a lister (tinyhw/isa/__init__.py). Colours
+appear on a terminal only.
 """
 from __future__ import annotations
 from collections import Counter
@@ -31,7 +32,8 @@ NAME_COLUMNS = 28
 def out(text: str) -> None:
   sys.stdout.write(text + "\n")
 
-def on_terminal(text: str, color: str | None) -> str: return colored(text, color) if color and sys.stdout.isatty() else text
+def on_terminal(text: str, color: str | None) -> str:
+  return colored(text, color) if color and sys.stdout.isatty() else text
 
 def number(x: sint, names: tuple[str, ...], values: tuple[int, ...]) -> float:
   """An estimate under values of the variables."""
@@ -58,19 +60,22 @@ def show_launch(step: Step, seconds: float) -> None:
   moved = number(found.bytes_moved, found.variables, step.variables)
   GlobalCounters.global_ops += int(operations)
   GlobalCounters.global_mem += int(moved)
-  _line(found.device, found.name, f"grid {step.grid:7d}", seconds, f"{amount(operations / seconds, 'FLOP/s')} {amount(moved / seconds, 'B/s')}")
+  _line(found.device, found.name, f"grid {step.grid:7d}", seconds, f"{amount(operations / seconds, 'FLOP/s')} "
+        f"{amount(moved / seconds, 'B/s')}")
 
 def show_copy(destination: Buffer, source: Buffer, seconds: float) -> None:
   """DEBUG=2: a line per copy between devices."""
   GlobalCounters.global_mem += source.nbytes
-  _line(destination.device, f"copy from {source.device}", f"{'':12}", seconds, f"{'':15} {amount(source.nbytes / seconds, 'B/s')}")
+  _line(destination.device, f"copy from {source.device}", f"{'':12}", seconds,
+        f"{'':15} {amount(source.nbytes / seconds, 'B/s')}")
 
 def _line(device: str, name: str, grid: str, seconds: float, speed: str) -> None:
   GlobalCounters.time_sum_s += seconds
   color = "yellow"
   if seconds >= SLOW_SECONDS: color = "red"
   if seconds <= FAST_SECONDS: color = "green"
-  total = f"{duration(GlobalCounters.time_sum_s)} {amount(GlobalCounters.global_ops, 'FLOP')} {amount(GlobalCounters.global_mem, 'B')}"
+  total = (f"{duration(GlobalCounters.time_sum_s)} {amount(GlobalCounters.global_ops, 'FLOP')} "
+           f"{amount(GlobalCounters.global_mem, 'B')}")
   out(f"*** {device:7s} {GlobalCounters.kernel_count:5d} {on_terminal(f'{name:{NAME_COLUMNS}s}', 'cyan')} {grid} "
       f"{on_terminal(duration(seconds), color)} {speed}  | {total}")
 
@@ -83,10 +88,14 @@ def show_kernel(kernel: UOp, name: str) -> None:
 MOST_NODES = 24  # of an expression that is not given a name
 
 def expressions(kernel: UOp) -> str:
-  """A kernel for people: its ranges, then its stores. What is used twice, reductions, and long expressions have lines and names of their own."""
+  """A kernel for people: its ranges, then its stores.
+
+  What is used twice, reductions, and long expressions have lines and names of their own.
+  """
   order = kernel.toposort()
   uses = Counter(s for u in order for s in u.src)
-  lines = [f"  {render(u)} in {u.arg[1].name} {render(u.src[0])}" for u in sorted((u for u in order if u.op is Ops.RANGE), key=lambda r: r.arg)]
+  lines = [f"  {render(u)} in {u.arg[1].name} {render(u.src[0])}"
+           for u in sorted((u for u in order if u.op is Ops.RANGE), key=lambda r: r.arg)]
   new: dict[UOp, UOp] = {}
   size: dict[UOp, int] = {}
   for u in order:
@@ -94,13 +103,15 @@ def expressions(kernel: UOp) -> str:
     src = tuple([new[s] for s in u.src])
     new[u], size[u] = u.replace(src=src), 1 + sum(size[s] for s in u.src)
     if u.op is Ops.STORE: lines.append(f"  {render(new[u])}")
-    elif u.src and u.op not in _WHOLE and (u.op is Ops.REDUCE or size[u] > MOST_NODES or uses[u] > 1 and u.dtype.scalar() is not dtypes.weakint):
+    elif u.src and u.op not in _WHOLE and (u.op is Ops.REDUCE or size[u] > MOST_NODES or uses[u] > 1
+                                           and u.dtype.scalar() is not dtypes.weakint):
       name = f"x{sum(line.startswith('  x') for line in lines)}"
       lines.append(f"  {name} = {render(new[u])}")
       new[u], size[u] = UOp(Ops.DEFINE_VAR, u.dtype, (), (name, 0, 0)), 1
   return "\n".join(lines)
 
-_WHOLE = frozenset({Ops.RANGE, Ops.INDEX, Ops.STAGE, Ops.GROUP, Ops.AFTER})  # have no value of their own that could have a name
+# have no value of their own that could have a name
+_WHOLE = frozenset({Ops.RANGE, Ops.INDEX, Ops.STAGE, Ops.GROUP, Ops.AFTER})
 
 def show_program(program: Program) -> None:
   """DEBUG=4: pseudo-code. 6: the linear program, as uop/text.py reads it back."""
@@ -108,10 +119,14 @@ def show_program(program: Program) -> None:
   if DEBUG >= 6: out(f"--- program of {program.name}\n{show(program)}")
 
 def compile_listed(program: Program, arch: str, device: str) -> tuple[Code, str] | None:
-  """DEBUG=7, VIZ=1: the machine code, and its listing. None where the architecture has no machine code of ours; it is to be compiled without then."""
+  """DEBUG=7, VIZ=1: the machine code, and its listing.
+
+  None where the architecture has no machine code of ours; it is to be compiled without then.
+  """
   module = LISTERS.get(arch.partition(":")[0])
   if module is None: return None
   lister = importlib.import_module(module)
   facts = Device[device].facts()
   name = lister.microarchitecture(facts.get("vendor", ""), facts.get("signature", 0), facts.get("features", ()))
-  return lister.compile_listed(program, arch, name)  # type: ignore[no-any-return]  # the registry's modules are opened by name
+  # the registry's modules are opened by name
+  return lister.compile_listed(program, arch, name)  # type: ignore[no-any-return]

@@ -1,10 +1,12 @@
-"""Kernels for any number of elements: what draws random numbers is compiled once, not once for each shape and range of numbers.
+"""Kernels for any number of elements: what draws random numbers is compiled once, not once for each shape and range of
+numbers.
 
-Threefry takes longer to compile than most initialisers take to run. An elementwise kernel with a THREEFRY, whose accesses are all at the counter of
-its one loop or the same for all elements, becomes a kernel over MOST elements from number `start` on; its grid says how many of them are done. There
-are two such forms. One has the tiles that suit a large array, and does as many elements as fill whole tiles; the other does the rest one by one. So
-an element is computed once, none behind the last, and the numbers are those of the plain kernel. Floating point constants, in which initialisers
-differ, become variables that hold their bits. Other kernels are left as they are.
+Threefry takes longer to compile than most initialisers take to run. An elementwise kernel with a THREEFRY, whose
+accesses are all at the counter of its one loop or the same for all elements, becomes a kernel over MOST elements from
+number `start` on; its grid says how many of them are done. There are two such forms. One has the tiles that suit a
+large array, and does as many elements as fill whole tiles; the other does the rest one by one. So an element is
+computed once, none behind the last, and the numbers are those of the plain kernel. Floating point constants, in which
+initialisers differ, become variables that hold their bits. Other kernels are left as they are.
 """
 from __future__ import annotations
 
@@ -25,8 +27,8 @@ _OTHERS = frozenset({Ops.REDUCE, Ops.STAGE})
 _BITS = {dtypes.float32: dtypes.int32, dtypes.float64: dtypes.int64}
 
 class AnySize(NamedTuple):
-  """A kernel for any size, in tiles and element by element; how many elements it has here, and the values of its variables but START and
-  those of numbers (numbers.py), whose names come first among all."""
+  """A kernel for any size, in tiles and element by element; how many elements it has here, and the values of its
+  variables but START and those of numbers (numbers.py), whose names come first among all."""
   forms: tuple[UOp, UOp]
   elements: int
   values: dict[str, int]
@@ -44,7 +46,8 @@ def any_size(sink: UOp) -> AnySize | None:
   loop, elements = loops[0], int(loops[0].src[0].arg)
   changes, values = {loop: _LOOP + START}, dict[str, int]()
   for u in nodes:
-    if u.op in (Ops.LOAD, Ops.STORE) and len(u.src) != (1 if u.op is Ops.LOAD else 3): return None  # a gate may look at the size
+    # a gate may look at the size
+    if u.op in (Ops.LOAD, Ops.STORE) and len(u.src) != (1 if u.op is Ops.LOAD else 3): return None
     if u.op is Ops.CONST and u.dtype in _BITS:
       name = f"constant{len(values)}"
       values[name] = int.from_bytes(to_bytes(u.arg, u.dtype), "little", signed=True)

@@ -1,8 +1,10 @@
-"""BEAM=n: find the fastest opts for a kernel by timing candidates on the device that will run it, on buffers of their own.
+"""BEAM=n: find the fastest opts for a kernel by timing candidates on the device that will run it, on buffers of their
+own.
 
-The search itself is codegen/search.py. A winner is kept in memory, and on disk by the digest of the kernel, the architecture and the compiler.
-So a kernel is searched once for each machine's cache; IGNORE_BEAM_CACHE=1 searches again. A candidate that the device or its compiler refuses is
-skipped; one that a fault of tinyhw ends is an error (faults.py).
+The search itself is codegen/search.py. A winner is kept in memory, and on disk by the digest of the kernel, the
+architecture and the compiler. So a kernel is searched once for each machine's cache; IGNORE_BEAM_CACHE=1 searches
+again. A candidate that the device or its compiler refuses is skipped; one that a fault of tinyhw ends is an error
+(faults.py).
 """
 from __future__ import annotations
 import dataclasses

@@ -1,8 +1,9 @@
 """The version of a compiler: a digest of what its files contain. Code on disk is used only by what made it.
 
-Sizes and times of files do not tell their contents: tools that copy or unpack files set both. To read 200 files of 1.8 MB takes 4 ms, once in a
-process, and only where the disk cache is used. A process that has loaded files which were changed since has no version: it is not what they say. In
-an archive (zipapp) the digest is the archive's. Without a version nothing is kept on disk.
+Sizes and times of files do not tell their contents: tools that copy or unpack files set both. To read 200 files of 1.8
+MB takes 4 ms, once in a process, and only where the disk cache is used. A process that has loaded files which were
+changed since has no version: it is not what they say. In an archive (zipapp) the digest is the archive's. Without a
+version nothing is kept on disk.
 """
 from __future__ import annotations
 import importlib
@@ -12,7 +13,8 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs; then those that count with all below.
+# Folders of this package whose files decide what code is made: all but what runs it, and what makes graphs; then those
+# that count with all below.
 FOLDERS = ("", "isa")
 WHOLE = ("uop", "codegen", "machine", "engine")
 SOURCES = (".py", ".pyc")  # .pyc beside them: a package that is installed without its sources
@@ -22,7 +24,8 @@ _started_ns = time.time_ns()
 _versions: dict[str, str] = {}
 
 def compiler_version(backend: ModuleType) -> str:
-  """The version of the compiler with a backend, a module of an instruction set or a renderer; empty where it has none."""
+  """The version of the compiler with a backend, a module of an instruction set or a renderer; empty where it has
+  none."""
   name = backend.__name__
   if name not in _versions: _versions.setdefault(name, _digest(os.path.dirname(backend.__file__ or "")))
   return _versions[name]
@@ -65,7 +68,10 @@ def _add(digest: Any, path: str, name: str) -> None:
   if len(data) != found.st_size: raise OSError(f"{path} changes")
 
 def archive_around(folder: str) -> str | None:
-  """The file that a folder is inside of; None if the folder is one of the file system. Raises OSError if it is neither."""
+  """The file that a folder is inside of; None if the folder is one of the file system.
+
+  Raises OSError if it is neither.
+  """
   if os.path.isdir(folder): return None
   while not os.path.isfile(folder):
     above = os.path.dirname(folder)

@@ -1,19 +1,24 @@
 """Decide which nodes of a tensor graph get a buffer, and where every other node is computed.
 
-Two sweeps over the graph, each linear. The first goes from the results to the leaves and carries *places* (indexing.py): in which kernel, and at
-which index expressions, a node's value is wanted. A node whose value is wanted at one place is computed there, inside the kernel of its
-consumer; what may not be, or would be computed too often, gets a buffer and so a kernel of its own:
+Two sweeps over the graph, each linear. The first goes from the results to the leaves and carries *places*
+(indexing.py): in which kernel, and at which index expressions, a node's value is wanted. A node whose value is wanted
+at one place is computed there, inside the kernel of its consumer; what may not be, or would be computed too often, gets
+a buffer and so a kernel of its own:
 
-- a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its consumer's kernel only
-  if it is wanted at one place whose ranges are outer loops of that kernel and which visits each element once (softmax's row maximum and sum);
+- a reduction, together with the chain of elementwise nodes that alone consume it (its *epilogue*), is computed in its
+  consumer's kernel only if it is wanted at one place whose ranges are outer loops of that kernel and which visits each
+  element once (softmax's row maximum and sum);
 - a large product is the only reduction of its kernel: matrix units, and tiles of registers, are for one;
-- an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an operand of a matmul),
-  or is wanted at many places, or unless reading what it is made of costs more than writing it once. So each node has a bounded number of places;
-- a gather is as an elementwise node: what a convolution reads of gathered images is gathered once, as none of its reads is a vector's, and
-  addresses take divisions;
-- a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is computed again.
+- an elementwise node is computed again in each kernel that wants it, unless it would run several times per element (an
+  operand of a matmul), or is wanted at many places, or unless reading what it is made of costs more than writing it
+  once. So each node has a bounded number of places;
+- a gather is as an elementwise node: what a convolution reads of gathered images is gathered once, as none of its reads
+  is a vector's, and addresses take divisions;
+- a cast to a type that has all numbers of a narrower one is no reason for a buffer: what it is made of has one, or is
+  computed again.
 
-The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only speed.
+The second sweep (lower.py) builds the kernels' expressions from the places. No heuristic here changes results, only
+speed.
 """
 from __future__ import annotations
 
@@ -30,13 +35,16 @@ _FREE = GroupOp.Movement | {Ops.CAST, Ops.BITCAST, Ops.DETACH, Ops.CONTIGUOUS_BA
 _VALUE_SOURCE = {Ops.ASSIGN: 1, Ops.CONTIGUOUS: 0}
 
 RECOMPUTE_LIMIT = 4              # evaluations per element above which an elementwise node gets a buffer
-PLACES_LIMIT = 8                 # places at which one is wanted, beyond which it gets a buffer, whatever it costs to compute
+PLACES_LIMIT = 8                 # places at which one is wanted, beyond which it gets a buffer, whatever it costs to
+                                 # compute
 ROW_BYTES_LIMIT = 512 * 1024     # a row that is reduced and then read again should still be in the cache
 MIN_ROWS = 8                     # fewer outer iterations than this cannot feed the workers
 REUSE_LIMIT = 4                  # a reduction that uses each element more often (a matmul) wants a tile of its own
-PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as they are multiplied
+PRODUCT_TERMS = 16               # terms of an element from which a product is worth a tile: fewer are read as fast as
+                                 # they are multiplied
 PRODUCT_WORK = 1 << 18           # terms of all elements from which its tile gains more than another kernel costs
-ENOUGH_READS = 4                 # buffers that several kernels read for a node, from which one buffer for all of them is always fewer bytes
+ENOUGH_READS = 4                 # buffers that several kernels read for a node, from which one buffer for all of them
+                                 # is always fewer bytes
 SMALL_WORK = 8192                # below this many elements one kernel is cheaper than two
 
 def size_of(sizes: tuple[sint, ...]) -> int:
@@ -46,7 +54,10 @@ def size_of(sizes: tuple[sint, ...]) -> int:
   return n
 
 def simplest(n: sint) -> sint:
-  """The end of a range, as no later simplification changes it: a range must stay one node. A size of bound Variables has another order of terms."""
+  """The end of a range, as no later simplification changes it: a range must stay one node.
+
+  A size of bound Variables has another order of terms.
+  """
   return n if isinstance(n, int) else n.simplify()
 
 def range_size(r: UOp) -> int: return int(r.src[0].vmax)
@@ -62,8 +73,9 @@ def index_ranges(place: Place) -> frozenset[UOp]: return frozenset(r for i in pl
 class Places:
   """The outcome of the first sweep.
 
-  at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]: places where a realized
-  node's buffer is read. moved[u, place]: the place in u's source. gathers: what the placeholders of gathered indices stand for.
+  at[u]: the places where u's value is computed, by kernel. realized: nodes with a buffer, and so a kernel. reads[u]:
+  places where a realized node's buffer is read. moved[u, place]: the place in u's source. gathers: what the
+  placeholders of gathered indices stand for.
   """
   def __init__(self, roots: list[UOp], forced: frozenset[UOp] = frozenset(), closed: bool = False):
     self.roots, self.forced = frozenset(roots), forced
@@ -71,11 +83,14 @@ class Places:
     self.nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
     self.at: dict[UOp, dict[tuple[UOp, Place], None]] = {}
     self.realized: dict[UOp, tuple[UOp, ...]] = {}           # node -> the ranges of its kernel
-    self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges visit
+    self.own: dict[UOp, Place] = {}                          # the place in a realized node that its kernel's ranges
+                                                             # visit
     self.moved: dict[tuple[UOp, Place], Place] = {}
-    self.gathers: list[tuple[UOp, Place]] = []               # by the argument of a placeholder: index node, and where its value is wanted
+    self.gathers: list[tuple[UOp, Place]] = []               # by the argument of a placeholder: index node, and where
+                                                             # its value is wanted
     self.reduce_ranges: dict[UOp, tuple[UOp, ...]] = {}
-    self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its outer loops only
+    self.rows: dict[UOp, list[frozenset[UOp]]] = {}          # kernel -> ranges of the reductions that run under its
+                                                             # outer loops only
     self.folds: dict[tuple[UOp, UOp], int] = {}              # (kernel, reduce range) -> how often the loop over it runs
     self.inside: dict[UOp, list[UOp]] = {}                   # kernel -> the reductions in it
     self._analyse()
@@ -91,11 +106,14 @@ class Places:
     for u in self.nodes:
       for s in dict.fromkeys(operands(u)): self.users[s].append(u)
       self.level[u] = max((self.level[s] for s in operands(u)), default=0) + (u.op is Ops.REDUCE_AXIS)
-      if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant): self.constant.add(u)
-    self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it again costs nothing
+      if u.op is Ops.CONST or (u.op in GroupOp.Movement and u.op is not Ops.PAD and u.src[0] in self.constant):
+        self.constant.add(u)
+    self.trivial: set[UOp] = set(self.constant)              # a buffer seen through movement and casts: computing it
+                                                             # again costs nothing
     for u in self.nodes:
       if u.op in LEAVES or (u.op in _FREE and u.src[0] in self.trivial): self.trivial.add(u)
-      elif u.op is Ops.MUL and any(s in self.constant and s.base.arg == 1 for s in u.src) and all(s in self.trivial for s in u.src):
+      elif (u.op is Ops.MUL and any(s in self.constant and s.base.arg == 1 for s in u.src)
+            and all(s in self.trivial for s in u.src)):
         self.trivial.add(u)                                  # gradients begin with 1
     self.extent = extents(self.nodes)
     self.epilogue: dict[UOp, list[UOp]] = {}                 # the end of a chain -> reductions that it carries
@@ -122,8 +140,13 @@ class Places:
     self.epilogue.setdefault(end, []).append(r)
 
   def _widens(self, u: UOp) -> bool:
-    """Is a node what it is made of in a wider type, and may that have a buffer instead? It takes fewer bytes, and products of halves stay such."""
-    if u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize or not can_lossless_cast(u.src[0].dtype, u.dtype): return False
+    """Is a node what it is made of in a wider type, and may that have a buffer instead?
+
+    It takes fewer bytes, and products of halves stay such.
+    """
+    if (u.op is not Ops.CAST or u.dtype.itemsize <= u.src[0].dtype.itemsize
+        or not can_lossless_cast(u.src[0].dtype, u.dtype)):
+      return False
     source = u.src[0]
     while source.op in GroupOp.Movement: source = source.src[0]
     return source in self.chain or source.op in GroupOp.Elementwise or source.op in REALIZED
@@ -165,13 +188,15 @@ class Places:
     if u.op is Ops.REDUCE_AXIS:
       if u not in self.reduce_ranges:
         self.reduce_ranges[u] = tuple(
-          ZERO if u.src[0].shape[axis] == 1 else UOp.range(simplest(u.src[0].shape[axis]), (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
+          ZERO if u.src[0].shape[axis] == 1 else UOp.range(simplest(u.src[0].shape[axis]),
+                                                           (1000 - self.level[u]) * 1000 + k, AxisType.REDUCE)
           for k, axis in enumerate(sorted(u.arg[1])))
       axes = dict(zip(sorted(u.arg[1]), self.reduce_ranges[u]))
       return Place(tuple(axes.get(k, i) for k, i in enumerate(place.index)), place.valid)
     if u.op is Ops.GATHER:
       axis = u.arg
-      there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)), len(self.gathers))
+      there = UOp(Ops.GATHER, dtypes.weakint, place.index + (() if place.valid is None else (place.valid,)),
+                  len(self.gathers))
       self.gathers.append((u.src[1], place))
       inside = (there >= 0) & (there < u.src[0].shape[axis])
       return Place(place.index[:axis] + (there,) + place.index[axis + 1:], both(place.valid, inside))
@@ -180,7 +205,8 @@ class Places:
   # ***** decisions *****
 
   def loop_shape(self, u: UOp) -> tuple[sint, ...]:
-    """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result cost no division."""
+    """The shape whose axes become the loops of u's kernel: that of the reduction in it, so that reshapes of its result
+    cost no division."""
     v = _value(u)
     r = self.chain.get(v)
     if r is None or v in self.realized: return u.shape
@@ -206,7 +232,8 @@ class Places:
     return any(n > 2 * RECOMPUTE_LIMIT * u.size for n in runs.values())
 
   def evaluations(self, kernel: UOp, place: Place) -> int:
-    """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction loop that it is in."""
+    """How often a value at a place is computed: once per point of its ranges, and again in each run of the reduction
+    loop that it is in."""
     ranges = index_ranges(place)
     inner = [r for r in ranges if r.arg[1] is AxisType.REDUCE]
     if not inner: return prod_sizes(ranges)
@@ -214,10 +241,12 @@ class Places:
     return runs * prod_sizes(frozenset(r for r in inner if self.folds.get((kernel, r), 1) == runs))
 
   def _inlines(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they do. See the head of this file."""
+    """Put the reductions whose epilogue ends in u inside the consumer's kernel, if they may run there; whether they
+    do. See the head of this file."""
     if kernel not in self.realized or kernel.op is Ops.COPY: return False
     ranges, outer, inside = index_ranges(place), self.realized[kernel], self.inside[kernel]
-    together = list(dict.fromkeys(inside + self.epilogue[u]))   # the kernel of a CONTIGUOUS has its own reduction from the start
+    together = list(dict.fromkeys(inside + self.epilogue[u]))   # the kernel of a CONTIGUOUS has its own reduction from
+                                                                # the start
     if not ranges <= frozenset(outer) or prod_sizes(ranges) > u.size or self._crowd(together): return False
     if len(ranges) != len(outer) and not self._nests(u, kernel, place): return False
     self.inside[kernel] = together
@@ -228,10 +257,11 @@ class Places:
     return len(reductions) > 1 and any([is_large_product(r, self.extent) for r in reductions])
 
   def _nests(self, u: UOp, kernel: UOp, place: Place) -> bool:
-    """Put the reductions whose epilogue ends in u under some of the outer loops of kernel, once for all that the others visit, if they may run there;
-    whether they do."""
+    """Put the reductions whose epilogue ends in u under some of the outer loops of kernel, once for all that the others
+    visit, if they may run there; whether they do."""
     ranges = index_ranges(place)
-    if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]): return False
+    if place.valid is not None or any(terms_per_element(r, self.extent) > REUSE_LIMIT for r in self.epilogue[u]):
+      return False
     rows, row = prod_sizes(ranges), max(r.src[0].size // max(r.size, 1) for r in self.epilogue[u])
     small = rows * row + kernel.size <= SMALL_WORK
     if not small and (rows < MIN_ROWS or row * u.dtype.itemsize > ROW_BYTES_LIMIT): return False
@@ -266,15 +296,16 @@ def prod_sizes(ranges: frozenset[UOp]) -> int:
 
 def own_place(u: UOp, loops: tuple[sint, ...]) -> tuple[tuple[UOp, ...], Place]:
   """Fresh ranges over `loops` for u's kernel, and the place in u that they visit."""
-  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP) for k, n in enumerate(loops))
+  index = tuple(ZERO if isinstance(n, int) and n == 1 else UOp.range(simplest(n), k, AxisType.LOOP)
+                for k, n in enumerate(loops))
   ranges = tuple(i for i in index if i is not ZERO)
   return ranges, Place(index if loops == u.shape else reshape_index(index, loops, u.shape))
 
 def fused(roots: list[UOp]) -> Places:
   """The places of a graph, with the buffers that are worth their bytes.
 
-  What is computed twice to save memory (over AFTER) gets buffers where it would get them if it were computed once: so its kernels are the same
-  twice, and the bits of all results those of the graph without AFTER.
+  What is computed twice to save memory (over AFTER) gets buffers where it would get them if it were computed once: so
+  its kernels are the same twice, and the bits of all results those of the graph without AFTER.
   """
   once = _without_after(roots)
   if once: return Places(roots, _stored_alike(once, fused([once[r] for r in roots])), closed=True)
@@ -299,7 +330,8 @@ def _without_after(roots: list[UOp]) -> dict[UOp, UOp]:
 def buffers_worth(places: Places) -> frozenset[UOp]:
   """Elementwise nodes wanted in several kernels for which one more buffer means fewer bytes moved.
 
-  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2 that is fewer from l = 4 on,
+  With k kernels that each read l buffers to make the node, k*l reads become l reads, one write and k reads. For k = 2
+  that is fewer from l = 4 on,
   for more kernels sooner: so of each node no more than ENOUGH_READS buffers need be known.
   """
   wanted = {u: k for u, at in places.at.items() if len(at) > 1 and (k := len({kernel for kernel, _ in at})) > 1

@@ -1,10 +1,12 @@
 """Merge elementwise kernels of a schedule that visit the same elements into one kernel with several stores.
 
-An optimizer's step is the typical case: momentum, variance and parameter are three ASSIGNs over one shape, and the third reads what the first two
-wrote, at the same element. Merged, each buffer is read once, and a value that an earlier store of the kernel wrote is used from its register.
+An optimizer's step is the typical case: momentum, variance and parameter are three ASSIGNs over one shape, and the
+third reads what the first two wrote, at the same element. Merged, each buffer is read once, and a value that an earlier
+store of the kernel wrote is used from its register.
 
-Input: kernels in order. A kernel joins an earlier one if both loop over the same sizes without reductions, if what it reads of the other's results
-it reads at the element that is stored, and if it may run that early: everything else it needs is there, and nobody in between needs what it
+Input: kernels in order. A kernel joins an earlier one if both loop over the same sizes without reductions, if what it
+reads of the other's results it reads at the element that is stored, and if it may run that early: everything else it
+needs is there, and nobody in between needs what it
 overwrites. Cost: one look at the groups of equal shape for each kernel.
 """
 from __future__ import annotations
@@ -44,7 +46,8 @@ def loops_of(k: Kernel) -> tuple[object, ...] | None:
 def may_join(out: list[Kernel], position: int, k: Kernel) -> bool:
   """May k run as part of out[position], before everything that stands behind it?"""
   target = out[position]
-  if len(target.sink.src) + len(k.sink.src) > MAX_STORES or len(target.buffers) + len(k.buffers) > MAX_BUFFERS: return False
+  if len(target.sink.src) + len(k.sink.src) > MAX_STORES or len(target.buffers) + len(k.buffers) > MAX_BUFFERS:
+    return False
   written = {storage_of(w) for w in k.writes}
   if written & set(target.buffers): return False        # it would overwrite what the other reads or writes
   results = {storage_of(w): w for w in target.writes}
@@ -75,4 +78,5 @@ def join(a: Kernel, b: Kernel) -> Kernel | None:
     loads[u] = stored[u.src[0]]
   moved = moved.substitute(loads)
   reads = a.reads + [r for r in b.reads if r not in a.reads and r not in a.writes]
-  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes, late=a.late + b.late, origin=a.origin)
+  return Kernel(a.node, UOp.sink(*a.sink.src, *moved.src, arg=a.sink.arg), buffers, reads, a.writes + b.writes,
+                late=a.late + b.late, origin=a.origin)

@@ -1,7 +1,9 @@
-"""Movement operations as index expressions: the index of an element of the result gives the index of the source's element. Nothing is copied.
+"""Movement operations as index expressions: the index of an element of the result gives the index of the source's
+element. Nothing is copied.
 
-A `Place` is where a node is read: one index expression per axis, and the condition under which the element exists (PAD, GATHER). Reads where
-the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the place in u's source.
+A `Place` is where a node is read: one index expression per axis, and the condition under which the element exists (PAD,
+GATHER). Reads where the condition is false give 0 and do not touch memory. `move(u, place)` takes a place in u to the
+place in u's source.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -60,7 +62,10 @@ def _quotient(stride: sint, n: sint, rest: tuple[sint, ...]) -> sint:
 def _is_one(n: sint) -> bool: return isinstance(n, int) and n == 1
 
 def _blocks(a: tuple[sint, ...], b: tuple[sint, ...]) -> list[tuple[int, int, int, int]]:
-  """The finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products. Sizes of 1 belong to any block."""
+  """The finest split of two shapes with one size into blocks (from, to in a; from, to in b) of equal products.
+
+  Sizes of 1 belong to any block.
+  """
   blocks, i, j = [], 0, 0
   while i < len(a) or j < len(b):
     i0, j0 = i, j
@@ -119,7 +124,8 @@ def least(n: sint) -> int:
   return n if isinstance(n, int) else int(n.vmin)
 
 def _shrink(u: UOp, p: Place) -> Place:
-  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition does."""
+  """Where the bounds of Variables do not tell that the part is inside of the axis, as their values do, a condition
+  does."""
   out, valid = [], p.valid
   for i, (begin, end), n in zip(p.index, u.pairs, u.src[0].shape):
     if isinstance(begin, int) and begin == 0 and isinstance(end, int) and end <= least(n): out.append(i)
@@ -132,7 +138,8 @@ def _shrink(u: UOp, p: Place) -> Place:
 
 def _flip(u: UOp, p: Place) -> Place:
   shape = u.src[0].shape
-  return Place(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)), p.valid)
+  return Place(tuple((to_index(shape[k]) - 1 - i).simplify() if k in u.arg else i for k, i in enumerate(p.index)),
+               p.valid)
 
 def _pad(u: UOp, p: Place) -> Place:
   out, valid = [], p.valid
@@ -141,14 +148,16 @@ def _pad(u: UOp, p: Place) -> Place:
       out.append(i)
       continue
     if not (isinstance(before, int) and before == 0): valid = both(valid, _not_below(i, before))
-    if not (isinstance(after, int) and after == 0): valid = both(valid, (i < (before + n if isinstance(before, int) else before + n)).simplify())
+    if not (isinstance(after, int) and after == 0):
+      valid = both(valid, (i < (before + n if isinstance(before, int) else before + n)).simplify())
     out.append((i - before).simplify())
   return Place(tuple(out), None if valid is None else unless_true(valid))
 
 def _not_below(i: UOp, limit: sint) -> UOp: return (i >= limit).simplify()
 
 _RULES: dict[Ops, Callable[[UOp, Place], Place]] = {
-  Ops.RESHAPE: _reshape, Ops.PERMUTE: _permute, Ops.EXPAND: _expand, Ops.SHRINK: _shrink, Ops.FLIP: _flip, Ops.PAD: _pad,
+  Ops.RESHAPE: _reshape, Ops.PERMUTE: _permute, Ops.EXPAND: _expand, Ops.SHRINK: _shrink, Ops.FLIP: _flip,
+  Ops.PAD: _pad,
 }
 
 def move(u: UOp, place: Place) -> Place:

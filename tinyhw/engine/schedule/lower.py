@@ -1,7 +1,8 @@
 """Build each kernel's expression from the places that fuse.py found: the second sweep, from the leaves to the results.
 
-A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `parameters` then numbers the buffers, so that equal kernels are one
-object. Reads whose condition is false give 0 and do not touch memory, whatever the expression around them does with it.
+A kernel is SINK(STORE(INDEX(buffer, i), value, *ranges)) over BUFFER nodes; `parameters` then numbers the buffers, so
+that equal kernels are one object. Reads whose condition is false give 0 and do not touch memory, whatever the
+expression around them does with it.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -17,11 +18,13 @@ from tinyhw.uop.ops import KernelInfo, UOp
 
 @dataclass
 class Kernel:
-  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored to. node: what it computes.
+  """A kernel of a schedule. sink: its expression over PARAMs, or a COPY node. buffers: by slot. writes: slots stored
+  to. node: what it computes.
 
-  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell them apart (schedule.py).
-  late: BUFFERs that should be written before it runs, though it does not read them. origin: the node of the canonical graph whose line, in each run,
-  is the kernel's."""
+  versions: by slot, the state of its buffer that is meant; two states of one buffer have two slots until copies tell
+  them apart (schedule.py).
+  late: BUFFERs that should be written before it runs, though it does not read them. origin: the node of the canonical
+  graph whose line, in each run, is the kernel's."""
   node: UOp
   sink: UOp
   buffers: list[UOp] = field(default_factory=list)
@@ -71,7 +74,8 @@ class Lowering:
 
   def _read(self, u: UOp, place: Place) -> None:
     if (u, place) in self.value: return
-    there = self.position(u.src[0], place) if u.op is Ops.ASSIGN else Place((flatten(place.index, u.shape),), place.valid)
+    there = self.position(u.src[0], place) if u.op is Ops.ASSIGN else Place((flatten(place.index, u.shape),),
+                                                                            place.valid)
     self.value[u, place] = load(self.storage[u], there.index[0], there.valid)
 
   def position(self, target: UOp, place: Place) -> Place:
@@ -80,7 +84,8 @@ class Lowering:
       if target.op in GroupOp.Movement:
         place = Place(move(target, place).index, place.valid) if is_room(target) else move(target, place)
         target = target.src[0]
-      elif target in self.storage and target.op is not Ops.ASSIGN: return Place((flatten(place.index, target.shape),), place.valid)
+      elif target in self.storage and target.op is not Ops.ASSIGN:
+        return Place((flatten(place.index, target.shape),), place.valid)
       else: target = target.src[0]
     return place
 
@@ -90,7 +95,10 @@ class Lowering:
     return self.value[u, place]
 
   def traced(self, u: UOp, place: Place) -> UOp:
-    """What `compute` gives. Loads and indices have no line of their own: other kernels may have equal ones; they belong to those who use them."""
+    """What `compute` gives.
+
+    Loads and indices have no line of their own: other kernels may have equal ones; they belong to those who use them.
+    """
     value = self.compute(u, place)
     if self.inherit is not None and value.op in _TRACED: self.inherit(value, u)
     return value
@@ -141,7 +149,8 @@ class Lowering:
     return out
 
   def _delay(self, kernels: list[Kernel]) -> None:
-    """Tell kernels that compute an AFTER which buffers come before: those from which the other sources of the AFTER are made."""
+    """Tell kernels that compute an AFTER which buffers come before: those from which the other sources of the AFTER
+    are made."""
     by_node = {k.node: k for k in kernels}
     for u in self.places.nodes:
       if u.op is not Ops.AFTER: continue
@@ -162,7 +171,10 @@ class Lowering:
     return list(found)
 
   def _with_indices(self, root: UOp) -> UOp:
-    """The expression with gathered indices in the place of their placeholders. Each is built once, however many indices stand below it."""
+    """The expression with gathered indices in the place of their placeholders.
+
+    Each is built once, however many indices stand below it.
+    """
     if not self.places.gathers: return root
     new: dict[UOp, UOp] = {}
     stack: list[UOp | None] = [root]    # None stands above a node whose sources are done
@@ -203,14 +215,16 @@ class Lowering:
     kernel.reads = [u for u in storage if u in loaded]
 
 def loop_order(sink: UOp) -> list[UOp]:
-  """The ranges of a kernel, outermost first: those under which its reductions stand, then other output loops, then reductions."""
+  """The ranges of a kernel, outermost first: those under which its reductions stand, then other output loops, then
+  reductions."""
   nodes = sink.toposort()
   outputs = {r for store in sink.src for r in store.src[2:]}
   inside: dict[UOp, int] = {}
   for u in nodes:
     if u.op is Ops.REDUCE:
       for r in u.ranges: inside[r] = inside.get(r, 0) + 1
-  return sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: (r not in outputs, -inside.get(r, 0) if r in outputs else 0, r.arg))
+  return sorted((u for u in nodes if u.op is Ops.RANGE),
+                key=lambda r: (r not in outputs, -inside.get(r, 0) if r in outputs else 0, r.arg))
 
 def storage_of(version: UOp) -> UOp:
   """The BUFFER of which this is a state."""
@@ -225,5 +239,6 @@ def load(buffer: UOp, position: UOp, valid: UOp | None) -> UOp:
 def guarded(value: UOp, valid: UOp | None) -> UOp:
   """value where valid, else 0. A load that is guarded by the same condition is 0 there already."""
   if valid is None: return value
-  if value.op is Ops.LOAD and len(value.src) > 1 and set(valid.split(Ops.AND)) <= set(value.src[1].split(Ops.AND)): return value
+  if value.op is Ops.LOAD and len(value.src) > 1 and set(valid.split(Ops.AND)) <= set(value.src[1].split(Ops.AND)):
+    return value
   return valid.where(value, zero_of(value))

@@ -1,10 +1,11 @@
 """Storage for what lives only inside a schedule: buffers whose lifetimes do not overlap share one arena.
 
-Input: kernels in execution order. Output: an offset in the arena for each temporary buffer, a multiple of 64 bytes. A buffer takes the smallest
-gap in which it fits, of those the lowest; cost O(log(gaps)) a buffer. The arena itself comes from the device's pool when the schedule runs.
+Input: kernels in execution order. Output: an offset in the arena for each temporary buffer, a multiple of 64 bytes. A
+buffer takes the smallest gap in which it fits, of those the lowest; cost O(log(gaps)) a buffer. The arena itself comes
+from the device's pool when the schedule runs.
 
-`thrifty_order` chooses the order of kernels where a graph asks for little memory (checkpoints): of those that may run, always the one after which
-least is held. Cost O(log(kernels)) a kernel.
+`thrifty_order` chooses the order of kernels where a graph asks for little memory (checkpoints): of those that may run,
+always the one after which least is held. Cost O(log(kernels)) a kernel.
 """
 from __future__ import annotations
 from bisect import bisect_left, insort
@@ -19,13 +20,15 @@ ALIGNMENT = 64
 
 @dataclass
 class Plan:
-  """offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by device. kept: BUFFERs that outlive the schedule."""
+  """offsets: temporary BUFFER → byte offset in its device's arena. arena_bytes: by device. kept: BUFFERs that outlive
+  the schedule."""
   offsets: dict[UOp, int] = field(default_factory=dict)
   arena_bytes: dict[str | tuple[str, ...], int] = field(default_factory=dict)
   kept: list[UOp] = field(default_factory=list)
 
 def thrifty_order(kernels: list[Kernel], after: dict[int, set[int]], kept: set[UOp]) -> list[Kernel]:
-  """Kernels in an order that respects `after` (by id) and holds few bytes at a time: greedily, otherwise as they came."""
+  """Kernels in an order that respects `after` (by id) and holds few bytes at a time: greedily, otherwise as they
+  came."""
   readers: dict[UOp, set[int]] = {}
   for k in kernels:
     for b in dict.fromkeys(k.buffers):

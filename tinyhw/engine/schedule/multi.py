@@ -1,12 +1,16 @@
 """Tensors on several devices: from a graph of whole tensors to a graph of what each of the devices does.
 
-Methods and gradients know whole tensors only. Where one lives on several devices, its storage is a MULTI over a BUFFER that has memory on each of
-them: `axis` says along which axis the devices' parts stand, None that each device has all. This pass carries a `Local` from the storage to the
-results: the graph that every device computes, the same on all, and the axis of its parts. Afterwards no MULTI is left; a kernel is made once and
-launched on each device (realize.py). What differs from device to device is the variable SHARD, the device's number.
+Methods and gradients know whole tensors only. Where one lives on several devices, its storage is a MULTI over a BUFFER
+that has memory on each of
+them: `axis` says along which axis the devices' parts stand, None that each device has all. This pass carries a `Local`
+from the storage to the
+results: the graph that every device computes, the same on all, and the axis of its parts. Afterwards no MULTI is left;
+a kernel is made once and launched on each device (realize.py). What differs from device to device is the variable
+SHARD, the device's number.
 
-Devices need each other's parts only where an operation goes across the axis: then all get everything (`gathered`), or parts along another axis
-(`moved`), or partial results are folded (`folded`), always in the order of the devices, so that results are the same bits in each run, and on each
+Devices need each other's parts only where an operation goes across the axis: then all get everything (`gathered`), or
+parts along another axis (`moved`), or partial results are folded (`folded`), always in the order of the devices, so
+that results are the same bits in each run, and on each
 of the devices. Cost: linear in the graph; nothing where no tensor is on several devices.
 """
 from __future__ import annotations
@@ -63,8 +67,10 @@ def check_axis(shape: tuple[sint, ...], axis: int, devices: Devices) -> None:
   """Raise ShapeError unless an axis can be divided among devices."""
   size = shape[axis]
   if not isinstance(size, int) or size % len(devices):
-    raise ShapeError(f"cannot divide axis {axis}, of size {size if isinstance(size, int) else size.render()}, among {len(devices)} devices: their "
-                     "parts must be equal; pad it to a multiple, choose another axis, or axis=None to give each device all")
+    raise ShapeError(f"cannot divide axis {axis}, of size {size if isinstance(size, int) else size.render()}, among "
+                     f"{len(devices)} devices: their "
+                     "parts must be equal; pad it to a multiple, choose another axis, or axis=None to give each "
+                     "device all")
 
 def distribute(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[Local]:
   """What each device computes for each of these nodes; the nodes themselves where no tensor is on several devices.
@@ -79,7 +85,8 @@ def distribute(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[Loc
 
 # ***** building *****
 
-def rebuilt(u: UOp, src: Sequence[UOp]) -> UOp: return u if tuple(src) == u.src else UOp(u.op, u.dtype, tuple(src), u.arg, u.tag)
+def rebuilt(u: UOp, src: Sequence[UOp]) -> UOp:
+  return u if tuple(src) == u.src else UOp(u.op, u.dtype, tuple(src), u.arg, u.tag)
 
 def reshape(u: UOp, shape: Sequence[sint]) -> UOp:
   return u if same_shape(u.shape, tuple(shape)) else UOp(Ops.RESHAPE, u.dtype, (u, *to_indices(shape)))
@@ -165,7 +172,8 @@ def _copy(u: UOp, src: Sequence[Local]) -> Local:
     if not isinstance(source, tuple): return Local(rebuilt(u, [s.node for s in src]), None)
     return Local(copied(x.node, target) if x.axis is None else gathered(x.node, x.axis, target), None)
   if source == target or source is None: return Local(along(x, u.arg, target), u.arg)
-  if isinstance(source, tuple): everywhere = copied(x.node, target) if x.axis is None else gathered(x.node, x.axis, target)
+  if isinstance(source, tuple):
+    everywhere = copied(x.node, target) if x.axis is None else gathered(x.node, x.axis, target)
   elif u.arg is not None: return Local(copied(apart(x.node, u.arg, target), target, "split"), u.arg)
   else: everywhere = copied(x.node, target)
   return Local(along(Local(everywhere, None), u.arg, target), u.arg)
@@ -177,7 +185,8 @@ def _elementwise(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   axis = next((s.axis for s in src if s.axis is not None), None)
   return Local(rebuilt(u, [along(s, axis, devices) if old.shape else s.node for old, s in zip(u.src, src)]), axis)
 
-def _same(u: UOp, src: Sequence[Local], devices: Devices) -> Local: return Local(rebuilt(u, [s.node for s in src]), src[0].axis)
+def _same(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
+  return Local(rebuilt(u, [s.node for s in src]), src[0].axis)
 
 def _assign(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   axis = src[0].axis
@@ -201,7 +210,8 @@ def _reshape(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
 def _expand(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   x = src[0]
   if x.axis is None: return _same(u, src, devices)
-  return Local(UOp(Ops.EXPAND, u.dtype, (x.node, *to_indices(with_size(u.shape, x.axis, x.node.shape[x.axis])))), x.axis)
+  return Local(UOp(Ops.EXPAND, u.dtype, (x.node, *to_indices(with_size(u.shape, x.axis, x.node.shape[x.axis])))),
+               x.axis)
 
 def _permute(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   x = src[0]
@@ -220,7 +230,8 @@ def _pad(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
 def _shrink(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   x = src[0]
   if x.axis is None: return _same(u, src, devices)
-  if not same_shape(u.pairs[x.axis], (0, u.src[0].shape[x.axis])): return Local(rebuilt(u, [along(x, None, devices), *u.src[1:]]), None)
+  if not same_shape(u.pairs[x.axis], (0, u.src[0].shape[x.axis])):
+    return Local(rebuilt(u, [along(x, None, devices), *u.src[1:]]), None)
   pairs = [pair if k != x.axis else (0, x.node.shape[k]) for k, pair in enumerate(u.pairs)]
   return Local(UOp(Ops.SHRINK, u.dtype, (x.node, *to_indices([i for pair in pairs for i in pair]))), x.axis)
 
@@ -233,8 +244,10 @@ def _gather(u: UOp, src: Sequence[Local], devices: Devices) -> Local:
   return Local(rebuilt(u, (value, along(index, axis, devices))), axis)
 
 _RULES: dict[Ops, Rule] = {
-  Ops.MULTI: _multi, Ops.ASSIGN: _assign, Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand, Ops.PERMUTE: _permute,
+  Ops.MULTI: _multi, Ops.ASSIGN: _assign, Ops.REDUCE_AXIS: _reduce, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
+  Ops.PERMUTE: _permute,
   Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
-  **{op: _same for op in (Ops.CONST, Ops.DEFINE_VAR, Ops.IOTA, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
+  **{op: _same for op in (Ops.CONST, Ops.DEFINE_VAR, Ops.IOTA, Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH,
+                          Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise},
 }

@@ -1,12 +1,14 @@
-"""Numbers that change from run to run become arguments of the kernels: a learning rate, a bias correction, the sigma of a sampler, a loop's counter,
-the place of a slice.
+"""Numbers that change from run to run become arguments of the kernels: a learning rate, a bias correction, the sigma of
+a sampler, a loop's counter, the place of a slice.
 
-A number in an expression is a constant of its kernels, which is best as long as it stays the same: constants are folded. A program that has another
-one in each step would have a schedule and kernels for each. So graphs that differ in numbers only are a family. The first two members are scheduled
-as they are. From the third on, the numbers in which members have differed are variables, bound to this member's values: all have one schedule.
+A number in an expression is a constant of its kernels, which is best as long as it stays the same: constants are
+folded. A program that has another one in each step would have a schedule and kernels for each. So graphs that differ in
+numbers only are a family. The first two members are scheduled as they are. From the third on, the numbers in which
+members have differed are variables, bound to this member's values: all have one schedule.
 
-The variables hold the bits of the number as the constant would have them, so that results are the same. Numbers that decide what is computed stay:
-0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes. Where a SHRINK begins, and how much of a PAD comes
+The variables hold the bits of the number as the constant would have them, so that results are the same. Numbers that
+decide what is computed stay: 0, 1, 2 and -1, which simplify; exponents of powers; infinities, NaN and bools; sizes.
+Where a SHRINK begins, and how much of a PAD comes
 first, are numbers, too: any int, on one device. What a TinyJit captures keeps all of its numbers.
 Cost: one walk over a graph that has no schedule yet.
 """
@@ -29,11 +31,13 @@ SMALL = 64            # nodes of a graph that is remembered with its variables: 
 MOST_SMALL = 1024     # such graphs
 PLAIN = frozenset({0, 1, 2, -1})
 FLOATS = frozenset({dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64})
-INTEGERS = frozenset({dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64})
+INTEGERS = frozenset({dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.uint16, dtypes.uint32,
+                      dtypes.uint64})
 _HOLDERS = {4: dtypes.int32, 8: dtypes.int64}  # by size in bytes: a variable's integer, whose bits are the number's
 
 class Family(NamedTuple):
-  """Graphs that differ in numbers only. first: the numbers of the first. members: how many were seen. changing: places of numbers that differed."""
+  """Graphs that differ in numbers only. first: the numbers of the first. members: how many were seen. changing: places
+  of numbers that differed."""
   first: tuple[ConstType, ...]
   members: int = 1
   changing: frozenset[int] = frozenset()
@@ -42,7 +46,8 @@ _families: OrderedDict[tuple[int, int], Family] = OrderedDict()
 _small: OrderedDict[tuple[UOp, ...], tuple[tuple[UOp, ...], dict[str, int]]] = OrderedDict()
 
 def with_arguments(roots: tuple[UOp, ...]) -> tuple[tuple[UOp, ...], dict[str, int]]:
-  """A canonical graph that has no schedule yet, with variables in the place of numbers that change, and their values; itself while none does."""
+  """A canonical graph that has no schedule yet, with variables in the place of numbers that change, and their values;
+  itself while none does."""
   found = _small.get(roots)
   if found is not None: return found
   order = nodes_of(roots)
@@ -70,10 +75,15 @@ def _with_arguments(roots: tuple[UOp, ...], order: list[UOp]) -> tuple[tuple[UOp
       variables[name] = int(values[k])
   return rebuilt(roots, order, changes, moved), variables
 
-def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp], places: Sequence[tuple[UOp, int]]) -> int:
-  """A hash of the graph without its numbers. A family that has a stranger with as many numbers, by chance, has too many variables, no more."""
+def outline(roots: Sequence[UOp], order: Sequence[UOp], numbers: Sequence[UOp],
+            places: Sequence[tuple[UOp, int]]) -> int:
+  """A hash of the graph without its numbers.
+
+  A family that has a stranger with as many numbers, by chance, has too many variables, no more.
+  """
   left_out = set(numbers)
-  kept: dict[UOp, tuple[Any, ...]] = {u: u.dims for u, _ in places}     # sizes only, instead of where parts begin and end
+  kept: dict[UOp, tuple[Any, ...]] = {u: u.dims for u, _ in places}     # sizes only, instead of where parts begin and
+                                                                        # end
   for u, axis in places: kept[u] = (*kept[u][:2 * axis], None, _room(u, axis), *kept[u][2 * axis + 2:])
   named: dict[UOp, Any] = {}
   found: list[Any] = []
@@ -106,13 +116,16 @@ def nodes_of(roots: Sequence[UOp]) -> list[UOp]:
 def numbers_in(order: Sequence[UOp]) -> list[UOp]:
   """The constants that may be arguments."""
   exponents = {_under_movement(u.src[1]) for u in order if u.op is Ops.POW}
-  return [u for u in order if u.op is Ops.CONST and (u.dtype in FLOATS or u.dtype in INTEGERS) and u.arg not in PLAIN and math.isfinite(u.arg)
+  return [u for u in order if u.op is Ops.CONST and (u.dtype in FLOATS or u.dtype in INTEGERS) and u.arg not in PLAIN
+          and math.isfinite(u.arg)
           and u not in exponents and u.tag is None]
 
 def places_in(order: Sequence[UOp]) -> list[tuple[UOp, int]]:
   """The axes, with their SHRINKs and PADs, along which a part lies that could lie elsewhere."""
-  return [(u, axis) for u in order if u.op in (Ops.SHRINK, Ops.PAD) and u.tag is None and not isinstance(u.device, tuple)
-          for axis, pair in enumerate(u.pairs) if all(isinstance(x, int) for x in (*pair, u.src[0].shape[axis])) and _room(u, axis)]
+  return [(u, axis) for u in order if u.op in (Ops.SHRINK, Ops.PAD) and u.tag is None
+          and not isinstance(u.device, tuple)
+          for axis, pair in enumerate(u.pairs) if all(isinstance(x, int) for x in (*pair, u.src[0].shape[axis]))
+          and _room(u, axis)]
 
 def _room(u: UOp, axis: int) -> int:
   """The largest number at which a part of a SHRINK or in a PAD can begin."""
@@ -135,8 +148,12 @@ def _under_movement(u: UOp) -> UOp:
   while u.op in GroupOp.Movement: u = u.src[0]
   return u
 
-def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp], moved: dict[UOp, dict[int, UOp]]) -> tuple[UOp, ...]:
-  """The graph with other nodes in the place of some. Nodes that are new because of them have the lines of those before."""
+def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp],
+            moved: dict[UOp, dict[int, UOp]]) -> tuple[UOp, ...]:
+  """The graph with other nodes in the place of some.
+
+  Nodes that are new because of them have the lines of those before.
+  """
   new = dict(changes)
   for u in order:
     if u in new: continue
@@ -149,7 +166,8 @@ def rebuilt(roots: Sequence[UOp], order: Sequence[UOp], changes: dict[UOp, UOp],
 def argument(name: str, number: UOp) -> tuple[UOp, int]:
   """(the value of a number by way of a variable, what the variable is bound to)."""
   dtype = number.dtype
-  wide = dtypes.float32 if dtype in FLOATS and dtype.itemsize < 4 else dtype   # all numbers of the narrow types are numbers of it
+  # all numbers of the narrow types are numbers of it
+  wide = dtypes.float32 if dtype in FLOATS and dtype.itemsize < 4 else dtype
   if dtype in INTEGERS and dtype is not dtypes.uint64: holder, bound = dtype, int(number.arg)
   else:
     holder = _HOLDERS[wide.itemsize]

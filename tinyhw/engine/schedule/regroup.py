@@ -1,6 +1,8 @@
-"""BITCAST between types of different sizes, as shifts of integers: the last axis becomes longer or shorter, low bytes first.
+"""BITCAST between types of different sizes, as shifts of integers: the last axis becomes longer or shorter, low bytes
+first.
 
-In the tensor graph it is one node, so that views and writes see the memory below it (methods/graph/memory.py). Schedules have this in its place.
+In the tensor graph it is one node, so that views and writes see the memory below it (methods/graph/memory.py).
+Schedules have this in its place.
 """
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ def regrouped(x: UOp, dtype: DType) -> UOp:
     pieces = (*x.shape, k)
     device = () if x.device is None else (UOp(Ops.DEVICE, dtypes.void, (), x.device),)
     places = UOp(Ops.IOTA, words.dtype, (*to_indices((k,)), *device))
-    shifts = _expanded(_reshaped(places, (*(1,) * len(x.shape), k)), pieces) * _number(words.dtype, bits, pieces)   # no buffer for so few numbers
+    # no buffer for so few numbers
+    shifts = _expanded(_reshaped(places, (*(1,) * len(x.shape), k)), pieces) * _number(words.dtype, bits, pieces)
     return _reshaped((_expanded(_reshaped(words, (*x.shape, 1)), pieces) >> shifts).cast(wide), shape).bitcast(dtype)
   rows = _reshaped(words, (*shape, k)).cast(wide)
   whole = _column(rows, 0)

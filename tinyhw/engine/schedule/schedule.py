@@ -1,8 +1,8 @@
 """From tensor graphs to a schedule: kernels in order, and what storage each needs.
 
 The passes, in order:
-  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal work is then one object;
-                BITCASTs between sizes become shifts (regroup.py)
+  canonicalize  buffers become numbers, bound variables become variables, what is realized becomes its buffer: equal
+                work is then one object; BITCASTs between sizes become shifts (regroup.py)
   distribute    tensors on several devices become what each device has of them (multi.py)
   split         large reductions in two steps (split.py)
   fuse          which nodes get a buffer (fuse.py)
@@ -40,8 +40,10 @@ IN_MEMORY = frozenset({Ops.BUFFER, Ops.MULTI})
 
 @dataclass
 class Canonical:
-  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes, canonical → original.
-  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met. definitions: variables, by name."""
+  """A graph with its buffers and bound values taken out. inputs: BUFFERs by number. assigns: executed ASSIGN nodes,
+  canonical → original.
+  new: all nodes, original → canonical. tags: what tells apart nodes that are otherwise equal, numbered as met.
+  definitions: variables, by name."""
   roots: tuple[UOp, ...] = ()
   inputs: list[UOp] = field(default_factory=list)
   variables: dict[str, int] = field(default_factory=dict)
@@ -52,8 +54,8 @@ class Canonical:
 
 @dataclass
 class Schedule:
-  """What to run. kernels in order; runs: the same, those in a row at one place together; storage[root]: the BUFFER or AFTER that holds each root's
-  value; local[root]: how, if on several devices."""
+  """What to run. kernels in order; runs: the same, those in a row at one place together; storage[root]: the BUFFER or
+  AFTER that holds each root's value; local[root]: how, if on several devices."""
   kernels: list[Kernel]
   runs: list[tuple[str | tuple[str, ...] | None, list[Kernel]]]
   storage: dict[UOp, UOp]
@@ -67,8 +69,10 @@ def realized_as(u: UOp) -> UOp | None:
   """The buffer that holds u's value, or None."""
   return u.realized
 
-def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as, more: Canonical | None = None) -> Canonical:
-  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its buffer.
+def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized_as,
+                 more: Canonical | None = None) -> Canonical:
+  """The graph below roots in canonical form. Walks with a stack; a node whose value is known is entered through its
+  buffer.
 
   more: what was made canonical before, to which the roots are added.
   """
@@ -99,7 +103,8 @@ def canonicalize(roots: list[UOp], known: Callable[[UOp], UOp | None] = realized
   return out
 
 def _follow(new: dict[UOp, UOp]) -> None:
-  """Let what is made of the canonical nodes know the lines of the tensor operations; a node without one has that of a node that uses it.
+  """Let what is made of the canonical nodes know the lines of the tensor operations; a node without one has that of a
+  node that uses it.
 
   new: what nodes became, sources first.
   """
@@ -108,8 +113,8 @@ def _follow(new: dict[UOp, UOp]) -> None:
   for v in reversed(new.values()):
     for s in v.src: trace.same_line(s, v)
 
-# A value that depends on no storage would be the user's own node, which keeps its result alive; the cache of schedules has another one, told apart
-# by this tag.
+# A value that depends on no storage would be the user's own node, which keeps its result alive; the cache of schedules
+# has another one, told apart by this tag.
 OWN = 0
 COMPUTES = frozenset((Ops.IOTA, Ops.CONTIGUOUS, Ops.CAST, Ops.BITCAST, Ops.REDUCE_AXIS, *GroupOp.ALU))
 
@@ -127,13 +132,15 @@ def _canonical_node(u: UOp, src: tuple[UOp, ...], out: Canonical) -> UOp:
     base = src[0]
     while base.op is Ops.RESHAPE: base = base.src[0]
     source = base if base.op is Ops.BUFFER and base.size == src[0].size else UOp(Ops.CONTIGUOUS, u.dtype, (src[0],))
-    return _reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base else UOp(Ops.COPY, u.dtype, (source, src[1]))
+    return (_reshaped(UOp(Ops.COPY, u.dtype, (source, src[1])), u.src[0]) if source is base
+            else UOp(Ops.COPY, u.dtype, (source, src[1])))
   tag = None if u.tag in (None, OWN) else out.tags.setdefault(u.tag, len(out.tags) + 1)
   if tag is None and src == u.src and op in COMPUTES and u.dtype is not dtypes.weakint: tag = OWN
   return u if src == u.src and tag == u.tag else UOp(op, u.dtype, src, u.arg, tag)
 
 def _named(variable: UOp, value: int, out: Canonical) -> UOp:
-  """The variable under a name of its own: a Variable that has several values in one graph is as many arguments of the kernels."""
+  """The variable under a name of its own: a Variable that has several values in one graph is as many arguments of the
+  kernels."""
   name, count = variable.expr, 1
   while out.variables.setdefault(name, value) != value:
     count += 1
@@ -175,7 +182,10 @@ def strip(root: UOp) -> UOp:
   return root
 
 def schedule_of_any_numbers(canonical: Canonical) -> tuple[Canonical, Schedule]:
-  """A canonical graph and its schedule. Numbers that changed from run to run are variables of the graph that is returned (numbers.py)."""
+  """A canonical graph and its schedule.
+
+  Numbers that changed from run to run are variables of the graph that is returned (numbers.py).
+  """
   found = _schedules.get(canonical.roots)
   if found is None:
     roots, values = with_arguments(canonical.roots)
@@ -227,9 +237,11 @@ def make_schedule(wanted: Sequence[UOp]) -> Schedule:
                   {g: x for g, x in local.items() if is_multi(g)})
 
 def find_origins(kernels: list[Kernel], nodes: Sequence[UOp], came: dict[UOp, UOp], asked: dict[UOp, UOp]) -> None:
-  """Tell kernels from which canonical node they have their line: what their own node came from, or where that has no line, one that uses it.
+  """Tell kernels from which canonical node they have their line: what their own node came from, or where that has no
+  line, one that uses it.
 
-  nodes: of the graph that was lowered, sources first. came: what new nodes stand in the place of. asked: the canonical roots, by what was lowered.
+  nodes: of the graph that was lowered, sources first. came: what new nodes stand in the place of. asked: the canonical
+  roots, by what was lowered.
   """
   found = dict(asked)
   for v in reversed(nodes):
@@ -258,13 +270,17 @@ def stores_nothing(kernel: Kernel) -> bool:
   if kernel.sink.op is Ops.COPY: return kernel.sink.size == 0
   return any(r.src[0].vmax == 0 for store in kernel.sink.src for r in store.src[2:] if r.op is Ops.RANGE)
 
-def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]  # nobody adds to it
-  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what cannot be ordered.
+# nobody adds to it
+def order_kernels(kernels: list[Kernel], kept: set[UOp] = frozenset()) -> list[Kernel]:  # type: ignore[assignment]
+  """Kernels after those whose results they read, and before an ASSIGN into a buffer that they read; copies break what
+  cannot be ordered.
 
-  Where something is computed twice to save memory (AFTER), the order is the one that holds least; kept: buffers that outlive the schedule.
+  Where something is computed twice to save memory (AFTER), the order is the one that holds least; kept: buffers that
+  outlive the schedule.
   """
   writer: dict[UOp, Kernel] = {w: k for k in kernels for w in k.writes}
-  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k} for k in kernels}
+  after: dict[int, set[int]] = {id(k): {id(writer[r]) for r in k.reads + k.late if r in writer and writer[r] is not k}
+                                for k in kernels}
   for k in kernels:  # an ASSIGN into what an earlier ASSIGN left
     if k.node.op is Ops.ASSIGN and k.writes[0].src[0] in writer: after[id(k)].add(id(writer[k.writes[0].src[0]]))
   before: dict[int, set[int]] = {i: set() for i in after}     # the same edges, turned round
@@ -308,7 +324,8 @@ def _reads_elsewhere(kernel: Kernel, buffer: UOp) -> bool:
   if buffer not in kernel.reads: return False
   slot = kernel.versions.index(buffer)
   store = kernel.sink.src[0]
-  return any(u.op is Ops.INDEX and u is not store.src[0] and u.src[0].op is Ops.PARAM and u.src[0].arg[0] == slot for u in kernel.sink.toposort())
+  return any(u.op is Ops.INDEX and u is not store.src[0] and u.src[0].op is Ops.PARAM and u.src[0].arg[0] == slot
+             for u in kernel.sink.toposort())
 
 def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], number: int) -> Kernel:
   """A kernel that copies a buffer before it is overwritten, and its users changed to read the copy."""
@@ -321,11 +338,14 @@ def _snapshot(version: UOp, users: list[Kernel], after: dict[int, set[int]], num
   kernel = Kernel(copy, sink, [copy, buffer], [version], [copy], [copy, version])
   for k in users:
     k.reads = [copy if r is version else r for r in k.reads]
-    if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of their own
+    if k.node.op is Ops.ASSIGN and k.versions[0] is version:  # reads and writes shared a slot: the reads get one of
+                                                              # their own
       old, new = UOp.param(0, buffer.dtype, size), UOp.param(len(k.buffers), buffer.dtype, size)
-      loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort() if u.op is Ops.LOAD}
+      loads = {u: u.replace(src=(u.src[0].substitute({old: new}),) + u.src[1:]) for u in k.sink.toposort()
+               if u.op is Ops.LOAD}
       store = k.sink.src[0]
-      k.sink = UOp.sink(store.replace(src=(store.src[0],) + tuple(s.substitute(loads) for s in store.src[1:])), arg=k.sink.arg)
+      k.sink = UOp.sink(store.replace(src=(store.src[0],) + tuple(s.substitute(loads) for s in store.src[1:])),
+                        arg=k.sink.arg)
       k.buffers.append(copy)
       k.versions.append(copy)
     else: k.buffers = [copy if v is version else b for b, v in zip(k.buffers, k.versions)]

@@ -3,11 +3,11 @@
 sum(x) of 64 M elements becomes 256 sums, so that all workers have something to do. The rows of a matrix of few columns
 are split, too. Adjacent rows are joined until they fill registers: 16 rows of 17 elements are 17 registers of 16, where
 each row by itself would be two. The gradient of
-a convolution's weight, whose terms are all positions of all images, is summed over a few images at a time, so that what a tile reads again and again
-fits into local memory. A sum of several products (the gradient of what queries, keys and values are made of, or of a weight that each step of a
-recurrent network uses) is as many sums, as a tile has two factors; what else it adds up is summed apart from those. The order of additions changes,
-by shapes alone, so results are the same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the
-graph.
+a convolution's weight, whose terms are all positions of all images, is summed over a few images at a time, so that what
+a tile reads again and again fits into local memory. A sum of several products (the gradient of what queries, keys and
+values are made of, or of a weight that each step of a recurrent network uses) is as many sums, as a tile has two
+factors; what else it adds up is summed apart from those. The order of additions changes, by shapes alone, so results
+are the same in each run and for any number of threads. Input and output are tensor graphs. Cost: linear in the graph.
 """
 from __future__ import annotations
 import functools
@@ -23,7 +23,8 @@ MAX_PARTS = 256
 FEW_COLUMNS = 256       # more columns than this are enough to share among workers, by 16 to a register
 MANY_ELEMENTS = 1 << 18     # fewer elements of columns are added faster than a second kernel starts
 PART_ROWS = 256         # joined rows from which there is one more part: a longer sum of floats is less exact
-LANES = 16              # float32 elements of the widest register; one number, so that results are the same on each device
+LANES = 16              # float32 elements of the widest register; one number, so that results are the same on each
+                        # device
 PANEL_TERMS = 4096      # terms for which an operand's panel (16 floats each) fits into local memory
 PARTIAL_RESULTS = 1 << 22   # elements that partial results may take
 
@@ -31,7 +32,8 @@ _MOVES = GroupOp.Movement - {Ops.RESHAPE} | {Ops.GATHER}
 _KEEPS_ORDER = GroupOp.Elementwise | {Ops.RESHAPE, Ops.DETACH, Ops.CONTIGUOUS_BACKWARD}
 
 def split_reductions(roots: list[UOp], came: dict[UOp, UOp] | None = None) -> list[UOp]:
-  """The same graph with large reductions in two steps. came: gets for each node that is new the one in whose place it is."""
+  """The same graph with large reductions in two steps. came: gets for each node that is new the one in whose place it
+  is."""
   new: dict[UOp, UOp] = {}
   changed = False
   nodes = [u for u in UOp.sink(*roots).toposort() if u.op is not Ops.SINK]
@@ -59,7 +61,8 @@ def added(terms: list[UOp]) -> UOp:
   return functools.reduce(lambda x, y: UOp(Ops.ADD, x.dtype, (x, y)), terms)
 
 def addends(u: UOp, extent: dict[UOp, int]) -> list[list[UOp]]:
-  """What a reduction is the sum of: each product that is large enough for a tile by itself, and what is left, as one."""
+  """What a reduction is the sum of: each product that is large enough for a tile by itself, and what is left, as
+  one."""
   if u.arg[0] is not Ops.ADD: return [[u.src[0]]]
   found = terms_of(u.src[0])
   large = [x.op is Ops.MUL and is_large_product(u.replace(src=(x,)), extent) for x in found]
@@ -68,7 +71,10 @@ def addends(u: UOp, extent: dict[UOp, int]) -> list[list[UOp]]:
   return [[x] for x, is_large in zip(found, large) if is_large] + ([rest] if rest else [])
 
 def terms_of(u: UOp) -> list[UOp]:
-  """What is added up to make u, in order. A sum that is added in at several places is one term: its own terms may be more than there are nodes."""
+  """What is added up to make u, in order.
+
+  A sum that is added in at several places is one term: its own terms may be more than there are nodes.
+  """
   uses: dict[UOp, int] = {u: 0}
   stack = [u]
   while stack:
@@ -90,7 +96,9 @@ def parts_of(u: UOp, extent: dict[UOp, int]) -> tuple[int, int]:
   results = max(1, size_of(u.shape))
   terms = size_of(u.src[0].shape) // results
   if results <= FEW_RESULTS: return (FEW_RESULTS, MAX_PARTS) if terms >= MANY_TERMS else (1, 1)
-  if terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS > PARTIAL_RESULTS: return 1, 1
+  if (terms <= PANEL_TERMS or terms_per_element(u, extent) <= REUSE_LIMIT or results * terms // PANEL_TERMS
+      > PARTIAL_RESULTS):
+    return 1, 1
   return terms // PANEL_TERMS, 4 * terms // PANEL_TERMS
 
 # ***** columns *****
@@ -104,8 +112,8 @@ def is_columns(u: UOp) -> bool:
 class Ways:
   """The operations through which nodes read memory, up to those that have a buffer.
 
-  Those of constants do not count, nor does RESHAPE, which keeps the order. All are found when the first is asked for: few
-  graphs have columns.
+  Those of constants do not count, nor does RESHAPE, which keeps the order. All are found when the first is asked for:
+  few graphs have columns.
   """
   def __init__(self, nodes: list[UOp]):
     self.nodes = nodes
@@ -162,7 +170,8 @@ def in_two_steps(u: UOp, parts: tuple[int, int]) -> UOp:
     if not count: continue
     shifted = tuple(a + (a > axis) for a in u.arg[1] if a != axis)
     apart = UOp(Ops.RESHAPE, u.dtype, (u.src[0],) + to_indices(shape[:axis] + (count, n // count) + shape[axis + 1:]))
-    partial = UOp(Ops.CONTIGUOUS, u.dtype, (UOp(Ops.REDUCE_AXIS, u.dtype, (apart,), (u.arg[0], tuple(sorted(shifted + (axis + 1,))))),))
+    partial = UOp(Ops.CONTIGUOUS, u.dtype,
+                  (UOp(Ops.REDUCE_AXIS, u.dtype, (apart,), (u.arg[0], tuple(sorted(shifted + (axis + 1,))))),))
     whole = UOp(Ops.REDUCE_AXIS, u.dtype, (partial,), (u.arg[0], (axis,)))
     return UOp(Ops.RESHAPE, u.dtype, (whole,) + to_indices(u.shape))
   return u

@@ -1,4 +1,7 @@
-"""What AMD GPUs can compute, generation by generation: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
+"""What AMD GPUs can compute, generation by generation: `Capabilities` for codegen.
+
+What is missing here, codegen expresses in what is there.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
@@ -10,17 +13,21 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
-INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE, Ops.BITCAST)
-FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE,
+           Ops.BITCAST)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST,
+         Ops.BITCAST)
 UNITS = (Ops.RECIPROCAL, Ops.EXP2, Ops.EXP, Ops.LOG2, Ops.LOG)  # by approximate units of float32: recipes.py
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
 NARROW = dtypes.int8s + dtypes.int16s
 
-def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]:
+  return frozenset((op, dtype) for op in ops for dtype in types)
 
 # There is no divider of integers, and no conversion between 64-bit integers and floats.
-SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32,
+                                                                           dtypes.float64)
           | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
 
@@ -40,7 +47,8 @@ def capabilities(arch: str) -> Capabilities:
   generation = generation_of(arch)
   compute_units, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, vector_operations=VECTOR,
-                      threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES, cache_bytes=caches,
+                      threads=compute_units * WAVES_PER_COMPUTE_UNIT, lanes=generation.wave, local_bytes=LDS_BYTES,
+                      cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation)))
 
 @once

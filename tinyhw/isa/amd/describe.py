@@ -28,7 +28,8 @@ def text_of(inst: MInst) -> str:
 def kernel_of(function: Function, program: Program, generation: Generation) -> Kernel:
   """What the launch tells the hardware."""
   code = code_of(program, generation.arch, function, b"")
-  return Kernel(dict(code.registers), program.local_bytes, program.lanes, program.grid if isinstance(program.grid, int) else None)
+  return Kernel(dict(code.registers), program.local_bytes, program.lanes, program.grid if isinstance(program.grid, int)
+                else None)
 
 def vendor_of(generation: Generation) -> Vendor:
   """What is told of a generation."""

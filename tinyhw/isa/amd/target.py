@@ -1,4 +1,5 @@
-"""AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
+"""AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to
+Code."""
 from __future__ import annotations
 
 from tinyhw.errors import CompileError
@@ -30,8 +31,8 @@ from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 
-# Vector registers that hold spilled scalar registers, a lane each; never given to values. What is left are whole groups of four, which the
-# allocator fills from below. In the end they follow the others (`close_ranks`)
+# Vector registers that hold spilled scalar registers, a lane each; never given to values. What is left are whole groups
+# of four, which the allocator fills from below. In the end they follow the others (`close_ranks`)
 SPILL_REGISTERS = tuple(range(248, 256))
 OPPOSITE = {"s_cbranch_scc0": "s_cbranch_scc1", "s_cbranch_scc1": "s_cbranch_scc0"}
 
@@ -63,7 +64,8 @@ class Moves:
   def lanes(self, value: Reg, slot: int, name: str) -> MInst:
     """A scalar register or pair to or from lanes of a vector register: a macro."""
     number, lane = divmod(slot // 4, self.wave)
-    if number >= len(SPILL_REGISTERS): raise CompileError(f"more than {len(SPILL_REGISTERS) * self.wave} scalar values are spilled; split the kernel")
+    if number >= len(SPILL_REGISTERS):
+      raise CompileError(f"more than {len(SPILL_REGISTERS) * self.wave} scalar values are spilled; split the kernel")
     kept = regs.v(SPILL_REGISTERS[number])
     pair = [kept, value] if name.startswith("keep") else [value, kept]
     return MInst(macro_row(self.rows.generation, name, ()), [*pair, *range(lane, lane + value.cls.units)])
@@ -76,7 +78,8 @@ class Moves:
     return None if opposite is None else MInst(self.rows[opposite], list(inst.operands), inst.origin, inst.arguments)
 
 def split_copies(function: Function, target: Target) -> Function:
-  """Copies of several vector registers as copies of single ones, in an order in which none is overwritten before it is read."""
+  """Copies of several vector registers as copies of single ones, in an order in which none is overwritten before it is
+  read."""
   for block in function.blocks:
     insts: list[MInst] = []
     for inst in block.insts:
@@ -92,7 +95,8 @@ def single_copies(inst: MInst) -> list[MInst]:
   return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
 
 def close_ranks(function: Function, target: Target) -> Function:
-  """Vector registers with spilled scalar ones behind those that values have: the highest one decides how many waves run at once."""
+  """Vector registers with spilled scalar ones behind those that values have: the highest one decides how many waves
+  run at once."""
   written = function.used.get("vgpr", set())
   kept = sorted(written.intersection(SPILL_REGISTERS))
   if not kept: return function
@@ -100,7 +104,8 @@ def close_ranks(function: Function, target: Target) -> Function:
   moved = {regs.v(index): regs.v(first + n) for n, index in enumerate(kept)}
   for block in function.blocks:
     for inst in block.insts:
-      if inst.row.encoding is MACRO: inst.operands = [moved.get(o, o) if isinstance(o, Reg) else o for o in inst.operands]
+      if inst.row.encoding is MACRO:
+        inst.operands = [moved.get(o, o) if isinstance(o, Reg) else o for o in inst.operands]
   function.used["vgpr"] = written.difference(kept) | {r.index for r in moved.values() if r.index is not None}
   return function
 
@@ -111,13 +116,16 @@ def target(arch: str) -> Target:
   moves = Moves(table(generation.arch))
   values = generation.vectors
   return Target(
-    name=arch, capabilities=capabilities(arch), banks=(regs.SGPR, regs.VGPR), classes=(*classes(regs.S), *classes(values)),
-    move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert, select=select,
+    name=arch, capabilities=capabilities(arch), banks=(regs.SGPR, regs.VGPR),
+    classes=(*classes(regs.S), *classes(values)),
+    move=moves.move, spill=moves.spill, reload=moves.reload, jump=moves.jump, swap=moves.swap, invert=moves.invert,
+    select=select,
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
     latency=costs(generation.family), steps=register_steps(generation),
     hooks={"before:order": (make_halves, drop_unused, interleave), "before:expand": (split_copies,),
-           "after:expand": (close_ranks, expand_macros, drop_copies), "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)})
+           "after:expand": (close_ranks, expand_macros, drop_copies),
+           "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)})
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""
@@ -132,8 +140,10 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
 def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
   """The Code of a function: registers are counted up to the highest one."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
-  counts = tuple((bank, 1 + max((i for i in used if bank != "sgpr" or i < regs.SGPRS), default=-1)) for bank, used in function.used.items())
-  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes,
+  counts = tuple((bank, 1 + max((i for i in used if bank != "sgpr" or i < regs.SGPRS), default=-1))
+                 for bank, used in function.used.items())
+  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts,
+              lanes=program.lanes,
               wave=generation_of(arch).wave, private_bytes=function.stack_bytes)
 
 def compile(program: Program, arch: str) -> Code:

@@ -1,4 +1,7 @@
-"""What NVIDIA GPUs can compute: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
+"""What NVIDIA GPUs can compute: `Capabilities` for codegen.
+
+What is missing here, codegen expresses in what is there.
+"""
 from __future__ import annotations
 
 from tinyhw.autogen.nvidia import bank
@@ -12,18 +15,23 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
-INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE, Ops.BITCAST)
-FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.WHERE,
+           Ops.BITCAST)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST,
+         Ops.BITCAST)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
 HALVES = (dtypes.float16, dtypes.bfloat16)
 NARROW = dtypes.int8s + dtypes.int16s
 
-def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]:
+  return frozenset((op, dtype) for op in ops for dtype in types)
 
 # There is no divider of integers.
-SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
-          | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32,
+                                                                           dtypes.float64)
+          | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool)
+          | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.int64, *HALVES))
 
 FP8 = pairs((Ops.CAST,), *dtypes.fp8_ocp)      # from sm_89 on
@@ -33,12 +41,15 @@ VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the m
 REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
 WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
-PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle and SM
-CACHE_COST = 3.3       # 128 bytes a cycle of shared memory, and an SM's share of the 5120 of Hopper's second-level cache
+PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle
+                       # and SM
+CACHE_COST = 3.3       # 128 bytes a cycle of shared memory, and an SM's share of the 5120 of Hopper's second-level
+                       # cache
 WITH_BOXES = frozenset({"sm_90"})   # that have a unit which copies boxes
 
 # generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
-CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)), "sm_90": (132, (256 << 10, 50 << 20))}
+CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)),
+         "sm_90": (132, (256 << 10, 50 << 20))}
 
 def local_bytes(arch: str) -> int:
   """The most shared memory that a block may have: all but what the system keeps."""
@@ -49,15 +60,19 @@ def capabilities(arch: str) -> Capabilities:
   """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
   generation = generation_of(arch)
   multiprocessors, caches = CARDS[generation.name]
-  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True, operations=SCALAR | FP8 if generation.has("89+") else SCALAR,
+  return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True,
+                      operations=SCALAR | FP8 if generation.has("89+") else SCALAR,
                       vector_operations=VECTOR,
                       maxima=frozenset({dtypes.float32}), truths=True,
                       threads=multiprocessors * WARPS_PER_SM, lanes=WARP,
-                      local_bytes=local_bytes(arch), unit_registers=PARTITIONS * FILE.registers * WARP, hidden_registers=bank.HIDDEN_REGISTERS,
-                      copies=COPIES, boxes=generation.name in WITH_BOXES, exchanges=True, panel_products=PANEL_PRODUCTS, cache_cost=CACHE_COST,
+                      local_bytes=local_bytes(arch), unit_registers=PARTITIONS * FILE.registers * WARP,
+                      hidden_registers=bank.HIDDEN_REGISTERS,
+                      copies=COPIES, boxes=generation.name in WITH_BOXES, exchanges=True, panel_products=PANEL_PRODUCTS,
+                      cache_cost=CACHE_COST,
                       cache_bytes=caches,
                       matrix=tuple(unit.matrix for unit in units(generation.name)),
-                      less_exact=tuple((name, tuple(unit.matrix for unit in found)) for name, found in less_exact(generation.name).items()))
+                      less_exact=tuple((name, tuple(unit.matrix for unit in found))
+                                       for name, found in less_exact(generation.name).items()))
 
 @once
 def generation_of(arch: str) -> Generation:

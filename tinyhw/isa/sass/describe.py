@@ -1,4 +1,5 @@
-"""Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card that the model is of."""
+"""Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card that the
+model is of."""
 from __future__ import annotations
 import functools
 from collections.abc import Collection
@@ -8,7 +9,8 @@ from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.late.emit import encode_function
 from tinyhw.isa.sass.model.rates import CARDS, SOURCE
-from tinyhw.isa.sass.model.resources import Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched
+from tinyhw.isa.sass.model.resources import (
+  Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched)
 from tinyhw.isa.sass.table.branch import BRANCH
 from tinyhw.isa.sass.table.control import Control
 from tinyhw.isa.sass.table.units import RESERVED_BYTES, WARP, column
@@ -28,7 +30,8 @@ def text_of(inst: MInst, control: Control) -> str:
   """The instruction; jumps name their block."""
   if inst.row.encoding is not BRANCH: return show(inst, control)
   goal = next(o for o in inst.operands if isinstance(o, Block))
-  return f"@{'!' if inst.operands[2] else ''}{inst.operands[1]} BRA {goal!r}" if len(inst.operands) > 1 else f"BRA {goal!r}"
+  return (f"@{'!' if inst.operands[2] else ''}{inst.operands[1]} BRA {goal!r}" if len(inst.operands) > 1
+          else f"BRA {goal!r}")
 
 def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Control]]:
   """The code, the function with all of its lines, and the control words by id of the instruction."""
@@ -42,9 +45,12 @@ def launch(code: Code, function: Function, controls: dict[int, Control], program
   conflicts = conflicts_of(function, controls)
   waves = -(-program.lanes // WARP)
   own = Costs(arch, None, controls, conflicts, waves)
-  noted = Noted(functools.partial(touched, waves=waves), is_local, is_private, lambda inst: conflicts.get(id(inst), 0), only_waits, own.held)
-  vendor = Vendor(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE, lambda inst: text_of(inst, own.control(inst)), operations,
-                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)), ("control", own.words))
+  noted = Noted(functools.partial(touched, waves=waves), is_local, is_private, lambda inst: conflicts.get(id(inst), 0),
+                only_waits, own.held)
+  vendor = Vendor(CARDS[column(arch)], WARP, capabilities(arch).cache_bytes[-1], SOURCE,
+                  lambda inst: text_of(inst, own.control(inst)), operations,
+                  element_of, noted, lambda traffic: model(Costs(arch, traffic, controls, conflicts, waves)),
+                  ("control", own.words))
   kernel = Kernel({"R": dict(code.registers)["r"]}, program.local_bytes + RESERVED_BYTES, program.lanes,
                   program.grid if isinstance(program.grid, int) else None)
   return Launch(vendor, kernel, function, program)

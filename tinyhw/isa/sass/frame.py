@@ -1,8 +1,9 @@
 """The stack frame of a lane: spills and reloads, and the register that they are addressed by.
 
-As in code of the vendor's compiler, a word of constant bank 0 (autogen/nvidia/bank.py) says where the memory of a lane ends that a kernel may have; a
-launch says how much it is. Slots lie below: slot 0 ends there. One register, behind those that are allocated, holds the word from the kernel's begin
-on; a predicate that comes back goes through it. Kernels that spill nothing have neither.
+As in code of the vendor's compiler, a word of constant bank 0 (autogen/nvidia/bank.py) says where the memory of a lane
+ends that a kernel may have; a launch says how much it is. Slots lie below: slot 0 ends there. One register, behind
+those that are allocated, holds the word from the kernel's begin on; a predicate that comes back goes through it.
+Kernels that spill nothing have neither.
 """
 from __future__ import annotations
 
@@ -36,13 +37,15 @@ def pieces(registers: int, slot: int, frame: int) -> list[tuple[str, int, str]]:
 def kept(registers: int, slot: int, frame: int) -> Macro:
   """Registers to their slot. slot: in bytes; frame: the register."""
   return Macro("keep", (("b", Access.READ, f"v{registers}"),), 1,
-               tuple([f"STL{word} {place}, {part('b', k) if registers > max(WORDS) else 'b'}" for word, k, place in pieces(registers, slot, frame)]))
+               tuple([f"STL{word} {place}, {part('b', k) if registers > max(WORDS) else 'b'}"
+                      for word, k, place in pieces(registers, slot, frame)]))
 
 @once
 def reloaded(registers: int, slot: int, frame: int) -> Macro:
   """The way back."""
   return Macro("kept", (("d", Access.WRITE, f"v{registers}"),), 1,
-               tuple([f"LDL{word} {part('d', k) if registers > max(WORDS) else 'd'}, {place}" for word, k, place in pieces(registers, slot, frame)]))
+               tuple([f"LDL{word} {part('d', k) if registers > max(WORDS) else 'd'}, {place}"
+                      for word, k, place in pieces(registers, slot, frame)]))
 
 @once
 def kept_predicate(slot: int, frame: int) -> Macro:
@@ -74,8 +77,8 @@ def add_frame(function: Function, target: Target) -> Function:
   return function
 
 def drop_last(function: Function, frame: Reg) -> None:
-  """Drop the pointer that is made behind a predicate that came back, where no path goes on to a slot. drop_copies cannot: macros name the frame's
-  register in their lines, so that their rows do not list it among what they read."""
+  """Drop the pointer that is made behind a predicate that came back, where no path goes on to a slot. drop_copies
+  cannot: macros name the frame's register in their lines, so that their rows do not list it among what they read."""
   def touched(inst: MInst) -> Touched:
     written = any([inst.operands[i] == frame for i in inst.row.writes])
     return Touched(int(inst.operands.count(frame) > written), int(written))

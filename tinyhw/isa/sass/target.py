@@ -1,4 +1,5 @@
-"""NVIDIA GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to Code."""
+"""NVIDIA GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to
+Code."""
 from __future__ import annotations
 from typing import Any
 
@@ -33,7 +34,8 @@ from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 
-# Behind them is the register of the stack frame (frame.py), at most R252. They are whole groups of four, which the allocator fills from below
+# Behind them is the register of the stack frame (frame.py), at most R252. They are whole groups of four, which the
+# allocator fills from below
 ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
 
 class Moves:
@@ -63,8 +65,8 @@ class Moves:
     return self.made(frame.reloaded(value.cls.units, slot, self.frame), value)
 
 def registers_for(lanes: int) -> int:
-  """How many registers a lane may have in a block of so many lanes: those of each sub-partition must do for its share of the warps. It gives them out
-  by eights, two of them for the hardware itself. One is left for the stack frame."""
+  """How many registers a lane may have in a block of so many lanes: those of each sub-partition must do for its share
+  of the warps. It gives them out by eights, two of them for the hardware itself. One is left for the stack frame."""
   warps = -(-lanes // (WARP * PARTITIONS))   # of a sub-partition
   return min(len(ALLOCATABLE["R"]), FILE.registers // warps // FILE.granule * FILE.granule - FILE.extra - 1)
 
@@ -78,12 +80,16 @@ def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
   generation = generation_of(arch)
   moves = Moves(arch, registers)
   return Target(
-    name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE), classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
-    move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert, select=select,
+    name=arch, capabilities=capabilities(arch), banks=(regs.VECTOR, regs.PREDICATE),
+    classes=(regs.R[1], regs.R[2], regs.R[4], regs.P),
+    move=moves.move, spill=moves.spill, reload=moves.reload, jump=branch.jump, swap=moves.swap, invert=branch.invert,
+    select=select,
     table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
-    allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]}, steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
-    hooks={"before:order": (drop_unused, interleave), "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch),
-                                                                                    frame.add_frame)})
+    allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]},
+    steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
+    hooks={"before:order": (drop_unused, interleave),
+           "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch),
+                                         frame.add_frame)})
 
 def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
   """The laid out function, and its lines with their control words."""
@@ -97,15 +103,20 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
   return function, *encode_function(lines, generation_of(arch))
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code. Registers ("r") are up to the highest one, without the hardware's; "barrier" is 1 where lanes of a block meet."""
+  """The program as machine code.
+
+  Registers ("r") are up to the highest one, without the hardware's; "barrier" is 1 where lanes of a block meet.
+  """
   return code_of(program, arch, *assemble(program, arch))
 
-def code_of(program: Program, arch: str, function: Function, text: bytes, placed: list[tuple[int, MInst, Control]]) -> Code:
+def code_of(program: Program, arch: str, function: Function, text: bytes,
+            placed: list[tuple[int, MInst, Control]]) -> Code:
   """The Code of an assembled function."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   used = [r.index + r.cls.units for _, inst, _ in placed for r in inst.operands
           if isinstance(r, Reg) and r.cls.bank is regs.VECTOR and r.index is not None and r.index < regs.ZERO]
   barriers = int(any(inst.row.name == "BAR" for _, inst, _ in placed))
   counts = ("r", max(used, default=0)), ("barrier", barriers)
-  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts, lanes=program.lanes, wave=WARP,
+  return Code(program.name, arch, text, arguments, local_bytes=program.local_bytes, registers=counts,
+              lanes=program.lanes, wave=WARP,
               private_bytes=function.stack_bytes, descriptors=descriptors(program))

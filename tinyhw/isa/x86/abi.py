@@ -1,6 +1,7 @@
 """The calling conventions of x86-64 systems, as data, and the system calls that the runtime makes itself.
 
-Sources: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 3.2; Microsoft, "x64 calling convention".
+Sources: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 3.2; Microsoft, "x64
+calling convention".
 """
 from __future__ import annotations
 import sys
@@ -10,8 +11,10 @@ from dataclasses import dataclass
 class Abi:
   """A calling convention. Registers are named in full (64-bit) and listed in the order of the manual.
 
-  arguments: integer and pointer arguments. saved: general registers that a function must preserve; rsp is always preserved.
-  saved_vector: xmm registers whose low 128 bits a function must preserve. shadow_bytes: what a caller leaves free above the return address.
+  arguments: integer and pointer arguments. saved: general registers that a function must preserve; rsp is always
+  preserved.
+  saved_vector: xmm registers whose low 128 bits a function must preserve. shadow_bytes: what a caller leaves free above
+  the return address.
   red_zone_bytes: what a leaf function may use below rsp. At a call, rsp is a multiple of stack_align.
   """
   name: str
@@ -23,7 +26,8 @@ class Abi:
   stack_align: int = 16
   result: str = "rax"
 
-SYSTEM_V = Abi("sysv", ("rdi", "rsi", "rdx", "rcx", "r8", "r9"), ("rbx", "rbp", "r12", "r13", "r14", "r15"), red_zone_bytes=128)
+SYSTEM_V = Abi("sysv", ("rdi", "rsi", "rdx", "rcx", "r8", "r9"), ("rbx", "rbp", "r12", "r13", "r14", "r15"),
+               red_zone_bytes=128)
 WINDOWS = Abi("win64", ("rcx", "rdx", "r8", "r9"), ("rbx", "rbp", "rdi", "rsi", "r12", "r13", "r14", "r15"),
               tuple(f"xmm{i}" for i in range(6, 16)), shadow_bytes=32)
 
@@ -51,7 +55,10 @@ FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE = 128, 129
 UL_COMPARE_AND_WAIT, ULF_WAKE_ALL, ULF_NO_ERRNO = 1, 0x100, 0x01000000
 
 def system(platform: str = sys.platform) -> System:
-  """The row for a value of sys.platform. Other Unix systems use the System V convention but have no known way to wait: KeyError."""
+  """The row for a value of sys.platform.
+
+  Other Unix systems use the System V convention but have no known way to wait: KeyError.
+  """
   return SYSTEMS[platform]
 
 def abi(platform: str = sys.platform) -> Abi:

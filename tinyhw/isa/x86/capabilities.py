@@ -1,4 +1,7 @@
-"""What x86-64 can compute, level by level: `Capabilities` for codegen. What is missing here, codegen expresses in what is there."""
+"""What x86-64 can compute, level by level: `Capabilities` for codegen.
+
+What is missing here, codegen expresses in what is there.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
@@ -8,29 +11,36 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 
 COMPARE = tuple(GroupOp.Comparison)
-INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.IDIV, Ops.MOD, Ops.WHERE, Ops.CAST,
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.NEG, Ops.MAX, Ops.IDIV, Ops.MOD,
+           Ops.WHERE, Ops.CAST,
            Ops.BITCAST)
-FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE, Ops.CAST, Ops.BITCAST)
-PACKED = (Ops.ADD, Ops.SUB, Ops.NEG, Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.BITCAST)  # of integers of any width
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE,
+         Ops.CAST, Ops.BITCAST)
+# of integers of any width
+PACKED = (Ops.ADD, Ops.SUB, Ops.NEG, Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.BITCAST)
 SHIFTS = (Ops.SHL, Ops.SHR)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.NEG, Ops.BITCAST)
 
-def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]: return frozenset((op, dtype) for op in ops for dtype in types)
+def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]:
+  return frozenset((op, dtype) for op in ops for dtype in types)
 
-SCALAR = (pairs(INTEGER + COMPARE, *dtypes.ints) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool)
+SCALAR = (pairs(INTEGER + COMPARE, *dtypes.ints) | pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64)
+          | pairs(LOGIC + COMPARE, dtypes.bool)
           | pairs((Ops.WHERE, Ops.BITCAST), *dtypes.narrow_floats) | pairs((Ops.CAST,), dtypes.float16))
 
 VECTOR_AVX2 = (
-  pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool) | pairs(PACKED + COMPARE, *dtypes.ints)
+  pairs(FLOAT + COMPARE, dtypes.float32, dtypes.float64) | pairs(LOGIC + COMPARE, dtypes.bool)
+  | pairs(PACKED + COMPARE, *dtypes.ints)
   | pairs((Ops.MAX,), *dtypes.int8s, *dtypes.int16s, *dtypes.int32s) | pairs((Ops.MUL,), *dtypes.int16s, *dtypes.int32s)
   | pairs(SHIFTS, *dtypes.int32s, dtypes.uint64) | pairs((Ops.SHL,), dtypes.int64)
   | pairs((Ops.WHERE, Ops.BITCAST), *dtypes.narrow_floats) | pairs((Ops.CAST,), dtypes.float16))
 
 # AVX-512: 16-bit shifts by any count, arithmetic of 64-bit integers
-VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s, *dtypes.int64s))
+VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s,
+                                                                                 *dtypes.int64s))
 
-# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to and from floats, elements
-# that a mask may keep from memory
+# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to
+# and from floats, elements that a mask may keep from memory
 LEVELS = {
   "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
   "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
@@ -40,10 +50,13 @@ LEVELS = {
 def capabilities(arch: str) -> Capabilities:
   """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
 
-  threads and the sizes of memory are assumed, those of a small processor; the engine replaces them by what a device found out.
+  threads and the sizes of memory are assumed, those of a small processor; the engine replaces them by what a device
+  found out.
   """
-  if arch not in LEVELS: raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
+  if arch not in LEVELS:
+    raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")
   vector_bytes, vector_registers, vector_operations, wide_casts, masked_bytes = LEVELS[arch]
   return Capabilities(vector_bytes=vector_bytes, vector_registers=vector_registers, operations=SCALAR,
                       vector_operations=vector_operations, threads=2, wide_casts=wide_casts, local_bytes=256 * 1024,
-                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_bytes=masked_bytes, gathers=True, scatters=True)
+                      cache_bytes=(32 * 1024, 512 * 1024, 16 << 20), masked_bytes=masked_bytes, gathers=True,
+                      scatters=True)

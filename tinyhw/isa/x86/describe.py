@@ -1,4 +1,5 @@
-"""What x86-64 instructions do, for the listing of DEBUG=7: bytes that they touch, floating-point operations, the peak of the processor."""
+"""What x86-64 instructions do, for the listing of DEBUG=7: bytes that they touch, floating-point operations, the peak
+of the processor."""
 from __future__ import annotations
 import functools
 import re
@@ -22,7 +23,8 @@ from tinyhw.uop.program import Program
 __all__ = ["compile_listed", "describe", "microarchitecture", "reader"]
 
 # pipe -> floating-point operations for each element
-OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "div_f64": 1, "sqrt_f32": 1, "sqrt_f64": 1, "fp_horizontal": 1,
+OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "div_f64": 1, "sqrt_f32": 1, "sqrt_f64": 1,
+              "fp_horizontal": 1,
               "fp_estimate": 1, "fp_round": 1}
 SUFFIX = re.compile(r"[ps]([sd])$")
 ELEMENT_BITS = {"s": 32, "d": 64}
@@ -52,7 +54,8 @@ def operations(inst: MInst) -> int:
 def peak_of(table: Microarchitecture, vector_bits: int) -> dict[int, float]:
   """Element bits -> floating-point operations a cycle that FMAs of the widest vectors reach."""
   v, cls = {128: ("x", regs.XMM), 256: ("y", regs.YMM), 512: ("z", regs.ZMM)}[vector_bits]
-  cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs, table.issue_width).ports
+  cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs,
+                 table.issue_width).ports
   return {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
 
 def core(microarchitecture: str, vector_bits: int) -> Core:
@@ -67,17 +70,20 @@ def reader(microarchitecture: str, vector_bits: int) -> Reader:
   """How a listing reads instructions of this processor."""
   return Reader(show, touched, operations, functools.partial(bound_lines, core(microarchitecture, vector_bits)))
 
-def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str, grid: int | None = None,
+def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str,
+             grid: int | None = None,
              uops: Sequence[UOp] = ()) -> str:
   """The listing of an encoded function. places: as encode_function gives them; the others as listing wants them."""
   t = target(arch)
   ends = [offset for offset, _ in places[1:]]
   if places: ends.append(places[-1][0] + decode(code, places[-1][0])[1])
   lines = [Line(offset, code[offset:end], inst) for (offset, inst), end in zip(places, ends)]
-  return listing(function, lines, t.banks, reader(microarchitecture, 8 * t.capabilities.vector_bytes), grid, t.allocatable, uops)
+  return listing(function, lines, t.banks, reader(microarchitecture, 8 * t.capabilities.vector_bytes), grid,
+                 t.allocatable, uops)
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "generic") -> tuple[Code, str]:
   """What target.compile does, and the listing."""
   function, text, places = assemble(program, arch)
   grid = program.grid if isinstance(program.grid, int) else None
-  return code_of(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid, program.uops)
+  return code_of(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid,
+                                                          program.uops)

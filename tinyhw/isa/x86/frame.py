@@ -1,6 +1,8 @@
-"""The stack frame of a kernel: save what the calling convention wants preserved, make room for spill slots, undo both before returning.
+"""The stack frame of a kernel: save what the calling convention wants preserved, make room for spill slots, undo both
+before returning.
 
-Runs after allocation, when it is known which registers are written. Spill slots are addressed from rsp, which does not move in between.
+Runs after allocation, when it is known which registers are written. Spill slots are addressed from rsp, which does not
+move in between.
 """
 from __future__ import annotations
 
@@ -18,14 +20,16 @@ def add_frame(function: Function, target: Target) -> Function:
   convention = abi.abi()
   written = {(r.cls.bank, r.index) for block in function.blocks for inst in block.insts for r in inst.writes()}
   saved = [regs.reg(regs.R64, i) for i in map(regs.NAMES64.index, convention.saved) if (regs.GPR, i) in written]
-  vectors = [r for r in (regs.reg(regs.XMM, int(name[3:])) for name in convention.saved_vector) if (regs.VEC, r.index) in written]
+  vectors = [r for r in (regs.reg(regs.XMM, int(name[3:])) for name in convention.saved_vector)
+             if (regs.VEC, r.index) in written]
   slots = (function.stack_bytes + 15) // 16 * 16
   size = slots + 16 * len(vectors)
   enter, leave = _code(saved, vectors, slots, size)
   for inst in enter + leave: inst.comment = "frame"
   function.blocks[0].insts[:0] = enter
   for block in function.blocks:
-    if block.insts and block.insts[-1].row.name == "ret": block.insts[-1:-1] = [MInst(i.row, list(i.operands), comment=i.comment) for i in leave]
+    if block.insts and block.insts[-1].row.name == "ret":
+      block.insts[-1:-1] = [MInst(i.row, list(i.operands), comment=i.comment) for i in leave]
   return function
 
 def _code(saved: list[Reg], vectors: list[Reg], slots: int, size: int) -> tuple[list[MInst], list[MInst]]:

@@ -1,21 +1,27 @@
-"""The machine code that the CPU driver itself needs, as text for this repository's assembler: the worker loop, and the CPUID call.
+"""The machine code that the CPU driver itself needs, as text for this repository's assembler: the worker loop, and the
+CPUID call.
 
-`code(name)` gives "ring", "submit" or "cpuid" as Code. Its bytes are kept in autogen/x86_runtime.py, so that a process that finds its kernels in the
-cache need not load the assembler; build_runtime.py writes that file, and a text that differs from what was assembled there is assembled anew.
-What the loop shares with the driver (offsets, widths) is in autogen/cpu_ring.py.
+`code(name)` gives "ring", "submit" or "cpuid" as Code. Its bytes are kept in autogen/x86_runtime.py, so that a process
+that finds its kernels in the cache need not load the assembler; build_runtime.py writes that file, and a text that
+differs from what was assembled there is assembled anew. What the loop shares with the driver (offsets, widths) is in
+autogen/cpu_ring.py.
 
-How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One word, STATE, holds the serial
-number of the current packet and its next chunk. A thread takes a chunk by compare-and-exchange of STATE, so a thread that slept through a whole
-batch fails and looks again: there is no other claim that could be stale. The taker of a packet's last chunk moves STATE to the next packet, whose
-chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED, the chunks of all packets before it. So no thread waits
-for another one except for a chunk that the other has taken. A thread adds what it did of a packet to COMPLETED when it finds no more of that packet:
-a line that another core wrote last costs 100 ns and more, so threads write shared lines seldom.
+How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One
+word, STATE, holds the serial number of the current packet and its next chunk. A thread takes a chunk by
+compare-and-exchange of STATE, so a thread that slept through a whole
+batch fails and looks again: there is no other claim that could be stale. The taker of a packet's last chunk moves STATE
+to the next packet, whose chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED, the
+chunks of all packets before it. So no thread waits for another one except for a chunk that the other has taken. A
+thread adds what it did of a packet to COMPLETED when it finds no more of that packet: a line that another core wrote
+last costs 100 ns and more, so threads write shared lines seldom.
 
-The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: one exchange and one addition a packet.
-A worker with nothing to do spins on BELL alone, a line that small kernels never touch; then it sleeps on it. The taker of the first chunk of a
-packet with several rings the bell and wakes two sleepers; each of them wakes two more when it takes its first chunk, as long as chunks are left.
-Sleeper: SLEEPERS += 1, then wait if BELL is what it was before the last look. Ringer: BELL += 1, then wake if SLEEPERS. Both are locked
-instructions, so one of the two sees the other. The caller's sleep has a time limit besides, so that even a descheduled ringer only costs time.
+The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: one
+exchange and one addition a packet. A worker with nothing to do spins on BELL alone, a line that small kernels never
+touch; then it sleeps on it. The taker of the first chunk of a packet with several rings the bell and wakes two
+sleepers; each of them wakes two more when it takes its first chunk, as long as chunks are left.
+Sleeper: SLEEPERS += 1, then wait if BELL is what it was before the last look. Ringer: BELL += 1, then wake if SLEEPERS.
+Both are locked instructions, so one of the two sees the other. The caller's sleep has a time limit besides, so that
+even a descheduled ringer only costs time.
 """
 from __future__ import annotations
 import importlib
@@ -31,9 +37,12 @@ from tinyhw.once import once
 CALLER_SLEEP_NS = 2_000_000
 MXCSR_DEFAULT = 0x1f80  # all exceptions masked, round to nearest, denormals kept (Intel SDM volume 1, 10.2.3)
 
-# ring(record, packets, count): the caller runs a batch of `count` packets; count = 0 wakes all sleepers. A worker's record makes it the worker loop.
-# rbx: context, rbp: record, r12: deadline, r13: target (caller) or bell (worker), r14: packets (caller), r15: packets left (caller).
-# Frame: [rsp + {shadow}] the thread's MXCSR, + 4 the default one, + 8 bell (caller) or what the last look found (worker).
+# ring(record, packets, count): the caller runs a batch of `count` packets; count = 0 wakes all sleepers. A worker's
+# record makes it the worker loop.
+# rbx: context, rbp: record, r12: deadline, r13: target (caller) or bell (worker), r14: packets (caller), r15: packets
+# left (caller).
+# Frame: [rsp + {shadow}] the thread's MXCSR, + 4 the default one, + 8 bell (caller) or what the last look found
+# (worker).
 RING = """
 {pushes}
   sub rsp, {frame}
@@ -297,8 +306,8 @@ RING = """
   jmp .execute
 """
 
-# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, at once if the word differs. wake_some(address) wakes
-# one or two, wake_all(address).
+# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, at once if the word differs.
+# wake_some(address) wakes one or two, wake_all(address).
 WAIT = {
   "futex": """
 .wait:                                            ; rdi, esi, edx
@@ -353,7 +362,8 @@ WAIT = {
   add rsp, 8
   ret
 """,
-  # WaitOnAddress(address, address of the expected value, 4, timeout in ms), WakeByAddressSingle(address), WakeByAddressAll(address)
+  # WaitOnAddress(address, address of the expected value, 4, timeout in ms), WakeByAddressSingle(address),
+  # WakeByAddressAll(address)
   "address": """
 .wait:                                            ; rcx, edx, r8d
   sub rsp, 56
@@ -382,7 +392,8 @@ WAIT = {
 """,
 }
 
-# cpuid(leaf, subleaf, out): eax, ebx, ecx, edx to out[0..3]. With leaf 0xffffffff: XCR0 to out[0..1] (only where CPUID says OSXSAVE).
+# cpuid(leaf, subleaf, out): eax, ebx, ecx, edx to out[0..3]. With leaf 0xffffffff: XCR0 to out[0..1] (only where CPUID
+# says OSXSAVE).
 CPUID = """
   push rbx
   mov r9, {argument2}
@@ -406,7 +417,8 @@ CPUID = """
   ret
 """
 
-# submit(): the caller's batch as its record says. Python calls a function without arguments several times faster than one with three.
+# submit(): the caller's batch as its record says. Python calls a function without arguments several times faster than
+# one with three.
 SUBMIT = """
   mov {argument0}, {RECORD_MARK}
   mov {argument1}, qword ptr [{argument0} + {BATCH}]
@@ -418,25 +430,35 @@ SUBMIT = """
 _LOW = {"rdi": "edi", "rsi": "esi", "rdx": "edx", "rcx": "ecx", "r8": "r8d", "r9": "r9d"}
 
 def text(name: str, platform: str = "linux") -> str:
-  """The assembly text of "ring", "submit" or "cpuid" for a platform. A line is an instruction, a `.label:`, or empty; `;` comments."""
+  """The assembly text of "ring", "submit" or "cpuid" for a platform.
+
+  A line is an instruction, a `.label:`, or empty; `;` comments.
+  """
   convention = abi.abi(platform)
   words: dict[str, int | str] = {**cpu_ring.PACKET, **cpu_ring.CONTEXT, **cpu_ring.RECORD, **cpu_ring.MARKS}
-  for i, register in enumerate(convention.arguments[:4]): words |= {f"argument{i}": register, f"argument{i}d": _LOW[register]}
+  for i, register in enumerate(convention.arguments[:4]):
+    words |= {f"argument{i}": register, f"argument{i}d": _LOW[register]}
   words |= {
-    "PACKET_BYTES": cpu_ring.PACKET_BYTES, "PACKET_SHIFT": cpu_ring.PACKET_BYTES.bit_length() - 1, "CHUNK_BITS": cpu_ring.CHUNK_BITS,
+    "PACKET_BYTES": cpu_ring.PACKET_BYTES, "PACKET_SHIFT": cpu_ring.PACKET_BYTES.bit_length() - 1,
+    "CHUNK_BITS": cpu_ring.CHUNK_BITS,
     "CHUNK_MASK": cpu_ring.MAX_CHUNKS, "MXCSR_DEFAULT": MXCSR_DEFAULT, "CALLER_SLEEP_NS": CALLER_SLEEP_NS,
     "FUTEX": abi.FUTEX, "FUTEX_WAIT_PRIVATE": abi.FUTEX_WAIT_PRIVATE, "FUTEX_WAKE_PRIVATE": abi.FUTEX_WAKE_PRIVATE,
-    "ULOCK_WAIT": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO, "ULOCK_WAKE_ONE": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO,
+    "ULOCK_WAIT": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO,
+    "ULOCK_WAKE_ONE": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO,
     "ULOCK_WAKE_ALL": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO | abi.ULF_WAKE_ALL,
-    "pushes": "\n".join(f"  push {r}" for r in convention.saved), "pops": "\n".join(f"  pop {r}" for r in reversed(convention.saved)),
-    # both frames make rsp a multiple of 16: above the first lie the return address and an even number of registers, above the second an address
-    "shadow": convention.shadow_bytes, "frame": convention.shadow_bytes + 24, "take_frame": convention.shadow_bytes + 24,
+    "pushes": "\n".join(f"  push {r}" for r in convention.saved),
+    "pops": "\n".join(f"  pop {r}" for r in reversed(convention.saved)),
+    # both frames make rsp a multiple of 16: above the first lie the return address and an even number of registers,
+    # above the second an address
+    "shadow": convention.shadow_bytes, "frame": convention.shadow_bytes + 24,
+    "take_frame": convention.shadow_bytes + 24,
   }
   texts = {"cpuid": CPUID, "submit": SUBMIT, "ring": RING + WAIT[abi.system(platform).wait]}
   return texts[name].format_map(words)
 
 def assemble(name: str, platform: str) -> bytes:
-  """The bytes of a function: kept ones if they came from this very text, else from the assembler, which is loaded only then."""
+  """The bytes of a function: kept ones if they came from this very text, else from the assembler, which is loaded only
+  then."""
   source = text(name, platform)
   crc, kept = x86_runtime.CODE.get((name, platform), (0, ""))
   if crc == zlib.crc32(source.encode()): return bytes.fromhex(kept)
@@ -445,6 +467,10 @@ def assemble(name: str, platform: str) -> bytes:
 
 @once
 def code(name: str) -> Code:
-  """"ring", "submit" or "cpuid" as machine code for this system. Raises DeviceError for systems whose way to wait is not known."""
-  if sys.platform not in abi.SYSTEMS: raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")
+  """"ring", "submit" or "cpuid" as machine code for this system.
+
+  Raises DeviceError for systems whose way to wait is not known.
+  """
+  if sys.platform not in abi.SYSTEMS:
+    raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")
   return Code(name, "x86_64", assemble(name, sys.platform), ())

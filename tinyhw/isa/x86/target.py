@@ -1,4 +1,5 @@
-"""x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to Code."""
+"""x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to
+Code."""
 from __future__ import annotations
 
 from tinyhw.isa.x86.asm.encode import encode_function
@@ -17,7 +18,8 @@ from tinyhw.uop.program import Program
 __all__ = ["capabilities", "compile", "target"]
 
 LETTER = {regs.XMM: "x", regs.YMM: "y", regs.ZMM: "z"}
-OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "ge": "l", "le": "g", "g": "le", "b": "ae", "ae": "b", "be": "a", "a": "be", "s": "ns", "ns": "s"}
+OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "ge": "l", "le": "g", "g": "le", "b": "ae", "ae": "b", "be": "a",
+            "a": "be", "s": "ns", "ns": "s"}
 
 def move(dst: Reg, src: Reg) -> MInst:
   if dst.cls.bank is regs.VEC:
@@ -41,12 +43,16 @@ def reload(value: Reg, slot: int) -> MInst:
   return MInst(TABLE["mov_r64_m64"], [regs.reg(regs.R64, _index(value)), RSP, None, 1, slot])
 
 def swap(a: Reg, b: Reg) -> list[MInst]:
-  """Exchange two registers without a third: by xor for vectors and masks. VEX reaches the first 16 vector registers and 256 bits."""
+  """Exchange two registers without a third: by xor for vectors and masks.
+
+  VEX reaches the first 16 vector registers and 256 bits.
+  """
   cls, name = (regs.K, "kxorq_k_k_k")
   if a.cls.bank is regs.VEC:
     narrow = a.cls is not regs.ZMM and max(_index(a), _index(b)) < 16
     cls, name = (regs.YMM, "vpxor_y_y_y") if narrow else (regs.ZMM, "vpxorq_z_z_z")
-  elif a.cls.bank is regs.GPR: return [MInst(TABLE["xchg_r64_r64"], [regs.reg(regs.R64, _index(a)), regs.reg(regs.R64, _index(b))])]
+  elif a.cls.bank is regs.GPR:
+    return [MInst(TABLE["xchg_r64_r64"], [regs.reg(regs.R64, _index(a)), regs.reg(regs.R64, _index(b))])]
   x, y = regs.reg(cls, _index(a)), regs.reg(cls, _index(b))
   return [MInst(TABLE[name], [dst, x, y]) for dst in (x, y, x)]
 
@@ -63,8 +69,10 @@ def target(arch: str) -> Target:
   """The Target for "x86_64:avx2" or "x86_64:avx512"."""
   caps = capabilities(arch)
   return Target(
-    name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload, jump=jump, swap=swap, invert=invert,
-    select=select, table=TABLE, allocatable={"vec": tuple(range(caps.vector_registers))}, region=region, hooks={"after:expand": (add_frame,)})
+    name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload,
+    jump=jump, swap=swap, invert=invert,
+    select=select, table=TABLE, allocatable={"vec": tuple(range(caps.vector_registers))}, region=region,
+    hooks={"after:expand": (add_frame,)})
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
   """The laid out function, its bytes, and the offset of each instruction in them."""

@@ -1,10 +1,11 @@
 """Assign physical registers to virtual ones, block by block in reverse postorder.
 
-Needs: pressure at most the limit everywhere (spill.py). Then assignment cannot fail: what finds only scattered or unsuitable registers moves its
-neighbours with a parallel copy (place.py). A block's first visited predecessor decides where the block expects its parameters and live values;
-the other ones bring them there with a parallel copy on the edge, which is empty whenever hints.py got its way. So a value sits in one register
-at a time, but may sit in different ones at different times. Operands are rewritten in place; `parallel` pseudo instructions are inserted.
-Registers are sets of units as ints. Cost: O(instructions x operands), 5 us an instruction; more only where place.py has to act.
+Needs: pressure at most the limit everywhere (spill.py). Then assignment cannot fail: what finds only scattered or
+unsuitable registers moves its neighbours with a parallel copy (place.py). A block's first visited predecessor decides
+where the block expects its parameters and live values; the other ones bring them there with a parallel copy on the
+edge, which is empty whenever hints.py got its way. So a value sits in one register at a time, but may sit in different
+ones at different times. Operands are rewritten in place; `parallel` pseudo instructions are inserted. Registers are
+sets of units as ints. Cost: O(instructions x operands), 5 us an instruction; more only where place.py has to act.
 """
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from tinyhw.machine.ir.target import Target
 Pairs = list[tuple[Reg, Reg]]
 
 class Allocator:
-  """The state of the walk. where: unit of each value that is live here. free: units per bank. entry: per block, what it expects where."""
+  """The state of the walk. where: unit of each value that is live here. free: units per bank. entry: per block, what
+  it expects where."""
   def __init__(self, function: Function, target: Target):
     self.function, self.target = function, target
     self.file = registers_of(target)
@@ -36,13 +38,15 @@ class Allocator:
     self.calm = [~units for units in self.hints.avoid]
     self.reaches = [iter(self._reaches(file)) for file in self.file.banks]
     self.reach = [next(reaches) for reaches in self.reaches]  # where values are put as long as they find a place
-    self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}  # loop header -> units of the parameters of it and of the loops around it
+    self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}  # loop header -> units of the parameters of it and of
+                                                                 # the loops around it
     self.prefix: dict[int, list[MInst]] = {}
     self.out: list[MInst] = []
     self.hoisted: Edge | None = None  # the edge whose copies stand before the jumps of the current block
 
   def _reaches(self, file: BankFile) -> list[int]:
-    """The reaches of a bank, without those that cannot be enough: to fill them first would put values where a loop's parameters are wanted."""
+    """The reaches of a bank, without those that cannot be enough: to fill them first would put values where a loop's
+    parameters are wanted."""
     if len(file.reaches) == 1: return file.reaches
     peak = self.liveness.peak(file.position)
     return [reach for reach in file.reaches[:-1] if reach.bit_count() >= peak] + file.reaches[-1:]
@@ -52,7 +56,8 @@ class Allocator:
     return self.hints.unit[self.hints.web[v]]
 
   def pick(self, v: int, free: int) -> int:
-    """A unit for v among the free ones of its bank, or -1: the one it wants, else a quiet one, else any; within reach, which grows where it must."""
+    """A unit for v among the free ones of its bank, or -1: the one it wants, else a quiet one, else any; within reach,
+    which grows where it must."""
     view, web = self.views[v], self.hints.web[v]
     unit, bank = self.hints.unit[web], view.bank
     if unit >= 0:
@@ -84,10 +89,11 @@ class Allocator:
   def _assign(self, lines: list[Line]) -> None:
     """Give registers to what instructions write, one after the other.
 
-    Most rows ask for nothing but a register of a class: those are done here, in a loop without calls; others, and wide values that find only
-    scattered registers, in `_hard`.
+    Most rows ask for nothing but a register of a class: those are done here, in a loop without calls; others, and wide
+    values that find only scattered registers, in `_hard`.
     """
-    out, free, where, views, shapes, everything = self.out, self.free, self.where, self.views, self.file.shapes, self.all
+    out, free, where, views, shapes, everything = (self.out, self.free, self.where, self.views, self.file.shapes,
+                                                   self.all)
     web, wishes = self.hints.web, self.hints.unit
     for line in lines:
       inst = line.inst
@@ -175,7 +181,10 @@ class Allocator:
     self.out.append(inst)
 
   def parallel(self, pairs: Pairs, free: list[int]) -> MInst:
-    """Copies that happen at once. `free` are the units that were free before; those that no copy writes may be used to break cycles."""
+    """Copies that happen at once.
+
+    `free` are the units that were free before; those that no copy writes may be used to break cycles.
+    """
     free, scratch = list(free), []
     for dst, _ in pairs:
       view = self.file.views[dst.cls]
@@ -230,7 +239,8 @@ class Allocator:
       if a.index is None and not live_in >> a.id & 1 and views[a.id].mask == views[p].mask:
         unit, view = where[a.id], views[p]
         mask = view.mask << unit
-        if not mask & taken[view.bank] and mask & self.all[view.bank] == mask and not (deeper and mask & self.hints.avoid[view.bank]):
+        if (not mask & taken[view.bank] and mask & self.all[view.bank] == mask
+            and not (deeper and mask & self.hints.avoid[view.bank])):
           entry[p] = unit
           taken[view.bank] |= mask
           if self.wish(p) < 0: self.hints.unit[self.hints.web[p]] = unit
@@ -251,7 +261,9 @@ class Allocator:
     for v in sorted(set(values), key=lambda v: (-views[v].cls.align, -views[v].cls.units)):
       view = views[v]
       unit = view.find_first(room[view.bank])
-      if unit < 0: raise AllocationError(f"{self.function.name}: too many values at the start of a block; spill must run before allocate")
+      if unit < 0:
+        raise AllocationError(f"{self.function.name}: too many values at the start of a block; spill must run before "
+                              f"allocate")
       entry[v] = unit
       room[view.bank] &= ~(view.mask << unit)
     return entry
@@ -285,7 +297,10 @@ class Allocator:
     self.entry[0] = self._keep(0, {v: unit for v, unit in entry.items() if v in self.liveness.starts[0]})
 
 def allocate(function: Function, target: Target) -> Function:
-  """Replace virtual registers by physical ones. Blocks lose their parameters, jumps their arguments; the entry's parameters become physical."""
+  """Replace virtual registers by physical ones.
+
+  Blocks lose their parameters, jumps their arguments; the entry's parameters become physical.
+  """
   allocator = Allocator(function, target)
   allocator.start()
   for b in range(len(allocator.flow.blocks)): allocator.block(b)

@@ -1,9 +1,9 @@
 """Block parameters that have no register at the start of their block become stack slots that the predecessors write.
 
-Input: which parameters. Each predecessor stores the argument to the parameter's slot, right behind its definition where nothing reads the old
-content later (a loop then costs one store an iteration), else before its jumps or in a block on the edge. An argument that is itself a demoted
-parameter of the same block is copied first, since its slot may be overwritten. Output: the parameters are gone from blocks and jumps; `homes`
-tells which slot holds which value.
+Input: which parameters. Each predecessor stores the argument to the parameter's slot, right behind its definition where
+nothing reads the old content later (a loop then costs one store an iteration), else before its jumps or in a block on
+the edge. An argument that is itself a demoted parameter of the same block is copied first, since its slot may be
+overwritten. Output: the parameters are gone from blocks and jumps; `homes` tells which slot holds which value.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
   from tinyhw.machine.allocate.spill import Slots
 
 def demote(liveness: Liveness, b: int, params: set[int], slots: Slots) -> None:
-  """Take `params` (ids) out of the parameters of block b of an analysed function, whose liveness is not valid any more after that."""
+  """Take `params` (ids) out of the parameters of block b of an analysed function, whose liveness is not valid any more
+  after that."""
   flow, function = liveness.flow, slots.function
   block = flow.blocks[b]
   registers = {p.id: p for p in block.params if p.id in params}
@@ -28,7 +29,8 @@ def demote(liveness: Liveness, b: int, params: set[int], slots: Slots) -> None:
   block.params = [block.params[i] for i in kept]
   for edge in flow.into[b]:
     jump, operand = _jump_into(edge, block)
-    jump.arguments = tuple([values[i] for i in kept] if k == operand else values for k, values in enumerate(jump.arguments))
+    jump.arguments = tuple([values[i] for i in kept] if k == operand else values
+                           for k, values in enumerate(jump.arguments))
   function.liveness = None
 
 def _jump_into(edge: Edge, block: Block) -> tuple[MInst, int]:
@@ -83,7 +85,8 @@ def _is_harmless(liveness: Liveness, edge: Edge, p: int) -> bool:
   """Whether p's slot may be written in the edge's source: no other way out of it needs the old content."""
   for other in liveness.flow.out[edge.source]:
     if other is edge: continue
-    if liveness.live_in[other.target] >> p & 1 or any(a.index is None and a.id == p for a in other.arguments): return False
+    if liveness.live_in[other.target] >> p & 1 or any(a.index is None and a.id == p for a in other.arguments):
+      return False
   return True
 
 def _defined_at(block: Block, value: Reg) -> int:

@@ -1,7 +1,8 @@
 """How far away the next use of a value is, across blocks: what decides who is spilled.
 
-Distances count instructions. Leaving a loop adds FAR for each level left, so that what a loop does not use is always further away than what it
-does. At the end of a block an argument is as far away as the first use of the parameter that gets it. Cost: O(blocks x live values) a round.
+Distances count instructions. Leaving a loop adds FAR for each level left, so that what a loop does not use is always
+further away than what it does. At the end of a block an argument is as far away as the first use of the parameter that
+gets it. Cost: O(blocks x live values) a round.
 """
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ from tinyhw.machine.ir.liveness import Liveness
 
 FAR = 100_000
 NEVER = 1 << 40
-ROUNDS = 20  # distances only shrink; a bound in case of a strange graph, where later rounds would change what is far by little
+ROUNDS = 20  # distances only shrink; a bound in case of a strange graph, where later rounds would change what is far by
+             # little
 
 class Distances:
-  """uses[b][v]: lines of block b that read v, last first. entry[b][v], exit[b][v]: distance at the start and the end of the block."""
+  """uses[b][v]: lines of block b that read v, last first. entry[b][v], exit[b][v]: distance at the start and the end
+  of the block."""
   def __init__(self, liveness: Liveness):
     self.liveness = liveness
     count = len(liveness.code)
@@ -44,7 +47,8 @@ class Distances:
       s = edge.target
       length = FAR * max(0, flow.depth[b] - flow.depth[s])
       entry, memory = self.entry[s], liveness.arriving.get(flow.blocks[s])
-      arriving = {p: a.id if a.index is None else -1 for p, a in zip(liveness.params[s], edge.arguments)} if edge.arguments else {}
+      arriving = ({p: a.id if a.index is None else -1 for p, a in zip(liveness.params[s], edge.arguments)}
+                  if edge.arguments else {})
       for v, distance in entry.items():
         if v in arriving:
           v = arriving[v]

@@ -1,8 +1,8 @@
 """Code that belongs to an edge of the control flow graph: where it goes.
 
-With one way out of the source it stands before the source's jumps; with one way into the target, at the target's start; otherwise the edge is
-critical. Copies on a critical edge may still go before the jumps if they destroy nothing that another way out needs (the usual case for a
-loop's back-edge); else a block is put on the edge.
+With one way out of the source it stands before the source's jumps; with one way into the target, at the target's start;
+otherwise the edge is critical. Copies on a critical edge may still go before the jumps if they destroy nothing that
+another way out needs (the usual case for a loop's back-edge); else a block is put on the edge.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -15,11 +15,15 @@ if TYPE_CHECKING:
   from tinyhw.machine.allocate.allocate import Allocator, Pairs
 
 def split(function: Function, target: Target, edge: Edge, source: Block, successor: Block, depth: int) -> Block:
-  """A new block on the edge that jumps on. The edge's jump passes its arguments to the successor through it unchanged: they move to its jump."""
+  """A new block on the edge that jumps on.
+
+  The edge's jump passes its arguments to the successor through it unchanged: they move to its jump.
+  """
   block = Block(max(b.id for b in function.blocks) + 1, depth, "edge")
   function.blocks.insert(function.blocks.index(source) + 1, block)
   jump = target.jump(successor)
-  assert jump.row.effects & Effect.JUMP and jump.row.effects & Effect.END, f"{target.name}: target.jump must make a row with JUMP and END"
+  assert jump.row.effects & Effect.JUMP and jump.row.effects & Effect.END, (f"{target.name}: target.jump must make a "
+                                                                            f"row with JUMP and END")
   if edge.jump.arguments:
     jump.arguments = (edge.jump.arguments[edge.operand],)
     edge.jump.arguments = tuple([] if k == edge.operand else a for k, a in enumerate(edge.jump.arguments))

@@ -1,8 +1,9 @@
 """Which register a value would like: the one that saves a move.
 
-Values that a parameter, a tie or a copy connects form a web, and the first member that gets a register sets the wish of the others. Webs are
-merged only where the members cannot be alive together for all we know cheaply: a tied value must end at the tie, and no web has two
-parameters of one block (twelve accumulators that start from one zero are twelve webs). A wish is never a promise. Cost: near linear.
+Values that a parameter, a tie or a copy connects form a web, and the first member that gets a register sets the wish of
+the others. Webs are merged only where the members cannot be alive together for all we know cheaply: a tied value must
+end at the tie, and no web has two parameters of one block (twelve accumulators that start from one zero are twelve
+webs). A wish is never a promise. Cost: near linear.
 """
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from tinyhw.machine.ir.liveness import Liveness
 from tinyhw.machine.ir.pseudo import PSEUDO
 
 class Hints:
-  """web[v] is the number of v's web, unit[web] the unit it wants or -1. avoid: per bank, the units that some instruction insists on."""
+  """web[v] is the number of v's web, unit[web] the unit it wants or -1. avoid: per bank, the units that some
+  instruction insists on."""
   def __init__(self, function: Function, liveness: Liveness):
     count = len(function.registers)
     self.parent = list(range(count))
@@ -36,7 +38,9 @@ class Hints:
 
   def _join(self, a: int, b: int) -> None:
     a, b = self._find(a), self._find(b)
-    if a == b or self.blocks[a] & self.blocks[b] or self.views[a] is not self.views[b] and self.views[a].weight != self.views[b].weight: return
+    if (a == b or self.blocks[a] & self.blocks[b] or self.views[a] is not self.views[b]
+        and self.views[a].weight != self.views[b].weight):
+      return
     self.parent[b] = a
     self.blocks[a] |= self.blocks[b]
 
@@ -60,14 +64,18 @@ class Hints:
         row = line.inst.row
         shape = shapes[row]
         if shape.plain:
-          if row.encoding is PSEUDO and row.name == "copy" and line.ends and line.writes: self._join(line.ends[0], line.writes[0])
+          if row.encoding is PSEUDO and row.name == "copy" and line.ends and line.writes:
+            self._join(line.ends[0], line.writes[0])
           continue
         values, operands = sources_of(line.inst), line.inst.operands
         for tie in shape.ties:
           value, written = values[tie.source], operands[tie.write]
-          if value is not None and value.index is None and written.index is None and value.id in line.ends: self._join(value.id, written.id)
+          if value is not None and value.index is None and written.index is None and value.id in line.ends:
+            self._join(value.id, written.id)
         if shape.rigid:
           self.avoid = [a | t for a, t in zip(self.avoid, shape.touched)]
-          wishes += [(v.id, unit) for source, unit in shape.fixed_reads.items() if (v := values[source]) is not None and v.index is None]
-          wishes += [(operands[i].id, unit) for i, unit in shape.fixed_writes.items() if operands[i] is not None and operands[i].index is None]
+          wishes += [(v.id, unit) for source, unit in shape.fixed_reads.items() if (v := values[source]) is not None
+                     and v.index is None]
+          wishes += [(operands[i].id, unit) for i, unit in shape.fixed_writes.items() if operands[i] is not None
+                     and operands[i].index is None]
     return wishes

@@ -1,10 +1,11 @@
-"""Make room for one instruction that a free register alone does not satisfy: fixed registers, clobbers, ties to values that live on, and
-wide values that find only scattered free units.
+"""Make room for one instruction that a free register alone does not satisfy: fixed registers, clobbers, ties to values
+that live on, and wide values that find only scattered free units.
 
-First gently: values in the way move to other registers, everything else stays. If that fails, the bank is packed anew: values that live across
-from the lowest unit up, in order of falling alignment; those that end here, and those that begin here, from the highest unit down. Sizes being
-rounded to alignments that divide each other, both meet in the middle only if the pressure is above the limit. Output: copies that happen at
-once before the instruction, and the units of its written operands.
+First gently: values in the way move to other registers, everything else stays. If that fails, the bank is packed anew:
+values that live across from the lowest unit up, in order of falling alignment; those that end here, and those that
+begin here, from the highest unit down. Sizes being rounded to alignments that divide each other, both meet in the
+middle only if the pressure is above the limit. Output: copies that happen at once before the instruction, and the units
+of its written operands.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -33,7 +34,8 @@ class Plan:
 
   def begins(self) -> list[tuple[int, int, View]]:
     """Written operands that choose a register only after the reads: (operand, value, view)."""
-    operands, settled = self.line.inst.operands, {i for i, _ in self.demands.inherits + self.demands.clones} | set(self.demands.early)
+    operands, settled = (self.line.inst.operands, {i for i, _ in self.demands.inherits + self.demands.clones}
+                         | set(self.demands.early))
     found = []
     for i in self.shape.row.writes:
       r = operands[i]
@@ -80,7 +82,8 @@ class Plan:
     return self._gentle_writes(taken)
 
   def _gentle_writes(self, taken: list[int]) -> bool:
-    """Registers for what is written, those first that must be there beside the reads. taken: units of each bank, by what stays. False as above."""
+    """Registers for what is written, those first that must be there beside the reads. taken: units of each bank, by
+    what stays. False as above."""
     allocator, shape, files = self.allocator, self.shape, self.allocator.file.banks
     where, views, operands = allocator.where, allocator.views, self.line.inst.operands
     sources = sources_of(self.line.inst)
@@ -93,7 +96,8 @@ class Plan:
       source = sources[clones[i]] if i in clones else None
       if source is not None and source.index is None and source.id not in self.new and source.id not in self.ends:
         # the value that lives on makes way if its register is the one that the result is wanted in
-        if allocator.wish(v) == where[source.id] and views[source.id].mask == view.mask: self.new[source.id], unit = unit, where[source.id]
+        if allocator.wish(v) == where[source.id] and views[source.id].mask == view.mask:
+          self.new[source.id], unit = unit, where[source.id]
       self.written[i] = unit
     before = list(taken)
     for v in self.ends - self.heirs:
@@ -112,7 +116,8 @@ class Plan:
     return all(operands[i] is None or operands[i].index is not None or i in self.written for i in shape.row.writes)
 
   def _clear(self, view: View, before: list[int], after: list[int]) -> int:
-    """Free an aligned run for a wide result, by moving the fewest units of values that live across. Returns its start, or -1.
+    """Free an aligned run for a wide result, by moving the fewest units of values that live across. Returns its start,
+    or -1.
 
     before, after: units taken when the instruction starts and when it ends; both change."""
     allocator, b, views = self.allocator, view.bank, self.allocator.views
@@ -150,7 +155,8 @@ class Plan:
     allocator, files = self.allocator, self.allocator.file.banks
     where, views = allocator.where, allocator.views
     self.new, self.written = dict(self.demands.home), {}
-    stay: list[tuple[int, int, View]] = [(-1, v, views[v]) for v in where if v not in self.new and (v not in self.ends or v in self.heirs)]
+    stay: list[tuple[int, int, View]] = [(-1, v, views[v]) for v in where if v not in self.new
+                                         and (v not in self.ends or v in self.heirs)]
     leave = [(-1, v, views[v]) for v in where if v not in self.new and v in self.ends and v not in self.heirs]
     room = [file.free & ~_blocks(file.block, touched) for file, touched in zip(files, self.shape.touched)]
     for item in _falling(stay + self.starts()):
@@ -192,14 +198,16 @@ def _blocks(block: int, units: int) -> int:
   return found
 
 def place(allocator: Allocator, line: Line, shape: Shape) -> tuple[list[tuple[Reg, Reg]], dict[int, int]]:
-  """Settle an instruction. Updates allocator.where for the values that move, and the instruction's operands; returns the copies that must
-  happen before it and the units of its written operands. Raises AllocationError if spill left too much pressure."""
+  """Settle an instruction. Updates allocator.where for the values that move, and the instruction's operands; returns
+  the copies that must happen before it and the units of its written operands. Raises AllocationError if spill left too
+  much pressure."""
   inst = line.inst
   demands = demands_of(shape, inst, line.ends)
   if demands.exchange is not None: _exchange(inst, *demands.exchange)
   plan = Plan(allocator, line, shape, demands)
   if not plan.gentle() and not plan.pack():
-    raise AllocationError(f"{allocator.function.name}: no registers for {inst!r}: pressure is above the limit; spill must run before allocate")
+    raise AllocationError(f"{allocator.function.name}: no registers for {inst!r}: pressure is above the limit; spill "
+                          f"must run before allocate")
   where, views = allocator.where, allocator.views
   sources = sources_of(inst)
   pairs = [(views[v].regs[unit], views[v].regs[where[v]]) for v, unit in plan.new.items() if where[v] != unit]

@@ -1,8 +1,9 @@
 """Which values are worth a register at the start of a block, for spill.py.
 
-A loop whose pressure fits keeps everything. In one that does not fit, a value costs in memory a reload for each use, and a store if it is a
-parameter; uses in deeper loops count tenfold, what can be repeated half. The dearest stay, with room left for what else is alive at the loop's
-peak, and for one value that comes from memory. What the loop does not use stays only if there is room at that peak too.
+A loop whose pressure fits keeps everything. In one that does not fit, a value costs in memory a reload for each use,
+and a store if it is a parameter; uses in deeper loops count tenfold, what can be repeated half. The dearest stay, with
+room left for what else is alive at the loop's peak, and for one value that comes from memory. What the loop does not
+use stays only if there is room at that peak too.
 """
 from __future__ import annotations
 from collections.abc import Collection, Iterable
@@ -14,7 +15,8 @@ from tinyhw.machine.ir.liveness import Liveness
 from tinyhw.machine.ir.registers import FIELD
 
 class Residents:
-  """Choices for the blocks of one function. bodies: the blocks of a loop, by its header; repeats: values that can be computed again."""
+  """Choices for the blocks of one function. bodies: the blocks of a loop, by its header; repeats: values that can be
+  computed again."""
   def __init__(self, function: Function, liveness: Liveness, distances: Distances, repeats: Collection[int]):
     self.web = Hints(function, liveness).web
     self.liveness, self.distances, self.repeats = liveness, distances, repeats
@@ -48,7 +50,8 @@ class Residents:
     return found
 
   def order(self, b: int, values: set[int], exits: list[set[int]]) -> list[int]:
-    """The values live into block b in the order in which registers at its start are given to them; those left out are not wanted.
+    """The values live into block b in the order in which registers at its start are given to them; those left out are
+    not wanted.
     exits: what the predecessors that were visited have in registers."""
     entry = self.distances.entry[b]
     if self.flow.loop[b] == b:
@@ -108,7 +111,10 @@ class Residents:
     return fitting
 
   def _peak(self, header: int, without: set[int]) -> int:
-    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values. A third of the questions are asked twice."""
+    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values.
+
+    A third of the questions are asked twice.
+    """
     key = header, frozenset(without)
     if key in self._peaks: return self._peaks[key]
     weight, seen = self.weight, {0}

@@ -1,14 +1,16 @@
 """Bring register pressure under the limit of every bank at every instruction.
 
-Input: a function in SSA form. Where nothing is above the limit, nothing happens; that is the usual case and costs only Liveness. Otherwise
-blocks are walked in reverse postorder with the set of values that are in registers; when a value must go, it is the one whose next use is
-furthest (Belady, on the distances of Braun and Hack, "Register Spilling and Live-Range Splitting for SSA-Form Programs", 2009). At a loop's
-start, what costs least to have in memory stays out (residents.py). Values are never renamed: a reload writes the same virtual register again,
-and liveness and allocation work with several writes of one value. So no SSA form has to be repaired.
+Input: a function in SSA form. Where nothing is above the limit, nothing happens; that is the usual case and costs only
+Liveness. Otherwise blocks are walked in reverse postorder with the set of values that are in registers; when a value
+must go, it is the one whose next use is furthest (Belady, on the distances of Braun and Hack, "Register Spilling and
+Live-Range Splitting for SSA-Form Programs", 2009). At a loop's start, what costs least to have in memory stays out
+(residents.py). Values are never renamed: a reload writes the same virtual register again, and liveness and allocation
+work with several writes of one value. So no SSA form has to be repaired.
 
-A value is stored once: behind its definition if that is not in a deeper loop than where it must go, else where it must go. What is cheap to
-repeat is repeated instead of reloaded. Parameters that find no register are handled by demote.py. On edges, values are stored and reloaded as
-the blocks at both ends expect. Cost: O(instructions x registers) where spilling. Each value has a slot of its own, so frames are not minimal.
+A value is stored once: behind its definition if that is not in a deeper loop than where it must go, else where it must
+go. What is cheap to repeat is repeated instead of reloaded. Parameters that find no register are handled by demote.py.
+On edges, values are stored and reloaded as the blocks at both ends expect. Cost: O(instructions x registers) where
+spilling. Each value has a slot of its own, so frames are not minimal.
 """
 from __future__ import annotations
 
@@ -42,7 +44,10 @@ class Slots:
     return self.offsets[v]
 
 class Spiller:
-  """One walk over a function. `inside`: values in registers; `stored`: values whose slot is valid; both at the entry and exit of blocks."""
+  """One walk over a function.
+
+  `inside`: values in registers; `stored`: values whose slot is valid; both at the entry and exit of blocks.
+  """
   def __init__(self, function: Function, liveness: Liveness, slots: Slots, demoted: dict[Block, list[int]]):
     self.function, self.liveness, self.slots, self.file = function, liveness, slots, liveness.file
     self.flow, self.weight, self.registers = liveness.flow, liveness.weight, function.registers
@@ -69,7 +74,10 @@ class Spiller:
   # one block
 
   def block(self, b: int) -> None:
-    """Spills and reloads of one block, line by line; its jumps are one, with what all of them read. Notes what is in registers behind it."""
+    """Spills and reloads of one block, line by line; its jumps are one, with what all of them read.
+
+    Notes what is in registers behind it.
+    """
     self._enter(b)
     self.inside, self.stored = set(self.entry_inside[b]), set(self.entry_stored[b])
     self.pressure = sum(self.weight[v] for v in self.inside)
@@ -101,7 +109,8 @@ class Spiller:
     self.entry_stored[b] = (stored - params | starts - inside) | memory
 
   def _line(self, i: int, line: Line, reads: set[int], ends: set[int]) -> None:
-    """Get what an instruction (or all jumps at the end) reads into registers, and make room for it and for what it writes."""
+    """Get what an instruction (or all jumps at the end) reads into registers, and make room for it and for what it
+    writes."""
     weight, inst = self.weight, line.inst
     missing = sorted(v for v in reads if v not in self.inside)
     for v in missing:
@@ -120,7 +129,8 @@ class Spiller:
       if v not in line.dead:
         self.inside.add(v)
         self.pressure += weight[v]
-    if inst.row.encoding is PSEUDO and inst.row.name == "spill" and line.reads and line.reads[0] in self.slots.alias: self.stored.add(line.reads[0])
+    if inst.row.encoding is PSEUDO and inst.row.name == "spill" and line.reads and line.reads[0] in self.slots.alias:
+      self.stored.add(line.reads[0])
 
   def _evict(self, i: int, extra: int, needed: set[int], inst: MInst) -> None:
     """Take values out of registers until `extra` more fits."""
@@ -143,7 +153,8 @@ class Spiller:
       guards = file.over(self.pressure + extra)
 
   def store(self, v: int, depth: int, code: list[MInst], stored: set[int], inst: MInst) -> None:
-    """Make sure that v can be had again: store it in `code`, which is executed at this loop depth, or behind its definition."""
+    """Make sure that v can be had again: store it in `code`, which is executed at this loop depth, or behind its
+    definition."""
     if v in stored or v in self.repeats or v in self.at_definition: return
     if self.flow.depth[self.definitions[v][0]] <= depth and v not in self.slots.alias: self.at_definition.add(v)
     else:
@@ -153,7 +164,8 @@ class Spiller:
 
   def _spill(self, v: int, cause: MInst | None) -> MInst:
     reg = self.registers[v]
-    return MInst(spill_row(reg.cls), [reg, self.slots.of(reg)], cause.origin if cause else None, comment=f"spill {reg!r}")
+    return MInst(spill_row(reg.cls), [reg, self.slots.of(reg)], cause.origin if cause else None,
+                 comment=f"spill {reg!r}")
 
   def load(self, v: int, cause: MInst | None) -> MInst:
     """An instruction that brings v back."""
@@ -165,18 +177,21 @@ class Spiller:
   # what lies between blocks
 
   def edge(self, edge: Edge) -> tuple[list[MInst], bool]:
-    """Code that brings an edge from what its source leaves to what its target expects, and whether it must stand before the jump."""
+    """Code that brings an edge from what its source leaves to what its target expects, and whether it must stand
+    before the jump."""
     b, s = edge.source, edge.target
     live, stored = self.exit_inside[b] or set(), self.exit_stored[b]
     depth = min(self.flow.depth[b], self.flow.depth[s])
     params = {p for p in self.liveness.params[s] if p in self.liveness.starts[s]}
     code: list[MInst] = []
     for v in sorted(self.entry_stored[s] - self.demoted.get(s, set()) - params):
-      if v in live and v not in stored and self.liveness.live_in[s] >> v & 1: self.store(v, depth, code, stored=set(), inst=edge.jump)
+      if v in live and v not in stored and self.liveness.live_in[s] >> v & 1:
+        self.store(v, depth, code, stored=set(), inst=edge.jump)
     wanted = {v for v in self.entry_inside[s] if v not in params}
     arguments = {a.id for p, a in zip(self.liveness.params[s], edge.arguments) if p in params and a.index is None}
     loads = sorted((wanted | arguments) - live)
-    early = bool(code and params) or any(v in arguments for v in loads)  # a parameter may share its argument's register only before the jump
+    # a parameter may share its argument's register only before the jump
+    early = bool(code and params) or any(v in arguments for v in loads)
     return code + [self.load(v, edge.jump) for v in loads], early
 
   def finish(self) -> None:
@@ -206,15 +221,18 @@ class Spiller:
     block, successor = flow.blocks[edge.source], flow.blocks[edge.target]
     if len(flow.out[edge.source]) == 1: at = first_jump(block)
     elif len(flow.into[edge.target]) == 1 and not early: block, at = successor, 0
-    else: block, at = split(self.function, self.slots.target, edge, block, successor, min(block.depth, successor.depth)), 0
+    else:
+      block, at = split(self.function, self.slots.target, edge, block, successor, min(block.depth, successor.depth)), 0
     block.insts[at:at] = code
 
 def _is_spill_of(inst: MInst, values: set[int]) -> bool:
-  return inst.row.encoding is PSEUDO and inst.row.name == "spill" and inst.comment.startswith("spill") and inst.operands[0].id in values
+  return (inst.row.encoding is PSEUDO and inst.row.name == "spill" and inst.comment.startswith("spill")
+          and inst.operands[0].id in values)
 
 def _tidy(function: Function, liveness: Liveness) -> bool:
   """Drop reloads and constants that nothing reads, and stores that nothing reloads. Whether there were any."""
-  dead = {id(line.inst) for lines in liveness.code for line in lines if line.dead and len(line.dead) == len(line.writes) and
+  dead = {id(line.inst) for lines in liveness.code for line in lines if line.dead and len(line.dead) == len(line.writes)
+          and
           (line.inst.row.rematerialize or line.inst.row.encoding is PSEUDO and line.inst.row.name == "reload")}
   read = {inst.operands[1] for block in function.blocks for inst in block.insts
           if inst.row.encoding is PSEUDO and inst.row.name == "reload" and id(inst) not in dead}
@@ -247,7 +265,8 @@ def spill(function: Function, target: Target) -> Function:
   function.liveness = liveness
   if any(liveness.over):
     worst = liveness.flow.blocks[next(b for b, over in enumerate(liveness.over) if over)]
-    raise AllocationError(f"{function.name}, block {worst}: spilling left the pressure above the limit; an error in spill.py")
+    raise AllocationError(f"{function.name}, block {worst}: spilling left the pressure above the limit; an error in "
+                          f"spill.py")
   insts = [inst.row.name for block in function.blocks for inst in block.insts if inst.row.encoding is PSEUDO]
   function.spills, function.reloads = insts.count("spill"), insts.count("reload")
   return function

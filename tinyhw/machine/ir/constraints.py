@@ -1,9 +1,10 @@
 """What one instruction asks of the registers around it, decided from its row and from which values end at it.
 
-Fixed registers, ties, early writes and clobbers are turned into few cases that pressure (liveness.py, spill.py) and placement (place.py) then
-agree on, because both read the same `Demands`:
+Fixed registers, ties, early writes and clobbers are turned into few cases that pressure (liveness.py, spill.py) and
+placement (place.py) then agree on, because both read the same `Demands`:
   home      a value that must sit in a fixed register when the instruction starts
-  copies    a fixed register needs a copy, since the value lives on and the register is overwritten, or a second one wants it too
+  copies    a fixed register needs a copy, since the value lives on and the register is overwritten, or a second one
+            wants it too
   inherits  a written operand takes the register of the value tied to it, which ends here
   clones    a written operand is tied to a value that lives on: it starts with a copy
   early     a written operand needs a register that no read has
@@ -16,7 +17,10 @@ from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.registers import Shape
 
 class Demands:
-  """Sources are numbered as in Shape: only_reads, then ties. `exchange`: two sources whose values must change places first (row.commutes)."""
+  """Sources are numbered as in Shape: only_reads, then ties.
+
+  `exchange`: two sources whose values must change places first (row.commutes).
+  """
   __slots__ = ("home", "copies", "inherits", "clones", "early", "exchange")
 
   def __init__(self) -> None:
@@ -59,14 +63,16 @@ def demands_of(shape: Shape, inst: MInst, ends: Collection[int]) -> Demands:
       found.inherits.append((tie.write, _id(values[other])))
       used.add(_id(values[other]))
     else: found.clones.append((tie.write, tie.source))
-  found.early = [i for i in shape.early if inst.operands[i] is not None and inst.operands[i].index is None and i not in shape.fixed_writes]
+  found.early = [i for i in shape.early if inst.operands[i] is not None and inst.operands[i].index is None
+                 and i not in shape.fixed_writes]
   return found
 
 def _id(value: Reg | None) -> int:
   assert value is not None
   return value.id
 
-def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Collection[int], used: set[int]) -> int | None:
+def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Collection[int],
+             used: set[int]) -> int | None:
   """The source that commutes with this one, if its value ends here and is of the same class."""
   if source not in shape.commutes: return None
   other = shape.commutes[0] if shape.commutes[1] == source else shape.commutes[1]
@@ -76,15 +82,18 @@ def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Coll
   return other if value.id in ends and value.id not in used else None
 
 def pressure_of(shape: Shape, inst: MInst, ends: Collection[int], weight: Sequence[int]) -> tuple[int, int]:
-  """What to add to the pressure of all values live into the instruction, and to that of the values live across it, to get what it needs."""
+  """What to add to the pressure of all values live into the instruction, and to that of the values live across it, to
+  get what it needs."""
   if not shape.rigid:
     ties = inst.ties
     if len(ties) == 1 and ties[0].id in ends: return 0, sum([weight[r.id] for r in inst.writes() if r.index is None])
   demands = demands_of(shape, inst, ends)
   before = shape.demand_before - sum(weight[v] for v in demands.home)
-  before += sum(weight[inst.operands[i].id] for i, _ in demands.clones) + sum(weight[inst.operands[i].id] for i in demands.early)
+  before += sum(weight[inst.operands[i].id] for i, _ in demands.clones) + sum(weight[inst.operands[i].id]
+                                                                              for i in demands.early)
   after = shape.demand_after
-  for source, value in enumerate(sources_of(inst)) if demands.home else ():  # a block in which a fixed value lives on is lost to wide ones
+  # a block in which a fixed value lives on is lost to wide ones
+  for source, value in enumerate(sources_of(inst)) if demands.home else ():
     if value is not None and source in shape.reserves and value.id in demands.home and value.id not in ends:
       after += shape.reserves[source] - weight[value.id]
   for i in shape.row.writes:

@@ -1,11 +1,13 @@
 """What an instruction is: register classes, operands, table rows, machine instructions, blocks and functions.
 
-A row (`Inst`) is one line of an ISA's table: everything about the instruction is in it, and the encoder, the decoder, the allocator and the
-tests read the row. An `MInst` is a use of a row with actual operands. Operands are flat: registers, integers, blocks. A memory operand is not
-an object: its base, index, scale and displacement are operands of the row, so that shared code sees only registers with roles, and integers.
+A row (`Inst`) is one line of an ISA's table: everything about the instruction is in it, and the encoder, the decoder,
+the allocator and the tests read the row. An `MInst` is a use of a row with actual operands. Operands are flat:
+registers, integers, blocks. A memory operand is not
+an object: its base, index, scale and displacement are operands of the row, so that shared code sees only registers with
+roles, and integers.
 
-Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual register has one definition, blocks have parameters, and a jump
-passes arguments to them.
+Nothing here knows an ISA. Values are in SSA form until `allocate`: a virtual register has one definition, blocks have
+parameters, and a jump passes arguments to them.
 """
 from __future__ import annotations
 from dataclasses import dataclass, field, replace
@@ -23,9 +25,11 @@ class Access(IntEnum):
   BOTH = 3
 
 class Effect:
-  """What an instruction does besides its operands, as bits of an int; the reason why it may not be moved, merged or dropped.
+  """What an instruction does besides its operands, as bits of an int; the reason why it may not be moved, merged or
+  dropped.
 
-  Plain ints, as every pass asks for every instruction: `&` of an IntFlag costs 0.6 µs, 5% of the time from selection to code.
+  Plain ints, as every pass asks for every instruction: `&` of an IntFlag costs 0.6 µs, 5% of the time from selection to
+  code.
   """
   NONE = 0
   LOAD = 1          # reads memory
@@ -48,8 +52,9 @@ class Bank:
 class RegClass:
   """A view of a bank that an operand accepts: `units` consecutive registers whose first index is a multiple of `align`.
 
-  Two classes with one bank share physical registers (x86: xmm3, ymm3 and zmm3 are index 3 of one bank). `bits` is the width of the value.
-  `name_of(index)` is the register's name in the manual: one of `names`, or what `naming` makes where an ISA has too many of them to list.
+  Two classes with one bank share physical registers (x86: xmm3, ymm3 and zmm3 are index 3 of one bank). `bits` is the
+  width of the value. `name_of(index)` is the register's name in the manual: one of `names`, or what `naming` makes
+  where an ISA has too many of them to list.
   """
   name: str
   bank: Bank
@@ -63,7 +68,8 @@ class RegClass:
     return self.names[index] if self.naming is None else self.naming(index)
 
 class Reg:
-  """A register: virtual (`index` is None, `id` numbers it within its function) or physical (`index` is its first index in the bank)."""
+  """A register: virtual (`index` is None, `id` numbers it within its function) or physical (`index` is its first index
+  in the bank)."""
   __slots__ = ("cls", "id", "index")
 
   def __init__(self, cls: RegClass, id: int = -1, index: int | None = None):
@@ -81,9 +87,11 @@ class Reg:
     return f"%{self.id}:{self.cls.name}" if self.index is None else self.cls.name_of(self.index)
 
 class Operand(NamedTuple):
-  """One operand of a row. `cls` is set for a register; otherwise it is an integer (`kind` says which: "imm8", "disp32", "scale") or a "block".
+  """One operand of a row. `cls` is set for a register; otherwise it is an integer (`kind` says which: "imm8", "disp32",
+  "scale") or a "block".
 
-  tie: on a written operand, the index of the read operand that must be the same register (a destructive first source that the row spells out).
+  tie: on a written operand, the index of the read operand that must be the same register (a destructive first source
+  that the row spells out).
   fixed: the index within the bank that the hardware insists on (x86: cl as shift count).
   A register operand may be an integer instead, where the ISA says so: a constant in the place of a source.
   optional: None is allowed (no index register).
@@ -104,11 +112,14 @@ _READ, _WRITE, _BOTH = map(int, (Access.READ, Access.WRITE, Access.BOTH))
 
 @dataclass(eq=False)
 class Inst:
-  """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa` holds what else the ISA needs.
+  """A row of an ISA's table. `encoding` is in the manual's notation; `pipe` names a row of the latency table; `isa`
+  holds what else the ISA needs.
 
   clobbers: physical registers, as (bank, index), that lose their value although they are no operand.
-  commutes: two positions of operands that are read, or one that is BOTH and one that is read, whose values may be exchanged.
-  rematerialize: repeating the instruction is cheaper than a reload: it reads no register and no memory that changes, and has no effect.
+  commutes: two positions of operands that are read, or one that is BOTH and one that is read, whose values may be
+  exchanged.
+  rematerialize: repeating the instruction is cheaper than a reload: it reads no register and no memory that changes,
+  and has no effect.
   """
   name: str
   encoding: Any
@@ -139,25 +150,32 @@ class Inst:
 
 @once
 def concrete(row: Inst, classes: tuple[RegClass | None, ...]) -> Inst:
-  """The row with the classes of actual operands, which is what allocation reads, where an operand may be several; None: a constant, or nothing."""
-  operands = tuple(o if o.cls is cls else o._replace(cls=cls, kind="reg" if cls is not None else "imm") for o, cls in zip(row.operands, classes))
+  """The row with the classes of actual operands, which is what allocation reads, where an operand may be several;
+  None: a constant, or nothing."""
+  operands = tuple(o if o.cls is cls else o._replace(cls=cls, kind="reg" if cls is not None else "imm")
+                   for o, cls in zip(row.operands, classes))
   return row if operands == row.operands else replace(row, operands=operands)
 
 class MInst:
-  """A machine instruction: a row and its operands (Reg, int, Block or None). `origin` is the UOp that it came from, for listings.
+  """A machine instruction: a row and its operands (Reg, int, Block or None). `origin` is the UOp that it came from, for
+  listings.
 
   `arguments` of a jump: for each block operand, the values passed to that block's parameters, in operand order.
-  `ties`: in SSA form an operand with Access.BOTH is two values. `operands` has the one that is written; `ties` has the one that is read, for each
-  of row.both in order. Allocation gives both one register, and empties `ties`. Physical operands never need it.
+  `ties`: in SSA form an operand with Access.BOTH is two values. `operands` has the one that is written; `ties` has the
+  one that is read, for each of row.both in order. Allocation gives both one register, and empties `ties`. Physical
+  operands never need it.
   """
   __slots__ = ("row", "operands", "origin", "arguments", "comment", "ties")
 
-  def __init__(self, row: Inst, operands: list[Any], origin: Any = None, arguments: tuple[list[Reg], ...] = (), comment: str = "",
+  def __init__(self, row: Inst, operands: list[Any], origin: Any = None, arguments: tuple[list[Reg], ...] = (),
+               comment: str = "",
                ties: tuple[Reg, ...] = ()):
-    self.row, self.operands, self.origin, self.arguments, self.comment, self.ties = row, operands, origin, arguments, comment, ties
+    self.row, self.operands, self.origin, self.arguments, self.comment, self.ties = (row, operands, origin, arguments,
+                                                                                     comment, ties)
 
   def reads(self) -> Iterator[Reg]:
-    """Registers read as operands, in operand order (then `ties`), then those passed to blocks; what is no register (None, a constant) is left out."""
+    """Registers read as operands, in operand order (then `ties`), then those passed to blocks; what is no register
+    (None, a constant) is left out."""
     for i in self.row.only_reads if self.ties else self.row.reads:
       if self.operands[i].__class__ is Reg: yield self.operands[i]
     yield from self.ties
@@ -168,7 +186,8 @@ class MInst:
       if self.operands[i] is not None: yield self.operands[i]
 
   def __eq__(self, other: object) -> bool:
-    return (isinstance(other, MInst) and self.row is other.row and self.operands == other.operands and self.arguments == other.arguments
+    return (isinstance(other, MInst) and self.row is other.row and self.operands == other.operands
+            and self.arguments == other.arguments
             and self.ties == other.ties)
 
   __hash__ = None  # type: ignore[assignment]  # the usual way to say that it has none
@@ -176,7 +195,8 @@ class MInst:
   def __repr__(self) -> str: return f"{self.row.name} {', '.join(map(str, self.operands))}"
 
 class Block:
-  """A straight run of instructions; the last has Effect.END. `params` get their values from the jumps that lead here. `depth` counts loops.
+  """A straight run of instructions; the last has Effect.END. `params` get their values from the jumps that lead here.
+  `depth` counts loops.
 
   rare: it is not expected to run, and stands behind the others.
   """
@@ -193,7 +213,8 @@ class Block:
   def __repr__(self) -> str: return f".{self.name or 'b'}{self.id}"
 
 class Function:
-  """Blocks in layout order, the first is the entry; its params are the incoming arguments, pinned to the ABI's registers by `fixed_params`."""
+  """Blocks in layout order, the first is the entry; its params are the incoming arguments, pinned to the ABI's
+  registers by `fixed_params`."""
 
   def __init__(self, name: str):
     self.name = name
@@ -204,7 +225,8 @@ class Function:
     self.local_bytes = 0                      # local (scratch, LDS) memory that the kernel asks for
     self.used: dict[str, set[int]] = {}       # bank name -> physical indices that the code writes; set by allocate
     self.spills = self.reloads = 0            # instructions added by spill
-    self.liveness: Any = None                 # machine.liveness.Liveness, kept from pass to pass; whoever changes the code sets it to None
+    self.liveness: Any = None                 # machine.liveness.Liveness, kept from pass to pass; whoever changes the
+                                              # code sets it to None
     self.reference: Any = None                # machine.check.Reference with CHECK=1
 
   def new_reg(self, cls: RegClass) -> Reg:

@@ -1,9 +1,12 @@
-"""Where values are live: the control flow graph with its loops, liveness per block and per instruction, and distances to the next use.
+"""Where values are live: the control flow graph with its loops, liveness per block and per instruction, and distances
+to the next use.
 
-Input: a function over virtual registers. A value may be written in several places (spill reloads it), as long as it is the same value in all;
-a write ends liveness upwards. Values passed to a block's parameters are read at the end of the jumping block. Sets of values are ints with bit
-`Reg.id`. The same backward scan that finds last uses adds up register pressure, since that is all that most functions need.
-Cost: O(instructions x operands), plus one word operation per 30 values, block and round of the data flow (2 or 3 rounds).
+Input: a function over virtual registers. A value may be written in several places (spill reloads it), as long as it is
+the same value in all; a write ends liveness upwards. Values passed to a block's parameters are read at the end of the
+jumping block. Sets of values are ints with bit `Reg.id`. The same backward scan that finds last uses adds up register
+pressure, since that is all that most functions need.
+Cost: O(instructions x operands), plus one word operation per 30 values, block and round of the data flow (2 or 3
+rounds).
 """
 from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
@@ -22,16 +25,19 @@ def bits(number: int) -> list[int]:
   return found
 
 class Edge:
-  """A way from block `source` to `target`, both positions in Flow.blocks: which jump takes it, as which of its block operands."""
+  """A way from block `source` to `target`, both positions in Flow.blocks: which jump takes it, as which of its block
+  operands."""
   __slots__ = ("source", "target", "jump", "operand", "arguments")
 
   def __init__(self, source: int, target: int, jump: MInst, operand: int, arguments: list[Reg]):
     self.source, self.target, self.jump, self.operand, self.arguments = source, target, jump, operand, arguments
 
 class Flow:
-  """The control flow graph of the reachable blocks, in reverse postorder; `blocks` positions are used everywhere in the passes.
+  """The control flow graph of the reachable blocks, in reverse postorder; `blocks` positions are used everywhere in the
+  passes.
 
-  loop[b]: position of the header of the innermost loop that b is in, or -1. Headers belong to their own loop. parent: the next outer header.
+  loop[b]: position of the header of the innermost loop that b is in, or -1. Headers belong to their own loop. parent:
+  the next outer header.
   """
   def __init__(self, function: Function):
     successors: dict[Block, list[tuple[MInst, int, Block, list[Reg]]]] = {}
@@ -45,7 +51,8 @@ class Flow:
         order.append(block)
         continue
       stack.append((block, i + 1))
-      child = following[len(following) - 1 - i][2]  # the last successor first, so that the first one follows its block in the order
+      child = following[len(following) - 1 - i][2]  # the last successor first, so that the first one follows its block
+                                                    # in the order
       if child not in successors:
         successors[child] = jumps_of(child)
         stack.append((child, 0))
@@ -53,7 +60,8 @@ class Flow:
     self.blocks: list[Block] = order
     self.position = {block: i for i, block in enumerate(order)}
     position = self.position
-    self.out: list[list[Edge]] = [[Edge(i, position[s], jump, k, a) for jump, k, s, a in successors[block]] for i, block in enumerate(order)]
+    self.out: list[list[Edge]] = [[Edge(i, position[s], jump, k, a) for jump, k, s, a in successors[block]]
+                                  for i, block in enumerate(order)]
     self.into: list[list[Edge]] = [[] for _ in order]
     for edges in self.out:
       for edge in edges: self.into[edge.target].append(edge)
@@ -110,7 +118,10 @@ def first_jump(block: Block) -> int:
   return i
 
 class Line:
-  """An instruction and the ids of its virtual registers. `ends`: read here for the last time; `dead`: written and never read (set by Liveness)."""
+  """An instruction and the ids of its virtual registers.
+
+  `ends`: read here for the last time; `dead`: written and never read (set by Liveness).
+  """
   __slots__ = ("inst", "reads", "writes", "ends", "dead")
 
   def __init__(self, inst: MInst, reads: list[int], writes: list[int]):
@@ -119,9 +130,11 @@ class Line:
     self.dead: list[int] = []
 
 class Liveness:
-  """Liveness of a function. live_in, live_out: sets by block position; live_out counts the arguments of the block's jumps.
+  """Liveness of a function. live_in, live_out: sets by block position; live_out counts the arguments of the block's
+  jumps.
 
-  code: the lines of each block. starts: live at its start, parameters that are used included. leaves: live at its end, as live_out.
+  code: the lines of each block. starts: live at its start, parameters that are used included. leaves: live at its end,
+  as live_out.
   over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
   """
   def __init__(self, function: Function, file: RegisterFile, arriving: Mapping[Block, Collection[int]] | None = None):
@@ -138,7 +151,10 @@ class Liveness:
     self.over = [self._scan(b) for b in range(len(self.code))]
 
   def _solve(self) -> None:
-    """The data flow. An argument counts only if the parameter that gets it is used, so that a loop may carry a dead value around."""
+    """The data flow.
+
+    An argument counts only if the parameter that gets it is used, so that a loop may carry a dead value around.
+    """
     flow, count = self.flow, len(self.flow.blocks)
     needed, kept = [0] * count, [0] * count
     for b, lines in enumerate(self.code):
@@ -152,8 +168,10 @@ class Liveness:
       gone = 0
       for r in defined: gone |= 1 << r
       kept[b] = ~gone
-    own = [~sum([1 << p for p in {*params, *self.arriving.get(block, ())}]) for params, block in zip(self.params, flow.blocks)]
-    passed = [[(e.target, [(1 << p, 1 << a.id) for p, a in zip(self.params[e.target], e.arguments) if a.index is None]) for e in edges]
+    own = [~sum([1 << p for p in {*params, *self.arriving.get(block, ())}])
+           for params, block in zip(self.params, flow.blocks)]
+    passed = [[(e.target, [(1 << p, 1 << a.id) for p, a in zip(self.params[e.target], e.arguments) if a.index is None])
+               for e in edges]
               for edges in flow.out]
     start = list(needed)
     self.live_in, self.live_out = [s & o for s, o in zip(start, own)], [0] * count
@@ -171,7 +189,8 @@ class Liveness:
         if new != start[b]: start[b], live_in[b], changed = new, new & own[b], True
 
   def reorder(self, b: int, lines: list[Line]) -> None:
-    """Block b has its lines in another order, in which values are written before they are read: only what is inside of it changes."""
+    """Block b has its lines in another order, in which values are written before they are read: only what is inside of
+    it changes."""
     self.code[b] = lines
     for line in lines: line.dead = []
     self.over[b] = self._scan(b)

@@ -1,9 +1,10 @@
 """Copies that happen at once become single instructions, and pseudo instructions become the target's.
 
-`sequence` orders the copies of a `parallel` so that nothing is overwritten before it is read; what is left then are cycles. Copies of several
-units that overlap a cycle are cut into units first. A cycle of n registers costs n + 1 copies with a free register, n - 1 swaps without one.
-`expand` is the last step: it asks the target for a move, a spill, a reload or a swap. Cost: linear in the copies, but for quadratic searches
-among the few copies of one place.
+`sequence` orders the copies of a `parallel` so that nothing is overwritten before it is read; what is left then are
+cycles. Copies of several units that overlap a cycle are cut into units first. A cycle of n registers costs n + 1 copies
+with a free register, n - 1 swaps without one.
+`expand` is the last step: it asks the target for a move, a spill, a reload or a swap. Cost: linear in the copies, but
+for quadratic searches among the few copies of one place.
 """
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ def moves(function: Function, target: Target) -> Function:
   return function
 
 def sequence(pairs: Pairs, scratch: list[Reg], target: Target) -> list[MInst]:
-  """Single copies and swaps with the effect of all the pairs (dst, src) at once. scratch: free registers of one unit, at most one a bank used."""
+  """Single copies and swaps with the effect of all the pairs (dst, src) at once. scratch: free registers of one unit,
+  at most one a bank used."""
   pending = [(dst, src) for dst, src in pairs if units_of(dst) != units_of(src)]
   insts: list[MInst] = []
   cut = False
@@ -64,7 +66,8 @@ def _cut(pairs: Pairs, target: Target) -> Pairs:
       continue
     view = file.views[dst.cls]
     cls = file.unit_class[view.bank]
-    assert cls is not None and dst.index is not None and src.index is not None, f"bank {dst.cls.bank.name} needs a class of one unit for copies"
+    assert cls is not None and dst.index is not None and src.index is not None, (f"bank {dst.cls.bank.name} needs a "
+                                                                                 f"class of one unit for copies")
     numbers = file.banks[view.bank].unit_of
     regs = file.views[cls].regs
     found += [(regs[numbers[dst.index + i]], regs[numbers[src.index + i]]) for i in range(dst.cls.units)]

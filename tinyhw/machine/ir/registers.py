@@ -1,8 +1,9 @@
 """Registers as the passes work with them: renumbered units, sets as ints, and what each row of the table asks for.
 
-A bank whose values all fill one unit is renumbered so that the lowest bit of a set is the best register to take; a bank with wider classes
-keeps its numbers, since alignment is about them. `RegisterFile` translates; everything inside of spill, allocate and moves uses the new numbers
-("units"). Pressure is one int for all banks: 16 bits a bank, so that adding and comparing costs one operation.
+A bank whose values all fill one unit is renumbered so that the lowest bit of a set is the best register to take; a bank
+with wider classes keeps its numbers, since alignment is about them. `RegisterFile` translates; everything inside of
+spill, allocate and moves uses the new numbers ("units"). Pressure is one int for all banks: 16 bits a bank, so that
+adding and comparing costs one operation.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 FIELD = 16  # bits of a bank's pressure, the top one being a guard
 
 class BankFile:
-  """One bank: `free` is the set of units that may be allocated, `limit` how many units can be filled for sure, however they are aligned."""
+  """One bank: `free` is the set of units that may be allocated, `limit` how many units can be filled for sure, however
+  they are aligned."""
   __slots__ = ("bank", "position", "free", "limit", "numbers", "unit_of", "block", "wide", "solid", "reaches")
 
-  def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...], steps: tuple[int, ...] = ()):
+  def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...],
+               steps: tuple[int, ...] = ()):
     self.bank, self.position = bank, position
     self.wide = any(c.units > 1 or c.align > 1 for c in classes)
     self.numbers = list(range(bank.count)) if self.wide else list(dict.fromkeys((*allocatable, *range(bank.count))))
@@ -28,11 +31,12 @@ class BankFile:
     while self.block < max((size_of(c) for c in classes), default=1): self.block *= 2
     self.solid = self.whole_blocks(self.free)  # any set of values whose sizes fit in sum can be packed there
     self.limit = self.solid.bit_count()
-    # growing sets of units: the allocator leaves one only if a value finds no place in it. What is less than a block at the end of one comes later,
-    # or it would be taken for a hole that small values should fill
+    # growing sets of units: the allocator leaves one only if a value finds no place in it. What is less than a block at
+    # the end of one comes later, or it would be taken for a hole that small values should fill
     reaches: dict[int, None] = {}
     for step in (*steps, bank.count):
-      below = self.free & ((1 << step) - 1 if self.wide else sum(1 << self.unit_of[i] for i in range(min(step, bank.count))))
+      below = self.free & ((1 << step) - 1 if self.wide
+                           else sum(1 << self.unit_of[i] for i in range(min(step, bank.count))))
       reaches.update(dict.fromkeys((self.whole_blocks(below), below)))
     self.reaches = [reach for reach in reaches if reach]
 
@@ -40,7 +44,8 @@ class BankFile:
     """Those of aligned blocks that are among the units as a whole."""
     lengths = [1 << k for k in range(self.block.bit_length() - 1)]   # 1, 2 ... half a block
     for length in lengths: units &= units >> length
-    units &= ((1 << -(-self.bank.count // self.block) * self.block) - 1) // ((1 << self.block) - 1)   # where blocks begin
+    # where blocks begin
+    units &= ((1 << -(-self.bank.count // self.block) * self.block) - 1) // ((1 << self.block) - 1)
     for length in lengths: units |= units << length
     return units
 
@@ -59,7 +64,8 @@ def size_of(cls: RegClass) -> int:
   return -(-cls.units // cls.align) * cls.align
 
 class View:
-  """A class as the allocator sees it: position of its bank, units, and the physical Reg for each unit that it can start at."""
+  """A class as the allocator sees it: position of its bank, units, and the physical Reg for each unit that it can
+  start at."""
   __slots__ = ("cls", "bank", "units", "mask", "starts", "weight", "regs", "single", "steps", "bigger")
 
   def __init__(self, cls: RegClass, file: BankFile):
@@ -78,7 +84,10 @@ class View:
     self.bigger = sum(1 << i for i in range(0, file.bank.count - twice + 1, twice)) if twice <= file.block else 0
 
   def find(self, free: int) -> int:
-    """The best unit at which a value fits into the free units, or -1. Fills holes before it breaks up larger aligned runs."""
+    """The best unit at which a value fits into the free units, or -1.
+
+    Fills holes before it breaks up larger aligned runs.
+    """
     if self.single: return (free & -free).bit_length() - 1
     found = self.runs(free)
     if self.bigger and found & found - 1:
@@ -105,7 +114,8 @@ class Tie:
 
 class Shape:
   """What a row asks for, in units. A row without fixed, early, tied or clobbered registers is `plain`."""
-  __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early", "overwritten", "touched",
+  __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early",
+               "overwritten", "touched",
                "source_masks", "demand_before", "demand_after", "reserves", "commutes")
 
   def __init__(self, row: Inst, file: RegisterFile):
@@ -117,7 +127,8 @@ class Shape:
     sources = row.only_reads + row.both
     views = [file.view(_class(operands[i])) for i in sources]
     self.source_masks = [(view.bank, view.mask) for view in views]
-    unit = {i: file.by_bank[o.cls.bank].unit_of[o.fixed] for i, o in enumerate(operands) if o.cls is not None and o.fixed is not None}
+    unit = {i: file.by_bank[o.cls.bank].unit_of[o.fixed] for i, o in enumerate(operands) if o.cls is not None
+            and o.fixed is not None}
     for i in row.writes:  # a fixed register holds for both sides of a tie
       tie = operands[i].tie
       if tie is not None and tie in unit: unit.setdefault(i, unit[tie])
@@ -135,8 +146,10 @@ class Shape:
     for i, u in self.fixed_writes.items(): self._mark(self.overwritten, file.view(_class(operands[i])), u)
     self.touched = list(self.overwritten)
     for s, u in self.fixed_reads.items(): self._mark(self.touched, file.view(_class(operands[sources[s]])), u)
-    self.demand_before = sum(bank.blocked(units) << FIELD * bank.position for bank, units in zip(file.banks, self.touched))
-    self.demand_after = sum(bank.blocked(units) << FIELD * bank.position for bank, units in zip(file.banks, self.overwritten))
+    self.demand_before = sum(bank.blocked(units) << FIELD * bank.position
+                             for bank, units in zip(file.banks, self.touched))
+    self.demand_after = sum(bank.blocked(units) << FIELD * bank.position
+                            for bank, units in zip(file.banks, self.overwritten))
     self.reserves = {s: file.banks[view.bank].blocked(view.mask << unit[i]) << FIELD * view.bank
                      for s, (i, view) in enumerate(zip(sources, views)) if i in unit}
     self.rigid = any(self.touched) or bool(self.early)
@@ -185,7 +198,8 @@ class RegisterFile:
   def view(self, cls: RegClass) -> View:
     view = self.views.get(cls)
     if view is None:
-      assert cls.bank in self.by_bank, f"class {cls.name} is of bank {cls.bank.name}, which the target does not list in `banks`"
+      assert cls.bank in self.by_bank, (f"class {cls.name} is of bank {cls.bank.name}, which the target does not list "
+                                        f"in `banks`")
       view = self.views.setdefault(cls, View(cls, self.by_bank[cls.bank]))
     return view
 

@@ -1,4 +1,5 @@
-"""A function as text, for DUMP and for errors: blocks with parameters, instructions with virtual (%7:r64) or physical registers.
+"""A function as text, for DUMP and for errors: blocks with parameters, instructions with virtual (%7:r64) or physical
+registers.
 
 For people and for comparing in tests; an ISA's own syntax, which parses back, is in its syntax.py.
 """
@@ -38,7 +39,8 @@ def show(function: Function) -> str:
   """The whole function, its frame and pinned parameters in the first line."""
   notes = [f"stack {function.stack_bytes}"] if function.stack_bytes else []
   if function.spills or function.reloads: notes.append(f"{function.spills} spills, {function.reloads} reloads")
-  if function.fixed_params: notes.append("parameters in " + ", ".join(f"{i}: {unit}" for i, unit in sorted(function.fixed_params.items())))
+  if function.fixed_params:
+    notes.append("parameters in " + ", ".join(f"{i}: {unit}" for i, unit in sorted(function.fixed_params.items())))
   lines = [f"function {function.name}" + (f"  ; {'; '.join(notes)}" if notes else "")]
   for block in function.blocks: lines += show_block(block)
   return "\n".join(lines)

@@ -1,7 +1,8 @@
 """From the brackets of a Program to blocks in SSA form: what selection for GPUs shares, whatever the instructions are.
 
-Loops are tested at their end, and at their start if they may not run at all. Variables (ACC) become block parameters of the loops that assign them.
-Selection (selection.py) derives from `Structure`; an ISA has the few instructions that this needs: branches, and counters of loops.
+Loops are tested at their end, and at their start if they may not run at all. Variables (ACC) become block parameters of
+the loops that assign them. Selection (selection.py) derives from `Structure`; an ISA has the few instructions that this
+needs: branches, and counters of loops.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
 HARDWARE = (AxisType.GLOBAL, AxisType.LOCAL)  # ranges that are no loops: the grid, and the lanes of a workgroup
 
 class Loop:
-  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run at all.
+  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run
+  at all.
 
   before: the block that goes to it; made: what was made there to be shared.
   """
@@ -28,8 +30,8 @@ class Loop:
     self.after: Block | None = None
 
 class Structure:
-  """A function that is being made. values: what nodes are; made: what was made in this block to be shared, by key and sources; origin: the node that
-  instructions come from; order: blocks as they were entered."""
+  """A function that is being made. values: what nodes are; made: what was made in this block to be shared, by key and
+  sources; origin: the node that instructions come from; order: blocks as they were entered."""
 
   def __init__(self, function: Function):
     self.function = function
@@ -71,7 +73,8 @@ class Structure:
   # ***** loops *****
 
   def steady(self, value: Reg) -> Loop | None:
-    """The outermost open loop in which a virtual register keeps its value, since it was made before; None if there is none."""
+    """The outermost open loop in which a virtual register keeps its value, since it was made before; None if there is
+    none."""
     return next((loop for loop in self.loops if value.id < loop.counter.id), None)
 
   def before(self, loop: Loop, make: Callable[[], Reg]) -> Reg:
@@ -130,7 +133,8 @@ def assigned_variables(uops: Iterable[UOp]) -> dict[UOp, list[UOp]]:
   return found
 
 def spread(uops: Iterable[UOp], reasons: set[UOp]) -> set[UOp]:
-  """The values that differ between lanes because of others that do: from sources to users, and around loops through variables. Changes `reasons`.
+  """The values that differ between lanes because of others that do: from sources to users, and around loops through
+  variables. Changes `reasons`.
 
   Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
   """

@@ -1,8 +1,9 @@
-"""Which addresses the lanes of a wave touch, as a GPU's memory sees them: lines, banks, and what neighbouring workgroups ask for too.
+"""Which addresses the lanes of a wave touch, as a GPU's memory sees them: lines, banks, and what neighbouring
+workgroups ask for too.
 
-Input: the place (INDEX) of a load or store of a Program. Its index is made a Python function of ranges and variables once, and called for each lane.
-Ranges other than that of the lanes have sample values: all 0, then all 1 (as far as they go), since where a line begins may depend on them. Nothing
-is known of an index that depends on memory.
+Input: the place (INDEX) of a load or store of a Program. Its index is made a Python function of ranges and variables
+once, and called for each lane. Ranges other than that of the lanes have sample values: all 0, then all 1 (as far as
+they go), since where a line begins may depend on them. Nothing is known of an index that depends on memory.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,8 @@ from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
 Index = Callable[..., int]
-INFIX = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<", Ops.SHR: ">>",
+INFIX = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^", Ops.SHL: "<<",
+         Ops.SHR: ">>",
          Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
 SAMPLES = (0, 1)
 MOST_GROUPS = 512  # workgroups that are asked whether they want the same; of more, those that come first
@@ -22,9 +24,9 @@ MOST_GROUPS = 512  # workgroups that are asked whether they want the same; of mo
 class Pattern:
   """What one wave's load or store touches.
 
-  lanes: for each sample, the byte address of each lane within the buffer. fresh: of what all waves of the card that run at once ask for, the share
-  that is asked for once; shared: the same where only waves count that have a second-level cache together. done: the share of a workgroup's lanes that
-  access it at all, as a gate says.
+  lanes: for each sample, the byte address of each lane within the buffer. fresh: of what all waves of the card that run
+  at once ask for, the share that is asked for once; shared: the same where only waves count that have a second-level
+  cache together. done: the share of a workgroup's lanes that access it at all, as a gate says.
   """
   lanes: tuple[tuple[int, ...], ...]
   fresh: float
@@ -32,8 +34,8 @@ class Pattern:
   done: float = 1.0
 
 class Accesses:
-  """The patterns of a program's loads and stores. wave: lanes of a wave. groups: workgroups that run at once. caches: second-level caches of the
-  card, of which workgroup n has number n % caches.
+  """The patterns of a program's loads and stores. wave: lanes of a wave. groups: workgroups that run at once. caches:
+  second-level caches of the card, of which workgroup n has number n % caches.
   """
 
   def __init__(self, uops: Iterable[UOp], wave: int, groups: int, caches: int = 1):
@@ -47,14 +49,16 @@ class Accesses:
     self.known: dict[tuple[UOp, UOp | None], Pattern | None] = {}
 
   def pattern(self, place: UOp, gate: UOp | None = None) -> Pattern | None:
-    """Of the place of an access (an INDEX with one index, or a BOX: where its first element is); None where nothing is known."""
+    """Of the place of an access (an INDEX with one index, or a BOX: where its first element is); None where nothing is
+    known."""
     if (place, gate) not in self.known:
       found = self._pattern(place)
       self.known[place, gate] = found if found is None or gate is None else replace(found, done=self._done(gate))
     return self.known[place, gate]
 
   def _done(self, gate: UOp) -> float:
-    """For how many of the first workgroup's lanes a gate is true, when all loops begin; all of them where that is not known."""
+    """For how many of the first workgroup's lanes a gate is true, when all loops begin; all of them where that is not
+    known."""
     free = [u for u in gate.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
     function = compiled(gate, free)
     if function is None: return 1.0
@@ -62,7 +66,8 @@ class Accesses:
     return sum(map(bool, found)) / len(found)
 
   def _pattern(self, place: UOp) -> Pattern | None:
-    """From the index at the lanes of one wave, at a few samples of all else; and at the first lanes of all waves, for what they share."""
+    """From the index at the lanes of one wave, at a few samples of all else; and at the first lanes of all waves, for
+    what they share."""
     if place.op not in (Ops.INDEX, Ops.BOX) or place.src[1].dtype.count > 1: return None
     index, size = first_of(place), place.src[0].dtype.itemsize
     free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
@@ -71,14 +76,16 @@ class Accesses:
     samples = []
     for sample in SAMPLES:
       values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
-      samples.append(tuple(size * at for at in self._each(function, free, values, [(0, lane) for lane in range(min(self.wave, self.lanes))])))
+      samples.append(tuple(size * at for at in self._each(function, free, values,
+                                                          [(0, lane) for lane in range(min(self.wave, self.lanes))])))
     once = place.op is Ops.BOX   # for a workgroup, not for each wave
     starts = [(group, lane) for group in range(self.groups) for lane in range(0, 1 if once else self.lanes, self.wave)]
     found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
     caches = [group % self.caches for group, _ in starts]
     return Pattern(tuple(samples), len(set(found)) / len(found), len(set(zip(caches, found))) / len(found))
 
-  def _each(self, function: Index, free: Sequence[UOp], values: Mapping[UOp, int], points: Iterable[tuple[int, int]]) -> list[int]:
+  def _each(self, function: Index, free: Sequence[UOp], values: Mapping[UOp, int],
+            points: Iterable[tuple[int, int]]) -> list[int]:
     """The index at (workgroup, lane)s, with these values of all else."""
     before = [values[u] for u in free]
     group_at, lane_at = ([i for i, u in enumerate(free) if u is which] for which in (self.grid, self.lane))
@@ -129,17 +136,21 @@ def expression(u: UOp, names: Sequence[str]) -> str | None:
 
 def sectors(pattern: Pattern, width: int, sector: int) -> int:
   """Aligned pieces of `sector` bytes that lanes with `width` bytes each touch, in the worse sample."""
-  return max(len({piece for at in lanes for piece in range(at // sector, (at + width - 1) // sector + 1)}) for lanes in pattern.lanes)
+  return max(len({piece for at in lanes for piece in range(at // sector, (at + width - 1) // sector + 1)})
+             for lanes in pattern.lanes)
 
 def distinct_bytes(pattern: Pattern, width: int) -> int:
-  """Bytes that at least one lane touches, where lanes touch `width` each and the same ones or others; in the worse sample."""
+  """Bytes that at least one lane touches, where lanes touch `width` each and the same ones or others; in the worse
+  sample."""
   return width * max(len(set(lanes)) for lanes in pattern.lanes)
 
 def bank_cycles(pattern: Pattern, width: int, banks: int) -> int:
-  """Cycles that local memory needs, with banks of 4 bytes: lanes go together as long as they want no more than one word of each bank could be. Lanes
-  that want the same word get it at once; different words of one bank come one after the other. The worse sample."""
+  """Cycles that local memory needs, with banks of 4 bytes: lanes go together as long as they want no more than one word
+  of each bank could be. Lanes that want the same word get it at once; different words of one bank come one after the
+  other. The worse sample."""
   together = max(1, min(4 * banks // max(width, 4), max(map(len, pattern.lanes))))
-  return max(sum(busiest_bank(lanes[first:first + together], width, banks) for first in range(0, len(lanes), together)) for lanes in pattern.lanes)
+  return max(sum(busiest_bank(lanes[first:first + together], width, banks) for first in range(0, len(lanes), together))
+             for lanes in pattern.lanes)
 
 def busiest_bank(addresses: Sequence[int], width: int, banks: int) -> int:
   """Different words that these lanes want of the same bank."""

@@ -9,12 +9,13 @@ from tinyhw.machine.model.occupancy import Unit
 from tinyhw.named_tuple import NamedTuple
 
 class Hardware(NamedTuple):
-  """A card. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products of matrices ("f16"), and,
-  with a "v" before it, of the vector unit.
+  """A card. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products
+  of matrices ("f16"), and, with a "v" before it, of the vector unit.
 
-  local_rate, first_rate: bytes a cycle that local memory, and the caches next to a unit, give its waves. second_rate: those that the second-level
-  caches of the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s of memory, and of another cache before it (0: there is
-  none). sector: bytes that second-level caches are asked for. banks: of 4 bytes, of the local memory that is read in a cycle.
+  local_rate, first_rate: bytes a cycle that local memory, and the caches next to a unit, give its waves. second_rate:
+  those that the second-level caches of the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s
+  of memory, and of another cache before it (0: there is none). sector: bytes that second-level caches are asked for.
+  banks: of 4 bytes, of the local memory that is read in a cycle.
   """
   title: str
   unit: Unit

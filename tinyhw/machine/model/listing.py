@@ -1,10 +1,12 @@
 """Annotated machine code of a kernel, for DEBUG=7: every instruction and where it came from, then what the loops cost.
 
-Input: a laid out function over physical registers, where each instruction ended up, and a `Reader`, by which an ISA says what its instructions are.
-Output: text. A line of code has: loops as brackets, offset, bytes, instruction, registers of each bank that hold a value while it executes, the UOp
-(or what else there is to say), the line of the tensor operation. Loops are the spans of backward jumps in layout order (layout.py makes loops
-contiguous), and run as often as the RANGE that their jump came from says. Counts take every branch of a condition as executed. What limits the
-speed is told by listing_core.py for a processor's core, by listing_waves.py for a GPU.
+Input: a laid out function over physical registers, where each instruction ended up, and a `Reader`, by which an ISA
+says what its instructions are.
+Output: text. A line of code has: loops as brackets, offset, bytes, instruction, registers of each bank that hold a
+value while it executes, the UOp (or what else there is to say), the line of the tensor operation. Loops are the spans
+of backward jumps in layout order (layout.py makes loops contiguous), and run as often as the RANGE that their jump came
+from says. Counts take every branch of a condition as executed. What limits the speed is told by listing_core.py for a
+processor's core, by listing_waves.py for a GPU.
 Cost: a few microseconds an instruction; nobody pays for it but who asks for the listing.
 """
 from __future__ import annotations
@@ -28,9 +30,10 @@ class Reader:
 
   show: its text. touched: bytes that its memory operand covers. operations: floating-point operations that it does.
   bounds: the last lines of the listing: what limits the speed.
-  local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of instructions instead of what they came
-  from, by their id; it gets the function and the offset of each.
-  copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work items.
+  local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of
+  instructions instead of what they came from, by their id; it gets the function and the offset of each.
+  copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work
+  items.
   extra: a column more: its heading, and what it says of an instruction. memory: what local memory is called.
   """
   show: Callable[[MInst], str]
@@ -66,7 +69,8 @@ class Work:
 
 @dataclass(eq=False)
 class Loop:
-  """Blocks first to last in layout order. range: what it counts, if that is known. times: its iterations, None if they depend on the launch.
+  """Blocks first to last in layout order. range: what it counts, if that is known. times: its iterations, None if they
+  depend on the launch.
   waits: it looks until something has happened, which counts as once."""
   first: int
   last: int
@@ -87,7 +91,10 @@ class Loop:
 # ***** loops *****
 
 def find_loops(function: Function) -> list[Loop]:
-  """Loops in layout order, outer ones before what is in them. What is done rarely stands behind the end, and jumps back without a loop."""
+  """Loops in layout order, outer ones before what is in them.
+
+  What is done rarely stands behind the end, and jumps back without a loop.
+  """
   position = {block: i for i, block in enumerate(function.blocks)}
   spans: dict[int, int] = {}
   for i, block in enumerate(function.blocks):
@@ -128,7 +135,8 @@ class Registers:
     self.bits: dict[tuple[str, int], int] = {}
     for bank in banks:
       for index in allocatable.get(bank.name, bank.allocatable): self.bits[bank.name, index] = len(self.bits)
-    self.banks = {bank.name: sum(1 << bit for (name, _), bit in self.bits.items() if name == bank.name) for bank in banks}
+    self.banks = {bank.name: sum(1 << bit for (name, _), bit in self.bits.items() if name == bank.name)
+                  for bank in banks}
     self.masks: list[Masks] = [[self._masks(inst) for inst in block.insts] for block in function.blocks]
     self.live_out = self._solve(function)
 
@@ -155,7 +163,8 @@ class Registers:
     following: list[list[int]] = []
     for i, block in enumerate(blocks):
       ends = bool(block.insts) and bool(block.insts[-1].row.effects & Effect.END)
-      following.append([position[b] for b in block.successors()] + ([i + 1] if not ends and i + 1 < len(blocks) else []))
+      following.append([position[b] for b in block.successors()] + ([i + 1] if not ends and i + 1 < len(blocks)
+                                                                    else []))
     live_in, live_out = [0] * len(blocks), [0] * len(blocks)
     changed = True
     while changed:
@@ -174,7 +183,8 @@ class Registers:
     after = self.live_out[block]
     for reads, writes in reversed(self.masks[block]):
       before = after & ~writes | reads
-      found.append({name: max((before & mask).bit_count(), ((after | writes) & mask).bit_count()) for name, mask in self.banks.items()})
+      found.append({name: max((before & mask).bit_count(), ((after | writes) & mask).bit_count())
+                    for name, mask in self.banks.items()})
       after = before
     return found[::-1]
 
@@ -189,7 +199,8 @@ def is_box(inst: MInst) -> bool:
   return is_copy(inst) and inst.origin.src[1].op is Ops.BOX
 
 def place_of(inst: MInst) -> UOp | None:
-  """The place in the Program that a load or store of it touches, that of memory if it copies; what is spilled has none."""
+  """The place in the Program that a load or store of it touches, that of memory if it copies; what is spilled has
+  none."""
   u = inst.origin
   if isinstance(u, UOp) and is_copy(inst): return u.src[1]
   if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE, Ops.FRAGMENT) or inst.comment in SPILLS: return None
@@ -200,7 +211,8 @@ def short(inst: MInst) -> str:
   u, words = inst.origin, []
   if inst.comment in SPILLS or not isinstance(u, UOp): words.append(inst.comment)
   if isinstance(u, UOp): words.append(uop_text(u))
-  if isinstance(u, UOp) and inst.row.effects & Effect.LOAD and u.op not in (Ops.LOAD, Ops.STORE):  # a load that its user swallowed
+  # a load that its user swallowed
+  if isinstance(u, UOp) and inst.row.effects & Effect.LOAD and u.op not in (Ops.LOAD, Ops.STORE):
     words += [f"of {element(s.src[0], s.dtype.count)}" for s in u.src if s.op is Ops.LOAD][:1]
   return cut(" ".join(w for w in words if w), MOST_ORIGIN)
 
@@ -216,7 +228,8 @@ def uop_text(u: UOp) -> str:
   if u.op is Ops.PARAM: return f"address of {render(u)}"
   if u.op in (Ops.DEFINE_VAR, Ops.DEFINE_LOCAL): return render(u)
   if u.op is Ops.FETCH: return f"fetch {box(u.src[1]) if u.src[1].op is Ops.BOX else element(u.src[1], u.arg)}"
-  if u.op in (Ops.COMMIT, Ops.WAIT, Ops.SIGNALS) and u.src: return f"{name} {' phase '.join(render(s) for s in u.src if s.dtype is not dtypes.bool)}"
+  if u.op in (Ops.COMMIT, Ops.WAIT, Ops.SIGNALS) and u.src:
+    return f"{name} {' phase '.join(render(s) for s in u.src if s.dtype is not dtypes.bool)}"
   if u.op is Ops.FRAGMENT: return f"fragment {element(u.src[0], u.dtype.count)}"
   if u.op is Ops.CONST: return f"constant {cut(str(u.arg), 20)}"
   if u.dtype is dtypes.void: return name
@@ -229,9 +242,13 @@ def box(u: UOp) -> str:
   return f"{'x'.join(map(str, u.arg.sizes))} of {render(u.src[0])}({first})"
 
 def element(index: UOp, lanes: int) -> str:
-  """`data0[i]`, or `data0[i:+8]` for so many from there on. Deep expressions are left out: written as text they can be long."""
+  """`data0[i]`, or `data0[i:+8]` for so many from there on.
+
+  Deep expressions are left out: written as text they can be long.
+  """
   place = cut(sum_text(index.src[1]), 26) if len(index.src[1].toposort()) < 60 else "..."
-  return f"{render(index.src[0])}[{place}]" if lanes == 1 or index.src[1].dtype.count > 1 else f"{render(index.src[0])}[{place}:+{lanes}]"
+  return (f"{render(index.src[0])}[{place}]" if lanes == 1 or index.src[1].dtype.count > 1
+          else f"{render(index.src[0])}[{place}:+{lanes}]")
 
 def sum_text(u: UOp) -> str:
   """Index arithmetic with the parentheses that it needs."""
@@ -254,7 +271,8 @@ def lines_of(uops: Sequence[UOp]) -> dict[UOp, trace.Location]:
   return found
 
 def gutter(loops: Sequence[Loop], block: int, at: int, count: int, width: int) -> str:
-  """Brackets for the loops around line `at` of the `count` lines of a block: / at the first line of a loop, \\ at its last, | between."""
+  """Brackets for the loops around line `at` of the `count` lines of a block: / at the first line of a loop, \\ at its
+  last, | between."""
   marks = [" "] * width
   for loop in loops:
     if not loop.first <= block <= loop.last: continue
@@ -278,7 +296,8 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
   targets = {target for block in function.blocks for target in block.successors()}
   banks = [name for name in registers.banks if function.used.get(name)]
   width = 1 + max((loop.depth for loop in loops), default=-1)
-  told = [("instruction", lambda inst: cut(reader.show(inst), MOST_TEXT)), *([reader.extra] if reader.extra is not None else [])]
+  told = [("instruction", lambda inst: cut(reader.show(inst), MOST_TEXT)),
+          *([reader.extra] if reader.extra is not None else [])]
   parts = [column(heading, tell, lines) for heading, tell in told]
   texts = {key: "  ".join(part[key] for part in parts) for key in parts[0]}
   head = f"{'':{width}} offset  {'bytes':{2 * MOST_BYTES + 1}}  {texts[0]}  {' '.join(f'{b:>4s}' for b in banks)}  "
@@ -291,8 +310,10 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
       if line is None: continue  # a jump to the next instruction is not encoded
       code = line.code.hex() if len(line.code) <= MOST_BYTES else line.code[:MOST_BYTES].hex() + "."
       location = came_from.get(inst.origin)
-      rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]}  {' '.join(f'{live[b]:4d}' for b in banks)}  "
-                  f"{cut(notes.get(id(inst)) or short(inst), MOST_ORIGIN):{MOST_ORIGIN}}  {'' if location is None else trace.show(location)}")
+      rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]}  "
+                  f"{' '.join(f'{live[b]:4d}' for b in banks)}  "
+                  f"{cut(notes.get(id(inst)) or short(inst), MOST_ORIGIN):{MOST_ORIGIN}}  "
+                  f"{'' if location is None else trace.show(location)}")
     out += [f"{gutter(loops, n, i, len(rows), width)} {row}".rstrip() for i, row in enumerate(rows)]
   return out
 
@@ -332,8 +353,10 @@ def size(count: float) -> str:
 
 def amounts(work: Work, memory: str) -> str:
   """What is done, in words. memory: what local memory is called."""
-  text = f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes stored, {size(work.operations)} flop"
-  extra = [f"{size(n)} {name}" for n, name in ((work.local, f"bytes of {memory}"), (work.spills, "spills"), (work.reloads, "reloads")) if n]
+  text = (f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes "
+          f"stored, {size(work.operations)} flop")
+  extra = [f"{size(n)} {name}" for n, name in ((work.local, f"bytes of {memory}"), (work.spills, "spills"),
+                                               (work.reloads, "reloads")) if n]
   return ", ".join([text, *extra])
 
 def loop_name(loop: Loop, function: Function) -> str:
@@ -346,7 +369,8 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
   for loop in loops:
     each, known = iteration(loop, reader)
     sure = "" if known else " (inner loops of unknown length count once)"
-    out.append(f"{'  ' * loop.depth}loop {loop_name(loop, function)}: an iteration: {amounts(each, reader.memory)}{sure}")
+    out.append(f"{'  ' * loop.depth}loop {loop_name(loop, function)}: an iteration: "
+               f"{amounts(each, reader.memory)}{sure}")
     if loop.times is None: continue
     whole = Work()
     whole.add(each, loop.times)
@@ -354,9 +378,11 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
   return out
 
 def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
-  """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over them, or by waves."""
+  """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over
+  them, or by waves."""
   inside = {id(inst) for loop in loops for inst in loop.own}
-  whole, known = work_of([i for block in function.blocks if not block.rare for i in block.insts if id(i) not in inside], reader), True
+  whole, known = work_of([i for block in function.blocks if not block.rare for i in block.insts if id(i) not in inside],
+                         reader), True
   for loop in loops:
     if loop.parent is not None: continue
     each, sure = iteration(loop, reader)
@@ -376,7 +402,8 @@ def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], re
             allocatable: Mapping[str, tuple[int, ...]] | None = None, uops: Sequence[UOp] = ()) -> str:
   """The annotated code and its costs. lines: the instructions that were encoded, in order.
 
-  grid: work items of a launch, if the kernel knows. uops: of the program, in order; the lines of the tensor operations are known by them.
+  grid: work items of a launch, if the kernel knows. uops: of the program, in order; the lines of the tensor operations
+  are known by them.
   """
   loops = find_loops(function)
   registers = Registers(function, banks, allocatable or {})
@@ -390,5 +417,6 @@ def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], re
                    for b in banks if function.used.get(b.name))
   out = [f"--- machine code of {function.name}", *code_lines(function, lines, registers, loops, reader, lines_of(uops)),
          f"{head}{frame}{local}",
-         f"registers written: {used or 'none'}", *loop_lines(function, loops, reader), *total_lines(function, loops, reader, grid)]
+         f"registers written: {used or 'none'}", *loop_lines(function, loops, reader),
+         *total_lines(function, loops, reader, grid)]
   return "\n".join([*out, *reader.bounds(function, loops, reader)])

@@ -1,4 +1,5 @@
-"""What limits the innermost loops of a listing on a processor's core: ports, issue, latency (scoreboard.py), as lines of text."""
+"""What limits the innermost loops of a listing on a processor's core: ports, issue, latency (scoreboard.py), as lines
+of text."""
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from tinyhw.machine.model.scoreboard import Bound, bound
 class Core:
   """A microarchitecture, as in an ISA's latency tables. ports: what a character of a port group stands for.
 
-  peak: floating-point operations a cycle that the processor could do, on elements like those of these instructions; 0 where they have none.
+  peak: floating-point operations a cycle that the processor could do, on elements like those of these instructions; 0
+  where they have none.
   """
   title: str
   source: str
@@ -28,8 +30,10 @@ def bound_lines(core: Core, function: Function, loops: Sequence[Loop], reader: R
     if loop.inner: continue
     found = bound(loop.own, core.costs, core.issue_width)
     work, peak = work_of(loop.own, reader), core.peak(loop.own)
-    parts = f"ports {found.ports:.1f}, load/store {found.memory:.1f}, issue {found.issue:.1f}, latency {found.latency:.1f}"
-    line = f"bound of {loop_name(loop, function)}: {found.cycles:.1f} cycles an iteration, by {reason(found, core)} ({parts})"
+    parts = (f"ports {found.ports:.1f}, load/store {found.memory:.1f}, issue {found.issue:.1f}, latency "
+             f"{found.latency:.1f}")
+    line = (f"bound of {loop_name(loop, function)}: {found.cycles:.1f} cycles an iteration, by {reason(found, core)} "
+            f"({parts})")
     out.append(line)
     rates = []
     if work.operations:
@@ -45,6 +49,7 @@ def port_names(ports: str, core: Core) -> str: return " ".join(core.ports.get(p,
 
 def reason(found: Bound, core: Core) -> str:
   """What limits a loop: all that take as long as the loop."""
-  reasons = (("ports " + port_names(found.busiest, core), found.ports), ("loads and stores", found.memory), ("issue", found.issue),
+  reasons = (("ports " + port_names(found.busiest, core), found.ports), ("loads and stores", found.memory),
+             ("issue", found.issue),
              ("latency", found.latency))
   return " and ".join(name for name, cycles in reasons if cycles >= found.cycles - 1e-9)

@@ -1,6 +1,8 @@
-"""The listing of a GPU's kernel, and the model behind it, from what an ISA tells of its instructions and of a typical card (`Vendor`).
+"""The listing of a GPU's kernel, and the model behind it, from what an ISA tells of its instructions and of a typical
+card (`Vendor`).
 
-It brings together listing.py (the lines), listing_notes.py (what is said of single instructions), traffic.py (memory) and listing_waves.py (bounds).
+It brings together listing.py (the lines), listing_notes.py (what is said of single instructions), traffic.py (memory)
+and listing_waves.py (bounds).
 """
 from __future__ import annotations
 import functools
@@ -22,10 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Vendor:
-  """What an ISA tells of a generation. wave: lanes of a wave. cache_bytes: of the card's last cache. source: of the numbers.
+  """What an ISA tells of a generation. wave: lanes of a wave. cache_bytes: of the card's last cache. source: of the
+  numbers.
 
-  show: the text of an instruction. operations: that one of a wave does; element: the type that it computes with, "f16" of a product of matrices, with
-  a "v" before it on the vector unit, "" of others. model: what instructions take, where accesses cost what a Traffic says.
+  show: the text of an instruction. operations: that one of a wave does; element: the type that it computes with, "f16"
+  of a product of matrices, with a "v" before it on the vector unit, "" of others. model: what instructions take, where
+  accesses cost what a Traffic says.
   extra: a column of the listing more.
   """
   hardware: Hardware
@@ -41,7 +45,8 @@ class Vendor:
 
   def peak(self, insts: Sequence[MInst]) -> tuple[float, str]:
     """Operations a cycle and SIMD that the card could do with the best of these instructions, and what that is."""
-    best, kind = max([(self.hardware.flops.get(kind, 0.0), kind) for kind in sorted(set(map(self.element, insts)))], default=(0.0, ""))
+    best, kind = max([(self.hardware.flops.get(kind, 0.0), kind) for kind in sorted(set(map(self.element, insts)))],
+                     default=(0.0, ""))
     return best, f"{kind[1:]}, vector unit" if kind[:1] == "v" else f"{kind}, matrix unit" if kind else ""
 
 class Launch:
@@ -54,8 +59,10 @@ class Launch:
     busy = hardware.units if kernel.grid is None else max(1, min(hardware.units, kernel.grid))
     once = shares_of_memory(kernel, function, vendor.wave, touched, pattern, vendor.cache_bytes)
     self.traffic = Traffic(hardware, vendor.wave, pattern, busy, once, goal)
-    title = f"{hardware.title} ({hardware.units} {hardware.unit.name}s, {hardware.clock_ghz} GHz, {hardware.memory_gbs:g} GB/s)"
-    self.card = Card(title, vendor.source, vendor.model(self.traffic), hardware.units, hardware.clock_ghz, hardware.memory_rate,
+    title = (f"{hardware.title} ({hardware.units} {hardware.unit.name}s, {hardware.clock_ghz} GHz, "
+             f"{hardware.memory_gbs:g} GB/s)")
+    self.card = Card(title, vendor.source, vendor.model(self.traffic), hardware.units, hardware.clock_ghz,
+                     hardware.memory_rate,
                      vendor.operations, touched, vendor.peak)
 
   def bounds(self) -> Bounds:
@@ -68,6 +75,7 @@ class Launch:
       return Notes(vendor.noted, self.card.model, self.traffic, function, offsets).found
     vendor, waves = self.vendor, -(-self.program.lanes // self.vendor.wave)
     last_lines = functools.partial(wave_lines, self.kernel, self.card)
-    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves, vendor.extra,
+    reader = Reader(vendor.show, vendor.noted.touched, vendor.operations, last_lines, vendor.noted.local, notes, waves,
+                    vendor.extra,
                     vendor.hardware.unit.words.local)
     return listing(self.function, lines, target.banks, reader, self.kernel.grid, target.allocatable, self.program.uops)

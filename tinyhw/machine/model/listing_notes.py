@@ -1,7 +1,9 @@
-"""What a listing says of a GPU's instructions beside what they came from: waits and what they wait for, hazards, scattered accesses.
+"""What a listing says of a GPU's instructions beside what they came from: waits and what they wait for, hazards,
+scattered accesses.
 
-A wait's note names the counter, what it may still be, and the instruction in flight that the next one needs: `vmcnt<=1: v3 of 336` is the load at
-offset 336. It is looked for backwards in the order of the code; in a loop also in the iteration before, which is then said.
+A wait's note names the counter, what it may still be, and the instruction in flight that the next one needs:
+`vmcnt<=1: v3 of 336` is the load at offset 336. It is looked for backwards in the order of the code; in a loop also in
+the iteration before, which is then said.
 """
 from __future__ import annotations
 import itertools
@@ -23,9 +25,11 @@ def written(inst: MInst, counter: str) -> Iterable[Reg]:
 
 @dataclass(frozen=True)
 class Noted:
-  """What an ISA tells for notes. touched: bytes of an access. local: whether it is one of local memory, private: of each lane alone.
+  """What an ISA tells for notes. touched: bytes of an access. local: whether it is one of local memory, private: of
+  each lane alone.
 
-  conflicts: cycles more that it takes since its registers are in the same bank. only_waits: it does nothing but wait, for the sake of the next one.
+  conflicts: cycles more that it takes since its registers are in the same bank. only_waits: it does nothing but wait,
+  for the sake of the next one.
   held: the registers of an instruction that a counter tells of.
   """
   touched: Touched
@@ -41,7 +45,8 @@ class Notes:
   def __init__(self, isa: Noted, model: Model, traffic: Traffic, function: Function, offsets: Mapping[int, int]):
     self.isa, self.model, self.traffic, self.offsets = isa, model, traffic, offsets
     self.insts = [inst for block in function.blocks for inst in block.insts]
-    self.loop_of: list[tuple[int, int]] = []  # of each instruction, where its innermost loop begins and ends; all of the code without one
+    self.loop_of: list[tuple[int, int]] = []  # of each instruction, where its innermost loop begins and ends; all of
+                                              # the code without one
     starts = [0]
     for block in function.blocks: starts.append(starts[-1] + len(block.insts))
     loops = find_loops(function)
@@ -57,7 +62,8 @@ class Notes:
     if self.isa.only_waits(inst): return ", ".join(waits)
     parts = [", ".join(waits), self.access(inst), inst.comment]
     if not any(parts): return ""
-    return "; ".join([part for part in parts if part] + ([uop_text(inst.origin)] if isinstance(inst.origin, UOp) else []))
+    return "; ".join([part for part in parts if part] + ([uop_text(inst.origin)] if isinstance(inst.origin, UOp)
+                                                         else []))
 
   def access(self, inst: MInst) -> str:
     """Lanes that get in each other's way: `banks x4`, `32 sectors, not 2`; sources that do: `registers +1`."""
@@ -86,7 +92,8 @@ class Notes:
     return text
 
   def backwards(self, at: int) -> Iterator[tuple[MInst, bool]]:
-    """The instructions before number `at`, nearest first, and whether it is in the loop's iteration before that they come first."""
+    """The instructions before number `at`, nearest first, and whether it is in the loop's iteration before that they
+    come first."""
     first, end = self.loop_of[at]
     places = [(at - 1, first, False), (end - 1, at + 1, True), (first - 1, 0, False)]
     order = ((n, again) for last, start, again in places for n in range(last, start - 1, -1))

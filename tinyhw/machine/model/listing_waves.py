@@ -1,4 +1,5 @@
-"""What limits a kernel on a GPU, as lines of a listing: waves that a unit holds, what each loop takes of which resource, and the card's roofline.
+"""What limits a kernel on a GPU, as lines of a listing: waves that a unit holds, what each loop takes of which
+resource, and the card's roofline.
 
 The numbers are those of occupancy.py and waves.py. `bounds_of` has them without the text.
 """
@@ -17,10 +18,11 @@ NEAR = 0.9      # resources that take this share of a loop's cycles are told bes
 
 @dataclass(frozen=True)
 class Card:
-  """What an ISA tells of the card. units: how many of model.unit it has. memory_rate: bytes of memory a cycle. source: of the model's numbers.
+  """What an ISA tells of the card. units: how many of model.unit it has. memory_rate: bytes of memory a cycle. source:
+  of the model's numbers.
 
-  operations, touched: of one wave's instruction, as a Reader has them. peak: operations a cycle and SIMD that the card could do with instructions
-  like these, and the type of their elements; 0 where they compute nothing.
+  operations, touched: of one wave's instruction, as a Reader has them. peak: operations a cycle and SIMD that the card
+  could do with instructions like these, and the type of their elements; 0 where they compute nothing.
   """
   title: str
   source: str
@@ -34,9 +36,11 @@ class Card:
 
 @dataclass(frozen=True)
 class Part:
-  """A loop, or all of a kernel (loop is None). cost: of one iteration by all waves of a unit. operations: of one wave in it.
+  """A loop, or all of a kernel (loop is None). cost: of one iteration by all waves of a unit. operations: of one wave
+  in it.
 
-  peak: operations a cycle of a unit; element: the type that it is of, as the ISA names it. times: iterations, where their number is known.
+  peak: operations a cycle of a unit; element: the type that it is of, as the ISA names it. times: iterations, where
+  their number is known.
   """
   loop: Loop | None
   cost: Cost
@@ -62,8 +66,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Bounds:
-  """What limits a kernel. parts: its loops in layout order. whole: all of it, once. hottest: of the outermost loops the one that takes longest, or
-  the whole. operations, memory: of the launch, and the bytes that memory must give or take at least; None where that depends on the launch."""
+  """What limits a kernel. parts: its loops in layout order. whole: all of it, once. hottest: of the outermost loops the
+  one that takes longest, or
+  the whole. operations, memory: of the launch, and the bytes that memory must give or take at least; None where that
+  depends on the launch."""
   held: Residency
   parts: tuple[Part, ...]
   whole: Part
@@ -72,8 +78,8 @@ class Bounds:
   memory: float | None
 
 def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
-  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once, and what is rare
-  not at all."""
+  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once,
+  and what is rare not at all."""
   counts = []
   for i in range(len(function.blocks)):
     count, loop = int(not function.blocks[i].rare), innermost(loops, i)
@@ -91,16 +97,19 @@ def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Lo
     insts = [inst for block in function.blocks[first:last + 1] for inst in block.insts]
     times = (loop.times or 1) if loop is not None else 1
     around = counts[first] // times if loop is not None else 1
-    work = sum(count * sum(map(card.operations, block.insts)) for count, block in zip(counts[first:last + 1], function.blocks[first:last + 1]))
+    work = sum(count * sum(map(card.operations, block.insts))
+               for count, block in zip(counts[first:last + 1], function.blocks[first:last + 1]))
     peak, element = card.peak(insts)
-    return Part(loop, cost, work / max(around * times, 1), peak * model.unit.simds, element, loop.times if loop is not None else 1)
+    return Part(loop, cost, work / max(around * times, 1), peak * model.unit.simds, element,
+                loop.times if loop is not None else 1)
   parts = tuple(part(loop, loop_cost(model, function, loop, held)) for loop in loops)
   whole = part(None, kernel_cost(model, function, loops, held))
   outer = [p for p in parts if p.loop is not None and p.loop.parent is None]
   hottest = max(outer, key=lambda p: p.cost.cycles * (p.times or 1), default=whole)
   known = kernel.grid is not None and all(loop.times is not None for loop in loops)
   waves = held.group_waves * (kernel.grid or 0)
-  return Bounds(held, parts, whole, hottest, whole.operations * waves if known else None, memory_of(function, counts, card, waves) if known else None)
+  return Bounds(held, parts, whole, hottest, whole.operations * waves if known else None,
+                memory_of(function, counts, card, waves) if known else None)
 
 def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int) -> float:
   """Bytes that must come from memory or go there: each buffer once, or as much of it as is touched."""
@@ -109,7 +118,8 @@ def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int)
     for inst in block.insts:
       place = place_of(inst)
       buffer = place.src[0] if place is not None else None
-      if buffer is not None and buffer.op is Ops.PARAM: touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))
+      if buffer is not None and buffer.op is Ops.PARAM:
+        touched[buffer] = touched.get(buffer, 0.0) + float(count * waves * card.touched(inst))
   return sum([min(total, float(buffer.arg[1] * buffer.dtype.itemsize)) for buffer, total in touched.items()])
 
 # ***** text *****
@@ -131,11 +141,13 @@ def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
     file = unit.files[bank]
     more = f" (the next at {most_registers(file, waves + 1)})" if 0 < waves < unit.waves else ""
     parts.append(f"{kernel.registers.get(bank, 0)} {bank}s: {waves} {wave}s a {simd}{more}")
-  if held.by_local is not None: parts.append(f"{kernel.local_bytes} bytes of {local}: {held.by_local} {workgroup}s a {unit.name}")
+  if held.by_local is not None:
+    parts.append(f"{kernel.local_bytes} bytes of {local}: {held.by_local} {workgroup}s a {unit.name}")
   group = f"{kernel.lanes} lanes, {held.group_waves} {wave}{'s' if held.group_waves > 1 else ''}"
   each = held.waves / unit.simds
   return [f"occupancy: {'; '.join(parts)}",
-          f"  {workgroup}s of {group}: {held.groups} a {unit.name}, {each:g} {wave}s a {simd} of {unit.waves}, limited by {held.limit}"]
+          f"  {workgroup}s of {group}: {held.groups} a {unit.name}, {each:g} {wave}s a {simd} of {unit.waves}, "
+          f"limited by {held.limit}"]
 
 def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> list[str]:
   """What a loop takes."""
@@ -145,7 +157,8 @@ def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> lis
   words = card.model.unit.words
   waves = f"{cost.waves} {words.wave}{'s' if cost.waves > 1 else ''} of a {card.model.unit.name}"
   reasons = " and ".join(names.get(key, key) for key in cost.binding(NEAR)) or "nothing"
-  taken = ", ".join(f"{names[key]} {size(cycles)}" for key, cycles in sorted(cost.resources.items(), key=lambda item: -item[1]))
+  taken = ", ".join(f"{names[key]} {size(cycles)}" for key, cycles in sorted(cost.resources.items(),
+                                                                             key=lambda item: -item[1]))
   hot = " (the hottest)" if part is found.hottest else ""
   out = [f"bound of {name}{hot}: {size(cost.cycles)} cycles for {once}{waves}, by {reasons}",
          f"  {taken}; a {words.group} alone {size(cost.alone)}"]
@@ -162,7 +175,8 @@ def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
   if found.whole.peak: parts[0] += f" {time(found.operations / (found.whole.peak * card.units * hertz))}"
   parts.append(f"{size(found.memory)} bytes of memory {time(found.memory / (card.memory_rate * hertz))}")
   rounds = -(-grid // (card.units * found.held.groups))
-  parts.append(f"the bound {time(rounds * found.whole.cost.cycles / hertz)} in {rounds} round{'s' if rounds > 1 else ''}")
+  parts.append(f"the bound {time(rounds * found.whole.cost.cycles / hertz)} in {rounds} "
+               f"round{'s' if rounds > 1 else ''}")
   return [f"roofline: {', '.join(parts)}"]
 
 def time(seconds: float) -> str:

@@ -1,7 +1,8 @@
 """How many waves of a kernel a GPU's compute unit holds at once, and what stops it from holding more.
 
-Waves wait for memory, and others go on meanwhile, so their number decides what latency is hidden. A wave needs registers of its SIMD, a workgroup
-needs all its waves and its local memory at the same time. Input: the sizes of a unit (`Unit`) and of a kernel. Output: `Residency`.
+Waves wait for memory, and others go on meanwhile, so their number decides what latency is hidden. A wave needs
+registers of its SIMD, a workgroup needs all its waves and its local memory at the same time. Input: the sizes of a unit
+(`Unit`) and of a kernel. Output: `Residency`.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -9,13 +10,15 @@ from collections.abc import Mapping
 from tinyhw.named_tuple import NamedTuple
 
 class RegisterFile(NamedTuple):
-  """Registers of a bank that a SIMD has for each lane, how many more each step of a wave's share is, and what each wave has besides its own."""
+  """Registers of a bank that a SIMD has for each lane, how many more each step of a wave's share is, and what each
+  wave has besides its own."""
   registers: int
   granule: int
   extra: int = 0
 
 class Words(NamedTuple):
-  """What a vendor calls lanes that execute together, all that share local memory, a part of the unit with registers of its own, and local memory."""
+  """What a vendor calls lanes that execute together, all that share local memory, a part of the unit with registers of
+  its own, and local memory."""
   wave: str = "wave"
   group: str = "workgroup"
   simd: str = "SIMD"
@@ -24,8 +27,10 @@ class Words(NamedTuple):
 class Unit(NamedTuple):
   """What waves of a workgroup share: AMD's compute unit or workgroup processor, NVIDIA's SM.
 
-  name: in the vendor's words. simds: of a unit. waves: that a SIMD holds at most. lanes: of a wave. files: bank -> its register file on a SIMD.
-  local_bytes, local_granule: local memory, and the step in which workgroups get it. groups: workgroups that a unit holds at most.
+  name: in the vendor's words. simds: of a unit. waves: that a SIMD holds at most. lanes: of a wave. files: bank -> its
+  register file on a SIMD.
+  local_bytes, local_granule: local memory, and the step in which workgroups get it. groups: workgroups that a unit
+  holds at most.
   words: the vendor's.
   """
   name: str
@@ -39,7 +44,8 @@ class Unit(NamedTuple):
   words: Words = Words()
 
 class Kernel(NamedTuple):
-  """What a launch needs. registers: by bank, up to the highest one. lanes: of a workgroup. grid: workgroups, None: many."""
+  """What a launch needs. registers: by bank, up to the highest one. lanes: of a workgroup. grid: workgroups, None:
+  many."""
   registers: Mapping[str, int]
   local_bytes: int
   lanes: int
@@ -48,7 +54,8 @@ class Kernel(NamedTuple):
 class Residency(NamedTuple):
   """group_waves: of a workgroup. groups: that a unit holds. limit: what stops it from holding more, in words.
 
-  by_registers: bank -> waves that fit on a SIMD. by_local: workgroups whose local memory fits in a unit, None where it has none.
+  by_registers: bank -> waves that fit on a SIMD. by_local: workgroups whose local memory fits in a unit, None where it
+  has none.
   """
   group_waves: int
   groups: int
@@ -78,9 +85,11 @@ def round_up(n: int, step: int) -> int: return (n + step - 1) // step * step
 def residency(unit: Unit, kernel: Kernel, units: int = 1) -> Residency:
   """The waves of this kernel that a unit holds. units: of the card, among which the grid is spread."""
   group_waves = max(1, round_up(kernel.lanes, unit.lanes) // unit.lanes)
-  by_registers = {bank: waves_by_registers(file, kernel.registers.get(bank, 0), unit.waves) for bank, file in unit.files.items()}
+  by_registers = {bank: waves_by_registers(file, kernel.registers.get(bank, 0), unit.waves)
+                  for bank, file in unit.files.items()}
   limits = [(unit.simds * unit.waves // group_waves, f"{unit.words.wave}s"), (unit.groups, f"{unit.words.group}s")]
-  limits += [(unit.simds * waves // group_waves, f"{bank}s") for bank, waves in by_registers.items() if waves < unit.waves]
+  limits += [(unit.simds * waves // group_waves, f"{bank}s") for bank, waves in by_registers.items()
+             if waves < unit.waves]
   by_local = None
   if kernel.local_bytes:
     by_local = unit.local_bytes // round_up(kernel.local_bytes, unit.local_granule)

@@ -1,13 +1,15 @@
 """How fast a loop can run: the bound by execution ports, by issue width and by the chain that each iteration waits for.
 
-Input: the instructions of one iteration (physical registers, or virtual ones with the values that the back-edge passes) and a table pipe ->
-`PipeCost`. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation: caches always hit, branches are always predicted, and
-nothing is ever stalled by what the table does not say.
+Input: the instructions of one iteration (physical registers, or virtual ones with the values that the back-edge passes)
+and a table pipe ->
+`PipeCost`. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation: caches always hit, branches are
+always predicted, and nothing is ever stalled by what the table does not say.
 
-Ports. Each micro-operation may go to one of a set of ports. The least time that some assignment reaches is the maximum over sets S of ports of
-(micro-operations that can go only to ports of S) / |S| (Hall's theorem for fractional assignments); it is enough to try unions of the port sets
-that occur. Latency. The time of each register is followed through several iterations with unlimited ports; what is added per iteration in the
-end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations + 2^(distinct port sets)).
+Ports. Each micro-operation may go to one of a set of ports. The least time that some assignment reaches is the maximum
+over sets S of ports of (micro-operations that can go only to ports of S) / |S| (Hall's theorem for fractional
+assignments); it is enough to try unions of the port sets that occur. Latency. The time of each register is followed
+through several iterations with unlimited ports; what is added per iteration in the end is the mean weight of the
+heaviest cycle. Cost: O(instructions x iterations + 2^(distinct port sets)).
 """
 from __future__ import annotations
 from collections import Counter
@@ -18,7 +20,10 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Bound(NamedTuple):
-  """Cycles an iteration takes at least, by reason. `unknown` lists pipes without a row in the table, which count as nothing."""
+  """Cycles an iteration takes at least, by reason.
+
+  `unknown` lists pipes without a row in the table, which count as nothing.
+  """
   ports: float
   issue: float
   latency: float
@@ -45,7 +50,8 @@ def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
   """
   unions = {frozenset(ports) for ports in groups}
   for ports in list(groups):
-    if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be lower than it could be
+    if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be
+                                  # lower than it could be
     unions |= {union | frozenset(ports) for union in unions}
   best, busiest = 0.0, ""
   for union in unions:
@@ -55,15 +61,19 @@ def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
   return best, busiest
 
 ADDRESS = ("base", "index")  # the names, in all tables, of the operands of a row that make an address
-ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real ones have one or two
+ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real
+                 # ones have one or two
 
-def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried: Sequence[tuple[Reg, Reg]] = ()) -> float:
-  """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the back-edge passes) in SSA form.
+def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost],
+                  carried: Sequence[tuple[Reg, Reg]] = ()) -> float:
+  """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the
+  back-edge passes) in SSA form.
 
   Only what an address is made of waits for the load; the other operands meet the loaded value later.
   """
   flags = object()
-  lines: list[tuple[list[object], int, list[object], int, list[object]]] = []  # address, until written; other operands, until written; writes
+  # address, until written; other operands, until written; writes
+  lines: list[tuple[list[object], int, list[object], int, list[object]]] = []
   for inst in insts:
     first: list[object] = []
     reads: list[object] = []
@@ -71,13 +81,15 @@ def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried
     operands = inst.row.operands
     for i in inst.row.only_reads if inst.ties else inst.row.reads:
       if inst.operands[i] is not None: (first if operands[i].name in ADDRESS else reads).extend(_keys(inst.operands[i]))
-    reads += [k for r in inst.ties for k in _keys(r)] + [k for values in inst.arguments for r in values for k in _keys(r)]
+    reads += [k for r in inst.ties for k in _keys(r)] + [k for values in inst.arguments for r in values
+                                                         for k in _keys(r)]
     if inst.row.effects & Effect.READ_FLAGS: reads.append(flags)
     if inst.row.effects & Effect.WRITE_FLAGS: writes.append(flags)
     costs = costs_of(inst, table)
     own = costs[0].latency if costs else 0
     lines.append((first, sum([cost.latency for cost in costs]), reads, own, writes))
-  pairs = list(zip([k for parameter, _ in carried for k in _keys(parameter)], [k for _, value in carried for k in _keys(value)]))
+  pairs = list(zip([k for parameter, _ in carried for k in _keys(parameter)],
+                   [k for _, value in carried for k in _keys(value)]))
   times: dict[object, int] = {}
   tops: list[int] = []
   for _ in range(ITERATIONS):
@@ -89,7 +101,8 @@ def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], carried
   half = ITERATIONS // 2
   return (tops[-1] - tops[half - 1]) / (ITERATIONS - half)
 
-def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: int, carried: Sequence[tuple[Reg, Reg]] = ()) -> Bound:
+def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: int,
+          carried: Sequence[tuple[Reg, Reg]] = ()) -> Bound:
   """The bounds of a loop whose body is `insts`."""
   groups: Counter[str] = Counter()
   memory: Counter[str] = Counter()
@@ -104,12 +117,15 @@ def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: in
       groups.update(parts)
       if cost.memory: memory.update(parts)
   ports, busiest = port_bound(groups)
-  return Bound(ports, slots / issue_width, latency_bound(insts, table, carried), port_bound(memory)[0], slots, busiest, unknown=tuple(unknown))
+  return Bound(ports, slots / issue_width, latency_bound(insts, table, carried), port_bound(memory)[0], slots, busiest,
+               unknown=tuple(unknown))
 
 def costs_of(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
-  """What the row's pipe costs, then "load" and "store" where a row of another pipe has a memory operand. What is not in the table is left out.
+  """What the row's pipe costs, then "load" and "store" where a row of another pipe has a memory operand. What is not in
+  the table is left out.
 
-  A table may tell more than one row for a pipe: "shuffle/512" for the widest register operand, "vec_mov/memory" with a memory operand.
+  A table may tell more than one row for a pipe: "shuffle/512" for the widest register operand, "vec_mov/memory" with a
+  memory operand.
   """
   row = inst.row
   memory = row.effects & (Effect.LOAD | Effect.STORE)

@@ -1,9 +1,9 @@
 """What loads and stores of a GPU's kernel take of local memory, caches and memory, by the addresses of their lanes.
 
-Input: a card (hardware.py) and which addresses the lanes of an access touch (access.py). Output: cycles of one unit, by resource: "d" local memory,
-"g" the caches next to the unit, "2" second-level caches, "l" the last-level cache, "m" memory. Where nothing is known of an access its lanes are each
-in a sector of their own, but in no bank of another's. What lanes of other waves ask for at the same time goes once into each second-level cache, and
-comes from memory once.
+Input: a card (hardware.py) and which addresses the lanes of an access touch (access.py). Output: cycles of one unit, by
+resource: "d" local memory, "g" the caches next to the unit, "2" second-level caches, "l" the last-level cache, "m"
+memory. Where nothing is known of an access its lanes are each in a sector of their own, but in no bank of another's.
+What lanes of other waves ask for at the same time goes once into each second-level cache, and comes from memory once.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +25,15 @@ def unknown(inst: MInst) -> Pattern | None:
   return None
 
 class Traffic:
-  """The cost of accesses. wave: lanes of a wave. units: that share the card's caches and memory; all, or as the grid has.
+  """The cost of accesses. wave: lanes of a wave. units: that share the card's caches and memory; all, or as the grid
+  has.
 
-  once: of a buffer that the last cache keeps, the share of what waves ask of that cache which comes from memory. goal: of what copies from memory
-  write to local memory.
+  once: of a buffer that the last cache keeps, the share of what waves ask of that cache which comes from memory. goal:
+  of what copies from memory write to local memory.
   """
 
-  def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None, once: Mapping[UOp, float] | None = None,
+  def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None,
+               once: Mapping[UOp, float] | None = None,
                goal: Patterns = unknown):
     self.hardware, self.wave, self.pattern, self.once, self.goal = hardware, wave, pattern, once or {}, goal
     self.units = hardware.units if units is None else units
@@ -53,7 +55,9 @@ class Traffic:
       fresh, shared = (pattern.fresh, pattern.shared) if pattern is not None else (1.0, 1.0)
     elif private: count, fresh, shared, read = size // card.sector, 1.0, 1.0, size
     elif pattern is None: count, fresh, shared, read = self.wave * max(1, width // card.sector), 1.0, 1.0, size
-    else: count, fresh, shared, read = sectors(pattern, width, card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
+    else:
+      count, fresh, shared, read = sectors(pattern, width,
+                                           card.sector), pattern.fresh, pattern.shared, distinct_bytes(pattern, width)
     if not is_box(inst): count, read = count * done(pattern), read * done(pattern)
     moved, place = float(card.sector * count), place_of(inst)
     once = self.once.get(place.src[0], 1.0) if place is not None else 1.0
@@ -86,8 +90,10 @@ def goal_of(inst: MInst) -> UOp | None:
   """The place in local memory that a copy from memory (FETCH) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
 
-def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp], place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
-  """What tells which addresses the lanes of an access touch, while as many workgroups run as the card holds. uops: of the program."""
+def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
+             place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
+  """What tells which addresses the lanes of an access touch, while as many workgroups run as the card holds. uops: of
+  the program."""
   groups = residency(hardware.unit, kernel, hardware.units).groups * hardware.units
   accesses = Accesses(uops, wave, groups, hardware.dies)
   def pattern(inst: MInst) -> Pattern | None:
@@ -96,8 +102,10 @@ def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
     return accesses.pattern(place, inst.origin.src[2] if is_copy(inst) and len(inst.origin.src) > 2 else None)
   return pattern
 
-def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Touched, pattern: Patterns, cache_bytes: int) -> dict[UOp, float]:
-  """Of each buffer that fits into the last cache: its size / what waves that do not run at the same time ask for, at most 1."""
+def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Touched, pattern: Patterns,
+                     cache_bytes: int) -> dict[UOp, float]:
+  """Of each buffer that fits into the last cache: its size / what waves that do not run at the same time ask for, at
+  most 1."""
   if kernel.grid is None: return {}
   waves = kernel.grid * max(1, -(-kernel.lanes // wave))
   asked: dict[UOp, float] = {}

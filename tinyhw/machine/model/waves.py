@@ -1,14 +1,20 @@
-"""How fast a GPU's compute unit can run a loop: what its waves take of the things that they share, and what a workgroup has to wait for.
+"""How fast a GPU's compute unit can run a loop: what its waves take of the things that they share, and what a workgroup
+has to wait for.
 
-Input: a laid out function, its loops, how many waves there are (occupancy.py), and a `Model`, by which an ISA says what its instructions take.
-Output: `Cost` of a loop, in cycles of one unit for one iteration by all waves that it holds. The greatest of these bounds holds:
+Input: a laid out function, its loops, how many waves there are (occupancy.py), and a `Model`, by which an ISA says what
+its instructions take.
+Output: `Cost` of a loop, in cycles of one unit for one iteration by all waves that it holds. The greatest of these
+bounds holds:
 
-- each resource: the cycles that an instruction of one wave takes of it, times the waves that share it (those of a SIMD, or of the unit);
-- a workgroup alone: one wave goes through the code in order, waits for operands and counters as the instructions say, and at barriers for all waves
-  of its workgroup, which take what they take of the resources since the last barrier. Several workgroups hide each other's waiting, one does not.
+- each resource: the cycles that an instruction of one wave takes of it, times the waves that share it (those of a SIMD,
+  or of the unit);
+- a workgroup alone: one wave goes through the code in order, waits for operands and counters as the instructions say,
+  and at barriers for all waves of its workgroup, which take what they take of the resources since the last barrier.
+  Several workgroups hide each other's waiting, one does not.
 
-It is a bound, not a simulation: waves never get into each other's way more than that, instructions are always in the cache, and every branch of
-a condition is executed. An inner loop is followed for a few iterations, the rest take as long as the last of them. Cost: O(instructions x depth).
+It is a bound, not a simulation: waves never get into each other's way more than that, instructions are always in the
+cache, and every branch of a condition is executed. An inner loop is followed for a few iterations, the rest take as
+long as the last of them. Cost: O(instructions x depth).
 """
 from __future__ import annotations
 from collections import defaultdict
@@ -28,9 +34,12 @@ FOLLOWED = 3  # iterations of an inner loop; the state of pipes repeats from the
 class Model:
   """What an ISA tells about the instructions of one card.
 
-  takes: resource -> cycles that one wave's instruction takes of it. scopes: resource -> "simd" or "unit", whose waves share it; names: in words.
-  latency: cycles until the result is there. issue: cycles until the wave's next instruction. counters: what it increments until it is done.
-  waits: counter -> how many may be left, for an instruction that waits. meets: it waits for the other waves of the workgroup.
+  takes: resource -> cycles that one wave's instruction takes of it. scopes: resource -> "simd" or "unit", whose waves
+  share it; names: in words.
+  latency: cycles until the result is there. issue: cycles until the wave's next instruction. counters: what it
+  increments until it is done.
+  waits: counter -> how many may be left, for an instruction that waits. meets: it waits for the other waves of the
+  workgroup.
   early: cycles until a counter says so that tells of something before the result; None: it tells of the result.
   """
   unit: Unit
@@ -60,7 +69,8 @@ class Cost:
   def binding(self, near: float = 1.0) -> list[str]:
     """What takes as long as the loop, resources or "latency"; with `near` what takes at least that share of it."""
     bounds = [*self.resources.items(), ("latency", self.alone)]
-    return [name for name, cycles in sorted(bounds, key=lambda bound: -bound[1]) if cycles >= near * self.cycles - 1e-9 and cycles > 0]
+    return [name for name, cycles in sorted(bounds, key=lambda bound: -bound[1]) if cycles >= near * self.cycles - 1e-9
+            and cycles > 0]
 
 @dataclass
 class Wave:
@@ -70,7 +80,8 @@ class Wave:
   now: float = 0.0
   ready: dict[tuple[str, int], float] = field(default_factory=dict)
   free: dict[str, float] = field(default_factory=dict)              # resource -> when this wave has done with it
-  flights: dict[str, list[float]] = field(default_factory=dict)     # counter -> when each of those under way is done, in order
+  flights: dict[str, list[float]] = field(default_factory=dict)     # counter -> when each of those under way is done,
+                                                                    # in order
   used: Cycles = field(default_factory=lambda: defaultdict(float))  # of this wave
   since: Cycles = field(default_factory=lambda: defaultdict(float)) # the same since the last barrier
   barrier: float = 0.0
@@ -93,7 +104,8 @@ class Wave:
       self.free[resource] = start + cycles
       self.used[resource] += cycles
       self.since[resource] += cycles
-    done = start + model.latency(inst) + max([cycles for resource, cycles in takes.items() if model.scopes[resource] == "unit"], default=0.0)
+    done = start + model.latency(inst) + max([cycles for resource, cycles in takes.items()
+                                              if model.scopes[resource] == "unit"], default=0.0)
     counters = model.counters(inst)
     for counter in counters:
       flights, early = self.flights.setdefault(counter, []), model.early(inst, counter)
@@ -105,7 +117,8 @@ class Wave:
 
   def group_time(self) -> float:
     """Cycles that all waves of the workgroup take of the busiest resource since the last barrier."""
-    return max([cycles * share(self.model, resource, self.group_waves) for resource, cycles in self.since.items()], default=0.0)
+    return max([cycles * share(self.model, resource, self.group_waves) for resource, cycles in self.since.items()],
+               default=0.0)
 
   def run(self, function: Function, first: int, last: int, loops: Sequence[Loop]) -> None:
     """Blocks first to last in layout order. loops: those that are inside, not within one another."""
@@ -143,7 +156,8 @@ def share(model: Model, resource: str, waves: int) -> float:
 def cost_of(model: Model, held: Residency, alone: float, used: Mapping[str, float]) -> Cost:
   """The bounds of something for which a wave takes `alone` cycles and `used` of the resources."""
   group = max([alone, *[cycles * share(model, resource, held.group_waves) for resource, cycles in used.items()]])
-  return Cost({resource: cycles * share(model, resource, held.waves) for resource, cycles in used.items() if cycles}, group, held.waves)
+  return Cost({resource: cycles * share(model, resource, held.waves) for resource, cycles in used.items() if cycles},
+              group, held.waves)
 
 def loop_cost(model: Model, function: Function, loop: Loop, held: Residency) -> Cost:
   """An iteration of a loop, inner loops included, in the steady state."""
@@ -154,6 +168,7 @@ def loop_cost(model: Model, function: Function, loop: Loop, held: Residency) -> 
 def kernel_cost(model: Model, function: Function, loops: Sequence[Loop], held: Residency) -> Cost:
   """All of the code once, but for what is done rarely, which stands behind the rest."""
   wave = Wave(model, held.group_waves)
-  wave.run(function, 0, sum(not block.rare for block in function.blocks) - 1, [loop for loop in loops if loop.parent is None])
+  wave.run(function, 0, sum(not block.rare for block in function.blocks) - 1,
+           [loop for loop in loops if loop.parent is None])
   last = max([wave.now, *[flights[-1] for flights in wave.flights.values() if flights]])
   return cost_of(model, held, last, wave.used)

@@ -4,8 +4,8 @@
   VOP2.pack(op=3, vdst=0, vsrc1=1, src0=258)     -> the word; a field out of range raises EncodeError
   VOP2.unpack(word)                              -> {"op": 3, ...}, or None if the constant bits differ
 
-A word of the string is a constant (`0`, `110101`), a field (`op:6`, signed `offset:13s`), a piece of a field that is not in one place
-(`imm[11:5]`, `imm[4]`, `imm[11:0]s` for a signed one), or bits that are zero and ignored (`_:3`).
+A word of the string is a constant (`0`, `110101`), a field (`op:6`, signed `offset:13s`), a piece of a field that is
+not in one place (`imm[11:5]`, `imm[4]`, `imm[11:0]s` for a signed one), or bits that are zero and ignored (`_:3`).
 A format becomes two functions at first use. Cost: pack 0.5 us, unpack 0.7 us for five fields (CPython 3.11).
 """
 from __future__ import annotations
@@ -16,7 +16,8 @@ from collections.abc import Callable
 from tinyhw.errors import EncodeError
 from tinyhw.named_tuple import NamedTuple
 
-WORD = re.compile(r"(?P<constant>[01]+)$|(?P<name>\w+?)(?::(?P<width>\d+)|\[(?P<high>\d+)(?::(?P<low>\d+))?\])(?P<signed>s?)$")
+WORD = re.compile(
+  r"(?P<constant>[01]+)$|(?P<name>\w+?)(?::(?P<width>\d+)|\[(?P<high>\d+)(?::(?P<low>\d+))?\])(?P<signed>s?)$")
 
 class Piece(NamedTuple):
   """Bits low to low + width - 1 of a field are at `shift` in the word."""
@@ -128,5 +129,6 @@ def _field(text: str, name: str, pieces: list[Piece], signed: bool) -> Field:
   """Put pieces together; they must cover the field, once each."""
   assert name.isidentifier(), f"format {text!r}: {name!r} is no name"
   width = max(p.low + p.width for p in pieces)
-  assert sum(p.width for p in pieces) == width, f"format {text!r}: the pieces of {name} do not cover bits 0 to {width - 1} once each"
+  assert sum(p.width for p in pieces) == width, (f"format {text!r}: the pieces of {name} do not cover bits 0 to "
+                                                 f"{width - 1} once each")
   return Field(name, tuple(pieces), width, signed)

@@ -1,6 +1,8 @@
-"""Assembly text: what all ISAs share. Lines, comments, operands, integers, and the driver of the `asm` and `disasm` commands.
+"""Assembly text: what all ISAs share. Lines, comments, operands, integers, and the driver of the `asm` and `disasm`
+commands.
 
-An ISA's syntax.py knows how an operand looks; mistakes raise ParseError, EncodeError or DecodeError without a line number, which `translate` adds.
+An ISA's syntax.py knows how an operand looks; mistakes raise ParseError, EncodeError or DecodeError without a line
+number, which `translate` adds.
 """
 from __future__ import annotations
 from typing import TextIO
@@ -18,7 +20,10 @@ def strip_comment(line: str) -> str:
   return line.strip()
 
 def ascii_only(text: str) -> str:
-  """The text, of which Python would take characters beyond ASCII for digits and letters. Raises ParseError if there is one."""
+  """The text, of which Python would take characters beyond ASCII for digits and letters.
+
+  Raises ParseError if there is one.
+  """
   strange = next((c for c in text if not c.isascii()), "") if not text.isascii() else ""
   if strange: raise ParseError(f"{strange!r} (U+{ord(strange):04X}) is not ASCII, in which instructions are written")
   return text
@@ -27,10 +32,14 @@ def none_missing(operands: list[str]) -> list[str]:
   """The operands. Raises ParseError if there is nothing between two commas, or behind the last one."""
   if "" not in operands: return operands
   at = operands.index("")
-  raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'behind'} a comma")
+  raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'behind'} a "
+                   f"comma")
 
 def split_operands(text: str) -> list[str]:
-  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands. Raises ParseError if one of them is missing."""
+  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands.
+
+  Raises ParseError if one of them is missing.
+  """
   if not text.strip(): return []
   parts, depth, start = [], 0, 0
   for i, c in enumerate(text):
@@ -76,7 +85,10 @@ def statements(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     if text: yield number, text
 
 def translate(lines: Iterable[str], one: Callable[[str], str], output: TextIO, errors: TextIO) -> int:
-  """Translate every statement to one line of output. A refused line is reported as "line N: why"; the result is the exit status, 0 or 1."""
+  """Translate every statement to one line of output.
+
+  A refused line is reported as "line N: why"; the result is the exit status, 0 or 1.
+  """
   status = 0
   for number, text in statements(lines):
     try: output.write(one(text) + "\n")

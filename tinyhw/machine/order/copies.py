@@ -1,12 +1,13 @@
 """Take out copies between registers of one bank, after allocation, and what only makes registers that nobody reads.
 
-Selection takes groups of registers apart and puts them together with copies, since allocation sees a group as one value. Now that registers are
-known, a reader of a copy can read what was copied (as long as that is not overwritten), and what is copied in the end can be made there in the first
-place (as long as nothing else is there). Then nobody reads most copies, and they go.
+Selection takes groups of registers apart and puts them together with copies, since allocation sees a group as one
+value. Now that registers are known, a reader of a copy can read what was copied (as long as that is not overwritten),
+and what is copied in the end can be made there in the first place (as long as nothing else is there). Then nobody reads
+most copies, and they go.
 
-Needs: physical code without macros; an operand whose old content may stay, as under a guard, has Access.BOTH. Only copies of single registers, inside
-of blocks; what is alive at their ends is found by a data flow over sets of registers as bits of ints. Cost: linear in the instructions, and in the
-distances from copies to what makes their sources.
+Needs: physical code without macros; an operand whose old content may stay, as under a guard, has Access.BOTH. Only
+copies of single registers, inside of blocks; what is alive at their ends is found by a data flow over sets of registers
+as bits of ints. Cost: linear in the instructions, and in the distances from copies to what makes their sources.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -19,8 +20,8 @@ from tinyhw.named_tuple import NamedTuple
 FAR = 256   # instructions between a copy and what makes its source, at most
 
 class Copies(NamedTuple):
-  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a physical register. sinks:
-  registers of other banks in which a result is lost."""
+  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a
+  physical register. sinks: registers of other banks in which a result is lost."""
   bank: Bank
   copied: Callable[[MInst], tuple[int, int] | None]
   reg: Callable[[RegClass, int], Reg]
@@ -32,7 +33,8 @@ def drop_copies(function: Function, copies: Copies) -> Function:
   while True:
     entering, leaving = liveness(uses)
     left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
-    if all([left[block].entering == entering[block] for block in uses]): break   # else what went was all that read a result of another block
+    # else what went was all that read a result of another block
+    if all([left[block].entering == entering[block] for block in uses]): break
   for block in uses: backward(block, left[block], copies)
   return function
 
@@ -46,7 +48,8 @@ def units(r: Reg) -> int:
   return (1 << r.cls.units) - 1 << r.index
 
 class Touched(NamedTuple):
-  """The registers of a bank that an instruction reads, and that it writes, as bits. copy: those to and from which it copies."""
+  """The registers of a bank that an instruction reads, and that it writes, as bits. copy: those to and from which it
+  copies."""
   reads: int
   writes: int
   copy: tuple[int, int] | None = None
@@ -56,7 +59,8 @@ def touched(inst: MInst, bank: Bank) -> tuple[int, int]:
   row, operands, reads, writes = inst.row, inst.operands, 0, 0
   for i in row.reads:
     r = operands[i]
-    if r.__class__ is Reg and r.cls.bank is bank: reads |= (1 << r.cls.units) - 1 << r.index  # type: ignore[operator]  # all registers are physical
+    # all registers are physical
+    if r.__class__ is Reg and r.cls.bank is bank: reads |= (1 << r.cls.units) - 1 << r.index  # type: ignore[operator]
   for i in row.writes:
     r = operands[i]
     if r.__class__ is Reg and r.cls.bank is bank: writes |= (1 << r.cls.units) - 1 << r.index  # type: ignore[operator]
@@ -85,7 +89,8 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
   return uses
 
 def liveness(uses: dict[Block, list[Touched]]) -> tuple[dict[Block, int], dict[Block, int]]:
-  """The registers that are alive where each block begins, and where it ends, of which is known what its instructions touch."""
+  """The registers that are alive where each block begins, and where it ends, of which is known what its instructions
+  touch."""
   blocks = list(uses)
   following = dict(zip(blocks, blocks[1:]))
   goals = {block: list(goals_of(block, following.get(block))) for block in blocks}
@@ -106,14 +111,16 @@ def liveness(uses: dict[Block, list[Touched]]) -> tuple[dict[Block, int], dict[B
   return {block: needed[block] | out[block] & kept[block] for block in blocks}, out
 
 class Left(NamedTuple):
-  """What is left of a block. live: the registers that are alive behind each instruction. copied: which instructions are copies, the last one first.
+  """What is left of a block. live: the registers that are alive behind each instruction. copied: which instructions are
+  copies, the last one first.
   entering: the registers that are alive where the block begins."""
   live: list[int]
   copied: list[int]
   entering: int
 
 def drop_unread(block: Block, uses: dict[Block, list[Touched]], leaving: int, copies: Copies) -> Left:
-  """Drop what only makes registers that nobody reads, and copies to where they come from, from a block and from `uses`."""
+  """Drop what only makes registers that nobody reads, and copies to where they come from, from a block and from
+  `uses`."""
   insts: list[MInst] = []
   touches: list[Touched] = []
   live: list[int] = []
@@ -132,7 +139,8 @@ def drop_unread(block: Block, uses: dict[Block, list[Touched]], leaving: int, co
 def only_makes(inst: MInst, copies: Copies) -> bool:
   """Whether an instruction does nothing but write registers of the bank; it may read memory."""
   if inst.row.effects & ~Effect.LOAD: return False
-  return all([within(r, copies.bank) or r in copies.sinks for i in inst.row.writes if (r := inst.operands[i]) is not None])
+  return all([within(r, copies.bank) or r in copies.sinks for i in inst.row.writes
+              if (r := inst.operands[i]) is not None])
 
 def backward(block: Block, left: Left, copies: Copies) -> None:
   """What is only made to be copied is made where the copy would be."""
@@ -161,6 +169,7 @@ def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | 
       if r.cls.units > 1: return None
       made = made or r.index == src and spec.access is Access.WRITE
     reads, writes = touched(inst, bank)
-    if made: return k if not (writes | reads * bool(inst.row.early)) >> dst & 1 else None  # an early result may not be where a source is
+    # an early result may not be where a source is
+    if made: return k if not (writes | reads * bool(inst.row.early)) >> dst & 1 else None
     if (reads | writes) >> dst & 1: return None
   return None

@@ -1,7 +1,8 @@
 """Results that are written before all operands are read (`Operand.early`), in physical code.
 
-Allocation gives such a result registers that no source has (constraints.py). What changes registers afterwards must leave it so: copies.py asks here,
-and `check_early` looks at the code that is encoded. A source that is tied to the result is meant to be the same register.
+Allocation gives such a result registers that no source has (constraints.py). What changes registers afterwards must
+leave it so: copies.py asks here, and `check_early` looks at the code that is encoded. A source that is tied to the
+result is meant to be the same register.
 """
 from __future__ import annotations
 
@@ -16,22 +17,26 @@ def meets(a: Reg, b: Reg) -> bool:
   return a.index < b.index + b.cls.units and b.index < a.index + a.cls.units
 
 def overwritten(inst: MInst, reads: Reg | None = None) -> tuple[Reg, Reg] | None:
-  """An early result and a source in the same registers, or None. reads: a register that the instruction would read besides its operands."""
+  """An early result and a source in the same registers, or None. reads: a register that the instruction would read
+  besides its operands."""
   row = inst.row
   for i in row.early:
     result = inst.operands[i]
     if not isinstance(result, Reg): continue
-    sources = [inst.operands[k] for k in row.reads if k != row.operands[i].tie and not (row.operands[k].shared and inst.operands[k] == result)]
+    sources = [inst.operands[k] for k in row.reads if k != row.operands[i].tie
+               and not (row.operands[k].shared and inst.operands[k] == result)]
     for source in sources if reads is None else (*sources, reads):
       if isinstance(source, Reg) and meets(result, source): return result, source
   return None
 
 def check_early(function: Function, target: Target) -> Function:
-  """Raise AllocationError, naming block and instruction, if an early result is in a register that its instruction reads."""
+  """Raise AllocationError, naming block and instruction, if an early result is in a register that its instruction
+  reads."""
   for block in function.blocks:
     for inst in block.insts:
       found = overwritten(inst) if inst.row.early else None
       if found is None: continue
-      raise AllocationError(f"{function.name}, block {block}, instruction `{inst!r}`: {found[0]!r} is written before {found[1]!r} is read; "
+      raise AllocationError(f"{function.name}, block {block}, instruction `{inst!r}`: {found[0]!r} is written before "
+                            f"{found[1]!r} is read; "
                             "give the result registers that no source has")
   return function

@@ -1,9 +1,11 @@
-"""Order instructions for a processor that issues them in order: loads early, chains that do not need each other side by side.
+"""Order instructions for a processor that issues them in order: loads early, chains that do not need each other side by
+side.
 
-A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be there, the one comes next from
-which the longest way leads to the stretch's end, by `Target.latency`; of equals the first in the source order, so that copies of one expression
-are side by side, instruction by instruction. A result is kept if it needs no more registers than the function's most crowded block does or than cost
-no occupancy (the first of `Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may spill
+A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be
+there, the one comes next from which the longest way leads to the stretch's end, by `Target.latency`; of equals the
+first in the source order, so that copies of one expression are side by side, instruction by instruction. A result is
+kept if it needs no more registers than the function's most crowded block does or than cost no occupancy (the first of
+`Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may spill
 is left alone.
 
 What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
@@ -19,7 +21,8 @@ from tinyhw.machine.ir.registers import FIELD, RegisterFile, registers_of
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.order.order import Graph
 
-WINDOWS = (1 << 30, 128, 64, 32, 16, 8) # how far behind the first one that waits an instruction may be that goes before it, tried in turn
+WINDOWS = (1 << 30, 128, 64, 32, 16, 8) # how far behind the first one that waits an instruction may be that goes before
+                                        # it, tried in turn
 ENDS = Effect.BARRIER | Effect.CALL
 UNKNOWN = PipeCost(1)
 
@@ -37,8 +40,10 @@ def interleave(function: Function, target: Target) -> Function:
     liveness.reorder(b, ordered)
   return function
 
-def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int, target: Target) -> list[Line] | None:
-  """The best order of a block that registers allow; None: as it is. roomy: what `room` says; guard: the bits of banks that are out of them."""
+def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int,
+              target: Target) -> list[Line] | None:
+  """The best order of a block that registers allow; None: as it is. roomy: what `room` says; guard: the bits of banks
+  that are out of them."""
   stretches: list[list[Line]] = [[]]
   for line in lines:
     if line.inst.row.effects & ENDS: stretches += [[line], []]
@@ -53,8 +58,8 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int
   return None
 
 def room(taken: list[int], file: RegisterFile, target: Target) -> int:
-  """Registers that values may have at no cost: as many as the function takes of each bank, and those of its first step. With a guard bit in each
-  bank's field."""
+  """Registers that values may have at no cost: as many as the function takes of each bank, and those of its first step.
+  With a guard bit in each bank's field."""
   steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
   return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
 
@@ -79,7 +84,8 @@ def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, gua
   return True
 
 def peak(liveness: Liveness, file: RegisterFile) -> list[int]:
-  """The most registers of each bank that are taken at once anywhere in the function, but where values will be spilled."""
+  """The most registers of each bank that are taken at once anywhere in the function, but where values will be
+  spilled."""
   weight, times = liveness.weight, set[int]()
   for lines, leaves, over in zip(liveness.code, liveness.leaves, liveness.over):
     if not over: times.update(taken(lines, leaves, weight))
@@ -115,9 +121,10 @@ class Stretch:
   def scheduled(self, window: int) -> list[Line]:
     """The lines in the order in which they are issued, for a window that was not asked for before.
 
-    first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands are there; waiting: lines that
-    lack no operand's instruction any more, by that cycle; ready: those of them whose cycle has come; far: those that are too far behind `first`.
-    A line and what orders it are one number, and the lists are sorted, the next one last: numbers are stored negated.
+    first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands
+    are there; waiting: lines that lack no operand's instruction any more, by that cycle; ready: those of them whose
+    cycle has come; far: those that are too far behind `first`. A line and what orders it are one number, and the lists
+    are sorted, the next one last: numbers are stored negated.
     """
     lines, way, latency, count = self.lines, self.way, self.latency, len(self.lines)
     lacking, when, done = list(self.needed), [0] * count, [False] * count

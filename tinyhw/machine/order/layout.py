@@ -1,9 +1,10 @@
 """The order of blocks in memory, and as few jumps as possible.
 
-Needs: physical code without arguments on jumps. Blocks that only jump on are skipped by those who jump to them, unreachable ones vanish. Loops
-become contiguous, but for what is rare: that stands behind all others. A loop whose condition stands at its top is rotated: the header goes to the
-bottom, so that an iteration executes one conditional jump and entering the loop costs one jump. A jump to the next block is dropped; for
-`jcc next; jmp other` the condition is inverted.
+Needs: physical code without arguments on jumps. Blocks that only jump on are skipped by those who jump to them,
+unreachable ones vanish. Loops become contiguous, but for what is rare: that stands behind all others. A loop whose
+condition stands at its top is rotated: the header goes to the bottom, so that an iteration executes one conditional
+jump and entering the loop costs one jump. A jump to the next block is dropped; for `jcc next; jmp other` the condition
+is inverted.
 Output: blocks may fall through into the next one. Cost: linear, times the depth of loops.
 """
 from __future__ import annotations
@@ -29,7 +30,8 @@ def layout(function: Function, target: Target) -> Function:
 
 def _skip_empty(function: Function) -> None:
   """Jumps to blocks that only jump on go to the end of the chain."""
-  onward = {block: block.insts[0].operands[0] for block in function.blocks if len(block.insts) == 1 and is_plain_jump(block.insts[0])}
+  onward = {block: block.insts[0].operands[0] for block in function.blocks if len(block.insts) == 1
+            and is_plain_jump(block.insts[0])}
   if not onward: return
   for block in function.blocks:
     for inst in block.insts[first_jump(block):]:

@@ -1,14 +1,15 @@
 """Order instructions inside blocks so that fewer values are alive at once.
 
-A block whose pressure is within the limits keeps its order: selection interleaved independent chains on purpose, and latency wants that. Another one
-is scheduled from its end upwards, in stretches between barriers and calls. While there is room, the next instruction is the last one of the source
-order; near the limit it is one that defines a live value (so that what was begun is finished before something new is), preferring those
-that lower the pressure most, then those of the value that became live last. The result is taken only if it exceeds the limits by less than the
-source order does.
+A block whose pressure is within the limits keeps its order: selection interleaved independent chains on purpose, and
+latency wants that. Another one is scheduled from its end upwards, in stretches between barriers and calls. While there
+is room, the next instruction is the last one of the source order; near the limit it is one that defines a live value
+(so that what was begun is finished before something new is), preferring those that lower the pressure most, then those
+of the value that became live last. The result is taken only if it exceeds the limits by less than the source order
+does.
 
-What stays in order: reads after writes of registers; stores, and loads against stores, unless Target.region tells them apart; the readers of flags
-stay with their writer, as no other writer may come between; the jumps at the end. Cost: near linear in the instructions, for crowded
-blocks only; a step looks at no more than WINDOW candidates.
+What stays in order: reads after writes of registers; stores, and loads against stores, unless Target.region tells them
+apart; the readers of flags stay with their writer, as no other writer may come between; the jumps at the end. Cost:
+near linear in the instructions, for crowded blocks only; a step looks at no more than WINDOW candidates.
 """
 from __future__ import annotations
 from bisect import insort
@@ -23,7 +24,8 @@ WINDOW = 64
 MARGIN = 4  # units below the limit that count as near it
 
 class Graph:
-  """What must stay in order among some lines. needs[i]: lines that must stand before line i. users[i]: how many lines need i."""
+  """What must stay in order among some lines. needs[i]: lines that must stand before line i. users[i]: how many lines
+  need i."""
   def __init__(self, lines: list[Line], target: Target):
     self.needs: list[list[int]] = [[] for _ in lines]
     self.users = [0] * len(lines)
@@ -43,7 +45,8 @@ class Graph:
     self.users[earlier] += 1
 
   def _memory(self, lines: list[Line], target: Target) -> None:
-    """A store waits for what touched its region; one of unknown region (None) for everything, and everything after for it."""
+    """A store waits for what touched its region; one of unknown region (None) for everything, and everything after for
+    it."""
     region = target.region
     stored: dict[object, int] = {}        # region -> its last store
     loaded: dict[object, list[int]] = {}  # region -> loads since then
@@ -114,7 +117,10 @@ class Scheduler:
     return order if self.excess(order, live) < above else lines
 
   def excess(self, lines: list[Line], live: set[int]) -> int:
-    """Units above the limits, summed over the lines. A stretch sees few distinct pressures, so each is counted once and looked up."""
+    """Units above the limits, summed over the lines.
+
+    A stretch sees few distinct pressures, so each is counted once and looked up.
+    """
     weight, live, total, above = self.weight, set(live), 0, self._above
     shapes, shape_of = self.file.shapes, self.file.shape
     pressure = sum([weight[v] for v in live])
@@ -138,7 +144,8 @@ class Scheduler:
     return total
 
   def _schedule(self, lines: list[Line], graph: Graph, live: set[int]) -> list[Line]:
-    """Lines from the last one up: the latest that is ready while there is room, one that ends live values where there is little."""
+    """Lines from the last one up: the latest that is ready while there is room, one that ends live values where there
+    is little."""
     weight, users = self.weight, graph.users
     ready = [i for i, count in enumerate(users) if not count]
     near = sum(max(0, bank.limit - MARGIN) << FIELD * bank.position for bank in self.file.banks) | self.file.guard
@@ -197,7 +204,10 @@ def order(function: Function, target: Target) -> Function:
   return function
 
 def _block(scheduler: Scheduler, lines: list[Line], jumps: list[Line], live: set[int]) -> list[Line]:
-  """Schedule the stretches of a block from the last one up. A jump that reads flags goes with the last stretch, as its fixed end."""
+  """Schedule the stretches of a block from the last one up.
+
+  A jump that reads flags goes with the last stretch, as its fixed end.
+  """
   done: list[list[Line]] = []
   stretch = jumps[::-1]
   for line in reversed(lines):

@@ -1,16 +1,21 @@
-"""What may be computed in a float type of 16 bits, for two neighbours at once: float32 operations on its numbers, whose results are rounded to it.
+"""What may be computed in a float type of 16 bits, for two neighbours at once: float32 operations on its numbers, whose
+results are rounded to it.
 
-Codegen computes narrow floats in float32 and rounds what is stored. Two elements of a vector that are the same operation of elements may be done by
-one packed instruction, if that gives the same bits:
+Codegen computes narrow floats in float32 and rounds what is stored. Two elements of a vector that are the same
+operation of elements may be done by one packed instruction, if that gives the same bits:
 
-- A sum of two narrow numbers is rounded as if it had not been rounded to float32 before, since 24 bits are more than twice 11 and two more
-  (Figueroa 1995, When is double rounding innocuous?), and what is too small for that is exact. So is a product of float16, which float32 holds. A
-  product of bfloat16 may be so small that float32 rounds it, and then it is rounded twice.
-- A fused product and sum is none of these: rounded once it differs in rare cases. But where the product is exact, float32 may fuse it (`parts_of`).
-- A choice among narrow numbers by comparisons of narrow numbers is exact. So is one by a constant bound that is made of rounded numbers, not of the
-  sums themselves, as rounding keeps order; where the bound is 0, of sums only, which never become 0 by rounding.
+- A sum of two narrow numbers is rounded as if it had not been rounded to float32 before, since 24 bits are more than
+  twice 11 and two more (Figueroa 1995, When is double rounding innocuous?), and what is too small for that is exact. So
+  is a product of float16, which float32 holds. A product of bfloat16 may be so small that float32 rounds it, and then
+  it is rounded twice.
+- A fused product and sum is none of these: rounded once it differs in rare cases. But where the product is exact,
+  float32 may fuse it (`parts_of`).
+- A choice among narrow numbers by comparisons of narrow numbers is exact. So is one by a constant bound that is made of
+  rounded numbers, not of the sums themselves, as rounding keeps order; where the bound is 0, of sums only, which never
+  become 0 by rounding.
 
-Found here is what is computed (`Finder`); which elements stand beside each other in registers, and what instructions there are, an ISA knows.
+Found here is what is computed (`Finder`); which elements stand beside each other in registers, and what instructions
+there are, an ISA knows.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -34,7 +39,10 @@ def is_rounded(u: UOp, dtype: DType = dtypes.float16) -> bool:
   return u.op is Ops.CAST and u.dtype is dtype and u.src[0].dtype is dtypes.float32
 
 def is_widened(u: UOp, dtype: DType = dtypes.float16) -> bool:
-  """Whether a float32 is a number of this type that can be read instead. A variable may have changed since it was converted."""
+  """Whether a float32 is a number of this type that can be read instead.
+
+  A variable may have changed since it was converted.
+  """
   return u.op is Ops.CAST and u.dtype is dtypes.float32 and u.src[0].dtype is dtype and u.src[0].op is not Ops.ACC
 
 def unsigned(u: UOp) -> tuple[UOp, bool]:
@@ -44,7 +52,8 @@ def unsigned(u: UOp) -> tuple[UOp, bool]:
 def opposite(u: UOp) -> UOp: return UOp(Ops.NEG, u.dtype, (u,))
 
 def is_exact_product(u: UOp) -> bool:
-  """Whether u is a product that float32 holds whatever the factors are: two of float16 have 22 bits, and exponents in the middle."""
+  """Whether u is a product that float32 holds whatever the factors are: two of float16 have 22 bits, and exponents in
+  the middle."""
   if u.op is not Ops.MUL: return False
   factors = [unsigned(s)[0] for s in u.src]
   return all(is_widened(f) or f.op is Ops.CONST and is_number_of(dtypes.float16, f.arg) for f in factors)
@@ -63,21 +72,27 @@ def parts_of(u: UOp) -> Parts:
 # ***** two values at once *****
 
 class Neighbours(NamedTuple):
-  """Two numbers of the narrow type as they stand, or constants, and whether each of them is negated; as the condition of a WHERE two truths."""
+  """Two numbers of the narrow type as they stand, or constants, and whether each of them is negated; as the condition
+  of a WHERE two truths."""
   low: UOp
   high: UOp
   signs: tuple[bool, bool] = (False, False)
 
 class Both:
-  """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results. One object for what is used twice."""
+  """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results.
+
+  One object for what is used twice.
+  """
   def __init__(self, op: Ops, sources: tuple[Both | Neighbours, ...]): self.op, self.sources = op, sources
 
 Found = Both | Neighbours
 LEVELS = 24  # of operations in each other; deeper ones are left alone
-Beside = Callable[[UOp, UOp], bool]  # whether two narrow numbers stand in one register, so that an instruction can take both
+Beside = Callable[[UOp, UOp], bool]  # whether two narrow numbers stand in one register, so that an instruction can take
+                                     # both
 
 class Finder:
-  """Finds pairs. dtype: the narrow type; ops: what an ISA has for pairs of it. known: what has been looked at; level: how deep this is."""
+  """Finds pairs. dtype: the narrow type; ops: what an ISA has for pairs of it. known: what has been looked at; level:
+  how deep this is."""
 
   def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Beside):
     self.known: dict[tuple[UOp, UOp], Found | None] = {}
@@ -96,7 +111,8 @@ class Finder:
     return self.ordered(op, (left, right), (left, right[::-1]))
 
   def ordered(self, op: Ops, *orders: tuple[list[UOp], list[UOp]]) -> Both | None:
-    """An operation of exact numbers, whose operands are in the order in which most of them stand beside each other; the first one of equal ones."""
+    """An operation of exact numbers, whose operands are in the order in which most of them stand beside each other;
+    the first one of equal ones."""
     best, most = None, -1
     for left, right in orders:
       found = [self.exact(a, b) for a, b in zip(left, right)]
@@ -109,11 +125,14 @@ class Finder:
     first, second = bounds_of(low), bounds_of(high)
     if first is None or second is None or Ops.WHERE not in self.ops or Ops.CMPLT not in self.ops: return None
     (x, bound), (y, same) = first, second
-    if bound is not same or not is_number_of(self.dtype, bound.arg) or low.src[0].src.index(x) != high.src[0].src.index(y): return None
+    if bound is not same or not is_number_of(self.dtype,
+                                             bound.arg) or low.src[0].src.index(x) != high.src[0].src.index(y):
+      return None
     if low.src.index(x) != high.src.index(y) or not bound.arg and operation(x)[0] is not Ops.ADD: return None
     value, limit = self.rounded(x, y), Neighbours(bound, bound)
     if value is None: return None
-    def placed(u: UOp) -> tuple[Found, ...]: return tuple(value if s is x else limit for s in u.src if s is x or s is bound)
+    def placed(u: UOp) -> tuple[Found, ...]:
+      return tuple(value if s is x else limit for s in u.src if s is x or s is bound)
     return Both(Ops.WHERE, (Both(Ops.CMPLT, placed(low.src[0])), *placed(low)))
 
   def exact(self, low: UOp, high: UOp) -> Found | None:
@@ -153,7 +172,8 @@ class Finder:
 
   def common_truth(self, low: UOp, high: UOp) -> Both | None:
     if low.op is not high.op or low.op not in self.ops: return None
-    if low.op in GroupOp.Comparison: return self.same(low, high, self.exact) if low.src[0].dtype is dtypes.float32 else None
+    if low.op in GroupOp.Comparison:
+      return self.same(low, high, self.exact) if low.src[0].dtype is dtypes.float32 else None
     return self.same(low, high, self.truth) if low.dtype is dtypes.bool else None
 
   def same(self, low: UOp, high: UOp, find: Callable[[UOp, UOp], Found | None]) -> Both | None:

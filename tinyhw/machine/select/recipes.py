@@ -1,11 +1,13 @@
 """Recipes: operations that are several instructions, in the text in which ISAs write them.
 
-Unlike a macro (macros.py), a recipe is instructions of their own from selection on: constants are shared, temporary values are allocated like others,
-and what is independent can be brought between. What a key means, and which sources and modifiers it takes, is the ISA's business.
+Unlike a macro (macros.py), a recipe is instructions of their own from selection on: constants are shared, temporary
+values are allocated like others, and what is independent can be brought between. What a key means, and which sources
+and modifiers it takes, is the ISA's business.
 
-The text. A recipe begins in the first column: its name, then its operands. Below stand its lines: `name = key sources`; the last one has no name, it
-is the result. A source is a name; an integer, in decimal or hexadecimal; or a float with a point, of the type that the key ends with. "-" before a
-name or a float is the modifier that negates it, "|" around a name the one that makes it absolute.
+The text. A recipe begins in the first column: its name, then its operands. Below stand its lines: `name = key sources`;
+the last one has no name, it is the result. A source is a name; an integer, in decimal or hexadecimal; or a float with a
+point, of the type that the key ends with. "-" before a name or a float is the modifier that negates it, "|" around a
+name the one that makes it absolute.
 """
 from __future__ import annotations
 import re
@@ -18,7 +20,8 @@ from tinyhw.machine.notation.lazy import Lazy, blocks_of
 from tinyhw.named_tuple import NamedTuple
 
 class Step(NamedTuple):
-  """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and abs, a bit for each source."""
+  """A line. name: of its result, "" of the last one's. sources: names, or the bits of constants. modifiers: neg and
+  abs, a bit for each source."""
   name: str
   key: str
   sources: tuple[str | int, ...]
@@ -37,14 +40,16 @@ def source(word: str, key: str) -> tuple[str | int, str]:
   modifier = SIGNS.get(word[0], "")
   bare = word.strip(word[0]) if modifier else word
   if not re.match(FLOAT, bare): return bare, modifier
-  return int.from_bytes(to_bytes(float(bare), dtypes.float64 if key.endswith("f64") else dtypes.float32), "little"), modifier
+  return int.from_bytes(to_bytes(float(bare), dtypes.float64 if key.endswith("f64") else dtypes.float32),
+                        "little"), modifier
 
 def step(words: list[str]) -> Step:
   """The words of a line."""
   name, (key, *sources) = (words[0], words[2:]) if "=" in words else ("", words)
   found = [source(word, key) for word in sources]
   bits = {name: sum(1 << k for k, (_, modifier) in enumerate(found) if modifier == name) for name in SIGNS.values()}
-  return Step(name, key, tuple(value for value, _ in found), {modifier: value for modifier, value in bits.items() if value})
+  return Step(name, key, tuple(value for value, _ in found),
+              {modifier: value for modifier, value in bits.items() if value})
 
 def parse(text: str) -> Lazy[Recipe]:
   """The recipes of a text."""

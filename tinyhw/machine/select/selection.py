@@ -1,8 +1,9 @@
-"""Selection for GPUs: one pass over the nodes of a Program, in order, which says what each kind of node is and leaves to an ISA how it is done.
+"""Selection for GPUs: one pass over the nodes of a Program, in order, which says what each kind of node is and leaves
+to an ISA how it is done.
 
-An ISA's selector derives from `Selection`, adds how it makes instructions, and defines what raises NotImplementedError here. Lanes never part: an IF
-is a jump that all lanes take or none, and the end of a loop is the same for all; what is not is refused. Gates of loads and stores are the ISA's, and
-narrow one instruction.
+An ISA's selector derives from `Selection`, adds how it makes instructions, and defines what raises NotImplementedError
+here. Lanes never part: an IF is a jump that all lanes take or none, and the end of a loop is the same for all; what is
+not is refused. Gates of loads and stores are the ISA's, and narrow one instruction.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
   from tinyhw.uop.program import Program
 
 class Selection(Structure):
-  """The state of one selection. varying: values that differ between lanes; conditions: where what stands behind each open IF goes on."""
+  """The state of one selection. varying: values that differ between lanes; conditions: where what stands behind each
+  open IF goes on."""
 
   def __init__(self, function: Function):
     super().__init__(function)
@@ -154,7 +156,8 @@ class Selection(Structure):
     """u as an operand: its register, or the bits of a constant."""
     if u.op is Ops.CONST: return constant_bits(u)
     found = self.values.get(u)
-    if found is None: raise CompileError(f"{self.function.name}: no value for {u}; its definition does not come before its use")
+    if found is None:
+      raise CompileError(f"{self.function.name}: no value for {u}; its definition does not come before its use")
     return found
 
   def compute(self, u: UOp) -> Reg:
@@ -209,7 +212,9 @@ class Selection(Structure):
     if u.arg[1] in HARDWARE:
       self.values[u] = self.lane_or_block(u)
       return
-    if u.src[0] in self.varying: raise CompileError(f"{self.function.name}: a loop that lanes end differently; go round for all, and gate its stores")
+    if u.src[0] in self.varying:
+      raise CompileError(f"{self.function.name}: a loop that lanes end differently; go round for all, and gate its "
+                         f"stores")
     self.open_loop(u)
 
   def close(self, u: UOp) -> None:
@@ -217,8 +222,10 @@ class Selection(Structure):
 
   def condition(self, u: UOp) -> None:
     """IF: only where all lanes go one way."""
-    if u.src[0] in self.varying: raise CompileError(f"{self.function.name}: an IF that lanes take differently; gate its stores instead")
-    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "then")
+    if u.src[0] in self.varying:
+      raise CompileError(f"{self.function.name}: an IF that lanes take differently; gate its stores instead")
+    after, inside = self.function.new_block(self.block.depth,
+                                            "after"), self.function.new_block(self.block.depth, "then")
     self.conditions.append(after)
     self.branch_unless(u.src[0], after)
     self.branch(inside, [])
@@ -229,7 +236,8 @@ class Selection(Structure):
     self.branch(after, [])
     self.enter(after)
 
-_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})  # made where they are used
+# made where they are used
+_OPERANDS = frozenset({Ops.CONST, Ops.INDEX, Ops.PANEL, Ops.BOX, Ops.DEFINE_LOCAL, Ops.BROADCAST, Ops.VECTORIZE})
 _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.DEFINE_VAR: lambda s, u: s.define(u), Ops.LOAD: lambda s, u: s.load(u),
   Ops.MMA: lambda s, u: s.multiply(u), Ops.FRAGMENT: lambda s, u: s.fragment(u),
@@ -237,8 +245,10 @@ _VALUES: dict[Ops, Callable[[Selection, UOp], Reg]] = {
   Ops.ACC: lambda s, u: s.variable_value(u, u.src[0]),
 }
 _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
-  Ops.PARAM: lambda s, u: s.parameter(u), Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close, Ops.IF: Selection.condition,
-  Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u), Ops.BARRIER: lambda s, u: s.barrier(u),
+  Ops.PARAM: lambda s, u: s.parameter(u), Ops.GEP: Selection.take, Ops.RANGE: Selection.open, Ops.END: Selection.close,
+  Ops.IF: Selection.condition,
+  Ops.ENDIF: Selection.end_condition, Ops.ASSIGN_ACC: Selection.assign, Ops.STORE: lambda s, u: s.store(u),
+  Ops.BARRIER: lambda s, u: s.barrier(u),
   Ops.FETCH: lambda s, u: s.fetch(u), Ops.COMMIT: lambda s, u: s.commit(u), Ops.WAIT: lambda s, u: s.wait(u),
   Ops.SIGNALS: lambda s, u: s.signals(u),
 }
@@ -264,11 +274,13 @@ def constant_part(i: UOp) -> tuple[int, UOp | None]:
 RANGE = 1 << 32  # bytes that a number of 32 bits without a sign can name
 
 def short_index(i: UOp | None, size: int, bias: int = 0) -> bool:
-  """Whether an index of elements of so many bytes, or none, is that of a byte in 32 bits without a sign, whatever lane has it. bias: is added."""
+  """Whether an index of elements of so many bytes, or none, is that of a byte in 32 bits without a sign, whatever lane
+  has it. bias: is added."""
   return i is None or i.vmin + bias >= 0 and (i.vmax + bias + 1) * size <= RANGE
 
 def short_buffer(buffer: UOp) -> bool:
-  """Whether 32 bits without a sign name each byte of a PARAM: the lowest ones of an index do then, as lanes that do access it are within it."""
+  """Whether 32 bits without a sign name each byte of a PARAM: the lowest ones of an index do then, as lanes that do
+  access it are within it."""
   return bool(buffer.arg[1] * buffer.dtype.itemsize <= RANGE)
 
 def gate_of(store: UOp) -> UOp | None:
@@ -277,7 +289,8 @@ def gate_of(store: UOp) -> UOp | None:
   return None if gate is not None and gate.op is Ops.CONST and gate.arg else gate
 
 def constant_bits(u: UOp) -> int:
-  """A constant as its register would hold it: integers of less than 32 bits extended by their sign, a bool as 0 or 1."""
+  """A constant as its register would hold it: integers of less than 32 bits extended by their sign, a bool as 0 or
+  1."""
   scalar = u.dtype.scalar()
   if scalar is dtypes.bool: return int(u.arg)
   return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)

@@ -1,7 +1,9 @@
-"""Drop instructions whose results nobody uses: what selection made before a user swallowed it, such as the indices of a load's further elements.
+"""Drop instructions whose results nobody uses: what selection made before a user swallowed it, such as the indices of a
+load's further elements.
 
-Needs: SSA form. Instructions with an effect stay, and so does what they need, through parameters of blocks too; the others go, and with them the
-parameters that nobody reads. An instruction that only writes flags besides stays if they are read. Loads go. Cost: linear in the instructions.
+Needs: SSA form. Instructions with an effect stay, and so does what they need, through parameters of blocks too; the
+others go, and with them the parameters that nobody reads. An instruction that only writes flags besides stays if they
+are read. Loads go. Cost: linear in the instructions.
 """
 from __future__ import annotations
 from collections.abc import Iterator
@@ -24,13 +26,15 @@ def drop_unused(function: Function, target: Target) -> Function:
       for goal, values in jumps(inst) if inst.arguments else ():
         for parameter, value in zip(goal.params, values): passed.setdefault(parameter.id, []).append(value)
       if stays(inst, flags_read): work.append(inst)
-      if inst.row.effects & (Effect.READ_FLAGS | Effect.WRITE_FLAGS): flags_read = bool(inst.row.effects & Effect.READ_FLAGS)
+      if inst.row.effects & (Effect.READ_FLAGS | Effect.WRITE_FLAGS):
+        flags_read = bool(inst.row.effects & Effect.READ_FLAGS)
   used, kept = needed(work, makers, passed)
   for block in function.blocks: block.insts = [inst for inst in block.insts if id(inst) in kept]
   for block in function.blocks:
     for inst in block.insts:
-      if inst.arguments: inst.arguments = tuple([[value for parameter, value in zip(goal.params, values) if parameter.id in used]
-                                                 for goal, values in jumps(inst)])
+      if inst.arguments:
+        inst.arguments = tuple([[value for parameter, value in zip(goal.params, values) if parameter.id in used]
+                                for goal, values in jumps(inst)])
   for block in function.blocks[1:]: block.params = [p for p in block.params if p.id in used]
   function.liveness = None
   return function
@@ -40,19 +44,24 @@ def jumps(inst: MInst) -> Iterator[tuple[Block, list[Reg]]]:
   return zip((o for o in inst.operands if isinstance(o, Block)), inst.arguments)
 
 def stays(inst: MInst, flags_read: bool) -> bool:
-  """Whether an instruction does something besides writing virtual registers. flags_read: those that it writes are read."""
+  """Whether an instruction does something besides writing virtual registers. flags_read: those that it writes are
+  read."""
   effects = inst.row.effects
   if effects & ~DROPPED or effects & Effect.WRITE_FLAGS and flags_read: return True
   results = [r for i in inst.row.writes if (r := inst.operands[i]) is not None]
   return not results or any([r.index is not None for r in results])
 
 def needed(work: list[MInst], makers: dict[int, MInst], passed: dict[int, list[Reg]]) -> tuple[set[int], set[int]]:
-  """The virtual registers that the instructions need, and all instructions (by id) that make these. `work` is used up."""
+  """The virtual registers that the instructions need, and all instructions (by id) that make these.
+
+  `work` is used up.
+  """
   used: set[int] = set()
   kept = {id(inst) for inst in work}
   while work:
     inst = work.pop()
-    reads = [r for i in (inst.row.only_reads if inst.ties else inst.row.reads) if isinstance(r := inst.operands[i], Reg)]
+    reads = [r for i in (inst.row.only_reads if inst.ties else inst.row.reads)
+             if isinstance(r := inst.operands[i], Reg)]
     registers = [*reads, *inst.ties]
     while registers:
       r = registers.pop()

@@ -1,12 +1,14 @@
 """Prove that allocated code computes what the unallocated function does, by running it on symbols.
 
-`snapshot` keeps the virtual operands of each instruction before spilling; `check` follows the physical code after allocation (parallel copies,
-or the copies and swaps made of them) along all paths. Abstract state: for each physical unit and each stack slot, the set of virtual values it
-surely holds; where paths join, only what holds on both. Writing a value makes all older copies of it stale; a jump's arguments give their value
-to the parameters. Then every operand that is read must hold the value that the snapshot says, registers must be those that the row allows, and no
-instruction may be missing, added or out of order. What `order` did is not checked here.
+`snapshot` keeps the virtual operands of each instruction before spilling; `check` follows the physical code after
+allocation (parallel copies, or the copies and swaps made of them) along all paths. Abstract state: for each physical
+unit and each stack slot, the set of virtual values it surely holds; where paths join, only what holds on both. Writing
+a value makes all older copies of it stale; a jump's arguments give their value to the parameters. Then every operand
+that is read must hold the value that the snapshot says, registers must be those that the row allows, and no instruction
+may be missing, added or out of order. What `order` did is not checked here.
 
-Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), some rounds for loops. On with CHECK=1.
+Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), some rounds for
+loops. On with CHECK=1.
 """
 from __future__ import annotations
 from typing import Any, NoReturn
@@ -31,7 +33,8 @@ class Reference:
   """A function before spilling. first: the bit of a value's first unit."""
   def __init__(self, function: Function):
     self.params = {block: list(block.params) for block in function.blocks}
-    self.code = {block: [Original(inst, list(inst.operands), inst.ties, tuple(map(list, inst.arguments))) for inst in block.insts]
+    self.code = {block: [Original(inst, list(inst.operands), inst.ties, tuple(map(list, inst.arguments)))
+                         for inst in block.insts]
                  for block in function.blocks}
     self.first: dict[int, int] = {}
     count = 0
@@ -48,8 +51,8 @@ State = dict[Unit, int]   # unit or slot -> the values that it surely holds
 class Checker:
   """One check.
 
-  originals: by id of the instruction. constants: (row, operands but the result) of what may be repeated -> values that it computes. errors: whether
-  what is wrong is told, which waits until the states are known. block: where the walk is.
+  originals: by id of the instruction. constants: (row, operands but the result) of what may be repeated -> values that
+  it computes. errors: whether what is wrong is told, which waits until the states are known. block: where the walk is.
   """
   def __init__(self, function: Function, target: Target, reference: Reference):
     self.function, self.target, self.reference = function, target, reference
@@ -91,7 +94,8 @@ class Checker:
         s = flow.out[b][k].target
         after = self._along(b, k, state)
         old = states[s]
-        new = after if old is None else {unit: both for unit, values in old.items() if (both := values & after.get(unit, 0))}
+        new = after if old is None else {unit: both for unit, values in old.items()
+                                         if (both := values & after.get(unit, 0))}
         if new != old:
           states[s] = new
           if s not in work: work.append(s)
@@ -104,12 +108,14 @@ class Checker:
     for i, (virtual, physical) in enumerate(zip(self.reference.params[entry], entry.params)):
       fixed = self.function.fixed_params.get(i)
       self.block = entry
-      if fixed is not None and physical.index != fixed: self._fail(None, f"parameter {virtual!r} is in {physical!r}, not where the caller puts it")
+      if fixed is not None and physical.index != fixed:
+        self._fail(None, f"parameter {virtual!r} is in {physical!r}, not where the caller puts it")
       self._set(state, units_of(physical), virtual)
     return state
 
   def _structure(self) -> None:
-    """Each block still has its instructions, in order; what was added is pseudo or repeats a constant; jumps lead to where they did."""
+    """Each block still has its instructions, in order; what was added is pseudo or repeats a constant; jumps lead to
+    where they did."""
     for block in self.flow.blocks:
       self.block = block
       code = self.reference.code.get(block)
@@ -117,7 +123,8 @@ class Checker:
       for inst in block.insts:
         if id(inst) in self.originals: continue
         jumps = code is None and inst.row.effects & Effect.JUMP
-        if not jumps and inst.row.encoding is not PSEUDO and self._repeat_key(inst, inst.operands) not in self.constants:
+        if not jumps and inst.row.encoding is not PSEUDO and self._repeat_key(inst,
+                                                                              inst.operands) not in self.constants:
           self._fail(inst, "is not in the unallocated function")
       i = 0
       for original in code or ():
@@ -126,7 +133,8 @@ class Checker:
       if i < len(mine): self._fail(mine[i], "is not in its order")
       for original in code or ():
         for was, now in zip(original.operands, original.inst.operands):
-          if isinstance(was, Block) and self._destination(now) is not was: self._fail(original.inst, f"jumps to {now!r} instead of {was!r}")
+          if isinstance(was, Block) and self._destination(now) is not was:
+            self._fail(original.inst, f"jumps to {now!r} instead of {was!r}")
 
   def _destination(self, block: Any) -> Any:
     """The block of the reference that one leads to, through the blocks put on edges."""
@@ -137,7 +145,8 @@ class Checker:
     """The state at the start of a successor: its parameters have the values of the arguments."""
     edge = self.flow.out[b][k]
     if self.flow.blocks[edge.target] not in self.reference.code: return dict(state)
-    while self.flow.blocks[edge.source] not in self.reference.code: edge = self.flow.into[edge.source][0]  # a block that was put on an edge
+    # a block that was put on an edge
+    while self.flow.blocks[edge.source] not in self.reference.code: edge = self.flow.into[edge.source][0]
     jump = self.originals[id(edge.jump)]
     targets = [o for o in jump.operands if isinstance(o, Block)]
     arguments = jump.arguments[edge.operand] if jump.arguments else []
@@ -164,7 +173,8 @@ class Checker:
       elif not inst.row.effects & Effect.JUMP:
         for i in inst.row.writes:
           for j, unit in enumerate(units_of(inst.operands[i])):
-            state[unit] = self._every(self.constants[self._repeat_key(inst, inst.operands)], j, inst.operands[i].cls.units)
+            state[unit] = self._every(self.constants[self._repeat_key(inst, inst.operands)], j,
+                                      inst.operands[i].cls.units)
     return state
 
   def _every(self, values: int, j: int, units: int) -> int:
@@ -180,7 +190,8 @@ class Checker:
     name, operands = inst.row.name, inst.operands
     if inst.row is PARALLEL: pairs = [(units_of(d), units_of(s)) for d, s in zip(operands[::2], operands[1::2])]
     elif name == "copy": pairs = [(units_of(operands[0]), units_of(operands[1]))]
-    elif name == "swap": pairs = [(units_of(operands[0]), units_of(operands[1])), (units_of(operands[1]), units_of(operands[0]))]
+    elif name == "swap":
+      pairs = [(units_of(operands[0]), units_of(operands[1])), (units_of(operands[1]), units_of(operands[0]))]
     else:
       slot = [("stack", operands[1] * 64 + j) for j in range(operands[0].cls.units)]
       pairs = [(slot, units_of(operands[0]))] if name == "spill" else [(units_of(operands[0]), slot)]
@@ -224,7 +235,8 @@ class Checker:
   def _check_reads(self, original: Original, state: State) -> None:
     """Each operand that is read holds its value; those that commute may be exchanged."""
     inst, row, virtual = original.inst, original.inst.row, original.operands
-    reads = [(i, virtual[i]) for i in row.only_reads] + list(zip(row.both, original.ties or [virtual[i] for i in row.both]))
+    reads = [(i, virtual[i]) for i in row.only_reads] + list(zip(row.both,
+                                                                 original.ties or [virtual[i] for i in row.both]))
     if row.commutes and not all(self._holds(state, inst.operands[i], value) for i, value in reads if i in row.commutes):
       a, b = row.commutes
       values = dict(reads)
@@ -232,9 +244,11 @@ class Checker:
       reads = [(i, values[i]) for i, _ in reads]
     for i, value in reads:
       if value is None or value.index is not None:
-        if inst.operands[i] != value and i not in row.both: self._fail(inst, f"operand {row.operands[i].name} was {value!r}")
+        if inst.operands[i] != value and i not in row.both:
+          self._fail(inst, f"operand {row.operands[i].name} was {value!r}")
       elif not self._holds(state, inst.operands[i], value):
-        self._fail(inst, f"reads {value!r} from {inst.operands[i]!r}, which holds {self._names(state, inst.operands[i])}")
+        self._fail(inst, f"reads {value!r} from {inst.operands[i]!r}, which holds "
+                   f"{self._names(state, inst.operands[i])}")
 
   def _check_register(self, inst: MInst, i: int, value: Any) -> None:
     """The register of an operand is one that its row allows. value: what it was before allocation."""
@@ -244,13 +258,16 @@ class Checker:
       return
     if value is None or value.index is not None: return
     bank = self.file.by_bank[operand.cls.bank]
-    if physical.index not in bank.unit_of: self._fail(None, f"operand {operand.name} of {row.name} is register {physical.index}, which there is not")
+    if physical.index not in bank.unit_of:
+      self._fail(None, f"operand {operand.name} of {row.name} is register {physical.index}, which there is not")
     is_this = f"operand {operand.name} is {physical!r}"
-    if operand.fixed is not None and physical.index != operand.fixed: self._fail(inst, f"{is_this}, not register {operand.fixed}")
+    if operand.fixed is not None and physical.index != operand.fixed:
+      self._fail(inst, f"{is_this}, not register {operand.fixed}")
     if physical.cls is not operand.cls: self._fail(inst, f"{is_this}, not a {operand.cls.name}")
     if physical.index % operand.cls.align: self._fail(inst, f"{is_this}, which is not aligned")
     mask = (1 << operand.cls.units) - 1 << bank.unit_of[physical.index]
-    if i in row.writes and operand.fixed is None and bank.free & mask != mask: self._fail(inst, f"writes {physical!r}, which may not be used")
+    if i in row.writes and operand.fixed is None and bank.free & mask != mask:
+      self._fail(inst, f"writes {physical!r}, which may not be used")
     if operand.tie is not None and inst.operands[operand.tie].index != physical.index:
       self._fail(inst, f"{is_this}, but is tied to {inst.operands[operand.tie]!r}")
     if not operand.early: return
@@ -266,10 +283,12 @@ class Checker:
 
   def _names(self, state: State, physical: Reg) -> str:
     held = state.get(units_of(physical)[0], 0)
-    names = [repr(r) for r in self.function.registers if r.id in self.reference.first and held >> self.reference.first[r.id] & 1]
+    names = [repr(r) for r in self.function.registers if r.id in self.reference.first
+             and held >> self.reference.first[r.id] & 1]
     return " and ".join(names) or "nothing known"
 
 def check(function: Function, target: Target, reference: Reference) -> Function:
-  """Raise AllocationError, naming block, instruction and reason, unless the allocated function computes what the reference does."""
+  """Raise AllocationError, naming block, instruction and reason, unless the allocated function computes what the
+  reference does."""
   Checker(function, target, reference).run()
   return function

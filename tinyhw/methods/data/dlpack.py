@@ -1,7 +1,8 @@
 """DLPack capsules: memory handed to another array library, or taken from one, without a copy.
 
-A capsule holds the address of a managed tensor (autogen/dlpack.py). Whoever takes it renames it, and calls the deleter when it needs the memory no
-more; a capsule that nobody took does that itself when it goes. Deleters may be called by any thread; what they call here is never freed.
+A capsule holds the address of a managed tensor (autogen/dlpack.py). Whoever takes it renames it, and calls the deleter
+when it needs the memory no more; a capsule that nobody took does that itself when it goes. Deleters may be called by
+any thread; what they call here is never freed.
 """
 from __future__ import annotations
 import ctypes
@@ -15,7 +16,8 @@ from tinyhw.errors import InterchangeError
 from tinyhw.named_tuple import NamedTuple
 
 _CODES: dict[DType, int] = {
-  dtypes.bool: c.kDLBool, dtypes.bfloat16: c.kDLBfloat, **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), c.kDLFloat),
+  dtypes.bool: c.kDLBool, dtypes.bfloat16: c.kDLBfloat,
+  **dict.fromkeys((dtypes.float16, dtypes.float32, dtypes.float64), c.kDLFloat),
   **dict.fromkeys((dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64), c.kDLInt),
   **dict.fromkeys((dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64), c.kDLUInt),
   dtypes.fp8e4m3: c.kDLFloat8_e4m3fn, dtypes.fp8e4m3fnuz: c.kDLFloat8_e4m3fnuz, dtypes.fp8e5m2: c.kDLFloat8_e5m2,
@@ -26,7 +28,8 @@ VERSION = c.VERSION
 _HOST_MEMORY = (c.kDLCPU, c.kDLCUDAHost, c.kDLROCMHost)
 
 _python = ctypes.pythonapi
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", _python))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p,
+                         ctypes.c_void_p)(("PyCapsule_New", _python))
 _is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", _python))
 _pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
 _rename = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_SetName", _python))
@@ -45,7 +48,8 @@ class Taken(NamedTuple):
 
 # ***** giving *****
 
-_given: dict[int, tuple[Any, ...]] = {}   # address of a managed tensor that another library holds -> what must live as long
+_given: dict[int, tuple[Any, ...]] = {}   # address of a managed tensor that another library holds -> what must live as
+                                          # long
 
 def _forget(managed: int) -> None:
   """What is given away is not used any more."""
@@ -57,15 +61,19 @@ def _forget_untaken(capsule: int) -> None:
     if _dying_is_valid(capsule, name): _given.pop(_dying_pointer(capsule, name), None)
 
 _release, _drop = c.Deleter(_forget), ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(_forget_untaken)
-for _callback in (_release, _drop): _python.Py_IncRef(ctypes.py_object(_callback))   # other libraries may call them while Python ends
+# other libraries may call them while Python ends
+for _callback in (_release, _drop): _python.Py_IncRef(ctypes.py_object(_callback))
 
-def give(memory: memoryview, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int, versioned: bool, copied: bool) -> Any:
-  """A capsule for writable memory of the host, which the capsule and its taker keep alive. offset: of the first element, in elements."""
+def give(memory: memoryview, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int, versioned: bool,
+         copied: bool) -> Any:
+  """A capsule for writable memory of the host, which the capsule and its taker keep alive. offset: of the first
+  element, in elements."""
   n = len(shape)
   sizes, steps = (ctypes.c_int64 * n)(*shape), (ctypes.c_int64 * n)(*strides)
   address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + offset * dtype.itemsize if memory.nbytes else None
   tensor = c.DLTensor(data=address, device_type=c.kDLCPU, ndim=n, code=_CODES[dtype], bits=dtype.itemsize * 8, lanes=1,
-                      shape=ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)), strides=ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)))
+                      shape=ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
+                      strides=ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)))
   deleter = ctypes.cast(_release, ctypes.c_void_p)
   managed: ctypes.Structure
   if versioned:
@@ -85,22 +93,30 @@ class _Owner:
     if self.delete is not None and not sys.is_finalizing(): self.delete(self.address)
 
 def take(capsule: Any) -> Taken:
-  """What a capsule holds, which is ours from now on. Raises InterchangeError for what is no such capsule, or one that was taken before."""
-  if type(capsule).__name__ != "PyCapsule": raise InterchangeError(f"__dlpack__() gave {type(capsule).__name__}, which is no DLPack capsule")
+  """What a capsule holds, which is ours from now on.
+
+  Raises InterchangeError for what is no such capsule, or one that was taken before.
+  """
+  if type(capsule).__name__ != "PyCapsule":
+    raise InterchangeError(f"__dlpack__() gave {type(capsule).__name__}, which is no DLPack capsule")
   name, used = (c.NAME, c.USED) if _is_valid(capsule, c.NAME) else (c.LEGACY_NAME, c.LEGACY_USED)
-  if not _is_valid(capsule, name): raise InterchangeError("the capsule holds no DLPack tensor, or was taken already; ask for a new one")
+  if not _is_valid(capsule, name):
+    raise InterchangeError("the capsule holds no DLPack tensor, or was taken already; ask for a new one")
   address = _pointer(capsule, name)
   managed: Any = (c.DLManagedTensorVersioned if name is c.NAME else c.DLManagedTensor).from_address(address)
   flags = managed.flags if name is c.NAME else 0
   if name is c.NAME and managed.major > VERSION[0]:
-    raise InterchangeError(f"the capsule is of DLPack {managed.major}.{managed.minor}, and up to {VERSION[0]} is known here; "
+    raise InterchangeError(f"the capsule is of DLPack {managed.major}.{managed.minor}, and up to {VERSION[0]} is "
+                           f"known here; "
                            f"ask for it with max_version={VERSION}")
   tensor = managed.dl_tensor
   if tensor.device_type not in _HOST_MEMORY:
-    raise InterchangeError(f"the memory is on a device (DLPack type {tensor.device_type}), which cannot be used in place; move it to the CPU first")
+    raise InterchangeError(f"the memory is on a device (DLPack type {tensor.device_type}), which cannot be used in "
+                           f"place; move it to the CPU first")
   dtype = _DTYPES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
   if dtype is None:
-    raise InterchangeError(f"elements of DLPack type {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes have no dtype here; convert them")
+    raise InterchangeError(f"elements of DLPack type {tensor.code} with {tensor.bits} bits and {tensor.lanes} lanes "
+                           f"have no dtype here; convert them")
   shape = tuple(tensor.shape[:tensor.ndim]) if tensor.ndim else ()
   strides = tuple(tensor.strides[:tensor.ndim]) if tensor.ndim and tensor.strides else row_major(shape)
   data = (tensor.data or 0) + tensor.byte_offset
@@ -132,8 +148,10 @@ def bytes_of(taken: Taken) -> bytes:
   if 0 in taken.shape: return b""
   rows = [taken.address]
   inner, axis = size, len(taken.shape)
-  while axis and (taken.strides[axis - 1] * size == inner or taken.shape[axis - 1] == 1):   # the last axes, which lie without gaps
+  # the last axes, which lie without gaps
+  while axis and (taken.strides[axis - 1] * size == inner or taken.shape[axis - 1] == 1):
     axis -= 1
     inner *= taken.shape[axis]
-  for n, stride in zip(taken.shape[:axis], taken.strides): rows = [row + i * stride * size for row in rows for i in range(n)]
+  for n, stride in zip(taken.shape[:axis], taken.strides):
+    rows = [row + i * stride * size for row in rows for i in range(n)]
   return b"".join([ctypes.string_at(row, inner) for row in rows])

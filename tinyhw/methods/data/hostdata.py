@@ -44,15 +44,20 @@ def _finite(x: ConstType, dtype: DType) -> ConstType:
 MOST_DEPTH = 64    # axes that nested lists may have
 
 def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
-  """Lists or tuples of numbers, as deep as they are. Raises ShapeError if they are ragged, DTypeError for what is no number."""
+  """Lists or tuples of numbers, as deep as they are.
+
+  Raises ShapeError if they are ragged, DTypeError for what is no number.
+  """
   shape: list[int] = []
   level: Any = data
   rows: list[Any] = [data]
   while isinstance(level, (list, tuple)):
-    if len(shape) == MOST_DEPTH: raise ShapeError(f"lists are nested more than {MOST_DEPTH} deep, or contain themselves")
+    if len(shape) == MOST_DEPTH:
+      raise ShapeError(f"lists are nested more than {MOST_DEPTH} deep, or contain themselves")
     shape.append(len(level))
     if not all(isinstance(row, (list, tuple)) and len(row) == shape[-1] for row in rows):
-      raise ShapeError(f"cannot make a tensor of nested lists of different lengths at depth {len(shape) - 1}; make the rows equally long")
+      raise ShapeError(f"cannot make a tensor of nested lists of different lengths at depth {len(shape) - 1}; make "
+                       f"the rows equally long")
     rows = [x for row in rows for x in row]
     if not rows: break
     level = rows[0]
@@ -62,21 +67,30 @@ def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
   return HostData(pack(rows, dtype), tuple(shape), dtype)
 
 def check_held(values: Sequence[ConstType], dtype: DType) -> None:
-  """Raise DTypeError for numbers of Python's that a type does not hold: whole ones beyond its bounds. Floats round, to infinity too; 2.7 is 2."""
+  """Raise DTypeError for numbers of Python's that a type does not hold: whole ones beyond its bounds.
+
+  Floats round, to infinity too; 2.7 is 2.
+  """
   if dtype is dtypes.void or dtype in dtypes.weaks: raise DTypeError(f"{dtype} has no elements; use a type of numbers")
   if dtype is dtypes.bool or not values: return
   least, most = (-_LARGEST, _LARGEST) if dtypes.is_float(dtype) else dtype.limits()
   if dtypes.is_float(dtype): values = [x for x in values if type(x) is int]
   if all(least <= x <= most for x in values): return
   for x in values:
-    if isinstance(x, float) and (not math.isfinite(x) or least <= int(x) <= most): continue    # pack refuses what is infinite
+    # pack refuses what is infinite
+    if isinstance(x, float) and (not math.isfinite(x) or least <= int(x) <= most): continue
     if least <= x <= most: continue
-    raise DTypeError(f"{_shown(x)} does not fit into {dtype}, which holds {_shown(least)} to {_shown(most)}; make a wider one, and cast that")
+    raise DTypeError(f"{_shown(x)} does not fit into {dtype}, which holds {_shown(least)} to {_shown(most)}; make a "
+                     f"wider one, and cast that")
 
-def _shown(x: ConstType) -> str: return str(x) if not isinstance(x, int) or x.bit_length() < 128 else f"a number of {x.bit_length()} bits"
+def _shown(x: ConstType) -> str:
+  return str(x) if not isinstance(x, int) or x.bit_length() < 128 else f"a number of {x.bit_length()} bits"
 
 def holds_arrays(data: Any) -> bool:
-  """Are there Tensors, or arrays with axes, in a list, or in the first list of lists? Looked at only where something is no number."""
+  """Are there Tensors, or arrays with axes, in a list, or in the first list of lists?
+
+  Looked at only where something is no number.
+  """
   for _ in range(MOST_DEPTH):
     if not isinstance(data, (list, tuple)) or not data: break
     if any(hasattr(x, "uop") or getattr(x, "shape", ()) for x in data): return True
@@ -90,13 +104,15 @@ def type_of(rows: Sequence[ConstType]) -> DType:
   if int not in kinds: return dtypes.bool
   for x in (min(rows), max(rows)):
     if not dtypes.default_int.min <= x <= dtypes.default_int.max:
-      raise DTypeError(f"{x} does not fit into {dtypes.default_int}, the default for integers; pass dtype=dtypes.int64, or one that holds it")
+      raise DTypeError(f"{x} does not fit into {dtypes.default_int}, the default for integers; pass "
+                       f"dtype=dtypes.int64, or one that holds it")
   return dtypes.default_int
 
 def _number(x: Any) -> ConstType:
   if isinstance(x, (bool, int, float)): return x
   if isinstance(x, UOp): return real("an element", x)
-  if isinstance(x, (list, tuple)): raise ShapeError("cannot make a tensor of lists that mix numbers and lists; make the rows equally deep")
+  if isinstance(x, (list, tuple)):
+    raise ShapeError("cannot make a tensor of lists that mix numbers and lists; make the rows equally deep")
   item = getattr(x, "item", None)
   if item is None: raise DTypeError(f"cannot make an element of {x!r} of {type(x)}; give numbers")
   return item()  # type: ignore[no-any-return]  # scalars of array libraries, and tensors of one element
@@ -104,7 +120,8 @@ def _number(x: Any) -> ConstType:
 def from_bytes(data: Any, dtype: DType) -> HostData:
   """Raw bytes as a vector."""
   view = memoryview(data).cast("B")
-  if view.nbytes % dtype.itemsize: raise ShapeError(f"{view.nbytes} bytes are no whole number of {dtype}, which has {dtype.itemsize} each")
+  if view.nbytes % dtype.itemsize:
+    raise ShapeError(f"{view.nbytes} bytes are no whole number of {dtype}, which has {dtype.itemsize} each")
   return HostData(truth(view) if dtype is dtypes.bool else view, (view.nbytes // dtype.itemsize,), dtype)
 
 def truth(data: Any) -> bytes:
@@ -117,13 +134,16 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   except (TypeError, ValueError):
     data = _array_of(data)
     try: view = memoryview(data)
-    except (TypeError, ValueError) as error: raise DTypeError(f"cannot make a tensor of an array of {data.dtype}: {error}; give numbers") from None
-  if (view.format or "B")[:1] in ">!" and hasattr(data, "astype"): view = memoryview(data := data.astype(data.dtype.newbyteorder("=")))
+    except (TypeError, ValueError) as error:
+      raise DTypeError(f"cannot make a tensor of an array of {data.dtype}: {error}; give numbers") from None
+  if (view.format or "B")[:1] in ">!" and hasattr(data, "astype"):
+    view = memoryview(data := data.astype(data.dtype.newbyteorder("=")))
   source = _type_of_format(view.format or "B", view.itemsize)
   if dtype is not None and dtype is not source and hasattr(data, "astype") and dtype.fmt is not None:
     view, source = memoryview(data.astype(ALIASES_BY_TYPE[dtype])), dtype
   raw = view.tobytes() if view.nbytes else b""  # in row-major order, whatever the strides
-  if dtype is None or dtype is source: return HostData(truth(raw) if source is dtypes.bool else raw, tuple(view.shape or ()), source)
+  if dtype is None or dtype is source:
+    return HostData(truth(raw) if source is dtypes.bool else raw, tuple(view.shape or ()), source)
   return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
 
 def _array_of(data: Any) -> Any:
@@ -133,7 +153,8 @@ def _array_of(data: Any) -> Any:
     raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array{hint}")
   try: return data.__array__() if hasattr(data, "__array__") else importlib.import_module("numpy").asarray(data)
   except Exception as error:  # another library's, of any kind
-    raise ArgumentError(f"{type(data)} gives no array: {error}; Tensor.from_dlpack takes what has __dlpack__") from error
+    raise ArgumentError(
+      f"{type(data)} gives no array: {error}; Tensor.from_dlpack takes what has __dlpack__") from error
 
 def _type_of_format(form: str, itemsize: int) -> DType:
   code = form.lstrip("@=<")
@@ -141,7 +162,8 @@ def _type_of_format(form: str, itemsize: int) -> DType:
   if code in ("B", "H", "I", "L", "Q", "N", "c"): return _UNSIGNED[itemsize]
   if code in ("b", "h", "i", "l", "q", "n"): return _SIGNED[itemsize]
   if code in _FLOATS: return _FLOATS[code]
-  raise DTypeError(f"cannot make a tensor of elements with format {form!r}; convert them to a number type in native byte order")
+  raise DTypeError(f"cannot make a tensor of elements with format {form!r}; convert them to a number type in native "
+                   f"byte order")
 
 def nested(data: memoryview, dtype: DType, shape: tuple[int, ...]) -> Any:
   """Bytes of elements as Python numbers, in lists as deep as the shape."""

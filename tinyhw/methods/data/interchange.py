@@ -1,9 +1,10 @@
-"""Tensors beside other libraries: DLPack, NumPy's array interface, Python's buffers, `copy`, and what a tensor looks like when printed.
+"""Tensors beside other libraries: DLPack, NumPy's array interface, Python's buffers, `copy`, and what a tensor looks
+like when printed.
 
-Memory that is shared is shared both ways, and tinyhw does not know of writes that others do there. The tensor over the memory, and its views, show
-what is there. Values that were computed from it are remembered, those that wait see the memory as it is when they are computed; `invalidate()` says
-that the memory was written, and realize() keeps a value for good. What Python's readers (`np.asarray`, `memoryview`) get is read-only for that
-reason.
+Memory that is shared is shared both ways, and tinyhw does not know of writes that others do there. The tensor over the
+memory, and its views, show what is there. Values that were computed from it are remembered, those that wait see the
+memory as it is when they are computed; `invalidate()` says that the memory was written, and realize() keeps a value for
+good. What Python's readers (`np.asarray`, `memoryview`) get is read-only for that reason.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -35,14 +36,17 @@ class Interchange(Loss):
     """(1, 0): memory of the CPU. Raises InterchangeError where the host cannot see the device's memory."""
     buffer = self._buffer() if 0 not in self.shape else None
     if buffer is None or buffer.allocator.as_memoryview(buffer.get_buf()) is not None: return _HOST
-    raise InterchangeError(f"memory of {self.device} cannot be shared; move the tensor to a device of the host first: .to(\"CPU\")")
+    raise InterchangeError(f"memory of {self.device} cannot be shared; move the tensor to a device of the host first: "
+                           f".to(\"CPU\")")
 
-  def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: tuple[int, int] | None = None,
+  def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+                 dl_device: tuple[int, int] | None = None,
                  copy: bool | None = None) -> Any:
-    """A DLPack capsule over this tensor's memory, computed if need be. Transposed and sliced storage is shared as it lies, with strides.
+    """A DLPack capsule over this tensor's memory, computed if need be. Transposed and sliced storage is shared as it
+    lies, with strides.
 
-    max_version: what the taker knows; (1, 0) and more gets the newer structure. copy: True asks for memory of its own; False refuses where the
-    elements would have to be moved (a flipped view). Raises InterchangeError.
+    max_version: what the taker knows; (1, 0) and more gets the newer structure. copy: True asks for memory of its own;
+    False refuses where the elements would have to be moved (a flipped view). Raises InterchangeError.
 
     >>> import numpy
     >>> numpy.from_dlpack(Tensor([[1, 2], [3, 4]]).T)
@@ -50,24 +54,32 @@ class Interchange(Loss):
            [2, 4]], dtype=int32)
     """
     if copy is not None: copy = flag("copy", copy)
-    if stream is not None: raise InterchangeError(f"memory of the CPU has no streams, and stream={stream!r} was asked for; pass None")
-    if dl_device is not None and tuple(dl_device) != _HOST: raise InterchangeError(f"memory of the CPU cannot be given to DLPack device {dl_device}")
+    if stream is not None:
+      raise InterchangeError(f"memory of the CPU has no streams, and stream={stream!r} was asked for; pass None")
+    if dl_device is not None and tuple(dl_device) != _HOST:
+      raise InterchangeError(f"memory of the CPU cannot be given to DLPack device {dl_device}")
     self.__dlpack_device__()
     from tinyhw.methods.data import dlpack  # ctypes: few programs share memory
     versioned = max_version is not None and max_version[0] >= 1
     shape = self._self()._static_shape()
-    if 0 in shape: return dlpack.give(memoryview(b""), self.dtype, shape, dlpack.row_major(shape), 0, versioned, bool(copy))
+    if 0 in shape:
+      return dlpack.give(memoryview(b""), self.dtype, shape, dlpack.row_major(shape), 0, versioned, bool(copy))
     source = self._self().copied() if copy else self
     found = source._layout()
     if found is None or any(s < 0 for s in found[1]):
-      if copy is False: raise InterchangeError("this view of memory has no strides that DLPack can say; pass copy=True or None")
+      if copy is False:
+        raise InterchangeError("this view of memory has no strides that DLPack can say; pass copy=True or None")
       found = source._buffer(), dlpack.row_major(shape), 0
     buffer, strides, offset = found
-    return dlpack.give(buffer.as_memoryview(force_zero_copy=True), self.dtype, shape, strides, offset, versioned, bool(copy))
+    return dlpack.give(buffer.as_memoryview(force_zero_copy=True), self.dtype, shape, strides, offset, versioned,
+                       bool(copy))
 
   @alone
   def _layout(self) -> tuple[Buffer, tuple[int, ...], int] | None:
-    """The memory of this tensor if it is storage or a view of storage: strides and offset in elements. Does what waits to be written there."""
+    """The memory of this tensor if it is storage or a view of storage: strides and offset in elements.
+
+    Does what waits to be written there.
+    """
     if this_thread.capture is not None: self._buffer()   # raises JitError
     if memory_of(self.uop)[1]: realize_all((self,))
     memory = storage_view(self.uop)
@@ -78,11 +90,13 @@ class Interchange(Loss):
 
   @classmethod
   def from_dlpack(cls, x: Any, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares it where that can be.
+    """A tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares it
+    where that can be.
 
-    Copied are memory that is read-only, and with strides that leave gaps or repeat elements. copy: True always copies, False refuses instead.
-    device: where the tensor is to be; other than devices that use the host's memory it is a copy. Raises InterchangeError. After x was written,
-    `invalidate()` lets what was computed from the tensor be computed again.
+    Copied are memory that is read-only, and with strides that leave gaps or repeat elements. copy: True always copies,
+    False refuses instead.
+    device: where the tensor is to be; other than devices that use the host's memory it is a copy. Raises
+    InterchangeError. After x was written, `invalidate()` lets what was computed from the tensor be computed again.
 
     >>> import numpy
     >>> x = numpy.zeros(2)
@@ -98,11 +112,13 @@ class Interchange(Loss):
     order = dlpack.dense_order(taken)
     if copy or order is None or taken.read_only or 0 in taken.shape:
       if copy is False and 0 not in taken.shape:
-        why = "is read-only" if taken.read_only else f"has strides {taken.strides} for shape {taken.shape}, between which lie other elements"
+        why = ("is read-only" if taken.read_only else f"has strides {taken.strides} for shape {taken.shape}, between "
+               f"which lie other elements")
         raise InterchangeError(f"the memory {why}, so it is copied; pass copy=None or True")
       return cls._leaf(stored(hostdata.HostData(dlpack.bytes_of(taken), taken.shape, taken.dtype), place))
     u = new_buffer(place, graph.size(taken.shape), taken.dtype,  # type: ignore[arg-type]  # the shape is of numbers
-                   storage=Buffer(place, int(graph.size(taken.shape)), taken.dtype, options=BufferOptions(taken.address, taken.owner)).allocate())
+                   storage=Buffer(place, int(graph.size(taken.shape)), taken.dtype,
+                                  options=BufferOptions(taken.address, taken.owner)).allocate())
     u = graph.reshape(u, tuple(taken.shape[axis] for axis in order))
     return cls._leaf(graph.permute(u, tuple(order.index(axis) for axis in range(len(order)))))
 
@@ -110,9 +126,9 @@ class Interchange(Loss):
   def invalidate(self) -> Tensor:
     """Say that others have written the memory under this tensor, and return it.
 
-    Values that were computed from the memory are computed again when they are next wanted: those that are still expressions, also through other
-    tensors over that memory or a part of it. Tensors in storage of their own keep their values, so realize() what is to stay. Replays of a TinyJit
-    read the memory in each call, also without this.
+    Values that were computed from the memory are computed again when they are next wanted: those that are still
+    expressions, also through other tensors over that memory or a part of it. Tensors in storage of their own keep their
+    values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, also without this.
     Raises ArgumentError for a tensor that has no storage.
 
     >>> import numpy
@@ -126,8 +142,10 @@ class Interchange(Loss):
     ([3.0, 0.0], [4.0, 1.0])
     """
     node = memory_of(self.uop)[0]
-    if node is None: raise ArgumentError(f"a tensor of shape {graph.show(self.shape)} has no storage that others could have written; invalidate() "
-                                         "the one over their memory")
+    if node is None:
+      raise ArgumentError(f"a tensor of shape {graph.show(self.shape)} has no storage that others could have written; "
+                          f"invalidate() "
+                          "the one over their memory")
     forget(buffer_of(node))
     return self._self()
 
@@ -135,7 +153,8 @@ class Interchange(Loss):
 
   @property
   def __array_interface__(self) -> dict[str, Any]:
-    """NumPy's description of the elements, read-only and without a copy where the host sees them. Not there for bfloat16 and fp8.
+    """NumPy's description of the elements, read-only and without a copy where the host sees them. Not there for
+    bfloat16 and fp8.
 
     Source: NumPy reference, "The array interface protocol", version 3.
     """
@@ -146,10 +165,12 @@ class Interchange(Loss):
   def __buffer__(self, flags: int) -> memoryview:
     """`memoryview(tensor)`, from Python 3.12 on: the elements, read-only and without a copy where the host sees them.
 
-    Raises InterchangeError for what a memoryview cannot be: bfloat16 and fp8, and shapes of several axes without elements.
+    Raises InterchangeError for what a memoryview cannot be: bfloat16 and fp8, and shapes of several axes without
+    elements.
     """
     if self.ndim > 1 and 0 in self.shape:
-      raise InterchangeError(f"a buffer of no elements has one axis, and the shape is {graph.show(self.shape)}; flatten() it")
+      raise InterchangeError(f"a buffer of no elements has one axis, and the shape is {graph.show(self.shape)}; "
+                             f"flatten() it")
     try: return self._self()._memory(zero_copy=True).toreadonly()
     except DTypeError as error: raise InterchangeError(error.message) from None
 
@@ -162,7 +183,10 @@ class Interchange(Loss):
     return other
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-    """`copy.deepcopy`: the same values in storage of their own, computed now; the gradient too. It is a leaf, as what is read from a file is."""
+    """`copy.deepcopy`: the same values in storage of their own, computed now; the gradient too.
+
+    It is a leaf, as what is read from a file is.
+    """
     other = self._self().copied()
     memo[id(self)] = other
     other._requires_grad = self._requires_grad
@@ -172,7 +196,8 @@ class Interchange(Loss):
   # ***** printing *****
 
   def __repr__(self) -> str:
-    from tinyhw.methods.data.printing import described  # programs that print no tensors need it not, nor the library of views
+    from tinyhw.methods.data.printing import described  # programs that print no tensors need it not, nor the library of
+                                                        # views
     return described(self)
 
 # ***** memory of others *****
@@ -182,11 +207,13 @@ def _capsule(x: Any, version: tuple[int, int]) -> Any:
   give = getattr(x, "__dlpack__", None)
   if give is None:
     if type(x).__name__ == "PyCapsule": return x
-    raise ArgumentError(f"from_dlpack wants an array with __dlpack__, or a DLPack capsule, not {type(x).__name__}; Tensor(x) copies other data")
+    raise ArgumentError(f"from_dlpack wants an array with __dlpack__, or a DLPack capsule, not {type(x).__name__}; "
+                        f"Tensor(x) copies other data")
   try:
     try: return give(max_version=version)
     except TypeError: return give()   # from before versions were asked for
-  except (BufferError, RuntimeError) as error: raise InterchangeError(f"{type(x).__name__} does not share its memory: {error}") from error
+  except (BufferError, RuntimeError) as error:
+    raise InterchangeError(f"{type(x).__name__} does not share its memory: {error}") from error
 
 def _typestr(dtype: DType) -> str:
   """NumPy's name of a type: <f4."""

@@ -10,10 +10,12 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.shapetracker import View
 
 def layout(u: UOp) -> tuple[UOp, View] | None:
-  """The BUFFER and the strided view of its elements that u is; None if strides cannot say it, or u is a value or has a symbolic size."""
+  """The BUFFER and the strided view of its elements that u is; None if strides cannot say it, or u is a value or has a
+  symbolic size."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
-    if u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.BITCAST) and not is_room(u): return None
+    if u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.BITCAST) and not is_room(u):
+      return None
     if not all(isinstance(d, int) for d in u.shape): return None
     chain.append(u)
     u = u.src[0]
@@ -30,7 +32,8 @@ def _moved(view: View, u: UOp) -> View | None:
   if u.op is Ops.FLIP: return view.flip(u.arg)
   if u.op is Ops.EXPAND: return view.expand([int(d) for d in u.shape])
   if u.op is Ops.RESHAPE: return view.reshape([int(d) for d in u.shape])
-  if u.op is Ops.PAD: return View.create(tuple([int(d) for d in u.shape]), view.strides, view.offset)   # what it adds is cut off again
+  # what it adds is cut off again
+  if u.op is Ops.PAD: return View.create(tuple([int(d) for d in u.shape]), view.strides, view.offset)
   if any(d.op is not Ops.CONST for d in u.src[1:]): return None
   ends = [d.arg for d in u.src[1:]]
   return view.shrink(list(zip(ends[::2], ends[1::2])))

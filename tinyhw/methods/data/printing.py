@@ -1,4 +1,7 @@
-"""What a Tensor looks like: shape, dtype, device, whether it is realized, and its values when they are there. Printing computes nothing."""
+"""What a Tensor looks like: shape, dtype, device, whether it is realized, and its values when they are there.
+
+Printing computes nothing.
+"""
 from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
@@ -29,7 +32,8 @@ def described(tensor: Handle) -> str:
 def _memory(tensor: Handle) -> tuple[Buffer, View] | None:
   """Where the values are; None where they are not computed, or may not be looked at."""
   node, waits = memory_of(tensor.uop)
-  if node is None or waits or this_thread.capture is not None or on_disk(tensor.device): return None   # nothing is read for this
+  # nothing is read for this
+  if node is None or waits or this_thread.capture is not None or on_disk(tensor.device): return None
   if isinstance(tensor.device, tuple) and 0 not in tensor.shape:
     if not all(b.is_initialized() for b in buffers_in(buffer_of(node))): return None
     return tensor._buffer(), View.create(tensor._self()._static_shape())
@@ -37,8 +41,10 @@ def _memory(tensor: Handle) -> tuple[Buffer, View] | None:
   found = None if memory is None else layout(memory)
   return None if found is None or not buffer_of(found[0]).is_initialized() else (buffer_of(found[0]), found[1])
 
-def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None, constant: Any) -> str:
-  """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all elements are, or None."""
+def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None,
+             constant: Any) -> str:
+  """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all
+  elements are, or None."""
   head = f"<Tensor {show(u.shape)} {str(u.dtype).removeprefix('dtypes.')} on {device}"
   if grad is not None: head += f", grad {show(grad)}"
   if values is not None:
@@ -71,7 +77,8 @@ def _number(x: Any) -> str:
   text = f"{x:.5g}"
   return text + ".0" if text.lstrip("-").isdigit() else text
 
-def _texts(rows: Any) -> list[str]: return [rows] if isinstance(rows, str) else [text for row in rows for text in _texts(row)]
+def _texts(rows: Any) -> list[str]:
+  return [rows] if isinstance(rows, str) else [text for row in rows for text in _texts(row)]
 
 def _joined(rows: Any, depth: int, width: int, indent: int) -> str:
   if isinstance(rows, str): return rows if rows == "…" else rows.rjust(width)

@@ -1,9 +1,9 @@
-"""Builders of tensor graph nodes: what tensor methods and gradients are written in. They take and give `UOp`s, check nothing that a caller has
-checked already, and leave out what does nothing (a reshape to the same shape). They do not look through their operand (two reshapes stay two):
-somebody may hold a tensor on it and ask for its gradient.
+"""Builders of tensor graph nodes: what tensor methods and gradients are written in. They take and give `UOp`s, check
+nothing that a caller has checked already, and leave out what does nothing (a reshape to the same shape). They do not
+look through their operand (two reshapes stay two): somebody may hold a tensor on it and ask for its gradient.
 
-Shapes do not broadcast in the graph, so `broadcast` and `full` insert RESHAPE and EXPAND. Builders store the shape they know on the node; that
-and a table of the constants in shapes make a node cost about 3 us.
+Shapes do not broadcast in the graph, so `broadcast` and `full` insert RESHAPE and EXPAND. Builders store the shape they
+know on the node; that and a table of the constants in shapes make a node cost about 3 us.
 """
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
@@ -38,7 +38,8 @@ def is_plain(shape: Iterable[sint]) -> bool:
   return all([type(d) is int for d in shape])
 
 def settled(shape: Shape) -> Shape:
-  """A shape whose symbolic sizes are in simplest form, so that equal ones are one node; numbers where they are constant."""
+  """A shape whose symbolic sizes are in simplest form, so that equal ones are one node; numbers where they are
+  constant."""
   return shape if shape in _dims else tuple([d if isinstance(d, int) else _settle(d) for d in shape])
 
 def _settle(d: UOp) -> sint:
@@ -65,25 +66,35 @@ def show_dimension(size: sint) -> str: return str(size) if isinstance(size, int)
 # ***** constants *****
 
 def constant(dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
-  """A constant of shape (); integers wrap to what the type holds. Raises DTypeError for an infinity or NaN that is to be an integer."""
+  """A constant of shape (); integers wrap to what the type holds.
+
+  Raises DTypeError for an infinity or NaN that is to be an integer.
+  """
   if dtypes.is_int(dtype):
     try: value = truncate[dtype](value)
-    except (OverflowError, ValueError): raise DTypeError(f"cannot make {value} an element of {dtype}; use a float type") from None
+    except (OverflowError, ValueError):
+      raise DTypeError(f"cannot make {value} an element of {dtype}; use a float type") from None
   return UOp.const(dtype, value, device)
 
 def check_number(what: str, dtype: DType, value: ConstType) -> ConstType:
-  """value as a number of Python's. Raises ArgumentError for what is none, DTypeError for an int that the type does not hold; floats are rounded."""
+  """value as a number of Python's.
+
+  Raises ArgumentError for what is none, DTypeError for an int that the type does not hold; floats are rounded.
+  """
   if isinstance(value, bool): return value
   value = real("a value to " + what, value)
   if not isinstance(value, int) or dtype is dtypes.bool: return value
   low, high = (-float_info.max, float_info.max) if dtypes.is_float(dtype) else dtype.limits()
   if low <= value <= high: return value
   number = value if value.bit_length() < 128 else f"a number of {value.bit_length()} bits"
-  raise DTypeError(f"cannot {what} a tensor of {dtype} with {number}: the type holds {low} to {high}; cast the tensor to one that holds the number")
+  raise DTypeError(f"cannot {what} a tensor of {dtype} with {number}: the type holds {low} to {high}; cast the tensor "
+                   f"to one that holds the number")
 
 def full(shape: Shape, dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
   """A constant of any shape."""
-  if device is not None or (value == 0 and copysign(1.0, value) < 0): return broadcast(constant(dtype, value, device), shape)  # -0.0 == 0.0
+  # -0.0 == 0.0
+  if device is not None or (value == 0 and copysign(1.0, value) < 0):
+    return broadcast(constant(dtype, value, device), shape)
   key = (dtype, value, shape)
   found = _constants.get(key)
   if found is None:
@@ -124,7 +135,8 @@ def expand(u: UOp, shape: Shape) -> UOp:
   return u if u.shape == shape else node(Ops.EXPAND, u.dtype, (u, *dims(shape)), None, shape)
 
 def _fitted(u: UOp, shape: Shape) -> UOp:
-  """u with the sizes of `shape` where only the numbers are equal, and with 1 where a symbolic size is 1 and that of `shape` is not."""
+  """u with the sizes of `shape` where only the numbers are equal, and with 1 where a symbolic size is 1 and that of
+  `shape` is not."""
   ends: list[sint] = []
   for d, n in zip(u.shape, shape):
     if d is n or isinstance(d, int): ends.append(d)
@@ -159,19 +171,25 @@ def pad(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
 def shrink(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
   """The part from begin to end of each axis.
 
-  Bounds may exceed the axis for some values of their Variables, though not for those that they have: the result has Variables of smaller bounds.
+  Bounds may exceed the axis for some values of their Variables, though not for those that they have: the result has
+  Variables of smaller bounds.
   """
   if all(_is(b, 0) and (e is d or (isinstance(d, int) and _is(e, d))) for (b, e), d in zip(pairs, u.shape)): return u
   ends = tuple([x for pair in pairs for x in pair])
-  if ends not in _dims and not is_plain(ends): ends = tuple([x for (b, e), d in zip(pairs, u.shape) for x in _inside(b, e, d)])
+  if ends not in _dims and not is_plain(ends):
+    ends = tuple([x for (b, e), d in zip(pairs, u.shape) for x in _inside(b, e, d)])
   return UOp(Ops.SHRINK, u.dtype, (u, *dims(ends)))
 
 def relabelled(u: UOp, shape: Shape) -> UOp:
   """u with the sizes of `shape`, which are the same numbers."""
-  return u if u.shape == shape else node(Ops.SHRINK, u.dtype, (u, *dims(tuple([x for d in shape for x in (0, d)]))), None, shape)
+  return u if u.shape == shape else node(Ops.SHRINK, u.dtype, (u, *dims(tuple([x for d in shape for x in (0, d)]))),
+                                         None, shape)
 
 def _inside(begin: sint, end: sint, size: sint) -> tuple[sint, sint]:
-  """A part of an axis, with Variables that have only values with which it is inside of it. With those that they have it is."""
+  """A part of an axis, with Variables that have only values with which it is inside of it.
+
+  With those that they have it is.
+  """
   if end is size and _is(begin, 0): return begin, end
   if isinstance(end, UOp) and end.vmax > most(size):
     changes = narrowed(end, 0, most(size))
@@ -205,17 +223,20 @@ def iota(n: sint, dtype: DType, device: str | tuple[str, ...] | None) -> UOp:
   return node(Ops.IOTA, dtype, src, None, (n,))
 
 def place_type(*counts: sint, least: DType = dtypes.int32) -> DType:
-  """The type of places among so many elements, which holds the counts, too: `least`, or the first wider one that does."""
+  """The type of places among so many elements, which holds the counts, too: `least`, or the first wider one that
+  does."""
   most = max(n if isinstance(n, int) else int(n.vmax) for n in counts)
   return next((d for d in (least, dtypes.int32) if most <= d.max), dtypes.int64)
 
 def positions_in(u: UOp, shape: Shape, axis: int, dtype: DType | None = None) -> UOp:
-  """For each element of a tensor of that shape on u's device, its place along an axis. dtype: None is the place_type of all axes."""
+  """For each element of a tensor of that shape on u's device, its place along an axis. dtype: None is the place_type
+  of all axes."""
   along = iota(shape[axis], place_type(*shape) if dtype is None else dtype, u.device)
   return expand(reshape(along, tuple([d if i == axis else 1 for i, d in enumerate(shape)])), shape)
 
 def positions(u: UOp, axis: int, dtype: DType | None = None) -> UOp:
-  """For each element of u, its place along an axis. dtype: None is the place_type of all axes, so that places along two of them compare."""
+  """For each element of u, its place along an axis. dtype: None is the place_type of all axes, so that places along
+  two of them compare."""
   return positions_in(u, u.shape, axis, dtype)
 
 # ***** computation *****
@@ -225,8 +246,12 @@ def cast(u: UOp, dtype: DType) -> UOp:
   return u if u.dtype is dtype else node(Ops.CAST, dtype, (u,), None, u.shape)
 
 def element(u: UOp, dtype: DType | None = None) -> UOp:
-  """A number made of Variables as an element of a type: None is the default one of its kind. Other nodes are cast, if to anything."""
-  if dtype is None: dtype = {dtypes.weakint: dtypes.default_int, dtypes.weakfloat: dtypes.default_float}.get(u.dtype, u.dtype)
+  """A number made of Variables as an element of a type: None is the default one of its kind.
+
+  Other nodes are cast, if to anything.
+  """
+  if dtype is None:
+    dtype = {dtypes.weakint: dtypes.default_int, dtypes.weakfloat: dtypes.default_float}.get(u.dtype, u.dtype)
   return u.cast(dtype) if u.dtype is dtypes.weakfloat else cast(u, dtype)
 
 def counting(index: UOp, places: sint) -> UOp:
@@ -271,7 +296,10 @@ def _of_nothing(u: UOp, op: Ops, axes: tuple[int, ...], folded: Shape) -> UOp:
   return add(pad(row, [(0, 1 - int(d)) if i in axes else (0, 0) for i, d in enumerate(row.shape)]), identity)
 
 def sum_to(u: UOp, shape: Shape) -> UOp:
-  """Sum over the axes that broadcasting `shape` to u's shape has made: the transpose of `broadcast`. Narrow floats accumulate in float32."""
+  """Sum over the axes that broadcasting `shape` to u's shape has made: the transpose of `broadcast`.
+
+  Narrow floats accumulate in float32.
+  """
   old = u.shape
   if old == shape: return u
   lead = len(old) - len(shape)
@@ -304,7 +332,8 @@ def _broadcast_two(what: str, a: Shape, b: Shape) -> Shape:
     elif not isinstance(x, int) and equal(x, 1): shape.append(y)
     elif not isinstance(y, int) and equal(y, 1): shape.append(x)
     else:
-      raise ShapeError(f"cannot {what} {show(a)} and {show(b)}: axis {axis - n} is {show((x,))[1:-2]} and {show((y,))[1:-2]}, neither is 1; "
+      raise ShapeError(f"cannot {what} {show(a)} and {show(b)}: axis {axis - n} is {show((x,))[1:-2]} and "
+                       f"{show((y,))[1:-2]}, neither is 1; "
                        "reshape, expand or shrink one of them")
   return tuple(shape)
 

@@ -1,24 +1,27 @@
-"""What a node of the tensor graph is in memory: storage, a view of storage, or a value; how a value is written into a view; and how tensors without
-storage share a value.
+"""What a node of the tensor graph is in memory: storage, a view of storage, or a value; how a value is written into a
+view; and how tensors without storage share a value.
 
-A view is a BUFFER under movements and BITCASTs. Elements of a view have places of their own unless an EXPAND repeats some. Writes turn into ASSIGNs
-to the BUFFER's own type: through a BITCAST of one size the bits of the value are written; through one that changes the size the elements that hold
-the written bits are read, changed and written back.
+A view is a BUFFER under movements and BITCASTs. Elements of a view have places of their own unless an EXPAND repeats
+some. Writes turn into ASSIGNs to the BUFFER's own type: through a BITCAST of one size the bits of the value are
+written; through one that changes the size the elements that hold the written bits are read, changed and written back.
 
-Views of storage share it by themselves. A tensor without storage and its views (movements, BITCAST and DETACH of its node) are a family (`Alias`) of
-Python objects, since equal nodes are one. Their nodes are movements of one node, the root. A write to one of them makes a new root: the old one, of
-which that part is replaced. All living members are movements of that from then on (`share`), so gradients are those of this functional program.
-Where no write comes, a view costs a reference to its family: 0.1 us. Members do not keep each other alive.
+Views of storage share it by themselves. A tensor without storage and its views (movements, BITCAST and DETACH of its
+node) are a family (`Alias`) of Python objects, since equal nodes are one. Their nodes are movements of one node, the
+root. A write to one of them makes a new root: the old one, of which that part is replaced. All living members are
+movements of that from then on (`share`), so gradients are those of this functional program. Where no write comes, a
+view costs a reference to its family: 0.1 us. Members do not keep each other alive.
 
-A member that is realized gets storage of its own, and stays in the family with a note of its movements (`kept`). Where it is written, or where a
-member with storage is the whole, all members become views of one storage first (`before_write`), and the family ends.
+A member that is realized gets storage of its own, and stays in the family with a note of its movements (`kept`). Where
+it is written, or where a member with storage is the whole, all members become views of one storage first
+(`before_write`), and the family ends.
 """
 from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.dtype import ConstType, dtypes
 from tinyhw.engine.memory import cuts
-from tinyhw.engine.memory.writes import Alias, Holder, assigned, fresh_tag, is_room, leave, memory_of, note, sharers, unique
+from tinyhw.engine.memory.writes import (
+  Alias, Holder, assigned, fresh_tag, is_room, leave, memory_of, note, sharers, unique)
 from tinyhw.engine.run.realize import realize, this_thread
 from tinyhw.engine.schedule.multi import Distribution, is_multi
 from tinyhw.errors import ArgumentError, JitError
@@ -28,7 +31,8 @@ from tinyhw.methods.graph import graph
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 
-_MOVES = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})  # movements under which each element still has one place of its own
+# movements under which each element still has one place of its own
+_MOVES = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})
 _WHOLE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})     # movements that leave nothing out
 _ENDS = frozenset({Ops.BUFFER, Ops.MULTI, Ops.ASSIGN})
 
@@ -41,7 +45,8 @@ def is_storage(u: UOp) -> bool:
   return u.op is Ops.BUFFER
 
 def storage_view(u: UOp) -> UOp | None:
-  """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value, or repeats elements."""
+  """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value, or repeats
+  elements."""
   chain: list[UOp] = []
   while _keeps_apart(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
     if _keeps_apart(u): chain.append(u)
@@ -72,12 +77,14 @@ def repeats(u: UOp) -> bool:
   return memory_of(u)[0] is not None and storage_view(u) is None
 
 def apart(view: UOp, end: UOp) -> UOp:
-  """A view of memory, or of the value `end`, without its EXPANDs, if it takes one element of each repeated axis. Raises ArgumentError where several
-  elements have one place."""
+  """A view of memory, or of the value `end`, without its EXPANDs, if it takes one element of each repeated axis. Raises
+  ArgumentError where several elements have one place."""
   found = _apart(view, end)
   if found is not None: return found
-  raise ArgumentError(f"cannot write to a tensor of shape {graph.show(view.shape)} whose elements share memory (an expanded view of "
-                      f"{graph.show(end.shape)[1:-1].rstrip(',') or 1} elements); write to a copy: .contiguous() or .clone(), or to the tensor that "
+  raise ArgumentError(f"cannot write to a tensor of shape {graph.show(view.shape)} whose elements share memory (an "
+                      f"expanded view of "
+                      f"{graph.show(end.shape)[1:-1].rstrip(',') or 1} elements); write to a copy: .contiguous() or "
+                      f".clone(), or to the tensor that "
                       "was expanded")
 
 def _apart(u: UOp, end: UOp) -> UOp | None:
@@ -95,7 +102,8 @@ def _apart(u: UOp, end: UOp) -> UOp | None:
       u = graph.shrink(u, [(0, 1) if d != n else pair for pair, d, n in zip(x.pairs, u.shape, wanted)])
       wanted = None if u.shape == widths else widths
     elif x.op is Ops.PERMUTE: u, wanted = graph.permute(u, x.arg), x.shape
-    elif x.op is Ops.RESHAPE and [d for d in x.shape if d != 1] == [n for n in wanted if n != 1]:     # it makes and drops axes of size 1
+    # it makes and drops axes of size 1
+    elif x.op is Ops.RESHAPE and [d for d in x.shape if d != 1] == [n for n in wanted if n != 1]:
       sizes = iter([d for d, n in zip(u.shape, wanted) if n != 1])
       u, wanted = graph.reshape(u, tuple([d if d == 1 else next(sizes) for d in x.shape])), x.shape
     elif x.op is Ops.FLIP: u = graph.flip(u, x.arg)
@@ -128,23 +136,30 @@ def written(target: UOp, value: UOp) -> UOp:
 def bits_of(u: UOp, like: UOp) -> UOp:
   """The bits of u as elements of another node's type, in its shape where the size is another one."""
   if u.dtype is like.dtype: return u
-  return graph.node(Ops.BITCAST, like.dtype, (u,), None, u.shape if u.dtype.itemsize == like.dtype.itemsize else like.shape)
+  return graph.node(Ops.BITCAST, like.dtype, (u,), None, u.shape if u.dtype.itemsize == like.dtype.itemsize
+                    else like.shape)
 
 def _narrowed(u: UOp, moves: list[UOp]) -> tuple[UOp, list[UOp]]:
-  """A BITCAST that changes the size, of no more elements than the first movement over it wants, and the movements over that."""
+  """A BITCAST that changes the size, of no more elements than the first movement over it wants, and the movements over
+  that."""
   cut, below = moves[-1] if moves else u, u.src[0]
-  if cut.op is not Ops.SHRINK or not graph.is_plain([x for pair in cut.pairs for x in pair] + [*u.shape]): return u, moves
+  if cut.op is not Ops.SHRINK or not graph.is_plain([x for pair in cut.pairs for x in pair] + [*u.shape]):
+    return u, moves
   (begin, end), have, want = cut.pairs[-1], below.dtype.itemsize, u.dtype.itemsize
   group = max(want // have, 1)          # elements below that make one
   first, last = begin * want // have, ceildiv(end * want, have)
   part = graph.shrink(below, [*cut.pairs[:-1], (first, last)])
   inner = graph.node(Ops.BITCAST, u.dtype, (part,), None, (*part.shape[:-1], part.shape[-1] * have // want))
   assert (last - first) % group == 0, "whole elements begin and end at whole groups"
-  rest = graph.shrink(inner, [*((0, d) for d in inner.shape[:-1]), (begin - first * have // want, end - first * have // want)])
+  rest = graph.shrink(inner,
+                      [*((0, d) for d in inner.shape[:-1]), (begin - first * have // want, end - first * have // want)])
   return inner, moves[:-1] if rest is inner else [*moves[:-1], rest]
 
 def _moved_write(target: UOp, value: UOp) -> UOp:
-  """A view through movements alone, written. Where it is not what each device has of its part, all parts are written anew."""
+  """A view through movements alone, written.
+
+  Where it is not what each device has of its part, all parts are written anew.
+  """
   if not is_multi(target) or storage_view(Distribution().of(target).node) is not None: return assigned(target, value)
   chain: list[UOp] = []
   while target.op is not Ops.MULTI and target.op is not Ops.ASSIGN:
@@ -187,8 +202,8 @@ def replaced(root: UOp, view: UOp, end: UOp, value: UOp) -> UOp:
   return new if u is end else replaced(root, u.src[0], end, bits_of(new, u.src[0]))
 
 def share(holder: Holder, value: UOp, view: UOp | None = None) -> None:
-  """Write a value to a tensor without storage, or to a view of it, and let its family see that. The caller holds the lock, and has called
-  `before_write`. Raises ArgumentError for a view whose elements share memory."""
+  """Write a value to a tensor without storage, or to a view of it, and let its family see that. The caller holds the
+  lock, and has called `before_write`. Raises ArgumentError for a view whose elements share memory."""
   alias = _alias_of(holder)
   if view is None: view = holder.uop
   if value is view: return
@@ -209,10 +224,14 @@ def _unnoticed(u: UOp, before: UOp) -> UOp:
   return found
 
 def before_write(holder: Holder) -> None:
-  """To be called before a write to a tensor that may have a family, with the lock. Afterwards it has none, or is a value, as the whole is."""
+  """To be called before a write to a tensor that may have a family, with the lock.
+
+  Afterwards it has none, or is a value, as the whole is.
+  """
   members, moves = sharers(_alias_of(holder)), _moves_of(holder)
   if all(member is holder or _are_apart(_moves_of(member), moves) for member in members): return leave(holder)
-  whole = next((m for m in members if memory_of(m.uop)[0] is not None and all(x.op in _WHOLE or x.op is Ops.DETACH for x in _moves_of(m))), None)
+  whole = next((m for m in members if memory_of(m.uop)[0] is not None and all(x.op in _WHOLE or x.op is Ops.DETACH
+                                                                              for x in _moves_of(m))), None)
   if whole is None and memory_of(holder.uop)[0] is None: return
   if whole is None: _check_capture(holder)
   storage = _stored(members) if whole is None else _unmoved(whole)
@@ -222,18 +241,22 @@ def before_write(holder: Holder) -> None:
     note(member)
 
 def _check_capture(holder: Holder) -> None:
-  """Raise JitError where a member that has storage from before a capture would get another one within: replays would not know the first."""
+  """Raise JitError where a member that has storage from before a capture would get another one within: replays would
+  not know the first."""
   memory, capture = memory_of(holder.uop)[0], this_thread.capture
   if memory is None or capture is None or any(made is memory.storage for made in capture.made): return
-  raise JitError(f"a view of shape {graph.show(holder.uop.shape)} is written while TinyJit captures, and it was realized without the tensor that it "
+  raise JitError(f"a view of shape {graph.show(holder.uop.shape)} is written while TinyJit captures, and it was "
+                 f"realized without the tensor that it "
                  "is a view of, which has no storage; realize() that tensor before the function is captured")
 
 def _stored(members: list[Holder]) -> UOp:
-  """Storage for the value that members of a family are movements of; where none of them has its graph any more, for what they have of it."""
+  """Storage for the value that members of a family are movements of; where none of them has its graph any more, for
+  what they have of it."""
   root = next((_alias_of(m).root for m in members if _alias_of(m).view is None), None)
   if root is None:
     root = _alias_of(members[0]).root
-    for view, end, uop in [(m._alias.view, m._alias.root, m.uop) for m in members if m._alias is not None and m._alias.view is not None]:
+    for view, end, uop in [(m._alias.view, m._alias.root, m.uop) for m in members if m._alias is not None
+                           and m._alias.view is not None]:
       root = replaced(root, view, end, uop)
   root = unique(root)
   realize([root])
@@ -250,17 +273,24 @@ def _unmoved(whole: Holder) -> UOp:
   return transposed(whole.uop, over(end, [x for x in _moves_of(whole) if x.op is not Ops.DETACH]), end)
 
 def _are_apart(a: list[UOp], b: list[UOp]) -> bool:
-  """Have two views, by their movements, no element in common? Known of parts that were taken in the same way until they became different."""
+  """Have two views, by their movements, no element in common?
+
+  Known of parts that were taken in the same way until they became different.
+  """
   for x, y in zip(reversed(a), reversed(b)):
     if x.op is not y.op: return False
     if x.op is Ops.SHRINK and any(_is_before(p, q) or _is_before(q, p) for p, q in zip(x.pairs, y.pairs)): return True
     if x.arg != y.arg or x.src[1:] != y.src[1:]: return False
   return False
 
-def _is_before(a: tuple[sint, sint], b: tuple[sint, sint]) -> bool: return isinstance(a[1], int) and isinstance(b[0], int) and a[1] <= b[0]
+def _is_before(a: tuple[sint, sint], b: tuple[sint, sint]) -> bool:
+  return isinstance(a[1], int) and isinstance(b[0], int) and a[1] <= b[0]
 
 def kept(holder: Holder) -> Alias | None:
-  """What a member of a family that gets storage, of the same value, keeps of it. It holds no graph. None where the others are gone."""
+  """What a member of a family that gets storage, of the same value, keeps of it. It holds no graph.
+
+  None where the others are gone.
+  """
   alias = _alias_of(holder)
   if len(sharers(alias)) < 2: return None
   if alias.view is not None: return alias

@@ -36,7 +36,8 @@ def _rest(a: UOp, q: UOp, b: UOp) -> UOp:
   return graph.node(Ops.MULACC, a.dtype, (graph.negate(q), b, a), None, a.shape)
 
 def floor_divide(a: UOp, b: UOp) -> UOp:
-  """The exact quotient rounded down, as Python has it: what a / b is rounded up to is known by the rest's sign. a / 0 where b is 0.
+  """The exact quotient rounded down, as Python has it: what a / b is rounded up to is known by the rest's sign. a / 0
+  where b is 0.
 
   -1 where a negative quotient is so small that it is 0 as a float, as it is for an infinite b. NaN for an infinite a.
   """
@@ -67,11 +68,13 @@ def _size(u: UOp) -> UOp:
   return graph.where(graph.compare(Ops.CMPLT, u, graph.like(u, 0)), graph.negate(u), u)
 
 def _left(a: UOp, b: UOp) -> UOp:
-  """What is left of a after whole b's, for a and b that are not negative; a itself where b is larger, be it infinite. For float32 and float64.
+  """What is left of a after whole b's, for a and b that are not negative; a itself where b is larger, be it infinite.
+  For float32 and float64.
 
-  Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one type's mantissa smaller. So the
-  result is exact while a / b is below 2**71 (float32) or 2**158 (float64). Beyond it is exact or NaN, which is what b = 0 and infinite a give too. A
-  quotient that was rounded up leaves a rest below 0, by at most b if all steps were enough.
+  Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one
+  type's mantissa smaller. So the result is exact while a / b is below 2**71 (float32) or 2**158 (float64). Beyond it is
+  exact or NaN, which is what b = 0 and infinite a give too. A quotient that was rounded up leaves a rest below 0, by at
+  most b if all steps were enough.
   """
   r = a
   for _ in range(_STEPS):
@@ -93,7 +96,8 @@ def floor_remainder(a: UOp, b: UOp) -> UOp:
   r = _left(_size(a), size)
   down, negative = graph.compare(Ops.CMPLT, b, zero), graph.compare(Ops.CMPLT, a, zero)
   more = graph.where(graph.compare(Ops.CMPEQ, r, zero), zero, size)
-  r = graph.where(graph.compare(Ops.CMPNE, negative, down), graph.binary(Ops.SUB, more, r), graph.add(r, zero))   # 0.0 for -0.0
+  # 0.0 for -0.0
+  r = graph.where(graph.compare(Ops.CMPNE, negative, down), graph.binary(Ops.SUB, more, r), graph.add(r, zero))
   return graph.where(down, graph.negate(r), r)
 
 def _multiplied(u: UOp, n: int) -> UOp:
@@ -110,18 +114,22 @@ def power_constant(u: UOp, x: ConstType) -> UOp:
   """u ** x for a Python number: multiplications, a square root or a reciprocal where these are exact enough."""
   if not dtypes.is_float(u.dtype):
     if isinstance(x, float): u = graph.cast(u, least_upper_float(u.dtype))
-    elif x < 0: raise ArgumentError(f"cannot raise {u.dtype} to the power {x}: integers have no reciprocals; use {float(x)} for floats")
+    elif x < 0:
+      raise ArgumentError(f"cannot raise {u.dtype} to the power {x}: integers have no reciprocals; use {float(x)} for "
+                          f"floats")
     else:
       u = countable(u)
       return graph.full(u.shape, u.dtype, 1, u.device) if x == 0 else _multiplied(u, int(x))
-  if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)   # with a gradient, of 0
+  # with a gradient, of 0
+  if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
   if x in _PRODUCTS: return _multiplied(u if x > 0 else graph.unary(Ops.RECIPROCAL, u), abs(int(x)))
   return graph.binary(Ops.POW, u, graph.like(u, x))
 
 def power_integers(a: UOp, b: UOp) -> UOp:
-  """a ** b for integers, by squaring over the bits of b, with the type's wrapping; 0 for negative b unless a is 1 or -1."""
+  """a ** b for integers, by squaring over the bits of b, with the type's wrapping; 0 for negative b unless a is 1 or
+  -1."""
   bits = b.dtype.bitsize - (not dtypes.is_unsigned(b.dtype))
   one, result, square = graph.like(b, 1), graph.like(a, 1), a
   for i in range(bits):
@@ -129,7 +137,8 @@ def power_integers(a: UOp, b: UOp) -> UOp:
     result = graph.where(graph.compare(Ops.CMPNE, bit, graph.like(b, 0)), graph.mul(result, square), result)
     if i < bits - 1: square = graph.mul(square, square)
   if dtypes.is_unsigned(b.dtype): return result
-  unit = graph.binary(Ops.OR, graph.compare(Ops.CMPEQ, a, graph.like(a, 1)), graph.compare(Ops.CMPEQ, a, graph.like(a, -1)))
+  unit = graph.binary(Ops.OR, graph.compare(Ops.CMPEQ, a, graph.like(a, 1)),
+                      graph.compare(Ops.CMPEQ, a, graph.like(a, -1)))
   negative = graph.compare(Ops.CMPLT, b, graph.like(b, 0))
   odd = graph.compare(Ops.CMPNE, graph.binary(Ops.AND, b, one), graph.like(b, 0))
   unit_power = graph.where(unit, graph.where(odd, a, graph.like(a, 1)), graph.like(a, 0))

@@ -1,4 +1,5 @@
-"""What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the formulas of `rearrange`."""
+"""What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the
+formulas of `rearrange`."""
 from __future__ import annotations
 import math
 import re
@@ -23,9 +24,13 @@ MOST_ELEMENTS = 1 << 56     # so that bytes, and sums of indices, stay in 64 bit
 Pairs = list[tuple[sint, sint]]
 
 def static(d: sint, what: str) -> int:
-  """A size as the number that it is now: a capture is for this number. Raises ShapeError for a Variable without a value."""
+  """A size as the number that it is now: a capture is for this number.
+
+  Raises ShapeError for a Variable without a value.
+  """
   found = number(d)
-  if found is None: raise ShapeError(f"cannot {what} an axis of symbolic size {_count(d)}, which has no value; bind its Variables")
+  if found is None:
+    raise ShapeError(f"cannot {what} an axis of symbolic size {_count(d)}, which has no value; bind its Variables")
   return found
 
 def fixed(u: UOp, what: str) -> UOp:
@@ -37,7 +42,8 @@ def check_elements(shape: Sequence[sint]) -> None:
   count = 1
   for d in shape: count *= max(limits(d)[1], 1)
   if count > MOST_ELEMENTS and not any(isinstance(d, int) and d == 0 for d in shape):
-    raise ShapeError(f"a tensor of shape {graph.show(shape)} would have {count} elements, and at most 2**56 can be counted")
+    raise ShapeError(f"a tensor of shape {graph.show(shape)} would have {count} elements, and at most 2**56 can be "
+                     f"counted")
 
 def limits(x: sint) -> tuple[int, int]:
   """The smallest and largest value of a size or offset, for every value that its Variables may be bound to."""
@@ -54,14 +60,16 @@ def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sin
     n = size("a size", n)
     if isinstance(n, int):
       if n == -1:
-        if hole is not None: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: only one size can be -1")
+        if hole is not None:
+          raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: only one size can be -1")
         hole = i
       elif n < 0: raise ShapeError(f"cannot reshape {graph.show(old)} to {tuple(wanted)}: {n} is negative")
     shape.append(n)
   total = graph.simple(sint_prod(old))
   if hole is not None: shape[hole] = _fill(old, shape, hole, total)
   elif not graph.equal(sint_prod(shape), total):
-    raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {_count(total)} elements do not make {_count(sint_prod(shape))}; "
+    raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {_count(total)} elements do not make "
+                     f"{_count(sint_prod(shape))}; "
                      "use -1 for one size to let it be computed")
   return tuple(shape)
 
@@ -72,14 +80,16 @@ def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> s
   others = sint_prod([n for i, n in enumerate(shape) if i != hole])
   if isinstance(others, int) and isinstance(total, int):
     if others == 0 or total % others:
-      raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {total} elements are not a multiple of {others}")
+      raise ShapeError(f"cannot reshape {graph.show(old)} to {graph.show(shape)}: {total} elements are not a multiple "
+                       f"of {others}")
     return total // others
   if isinstance(others, int) and others == 1: return total
   rest = list(old)  # symbolic: what both have cancels
   for n in [n for i, n in enumerate(shape) if i != hole]:
     match = next((m for m in rest if graph.equal(m, n)), None)
     if match is not None: rest.remove(match)
-    elif isinstance(n, int) and (whole := next((m for m in rest if isinstance(m, int) and n and m % n == 0), None)) is not None:
+    elif isinstance(n, int) and (whole := next((m for m in rest if isinstance(m, int) and n and m % n == 0),
+                                               None)) is not None:
       rest[rest.index(whole)] = whole // n
     elif not isinstance(n, int) or n != 1:
       return _fill((static(total, "reshape"),), [static(n, "reshape") for n in shape], hole, static(total, "reshape"))
@@ -102,21 +112,26 @@ def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
   if not any(p is None or isinstance(p, (tuple, list)) for p in padding):
     counts = sizes("a count to pad by", padding)
     if len(padding) % 2 or len(padding) > 2 * n:
-      raise ShapeError(f"cannot pad {graph.show(shape)} by {tuple(padding)}: give two counts for each of at most {n} axes, beginning with the last")
+      raise ShapeError(f"cannot pad {graph.show(shape)} by {tuple(padding)}: give two counts for each of at most {n} "
+                       f"axes, beginning with the last")
     flat = list(zip(counts[::2], counts[1::2]))
     return [(0, 0)] * (n - len(flat)) + flat[::-1]
-  if len(padding) != n: raise ShapeError(f"cannot pad {graph.show(shape)}: {len(padding)} pairs for {n} axes; use None for an axis that stays")
+  if len(padding) != n:
+    raise ShapeError(f"cannot pad {graph.show(shape)}: {len(padding)} pairs for {n} axes; use None for an axis that "
+                     f"stays")
   return [(0, 0) if p is None else pair("counts to pad by", p) for p in padding]
 
 def pair(what: str, given: Any) -> tuple[sint, sint]:
   """Two sizes. Raises ArgumentError."""
-  if not isinstance(given, (tuple, list)) or len(given) != 2: raise ArgumentError(f"{what} are pairs (before, after) or None, not {given!r}")
+  if not isinstance(given, (tuple, list)) or len(given) != 2:
+    raise ArgumentError(f"{what} are pairs (before, after) or None, not {given!r}")
   return size(what, given[0]), size(what, given[1])
 
 def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   """u with a constant around it; negative counts cut."""
   before, after = [_adds(b) for b, _ in pairs], [_adds(e) for _, e in pairs]
-  cut = [(0 if more else -b, d if more_after else d + e) for (b, e), d, more, more_after in zip(pairs, u.shape, before, after)]
+  cut = [(0 if more else -b, d if more_after else d + e)
+         for (b, e), d, more, more_after in zip(pairs, u.shape, before, after)]
   for begin, end in cut:
     if holds(begin > end):
       raise ShapeError(f"cannot pad {graph.show(u.shape)} by {pairs}: more is cut than there is")
@@ -129,7 +144,10 @@ def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
   return graph.where(inside, padded, graph.like(padded, value))
 
 def _adds(count: sint) -> bool:
-  """Does padding by a count add elements, rather than cut them? Without a value of its Variables, it does unless it never can."""
+  """Does padding by a count add elements, rather than cut them?
+
+  Without a value of its Variables, it does unless it never can.
+  """
   return count >= 0 if isinstance(count, int) else holds(count >= 0, limits(count)[0] >= 0)
 
 FEW_JOINED = 8    # nodes that one kernel joins: each element asks all of them, so more are joined in groups first,
@@ -154,7 +172,8 @@ def added_up(parts: Sequence[UOp], axis: int) -> UOp:
   around = [[(starts[k], rests[k]) if i == axis else (0, 0) for i in range(len(u.shape))] for k, u in enumerate(parts)]
   level = [pad_constant(u, pairs, -0.0) for u, pairs in zip(parts, around)]
   op = Ops.OR if parts[0].dtype is dtypes.bool else Ops.ADD
-  while len(level) > 1: level = [graph.binary(op, *level[i:i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
+  while len(level) > 1:
+    level = [graph.binary(op, *level[i:i + 2]) if i + 1 < len(level) else level[i] for i in range(0, len(level), 2)]
   return level[0]
 
 # ***** windows *****
@@ -162,8 +181,9 @@ def added_up(parts: Sequence[UOp], axis: int) -> UOp:
 def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
   """Sliding windows along an axis, which becomes two: (element of the window, window).
 
-  Repeating the axis and cutting rows that are `dilation` longer than it shifts each row by that much. As an index this is window * stride +
-  element * dilation. The gradient sums shifted rows the same way, instead of going back through the repetition.
+  Repeating the axis and cutting rows that are `dilation` longer than it shifts each row by that much. As an index this
+  is window * stride + element * dilation. The gradient sums shifted rows the same way, instead of going back through
+  the repetition.
   """
   n = u.shape[axis]
   if not isinstance(n, int): return _symbolic_windows(u, axis, size, stride, dilation)
@@ -182,14 +202,16 @@ def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
   return graph.reshape(x, rows_shape)
 
 def _symbolic_windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
-  """The same along an axis of symbolic size: each element is gathered by its place, window * stride + element * dilation."""
+  """The same along an axis of symbolic size: each element is gathered by its place, window * stride + element *
+  dilation."""
   n = u.shape[axis]
   lead, rest = u.shape[:axis], u.shape[axis + 1:]
   count = graph.simple((n - (dilation * (size - 1) + 1)) // stride + 1)
   wide, out = (*lead, size, n, *rest), (*lead, size, count, *rest)
   element, window = graph.positions_in(u, out, axis), graph.positions_in(u, out, axis + 1)
   place = graph.add(graph.scale(window, stride), graph.scale(element, dilation))
-  found = graph.node(Ops.GATHER, u.dtype, (graph.expand(graph.reshape(u, (*lead, 1, n, *rest)), wide), place), axis + 1, out)
+  found = graph.node(Ops.GATHER, u.dtype, (graph.expand(graph.reshape(u, (*lead, 1, n, *rest)), wide), place), axis + 1,
+                     out)
   define_gradient(found, (u,), lambda _, g: (unwindow(g, axis, n, stride, dilation),))
   return found
 
@@ -229,7 +251,8 @@ def dilate(u: UOp, axis: int, stride: int) -> UOp:
   return graph.shrink_axis(graph.reshape(x, (*lead, n * stride, *rest)), axis, 0, (n - 1) * stride + 1)
 
 def unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
-  """The transpose of `windows`: what was taken from a place is added up there. g: (..., element, window, ...) -> (..., n, ...)."""
+  """The transpose of `windows`: what was taken from a place is added up there. g: (..., element, window, ...) -> (...,
+  n, ...)."""
   if not isinstance(n, int): return _symbolic_unwindow(g, axis, n, stride, dilation)
   size = g.shape[axis]
   assert isinstance(size, int)
@@ -257,7 +280,8 @@ def _parse(side: str, formula: str) -> list[list[str]]:
       groups.append([])
       inside = True
     elif token == ")" and inside: inside = False
-    elif token != "..." and not re.fullmatch(r"\w+", token): raise ArgumentError(f"rearrange: {token!r} in {formula!r} is not understood")
+    elif token != "..." and not re.fullmatch(r"\w+", token):
+      raise ArgumentError(f"rearrange: {token!r} in {formula!r} is not understood")
     elif inside: groups[-1].append(token)
     elif token == "...": groups.append(_EACH)
     else: groups.append([token] if token != "1" else [])
@@ -274,12 +298,14 @@ def _expand_dots(groups: list[list[str]], extra: int) -> list[list[str]]:
 
 def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   """See Movement.rearrange."""
-  if not isinstance(formula, str): raise ArgumentError(f"rearrange wants a formula such as 'b (h w) -> b h w', not {formula!r}")
+  if not isinstance(formula, str):
+    raise ArgumentError(f"rearrange wants a formula such as 'b (h w) -> b h w', not {formula!r}")
   sizes = {name: whole(f"the size of {name}", d, 0) for name, d in sizes.items()}
   if formula.count("->") != 1: raise ArgumentError(f"rearrange: {formula!r} needs one '->'")
   left, right = (_parse(side, formula) for side in formula.split("->"))
   extra = x.ndim - (len(left) - (_EACH in left))
-  if extra < 0 or (extra and _EACH not in left): raise ShapeError(f"rearrange: {formula!r} does not fit {graph.show(x.shape)}")
+  if extra < 0 or (extra and _EACH not in left):
+    raise ShapeError(f"rearrange: {formula!r} does not fit {graph.show(x.shape)}")
   left, right = _expand_dots(left, extra), _expand_dots(right, extra)
   names = [name for group in left for name in group]
   if sorted(names) != sorted(name for group in right for name in group) or len(set(names)) != len(names):
@@ -293,9 +319,14 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   return y.reshape([sint_prod([found[name] for name in group]) for group in right])
 
 def check_part(axis: int, size: sint, begin: sint, end: sint) -> None:
-  """Raise IndexRangeError unless 0 <= begin <= end <= size: for the values of their Variables, or, if one has none, for all."""
+  """Raise IndexRangeError unless 0 <= begin <= end <= size: for the values of their Variables, or, if one has none,
+  for all."""
   if begin is size or (end is size and isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
-  if holds(begin >= 0, limits(begin)[0] >= 0) and holds(begin <= end, True) and holds(end <= size, limits(end)[1] <= limits(size)[1]): return
+  if holds(begin >= 0, limits(begin)[0] >= 0) and holds(begin <= end,
+                                                        True) and holds(end <= size, limits(end)[1] <= limits(size)[1]):
+    return
   now = [value(x) for x in (begin, end, size) if isinstance(x, UOp)]
-  known = f": {', '.join(f'{_count(x)} is {value(x)}' for x in (begin, end, size) if isinstance(x, UOp))}" if now and None not in now else ""
-  raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)} of axis {axis}, which has size {_count(size)}{known}")
+  known = (f": {', '.join(f'{_count(x)} is {value(x)}' for x in (begin, end, size) if isinstance(x, UOp))}" if now
+           and None not in now else "")
+  raise IndexRangeError(f"cannot take {_count(begin)} to {_count(end)} of axis {axis}, which has size "
+                        f"{_count(size)}{known}")

@@ -1,4 +1,5 @@
-"""Activations: functions of one element that networks put between layers, in forms that neither overflow nor cancel, in the gradient too."""
+"""Activations: functions of one element that networks put between layers, in forms that neither overflow nor cancel,
+in the gradient too."""
 from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
@@ -144,7 +145,8 @@ class Activations(Functions):
     return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
 
   def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
-    """gamma times elu; with these numbers, what goes through layers keeps mean 0 and variance 1. Source: Klambauer et al. 2017.
+    """gamma times elu; with these numbers, what goes through layers keeps mean 0 and variance 1. Source: Klambauer et
+    al. 2017.
 
     >>> Tensor([-1.0, 2.0]).selu().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.1113, 2.1014]>
@@ -172,14 +174,18 @@ class Activations(Functions):
     """
     if approximate == "none": return self._precisely(lambda x: x.mul(0.5).mul(x.mul(1 / math.sqrt(2)).erf().add(1)))
     if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
-    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation; far out it is 0 or 1, and has no gradient that could overflow
+    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation; far out it is 0 or 1, and has no
+    # gradient that could overflow
     def smooth(x: Tensor) -> Tensor:
       near = x.clamp(-_FLAT, _FLAT)
       return x.mul(_logistic(near.square().mul(0.044715).add(1).mul(near).mul(2 * math.sqrt(2 / math.pi))))
     return self._precisely(smooth)
 
   def _expm1_below(self, factor: float) -> Tensor:
-    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows. Near 0 it is made of tanh, without cancellation."""
+    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows.
+
+    Near 0 it is made of tanh, without cancellation.
+    """
     def below(x: Tensor) -> Tensor:
       y = x.clamp(None, 0).mul(factor)
       near = y.square().lt(1)

@@ -27,10 +27,12 @@ class Casts(Handle):
     return self._new(converted(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
-    """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes first.
+    """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes
+    first.
 
-    It is a view: writes through it change this tensor, and the other way round; contiguous() gives memory of its own. Of a tensor on DISK it is a
-    view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole number of elements.
+    It is a view: writes through it change this tensor, and the other way round; contiguous() gives memory of its own.
+    Of a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole
+    number of elements.
 
     >>> Tensor([1.0]).bitcast("int32").tolist(), Tensor([1, 256]).bitcast("int16").tolist()
     ([1065353216], [1, 0, 256, 0])
@@ -38,7 +40,8 @@ class Casts(Handle):
     wanted = to_dtype(dtype)
     if on_disk(self.uop.device): return self._leaf(reread(self.uop, wanted))
     if wanted is self.dtype: return self._self()
-    if dtypes.bool in (wanted, self.dtype): raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: a bool has no bits of its own; use cast")
+    if dtypes.bool in (wanted, self.dtype):
+      raise DTypeError(f"cannot bitcast {self.dtype} to {wanted}: a bool has no bits of its own; use cast")
     shape = self.shape if wanted.itemsize == self.dtype.itemsize else self._regrouped(wanted)
     return self._view(graph.node(Ops.BITCAST, wanted, (self.uop,), None, shape))
 
@@ -47,7 +50,8 @@ class Casts(Handle):
     have, want = self.dtype.itemsize, wanted.itemsize
     n = self.shape[-1] if self.shape else 0
     if not self.shape or isinstance(n, Int) and n * have % want:
-      raise ShapeError(f"cannot bitcast {self.dtype} to {wanted}: the last axis of shape {graph.show(self.shape)} must hold a whole number of "
+      raise ShapeError(f"cannot bitcast {self.dtype} to {wanted}: the last axis of shape {graph.show(self.shape)} "
+                       f"must hold a whole number of "
                        f"elements of {want} bytes; reshape, pad or shrink it")
     return *self.shape[:-1], graph.simple(n * (have // want) if want < have else n // (want // have))
 

@@ -1,8 +1,9 @@
 """Operators: arithmetic, comparison, bits, choice. One node per operation where the graph has one.
 
-Types promote as `dtype.least_upper_dtype` says; Python numbers are weak: they take the tensor's type if their kind fits. An int outside of the type's
-range compares by its value, and is refused by arithmetic, where it would wrap. `/` of integers gives floats. `//` and `%` round to minus infinity and
-give 0 where the divisor is the integer 0. Comparisons with NaN are false, except `!=`.
+Types promote as `dtype.least_upper_dtype` says; Python numbers are weak: they take the tensor's type if their kind
+fits. An int outside of the type's range compares by its value, and is refused by arithmetic, where it would wrap. `/`
+of integers gives floats. `//` and `%` round to minus infinity and give 0 where the divisor is the integer 0.
+Comparisons with NaN are false, except `!=`.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,8 @@ from tinyhw.methods.checks import is_number, plain
 from tinyhw.methods.graph import graph
 from tinyhw.methods.pointwise.casts import Casts, truth
 from tinyhw.methods.graph.quotients import (
-  at_least_float32, countable, floor_divide, floor_remainder, power_constant, power_integers, remainder, truncate_divide,
+  at_least_float32, countable, floor_divide, floor_remainder, power_constant, power_integers, remainder,
+  truncate_divide,
 )
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -45,7 +47,9 @@ class Elementwise(Casts):
 
   def _bits(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
     a, b = self._pair(what, x)
-    if dtypes.is_float(a.dtype): raise DTypeError(f"cannot {what} bits of {self.dtype} and {_type_of(x)}; cast both to an integer type or bool first")
+    if dtypes.is_float(a.dtype):
+      raise DTypeError(f"cannot {what} bits of {self.dtype} and {_type_of(x)}; cast both to an integer type or bool "
+                       f"first")
     if reverse: a, b = b, a
     return self._new(graph.binary(op, a, b))
 
@@ -66,7 +70,8 @@ class Elementwise(Casts):
     [0, 1]
     """
     a, b = self._pair("subtract", x)
-    if a.dtype is dtypes.bool: raise DTypeError(f"cannot subtract {_type_of(x)} from {self.dtype}; use ^, or cast one to an integer type")
+    if a.dtype is dtypes.bool:
+      raise DTypeError(f"cannot subtract {_type_of(x)} from {self.dtype}; use ^, or cast one to an integer type")
     if reverse: a, b = b, a
     return self._new(graph.binary(Ops.SUB, a, b))
 
@@ -89,7 +94,8 @@ class Elementwise(Casts):
     if reverse: a, b = b, a
     if rounding_mode == "floor": return self._new(floor_divide(a, b))
     if rounding_mode == "trunc": return self._new(truncate_divide(a, b))
-    if rounding_mode is not None: raise ArgumentError(f"rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
+    if rounding_mode is not None:
+      raise ArgumentError(f"rounding_mode is None, 'floor' or 'trunc', not {rounding_mode!r}")
     dtype = least_upper_float(a.dtype)
     return self._new(graph.binary(Ops.FDIV, graph.cast(a, dtype), graph.cast(b, dtype)))
 
@@ -102,7 +108,8 @@ class Elementwise(Casts):
     return self.div(x, reverse, rounding_mode="floor")
 
   def mod(self, x: Any, reverse: bool = False) -> Tensor:
-    """self % x; the result has the sign of the divisor, as Python's and NumPy's. 0 where the divisor is the integer 0, NaN for the float 0.
+    """self % x; the result has the sign of the divisor, as Python's and NumPy's. 0 where the divisor is the integer 0,
+    NaN for the float 0.
 
     Of floats the quotient has to be below 2**71 (float64: 2**158); beyond the result is exact or NaN.
 
@@ -117,18 +124,21 @@ class Elementwise(Casts):
     return self._new(graph.cast(floor_remainder(a, b), narrow))
 
   def fmod(self, x: Any) -> Tensor:
-    """The remainder with the sign of self, as C's fmod, of floats whose quotient is below 2**71 (float64: 2**158); beyond it is exact or NaN.
+    """The remainder with the sign of self, as C's fmod, of floats whose quotient is below 2**71 (float64: 2**158);
+    beyond it is exact or NaN.
 
     >>> Tensor([-7, 7]).fmod(Tensor([3, -3])).tolist()
     [-1, 1]
     """
     a, b = self._pair("take the remainder of", x)
-    if dtypes.is_float(a.dtype): return self._new(graph.cast(remainder(at_least_float32(a), at_least_float32(b)), a.dtype))
+    if dtypes.is_float(a.dtype):
+      return self._new(graph.cast(remainder(at_least_float32(a), at_least_float32(b)), a.dtype))
     a, b = countable(a), countable(b)
     return self._new(graph.binary(Ops.SUB, a, graph.mul(truncate_divide(a, b), b)))
 
   def pow(self, x: Any, reverse: bool = False) -> Tensor:
-    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError when it is a Python int.
+    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError
+    when it is a Python int.
 
     x = 0.5 is sqrt, as in PyTorch and NumPy: NaN for -inf and -0.0 for -0.0, where C's pow has inf and 0.0.
 
@@ -219,7 +229,8 @@ class Elementwise(Casts):
     [-1, -6]
     """
     if self.dtype is dtypes.bool: return self.logical_not()
-    if dtypes.is_float(self.dtype): raise DTypeError(f"cannot invert the bits of {self.dtype}; bitcast it to an integer type first")
+    if dtypes.is_float(self.dtype):
+      raise DTypeError(f"cannot invert the bits of {self.dtype}; bitcast it to an integer type first")
     return self._new(graph.binary(Ops.XOR, self.uop, graph.like(self.uop, -1)))
 
   def logical_not(self) -> Tensor:
@@ -303,7 +314,8 @@ class Elementwise(Casts):
     elif isinstance(y, Handle): first, second = y._other(x), y.uop
     else:
       for v in (x, y):
-        if not is_number(v) and not isinstance(v, UOp): raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
+        if not is_number(v) and not isinstance(v, UOp):
+          raise ArgumentError(f"where chooses between Tensors and numbers, not {v!r}")
       first, second = _chosen(plain(x), plain(y))
     for a, b in ((self.uop, first), (self.uop, second), (first, second)): check_devices("choose from", a, b)
     dtype = least_upper_dtype(first.dtype, second.dtype)
@@ -334,7 +346,8 @@ class Elementwise(Casts):
     >>> Tensor([1.5]).ufix(3).dtype
     dtypes.float32
     """
-    return x if isinstance(x, Handle) else self._new(self._other(x))  # type: ignore[return-value]  # the only class of tensors is Tensor
+    # the only class of tensors is Tensor
+    return x if isinstance(x, Handle) else self._new(self._other(x))  # type: ignore[return-value]
 
   # ***** Python's operators *****
 
@@ -370,7 +383,8 @@ class Elementwise(Casts):
   def __gt__(self, x: Any) -> Tensor: return self._compare("compare", Ops.CMPLT, x, True)
   def __ge__(self, x: Any) -> Tensor: return self._at_least(x, False)
   def __le__(self, x: Any) -> Tensor: return self._at_least(x, True)
-  def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]  # elementwise, as in every tensor library
+  # elementwise, as in every tensor library
+  def __eq__(self, x: Any) -> Tensor: return self.eq(x)  # type: ignore[override]
   def __ne__(self, x: Any) -> Tensor: return self.ne(x)  # type: ignore[override]  # as above
   def __hash__(self) -> int: return id(self)
   def __iadd__(self, x: Any) -> Tensor: return self._in_place(self.add, x)

@@ -1,7 +1,8 @@
 """Functions of one element whose results are rounded: powers, exponentials, trigonometry, mixtures.
 
-Exponential and trigonometric functions are nodes of the graph, as accurate as codegen makes them; what is built from them here avoids overflow and
-cancellation, in the gradient too. Integers become the default float type where the result is not an integer.
+Exponential and trigonometric functions are nodes of the graph, as accurate as codegen makes them; what is built from
+them here avoids overflow and cancellation, in the gradient too. Integers become the default float type where the result
+is not an integer.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -25,7 +26,8 @@ class Functions(Rounding):
     return self._new(graph.unary(op, graph.cast(u, least_upper_float(u.dtype))))
 
   def _precisely(self, f: Callable[[Tensor], Tensor]) -> Tensor:
-    """f, which is made of several operations, of floats of at least 32 bits, and its result rounded once to this type (of integers: the default)."""
+    """f, which is made of several operations, of floats of at least 32 bits, and its result rounded once to this type
+    (of integers: the default)."""
     out = least_upper_float(self.dtype)
     return f(self.cast(graph.accumulator(out))).cast(out)
 
@@ -109,9 +111,11 @@ class Functions(Rounding):
     return self._precisely(lambda x: x.log2().mul(math.log10(2)))
 
   def _log1p(self) -> Tensor:
-    """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg 1991, theorem 4.
+    """log(1 + self), accurate near 0: the rounding error of 1 + self is undone by a factor. Source: Kahan; Goldberg
+    1991, theorem 4.
 
-    The gradient is that of log(u), 1 / u, without the factor, which is far from 1 where self is hardly more than the rounding error.
+    The gradient is that of log(u), 1 / u, without the factor, which is far from 1 where self is hardly more than the
+    rounding error.
     """
     u = self.add(1)
     exact = u.eq(1) | u.eq(math.inf)
@@ -270,7 +274,8 @@ def _outweighs_one(x: Functions) -> float:
 _REST_OF_HALF_PI = 6.123233995736766e-17   # pi / 2 - math.pi / 2
 
 def _arc_tangent(x: Tensor) -> Tensor:
-  """atan(x) = pi/4 + atan((x - 1) / (x + 1)) = pi/2 + atan(-1 / x) for positive x: what is left is below tan(pi/8), where a few terms suffice."""
+  """atan(x) = pi/4 + atan((x - 1) / (x + 1)) = pi/2 + atan(-1 / x) for positive x: what is left is below tan(pi/8),
+  where a few terms suffice."""
   size = x._magnitude()
   far, middle = size.gt(math.sqrt(2) + 1), size.gt(math.sqrt(2) - 1)
   r = far.where(-1, middle.where(size.sub(1), size)).div(far.where(size, middle.where(size.add(1), 1)))
@@ -278,12 +283,14 @@ def _arc_tangent(x: Tensor) -> Tensor:
   series = x.const_like((-1) ** terms / (2 * terms + 1))
   for i in reversed(range(terms)): series = series.mul(z).add((-1) ** i / (2 * i + 1))
   half = float(truncate[x.dtype](math.pi / 2))
-  base, rest = (far.where(x.const_like(a), middle.where(x.const_like(a / 2), -0.0)) for a in (half, math.pi / 2 - half + _REST_OF_HALF_PI))
+  base, rest = (far.where(x.const_like(a), middle.where(x.const_like(a / 2), -0.0))
+                for a in (half, math.pi / 2 - half + _REST_OF_HALF_PI))
   return r.mul(series).add(rest).add(base)._with_sign_of(x)   # -0.0 leaves -0.0 as it is
 
 def _other_leg(x: Tensor) -> Tensor:
   """sqrt(1 - x * x), the difference rounded once: in a right triangle with a hypotenuse of 1, the leg that is not x."""
-  return x._new(graph.node(Ops.MULACC, x.dtype, (graph.negate(x.uop), x.uop, graph.like(x.uop, 1)), None, x.shape)).sqrt()
+  return x._new(graph.node(Ops.MULACC, x.dtype, (graph.negate(x.uop), x.uop, graph.like(x.uop, 1)), None,
+                           x.shape)).sqrt()
 
 def _arc_sine(x: Tensor) -> Tensor:
   """From the tangent; at the ends, where that is infinite and has no gradient, from the half angle's."""
@@ -309,7 +316,8 @@ def _hyperbolic_sine(x: Tensor) -> Tensor:
 def _hyperbolic_cosine(x: Tensor) -> Tensor: return _half_exponential(x).add(x.abs().neg().exp().mul(0.5))
 
 def _half_exponential(x: Tensor) -> Tensor:
-  """exp(abs(x)) / 2, also where the exponential is beyond the type's largest number: a part of a large argument, exactly, becomes a factor."""
+  """exp(abs(x)) / 2, also where the exponential is beyond the type's largest number: a part of a large argument,
+  exactly, becomes a factor."""
   part = 512 if x.dtype is dtypes.float64 else 64
   far = x.abs().gt(part)
   return far.where(x.abs().sub(part), x.abs()).exp().mul(far.where(x.const_like(math.exp(part) / 2), 0.5))

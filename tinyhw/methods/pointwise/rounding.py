@@ -28,7 +28,8 @@ class Rounding(Elementwise):
     <Tensor (2,) float32 on CPU, realized: [1.5, 2.0]>
     """
     if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._own()
-    return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is the maximum
+    return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is
+                                                    # the maximum
 
   def sign(self) -> Tensor:
     """-1, 0 or 1; NaN for NaN, as NumPy has it.
@@ -129,7 +130,8 @@ class Rounding(Elementwise):
   # ***** limits *****
 
   def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
-    """Not below min_, not above max_, which are numbers or tensors; max_ where min_ is above it. NaN in any of them gives NaN.
+    """Not below min_, not above max_, which are numbers or tensors; max_ where min_ is above it. NaN in any of them
+    gives NaN.
 
     The gradient passes where nothing was cut.
 

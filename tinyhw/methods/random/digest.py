@@ -1,7 +1,8 @@
 """Digests of bytes: Keccak (SHA-3, SHAKE) over the last axis, and a tree of SHAKE-128 for large data.
 
-Keccak-f[1600] works on 5 x 5 words of 64 bits for each message at once. A round is two kernels, the same for all rounds: what differs, a constant,
-is read from storage. Where messages have several blocks, one schedule serves all, which is run for one after the other.
+Keccak-f[1600] works on 5 x 5 words of 64 bits for each message at once. A round is two kernels, the same for all
+rounds: what differs, a constant, is read from storage. Where messages have several blocks, one schedule serves all,
+which is run for one after the other.
 Source: FIPS 202.
 """
 from __future__ import annotations
@@ -14,7 +15,8 @@ from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import static
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-# name: bytes of the state that take part in absorbing, and the bits that follow the message. The digest is half of what the rate leaves of 200 bytes.
+# name: bytes of the state that take part in absorbing, and the bits that follow the message. The digest is half of what
+# the rate leaves of 200 bytes.
 CONFIGURATIONS = {"sha3_224": (144, 0x06), "sha3_256": (136, 0x06), "sha3_384": (104, 0x06), "sha3_512": (72, 0x06),
                   "shake_128": (168, 0x1f), "shake_256": (136, 0x1f)}
 STATE_BYTES, ROUNDS, MASK = 200, 24, (1 << 64) - 1
@@ -48,14 +50,16 @@ class Digest(Decomposition):
   def keccak(self, cfg: str | tuple[int, int] = "sha3_256") -> Tensor:
     """The digest of the bytes along the last axis: (..., n) uint8 -> (..., digest) uint8.
 
-    cfg: "sha3_224", "sha3_256", "sha3_384", "sha3_512", "shake_128", "shake_256" (16 and 32 bytes), or (rate in bytes, byte that ends the message);
-    the digest has (200 - rate) / 2 bytes. Raises DTypeError unless the type is uint8. Source: FIPS 202.
+    cfg: "sha3_224", "sha3_256", "sha3_384", "sha3_512", "shake_128", "shake_256" (16 and 32 bytes), or (rate in bytes,
+    byte that ends the message); the digest has (200 - rate) / 2 bytes. Raises DTypeError unless the type is uint8.
+    Source: FIPS 202.
 
     >>> Tensor(b"abc").keccak().data().hex()[:16]
     '3a985da74fe225b2'
     """
     rate, ending = self._configuration(cfg)
-    if self.dtype is not dtypes.uint8: raise DTypeError(f"keccak wants bytes, uint8, not {self.dtype}; bitcast(dtypes.uint8) gives them")
+    if self.dtype is not dtypes.uint8:
+      raise DTypeError(f"keccak wants bytes, uint8, not {self.dtype}; bitcast(dtypes.uint8) gives them")
     if not self.ndim: raise ShapeError("keccak wants an axis of bytes, and the shape is (); reshape it to (1,) first")
     lead, n = tuple([static(d, "digest") for d in self.shape[:-1]]), static(self.shape[-1], "digest")
     count, blocks = int(graph.size(lead)), n // rate + 1
@@ -64,10 +68,13 @@ class Digest(Decomposition):
     tail[0] |= ending
     tail[-1] |= 0x80
     message = self.reshape(count, n).cat(self._tensor(bytes(tail)).reshape(1, -1).expand(count, len(tail)), dim=1)
-    words = message.reshape(count, blocks, rate // 8, 8).bitcast(dtypes.uint64).reshape(count, blocks, rate // 8).permute(1, 2, 0)
+    words = message.reshape(count, blocks, rate // 8, 8).bitcast(dtypes.uint64).reshape(count, blocks,
+                                                                                        rate // 8).permute(1, 2, 0)
     words = words.pad(((0, 0), (0, 25 - rate // 8), (0, 0))).reshape(blocks, 5, 5, count).contiguous()
     state = _Round(words).all(words[0]) if blocks == 1 else self._absorbed(words.realize(), blocks, count)
-    squeezed = state.reshape(25, count).permute(1, 0).contiguous().reshape(count, 25, 1).bitcast(dtypes.uint8).reshape(count, STATE_BYTES)
+    squeezed = state.reshape(25, count).permute(1, 0).contiguous().reshape(count, 25,
+                                                                           1).bitcast(dtypes.uint8).reshape(
+      count, STATE_BYTES)
     return squeezed.shrink((None, (0, size))).reshape(*lead, size)
 
   def _absorbed(self, words: Tensor, blocks: int, count: int) -> Tensor:
@@ -86,10 +93,12 @@ class Digest(Decomposition):
     if isinstance(cfg, tuple) and len(cfg) == 2 and all(type(x) is int for x in cfg):
       rate, ending = cfg
       if 0 < rate < STATE_BYTES and rate % 8 == 0 and 0 <= ending <= 255: return rate, ending
-    raise ArgumentError(f"cfg is one of {', '.join(CONFIGURATIONS)}, or (rate, ending): a multiple of 8 below 200, and a byte; not {cfg!r}")
+    raise ArgumentError(f"cfg is one of {', '.join(CONFIGURATIONS)}, or (rate, ending): a multiple of 8 below 200, "
+                        f"and a byte; not {cfg!r}")
 
   def hash(self) -> Tensor:
-    """16 bytes that depend on all bytes of the elements, in order: (16,) uint8. The data is filled up to a MiB with zeros.
+    """16 bytes that depend on all bytes of the elements, in order: (16,) uint8. The data is filled up to a MiB with
+    zeros.
 
     SHAKE-128 of each 4 KiB; of the digests of each MiB, which are 4 KiB; and so on with those until one is left.
 
@@ -97,12 +106,14 @@ class Digest(Decomposition):
     (16,)
     """
     data = self.flatten()
-    data = (data.cast(dtypes.uint8) if data.dtype is dtypes.bool else data.reshape(-1, 1).bitcast(dtypes.uint8)).flatten()
+    data = (data.cast(dtypes.uint8) if data.dtype is dtypes.bool
+            else data.reshape(-1, 1).bitcast(dtypes.uint8)).flatten()
     while True:
       n = static(data.shape[0], "hash")
       chunks, blocks = max(1, -(-n // CHUNK)), -(-n // BLOCK)
       whole = data.pad(((0, blocks * BLOCK - n),)).reshape(blocks, BLOCK)
-      digests = whole.cat(whole.const_like(0)[:1] if blocks else whole.pad(((0, 1), (0, 0))), dim=0).keccak("shake_128")   # the last: of zeros
+      # the last: of zeros
+      digests = whole.cat(whole.const_like(0)[:1] if blocks else whole.pad(((0, 1), (0, 0))), dim=0).keccak("shake_128")
       missing = chunks * (CHUNK // BLOCK) - blocks
       digests = digests[:blocks].cat(digests[blocks:].expand(missing, 16), dim=0)
       data = digests.reshape(chunks, BLOCK).keccak("shake_128").flatten()

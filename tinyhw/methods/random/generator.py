@@ -1,15 +1,18 @@
 """Where random numbers come from: a counter-based generator, Threefry2x32 with 20 rounds (Salmon et al. 2011).
 
-Each call takes the next draw number when it is made, so numbers depend neither on the order of evaluation nor on fusion, and two calls never share
-numbers, on one device or two. Element i of draw d is a function of (seed, d, i) alone: the same on every device, in every process, jitted or not.
-The first 2**28 draws use the seed as the key, and elements count from draw * 2**36 on; then each 2**28 draws have a key of their own, made of the
-seed. So there are 2**92 draws, of up to 2**36 elements.
+Each call takes the next draw number when it is made, so numbers depend neither on the order of evaluation nor on
+fusion, and two calls never share numbers, on one device or two. Element i of draw d is a function of (seed, d, i)
+alone: the same on every device, in every process, jitted or not. The first 2**28 draws use the seed as the key, and
+elements count from draw * 2**36 on; then each 2**28 draws have a key of their own, made of the seed. So there are 2**92
+draws, of up to 2**36 elements.
 
-The draw number and the seed reach kernels through a buffer of two numbers, so that kernels are equal for all draws. While a TinyJit captures, each
-draw is noted in `Capture.draws`; a replay puts the next draw's buffer in its place. So a jitted function gives the numbers that it would give
-without TinyJit. Buffers are filled many at a time, because filling one waits for the device.
+The draw number and the seed reach kernels through a buffer of two numbers, so that kernels are equal for all draws.
+While a TinyJit captures, each draw is noted in `Capture.draws`; a replay puts the next draw's buffer in its place. So a
+jitted function gives the numbers that it would give without TinyJit. Buffers are filled many at a time, because filling
+one waits for the device.
 
-All threads draw from one generator, that of `Tensor.manual_seed`, except where one is inside of `with Generator(seed):`.
+All threads draw from one generator, that of `Tensor.manual_seed`, except where one is inside of
+`with Generator(seed):`.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -35,7 +38,8 @@ _MASK64 = (1 << 64) - 1
 _lock = kept_in_forks(threading.RLock())
 
 class Generator:
-  """The draws that follow from a seed. None: SEED, else another one in each process. `with generator:` this thread draws from it.
+  """The draws that follow from a seed. None: SEED, else another one in each process. `with generator:` this thread
+  draws from it.
 
   next: the number of the next draw; may be set.
   """
@@ -108,8 +112,8 @@ def restart(seed: int) -> None:
   if this_thread.capture is not None: this_thread.capture.draws.append((None, partial(_start, seed)))
 
 def next_draw(device: DeviceLike) -> UOp:
-  """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to make the next ones for
-  replays, in this order."""
+  """Storage with the next draw of a device; several take that of the first one. A TinyJit that captures is told how to
+  make the next ones for replays, in this order."""
   if isinstance(device, str): return new_buffer(device, 2, dtypes.uint64, storage=_noted(partial(_draw, device)))
   with _lock:
     first = _noted(partial(_draw, device[0]))

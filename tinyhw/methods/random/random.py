@@ -1,6 +1,8 @@
-"""Random tensors: uniform, normal and whole numbers, permutations, initialisers, dropout. All are made of the bits that generator.py counts out.
+"""Random tensors: uniform, normal and whole numbers, permutations, initialisers, dropout. All are made of the bits that
+generator.py counts out.
 
-Numbers are at least as many bits as their type's mantissa has; whole numbers of a range are equally likely to 2**-32 of it.
+Numbers are at least as many bits as their type's mantissa has; whole numbers of a range are equally likely to 2**-32 of
+it.
 """
 from __future__ import annotations
 import math
@@ -37,7 +39,8 @@ def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
 def _high(u: UOp, bits: int) -> UOp: return graph.binary(Ops.SHR, u, graph.like(u, u.dtype.bitsize - bits))
 
 def _scaled(words: UOp, span: int) -> UOp:
-  """Random uint64 as integers below span <= 2**64, equally likely to 2**-32 of it: the upper half of words * span, of 128 bits."""
+  """Random uint64 as integers below span <= 2**64, equally likely to 2**-32 of it: the upper half of words * span, of
+  128 bits."""
   if span > 1 << 32: return _product_high(words, span)
   low = _high(graph.scale(graph.binary(Ops.AND, words, graph.like(words, _MASK32)), span), 32)
   return _high(graph.add(graph.scale(_high(words, 32), span), low), 32)
@@ -51,7 +54,8 @@ def _product_high(words: UOp, factor: int) -> UOp:
   return graph.add(graph.add(graph.scale(a1, b1), _high(middle, 32)), _high(other, 32))
 
 def _below(words: UOp, more: UOp, span: int) -> UOp:
-  """128 random bits as integers below span < 2**64, equally likely to 2**-64 of it: the upper part of their product with span."""
+  """128 random bits as integers below span < 2**64, equally likely to 2**-64 of it: the upper part of their product
+  with span."""
   low, carried = graph.scale(words, span), _product_high(more, span)
   total = graph.add(low, carried)
   carry = graph.cast(graph.compare(Ops.CMPLT, total, low), dtypes.uint64)
@@ -81,7 +85,9 @@ def _joined(pair: UOp) -> UOp:
 def _generator_options(what: str, options: dict[str, Any]) -> bool:
   """`contiguous` of the arguments that are handed on. Raises ArgumentError for others."""
   contiguous = flag("contiguous", options.pop("contiguous", True))
-  if options: raise ArgumentError(f"{what} does not know {', '.join(sorted(options))}; it takes device, dtype, contiguous and requires_grad")
+  if options:
+    raise ArgumentError(f"{what} does not know {', '.join(sorted(options))}; it takes device, dtype, contiguous and "
+                        f"requires_grad")
   return contiguous
 
 class Random(Creation):
@@ -125,7 +131,8 @@ class Random(Creation):
     return self.rand(*self.shape, **{"device": self.device, "dtype": self.dtype, **kwargs})
 
   @classmethod
-  def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None, requires_grad: bool | None = None,
+  def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
+            requires_grad: bool | None = None,
             **kwargs: Any) -> Tensor:
     """Normal with mean 0 and deviation 1. Source: Box and Muller 1958.
 
@@ -138,7 +145,8 @@ class Random(Creation):
     sizes = checked_shape(shape)
     wide = dtypes.float64 if kind is dtypes.float64 else dtypes.float32
     words = random_words(sizes, device)
-    other = random_words(sizes, device) if wide is dtypes.float64 else graph.binary(Ops.SHL, words, graph.like(words, 32))
+    other = random_words(sizes, device) if wide is dtypes.float64 else graph.binary(Ops.SHL, words,
+                                                                                    graph.like(words, 32))
     radius = cls._new(to_unit(words, wide)).sub(1, reverse=True).log().mul(-2).sqrt()
     u = radius.mul(cls._new(to_unit(other, wide)).mul(2 * math.pi).cos()).cast(kind).uop
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
@@ -152,7 +160,8 @@ class Random(Creation):
     return self.randn(*self.shape, **{"dtype": self.dtype if dtype is None else dtype, "device": self.device, **kwargs})
 
   @classmethod
-  def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32, device: DeviceLike | None = None,
+  def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32,
+              device: DeviceLike | None = None,
               requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
     """Integers from low to high - 1, equally likely (the largest and smallest chance differ by 2**-32 of them at most).
 
@@ -163,9 +172,11 @@ class Random(Creation):
     kind = to_dtype(dtype)
     if not dtypes.is_int(kind): raise DTypeError(f"randint makes integers, not {kind}; use rand or uniform for floats")
     low, high = (int(x) if isinstance(x, UOp) and dtypes.is_int(x.dtype) else x for x in (low, high))
-    if not all(isinstance(x, int) for x in (low, high)): raise ArgumentError(f"randint wants ints for low and high, not {low!r} and {high!r}")
+    if not all(isinstance(x, int) for x in (low, high)):
+      raise ArgumentError(f"randint wants ints for low and high, not {low!r} and {high!r}")
     if high <= low: raise ArgumentError(f"randint needs low < high, not {low} and {high}")
-    if low < kind.min or high - 1 > kind.max: raise ArgumentError(f"{low} to {high - 1} does not fit into {kind}; choose a wider dtype")
+    if low < kind.min or high - 1 > kind.max:
+      raise ArgumentError(f"{low} to {high - 1} does not fit into {kind}; choose a wider dtype")
     sizes, span = checked_shape(shape), high - low
     words = random_words(sizes, device)
     if span <= 1 << 32: picked = _scaled(words, span)
@@ -175,7 +186,8 @@ class Random(Creation):
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   @classmethod
-  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None, requires_grad: bool | None = None,
+  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
+              requires_grad: bool | None = None,
               **kwargs: Any) -> Tensor:
     """Uniform in [low, high). Raises ArgumentError for limits that are no finite numbers.
 
@@ -189,11 +201,13 @@ class Random(Creation):
     if math.isinf(truncate[wide](high - low)):
       raise ArgumentError(f"uniform cannot spread over {low} to {high}: the distance is more than {wide} holds")
     x = cls.rand(*shape, dtype=wide, **{"contiguous": False, **kwargs}).mul(high - low).add(low).cast(kind)
-    if high > low and dtypes.is_float(kind): x = x.minimum(max(largest_below(kind, high), low))   # roundings must not reach high
+    # roundings must not reach high
+    if high > low and dtypes.is_float(kind): x = x.minimum(max(largest_below(kind, high), low))
     return cls._leaf(graph.contiguous(x.uop), requires_grad)
 
   @classmethod
-  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
+  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None,
+             **kwargs: Any) -> Tensor:
     """Normal with a mean and a deviation. Raises ArgumentError for a negative deviation.
 
     >>> Tensor.manual_seed(42)
@@ -247,25 +261,28 @@ class Random(Creation):
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
     """Indices drawn with these weights, per row. Weights are not negative, and not all 0.
 
-    Without replacement: the first of exponential races; where fewer weights than num_samples are above 0, indices of zeros follow.
-    Raises ShapeError, ArgumentError.
+    Without replacement: the first of exponential races; where fewer weights than num_samples are above 0, indices of
+    zeros follow. Raises ShapeError, ArgumentError.
 
     >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
     [1, 1, 1, 1]
     """
-    if self.ndim not in (1, 2): raise ShapeError(f"multinomial wants one row of weights or a matrix, not {graph.show(self.shape)}")
+    if self.ndim not in (1, 2):
+      raise ShapeError(f"multinomial wants one row of weights or a matrix, not {graph.show(self.shape)}")
     num_samples = checks.whole("num_samples", num_samples, 1)
     weights = self.unsqueeze(0) if self.ndim == 1 else self._self()
     weights = weights.cast(dtypes.float32)
     rows, n = weights.shape
-    if isinstance(n, int) and n == 0: raise ShapeError(f"multinomial has nothing to draw from: the shape is {graph.show(self.shape)}")
+    if isinstance(n, int) and n == 0:
+      raise ShapeError(f"multinomial has nothing to draw from: the shape is {graph.show(self.shape)}")
     if flag("replacement", replacement) or num_samples == 1:
       edges = weights._running(-1, Ops.ADD, 0)
       u = self.rand(rows, num_samples, device=self.device, dtype=dtypes.float32).mul(edges[..., -1:])
       below = edges.unsqueeze(1).expand(rows, num_samples, n) <= u.unsqueeze(-1)
       picked = below.sum(-1, dtype=graph.place_type(n)).minimum(n - 1)
     else:
-      if isinstance(n, int) and num_samples > n: raise ArgumentError(f"cannot draw {num_samples} of {n} without replacement")
+      if isinstance(n, int) and num_samples > n:
+        raise ArgumentError(f"cannot draw {num_samples} of {n} without replacement")
       time = self.rand(rows, n, device=self.device, dtype=dtypes.float32).sub(1, reverse=True).log().neg()
       race = weights.gt(0).where(time.div(weights.gt(0).where(weights, 1)), math.inf)
       picked = race.topk(num_samples, largest=False)[1]
@@ -280,7 +297,8 @@ class Random(Creation):
     """
     kind = to_dtype(dtype)
     n = checks.whole("n", n, 0)
-    if not dtypes.is_float(kind) and n - 1 > kind.max: raise ArgumentError(f"0 to {n - 1} does not fit into {kind}; choose a wider dtype")
+    if not dtypes.is_float(kind) and n - 1 > kind.max:
+      raise ArgumentError(f"0 to {n - 1} does not fit into {kind}; choose a wider dtype")
     order = cls._new(random_words((n,), device)).argsort() if n else cls._new(random_words((n,), device))
     return cls._leaf(order.cast(kind).uop, **kwargs)
 
@@ -304,7 +322,8 @@ class Random(Creation):
     first = graph.iota(half, dtypes.uint64, key.device)
     second = graph.binary(Ops.SHL, graph.add(first, graph.like(first, half)), graph.like(first, 32))
     words = graph.binary(Ops.THREEFRY, graph.binary(Ops.OR, first, second), graph.broadcast(own, (half,)))
-    return cls._new(graph.cast(words, dtypes.uint32)).cat(cls._new(graph.cast(_high(words, 32), dtypes.uint32))).shrink(((0, num),))
+    return cls._new(graph.cast(words, dtypes.uint32)).cat(cls._new(graph.cast(_high(words, 32), dtypes.uint32))).shrink(
+      ((0, num),))
 
   def threefry(self, seed: Any) -> Tensor:
     """64 random bits for each counter (uint64) and key (uint64).

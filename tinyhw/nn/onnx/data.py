@@ -1,4 +1,5 @@
-"""TensorProtos as Tensors: every element type, the three places where elements may stand, and files beside the model."""
+"""TensorProtos as Tensors: every element type, the three places where elements may stand, and files beside the
+model."""
 from __future__ import annotations
 from array import array
 import os
@@ -14,17 +15,22 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class ElementType(NamedTuple):
-  """A row of TYPES: what elements become here, the field of the TensorProto that has them if raw_data does not, and the bits of each on file."""
+  """A row of TYPES: what elements become here, the field of the TensorProto that has them if raw_data does not, and
+  the bits of each on file."""
   name: str
   dtype: DType | None   # None: not supported
   field: str
   bits: int
 
-# Source: onnx.proto, TensorProto.DataType and the comments of its fields. Types of 4 and 2 bits become the narrowest type that holds them.
+# Source: onnx.proto, TensorProto.DataType and the comments of its fields. Types of 4 and 2 bits become the narrowest
+# type that holds them.
 TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
-  1: ("float", dtypes.float32, "float_data", 32), 2: ("uint8", dtypes.uint8, "int32_data", 8), 3: ("int8", dtypes.int8, "int32_data", 8),
-  4: ("uint16", dtypes.uint16, "int32_data", 16), 5: ("int16", dtypes.int16, "int32_data", 16), 6: ("int32", dtypes.int32, "int32_data", 32),
-  7: ("int64", dtypes.int64, "int64_data", 64), 8: ("string", None, "string_data", 0), 9: ("bool", dtypes.bool, "int32_data", 8),
+  1: ("float", dtypes.float32, "float_data", 32), 2: ("uint8", dtypes.uint8, "int32_data", 8),
+  3: ("int8", dtypes.int8, "int32_data", 8),
+  4: ("uint16", dtypes.uint16, "int32_data", 16), 5: ("int16", dtypes.int16, "int32_data", 16),
+  6: ("int32", dtypes.int32, "int32_data", 32),
+  7: ("int64", dtypes.int64, "int64_data", 64), 8: ("string", None, "string_data", 0),
+  9: ("bool", dtypes.bool, "int32_data", 8),
   10: ("float16", dtypes.float16, "int32_data", 16), 11: ("double", dtypes.float64, "double_data", 64),
   12: ("uint32", dtypes.uint32, "uint64_data", 32), 13: ("uint64", dtypes.uint64, "uint64_data", 64),
   14: ("complex64", None, "float_data", 64), 15: ("complex128", None, "double_data", 128),
@@ -35,21 +41,24 @@ TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
 }.items()}
 
 FOUR_BITS = {21: dtypes.uint8, 22: dtypes.int8}   # the integers of TYPES that are narrower than any type here
-_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)   # E2M1 codes without the sign bit; OCP Microscaling Formats, table 4
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)   # E2M1 codes without the sign bit; OCP Microscaling Formats, table
+                                                     # 4
 _EXTERNAL = 1                                        # TensorProto.DataLocation
 
 def element_type(number: int, where: str) -> ElementType:
   """A row of TYPES that tinyhw has. Raises FileFormatError for others."""
   row = TYPES.get(number)
   if row is None: raise FileFormatError(f"{where} has elements of type {number}, which ONNX does not define")
-  if row.dtype is None: raise FileFormatError(f"{where} has elements of type {row.name}, which tensors here do not have")
+  if row.dtype is None:
+    raise FileFormatError(f"{where} has elements of type {row.name}, which tensors here do not have")
   return row
 
-def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True, budget: Budget | None = None) -> Tensor | None:
+def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True,
+              budget: Budget | None = None) -> Tensor | None:
   """The Tensor that a TensorProto is; None if its elements are in another file and are not to be loaded.
 
-  folder: where other files may lie; None: nowhere. budget: of the model. Raises FileFormatError where sizes do not agree or a file is not inside of
-  folder.
+  folder: where other files may lie; None: nowhere. budget: of the model. Raises FileFormatError where sizes do not
+  agree or a file is not inside of folder.
   """
   name = f"the tensor {proto.get('name', '')!r}"
   row = element_type(proto.get("data_type", 0), name)
@@ -64,7 +73,8 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
     raw: Any = _external(proto, folder, size, name, budget)
   elif "raw_data" in proto: raw = proto["raw_data"]
   else: raw = _typed(proto, row, count, name, budget)
-  if len(raw) != size: raise FileFormatError(f"{name} of shape {shape} and {row.name} should have {size} bytes, and has {len(raw)}")
+  if len(raw) != size:
+    raise FileFormatError(f"{name} of shape {shape} and {row.name} should have {size} bytes, and has {len(raw)}")
   budget.take(TENSOR + 64 * len(shape) + count * row.dtype.itemsize)
   with budget.borrowed():
     budget.take(4 * count if row.bits < 8 else size)
@@ -76,10 +86,12 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
 _TRUTHS = b"\0" + b"\1" * 255   # a bool is 0 or 1
 
 def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budget: Budget) -> Any:
-  """The bytes of elements that stand as numbers; narrow floats stand there as their codes, two of 4 bits in one number."""
+  """The bytes of elements that stand as numbers; narrow floats stand there as their codes, two of 4 bits in one
+  number."""
   values = proto[row.field]
   stored = (count + 1) // 2 if row.bits == 4 else count
-  if len(values) != stored: raise FileFormatError(f"{name} should have {stored} numbers in {row.field}, and has {len(values)}")
+  if len(values) != stored:
+    raise FileFormatError(f"{name} should have {stored} numbers in {row.field}, and has {len(values)}")
   if values.typecode in "fd": return memoryview(values).cast("B")
   if row.bits == 64: return memoryview(values).cast("B")
   bits = max(row.bits, 8)
@@ -98,38 +110,52 @@ def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
 
 def _meanings(name: str) -> bytes:
   """The byte that each code of 4 bits becomes."""
-  if name == "float4e2m1": return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in range(16)], dtypes.fp8e4m3))
+  if name == "float4e2m1":
+    return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in range(16)], dtypes.fp8e4m3))
   return bytes(range(16)) if name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in range(16))
 
 def _external(proto: dict[str, Any], folder: str | None, size: int, name: str, budget: Budget) -> bytes:
-  """The elements of a tensor that stand in a file in the model's folder, or below it. That file's size counts for the budget."""
+  """The elements of a tensor that stand in a file in the model's folder, or below it.
+
+  That file's size counts for the budget.
+  """
   entries = {entry.get("key", ""): entry.get("value", "") for entry in proto["external_data"]}
-  if folder is None: raise FileFormatError(f"{name} stands in another file, and the model was given as bytes; give the model's path instead")
+  if folder is None:
+    raise FileFormatError(f"{name} stands in another file, and the model was given as bytes; give the model's path "
+                          f"instead")
   location = entries.get("location", "")
-  outside = not location or "\0" in location or os.path.isabs(location) or ".." in location.replace("\\", "/").split("/")
+  outside = (not location or "\0" in location or os.path.isabs(location)
+             or ".." in location.replace("\\", "/").split("/"))
   path, inside = os.path.realpath(os.path.join(folder, "" if outside else location)), os.path.realpath(folder)
   if outside or os.path.commonpath([inside, path]) != inside:
     raise FileFormatError(f"{name} stands in {location!r}, which is not inside of the model's folder")
   try: offset, length = int(entries.get("offset") or 0), int(entries.get("length") or size)
   except ValueError: raise FileFormatError(f"{name}: the offset or the length in {location!r} is no number") from None
-  if length != size: raise FileFormatError(f"{name} should have {size} bytes, and {length} are said to stand in {location!r}")
+  if length != size:
+    raise FileFormatError(f"{name} should have {size} bytes, and {length} are said to stand in {location!r}")
   try:
     with open_regular(path) as file:
       held = os.fstat(file.fileno())
       budget.add(path, held.st_size)
       if offset < 0 or offset + length > held.st_size:
-        raise FileFormatError(f"{name} stands at bytes {offset} to {offset + length} of {location!r}, which has {held.st_size}")
+        raise FileFormatError(f"{name} stands at bytes {offset} to {offset + length} of {location!r}, which has "
+                              f"{held.st_size}")
       budget.take(length)
       file.seek(offset)
       return file.read(length)
   except NotRegular: raise FileFormatError(f"{name} stands in {location!r}, which is no file") from None
-  except OSError as error: raise FileFormatError(f"{name} stands in {location!r}, which cannot be read: {error.strerror}") from None
+  except OSError as error:
+    raise FileFormatError(f"{name} stands in {location!r}, which cannot be read: {error.strerror}") from None
 
 def dtype_of(number: int) -> DType:
-  """The type that an attribute such as Cast's `to` names. Raises ArgumentError for one that tensors here do not have."""
+  """The type that an attribute such as Cast's `to` names.
+
+  Raises ArgumentError for one that tensors here do not have.
+  """
   row = TYPES.get(number)
   if row is None or row.dtype is None or row.bits < 8:
-    raise ArgumentError(f"the model asks for the element type {row.name if row else number}, which has no arithmetic here")
+    raise ArgumentError(f"the model asks for the element type {row.name if row else number}, which has no arithmetic "
+                        f"here")
   return row.dtype
 
 def wide(x: Tensor) -> Tensor:

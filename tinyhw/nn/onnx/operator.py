@@ -1,8 +1,10 @@
 """What an operator is: functions by domain and version, whose signatures say what a node must have.
 
-A function's positional parameters are the node's inputs, its keyword parameters the node's attributes; what is annotated says what is passed:
+A function's positional parameters are the node's inputs, its keyword parameters the node's attributes; what is
+annotated says what is passed:
   Tensor      an input as a Tensor; an attribute that is one
-  Ints, Int, Floats, Float, Scalar   an input whose values have to be known to build the graph (shapes, axes, ...): Python's numbers
+  Ints, Int, Floats, Float, Scalar   an input whose values have to be known to build the graph (shapes, axes, ...):
+                                     Python's numbers
   Value       an input as it is: Tensor, Known or a list (a sequence)
   int, float, str, Ints, Floats, Strings   attributes
   Body        an attribute that is a graph: a function of its inputs
@@ -28,20 +30,23 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST_KNOWN = 256  # elements up to which values that depend on shapes and constants only are computed by the interpreter, not by kernels
+MOST_KNOWN = 256  # elements up to which values that depend on shapes and constants only are computed by the
+                  # interpreter, not by kernels
 
 class Known:
   """A small tensor whose elements Python knows: constants, and what is computed from shapes."""
   __slots__ = ("values", "shape", "dtype", "device", "_tensor")
 
-  def __init__(self, values: Sequence[Any], shape: tuple[int, ...], dtype: DType, device: DeviceLike | None = None, tensor: Tensor | None = None):
+  def __init__(self, values: Sequence[Any], shape: tuple[int, ...], dtype: DType, device: DeviceLike | None = None,
+               tensor: Tensor | None = None):
     self.values, self.shape, self.dtype, self.device, self._tensor = tuple(values), shape, dtype, device, tensor
 
   @property
   def tensor(self) -> Tensor:
     if self._tensor is None:
       if len(set(map(repr, self.values))) == 1:
-        self._tensor = Tensor.full(self.shape, self.values[0], dtype=self.dtype, device=self.device)   # a constant costs no memory
+        # a constant costs no memory
+        self._tensor = Tensor.full(self.shape, self.values[0], dtype=self.dtype, device=self.device)
       else: self._tensor = Tensor(stored(HostData(pack(self.values, self.dtype), self.shape, self.dtype), self.device))
     return self._tensor
 
@@ -96,8 +101,10 @@ def _only(values: list[Any]) -> Any:
   return values[0]
 
 _INPUTS: dict[str, Callable[[Value], Any]] = {
-  "Tensor": as_tensor, "Value": lambda x: x, "Ints": lambda x: _integers(as_numbers(x)), "Int": lambda x: _only(_integers(as_numbers(x))),
-  "Floats": lambda x: [float(v) for v in as_numbers(x)], "Float": lambda x: float(_only(as_numbers(x))), "Scalar": lambda x: _only(as_numbers(x)),
+  "Tensor": as_tensor, "Value": lambda x: x, "Ints": lambda x: _integers(as_numbers(x)),
+  "Int": lambda x: _only(_integers(as_numbers(x))),
+  "Floats": lambda x: [float(v) for v in as_numbers(x)], "Float": lambda x: float(_only(as_numbers(x))),
+  "Scalar": lambda x: _only(as_numbers(x)),
 }
 _ATTRIBUTES: dict[str, Callable[[Any], bool]] = {
   "int": lambda x: type(x) is int, "float": lambda x: type(x) is float, "str": lambda x: isinstance(x, str),
@@ -114,7 +121,8 @@ class Parameter(NamedTuple):
   optional: bool
 
 class Implementation:
-  """One version of an operator. folds: it may be computed at once where all of its inputs are known (not so for random numbers)."""
+  """One version of an operator. folds: it may be computed at once where all of its inputs are known (not so for random
+  numbers)."""
   def __init__(self, function: Callable[..., Any], folds: bool):
     self.function, self.folds = function, folds
     self.inputs: list[Parameter] = []
@@ -155,7 +163,10 @@ class Implementation:
     return list(result) if isinstance(result, tuple) else [result]
 
 class Operator:
-  """An operator by its name: `versions` has what it does by (domain, version since which). Called, it is the newest, on Tensors."""
+  """An operator by its name: `versions` has what it does by (domain, version since which).
+
+  Called, it is the newest, on Tensors.
+  """
   def __init__(self, name: str):
     self.name = name
     self.versions: dict[tuple[str, int], Implementation] = {}

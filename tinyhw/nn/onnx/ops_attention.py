@@ -1,4 +1,5 @@
-"""Attention and what stands around it in transformers: ONNX's own operators and those of ONNX Runtime (domain com.microsoft).
+"""Attention and what stands around it in transformers: ONNX's own operators and those of ONNX Runtime (domain
+com.microsoft).
 
 Source: ONNX operator schemas (ai.onnx 23 and 24); ONNX Runtime, ContribOperators.
 """
@@ -21,7 +22,8 @@ MICROSOFT = "com.microsoft"
 def _heads(x: Tensor, count: int | None) -> Tensor:
   """(B, T, heads * d) -> (B, heads, T, d)."""
   if x.ndim == 4: return x
-  if x.ndim != 3 or not count or int(x.shape[2]) % count: raise ShapeError(f"{x.shape} does not split into {count} heads")
+  if x.ndim != 3 or not count or int(x.shape[2]) % count:
+    raise ShapeError(f"{x.shape} does not split into {count} heads")
   return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(1, 2)
 
 def _merged(x: Tensor) -> Tensor: return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
@@ -41,11 +43,15 @@ def _causal(rows: int, columns: int, offset: Any, like: Tensor) -> Tensor:
   return seen.where(0.0, -math.inf).cast(like.dtype)
 
 @operator("Attention", 23)
-def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_key: Tensor | None = None, past_value: Tensor | None = None,
-              nonpad: Tensor | None = None, *, is_causal: int = 0, kv_num_heads: int | None = None, q_num_heads: int | None = None,
-              qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0, softmax_precision: int = 1,
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_key: Tensor | None = None,
+              past_value: Tensor | None = None,
+              nonpad: Tensor | None = None, *, is_causal: int = 0, kv_num_heads: int | None = None,
+              q_num_heads: int | None = None,
+              qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0,
+              softmax_precision: int = 1,
               outputs: Outputs = 1) -> Any:
-  """Scaled dot products of heads in (B, heads, T, d) or (B, T, heads * d); nonpad: how many keys of each batch are there."""
+  """Scaled dot products of heads in (B, heads, T, d) or (B, T, heads * d); nonpad: how many keys of each batch are
+  there."""
   flat = q.ndim == 3
   q, k, v = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
   past = 0
@@ -54,7 +60,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_
     k, v = past_key.cat(k, dim=2), past_value.cat(v, dim=2)
   present = k, v
   groups = int(q.shape[1]) // int(k.shape[1])
-  if groups < 1 or int(q.shape[1]) != groups * int(k.shape[1]): raise ShapeError(f"{q.shape[1]} query heads do not share {k.shape[1]} key heads")
+  if groups < 1 or int(q.shape[1]) != groups * int(k.shape[1]):
+    raise ShapeError(f"{q.shape[1]} query heads do not share {k.shape[1]} key heads")
   if groups > 1: k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
   rows, columns = int(q.shape[2]), int(k.shape[2])
   root = math.sqrt(scale if scale is not None else 1 / math.sqrt(int(q.shape[3])))
@@ -68,12 +75,14 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_
     if nonpad is not None: offset = (nonpad.cast(dtypes.int32) - rows).reshape(-1, 1, 1, 1)
     scores = scores + _causal(rows, columns, offset, scores)
   if nonpad is not None:
-    there = Tensor.arange(columns, device=q.device).reshape(1, 1, 1, -1) < nonpad.cast(dtypes.int32).reshape(-1, 1, 1, 1)
+    there = Tensor.arange(columns, device=q.device).reshape(1, 1, 1,
+                                                            -1) < nonpad.cast(dtypes.int32).reshape(-1, 1, 1, 1)
     scores = there.where(scores, -math.inf)
   weights = masked_softmax(scores)
   stages += [capped, scores, weights]
   y = weights.cast(q.dtype).matmul(v).cast(q.dtype)
-  if not 0 <= qk_matmul_output_mode <= 3: raise ArgumentError(f"qk_matmul_output_mode is 0 to 3, not {qk_matmul_output_mode}")
+  if not 0 <= qk_matmul_output_mode <= 3:
+    raise ArgumentError(f"qk_matmul_output_mode is 0 to 3, not {qk_matmul_output_mode}")
   results = (_merged(y) if flat else y), *present, stages[qk_matmul_output_mode].cast(q.dtype)
   return results[:max(1, outputs)]
 
@@ -85,7 +94,8 @@ def _rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
   if interleaved: return left.stack(right, dim=-1).reshape(x.shape)
   return left.cat(right, dim=-1)
 
-def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, interleaved: int, heads: int, width: int) -> Tensor:
+def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, interleaved: int, heads: int,
+            width: int) -> Tensor:
   flat = x.ndim == 3
   y = x.reshape(x.shape[0], x.shape[1], heads or 1, -1) if flat else x.transpose(1, 2)   # (B, T, heads, d)
   width = width or int(y.shape[-1])
@@ -97,16 +107,20 @@ def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, inter
   return z.reshape(x.shape) if flat else z.transpose(1, 2)
 
 @operator("RotaryEmbedding", 23)
-def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: int = 0, num_heads: int = 0,
+def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: int = 0,
+                     num_heads: int = 0,
                      rotary_embedding_dim: int = 0) -> Tensor:
   """x: (B, heads, T, d) or (B, T, heads * d)."""
   return _rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
 
 @operator("RotaryEmbedding", 1, MICROSOFT)
-def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, *, interleaved: int = 0, num_heads: int = 0,
-                                rotary_embedding_dim: int = 0, scale: float = 1.0, is_packed_batching: int = 0) -> Tensor:
+def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor, *, interleaved: int = 0,
+                                num_heads: int = 0,
+                                rotary_embedding_dim: int = 0, scale: float = 1.0,
+                                is_packed_batching: int = 0) -> Tensor:
   if positions.numel() == 1:   # where the first begins
-    positions = positions.reshape(1, 1) + Tensor.arange(int(x.shape[1 if x.ndim == 3 else 2]), dtype=positions.dtype, device=x.device)
+    positions = positions.reshape(1, 1) + Tensor.arange(int(x.shape[1 if x.ndim == 3 else 2]), dtype=positions.dtype,
+                                                        device=x.device)
   if x.ndim == 3 and not num_heads: num_heads = int(x.shape[2]) // (2 * int(cos.shape[-1]))
   return _rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
 
@@ -116,9 +130,11 @@ def _padding_bias(mask: Tensor, columns: int, filter_value: float, like: Tensor)
   """A mask of 1 and 0: (B, S), (B, T, S) or (B, 1, T, S)."""
   if mask.ndim == 1: raise ArgumentError("a mask of lengths is not supported; give (B, S) of 1 and 0")
   there = mask.bool().where(0.0, filter_value).cast(like.dtype)
-  return there.reshape(there.shape[0], 1, 1, columns) if mask.ndim == 2 else there.unsqueeze(1) if mask.ndim == 3 else there
+  return (there.reshape(there.shape[0], 1, 1, columns) if mask.ndim == 2 else there.unsqueeze(1) if mask.ndim == 3
+          else there)
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, biases: list[Tensor | None], causal: bool, filter_value: float) -> Tensor:
+def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, biases: list[Tensor | None], causal: bool,
+            filter_value: float) -> Tensor:
   """Heads (B, heads, T, d) to (B, T, heads * d)."""
   scores = wide(q).matmul(wide(k).transpose(2, 3)) * (scale or 1 / math.sqrt(int(q.shape[3])))
   for bias in biases:
@@ -129,9 +145,12 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, biases: list[Tensor |
   return _merged(scores.softmax(-1).cast(q.dtype).matmul(v))
 
 @operator("Attention", 1, MICROSOFT)
-def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Tensor | None = None, past: Tensor | None = None,
-                         attention_bias: Tensor | None = None, *, num_heads: int, unidirectional: int = 0, scale: float = 0.0,
-                         mask_filter_value: float = -10000.0, qkv_hidden_sizes: Ints | None = None, outputs: Outputs = 1) -> Any:
+def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Tensor | None = None,
+                         past: Tensor | None = None,
+                         attention_bias: Tensor | None = None, *, num_heads: int, unidirectional: int = 0,
+                         scale: float = 0.0,
+                         mask_filter_value: float = -10000.0, qkv_hidden_sizes: Ints | None = None,
+                         outputs: Outputs = 1) -> Any:
   """Projection to query, key and value in one product, then attention."""
   y = x.matmul(w)
   if b is not None: y = y + b
@@ -144,8 +163,10 @@ def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Te
 
 @operator("MultiHeadAttention", 1, MICROSOFT)
 def multi_head_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = None, mask: Tensor | None = None,
-                         attention_bias: Tensor | None = None, past_key: Tensor | None = None, past_value: Tensor | None = None, *, num_heads: int,
-                         scale: float = 0.0, mask_filter_value: float = -10000.0, unidirectional: int = 0, outputs: Outputs = 1) -> Any:
+                         attention_bias: Tensor | None = None, past_key: Tensor | None = None,
+                         past_value: Tensor | None = None, *, num_heads: int,
+                         scale: float = 0.0, mask_filter_value: float = -10000.0, unidirectional: int = 0,
+                         outputs: Outputs = 1) -> Any:
   if bias is not None:
     a, b, c = bias.split([int(q.shape[-1]), int(q.shape[-1]), int(bias.shape[0]) - 2 * int(q.shape[-1])])
     q = q + a
@@ -158,7 +179,8 @@ def multi_head_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = 
 
 # ***** ONNX Runtime: normalization, embedding, activations, products *****
 
-def simplified_layer_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1,
+def simplified_layer_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
+                                   stash_type: int = 1,
                                    outputs: Outputs = 1) -> Any:
   """Layer normalization without a mean."""
   v = wide(x)
@@ -169,28 +191,34 @@ def simplified_layer_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, 
 for _domain in ("", MICROSOFT): operator("SimplifiedLayerNormalization", 1, _domain)(simplified_layer_normalization)
 
 @operator("SkipLayerNormalization", 1, MICROSOFT)
-def skip_layer_normalization(x: Tensor, skip: Tensor, gamma: Tensor, beta: Tensor | None = None, bias: Tensor | None = None, *,
+def skip_layer_normalization(x: Tensor, skip: Tensor, gamma: Tensor, beta: Tensor | None = None,
+                             bias: Tensor | None = None, *,
                              epsilon: float = 1e-12, outputs: Outputs = 1) -> Any:
   total = x + skip if bias is None else x + skip + bias
   return (*layer_normalization(total, gamma, beta, epsilon=epsilon, outputs=3), total)[:max(1, outputs)]
 
 @operator("SkipSimplifiedLayerNormalization", 1, MICROSOFT)
-def skip_simplified_layer_normalization(x: Tensor, skip: Tensor, gamma: Tensor, bias: Tensor | None = None, *, epsilon: float = 1e-12,
+def skip_simplified_layer_normalization(x: Tensor, skip: Tensor, gamma: Tensor, bias: Tensor | None = None, *,
+                                        epsilon: float = 1e-12,
                                         outputs: Outputs = 1) -> Any:
   total = x + skip if bias is None else x + skip + bias
   y, inverse = simplified_layer_normalization(total, gamma, epsilon=epsilon, outputs=2)
   return (y, inverse * 0, inverse, total)[:max(1, outputs)]
 
 @operator("EmbedLayerNormalization", 1, MICROSOFT)
-def embed_layer_normalization(words: Tensor, segments: Tensor | None, word_table: Tensor, position_table: Tensor, segment_table: Tensor | None,
-                              gamma: Tensor, beta: Tensor, mask: Tensor | None = None, positions: Tensor | None = None, *, epsilon: float = 1e-12,
+def embed_layer_normalization(words: Tensor, segments: Tensor | None, word_table: Tensor, position_table: Tensor,
+                              segment_table: Tensor | None,
+                              gamma: Tensor, beta: Tensor, mask: Tensor | None = None, positions: Tensor | None = None,
+                              *, epsilon: float = 1e-12,
                               mask_index_type: int = 0, outputs: Outputs = 1) -> Any:
   length = int(words.shape[1])
-  where = positions if positions is not None else Tensor.arange(length, dtype=dtypes.int32, device=words.device).reshape(1, -1)
+  where = positions if positions is not None else Tensor.arange(length, dtype=dtypes.int32,
+                                                                device=words.device).reshape(1, -1)
   total = word_table[words] + position_table[where]
   if segments is not None and segment_table is not None: total = total + segment_table[segments]
   y = layer_normalization(total, gamma, beta, epsilon=epsilon, outputs=1)[0]
-  counted = Tensor.zeros(words.shape[0], dtype=dtypes.int32, device=words.device) if mask is None else mask.sum(1).cast(dtypes.int32)
+  counted = (Tensor.zeros(words.shape[0], dtype=dtypes.int32, device=words.device) if mask is None
+             else mask.sum(1).cast(dtypes.int32))
   return (y, counted, total)[:max(1, outputs)]
 
 @operator("FastGelu", 1, MICROSOFT)
@@ -203,22 +231,27 @@ def gelu(x: Tensor) -> Tensor: return x.gelu("none")
 def quick_gelu(x: Tensor, *, alpha: float = 1.702) -> Tensor: return x * (x * alpha).sigmoid()
 
 @operator("FusedMatMul", 1, MICROSOFT)
-def fused_matmul(a: Tensor, b: Tensor, *, alpha: float = 1.0, transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0) -> Tensor:
+def fused_matmul(a: Tensor, b: Tensor, *, alpha: float = 1.0, transA: int = 0, transB: int = 0, transBatchA: int = 0,
+                 transBatchB: int = 0) -> Tensor:
   if transBatchA or transBatchB: raise ArgumentError("FusedMatMul with transBatchA or transBatchB is not supported")
   product = (a.transpose(-2, -1) if transA else a).matmul(b.transpose(-2, -1) if transB else b, dtype=wide(a).dtype)
   return (product if alpha == 1 else product * alpha).cast(a.dtype)
 
 @operator("FusedGemm", 1, MICROSOFT)
-def fused_gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0,
+def fused_gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
+               transB: int = 0,
                activation: str = "Relu") -> Tensor:
   functions = {"Relu": Tensor.relu, "Tanh": Tensor.tanh, "Sigmoid": Tensor.sigmoid}
-  if activation not in functions: raise ArgumentError(f"activation is one of {', '.join(functions)}, not {activation!r}")
+  if activation not in functions:
+    raise ArgumentError(f"activation is one of {', '.join(functions)}, not {activation!r}")
   return functions[activation](gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB))
 
 @operator("MatMulNBits", 1, MICROSOFT)
-def matmul_n_bits(a: Tensor, b: Tensor, scales: Tensor, zeros: Tensor | None = None, *, K: int, N: int, bits: int = 4, block_size: int = 128,
+def matmul_n_bits(a: Tensor, b: Tensor, scales: Tensor, zeros: Tensor | None = None, *, K: int, N: int, bits: int = 4,
+                  block_size: int = 128,
                   accuracy_level: int = 0) -> Tensor:
-  """a @ W^T, W (N, K) in blocks along K of 4 or 8 bits, two of 4 bits in a byte (the first in the low half), with a scale and zero point each."""
+  """a @ W^T, W (N, K) in blocks along K of 4 or 8 bits, two of 4 bits in a byte (the first in the low half), with a
+  scale and zero point each."""
   if bits not in (4, 8): raise ArgumentError(f"MatMulNBits has 4 or 8 bits, not {bits}")
   blocks = -(-K // block_size)
   def unpacked(x: Tensor, count: int) -> Tensor:

@@ -1,4 +1,5 @@
-"""Operators of ONNX that run graphs (If, Loop, Scan) or hold several tensors: sequences are lists, an optional value that is missing is None.
+"""Operators of ONNX that run graphs (If, Loop, Scan) or hold several tensors: sequences are lists, an optional value
+that is missing is None.
 
 Conditions and counts are read when the graph is built; loops are written out. Source: ONNX operator schemas (ai.onnx).
 """
@@ -7,7 +8,8 @@ from typing import Any
 
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError
-from tinyhw.nn.onnx.operator import Body, Int, Ints, Known, Outputs, Scalar, Value, as_numbers, as_tensor, of_numbers, operator
+from tinyhw.nn.onnx.operator import (
+  Body, Int, Ints, Known, Outputs, Scalar, Value, as_numbers, as_tensor, of_numbers, operator)
 from tinyhw.nn.onnx.ops_shape import axis_of
 from tinyhw.tensor import Tensor
 
@@ -16,11 +18,13 @@ MOST_TURNS = 4096   # of a loop, which is written out: more is taken for a loop 
 # ***** graphs *****
 
 @operator("If", folds=False)
-def if_(condition: Scalar, *, then_branch: Body, else_branch: Body) -> Any: return tuple(then_branch() if condition else else_branch())
+def if_(condition: Scalar, *, then_branch: Body, else_branch: Body) -> Any:
+  return tuple(then_branch() if condition else else_branch())
 
 @operator("Loop", folds=False)
 def loop(most: Value = None, condition: Value = None, *carried: Value, body: Body) -> Any:
-  """The carried values after the last turn, then what each turn gave besides, stacked. most: turns; condition: goes on while true."""
+  """The carried values after the last turn, then what each turn gave besides, stacked. most: turns; condition: goes on
+  while true."""
   turns = None if most is None else int(as_numbers(most)[0])
   going = True if condition is None else bool(as_numbers(condition)[0])
   if turns is None and condition is None: raise ArgumentError("a Loop without a count and a condition has no end")
@@ -29,7 +33,8 @@ def loop(most: Value = None, condition: Value = None, *carried: Value, body: Bod
   while going and (turns is None or turn < turns):
     if turn >= MOST_TURNS: raise ArgumentError(f"a Loop has more than {MOST_TURNS} turns")
     results = body(of_numbers([turn], dtypes.int64, ()), of_numbers([True], dtypes.bool, ()), *state)
-    if len(results) < 1 + len(state): raise ArgumentError(f"the body of a Loop with {len(state)} carried values gives {len(results)} results")
+    if len(results) < 1 + len(state):
+      raise ArgumentError(f"the body of a Loop with {len(state)} carried values gives {len(results)} results")
     if turns is None or not isinstance(results[0], Known) or turn + 1 < turns: going = bool(as_numbers(results[0])[0])
     state = results[1:1 + len(state)]
     rows.append(results[1 + len(state):])
@@ -39,7 +44,8 @@ def loop(most: Value = None, condition: Value = None, *carried: Value, body: Bod
 def _stack(tensors: list[Tensor], axis: int = 0) -> Tensor: return tensors[0].stack(*tensors[1:], dim=axis)
 
 @operator("Scan", 9, folds=False)
-def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints | None = None, scan_input_directions: Ints | None = None,
+def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints | None = None,
+         scan_input_directions: Ints | None = None,
          scan_output_axes: Ints | None = None, scan_output_directions: Ints | None = None) -> Any:
   """body(states, slices) gives new states and slices, for each slice of the inputs along an axis."""
   n = num_scan_inputs
@@ -48,7 +54,8 @@ def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints
   axes = [axis_of(a, x.ndim) for a, x in zip(scan_input_axes or [0] * n, inputs)]
   backwards = scan_input_directions or [0] * n
   lengths = {int(x.shape[a]) for a, x in zip(axes, inputs)}
-  if len(lengths) != 1 or len(axes) != n or len(backwards) != n: raise ArgumentError(f"the inputs of a Scan have the lengths {sorted(lengths)}")
+  if len(lengths) != 1 or len(axes) != n or len(backwards) != n:
+    raise ArgumentError(f"the inputs of a Scan have the lengths {sorted(lengths)}")
   length = lengths.pop()
   if length > MOST_TURNS: raise ArgumentError(f"a Scan has more than {MOST_TURNS} turns")
   rows = []
@@ -60,14 +67,17 @@ def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints
   columns = [list(c) for c in zip(*rows)]
   flips = scan_output_directions or [0] * len(columns)
   places = scan_output_axes or [0] * len(columns)
-  return (*state, *(_stack(c[::-1] if flip else c, axis_of(a, c[0].ndim + 1)) for c, flip, a in zip(columns, flips, places)))
+  return (*state,
+          *(_stack(c[::-1] if flip else c, axis_of(a, c[0].ndim + 1)) for c, flip, a in zip(columns, flips, places)))
 
 @operator("Scan", 8, folds=False)
-def scan_of_batches(lengths: Value = None, *values: Value, body: Body, num_scan_inputs: int, directions: Ints | None = None) -> Any:
+def scan_of_batches(lengths: Value = None, *values: Value, body: Body, num_scan_inputs: int,
+                    directions: Ints | None = None) -> Any:
   """Version 8: every value has a batch in front; the sequences are scanned along axis 1."""
   if lengths is not None: raise ArgumentError("Scan of version 8 with sequence_lens is not supported")
   tensors = [as_tensor(v) for v in values]
-  results = [scan(*(x[b] for x in tensors), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+  results = [scan(*(x[b] for x in tensors), body=body, num_scan_inputs=num_scan_inputs,
+                  scan_input_directions=directions)
              for b in range(int(tensors[0].shape[0]))]
   return tuple(_stack([as_tensor(x) for x in column]) for column in zip(*results))
 
@@ -91,7 +101,8 @@ def sequence_empty(*, dtype: int = 1) -> Any: return []
 @operator("SequenceLength", 11)
 def sequence_length(sequence: Value) -> Known: return of_numbers([len(_sequence(sequence))], dtypes.int64, ())
 @operator("SequenceAt", 11)
-def sequence_at(sequence: Value, position: Int) -> Value: return _sequence(sequence)[_position(_sequence(sequence), position)]
+def sequence_at(sequence: Value, position: Int) -> Value:
+  return _sequence(sequence)[_position(_sequence(sequence), position)]
 
 @operator("SequenceInsert", 11)
 def sequence_insert(sequence: Value, item: Value, position: Int | None = None) -> Any:
@@ -121,7 +132,8 @@ def split_to_sequence(x: Tensor, split: Value = None, *, axis: int = 0, keepdims
     if each < 1: raise ArgumentError(f"cannot split into parts of {each}")
     parts = [min(each, size - i) for i in range(0, size, each)]
   else: parts = [int(n) for n in numbers]
-  if sum(parts) != size or any(p < 0 for p in parts): raise ArgumentError(f"the parts {parts} do not make the {size} of axis {axis}")
+  if sum(parts) != size or any(p < 0 for p in parts):
+    raise ArgumentError(f"the parts {parts} do not make the {size} of axis {axis}")
   found = x.split(parts, axis)
   if split is None and not keepdims: return [part.squeeze(axis) for part in found]
   return list(found)
@@ -129,7 +141,8 @@ def split_to_sequence(x: Tensor, split: Value = None, *, axis: int = 0, keepdims
 @operator("SequenceMap", 17, folds=False)
 def sequence_map(sequence: Value, *others: Value, body: Body, outputs: Outputs = 1) -> Any:
   """body of each item; of the others, sequences go along and tensors stay."""
-  rows = [body(item, *(o[i] if isinstance(o, list) else o for o in others)) for i, item in enumerate(_sequence(sequence))]
+  rows = [body(item, *(o[i] if isinstance(o, list) else o for o in others))
+          for i, item in enumerate(_sequence(sequence))]
   return tuple([row[k] for row in rows] for k in range(outputs))
 
 # ***** optional values *****

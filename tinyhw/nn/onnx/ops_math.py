@@ -1,4 +1,7 @@
-"""Operators of ONNX that compute element by element, reduce, or multiply matrices. Source: ONNX operator schemas (ai.onnx)."""
+"""Operators of ONNX that compute element by element, reduce, or multiply matrices.
+
+Source: ONNX operator schemas (ai.onnx).
+"""
 from __future__ import annotations
 from collections.abc import Callable
 import math
@@ -19,12 +22,15 @@ def _unary(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
 def _round(x: Tensor) -> Tensor: return x.round() if dtypes.is_float(x.dtype) else x
 
 for _name, _function in {
-  "Abs": Tensor.abs, "Neg": Tensor.neg, "Sign": Tensor.sign, "Floor": Tensor.floor, "Ceil": Tensor.ceil, "Round": _round, "Sqrt": Tensor.sqrt,
+  "Abs": Tensor.abs, "Neg": Tensor.neg, "Sign": Tensor.sign, "Floor": Tensor.floor, "Ceil": Tensor.ceil,
+  "Round": _round, "Sqrt": Tensor.sqrt,
   "Exp": Tensor.exp, "Log": Tensor.log, "Erf": Tensor.erf, "Reciprocal": Tensor.reciprocal, "Not": Tensor.logical_not,
   "BitwiseNot": Tensor.bitwise_not, "IsNaN": Tensor.isnan,
-  "Sin": Tensor.sin, "Cos": Tensor.cos, "Tan": Tensor.tan, "Asin": Tensor.asin, "Acos": Tensor.acos, "Atan": Tensor.atan, "Sinh": Tensor.sinh,
+  "Sin": Tensor.sin, "Cos": Tensor.cos, "Tan": Tensor.tan, "Asin": Tensor.asin, "Acos": Tensor.acos,
+  "Atan": Tensor.atan, "Sinh": Tensor.sinh,
   "Cosh": Tensor.cosh, "Tanh": Tensor.tanh, "Asinh": Tensor.asinh, "Acosh": Tensor.acosh, "Atanh": Tensor.atanh,
-  "Relu": Tensor.relu, "Sigmoid": Tensor.sigmoid, "Softplus": Tensor.softplus, "Softsign": Tensor.softsign, "HardSwish": Tensor.hardswish,
+  "Relu": Tensor.relu, "Sigmoid": Tensor.sigmoid, "Softplus": Tensor.softplus, "Softsign": Tensor.softsign,
+  "HardSwish": Tensor.hardswish,
   "Mish": Tensor.mish,
 }.items(): define(_name, _unary(_function))
 
@@ -35,7 +41,8 @@ def elu(x: Tensor, *, alpha: float = 1.0) -> Tensor: return x.elu(alpha)
 @operator("Celu")
 def celu(x: Tensor, *, alpha: float = 1.0) -> Tensor: return x.celu(alpha)
 @operator("Selu")
-def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor: return x.selu(alpha, gamma)
+def selu(x: Tensor, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Tensor:
+  return x.selu(alpha, gamma)
 @operator("HardSigmoid")
 def hard_sigmoid(x: Tensor, *, alpha: float = 0.2, beta: float = 0.5) -> Tensor: return x.hardsigmoid(alpha, beta)
 @operator("ThresholdedRelu")
@@ -58,10 +65,12 @@ def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
   return (x < -lambd).where((x + bias).cast(x.dtype), (x > lambd).where((x - bias).cast(x.dtype), zero))
 
 @operator("IsInf")
-def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor: return x.isinf(bool(detect_positive), bool(detect_negative))
+def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+  return x.isinf(bool(detect_positive), bool(detect_negative))
 
 @operator("Clip", 6)
-def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None = None) -> Tensor: return _clipped(x, min, max)
+def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None = None) -> Tensor:
+  return _clipped(x, min, max)
 @operator("Clip", 11)
 def clip(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor: return _clipped(x, low, high)
 
@@ -76,7 +85,8 @@ def cast(x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Te
     return (code if FOUR_BITS[to] is dtypes.uint8 else code.bitwise_xor(8) - 8).cast(FOUR_BITS[to])
   return _cast(x, dtype_of(to), bool(saturate))
 @operator("CastLike")
-def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor: return _cast(x, like.dtype, bool(saturate))
+def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
+  return _cast(x, like.dtype, bool(saturate))
 
 def _cast(x: Tensor, dtype: Any, saturate: bool) -> Tensor:
   """Conversion to 8-bit floats is to their largest number, if saturate."""
@@ -91,17 +101,21 @@ def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, T
   def compute(a: Tensor, b: Tensor) -> Tensor: return function(a, b)
   return compute
 
-def _divide(a: Tensor, b: Tensor) -> Tensor: return a.div(b) if dtypes.is_float(a.dtype) else a.div(b, rounding_mode="trunc").cast(a.dtype)
+def _divide(a: Tensor, b: Tensor) -> Tensor:
+  return a.div(b) if dtypes.is_float(a.dtype) else a.div(b, rounding_mode="trunc").cast(a.dtype)
 def _logical(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
   return _binary(lambda a, b: function(a.bool(), b.bool()))
 
 _BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-  "Add": Tensor.add, "Sub": Tensor.sub, "Mul": Tensor.mul, "Div": _divide, "Equal": Tensor.eq, "Less": Tensor.lt, "Greater": Tensor.gt,
-  "LessOrEqual": Tensor.le, "GreaterOrEqual": Tensor.ge, "BitwiseAnd": Tensor.bitwise_and, "BitwiseOr": Tensor.bitwise_or,
+  "Add": Tensor.add, "Sub": Tensor.sub, "Mul": Tensor.mul, "Div": _divide, "Equal": Tensor.eq, "Less": Tensor.lt,
+  "Greater": Tensor.gt,
+  "LessOrEqual": Tensor.le, "GreaterOrEqual": Tensor.ge, "BitwiseAnd": Tensor.bitwise_and,
+  "BitwiseOr": Tensor.bitwise_or,
   "BitwiseXor": Tensor.bitwise_xor, "MatMul": Tensor.matmul,
 }
 for _name, _two in _BINARY.items(): define(_name, _binary(_two))
-for _name, _both in {"And": Tensor.bitwise_and, "Or": Tensor.bitwise_or, "Xor": Tensor.bitwise_xor}.items(): define(_name, _logical(_both))
+for _name, _both in {"And": Tensor.bitwise_and, "Or": Tensor.bitwise_or, "Xor": Tensor.bitwise_xor}.items():
+  define(_name, _logical(_both))
 
 @operator("Pow")
 def power(x: Tensor, y: Tensor) -> Tensor:
@@ -160,7 +174,8 @@ def _log_sum_exp(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
 
 def _total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor: return x.sum(axes, keep).cast(x.dtype)
 
-def _of_wide(function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Callable[[Tensor, tuple[int, ...], bool], Tensor]:
+def _of_wide(function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Callable[[Tensor, tuple[int, ...], bool],
+                                                                                      Tensor]:
   """A reduction in several steps of floats in float32 at least, rounded once; of integers in their own type."""
   def compute(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return function(wide(x) if dtypes.is_float(x.dtype) else x, axes, keep).cast(x.dtype)
@@ -174,7 +189,8 @@ _REDUCTIONS: dict[str, tuple[Callable[[Tensor, tuple[int, ...], bool], Tensor], 
   "ReduceL1": (_of_wide(lambda x, axes, keep: x.abs().sum(axes, keep)), Tensor.abs),
   "ReduceL2": (_of_wide(lambda x, axes, keep: wide(x).square().sum(axes, keep).sqrt()), Tensor.abs),
   "ReduceSumSquare": (_of_wide(lambda x, axes, keep: x.square().sum(axes, keep)), Tensor.square),
-  "ReduceLogSum": (_of_wide(lambda x, axes, keep: x.sum(axes, keep).log()), Tensor.log), "ReduceLogSumExp": (_log_sum_exp, None),
+  "ReduceLogSum": (_of_wide(lambda x, axes, keep: x.sum(axes, keep).log()), Tensor.log),
+  "ReduceLogSumExp": (_log_sum_exp, None),
 }
 
 def _define_reduction(name: str) -> None:
@@ -183,7 +199,8 @@ def _define_reduction(name: str) -> None:
     if not axes: return single(x) if single is not None else x   # with no axes each element is a group of its own
     return reduce(x, axes, bool(keepdims))
 
-  def by_attribute(x: Tensor, *, axes: Ints | None = None, keepdims: int = 1) -> Tensor: return run(x, _axes(x, axes), keepdims)
+  def by_attribute(x: Tensor, *, axes: Ints | None = None, keepdims: int = 1) -> Tensor:
+    return run(x, _axes(x, axes), keepdims)
   def by_input(x: Tensor, axes: Ints | None = None, *, keepdims: int = 1, noop_with_empty_axes: int = 0) -> Tensor:
     return run(x, _axes(x, axes, noop_with_empty_axes), keepdims)
   define(name, by_attribute)
@@ -240,9 +257,11 @@ _softmax_versions("Hardmax", _hardmax)
 # ***** matrices *****
 
 @operator("Gemm")
-def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
+def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
+         transB: int = 0) -> Tensor:
   """alpha * A B + beta * C, either factor transposed."""
-  product = (a.transpose() if transA else a).matmul(b.transpose() if transB else b, dtype=wide(a).dtype if dtypes.is_float(a.dtype) else None)
+  product = (a.transpose() if transA else a).matmul(b.transpose() if transB else b,
+                                                    dtype=wide(a).dtype if dtypes.is_float(a.dtype) else None)
   if alpha != 1: product = (product * alpha).cast(product.dtype)
   if c is None or beta == 0: return product.cast(a.dtype)
   return (product + (c if beta == 1 else (c * beta).cast(a.dtype))).cast(a.dtype)

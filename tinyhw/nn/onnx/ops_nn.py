@@ -1,4 +1,7 @@
-"""Operators of ONNX for neural networks: convolutions, pooling, normalization, losses, random numbers. Source: ONNX operator schemas (ai.onnx)."""
+"""Operators of ONNX for neural networks: convolutions, pooling, normalization, losses, random numbers.
+
+Source: ONNX operator schemas (ai.onnx).
+"""
 from __future__ import annotations
 from collections.abc import Sequence
 import math
@@ -22,7 +25,8 @@ def per_channel(v: Tensor, ndim: int) -> Tensor:
 def _listed(values: list[int] | None, n: int, default: int, what: str) -> list[int]:
   found = [default] * n if values is None else values
   if len(found) != n: raise ShapeError(f"{what}={found} has not one number for each of {n} spatial axes")
-  if any(v < (0 if what == "output_padding" else 1) for v in found): raise ArgumentError(f"{what}={found} has a number that is too small")
+  if any(v < (0 if what == "output_padding" else 1) for v in found):
+    raise ArgumentError(f"{what}={found} has a number that is too small")
   return found
 
 def _pads(auto_pad: str, pads: list[int] | None, x: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
@@ -30,7 +34,8 @@ def _pads(auto_pad: str, pads: list[int] | None, x: Sequence[int], kernel: Seque
   """(before, after) for each spatial axis. Raises ArgumentError for an unknown auto_pad."""
   n = len(x)
   if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-    total = [max(0, (ceildiv(d, s) - 1) * s + dil * (k - 1) + 1 - d) for d, k, s, dil in zip(x, kernel, strides, dilations)]
+    total = [max(0, (ceildiv(d, s) - 1) * s + dil * (k - 1) + 1 - d)
+             for d, k, s, dil in zip(x, kernel, strides, dilations)]
     return [(t // 2, t - t // 2) if auto_pad == "SAME_UPPER" else (t - t // 2, t // 2) for t in total]
   if auto_pad == "VALID": return [(0, 0)] * n
   if auto_pad != "NOTSET": raise ArgumentError(f"auto_pad is NOTSET, VALID, SAME_UPPER or SAME_LOWER, not {auto_pad!r}")
@@ -46,27 +51,33 @@ def spatial(x: Tensor) -> tuple[int, ...]:
   if x.ndim < 3: raise ShapeError(f"an operator on images wants a shape (N, C, ...), not {x.shape}")
   return sizes(x)[2:]
 
-def convolve(x: Tensor, w: Tensor, bias: Tensor | None, auto_pad: str, dilations: list[int] | None, group: int, kernel_shape: list[int] | None,
+def convolve(x: Tensor, w: Tensor, bias: Tensor | None, auto_pad: str, dilations: list[int] | None, group: int,
+             kernel_shape: list[int] | None,
              pads: list[int] | None, strides: list[int] | None, dtype: Any = None) -> Tensor:
   """What Conv and its integer relatives share."""
   n, kernel = len(spatial(x)), list(spatial(w))
-  if kernel_shape is not None and kernel_shape != kernel: raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
+  if kernel_shape is not None and kernel_shape != kernel:
+    raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
   step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
   pairs = _pads(auto_pad, pads, spatial(x), kernel, step, dilation)
   return x.conv2d(w, bias, group, step, dilation, last_first(pairs), dtype)
 
 @operator("Conv")
-def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
+def conv(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None,
+         group: int = 1,
          kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
   return convolve(x, w, b, auto_pad, dilations, group, kernel_shape, pads, strides)
 
 @operator("ConvTranspose")
-def conv_transpose(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
-                   kernel_shape: Ints | None = None, output_padding: Ints | None = None, output_shape: Ints | None = None, pads: Ints | None = None,
+def conv_transpose(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: str = "NOTSET",
+                   dilations: Ints | None = None, group: int = 1,
+                   kernel_shape: Ints | None = None, output_padding: Ints | None = None,
+                   output_shape: Ints | None = None, pads: Ints | None = None,
                    strides: Ints | None = None) -> Tensor:
   kernel = spatial(w)
   n = len(spatial(x))
-  if kernel_shape is not None and tuple(kernel_shape) != kernel: raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
+  if kernel_shape is not None and tuple(kernel_shape) != kernel:
+    raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
   step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
   extra = _listed(output_padding, n, 0, "output_padding")
   check_count(math.prod(d * s for d, s in zip(spatial(x), step)), "ConvTranspose")
@@ -79,13 +90,18 @@ def conv_transpose(x: Tensor, w: Tensor, b: Tensor | None = None, *, auto_pad: s
     pairs = [(t // 2, t - t // 2) if auto_pad == "SAME_UPPER" else (t - t // 2, t // 2) for t in total]
   else: pairs = _pads(auto_pad, pads, spatial(x), kernel, step, dilation)
   check_count(math.prod(f + max(0, -b - e) for f, (b, e) in zip(full, pairs)), "ConvTranspose")
-  return x.conv_transpose2d(w, b, group, step, dilation, last_first([(before, after - e) for (before, after), e in zip(pairs, extra)]))
+  return x.conv_transpose2d(w, b, group, step, dilation,
+                            last_first([(before, after - e) for (before, after), e in zip(pairs, extra)]))
 
 @operator("DeformConv", 19)
-def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, mask: Tensor | None = None, *, dilations: Ints | None = None,
+def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, mask: Tensor | None = None, *,
+                dilations: Ints | None = None,
                 group: int = 1, kernel_shape: Ints | None = None, offset_group: int = 1, pads: Ints | None = None,
                 strides: Ints | None = None) -> Tensor:
-  """A convolution of images whose taps are read at places that are moved, linearly interpolated. Source: Dai et al. 2017."""
+  """A convolution of images whose taps are read at places that are moved, linearly interpolated.
+
+  Source: Dai et al. 2017.
+  """
   h, width = spatial(x)
   kh, kw = spatial(w)
   step, dilation = _listed(strides, 2, 1, "strides"), _listed(dilations, 2, 1, "dilations")
@@ -96,7 +112,8 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, m
   def base(count: int, kernel: int, axis: int) -> list[list[int]]:
     return [[o * step[axis] - pairs[axis][0] + k * dilation[axis] for o in range(count)] for k in range(kernel)]
   rows = Tensor(base(oh, kh, 0), device=x.device).reshape(kh, 1, oh, 1).expand(kh, kw, oh, ow).reshape(kh * kw, oh, ow)
-  columns = Tensor(base(ow, kw, 1), device=x.device).reshape(1, kw, 1, ow).expand(kh, kw, oh, ow).reshape(kh * kw, oh, ow)
+  columns = Tensor(base(ow, kw, 1), device=x.device).reshape(1, kw, 1, ow).expand(kh, kw, oh,
+                                                                                  ow).reshape(kh * kw, oh, ow)
   y, z = moved[:, :, :, 0] + rows, moved[:, :, :, 1] + columns      # (batch, offset group, taps, oh, ow)
   flat = x.reshape(batch, offset_group, channels // offset_group, h * width)
   total = None
@@ -114,28 +131,34 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, m
   outputs = int(w.shape[0])
   taps = taps.reshape(batch, group, channels // group, kh * kw, oh * ow)
   weights = w.reshape(group, outputs // group, (channels // group) * kh * kw)
-  result = weights.unsqueeze(0).matmul(taps.reshape(batch, group, (channels // group) * kh * kw, oh * ow)).reshape(batch, outputs, oh, ow)
+  result = weights.unsqueeze(0).matmul(taps.reshape(batch, group, (channels // group) * kh * kw,
+                                                    oh * ow)).reshape(batch, outputs, oh, ow)
   return result if b is None else result + per_channel(b, 4)
 
 @operator("Col2Im", 18)
 def col2im(x: Tensor, image_shape: Ints, block_shape: Ints, *, dilations: Ints | None = None, pads: Ints | None = None,
            strides: Ints | None = None) -> Tensor:
-  """Columns of blocks added up to an image: the transpose of a convolution with one weight of 1 per output channel and tap."""
+  """Columns of blocks added up to an image: the transpose of a convolution with one weight of 1 per output channel and
+  tap."""
   n, taps = len(image_shape), math.prod(block_shape)
   step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
   pairs = _pads("NOTSET", pads, image_shape, block_shape, step, dilation)
-  counts = [(d + b + e - dil * (k - 1) - 1) // s + 1 for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape, step)]
+  counts = [(d + b + e - dil * (k - 1) - 1) // s + 1
+            for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape, step)]
   batch, channels = int(x.shape[0]), int(x.shape[1]) // taps
   blocks = x.reshape(batch * channels, taps, *counts)
   eye = Tensor.eye(taps, dtype=x.dtype, device=x.device).reshape(taps, 1, *block_shape)
-  left = [(d + b + e - dil * (k - 1) - 1) % s for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape, step)]
-  return blocks.conv_transpose2d(eye, None, 1, step, dilation, last_first(pairs), left).reshape(batch, channels, *image_shape)
+  left = [(d + b + e - dil * (k - 1) - 1) % s for d, (b, e), dil, k, s in zip(image_shape, pairs, dilation, block_shape,
+                                                                              step)]
+  return blocks.conv_transpose2d(eye, None, 1, step, dilation, last_first(pairs),
+                                 left).reshape(batch, channels, *image_shape)
 
 # ***** pooling *****
 
 class _Windows:
   """Where the windows of a pool lie: padding (with what ceil_mode adds) and how many elements each window counts."""
-  def __init__(self, x: Tensor, kernel: list[int], auto_pad: str, ceil_mode: int, dilations: list[int] | None, pads: list[int] | None,
+  def __init__(self, x: Tensor, kernel: list[int], auto_pad: str, ceil_mode: int, dilations: list[int] | None,
+               pads: list[int] | None,
                strides: list[int] | None):
     shape = spatial(x)
     n = len(shape)
@@ -143,7 +166,8 @@ class _Windows:
     self.strides, self.dilations = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
     self.pads = _pads(auto_pad, pads, shape, self.kernel, self.strides, self.dilations)
     self.padding: list[tuple[int, int]] = []
-    self.counts: list[tuple[list[int], list[int]]] = []   # for each axis and window: elements inside of the input, and inside of the padded one
+    self.counts: list[tuple[list[int], list[int]]] = []   # for each axis and window: elements inside of the input, and
+                                                          # inside of the padded one
     for d, k, s, dil, (b, e) in zip(shape, self.kernel, self.strides, self.dilations, self.pads):
       span = dil * (k - 1) + 1
       room = d + b + e - span
@@ -153,7 +177,8 @@ class _Windows:
       check_count(count, "a pool")
       self.padding.append((b, max(0, (count - 1) * s + span - d - b)))
       starts = range(0, count * s, s)
-      self.counts.append(([_inside(b - w, b + d - w, k, dil) for w in starts], [_inside(0, d + b + e - w, k, dil) for w in starts]))
+      self.counts.append(([_inside(b - w, b + d - w, k, dil) for w in starts],
+                          [_inside(0, d + b + e - w, k, dil) for w in starts]))
 
   def divisor(self, x: Tensor, include_pad: int) -> Tensor | float:
     """How many elements each window has: a number, or a tensor that broadcasts to the result."""
@@ -161,7 +186,8 @@ class _Windows:
     if all(len(set(row)) <= 1 for row in rows): return float(math.prod(row[0] if row else 1 for row in rows))
     total = None
     for i, row in enumerate(rows):
-      part = Tensor([float(c) for c in row], dtype=x.dtype, device=x.device).reshape([-1 if i == j else 1 for j in range(len(rows))])
+      part = Tensor([float(c) for c in row], dtype=x.dtype,
+                    device=x.device).reshape([-1 if i == j else 1 for j in range(len(rows))])
       total = part if total is None else total * part
     assert total is not None
     return total
@@ -171,7 +197,8 @@ def _inside(low: int, high: int, k: int, dilation: int) -> int:
   return max(0, min(k, -(-high // dilation)) - max(0, -(-low // dilation)))
 
 @operator("AveragePool")
-def average_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, count_include_pad: int = 0,
+def average_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0,
+                 count_include_pad: int = 0,
                  dilations: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
   w = _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
   return (_window_sum(wide(x), w) / w.divisor(wide(x), count_include_pad)).cast(x.dtype)
@@ -182,13 +209,16 @@ def _window_sum(x: Tensor, w: _Windows) -> Tensor:
   return Tensor(window_view(padded.uop, w.kernel, w.strides, w.dilations)).sum(tuple(range(2 + n, 2 + 2 * n)))
 
 @operator("LpPool")
-def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None,
+def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSET", ceil_mode: int = 0,
+            dilations: Ints | None = None,
             pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
   if p < 1: raise ArgumentError(f"p={p}: give 1 or more")
-  return _window_sum(wide(x).abs().pow(p), _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)).pow(1 / p).cast(x.dtype)
+  return _window_sum(wide(x).abs().pow(p), _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads,
+                                                    strides)).pow(1 / p).cast(x.dtype)
 
 @operator("MaxPool")
-def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Ints | None = None, pads: Ints | None = None,
+def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0,
+             dilations: Ints | None = None, pads: Ints | None = None,
              storage_order: int = 0, strides: Ints | None = None, outputs: Outputs = 1) -> Any:
   """The largest of each window, and (if wanted) its place in the flattened input."""
   w = _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
@@ -209,20 +239,24 @@ def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mo
       stride *= d
     assert index is not None
     places = index
-  base = Tensor.arange(planes, dtype=dtypes.int64, device=x.device).reshape(x.shape[0], x.shape[1], *[1] * (x.ndim - 2)) * count
+  base = Tensor.arange(planes, dtype=dtypes.int64, device=x.device).reshape(x.shape[0], x.shape[1],
+                                                                            *[1] * (x.ndim - 2)) * count
   return values, places + base
 
 @operator("MaxUnpool", 9)
-def max_unpool(x: Tensor, places: Tensor, output_shape: Ints | None = None, *, kernel_shape: Ints, pads: Ints | None = None,
+def max_unpool(x: Tensor, places: Tensor, output_shape: Ints | None = None, *, kernel_shape: Ints,
+               pads: Ints | None = None,
                strides: Ints | None = None) -> Tensor:
-  """Values at the places (of the flattened result, or of the one that output_shape is larger than) that MaxPool gave; zeros elsewhere."""
+  """Values at the places (of the flattened result, or of the one that output_shape is larger than) that MaxPool gave;
+  zeros elsewhere."""
   n = len(spatial(x))
   kernel, step = _listed(kernel_shape, n, 1, "kernel_shape"), _listed(strides, n, 1, "strides")
   pairs = _pads("NOTSET", pads, spatial(x), kernel, step, [1] * n)
   inferred = [(d - 1) * s - b - e + k for d, s, k, (b, e) in zip(spatial(x), step, kernel, pairs)]
   shape = [*sizes(x)[:2], *inferred]
   check_count(math.prod(shape), "MaxUnpool")
-  flat = Tensor.zeros(math.prod(shape), dtype=x.dtype, device=x.device).scatter(0, places.flatten().cast(dtypes.int64), x.flatten())
+  flat = Tensor.zeros(math.prod(shape), dtype=x.dtype, device=x.device).scatter(0, places.flatten().cast(dtypes.int64),
+                                                                                x.flatten())
   y = flat.reshape(shape)
   if output_shape is None: return y
   check_count(math.prod(output_shape), "MaxUnpool")
@@ -241,18 +275,21 @@ def global_lp_pool(x: Tensor, *, p: int = 2) -> Tensor:
 # ***** normalization *****
 
 @operator("BatchNormalization")
-def batch_normalization_of_old(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+def batch_normalization_of_old(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
+                               momentum: float = 0.9,
                                is_test: int = 0, spatial: int = 1) -> Tensor:
   return _normalized(x, scale, b, mean, var, epsilon)
 
 @operator("BatchNormalization", 7)
-def batch_normalization(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+def batch_normalization(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
+                        momentum: float = 0.9,
                         spatial: int = 1) -> Tensor:
   """With the statistics given; version 7 may call it training, which an exported model does not do."""
   return _normalized(x, scale, b, mean, var, epsilon)
 
 @operator("BatchNormalization", 14)
-def batch_normalization_or_training(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5, momentum: float = 0.9,
+def batch_normalization_or_training(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *,
+                                    epsilon: float = 1e-5, momentum: float = 0.9,
                                     training_mode: int = 0) -> Any:
   """training_mode: with the batch's statistics; gives the running ones too, moved towards them."""
   if not training_mode: return _normalized(x, scale, b, mean, var, epsilon)
@@ -274,7 +311,8 @@ def standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tens
 
 @operator("LayerNormalization", 17)
 @operator("LayerNormalization")
-def layer_normalization(x: Tensor, scale: Tensor, b: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1,
+def layer_normalization(x: Tensor, scale: Tensor, b: Tensor | None = None, *, axis: int = -1, epsilon: float = 1e-5,
+                        stash_type: int = 1,
                         outputs: Outputs = 1) -> Any:
   y, mean, inverse = standardized(x, tuple(range(axis_of(axis, x.ndim), x.ndim)), epsilon)
   y = y.cast(x.dtype) * scale
@@ -282,27 +320,32 @@ def layer_normalization(x: Tensor, scale: Tensor, b: Tensor | None = None, *, ax
   return results[:max(1, outputs)]
 
 @operator("RMSNormalization", 23)
-def rms_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Tensor:
+def rms_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
+                      stash_type: int = 1) -> Tensor:
   v = wide(x)
   inverse = (v.square().mean(tuple(range(axis_of(axis, x.ndim), x.ndim)), keepdim=True) + epsilon).rsqrt()
   return (v * inverse).cast(x.dtype) * scale
 
 @operator("InstanceNormalization", 6)
 def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: float = 1e-5) -> Tensor:
-  return (standardized(x, _spatial_axes(x), epsilon)[0] * per_channel(scale, x.ndim) + per_channel(b, x.ndim)).cast(x.dtype)
+  return (standardized(x, _spatial_axes(x), epsilon)[0] * per_channel(scale, x.ndim)
+          + per_channel(b, x.ndim)).cast(x.dtype)
 
 def _grouped(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
-  if num_groups < 1 or int(x.shape[1]) % num_groups: raise ArgumentError(f"{x.shape[1]} channels do not make {num_groups} groups")
+  if num_groups < 1 or int(x.shape[1]) % num_groups:
+    raise ArgumentError(f"{x.shape[1]} channels do not make {num_groups} groups")
   return standardized(x.reshape(x.shape[0], num_groups, -1), (2,), epsilon)[0]
 
 @operator("GroupNormalization", 18)
-def group_normalization_per_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5) -> Tensor:
+def group_normalization_per_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int,
+                                  epsilon: float = 1e-5) -> Tensor:
   """Until version 21 scale and bias are one number per group."""
   y = _grouped(x, num_groups, epsilon)
   return (y * scale.reshape(1, -1, 1) + b.reshape(1, -1, 1)).reshape(x.shape).cast(x.dtype)
 
 @operator("GroupNormalization", 21)
-def group_normalization(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1) -> Tensor:
+def group_normalization(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int, epsilon: float = 1e-5,
+                        stash_type: int = 1) -> Tensor:
   y = _grouped(x, num_groups, epsilon).reshape(x.shape)
   return (y * per_channel(scale, x.ndim) + per_channel(b, x.ndim)).cast(x.dtype)
 
@@ -326,7 +369,8 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
   if size < 1 or x.ndim < 2: raise ArgumentError(f"LRN over {size} channels of shape {x.shape}")
   v = wide(x)
   flat = v.square().reshape(x.shape[0], 1, x.shape[1], -1)
-  total = Tensor(window_view(flat.pad([None, None, ((size - 1) // 2, size // 2), None]).uop, (size, 1), (1, 1), (1, 1))).sum((4, 5)).reshape(x.shape)
+  total = Tensor(window_view(flat.pad([None, None, ((size - 1) // 2, size // 2), None]).uop, (size, 1), (1, 1),
+                             (1, 1))).sum((4, 5)).reshape(x.shape)
   return (v / (total * (alpha / size) + bias).pow(beta)).cast(x.dtype)
 
 # ***** training and losses *****
@@ -337,14 +381,16 @@ def dropout_by_attribute(x: Tensor, *, ratio: float = 0.5, outputs: Outputs = 1)
   return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
 
 @operator("Dropout", 12, folds=False)
-def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None = None, *, seed: int | None = None, outputs: Outputs = 1) -> Any:
+def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None = None, *, seed: int | None = None,
+            outputs: Outputs = 1) -> Any:
   p = 0.5 if ratio is None else float(ratio)
   if not training_mode or p == 0: return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
   kept = Tensor.rand(*x.shape, device=x.device) >= p
   y = kept.where(x / (1 - p), x.zeros_like())
   return (y, kept) if outputs > 1 else y
 
-def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None, reduction: str) -> Tensor:
+def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None,
+          reduction: str) -> Tensor:
   """Of classes in axis 1."""
   out, log_probabilities = log_probabilities.dtype, wide(log_probabilities)
   classes = int(log_probabilities.shape[1])
@@ -360,12 +406,14 @@ def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, igno
   return (loss.sum() / wide(factor).sum() if weight is not None or ignore_index is not None else loss.mean()).cast(out)
 
 @operator("NegativeLogLikelihoodLoss", 12)
-def negative_log_likelihood_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None = None,
+def negative_log_likelihood_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *,
+                                 ignore_index: int | None = None,
                                  reduction: str = "mean") -> Tensor:
   return _loss(x, target, weight, ignore_index, reduction)
 
 @operator("SoftmaxCrossEntropyLoss", 12)
-def softmax_cross_entropy_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *, ignore_index: int | None = None, reduction: str = "mean",
+def softmax_cross_entropy_loss(x: Tensor, target: Tensor, weight: Tensor | None = None, *,
+                               ignore_index: int | None = None, reduction: str = "mean",
                                outputs: Outputs = 1) -> Any:
   logs = x.log_softmax(1)
   loss = _loss(logs, target, weight, ignore_index, reduction)
@@ -377,19 +425,24 @@ def _random(kind: str, shape: Any, a: float, b: float, dtype: Any) -> Tensor:
   check_count(math.prod(shape), "a random tensor")
   if any(d < 0 for d in shape): raise ShapeError(f"a shape has no negative sizes: {shape}")
   if not dtypes.is_float(dtype): raise ArgumentError(f"random numbers have a float type, not {dtype}")
-  return Tensor.normal(*shape, mean=a, std=b, dtype=dtype) if kind == "normal" else Tensor.uniform(*shape, low=a, high=b, dtype=dtype)
+  return (Tensor.normal(*shape, mean=a, std=b, dtype=dtype) if kind == "normal"
+          else Tensor.uniform(*shape, low=a, high=b, dtype=dtype))
 
 @operator("RandomNormal", folds=False)
-def random_normal(*, shape: Ints, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Tensor:
+def random_normal(*, shape: Ints, dtype: int = 1, mean: float = 0.0, scale: float = 1.0,
+                  seed: float | None = None) -> Tensor:
   return _random("normal", shape, mean, scale, dtype_of(dtype))
 @operator("RandomUniform", folds=False)
-def random_uniform(*, shape: Ints, dtype: int = 1, low: float = 0.0, high: float = 1.0, seed: float | None = None) -> Tensor:
+def random_uniform(*, shape: Ints, dtype: int = 1, low: float = 0.0, high: float = 1.0,
+                   seed: float | None = None) -> Tensor:
   return _random("uniform", shape, low, high, dtype_of(dtype))
 @operator("RandomNormalLike", folds=False)
-def random_normal_like(x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None) -> Tensor:
+def random_normal_like(x: Tensor, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0,
+                       seed: float | None = None) -> Tensor:
   return _random("normal", sizes(x), mean, scale, x.dtype if dtype is None else dtype_of(dtype))
 @operator("RandomUniformLike", folds=False)
-def random_uniform_like(x: Tensor, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0, seed: float | None = None) -> Tensor:
+def random_uniform_like(x: Tensor, *, dtype: int | None = None, low: float = 0.0, high: float = 1.0,
+                        seed: float | None = None) -> Tensor:
   return _random("uniform", sizes(x), low, high, x.dtype if dtype is None else dtype_of(dtype))
 @operator("Bernoulli", folds=False)
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:

@@ -1,4 +1,7 @@
-"""Operators of ONNX on quantized numbers, x = (q - zero_point) * scale; those of ONNX Runtime (com.microsoft) too. Source: ONNX operator schemas."""
+"""Operators of ONNX on quantized numbers, x = (q - zero_point) * scale; those of ONNX Runtime (com.microsoft) too.
+
+Source: ONNX operator schemas.
+"""
 from __future__ import annotations
 from typing import Any
 
@@ -14,7 +17,8 @@ from tinyhw.tensor import Tensor
 MICROSOFT = "com.microsoft"
 
 def _aligned(v: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
-  """A scale or zero point (one, one per element of an axis, or one per block of an axis) in a shape that broadcasts with x."""
+  """A scale or zero point (one, one per element of an axis, or one per block of an axis) in a shape that broadcasts
+  with x."""
   if v.numel() == 1: return v.reshape([1] * x.ndim)
   axis = axis_of(axis, x.ndim)
   if v.ndim == 1 and not block_size:
@@ -22,7 +26,8 @@ def _aligned(v: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
     return v.reshape([-1 if i == axis else 1 for i in range(x.ndim)])
   if v.ndim != x.ndim: raise ShapeError(f"scales of shape {v.shape} for blocks of {x.shape}")
   if not block_size: block_size = -(-int(x.shape[axis]) // int(v.shape[axis]))
-  return v.repeat_interleave(block_size, axis).shrink([(0, d) if i == axis else (0, n) for i, (d, n) in enumerate(zip(sizes(x), sizes(v)))])
+  return v.repeat_interleave(block_size, axis).shrink([(0, d) if i == axis else (0, n)
+                                                       for i, (d, n) in enumerate(zip(sizes(x), sizes(v)))])
 
 def _limits(number: int | None, dtype: DType) -> tuple[int, int]:
   """The least and largest number of an integer type."""
@@ -32,17 +37,20 @@ def _limits(number: int | None, dtype: DType) -> tuple[int, int]:
 def quantize(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType, limits: tuple[int, int]) -> Tensor:
   """Rounded to the nearest (ties to even), saturating. scale and zero broadcast with x."""
   scaled = x.cast(dtypes.float32) / scale.cast(dtypes.float32)
-  if dtypes.is_float(dtype): return cast(scaled if zero is None else scaled + zero.cast(dtypes.float32), to=_number(dtype))
+  if dtypes.is_float(dtype):
+    return cast(scaled if zero is None else scaled + zero.cast(dtypes.float32), to=_number(dtype))
   rounded = scaled.round() if zero is None else scaled.round() + zero.cast(dtypes.float32)
   if dtype.itemsize < 4: return rounded.clamp(*limits).cast(dtype)
   return rounded.cast(dtypes.float64).clamp(*limits).cast(dtypes.int64).cast(dtype)
 
-_NUMBERS = {dtypes.fp8e4m3: 17, dtypes.fp8e4m3fnuz: 18, dtypes.fp8e5m2: 19, dtypes.fp8e5m2fnuz: 20}   # as in TensorProto.DataType
+# as in TensorProto.DataType
+_NUMBERS = {dtypes.fp8e4m3: 17, dtypes.fp8e4m3fnuz: 18, dtypes.fp8e5m2: 19, dtypes.fp8e5m2fnuz: 20}
 def _number(dtype: DType) -> int:
   if dtype not in _NUMBERS: raise ArgumentError(f"cannot quantize to {dtype}")
   return _NUMBERS[dtype]
 
-def quantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0,
+def quantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0,
+                    output_dtype: int = 0,
                     precision: int = 0, saturate: int = 1) -> Tensor:
   if output_dtype: dtype = FOUR_BITS.get(output_dtype) or dtype_of(output_dtype)
   else: dtype = dtypes.uint8 if zero is None else zero.dtype
@@ -55,9 +63,11 @@ def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, blo
   """(x - zero) * scale, of scale's type."""
   wide = x.cast(dtypes.int32) if dtypes.is_int(x.dtype) else x.cast(dtypes.float32)
   if zero is not None: wide = wide - _aligned(zero, x, axis, block_size).cast(wide.dtype)
-  return (wide.cast(dtypes.float32) * _aligned(scale, x, axis, block_size).cast(dtypes.float32)).cast(scale.dtype).reshape(x.shape)
+  return (wide.cast(dtypes.float32) * _aligned(scale, x, axis,
+                                               block_size).cast(dtypes.float32)).cast(scale.dtype).reshape(x.shape)
 
-def dequantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0, output_dtype: int = 0) -> Tensor:
+def dequantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axis: int = 1, block_size: int = 0,
+                      output_dtype: int = 0) -> Tensor:
   y = dequantize(x, scale, zero, axis, block_size)
   return y.cast(dtype_of(output_dtype)) if output_dtype else y
 
@@ -90,26 +100,33 @@ def matmul_integer(a: Tensor, b: Tensor, a_zero: Tensor | None = None, b_zero: T
   return _centred(a, _row_zero(a_zero)).matmul(_centred(b, b_zero))
 
 @operator("MatMulIntegerToFloat", 1, MICROSOFT)
-def matmul_integer_to_float(a: Tensor, b: Tensor, a_scale: Tensor, b_scale: Tensor, a_zero: Tensor | None = None, b_zero: Tensor | None = None,
+def matmul_integer_to_float(a: Tensor, b: Tensor, a_scale: Tensor, b_scale: Tensor, a_zero: Tensor | None = None,
+                            b_zero: Tensor | None = None,
                             bias: Tensor | None = None) -> Tensor:
   y = matmul_integer(a, b, a_zero, b_zero).cast(dtypes.float32) * a_scale * b_scale
   return y if bias is None else y + bias
 
 @operator("DynamicQuantizeMatMul", 1, MICROSOFT)
-def dynamic_quantize_matmul(a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None, bias: Tensor | None = None) -> Tensor:
+def dynamic_quantize_matmul(a: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor | None = None,
+                            bias: Tensor | None = None) -> Tensor:
   q, scale, zero = dynamic_quantize_linear(a)
   return matmul_integer_to_float(q, b, scale, b_scale, zero, b_zero, bias)
 
 @operator("ConvInteger", 10)
-def conv_integer(x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *, auto_pad: str = "NOTSET",
-                 dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None,
+def conv_integer(x: Tensor, w: Tensor, x_zero: Tensor | None = None, w_zero: Tensor | None = None, *,
+                 auto_pad: str = "NOTSET",
+                 dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None,
+                 pads: Ints | None = None,
                  strides: Ints | None = None) -> Tensor:
-  wz = w_zero.reshape(-1, *[1] * (w.ndim - 1)) if w_zero is not None and w_zero.ndim == 1 and w_zero.shape[0] != 1 else w_zero
-  return convolve(_centred(x, x_zero), _centred(w, wz), None, auto_pad, dilations, group, kernel_shape, pads, strides, dtypes.int32)
+  wz = (w_zero.reshape(-1, *[1] * (w.ndim - 1)) if w_zero is not None and w_zero.ndim == 1 and w_zero.shape[0] != 1
+        else w_zero)
+  return convolve(_centred(x, x_zero), _centred(w, wz), None, auto_pad, dilations, group, kernel_shape, pads, strides,
+                  dtypes.int32)
 
 @operator("QLinearMatMul", 21)
 @operator("QLinearMatMul", 10)
-def qlinear_matmul(a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor, y_scale: Tensor, y_zero: Tensor) -> Tensor:
+def qlinear_matmul(a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scale: Tensor, b_zero: Tensor,
+                   y_scale: Tensor, y_zero: Tensor) -> Tensor:
   product = _centred(a, _row_zero(a_zero)).matmul(_centred(b, b_zero)).cast(dtypes.float32)
   rows = _row_zero(a_scale)
   assert rows is not None
@@ -117,14 +134,17 @@ def qlinear_matmul(a: Tensor, a_scale: Tensor, a_zero: Tensor, b: Tensor, b_scal
   return quantize(product * scale, y_scale, y_zero, y_zero.dtype, _limits(None, y_zero.dtype))
 
 @operator("QLinearConv", 10)
-def qlinear_conv(x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor, y_scale: Tensor, y_zero: Tensor,
+def qlinear_conv(x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale: Tensor, w_zero: Tensor,
+                 y_scale: Tensor, y_zero: Tensor,
                  b: Tensor | None = None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
                  kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
-  total = conv_integer(x, w, x_zero, w_zero, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
+  total = conv_integer(x, w, x_zero, w_zero, auto_pad=auto_pad, dilations=dilations, group=group,
+                       kernel_shape=kernel_shape, pads=pads,
                        strides=strides)
   if b is not None: total = total + per_channel(b.cast(dtypes.int32), x.ndim)
   scale = w_scale.reshape(1, -1, *[1] * (x.ndim - 2)) if w_scale.ndim else w_scale
-  return quantize(total.cast(dtypes.float32) * (x_scale * scale), y_scale, y_zero, y_zero.dtype, _limits(None, y_zero.dtype))
+  return quantize(total.cast(dtypes.float32) * (x_scale * scale), y_scale, y_zero, y_zero.dtype,
+                  _limits(None, y_zero.dtype))
 
 # ***** ONNX Runtime's operators between quantized tensors: computed on the numbers that they stand for *****
 
@@ -133,26 +153,31 @@ def _requantized(y: Tensor, scale: Tensor, zero: Tensor | None, like: Tensor) ->
   return quantize(y, scale, zero, dtype, _limits(None, dtype))
 
 @operator("QLinearAdd", 1, MICROSOFT)
-def qlinear_add(a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None, c_scale: Tensor,
+def qlinear_add(a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None,
+                c_scale: Tensor,
                 c_zero: Tensor | None = None) -> Tensor:
   return _requantized(dequantize(a, a_scale, a_zero) + dequantize(b, b_scale, b_zero), c_scale, c_zero, a)
 
 @operator("QLinearMul", 1, MICROSOFT)
-def qlinear_mul(a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None, c_scale: Tensor,
+def qlinear_mul(a: Tensor, a_scale: Tensor, a_zero: Tensor | None, b: Tensor, b_scale: Tensor, b_zero: Tensor | None,
+                c_scale: Tensor,
                 c_zero: Tensor | None = None) -> Tensor:
   return _requantized(dequantize(a, a_scale, a_zero) * dequantize(b, b_scale, b_zero), c_scale, c_zero, a)
 
 @operator("QLinearSigmoid", 1, MICROSOFT)
-def qlinear_sigmoid(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None) -> Tensor:
+def qlinear_sigmoid(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor,
+                    y_zero: Tensor | None = None) -> Tensor:
   return _requantized(dequantize(x, x_scale, x_zero).sigmoid(), y_scale, y_zero, x)
 
 @operator("QLinearLeakyRelu", 1, MICROSOFT)
-def qlinear_leaky_relu(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None, *,
+def qlinear_leaky_relu(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None,
+                       *,
                        alpha: float = 0.01) -> Tensor:
   return _requantized(dequantize(x, x_scale, x_zero).leaky_relu(alpha), y_scale, y_zero, x)
 
 @operator("QLinearGlobalAveragePool", 1, MICROSOFT)
-def qlinear_global_average_pool(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor, y_zero: Tensor | None = None, *,
+def qlinear_global_average_pool(x: Tensor, x_scale: Tensor, x_zero: Tensor | None, y_scale: Tensor,
+                                y_zero: Tensor | None = None, *,
                                 channels_last: int = 0) -> Tensor:
   axes = tuple(range(1, x.ndim - 1)) if channels_last else tuple(range(2, x.ndim))
   return _requantized(dequantize(x, x_scale, x_zero).mean(axes, keepdim=True), y_scale, y_zero, x)

@@ -1,6 +1,8 @@
-"""RNN, GRU and LSTM of ONNX, written out over the time steps. Source: ONNX operator schemas; Hochreiter and Schmidhuber 1997; Cho et al. 2014.
+"""RNN, GRU and LSTM of ONNX, written out over the time steps. Source: ONNX operator schemas; Hochreiter and Schmidhuber
+1997; Cho et al. 2014.
 
-x: (T, N, I)  W: (directions, gates * H, I)  R: (directions, gates * H, H)  ->  (T, directions, N, H) and the last states (directions, N, H).
+x: (T, N, I)  W: (directions, gates * H, I)  R: (directions, gates * H, H)  ->  (T, directions, N, H) and the last
+              states (directions, N, H).
 layout 1 has the batch first. Gates are in ONNX's order: LSTM i o f c, GRU z r h.
 """
 from __future__ import annotations
@@ -16,10 +18,13 @@ Function = Callable[[Tensor], Tensor]
 
 # name in lower case: the function, from alpha and beta; what these are if not given
 _ACTIVATIONS: dict[str, tuple[Callable[[float, float], Function], float, float]] = {
-  "relu": (lambda a, b: Tensor.relu, 0, 0), "tanh": (lambda a, b: Tensor.tanh, 0, 0), "sigmoid": (lambda a, b: Tensor.sigmoid, 0, 0),
+  "relu": (lambda a, b: Tensor.relu, 0, 0), "tanh": (lambda a, b: Tensor.tanh, 0, 0),
+  "sigmoid": (lambda a, b: Tensor.sigmoid, 0, 0),
   "affine": (lambda a, b: lambda x: x * a + b, 1.0, 0), "leakyrelu": (lambda a, b: lambda x: x.leaky_relu(a), 0.01, 0),
-  "thresholdedrelu": (lambda a, b: lambda x: (x >= a).where(x, 0), 1.0, 0), "scaledtanh": (lambda a, b: lambda x: (x * b).tanh() * a, 1.0, 1.0),
-  "hardsigmoid": (lambda a, b: lambda x: x.hardsigmoid(a, b), 0.2, 0.5), "elu": (lambda a, b: lambda x: x.elu(a), 1.0, 0),
+  "thresholdedrelu": (lambda a, b: lambda x: (x >= a).where(x, 0), 1.0, 0),
+  "scaledtanh": (lambda a, b: lambda x: (x * b).tanh() * a, 1.0, 1.0),
+  "hardsigmoid": (lambda a, b: lambda x: x.hardsigmoid(a, b), 0.2, 0.5),
+  "elu": (lambda a, b: lambda x: x.elu(a), 1.0, 0),
   "softsign": (lambda a, b: Tensor.softsign, 0, 0), "softplus": (lambda a, b: Tensor.softplus, 0, 0),
 }
 
@@ -27,25 +32,31 @@ def _activations(names: list[str] | None, alphas: list[float] | None, betas: lis
                  directions: int) -> list[list[Function]]:
   """The functions of each direction."""
   names = default * directions if names is None else names
-  if len(names) != len(default) * directions: raise ArgumentError(f"{len(names)} activations, and {len(default) * directions} are wanted")
+  if len(names) != len(default) * directions:
+    raise ArgumentError(f"{len(names)} activations, and {len(default) * directions} are wanted")
   a, b, found = iter(alphas or ()), iter(betas or ()), []
   for name in names:
-    if name.lower() not in _ACTIVATIONS: raise ArgumentError(f"the activation {name!r} is not known; known: {', '.join(_ACTIVATIONS)}")
+    if name.lower() not in _ACTIVATIONS:
+      raise ArgumentError(f"the activation {name!r} is not known; known: {', '.join(_ACTIVATIONS)}")
     make, alpha, beta = _ACTIVATIONS[name.lower()]
     found.append(make(next(a, alpha) if alpha else 0.0, next(b, beta) if beta else 0.0))
   return [found[i * len(default):(i + 1) * len(default)] for i in range(directions)]
 
 class _Layer:
   """What the three share: weights by direction, the order of time, sequences of different lengths."""
-  def __init__(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: Tensor | None, direction: str, gates: int, layout: int,
+  def __init__(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: Tensor | None, direction: str,
+               gates: int, layout: int,
                hidden_size: int | None):
     if direction not in ("forward", "reverse", "bidirectional"): raise ArgumentError(f"direction={direction!r}")
-    if x.ndim != 3 or w.ndim != 3 or r.ndim != 3: raise ShapeError(f"a recurrent layer wants three axes each, not {x.shape}, {w.shape}, {r.shape}")
+    if x.ndim != 3 or w.ndim != 3 or r.ndim != 3:
+      raise ShapeError(f"a recurrent layer wants three axes each, not {x.shape}, {w.shape}, {r.shape}")
     self.layout, self.x = layout, x.transpose(0, 1) if layout else x
     self.steps, self.batch, _ = sizes(self.x)
     self.hidden, self.directions, self.direction = int(r.shape[2]), int(w.shape[0]), direction
-    if hidden_size not in (None, self.hidden) or self.directions != (2 if direction == "bidirectional" else 1) or w.shape[1] != gates * self.hidden:
-      raise ShapeError(f"weights of shape {w.shape} and {r.shape} do not fit {direction} with {gates} gates and hidden_size={hidden_size}")
+    if (hidden_size not in (None, self.hidden) or self.directions != (2 if direction == "bidirectional" else 1)
+        or w.shape[1] != gates * self.hidden):
+      raise ShapeError(f"weights of shape {w.shape} and {r.shape} do not fit {direction} with {gates} gates and "
+                       f"hidden_size={hidden_size}")
     self.w, self.r = w, r
     self.b = Tensor.zeros(self.directions, 2 * gates * self.hidden, dtype=x.dtype, device=x.device) if b is None else b
     self.lengths = None if lengths is None else lengths.reshape(-1, 1)
@@ -53,11 +64,13 @@ class _Layer:
 
   def initial(self, state: Tensor | None) -> list[Tensor]:
     """A state before the first step, of each direction."""
-    if state is None: return [Tensor.zeros(self.batch, self.hidden, dtype=self.x.dtype, device=self.x.device)] * self.directions
+    if state is None:
+      return [Tensor.zeros(self.batch, self.hidden, dtype=self.x.dtype, device=self.x.device)] * self.directions
     return [(state.transpose(0, 1) if self.layout else state)[i] for i in range(self.directions)]
 
   def run(self, cell: Callable[[int, Tensor, Tensor, list[Tensor]], list[Tensor]], states: list[list[Tensor]]) -> Any:
-    """(all outputs, the last of each state). cell(direction, W's share of the input, R, states) gives new states, the output first."""
+    """(all outputs, the last of each state). cell(direction, W's share of the input, R, states) gives new states, the
+    output first."""
     outputs, last = [], []
     for d in range(self.directions):
       backwards = self.direction == "reverse" or d == 1
@@ -71,7 +84,8 @@ class _Layer:
           found[t] = alive.where(new[0], 0)
           state = [alive.where(a, b) for a, b in zip(new, state)]
         else: found[t], state = new[0], new
-      outputs.append(found[0].stack(*found[1:]) if found else Tensor.zeros(0, self.batch, self.hidden, dtype=self.x.dtype, device=self.x.device))
+      outputs.append(found[0].stack(*found[1:]) if found else Tensor.zeros(0, self.batch, self.hidden,
+                                                                           dtype=self.x.dtype, device=self.x.device))
       last.append(state)
     y = outputs[0].stack(*outputs[1:], dim=1)                                      # (T, directions, N, H)
     ends = [s[0].stack(*s[1:]) for s in zip(*last)]                                # (directions, N, H) each
@@ -81,8 +95,10 @@ class _Layer:
 def _clipped(x: Tensor, limit: float) -> Tensor: return x.clamp(-limit, limit) if limit else x
 
 @operator("RNN", 7)
-def rnn(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None, initial_h: Tensor | None = None, *,
-        activation_alpha: Floats | None = None, activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
+def rnn(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+        initial_h: Tensor | None = None, *,
+        activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
+        activations: Strings | None = None, clip: float = 0.0,
         direction: str = "forward", hidden_size: int | None = None, layout: int = 0, outputs: Outputs = 1) -> Any:
   layer = _Layer(x, w, r, b, lengths, direction, 1, layout, hidden_size)
   functions = _activations(activations, activation_alpha, activation_beta, ["Tanh"], layer.directions)
@@ -92,9 +108,12 @@ def rnn(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tenso
   return layer.run(cell, [[h] for h in layer.initial(initial_h)])
 
 @operator("GRU", 7)
-def gru(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None, initial_h: Tensor | None = None, *,
-        activation_alpha: Floats | None = None, activation_beta: Floats | None = None, activations: Strings | None = None, clip: float = 0.0,
-        direction: str = "forward", hidden_size: int | None = None, layout: int = 0, linear_before_reset: int = 0, outputs: Outputs = 1) -> Any:
+def gru(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+        initial_h: Tensor | None = None, *,
+        activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
+        activations: Strings | None = None, clip: float = 0.0,
+        direction: str = "forward", hidden_size: int | None = None, layout: int = 0, linear_before_reset: int = 0,
+        outputs: Outputs = 1) -> Any:
   layer = _Layer(x, w, r, b, lengths, direction, 3, layout, hidden_size)
   functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh"], layer.directions)
   n = layer.hidden
@@ -111,13 +130,17 @@ def gru(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tenso
   return layer.run(cell, [[h] for h in layer.initial(initial_h)])
 
 @operator("LSTM", 7)
-def lstm(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None, initial_h: Tensor | None = None,
-         initial_c: Tensor | None = None, p: Tensor | None = None, *, activation_alpha: Floats | None = None, activation_beta: Floats | None = None,
-         activations: Strings | None = None, clip: float = 0.0, direction: str = "forward", hidden_size: int | None = None, input_forget: int = 0,
+def lstm(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tensor | None = None,
+         initial_h: Tensor | None = None,
+         initial_c: Tensor | None = None, p: Tensor | None = None, *, activation_alpha: Floats | None = None,
+         activation_beta: Floats | None = None,
+         activations: Strings | None = None, clip: float = 0.0, direction: str = "forward",
+         hidden_size: int | None = None, input_forget: int = 0,
          layout: int = 0, outputs: Outputs = 1) -> Any:
   """p: peepholes (directions, 3 H) for i, o, f. input_forget: the forget gate is 1 - the input gate."""
   layer = _Layer(x, w, r, b, lengths, direction, 4, layout, hidden_size)
-  functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"], layer.directions)
+  functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"],
+                           layer.directions)
   n = layer.hidden
   def cell(d: int, share: Tensor, weights: Tensor, states: list[Tensor]) -> list[Tensor]:
     f, g, out = functions[d]

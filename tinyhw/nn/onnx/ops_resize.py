@@ -1,7 +1,8 @@
-"""Operators of ONNX that sample images at new places: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX operator schemas (ai.onnx).
+"""Operators of ONNX that sample images at new places: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX
+operator schemas (ai.onnx).
 
-Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input. Places and weights depend on sizes
-alone; they are tables that small kernels make, so that a long axis costs Python nothing.
+Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input. Places
+and weights depend on sizes alone; they are tables that small kernels make, so that a long axis costs Python nothing.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -19,7 +20,8 @@ from tinyhw.tensor import Tensor
 # ***** Resize *****
 
 def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[Any], Any]:
-  """Where element i of the result lies in the input: i is a number or a Tensor. old, new: sizes; begin, end: the region of tf_crop_and_resize."""
+  """Where element i of the result lies in the input: i is a number or a Tensor. old, new: sizes; begin, end: the
+  region of tf_crop_and_resize."""
   resized = scale * old
   if mode == "half_pixel": return lambda i: (i + 0.5) / scale - 0.5
   if mode == "half_pixel_symmetric":
@@ -35,7 +37,8 @@ def _place_function(mode: str, old: int, new: int, scale: float, begin: float, e
   raise ArgumentError(f"coordinate_transformation_mode={mode!r} is not known")
 
 _ROUNDINGS: dict[str, Callable[[Tensor], Tensor]] = {
-  "round_prefer_floor": lambda x: (x - 0.5).ceil(), "round_prefer_ceil": lambda x: (x + 0.5).floor(), "floor": Tensor.floor, "ceil": Tensor.ceil,
+  "round_prefer_floor": lambda x: (x - 0.5).ceil(), "round_prefer_ceil": lambda x: (x + 0.5).floor(),
+  "floor": Tensor.floor, "ceil": Tensor.ceil,
 }
 
 def _linear_kernel(x: Tensor) -> Tensor: return (1 - x.abs()).relu()
@@ -50,7 +53,8 @@ def _cubic_kernel(a: float) -> Callable[[Tensor], Tensor]:
 
 def _taps(place: Tensor, old: int, scale: float, kernel: Callable[[Tensor], Tensor], radius: int, exclude_outside: bool,
           antialias: bool) -> tuple[Tensor, Tensor]:
-  """place: (new, 1)  ->  which elements one there is made of, their weights: (new, taps). antialias: a smaller result has a wider kernel."""
+  """place: (new, 1)  ->  which elements one there is made of, their weights: (new, taps). antialias: a smaller result
+  has a wider kernel."""
   stretch = min(scale, 1.0) if antialias else 1.0
   reach = radius / stretch
   width = math.ceil(2 * reach)    # as many whole numbers as can lie less than reach from a place
@@ -63,12 +67,14 @@ def _taps(place: Tensor, old: int, scale: float, kernel: Callable[[Tensor], Tens
     weights = weights / total.eq(0).where(1, total)
   return at, weights
 
-def _resized(x: Tensor, axis: int, new: int, scale: float, function: Callable[[Any], Any], mode: str, nearest_mode: str, cubic_coeff_a: float,
+def _resized(x: Tensor, axis: int, new: int, scale: float, function: Callable[[Any], Any], mode: str, nearest_mode: str,
+             cubic_coeff_a: float,
              exclude_outside: bool, antialias: bool, outside: float | None) -> Tensor:
   """One axis in a new size. function: where its elements lie; outside: what elements beyond the input are, or None."""
   old = int(x.shape[axis])
   if not old: raise ShapeError(f"cannot resize an axis of size 0 of {x.shape}")
-  if not all(math.isfinite(function(i)) for i in (0, new - 1)): raise ArgumentError(f"Resize from {old} to {new} elements reads at infinite places")
+  if not all(math.isfinite(function(i)) for i in (0, new - 1)):
+    raise ArgumentError(f"Resize from {old} to {new} elements reads at infinite places")
   place = function(Tensor.arange(new, dtype=dtypes.float64, device=x.device)).reshape(-1, 1)
   weights = None
   if mode == "nearest": at = _ROUNDINGS[nearest_mode](place)
@@ -86,20 +92,25 @@ def _resized(x: Tensor, axis: int, new: int, scale: float, function: Callable[[A
 
 _MODES = {"nearest": "nearest", "linear": "linear", "bilinear": "linear", "trilinear": "linear", "cubic": "cubic"}
 
-def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi: list[float], mode: str, coordinates: str, nearest_mode: str,
+def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi: list[float], mode: str,
+            coordinates: str, nearest_mode: str,
             cubic_coeff_a: float, exclude_outside: bool, antialias: bool, extrapolation_value: float) -> Tensor:
   if mode not in _MODES: raise ArgumentError(f"mode is nearest, linear or cubic, not {mode!r}")
-  if nearest_mode not in _ROUNDINGS: raise ArgumentError(f"nearest_mode is one of {', '.join(_ROUNDINGS)}, not {nearest_mode!r}")
-  if any(not (s > 0 and math.isfinite(s)) for s in scales) or any(n < 1 for n in new): raise ArgumentError(f"cannot resize by {scales} to {new}")
+  if nearest_mode not in _ROUNDINGS:
+    raise ArgumentError(f"nearest_mode is one of {', '.join(_ROUNDINGS)}, not {nearest_mode!r}")
+  if any(not (s > 0 and math.isfinite(s)) for s in scales) or any(n < 1 for n in new):
+    raise ArgumentError(f"cannot resize by {scales} to {new}")
   check_count(math.prod(new), "Resize")
   crop = coordinates == "tf_crop_and_resize"
-  if crop and len(roi) != 2 * len(axes): raise ArgumentError(f"roi wants a begin and an end for each of {len(axes)} axes, not {len(roi)} numbers")
+  if crop and len(roi) != 2 * len(axes):
+    raise ArgumentError(f"roi wants a begin and an end for each of {len(axes)} axes, not {len(roi)} numbers")
   y = x if _MODES[mode] == "nearest" else wide(x)
   for i, axis in enumerate(axes):
     begin, end = (roi[i], roi[i + len(axes)]) if crop else (0.0, 1.0)
     if new[i] == int(x.shape[axis]) and scales[i] == 1 and not crop: continue
     function = _place_function(coordinates, int(x.shape[axis]), new[i], scales[i], begin, end)
-    y = _resized(y, axis, new[i], scales[i], function, _MODES[mode], nearest_mode, cubic_coeff_a, exclude_outside, antialias,
+    y = _resized(y, axis, new[i], scales[i], function, _MODES[mode], nearest_mode, cubic_coeff_a, exclude_outside,
+                 antialias,
                  extrapolation_value if crop else None)
   if dtypes.is_int(x.dtype) and y.dtype is not x.dtype: y = y.round().clamp(x.dtype.min, x.dtype.max)
   return y.cast(x.dtype)
@@ -107,7 +118,8 @@ def _resize(x: Tensor, axes: list[int], scales: list[float], new: list[int], roi
 @operator("Resize", 10)
 def resize_by_scales(x: Tensor, scales: Floats, *, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
 @operator("Upsample", 7)
-def upsample_by_attribute(x: Tensor, *, scales: Floats, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
+def upsample_by_attribute(x: Tensor, *, scales: Floats, mode: str = "nearest") -> Tensor:
+  return _upsampled(x, scales, mode)
 @operator("Upsample", 9)
 def upsample(x: Tensor, scales: Floats, *, mode: str = "nearest") -> Tensor: return _upsampled(x, scales, mode)
 
@@ -117,8 +129,10 @@ def _upsampled(x: Tensor, scales: list[float], mode: str) -> Tensor:
   return _resize(x, list(range(x.ndim)), scales, new, [], mode, "asymmetric", "floor", -0.75, False, False, 0.0)
 
 @operator("Resize", 11)
-def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, new_sizes: Ints | None = None, *, antialias: int = 0,
-           axes: Ints | None = None, coordinate_transformation_mode: str = "half_pixel", cubic_coeff_a: float = -0.75, exclude_outside: int = 0,
+def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, new_sizes: Ints | None = None, *,
+           antialias: int = 0,
+           axes: Ints | None = None, coordinate_transformation_mode: str = "half_pixel", cubic_coeff_a: float = -0.75,
+           exclude_outside: int = 0,
            extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
            nearest_mode: str = "round_prefer_floor") -> Tensor:
   """By scales or to sizes, along all axes or those named."""
@@ -129,12 +143,14 @@ def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, n
     new = new_sizes or []
     scales = [n / int(x.shape[a]) for a, n in zip(where, new)]
     if keep_aspect_ratio_policy != "stretch":
-      if keep_aspect_ratio_policy not in ("not_larger", "not_smaller"): raise ArgumentError(f"keep_aspect_ratio_policy={keep_aspect_ratio_policy!r}")
+      if keep_aspect_ratio_policy not in ("not_larger", "not_smaller"):
+        raise ArgumentError(f"keep_aspect_ratio_policy={keep_aspect_ratio_policy!r}")
       scale = (min if keep_aspect_ratio_policy == "not_larger" else max)(scales)
       scales = [scale] * len(where)
       new = [math.floor(int(x.shape[a]) * scale + 0.5) for a in where]
   if len(new) != len(where): raise ShapeError(f"Resize has {len(new)} sizes for {len(where)} axes")
-  return _resize(x, where, scales, new, roi or [], mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a, bool(exclude_outside),
+  return _resize(x, where, scales, new, roi or [], mode, coordinate_transformation_mode, nearest_mode, cubic_coeff_a,
+                 bool(exclude_outside),
                  bool(antialias), extrapolation_value)
 
 # ***** grids *****
@@ -148,7 +164,8 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
   axes = []
   for i, d in enumerate(spatial):
     line = [-1 + 2 * k / max(d - 1, 1) for k in range(d)] if align_corners else [-1 + (2 * k + 1) / d for k in range(d)]
-    axes.append(Tensor(line, dtype=theta.dtype, device=theta.device).reshape([-1 if i == j else 1 for j in range(len(spatial))]).expand(spatial))
+    axes.append(Tensor(line, dtype=theta.dtype,
+                       device=theta.device).reshape([-1 if i == j else 1 for j in range(len(spatial))]).expand(spatial))
   ones = Tensor.ones(*spatial, dtype=theta.dtype, device=theta.device)
   points = axes[-1].stack(*axes[-2::-1], ones, dim=-1).reshape(1, -1, len(spatial) + 1)
   return points.expand(n, *points.shape[1:]).matmul(theta.transpose(1, 2)).reshape(n, *spatial, len(spatial))
@@ -162,14 +179,17 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
   return (rest > span).where(2 * span - rest, rest) + low
 
 @operator("GridSample", 16)
-def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "bilinear", padding_mode: str = "zeros") -> Tensor:
-  """x: (N, C, ...)  grid: (N, ..., d), places from -1 to 1, the last axis first  ->  (N, C, ...) of the grid's sizes."""
+def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "bilinear",
+                padding_mode: str = "zeros") -> Tensor:
+  """x: (N, C, ...)  grid: (N, ..., d), places from -1 to 1, the last axis first  ->  (N, C, ...) of the grid's
+  sizes."""
   kind = _MODES.get(mode, {"bicubic": "cubic"}.get(mode))
   if kind is None: raise ArgumentError(f"mode is linear, nearest or cubic, not {mode!r}")
   if padding_mode not in ("zeros", "border", "reflection"): raise ArgumentError(f"padding_mode={padding_mode!r}")
   spatial = sizes(x)[2:]
   d = len(spatial)
-  if x.ndim != grid.ndim or grid.shape[-1] != d or x.shape[0] != grid.shape[0] or not d: raise ShapeError(f"a grid of {grid.shape} for {x.shape}")
+  if x.ndim != grid.ndim or grid.shape[-1] != d or x.shape[0] != grid.shape[0] or not d:
+    raise ShapeError(f"a grid of {grid.shape} for {x.shape}")
   out = sizes(grid)[1:-1]
   flat = x.reshape(*x.shape[:2], -1)
   per_axis: list[list[tuple[Tensor, Tensor | None]]] = []   # for each axis: (places, weights) of its taps
@@ -186,7 +206,8 @@ def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = 
       if kind == "linear": taps: list[tuple[Tensor, Tensor | None]] = [(base, 1 - t), (base + 1, t)]
       else: taps = [(base + k, _cubic_kernel(-0.75)(t - k)) for k in (-1, 0, 1, 2)]
       if kind == "cubic" and padding_mode == "border": taps = [(p.clamp(0, n - 1), w) for p, w in taps]
-      if kind == "cubic" and padding_mode == "reflection": taps = [(_reflected(p, low, high).clamp(0, n - 1), w) for p, w in taps]
+      if kind == "cubic" and padding_mode == "reflection":
+        taps = [(_reflected(p, low, high).clamp(0, n - 1), w) for p, w in taps]
       per_axis.append(taps)
   total = None
   for corner in itertools.product(*per_axis):
@@ -208,18 +229,28 @@ def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = 
   return total.reshape(*x.shape[:2], *out).cast(x.dtype)
 
 @operator("RoiAlign", 10)
-def roi_align_corner(x: Tensor, rois: Tensor, batch: Tensor, *, mode: str = "avg", output_height: int = 1, output_width: int = 1,
+def roi_align_corner(x: Tensor, rois: Tensor, batch: Tensor, *, mode: str = "avg", output_height: int = 1,
+                     output_width: int = 1,
                      sampling_ratio: int = 0, spatial_scale: float = 1.0) -> Tensor:
-  return _roi_align(x, rois, batch, "output_half_pixel", mode, output_height, output_width, sampling_ratio, spatial_scale)
+  return _roi_align(x, rois, batch, "output_half_pixel", mode, output_height, output_width, sampling_ratio,
+                    spatial_scale)
 
 @operator("RoiAlign", 16)
-def roi_align(x: Tensor, rois: Tensor, batch: Tensor, *, coordinate_transformation_mode: str = "half_pixel", mode: str = "avg",
-              output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0) -> Tensor:
-  return _roi_align(x, rois, batch, coordinate_transformation_mode, mode, output_height, output_width, sampling_ratio, spatial_scale)
+def roi_align(x: Tensor, rois: Tensor, batch: Tensor, *, coordinate_transformation_mode: str = "half_pixel",
+              mode: str = "avg",
+              output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0,
+              spatial_scale: float = 1.0) -> Tensor:
+  return _roi_align(x, rois, batch, coordinate_transformation_mode, mode, output_height, output_width, sampling_ratio,
+                    spatial_scale)
 
-def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: str, height: int, width: int, ratio: int, scale: float) -> Tensor:
-  """Regions (x1, y1, x2, y2) as images of one size, each pixel from ratio x ratio samples. The regions are read. Source: He et al. 2017."""
-  if mode not in ("avg", "max") or height < 1 or width < 1 or ratio < 0: raise ArgumentError(f"RoiAlign in mode {mode!r} to {height}x{width}")
+def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: str, height: int, width: int, ratio: int,
+               scale: float) -> Tensor:
+  """Regions (x1, y1, x2, y2) as images of one size, each pixel from ratio x ratio samples. The regions are read.
+
+  Source: He et al. 2017.
+  """
+  if mode not in ("avg", "max") or height < 1 or width < 1 or ratio < 0:
+    raise ArgumentError(f"RoiAlign in mode {mode!r} to {height}x{width}")
   half = 0.5 if coordinates == "half_pixel" else 0.0
   boxes, images = rois.tolist(), batch.tolist()
   h, w = sizes(x)[2:]
@@ -238,7 +269,9 @@ def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: s
     horizontal = [_border_taps(p, w) for p in xs]
     parts = []
     for a, b in itertools.product(range(2), range(2)):
-      part = plane[:, Tensor([t[a][0] for t in vertical], device=x.device)][:, :, Tensor([t[b][0] for t in horizontal], device=x.device)]
+      part = plane[:, Tensor([t[a][0] for t in vertical], device=x.device)][:, :,
+                                                                            Tensor([t[b][0] for t in horizontal],
+                                                                                   device=x.device)]
       weights = [[v[a][1] * u[b][1] for u in horizontal] for v in vertical]
       parts.append(part * Tensor(weights, dtype=x.dtype, device=x.device))
     if mode == "avg": samples = Tensor.usum(*parts)

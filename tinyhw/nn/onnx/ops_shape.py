@@ -6,7 +6,8 @@ from typing import Any
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, IndexRangeError, ShapeError
 from tinyhw.nn.onnx.data import dtype_of
-from tinyhw.nn.onnx.operator import Floats, Int, Ints, Known, Outputs, Value, as_numbers, as_tensor, define, of_numbers, operator
+from tinyhw.nn.onnx.operator import (
+  Floats, Int, Ints, Known, Outputs, Value, as_numbers, as_tensor, define, of_numbers, operator)
 from tinyhw.tensor import Tensor
 
 MOST_ELEMENTS = 1 << 31   # of what an operator makes from numbers alone (Range, ConstantOfShape, OneHot)
@@ -24,7 +25,8 @@ def check_count(count: int, what: str) -> None:
 # ***** making *****
 
 @operator("Constant")
-def constant(*, value: Tensor | None = None, value_float: float | None = None, value_floats: Floats | None = None, value_int: int | None = None,
+def constant(*, value: Tensor | None = None, value_float: float | None = None, value_floats: Floats | None = None,
+             value_int: int | None = None,
              value_ints: Ints | None = None) -> Any:
   """The attribute that is there."""
   if value is not None: return value
@@ -42,7 +44,8 @@ def constant_of_shape(shape: Ints, *, value: Tensor | None = None) -> Tensor:
   return Tensor.full(tuple(shape), value.item(), dtype=value.dtype)
 
 @operator("Shape")
-def shape_of(x: Tensor, *, start: int = 0, end: int | None = None) -> Known: return of_numbers(sizes(x)[slice(start, end)])
+def shape_of(x: Tensor, *, start: int = 0, end: int | None = None) -> Known:
+  return of_numbers(sizes(x)[slice(start, end)])
 @operator("Size")
 def size_of(x: Tensor) -> Known: return of_numbers([math.prod(sizes(x))], dtypes.int64, ())
 
@@ -50,7 +53,8 @@ def size_of(x: Tensor) -> Known: return of_numbers([math.prod(sizes(x))], dtypes
 def range_of(start: Value, limit: Value, delta: Value) -> Tensor:
   """From start to before limit; the three are read."""
   a, b, step = (as_numbers(v)[0] for v in (start, limit, delta))
-  if not step or not all(map(math.isfinite, (a, b, step))): raise ArgumentError(f"Range from {a} to {b} by {step} has no end")
+  if not step or not all(map(math.isfinite, (a, b, step))):
+    raise ArgumentError(f"Range from {a} to {b} by {step} has no end")
   count = max(0, math.ceil((b - a) / step))
   check_count(count, "Range")
   kind = as_tensor(start).dtype
@@ -72,7 +76,8 @@ def one_hot(indices: Tensor, depth: Value, values: Tensor, *, axis: int = -1) ->
   axis = axis_of(axis, indices.ndim + 1)
   index = indices.cast(dtypes.int64)
   index = (index < 0).where(index + n, index).unsqueeze(axis)
-  place = Tensor.arange(n, dtype=dtypes.int64, device=indices.device).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
+  place = Tensor.arange(n, dtype=dtypes.int64,
+                        device=indices.device).reshape([-1 if i == axis else 1 for i in range(indices.ndim + 1)])
   return index.eq(place).where(values[1], values[0])
 
 # ***** moving *****
@@ -80,7 +85,8 @@ def one_hot(indices: Tensor, depth: Value, values: Tensor, *, axis: int = -1) ->
 @operator("Reshape", 5)
 def reshape(x: Tensor, shape: Ints, *, allowzero: int = 0) -> Tensor:
   if not allowzero:
-    if any(d == 0 and i >= x.ndim for i, d in enumerate(shape)): raise ShapeError(f"0 in the shape {shape} keeps an axis that {x.shape} has not")
+    if any(d == 0 and i >= x.ndim for i, d in enumerate(shape)):
+      raise ShapeError(f"0 in the shape {shape} keeps an axis that {x.shape} has not")
     shape = [int(x.shape[i]) if d == 0 else d for i, d in enumerate(shape)]
   return x.reshape(shape)
 
@@ -90,11 +96,13 @@ def flatten(x: Tensor, *, axis: int = 1) -> Tensor:
   return x.reshape(math.prod(sizes(x)[:axis]), math.prod(sizes(x)[axis:]))
 
 @operator("Transpose")
-def transpose(x: Tensor, *, perm: Ints | None = None) -> Tensor: return x.permute(tuple(reversed(range(x.ndim))) if perm is None else perm)
+def transpose(x: Tensor, *, perm: Ints | None = None) -> Tensor:
+  return x.permute(tuple(reversed(range(x.ndim))) if perm is None else perm)
 
 def _squeezed(x: Tensor, axes: list[int] | None) -> Tensor:
   wanted = {i for i, d in enumerate(sizes(x)) if d == 1} if axes is None else {axis_of(a, x.ndim) for a in axes}
-  if any(x.shape[a] != 1 for a in wanted): raise ShapeError(f"cannot remove the axes {axes} of {x.shape}: not all have size 1")
+  if any(x.shape[a] != 1 for a in wanted):
+    raise ShapeError(f"cannot remove the axes {axes} of {x.shape}: not all have size 1")
   return x.reshape([d for i, d in enumerate(sizes(x)) if i not in wanted])
 
 def _unsqueezed(x: Tensor, axes: list[int]) -> Tensor:
@@ -122,7 +130,8 @@ def expand(x: Tensor, shape: Ints) -> Tensor:
 
 @operator("Tile", 6)
 def tile(x: Tensor, repeats: Ints) -> Tensor:
-  if len(repeats) != x.ndim or any(r < 0 for r in repeats): raise ShapeError(f"Tile wants a count for each axis of {x.shape}, not {repeats}")
+  if len(repeats) != x.ndim or any(r < 0 for r in repeats):
+    raise ShapeError(f"Tile wants a count for each axis of {x.shape}, not {repeats}")
   check_count(math.prod(d * r for d, r in zip(sizes(x), repeats)), "Tile")
   if 0 in repeats: return Tensor.zeros(*[d * r for d, r in zip(sizes(x), repeats)], dtype=x.dtype, device=x.device)
   return x.repeat(repeats) if x.ndim else x
@@ -137,19 +146,23 @@ def _split(x: Tensor, parts: list[int] | None, axis: int, count: int) -> tuple[T
     if count < 1: raise ArgumentError(f"cannot split into {count} parts")
     each = -(-size // count)
     parts = [max(0, min(each, size - i * each)) for i in range(count)]
-  if sum(parts) != size or any(p < 0 for p in parts): raise ShapeError(f"the parts {parts} do not make the {size} of axis {axis}")
+  if sum(parts) != size or any(p < 0 for p in parts):
+    raise ShapeError(f"the parts {parts} do not make the {size} of axis {axis}")
   return x.split(parts, axis)
 
 @operator("Split", 2)
-def split_by_attribute(x: Tensor, *, axis: int = 0, split: Ints | None = None, outputs: Outputs = 1) -> Any: return _split(x, split, axis, outputs)
+def split_by_attribute(x: Tensor, *, axis: int = 0, split: Ints | None = None, outputs: Outputs = 1) -> Any:
+  return _split(x, split, axis, outputs)
 @operator("Split", 13)
-def split(x: Tensor, parts: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None, outputs: Outputs = 1) -> Any:
+def split(x: Tensor, parts: Ints | None = None, *, axis: int = 0, num_outputs: int | None = None,
+          outputs: Outputs = 1) -> Any:
   return _split(x, parts, axis, outputs if num_outputs is None else num_outputs)
 
 def _sliced(x: Tensor, starts: list[int], ends: list[int], axes: list[int] | None, steps: list[int] | None) -> Tensor:
   axes = list(range(len(starts))) if axes is None else axes
   steps = [1] * len(starts) if steps is None else steps
-  if not len(starts) == len(ends) == len(axes) == len(steps): raise ArgumentError("Slice has starts, ends, axes and steps of different lengths")
+  if not len(starts) == len(ends) == len(axes) == len(steps):
+    raise ArgumentError("Slice has starts, ends, axes and steps of different lengths")
   if 0 in steps: raise ArgumentError("Slice has a step of 0")
   index = [slice(None)] * x.ndim
   for a, b, axis, step in zip(starts, ends, axes, steps):
@@ -161,7 +174,8 @@ def _sliced(x: Tensor, starts: list[int], ends: list[int], axes: list[int] | Non
   return x[tuple(index)]
 
 @operator("Slice")
-def slice_by_attributes(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Tensor: return _sliced(x, starts, ends, axes, None)
+def slice_by_attributes(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Tensor:
+  return _sliced(x, starts, ends, axes, None)
 @operator("Slice", 10)
 def slice_(x: Tensor, starts: Ints, ends: Ints, axes: Ints | None = None, steps: Ints | None = None) -> Tensor:
   return _sliced(x, starts, ends, axes, steps)
@@ -171,7 +185,8 @@ _PAD_MODES = {"constant": "constant", "reflect": "reflect", "edge": "replicate",
 
 def _padded(x: Tensor, pads: list[int], mode: str, value: Any, axes: list[int] | None) -> Tensor:
   where = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
-  if len(pads) != 2 * len(where): raise ShapeError(f"Pad wants two counts for each of {len(where)} axes, not {len(pads)}")
+  if len(pads) != 2 * len(where):
+    raise ShapeError(f"Pad wants two counts for each of {len(where)} axes, not {len(pads)}")
   if mode not in _PAD_MODES: raise ArgumentError(f"the mode of Pad is one of {', '.join(_PAD_MODES)}, not {mode!r}")
   pairs = [(0, 0)] * x.ndim
   for i, axis in enumerate(where): pairs[axis] = pads[i], pads[i + len(where)]
@@ -182,7 +197,8 @@ def _padded(x: Tensor, pads: list[int], mode: str, value: Any, axes: list[int] |
   return x.pad(pairs, mode=_PAD_MODES[mode], value=value)
 
 @operator("Pad", 2)
-def pad_by_attributes(x: Tensor, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Tensor: return _padded(x, pads, mode, value, None)
+def pad_by_attributes(x: Tensor, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Tensor:
+  return _padded(x, pads, mode, value, None)
 @operator("Pad", 11)
 def pad(x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *, mode: str = "constant") -> Tensor:
   fill = as_numbers(value)[:1] if value is not None else []
@@ -191,7 +207,8 @@ def pad(x: Tensor, pads: Ints, value: Value = None, axes: Ints | None = None, *,
 @operator("CenterCropPad", 18)
 def center_crop_pad(x: Tensor, shape: Ints, *, axes: Ints | None = None) -> Tensor:
   where = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
-  if len(where) != len(shape) or any(d < 0 for d in shape): raise ShapeError(f"CenterCropPad wants a size for each of {len(where)} axes, not {shape}")
+  if len(where) != len(shape) or any(d < 0 for d in shape):
+    raise ShapeError(f"CenterCropPad wants a size for each of {len(where)} axes, not {shape}")
   check_count(math.prod(shape), "CenterCropPad")
   for axis, size in zip(where, shape):
     d = int(x.shape[axis])
@@ -233,7 +250,8 @@ def trilu(x: Tensor, k: Int | None = None, *, upper: int = 1) -> Tensor:
 @operator("ReverseSequence", 10)
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
   """The first lengths[b] elements along the time axis, last first; the rest as they are."""
-  if {batch_axis, time_axis} != {0, 1} or x.ndim < 2: raise ArgumentError("ReverseSequence has the batch and the time in axes 0 and 1")
+  if {batch_axis, time_axis} != {0, 1} or x.ndim < 2:
+    raise ArgumentError("ReverseSequence has the batch and the time in axes 0 and 1")
   places = Tensor.arange(int(x.shape[time_axis]), device=x.device).reshape(*([1, -1] if time_axis else [-1, 1]))
   ends = lengths.cast(dtypes.int32).reshape(*([-1, 1] if time_axis else [1, -1]))
   index = (places < ends).where(ends - 1 - places, places)
@@ -250,7 +268,8 @@ def _wrapped(index: Tensor, size: int) -> Tensor:
 def gather(x: Tensor, indices: Value, *, axis: int = 0) -> Tensor:
   axis = axis_of(axis, x.ndim)
   size = int(x.shape[axis])
-  if isinstance(indices, Known) and len(indices.values) == 1 and dtypes.is_int(indices.dtype):   # a view: nothing is computed
+  # a view: nothing is computed
+  if isinstance(indices, Known) and len(indices.values) == 1 and dtypes.is_int(indices.dtype):
     i = indices.values[0]
     if not -size <= i < size: raise IndexRangeError(f"index {i} is outside of axis {axis} of {x.shape}")
     part = x.shrink([(i % size, i % size + 1) if k == axis else (0, d) for k, d in enumerate(sizes(x))])
@@ -289,7 +308,8 @@ _REDUCTIONS = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin"}
 
 def _placed(x: Tensor, axis: int, index: Tensor, updates: Tensor, reduction: str) -> Tensor:
   if reduction == "none": return x.scatter(axis, index, updates)
-  if reduction not in _REDUCTIONS: raise ArgumentError(f"reduction is none, {', '.join(_REDUCTIONS)}, not {reduction!r}")
+  if reduction not in _REDUCTIONS:
+    raise ArgumentError(f"reduction is none, {', '.join(_REDUCTIONS)}, not {reduction!r}")
   return x.scatter_reduce(axis, index, updates, _REDUCTIONS[reduction])
 
 def scatter_elements(x: Tensor, indices: Tensor, updates: Tensor, *, axis: int = 0, reduction: str = "none") -> Tensor:
@@ -306,13 +326,15 @@ def scatter_nd(x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = 
     raise ShapeError(f"cannot scatter {updates.shape} into {shape} by tuples of shape {indices.shape}")
   rest = math.prod(shape[k:])
   place = _linear(shape[:k], indices).reshape(-1, 1)
-  flat = _placed(x.reshape(math.prod(shape[:k]), rest), 0, place.expand(place.shape[0], rest), updates.reshape(-1, rest), reduction)
+  flat = _placed(x.reshape(math.prod(shape[:k]), rest), 0, place.expand(place.shape[0], rest),
+                 updates.reshape(-1, rest), reduction)
   return flat.reshape(shape)
 
 @operator("TopK", 1)
 def top_k_by_attribute(x: Tensor, *, k: int, axis: int = -1) -> Any: return _top(x, k, axis, 1)
 @operator("TopK", 10)
-def top_k(x: Tensor, k: Int, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any: return _top(x, k, axis, largest)
+def top_k(x: Tensor, k: Int, *, axis: int = -1, largest: int = 1, sorted: int = 1) -> Any:
+  return _top(x, k, axis, largest)
 
 def _top(x: Tensor, k: int, axis: int, largest: int) -> tuple[Tensor, Tensor]:
   values, places = x.topk(k, axis_of(axis, x.ndim), bool(largest))
@@ -320,7 +342,10 @@ def _top(x: Tensor, k: int, axis: int, largest: int) -> tuple[Tensor, Tensor]:
 
 @operator("NonZero", 9)
 def non_zero(x: Value) -> Any:
-  """The indices of what is not zero, one column each. The values have to be known: the result's shape depends on them."""
+  """The indices of what is not zero, one column each.
+
+  The values have to be known: the result's shape depends on them.
+  """
   if not isinstance(x, Known): return as_tensor(x).nonzero().cast(dtypes.int64).transpose()
   shape = x.shape or (1,)
   flat = [i for i, v in enumerate(x.values) if v]
@@ -332,13 +357,17 @@ def compress(x: Tensor, condition: Value, *, axis: int | None = None) -> Tensor:
   if axis is None: x, axis = x.flatten(), 0
   axis = axis_of(axis, x.ndim)
   chosen = [i for i, v in enumerate(as_numbers(condition)) if v]
-  if chosen and chosen[-1] >= int(x.shape[axis]): raise IndexRangeError(f"Compress names element {chosen[-1]} of axis {axis} of {x.shape}")
+  if chosen and chosen[-1] >= int(x.shape[axis]):
+    raise IndexRangeError(f"Compress names element {chosen[-1]} of axis {axis} of {x.shape}")
   if not chosen: return x.shrink([(0, 0) if i == axis else (0, d) for i, d in enumerate(sizes(x))])
   return x[(slice(None),) * axis + (Tensor(chosen, device=x.device),)]
 
 @operator("Unique", 11)
 def unique(x: Value, *, axis: int | None = None, sorted: int = 1) -> Any:
-  """The different elements (or slices), where each first stands, which each element is, and how often. The values are read."""
+  """The different elements (or slices), where each first stands, which each element is, and how often.
+
+  The values are read.
+  """
   t = as_tensor(x)
   if axis is None: t, axis = t.flatten(), 0
   axis = axis_of(axis, t.ndim)
@@ -371,17 +400,23 @@ def tensor_scatter(x: Tensor, update: Tensor, start: Value = None, *, axis: int 
   axis = axis_of(axis, x.ndim)
   n, count, batch = int(x.shape[axis]), int(update.shape[axis]), int(x.shape[0])
   if mode not in ("linear", "circular"): raise ArgumentError(f"mode is linear or circular, not {mode!r}")
-  begin = Tensor.zeros(batch, dtype=dtypes.int64, device=x.device) if start is None else as_tensor(start).cast(dtypes.int64)
-  if axis == 0 or begin.shape != (batch,): raise ShapeError(f"a TensorScatter along axis {axis} with starts of shape {begin.shape}")
+  begin = (Tensor.zeros(batch, dtype=dtypes.int64, device=x.device) if start is None
+           else as_tensor(start).cast(dtypes.int64))
+  if axis == 0 or begin.shape != (batch,):
+    raise ShapeError(f"a TensorScatter along axis {axis} with starts of shape {begin.shape}")
   place = begin.reshape(-1, 1) + Tensor.arange(count, dtype=dtypes.int64, device=x.device)
   if mode == "circular": place = place % n
   shape = [batch if i == 0 else count if i == axis else 1 for i in range(x.ndim)]
   return x.scatter(axis, place.reshape(shape).expand(update.shape), update)
 
 @operator("NonMaxSuppression", 10)
-def non_max_suppression(boxes: Value, scores: Value, most: Value = None, iou_threshold: Value = None, score_threshold: Value = None, *,
+def non_max_suppression(boxes: Value, scores: Value, most: Value = None, iou_threshold: Value = None,
+                        score_threshold: Value = None, *,
                         center_point_box: int = 0) -> Any:
-  """(batch, class, box) of the best boxes that overlap no better one by more than iou_threshold. The values are read."""
+  """(batch, class, box) of the best boxes that overlap no better one by more than iou_threshold.
+
+  The values are read.
+  """
   limit = int(as_numbers(most)[0]) if most is not None else 0
   overlap = float(as_numbers(iou_threshold)[0]) if iou_threshold is not None else 0.0
   least = float(as_numbers(score_threshold)[0]) if score_threshold is not None else -math.inf

@@ -1,4 +1,7 @@
-"""Signal processing of ONNX: windows, Fourier transforms (products with tables of sines), mel filters. Source: ONNX operator schemas (ai.onnx)."""
+"""Signal processing of ONNX: windows, Fourier transforms (products with tables of sines), mel filters.
+
+Source: ONNX operator schemas (ai.onnx).
+"""
 from __future__ import annotations
 from collections.abc import Callable
 import math
@@ -27,7 +30,8 @@ define("HammingWindow", _window(25 / 46, 21 / 46), 17)
 define("BlackmanWindow", _window(0.42, 0.5, 0.08), 17)
 
 def _transform(x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:
-  """The discrete Fourier transform along the axis before the last one, which has the real and the imaginary part (or the real one alone)."""
+  """The discrete Fourier transform along the axis before the last one, which has the real and the imaginary part (or
+  the real one alone)."""
   n = int(x.shape[-2])
   if length < 1: raise ArgumentError(f"a Fourier transform of {length} elements")
   real_input = int(x.shape[-1]) == 1
@@ -50,7 +54,8 @@ def _transform(x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:
   return y / length if inverse else y
 
 def _dft(x: Tensor, length: int | None, axis: int, inverse: int, onesided: int) -> Tensor:
-  if x.ndim < 2 or x.shape[-1] not in (1, 2): raise ShapeError(f"a Fourier transform wants 1 or 2 numbers in the last axis, not {x.shape}")
+  if x.ndim < 2 or x.shape[-1] not in (1, 2):
+    raise ShapeError(f"a Fourier transform wants 1 or 2 numbers in the last axis, not {x.shape}")
   axis = axis_of(axis, x.ndim)
   if axis == x.ndim - 1: raise ArgumentError("a Fourier transform along the axis of real and imaginary parts")
   n = int(x.shape[axis]) if length is None else length
@@ -58,10 +63,12 @@ def _dft(x: Tensor, length: int | None, axis: int, inverse: int, onesided: int) 
   return _transform(x.transpose(axis, -2), n, bool(inverse), bool(onesided)).transpose(axis, -2)
 
 @operator("DFT", 17)
-def dft_by_attribute(x: Tensor, length: Int | None = None, *, axis: int = 1, inverse: int = 0, onesided: int = 0) -> Tensor:
+def dft_by_attribute(x: Tensor, length: Int | None = None, *, axis: int = 1, inverse: int = 0,
+                     onesided: int = 0) -> Tensor:
   return _dft(x, length, axis, inverse, onesided)
 @operator("DFT", 20)
-def dft(x: Tensor, length: Int | None = None, axis: Int | None = None, *, inverse: int = 0, onesided: int = 0) -> Tensor:
+def dft(x: Tensor, length: Int | None = None, axis: Int | None = None, *, inverse: int = 0,
+        onesided: int = 0) -> Tensor:
   return _dft(x, length, -2 if axis is None else axis, inverse, onesided)
 
 @operator("STFT", 17)
@@ -69,16 +76,19 @@ def stft(x: Tensor, step: Int, window: Tensor | None = None, length: Int | None 
   """x: (N, samples, 1 or 2)  ->  (N, frames, frequencies, 2)."""
   if x.ndim == 2: x = x.unsqueeze(-1)
   size = length if length is not None else int(window.shape[0]) if window is not None else 0
-  if x.ndim != 3 or size < 1 or step < 1 or size > int(x.shape[1]): raise ArgumentError(f"STFT of {x.shape} in frames of {size} by steps of {step}")
+  if x.ndim != 3 or size < 1 or step < 1 or size > int(x.shape[1]):
+    raise ArgumentError(f"STFT of {x.shape} in frames of {size} by steps of {step}")
   frames = Tensor(window_view(x.transpose(1, 2).uop, (size,), (step,), (1,))).permute(0, 2, 3, 1)
   if window is not None: frames = frames * window.cast(x.dtype).reshape(1, 1, -1, 1)
   return _transform(frames, size, False, bool(onesided) and int(x.shape[2]) == 1)
 
 @operator("MelWeightMatrix", 17)
-def mel_weight_matrix(bins: Int, length: Int, rate: Int, lower: Float, upper: Float, *, output_datatype: int = 1) -> Tensor:
+def mel_weight_matrix(bins: Int, length: Int, rate: Int, lower: Float, upper: Float, *,
+                      output_datatype: int = 1) -> Tensor:
   """Triangular filters between frequencies that are evenly spaced in mel: (length // 2 + 1, bins)."""
   spectrum = length // 2 + 1
-  if bins < 1 or length < 1 or rate < 1: raise ArgumentError(f"a mel matrix of {bins} bins for {length} samples at {rate} Hz")
+  if bins < 1 or length < 1 or rate < 1:
+    raise ArgumentError(f"a mel matrix of {bins} bins for {length} samples at {rate} Hz")
   check_count(bins * spectrum, "MelWeightMatrix")
   low, high = (2595 * math.log10(1 + f / 700) for f in (lower, upper))
   edges = [700 * (10 ** ((low + k * (high - low) / (bins + 2)) / 2595) - 1) for k in range(bins + 2)]

@@ -1,8 +1,9 @@
 """ONNX files as Python's dicts: the protobuf wire format, and a table of the messages that a model consists of.
 
-A message is (field number and wire type, value) after each other. What the table does not name is skipped, as protobuf has it. Every length is
-checked before it is used, messages nest at most `_DEEPEST` levels, groups (which ONNX does not have) are refused; what is made of the file draws from
-a budget. Nothing is interpreted here: `data.py` makes tensors of TensorProtos.
+A message is (field number and wire type, value) after each other. What the table does not name is skipped, as protobuf
+has it. Every length is checked before it is used, messages nest at most `_DEEPEST` levels, groups (which ONNX does not
+have) are refused; what is made of the file draws from a budget. Nothing is interpreted here: `data.py` makes tensors of
+TensorProtos.
 Source: protobuf documentation, "Encoding"; onnx.proto of ONNX 1.18.
 """
 from __future__ import annotations
@@ -17,7 +18,8 @@ from tinyhw.named_tuple import NamedTuple
 _DEEPEST = 100  # levels of messages, protobuf's own limit
 
 class Field(NamedTuple):
-  """A row of a message: its name, what it holds (a kind of `_SCALARS`, "string", "bytes" or a message), and whether it may stand many times."""
+  """A row of a message: its name, what it holds (a kind of `_SCALARS`, "string", "bytes" or a message), and whether it
+  may stand many times."""
   name: str
   kind: str
   repeated: bool
@@ -129,13 +131,17 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # kind: (wire type, the array's type code)
 _SCALARS = {"int": (_VARINT, "q"), "uint": (_VARINT, "Q"), "float": (_FIXED32, "f"), "double": (_FIXED64, "d")}
 _FIXED_BYTES = {_FIXED32: 4, _FIXED64: 8}
-# Bytes, at most, that a message takes, its first field with the table for several, a list or array, and a value of each kind
+# Bytes, at most, that a message takes, its first field with the table for several, a list or array, and a value of each
+# kind
 _MESSAGE, _FIRST, _FIELD, _LIST, _VALUE = 96, 168, 40, 96, {"bytes": 224, "string": 64}
 _NUMBER = 40
 _CONTINUED = bytes(range(128, 256))   # bytes of a varint that are not its last
 
 class Message(dict[str, Any]):
-  """The fields of a message that are there, by name. One that may stand many times and does not is empty, and costs nothing."""
+  """The fields of a message that are there, by name.
+
+  One that may stand many times and does not is empty, and costs nothing.
+  """
   __slots__ = ("kind",)
   def __init__(self, kind: str):
     super().__init__()
@@ -160,7 +166,8 @@ class _Reader:
   def __init__(self, data: memoryview, name: str, budget: Budget):
     self.data, self.name, self.budget = data, name, budget
 
-  def bad(self, at: int, why: str) -> FileFormatError: return FileFormatError(f"{self.name} is no whole ONNX file: {why} at byte {at}")
+  def bad(self, at: int, why: str) -> FileFormatError:
+    return FileFormatError(f"{self.name} is no whole ONNX file: {why} at byte {at}")
 
   def varint(self, at: int, end: int) -> tuple[int, int]:
     """(a number of up to 64 bits, 7 in each byte with the lowest first; the place after it)."""
@@ -253,7 +260,8 @@ class _Reader:
 
 def _signed(number: int) -> int: return number - (1 << 64) if number >> 63 else number
 
-def parse(data: bytes | memoryview, name: str = "the data", message: str = "Model", budget: Budget | None = None) -> Message:
+def parse(data: bytes | memoryview, name: str = "the data", message: str = "Model",
+          budget: Budget | None = None) -> Message:
   """The fields of a message. name: of the file, for errors. Raises FileFormatError for what is no such message."""
   view = memoryview(data).cast("B") if len(data) else memoryview(b"")
   return _Reader(view, name, budget or Budget(name, len(view))).message(message, 0, len(view))

@@ -1,8 +1,9 @@
 """Models as they are run: graphs of nodes, checked when they are read, and `OnnxRunner`, which computes one.
 
-A run goes through the nodes in order and builds tensors; nothing is computed until somebody reads a result, except where an operator needs values to
-know a shape. Values that depend on shapes and constants alone are `Known`: they are computed by the interpreter, and kept for the next run with the
-same shapes. So a model of static shapes runs under TinyJit, and a second call with the same shapes costs the building of its graph.
+A run goes through the nodes in order and builds tensors; nothing is computed until somebody reads a result, except
+where an operator needs values to know a shape. Values that depend on shapes and constants alone are `Known`: they are
+computed by the interpreter, and kept for the next run with the same shapes. So a model of static shapes runs under
+TinyJit, and a second call with the same shapes costs the building of its graph.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -55,7 +56,8 @@ class _Step:
     self.key: tuple[Any, ...] | None = None
     self.results: list[Value] = []
 
-def _where(node: dict[str, Any]) -> str: return f"node {node.get('name') or '/'.join(node['output'])!r} ({node.get('op_type', '')})"
+def _where(node: dict[str, Any]) -> str:
+  return f"node {node.get('name') or '/'.join(node['output'])!r} ({node.get('op_type', '')})"
 
 # ***** what the parser gives *****
 
@@ -68,11 +70,14 @@ def value_of(info: dict[str, Any]) -> OnnxValue:
   tensor = kind.get("tensor_type", {})
   row = TYPES.get(tensor.get("elem_type", 0))
   shape = None
-  if "shape" in tensor: shape = tuple(d["dim_value"] if d.get("dim_value", -1) >= 0 else d.get("dim_param", "") for d in tensor["shape"]["dim"])
+  if "shape" in tensor:
+    shape = tuple(d["dim_value"] if d.get("dim_value", -1) >= 0 else d.get("dim_param", "")
+                  for d in tensor["shape"]["dim"])
   return OnnxValue(shape, None if row is None else row.dtype, optional, sequence)
 
 # AttributeProto.type: the field. Source: onnx.proto
-_ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors", 10: "graphs", 13: "tp"}
+_ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 9: "tensors",
+                     10: "graphs", 13: "tp"}
 
 class OnnxPBParser:
   """Reads an ONNX file: a path, bytes, or a tensor of bytes.
@@ -95,7 +100,8 @@ class OnnxPBParser:
     self.budget = Budget(self.name, self.data.nbytes)
 
   def parse(self) -> dict[str, Any]:
-    """The model as dicts that are named as in onnx.proto. Tensors have `parsed_tensor`, inputs and outputs `parsed_type`, nodes `parsed_node`.
+    """The model as dicts that are named as in onnx.proto. Tensors have `parsed_tensor`, inputs and outputs
+    `parsed_type`, nodes `parsed_node`.
 
     Raises FileFormatError for what is no whole model.
     """
@@ -109,7 +115,8 @@ class OnnxPBParser:
     return model
 
   def _graph(self, graph: dict[str, Any], imports: dict[str, int]) -> None:
-    for tensor in graph["initializer"]: tensor["parsed_tensor"] = to_tensor(tensor, self.folder, self.load_external_data, self.budget)
+    for tensor in graph["initializer"]:
+      tensor["parsed_tensor"] = to_tensor(tensor, self.folder, self.load_external_data, self.budget)
     for info in (*graph["input"], *graph["output"]):
       self.budget.take(ENTRY)
       info["parsed_type"] = value_of(info)
@@ -117,7 +124,8 @@ class OnnxPBParser:
 
   def _node(self, node: dict[str, Any], imports: dict[str, int]) -> None:
     domain = _DOMAINS.get(node.get("domain", ""), node.get("domain", ""))
-    self.budget.take(ENTRY + SLOT // 2 * (len(node["input"]) + len(node["output"])) + _attributes(len(node["attribute"])))
+    self.budget.take(ENTRY + SLOT // 2 * (len(node["input"]) + len(node["output"]))
+                     + _attributes(len(node["attribute"])))
     opts = {a.get("name", ""): self._attribute(a, imports, node) for a in node["attribute"]}
     opset = OpSetId(domain, imports.get(domain, 1))
     node["parsed_node"] = OnnxNode(node.get("op_type", ""), opset, tuple(node["input"]), tuple(node["output"]), opts)
@@ -127,7 +135,9 @@ class OnnxPBParser:
     if attribute.get("ref_attr_name"): return _Reference(attribute["ref_attr_name"])
     kind = attribute.get("type", 0) or next((n for n, field in _ATTRIBUTE_FIELDS.items() if attribute.get(field)), 0)
     field = _ATTRIBUTE_FIELDS.get(kind)
-    if field is None: raise FileFormatError(f"{_where(node)}: the attribute {attribute.get('name')!r} has the type {kind}, which is not supported")
+    if field is None:
+      raise FileFormatError(f"{_where(node)}: the attribute {attribute.get('name')!r} has the type {kind}, which is "
+                            f"not supported")
     value = attribute.get(field, {"f": 0.0, "i": 0, "s": b""}.get(field))
     if value is None: raise FileFormatError(f"{_where(node)}: the attribute {attribute.get('name')!r} has no {field}")
     if field == "t": return to_tensor(value, self.folder, self.load_external_data, self.budget)
@@ -160,10 +170,12 @@ class Graph:
   """A checked graph: its constants, its steps in order, and the names of its inputs and outputs."""
   def __init__(self, graph: dict[str, Any], maker: _Maker, attributes: dict[str, Any] | None = None):
     self.name = graph.get("name", "")
-    maker.budget.take(4 * ENTRY + _ATTRIBUTE * sum(len(graph.get(part, ())) for part in ("input", "output", "initializer")))
+    maker.budget.take(4 * ENTRY + _ATTRIBUTE * sum(len(graph.get(part, ()))
+                                                   for part in ("input", "output", "initializer")))
     self.constants: dict[str, Value] = {}
     for tensor in graph.get("initializer", ()):
-      if tensor["parsed_tensor"] is None: raise FileFormatError(f"the tensor {tensor.get('name')!r} stands in another file, which was not loaded")
+      if tensor["parsed_tensor"] is None:
+        raise FileFormatError(f"the tensor {tensor.get('name')!r} stands in another file, which was not loaded")
       maker.budget.take(ENTRY + 3 * SLOT * min(prod(tensor["parsed_tensor"].shape), MOST_KNOWN))
       self.constants[tensor.get("name", "")] = constant_value(tensor["parsed_tensor"], maker.device)
     self.inputs = {info.get("name", ""): info["parsed_type"] for info in graph["input"]} if graph["input"] and isinstance(graph["input"][0], dict) \
@@ -215,7 +227,8 @@ def _run_step(step: _Step, inputs: list[Value], values: dict[str, Value]) -> lis
   """A node's results. Errors say which node."""
   implementation, node = step.implementation, step.node
   try:
-    if not (implementation.folds and all(x is None or isinstance(x, Known) for x in inputs)) or any(isinstance(v, Graph) for v in step.opts.values()):
+    if (not (implementation.folds and all(x is None or isinstance(x, Known) for x in inputs))
+        or any(isinstance(v, Graph) for v in step.opts.values())):
       opts = {name: _body(v, values) if isinstance(v, Graph) else v for name, v in step.opts.items()}
       return implementation(inputs, opts, len(node.outputs))
     key = tuple(None if x is None else x.key for x in inputs)
@@ -227,7 +240,8 @@ def _run_step(step: _Step, inputs: list[Value], values: dict[str, Value]) -> lis
   except FileFormatError: raise
   except TinyError as error: raise type(error)(f"{step.name}: {error.message}", error.location) from error
   except _PYTHON_ERRORS as error:
-    raise FileFormatError(f"{step.name} cannot be computed from {', '.join(map(_show, inputs))}: {type(error).__name__}: {error}") from error
+    raise FileFormatError(f"{step.name} cannot be computed from {', '.join(map(_show, inputs))}: "
+                          f"{type(error).__name__}: {error}") from error
 
 def _folded(value: Value) -> Value:
   if not isinstance(value, Tensor): return value
@@ -237,7 +251,8 @@ def _folded(value: Value) -> Value:
 def _body(graph: Graph, outside: dict[str, Value]) -> Any:
   """A graph as a function of its inputs, which sees the names outside of it."""
   def call(*inputs: Value) -> list[Value]:
-    if len(inputs) != len(graph.inputs): raise FileFormatError(f"the graph {graph.name!r} has {len(graph.inputs)} inputs, not {len(inputs)}")
+    if len(inputs) != len(graph.inputs):
+      raise FileFormatError(f"the graph {graph.name!r} has {len(graph.inputs)} inputs, not {len(inputs)}")
     return graph.run({**outside, **dict(zip(graph.inputs, inputs))})
   return call
 
@@ -248,7 +263,8 @@ def constant_value(tensor: Tensor, device: str | None) -> Value:
   listed = tensor.flatten().tolist() if 0 not in tensor.shape else []
   return Known(listed, tuple(int(d) for d in tensor.shape), tensor.dtype, device, None if len(listed) == 1 else placed)
 
-# The operators that take a type from an input: that input, and the attribute that says the same. A Tensor does not know that it has 4 bits.
+# The operators that take a type from an input: that input, and the attribute that says the same. A Tensor does not know
+# that it has 4 bits.
 _TYPED_BY_INPUT = {"CastLike": (1, "to"), "QuantizeLinear": (2, "output_dtype")}
 
 def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
@@ -256,10 +272,12 @@ def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
   place, attribute = _TYPED_BY_INPUT.get(node.op, (len(node.inputs), ""))
   if node.opset_id.domain or place >= len(node.inputs) or node.inputs[place] not in narrow: return node
   opts = {**node.opts, attribute: narrow[node.inputs[place]]}
-  return node._replace(op="Cast", inputs=node.inputs[:1], opts=opts) if node.op == "CastLike" else node._replace(opts=opts)
+  return (node._replace(op="Cast", inputs=node.inputs[:1], opts=opts) if node.op == "CastLike"
+          else node._replace(opts=opts))
 
 class _Maker:
-  """Makes Graphs of what the parser gave: looks up operators, checks nodes, puts functions in place; notes what is not supported."""
+  """Makes Graphs of what the parser gave: looks up operators, checks nodes, puts functions in place; notes what is not
+  supported."""
   def __init__(self, functions: Sequence[dict[str, Any]], device: str | None, budget: Budget):
     self.budget = budget
     self.functions = {(_DOMAINS.get(f.get("domain", ""), f.get("domain", "")), f.get("name", "")): f for f in functions}
@@ -292,27 +310,32 @@ class _Maker:
     if found is None:
       self.unknown[node.op, domain or "ai.onnx", version] = None
       return
-    plain = {name: (lambda: None) if isinstance(v, Graph) else v for name, v in node.opts.items()}   # a graph counts as a function
+    # a graph counts as a function
+    plain = {name: (lambda: None) if isinstance(v, Graph) else v for name, v in node.opts.items()}
     why = found.check(len(node.inputs), plain)
     if why is not None: raise FileFormatError(f"{where}, version {version}: {why}")
     graph.steps.append(_Step(node, found, where))
 
   def _function(self, function: dict[str, Any], opts: dict[str, Any], where: str) -> Implementation:
     """A function of the model, with the attributes of one call, as an operator."""
-    if self.depth >= _DEEPEST_CALLS: raise FileFormatError(f"{where}: functions call each other more than {_DEEPEST_CALLS} deep")
+    if self.depth >= _DEEPEST_CALLS:
+      raise FileFormatError(f"{where}: functions call each other more than {_DEEPEST_CALLS} deep")
     self.depth += 1
     body = Graph(function, self, opts)
     self.depth -= 1
     def call(*inputs: Value) -> Any:
-      if len(inputs) > len(body.inputs): raise FileFormatError(f"{where} has {len(inputs)} inputs, and the function has {len(body.inputs)}")
+      if len(inputs) > len(body.inputs):
+        raise FileFormatError(f"{where} has {len(inputs)} inputs, and the function has {len(body.inputs)}")
       return tuple(body.run({"": None, **dict.fromkeys(body.inputs), **dict(zip(body.inputs, inputs))}))
     return Implementation(call, folds=False)
 
 class OnnxRunner:
-  """A model of an ONNX file that can be called: `OnnxRunner("model.onnx")({"x": Tensor(...)})` gives {output's name: Tensor}.
+  """A model of an ONNX file that can be called: `OnnxRunner("model.onnx")({"x": Tensor(...)})` gives {output's name:
+  Tensor}.
 
-  model_path: a path, bytes, or a tensor of bytes. graph_inputs: what each input has to be, by name; graph_outputs: names; graph_values: the
-  constants. Raises FileFormatError for a damaged model, ArgumentError for one with operators that are not known here, naming all of them.
+  model_path: a path, bytes, or a tensor of bytes. graph_inputs: what each input has to be, by name; graph_outputs:
+  names; graph_values: the constants. Raises FileFormatError for a damaged model, ArgumentError for one with operators
+  that are not known here, naming all of them.
   """
   def __init__(self, model_path: Tensor | str | os.PathLike[str] | bytes):
     parser = OnnxPBParser(model_path)
@@ -323,10 +346,12 @@ class OnnxRunner:
     self._graph = Graph(model["graph"], maker)
     if maker.unknown:
       listed = ", ".join(f"{name} ({domain}, opset {version})" for name, domain, version in sorted(maker.unknown))
-      raise ArgumentError(f"the model has operators that tinyhw does not know: {listed}; onnx_ops lists those that it does")
+      raise ArgumentError(f"the model has operators that tinyhw does not know: {listed}; onnx_ops lists those that it "
+                          f"does")
     self.opset = imports.get("", 1)
     self.graph_name = self._graph.name
-    self.graph_inputs: dict[str, OnnxValue] = {name: spec for name, spec in self._graph.inputs.items() if name not in self._graph.constants}
+    self.graph_inputs: dict[str, OnnxValue] = {name: spec for name, spec in self._graph.inputs.items()
+                                               if name not in self._graph.constants}
     self.graph_outputs: tuple[str, ...] = self._graph.outputs
     self.graph_nodes = tuple(step.node for step in self._graph.steps)
 
@@ -339,9 +364,11 @@ class OnnxRunner:
     """Move the constants of the model to a device; gives the runner."""
     self._device = Device.canonicalize(device)
     for graph in _graphs(self._graph):
-      graph.constants = {name: constant_value(as_tensor(value), self._device) for name, value in graph.constants.items()}
+      graph.constants = {name: constant_value(as_tensor(value), self._device)
+                         for name, value in graph.constants.items()}
       for step in graph.steps:
-        step.opts = {name: value.to(self._device) if isinstance(value, Tensor) else value for name, value in step.opts.items()}
+        step.opts = {name: value.to(self._device) if isinstance(value, Tensor) else value
+                     for name, value in step.opts.items()}
         step.key = None
     return self
 
@@ -349,23 +376,29 @@ class OnnxRunner:
     """Zeros for each input. sizes: of axes that have a name instead of a number; 1 where not given."""
     found = {}
     for name, spec in self.graph_inputs.items():
-      if spec.dtype is None or spec.shape is None or spec.is_sequence: raise ArgumentError(f"the model does not say what its input {name!r} is")
+      if spec.dtype is None or spec.shape is None or spec.is_sequence:
+        raise ArgumentError(f"the model does not say what its input {name!r} is")
       shape = tuple(d if isinstance(d, int) else (sizes or {}).get(d, 1) for d in spec.shape)
       found[name] = Tensor.zeros(*shape, dtype=spec.dtype, device=device or self._device)
     return found
 
   def __call__(self, inputs: dict[str, Any], debug: int = 0) -> dict[str, Any]:
-    """The outputs by name, nothing computed yet. inputs: by name, Tensors or what Tensor() takes. debug: 1 prints nodes, 2 their results too.
+    """The outputs by name, nothing computed yet. inputs: by name, Tensors or what Tensor() takes. debug: 1 prints
+    nodes, 2 their results too.
 
-    Raises ArgumentError for names that are missing or not known, ShapeError and DTypeError for what does not fit `graph_inputs`.
+    Raises ArgumentError for names that are missing or not known, ShapeError and DTypeError for what does not fit
+    `graph_inputs`.
     """
     unknown = [name for name in inputs if name not in self._graph.inputs]
-    if unknown: raise ArgumentError(f"the model has no input {unknown[0]!r}; its inputs are {', '.join(self.graph_inputs)}")
+    if unknown:
+      raise ArgumentError(f"the model has no input {unknown[0]!r}; its inputs are {', '.join(self.graph_inputs)}")
     missing = [name for name, spec in self.graph_inputs.items() if name not in inputs and not spec.is_optional]
-    if missing: raise ArgumentError(f"the input {missing[0]!r} is missing; the model's inputs are {', '.join(self.graph_inputs)}")
+    if missing:
+      raise ArgumentError(f"the input {missing[0]!r} is missing; the model's inputs are {', '.join(self.graph_inputs)}")
     named: dict[str, int] = {}
     values: dict[str, Value] = {"": None, **dict.fromkeys(self.graph_inputs)}
-    for name, value in inputs.items(): values[name] = _fitted(name, value, self._graph.inputs[name], named, self._device)
+    for name, value in inputs.items():
+      values[name] = _fitted(name, value, self._graph.inputs[name], named, self._device)
     results = self._graph.run(values, debug)
     return {name: _plain(value) for name, value in zip(self.graph_outputs, results)}
 
@@ -383,15 +416,19 @@ def _fitted(name: str, value: Any, spec: OnnxValue, named: dict[str, int], devic
   """An input as its specification wants it; named: the sizes of named axes so far."""
   if value is None and spec.is_optional: return None
   if spec.is_sequence:
-    if not isinstance(value, (list, tuple)): raise ArgumentError(f"the input {name!r} is a sequence; give a list of Tensors")
+    if not isinstance(value, (list, tuple)):
+      raise ArgumentError(f"the input {name!r} is a sequence; give a list of Tensors")
     return [x if isinstance(x, Tensor) else Tensor(x, dtype=spec.dtype, device=device) for x in value]
-  tensor = value if isinstance(value, Tensor) else Tensor(value, dtype=spec.dtype if not hasattr(value, "dtype") else None, device=device)
+  tensor = value if isinstance(value, Tensor) else Tensor(value, dtype=spec.dtype if not hasattr(value, "dtype")
+                                                          else None, device=device)
   if spec.dtype is not None and tensor.dtype is not spec.dtype:
     raise DTypeError(f"the input {name!r} has {tensor.dtype}, and the model wants {spec.dtype}; cast it")
   if spec.shape is None: return tensor
-  if tensor.ndim != len(spec.shape): raise ShapeError(f"the input {name!r} has shape {tensor.shape}, and the model wants {spec.shape}")
+  if tensor.ndim != len(spec.shape):
+    raise ShapeError(f"the input {name!r} has shape {tensor.shape}, and the model wants {spec.shape}")
   for actual, wanted in zip(tensor.shape, spec.shape):
     expected = wanted if isinstance(wanted, int) else named.setdefault(wanted, int(actual)) if wanted else actual
     if actual != expected:
-      raise ShapeError(f"the input {name!r} has shape {tensor.shape}, and the model wants {spec.shape}: {actual} is not {expected}")
+      raise ShapeError(f"the input {name!r} has shape {tensor.shape}, and the model wants {spec.shape}: {actual} is "
+                       f"not {expected}")
   return tensor

@@ -1,8 +1,10 @@
-"""The reference interpreter: what a tensor graph, a kernel or a Program computes, slowly and plainly. The oracle of every other path.
+"""The reference interpreter: what a tensor graph, a kernel or a Program computes, slowly and plainly. The oracle of
+every other path.
 
-`evaluate` takes any of the three. This file holds tensor graphs: a value is a flat list in row-major order; the arithmetic of an element is
-arithmetic.py's, so results are exact for the types, and reductions fold from the first element to the last. Kernels and Programs are run by
-execute.py. Nothing here is shared with the engine or codegen, on purpose.
+`evaluate` takes any of the three. This file holds tensor graphs: a value is a flat list in row-major order; the
+arithmetic of an element is arithmetic.py's, so results are exact for the types, and reductions fold from the first
+element to the last. Kernels and Programs are run by execute.py. Nothing here is shared with the engine or codegen, on
+purpose.
 """
 from __future__ import annotations
 from itertools import product
@@ -21,27 +23,34 @@ class Result(NamedTuple):
   values: list[Scalar]
   shape: tuple[int, ...]
 
-def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mapping[str, int] | None = None, first: int = 0,
+def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mapping[str, int] | None = None,
+             first: int = 0,
              last: int | None = None) -> Any:
   """Compute u.
 
-  u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN writes to; of a BUFFER on
-  several devices, a list of storages, one for each. A graph of what each device does (engine/schedule/multi.py) has no values here: it has one for
-  each device.
+  u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN
+  writes to; of a BUFFER on several devices, a list of storages, one for each. A graph of what each device does
+  (engine/schedule/multi.py) has no values here: it has one for each device.
   u: a kernel (SINK of stores), or a Program -> None; results are in the storage. buffers: slot -> storage.
-  Storage is a list of values, or anything with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes are the elements.
-  variables: name -> value. first, last: the part of a Program's grid to run. Raises VerifyError where u has no defined meaning: an index
-  outside of its buffer, a local array read before it was written, an operation that a type does not have.
+  Storage is a list of values, or anything with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes
+  are the elements.
+  variables: name -> value. first, last: the part of a Program's grid to run. Raises VerifyError where u has no defined
+  meaning: an index outside of its buffer, a local array read before it was written, an operation that a type does not
+  have.
   """
   if not isinstance(u, UOp): return run_program(u, buffers or {}, variables or {}, first, last)
-  if u.op in (Ops.STORE, Ops.GROUP) or (u.op is Ops.SINK and any(s.op in (Ops.STORE, Ops.GROUP, Ops.END) for s in u.src)):
+  if u.op in (Ops.STORE, Ops.GROUP) or (u.op is Ops.SINK and any(s.op in (Ops.STORE, Ops.GROUP, Ops.END)
+                                                                 for s in u.src)):
     return run_kernel(u, buffers or {}, variables or {})
   graph = _Graph(buffers or {}, variables or {})
   if u.op is Ops.SINK: return [graph.result(s, graph.compute(u)) for s in u.src]
   return graph.result(u, graph.compute(u))
 
 class _Graph:
-  """Values of the nodes of one tensor graph. What the graph reads from buffers is as it was before any ASSIGN of the graph."""
+  """Values of the nodes of one tensor graph.
+
+  What the graph reads from buffers is as it was before any ASSIGN of the graph.
+  """
   def __init__(self, buffers: Mapping[Any, Any], variables: Mapping[str, int]):
     self.buffers, self.variables = buffers, variables
     self.value: dict[UOp, list[Scalar]] = {}
@@ -55,7 +64,8 @@ class _Graph:
     for u in nodes:
       if u in self.value or u.op in (Ops.SINK, Ops.DEVICE): continue
       rule = _RULES.get(u.op)
-      if rule is None: raise VerifyError(f"{u.op.name} has no value in a tensor graph; evaluate wants tensor operations: {u!r}")
+      if rule is None:
+        raise VerifyError(f"{u.op.name} has no value in a tensor graph; evaluate wants tensor operations: {u!r}")
       self.value[u] = rule(self, u)
     return self.value
 
@@ -100,7 +110,8 @@ class _Graph:
     for s in u.src:
       value = self.value[s]
       if s.shape == (): value = value * count
-      elif self.shape(s) != shape: raise VerifyError(f"{u.op.name} of shape {shape} has a source of shape {self.shape(s)}; insert EXPAND")
+      elif self.shape(s) != shape:
+        raise VerifyError(f"{u.op.name} of shape {shape} has a source of shape {self.shape(s)}; insert EXPAND")
       out.append(value)
     return out
 
@@ -123,11 +134,13 @@ def _constant(g: _Graph, u: UOp) -> list[Scalar]: return [round_to(u.dtype)(u.ar
 def _same(g: _Graph, u: UOp) -> list[Scalar]: return g.value[u.src[0]]
 
 def _copy(g: _Graph, u: UOp) -> list[Scalar]:
-  if isinstance(u.arg, str): raise VerifyError(f"a COPY {u.arg!r} is of what differs from device to device, which has no one value: {u!r}")
+  if isinstance(u.arg, str):
+    raise VerifyError(f"a COPY {u.arg!r} is of what differs from device to device, which has no one value: {u!r}")
   return _same(g, u)
 
 def _variable(g: _Graph, u: UOp) -> list[Scalar]:
-  if u.arg[0] not in g.variables: raise VerifyError(f"variable {u.arg[0]} has no value; pass variables={{{u.arg[0]!r}: ...}} or bind it")
+  if u.arg[0] not in g.variables:
+    raise VerifyError(f"variable {u.arg[0]} has no value; pass variables={{{u.arg[0]!r}: ...}} or bind it")
   return [g.variables[u.arg[0]]]
 
 def _bind(g: _Graph, u: UOp) -> list[Scalar]: return [u.src[1].arg]
@@ -136,11 +149,13 @@ def _iota(g: _Graph, u: UOp) -> list[Scalar]: return [round_to(u.dtype)(i) for i
 
 def _reshape(g: _Graph, u: UOp) -> list[Scalar]:
   value, shape = g.value[u.src[0]], g.shape(u)
-  if len(value) != _count(shape): raise VerifyError(f"cannot reshape {g.shape(u.src[0])} to {shape}: {len(value)} elements are not {_count(shape)}")
+  if len(value) != _count(shape):
+    raise VerifyError(f"cannot reshape {g.shape(u.src[0])} to {shape}: {len(value)} elements are not {_count(shape)}")
   return value
 
 def _picked(g: _Graph, u: UOp, source: Callable[[tuple[int, ...]], tuple[int, ...] | None]) -> list[Scalar]:
-  """A movement operation from what it means: the source's index for an index of the result, None where there is none (0)."""
+  """A movement operation from what it means: the source's index for an index of the result, None where there is none
+  (0)."""
   value, shape = g.value[u.src[0]], g.shape(u.src[0])
   strides, zero = _strides(shape), round_to(u.dtype)(0)
   out = []
@@ -152,7 +167,8 @@ def _picked(g: _Graph, u: UOp, source: Callable[[tuple[int, ...]], tuple[int, ..
 
 def _expand(g: _Graph, u: UOp) -> list[Scalar]:
   shape, target = g.shape(u.src[0]), g.shape(u)
-  if len(shape) != len(target) or any(a not in (1, b) for a, b in zip(shape, target)): raise VerifyError(f"cannot expand {shape} to {target}")
+  if len(shape) != len(target) or any(a not in (1, b) for a, b in zip(shape, target)):
+    raise VerifyError(f"cannot expand {shape} to {target}")
   return _picked(g, u, lambda point: tuple([0 if d == 1 else i for i, d in zip(point, shape)]))
 
 def _permute(g: _Graph, u: UOp) -> list[Scalar]:
@@ -214,12 +230,15 @@ def _positions(g: _Graph, target: UOp) -> tuple[UOp, list[int]]:
   places = _Graph(g.buffers, g.variables)
   places.value.update({s: v for s, v in g.value.items() if s.shape == ()})
   places.value[chain[-1]] = list(range(_count(g.shape(chain[-1]))))
-  for u in reversed(chain[:-1]): places.value[u] = _RULES[u.op](places, u) if u.op in GroupOp.Movement else places.value[u.src[0]]
+  for u in reversed(chain[:-1]):
+    places.value[u] = _RULES[u.op](places, u) if u.op in GroupOp.Movement else places.value[u.src[0]]
   return chain[-1], places.value[target]
 
 _RULES: dict[Ops, Callable[[_Graph, UOp], list[Scalar]]] = {
-  Ops.CONST: _constant, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.IOTA: _iota, Ops.RESHAPE: _reshape, Ops.EXPAND: _expand,
-  Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather, Ops.REDUCE_AXIS: _reduce,
+  Ops.CONST: _constant, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.IOTA: _iota, Ops.RESHAPE: _reshape,
+  Ops.EXPAND: _expand,
+  Ops.PERMUTE: _permute, Ops.FLIP: _flip, Ops.PAD: _pad, Ops.SHRINK: _shrink, Ops.GATHER: _gather,
+  Ops.REDUCE_AXIS: _reduce,
   Ops.ASSIGN: _assign, Ops.COPY: _copy,
   **{op: _same for op in (Ops.CONTIGUOUS, Ops.CONTIGUOUS_BACKWARD, Ops.DETACH, Ops.AFTER)},
   **{op: _elementwise for op in GroupOp.Elementwise}, Ops.BITCAST: _bitcast,

@@ -1,9 +1,11 @@
 """Runs kernels and Programs on memory, one operation at a time: the part of the reference interpreter that has loops.
 
-A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is computed in the innermost loop
-that it depends on. What codegen's passes make of a kernel is understood too: AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members
-fold in one after the other). A Program's brackets become nested blocks. A node's value has a numbered place in a list; lanes are a tuple.
-Lanes of a workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written raises.
+A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is
+computed in the innermost loop that it depends on. What codegen's passes make of a kernel is understood too:
+AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members fold in one after the other). A Program's
+brackets become nested blocks. A node's value has a numbered place in a list; lanes are a tuple. Lanes of a workgroup
+(LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written
+raises.
 """
 from __future__ import annotations
 from typing import Any
@@ -61,7 +63,10 @@ def parameter(u: UOp, buffers: Mapping[Any, Any]) -> Memory:
 def _lanes(x: Any, n: int) -> tuple[Any, ...]: return x if type(x) is tuple else (x,) * n
 
 def _load(dtype: DType) -> Function:
-  """LOAD of a scalar; of adjacent elements; or of elements at a vector of indices. Where the gate is false, memory is not touched."""
+  """LOAD of a scalar; of adjacent elements; or of elements at a vector of indices.
+
+  Where the gate is false, memory is not touched.
+  """
   n = dtype.count
   if n == 1:
     return lambda place, gate=True, alt=None: place[0].read(place[1]) if gate else alt
@@ -142,7 +147,10 @@ class _Scope:
     return (self, level) if level or self.parent is None else self.parent.home(u)
 
 class _Kernel:
-  """The scopes of one kernel, and the values of its nodes. A node has a place in each scope that computes it: two REDUCEs may share a RANGE."""
+  """The scopes of one kernel, and the values of its nodes.
+
+  A node has a place in each scope that computes it: two REDUCEs may share a RANGE.
+  """
   def __init__(self, buffers: Mapping[Any, Any], variables: Mapping[str, int]):
     self.buffers, self.variables = buffers, variables
     self.values: list[Any] = []
@@ -158,7 +166,10 @@ class _Kernel:
     return self.places[key]
 
   def build(self, roots: tuple[UOp, ...], scope: _Scope) -> None:
-    """Add the steps that compute the roots. What has loops gets a scope of its own, whose other nodes go where they belong."""
+    """Add the steps that compute the roots.
+
+    What has loops gets a scope of its own, whose other nodes go where they belong.
+    """
     for root in roots:
       for u in root.toposort(lambda u: u.op not in _NESTED and u.op is not Ops.BIND):
         home, level = scope.home(u)
@@ -171,7 +182,8 @@ class _Kernel:
   def _step(self, u: UOp, scope: _Scope) -> Step:
     at = self.place(scope, u)
     if u.op is Ops.AFTER: return lambda memory, *stores: memory, tuple([self.place(scope, s) for s in u.src]), at
-    if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND): return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
+    if u.op not in (Ops.PARAM, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.BIND):
+      return value_function(u), tuple([self.place(scope, s) for s in u.src]), at
     value: Any
     if u.op is Ops.PARAM: value = parameter(u, self.buffers)
     elif u.op is Ops.DEFINE_LOCAL: value = Memory(f"local array {u.arg[0]}", [None] * u.arg[1], u.arg[1])
@@ -224,7 +236,9 @@ class _Kernel:
   def exchange(self, u: UOp, parent: _Scope) -> Function:
     """The value of another lane: what it is at another iteration of the LOCAL range."""
     lanes = [r for r in u.ranges if r.arg[1] is AxisType.LOCAL]
-    if len(lanes) != 1: raise VerifyError(f"an EXCHANGE under {len(lanes)} LOCAL ranges; lanes that exchange values are those of one: {u!r}")
+    if len(lanes) != 1:
+      raise VerifyError(f"an EXCHANGE under {len(lanes)} LOCAL ranges; lanes that exchange values are those of one: "
+                        f"{u!r}")
     scope, (at,) = self.inner(u.src, (lanes[0],), parent)
     own, other, count = self.place(parent, lanes[0]), self.place(scope, lanes[0]), self.place(parent, lanes[0].src[0])
     def exchange() -> Any:
@@ -244,22 +258,29 @@ class _Kernel:
       values[at] = i
       self.run(scope, level + 1, body)
 
-_NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage, Ops.REDUCE: _Kernel.reduce,
+_NESTED: dict[Ops, Callable[[_Kernel, UOp, _Scope], Function]] = {Ops.STORE: _Kernel.store, Ops.STAGE: _Kernel.stage,
+                                                                  Ops.REDUCE: _Kernel.reduce,
                                                                        Ops.EXCHANGE: _Kernel.exchange}
 
 def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in store.src[2:] if s.op is Ops.RANGE])
 
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
-  """The value of a DEFINE_VAR or BIND. Raises VerifyError without one, or when it is outside of the variable's bounds."""
+  """The value of a DEFINE_VAR or BIND.
+
+  Raises VerifyError without one, or when it is outside of the variable's bounds.
+  """
   if u.op is Ops.BIND: return int(u.src[1].arg)
   name, low, high, *factor = u.arg
   if name not in variables: raise VerifyError(f"variable {name} has no value; pass variables={{{name!r}: ...}}")
-  if not low <= variables[name] <= high: raise VerifyError(f"variable {name} is {variables[name]}, outside of {low}..{high}")
-  if factor and variables[name] % factor[0]: raise VerifyError(f"variable {name} is {variables[name]}, no multiple of {factor[0]}")
+  if not low <= variables[name] <= high:
+    raise VerifyError(f"variable {name} is {variables[name]}, outside of {low}..{high}")
+  if factor and variables[name] % factor[0]:
+    raise VerifyError(f"variable {name} is {variables[name]}, no multiple of {factor[0]}")
   return variables[name]
 
 def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int]) -> None:
-  """Run a kernel's stores, each over all points of its ranges in row-major order: one after the other, those over the same ranges together."""
+  """Run a kernel's stores, each over all points of its ranges in row-major order: one after the other, those over the
+  same ranges together."""
   if u.ranges: raise VerifyError(f"ranges {[r.arg for r in u.ranges]} of the kernel are closed by nothing")
   kernel, scope = _Kernel(buffers, variables), _Scope((), None)
   groups: dict[tuple[UOp, ...], list[UOp]] = {}
@@ -281,7 +302,8 @@ class _Block:
 
 class _Program:
   """A Program as nested blocks."""
-  def __init__(self, program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int, last: int | None):
+  def __init__(self, program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int,
+               last: int | None):
     self.buffers, self.variables, self.first, self.last = buffers, variables, first, last
     self.places: dict[UOp, int] = {}
     self.root = _Block()
@@ -292,7 +314,8 @@ class _Program:
         stack[-1].steps.append((None, block, self.place(u)))
         stack.append(block)
       elif u.op in (Ops.END, Ops.ENDIF):
-        if stack[-1].bracket is not u.src[0]: raise VerifyError(f"{program.name}: {u!r} closes what is not open innermost")
+        if stack[-1].bracket is not u.src[0]:
+          raise VerifyError(f"{program.name}: {u!r} closes what is not open innermost")
         stack.pop()
       else: stack[-1].steps.append(self._step(u))
     if len(stack) != 1: raise VerifyError(f"{program.name}: {stack[-1].bracket!r} is never closed")
@@ -317,7 +340,8 @@ class _Program:
     if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
-    together = op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.FETCH and u.src[1].op is Ops.BOX
+    together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.FETCH
+                and u.src[1].op is Ops.BOX)
     if together: return Shared(u), tuple([self.place(s) for s in u.src]), self.place(u)
     function = value_function(u)
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
@@ -347,7 +371,10 @@ class _Program:
       yield from self.run(block, values)
 
   def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[Shared | None]:
-    """Run a copy of the values for each lane, all of them up to the next BARRIER in turn. Nested LOCAL ranges are lanes of one workgroup."""
+    """Run a copy of the values for each lane, all of them up to the next BARRIER in turn.
+
+    Nested LOCAL ranges are lanes of one workgroup.
+    """
     lanes = []
     for i in points:
       own = list(values)
@@ -356,9 +383,11 @@ class _Program:
     while lanes:
       reached = [next(lane, _DONE) for lane in lanes]
       waiting = [lane for lane, place in zip(lanes, reached) if place is not _DONE]
-      if waiting and len(waiting) != len(lanes): raise VerifyError("some lanes of a workgroup reach a BARRIER that others do not")
+      if waiting and len(waiting) != len(lanes):
+        raise VerifyError("some lanes of a workgroup reach a BARRIER that others do not")
       shared = [place for place in reached if isinstance(place, Shared)]
-      if shared and len({place.u for place in reached if isinstance(place, Shared)} | {None for p in reached if p is None}) > 1:
+      if shared and len({place.u for place in reached if isinstance(place, Shared)}
+                        | {None for p in reached if p is None}) > 1:
         raise VerifyError("lanes of a workgroup reach different operations that lanes do together")
       together = (shared[0].lanes or len(shared)) if shared else 1
       for k in range(0, len(shared), together): shared[0].execute(shared[k:k + together])
@@ -368,7 +397,8 @@ class _Program:
 _DONE: Any = object()
 def _barrier() -> None: pass
 
-def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int, last: int | None) -> None:
+def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int,
+                last: int | None) -> None:
   """Run work items first to last-1 of a Program's grid (all of it by default)."""
   runner = _Program(program, buffers, variables, first, last)
   for _ in runner.run(runner.root, [None] * len(runner.places)): pass

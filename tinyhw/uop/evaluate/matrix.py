@@ -1,5 +1,5 @@
-"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), blocks that lanes load together,
-boxes that are copied for all of them, and values that lanes exchange."""
+"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), blocks that
+lanes load together, boxes that are copied for all of them, and values that lanes exchange."""
 from __future__ import annotations
 from typing import Any
 
@@ -30,8 +30,8 @@ def exchanged_lane(u: UOp, lane: int, count: int) -> int:
   return other
 
 class Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX, and the values of one lane
-  that has reached it."""
+  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX,
+  and the values of one lane that has reached it."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
@@ -51,12 +51,15 @@ class Shared:
   def exchange(self, lanes: list[Shared]) -> None:
     """What another lane has."""
     found = [lane.values[lane.places[0]] for lane in lanes]  # type: ignore[index]  # all of them have values now
-    for number, lane in enumerate(lanes): lane.values[lane.at] = found[exchanged_lane(self.u, number, len(lanes))]  # type: ignore[index]
+    for number, lane in enumerate(lanes):
+      lane.values[lane.at] = found[exchanged_lane(self.u, number, len(lanes))]  # type: ignore[index]
 
   def copy(self, lanes: list[Shared]) -> None:
     """A box to local memory, at once and once: all lanes name the same one."""
-    named = [[lane.values[at] for at in lane.places] for lane in lanes]  # type: ignore[index]  # all of them have values now
-    if any(own != named[0] for own in named): raise VerifyError(f"lanes of a workgroup name different boxes of {self.u!r}")
+    # all of them have values now
+    named = [[lane.values[at] for at in lane.places] for lane in lanes]  # type: ignore[index]
+    if any(own != named[0] for own in named):
+      raise VerifyError(f"lanes of a workgroup name different boxes of {self.u!r}")
     (goal, begin), (memory, first), *gate = named[0]
     if gate and not gate[0]: return
     zero = cast(dtypes.int32, self.u.src[0].dtype)(0)
@@ -76,12 +79,14 @@ class Shared:
       row, first = number // 4, number % 4 * each
       blocks = [rows[k:k + BLOCK_ROWS] for k in range(0, len(rows), BLOCK_ROWS)]
       assert lane.values is not None
-      lane.values[lane.at] = tuple([block[first + k][row] if transposed else block[row][first + k] for block in blocks for k in range(each)])
+      lane.values[lane.at] = tuple([block[first + k][row] if transposed else block[row][first + k] for block in blocks
+                                    for k in range(each)])
 
   def multiply(self, lanes: list[Shared]) -> None:
     """Give each of the lanes that hold one matrix its share of the result."""
     matrix: Matrix = self.u.arg
-    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k), (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
+    sides = ((matrix.a, "row", "step", matrix.m * matrix.k, matrix.k),
+             (matrix.b, "step", "column", matrix.k * matrix.n, matrix.n),
              (matrix.c, "row", "column", matrix.m * matrix.n, matrix.n))
     whole: list[list[Any]] = []
     for i, (layout, down, across, size, width) in enumerate(sides):
@@ -105,7 +110,8 @@ class Shared:
     """What the unit reads from local memory itself: the first or the second operand, row by row."""
     matrix, panel = self.u.arg, self.u.src[number]
     places = [lane.values[lane.places[number]] for lane in lanes]  # type: ignore[index]  # all of them have values now
-    if any(place != places[0] for place in places): raise VerifyError(f"lanes of one product name different places of {panel!r}")
+    if any(place != places[0] for place in places):
+      raise VerifyError(f"lanes of one product name different places of {panel!r}")
     (memory, at), size = places[0], panel.dtype.itemsize
     def element(row: int, step: int) -> Any:
       line, along = (step, row) if panel.arg.turned else (row, step)

@@ -1,13 +1,14 @@
 """`PatternMatcher`: a list of rules, compiled to one Python function for each op at the root of a node.
 
-A rule is a pattern and a function of the nodes that it names (and of `ctx`, if it wants that). Rules are tried in order; the first result that is
-neither None nor the node itself is the node's replacement.
+A rule is a pattern and a function of the nodes that it names (and of `ctx`, if it wants that). Rules are tried in
+order; the first result that is neither None nor the node itself is the node's replacement.
 
-The function of a root op is made at its first use: every pattern that fits the op is expanded into ordered alternatives (commutative operands both
-ways); each becomes a list of tests, cheap and selective ones first; neighbours that begin with the same tests share them; the tests
-become nested `if`s around the call of the rule. What is known beforehand (number of operands of an ALU op, the root's op) is not tested.
-Cost over the rules of symbolic.py (Python 3.11, Zen 3): 0.5 to 1 µs a node where none applies, and 1 ms to compile a root op. The interpreter
-(compiled=False) takes 33 µs; it stays as the oracle.
+The function of a root op is made at its first use: every pattern that fits the op is expanded into ordered alternatives
+(commutative operands both ways); each becomes a list of tests, cheap and selective ones first; neighbours that begin
+with the same tests share them; the tests become nested `if`s around the call of the rule. What is known beforehand
+(number of operands of an ALU op, the root's op) is not tested. Cost over the rules of symbolic.py (Python 3.11, Zen 3):
+0.5 to 1 µs a node where none applies, and 1 ms to compile a root op. The interpreter (compiled=False) takes 33 µs; it
+stays as the oracle.
 """
 from __future__ import annotations
 import itertools
@@ -44,7 +45,8 @@ def rule_name(function: RuleFunction) -> str:
   return f"lambda at {code.co_filename}:{code.co_firstlineno}" if name == "<lambda>" and code is not None else str(name)
 
 # Number of sources of ops that always have so many
-ARITY: dict[Ops, int] = {**{op: 1 for op in GroupOp.Unary | {Ops.CAST, Ops.BITCAST}}, **{op: 2 for op in GroupOp.Binary},
+ARITY: dict[Ops, int] = {**{op: 1 for op in GroupOp.Unary | {Ops.CAST, Ops.BITCAST}},
+                         **{op: 2 for op in GroupOp.Binary},
                          **{op: 3 for op in GroupOp.Ternary}}
 
 # ***** the call of a rule's function *****
@@ -71,7 +73,8 @@ def argument_text(function: RuleFunction, captured: dict[str, str]) -> str:
   unknown = [name for name in captured if name not in wants.names]
   missing = [name for name in wants.names[:wants.required] if name not in captured and name != "ctx"]
   if unknown or missing:
-    problem = f"does not take {unknown[0]!r}, which its pattern names" if unknown else f"wants {missing[0]!r}, which its pattern does not name"
+    problem = (f"does not take {unknown[0]!r}, which its pattern names" if unknown else f"wants {missing[0]!r}, which "
+               f"its pattern does not name")
     raise PatternError(f"the rule {rule_name(function)} {problem}; use the same names in both")
   texts: list[str] = []
   for i, name in enumerate(wants.names):
@@ -82,19 +85,24 @@ def argument_text(function: RuleFunction, captured: dict[str, str]) -> str:
 # ***** alternatives: patterns without choices *****
 
 class Alternative:
-  """One ordered way of a pattern: tests on the node itself (those of `patterns`, all on this one node), and on its sources in order."""
+  """One ordered way of a pattern: tests on the node itself (those of `patterns`, all on this one node), and on its
+  sources in order."""
   __slots__ = ("patterns", "sources", "exact", "each")
 
-  def __init__(self, patterns: tuple[UPat, ...], sources: tuple[Alternative, ...] | None, exact: bool, each: UPat | None) -> None:
+  def __init__(self, patterns: tuple[UPat, ...], sources: tuple[Alternative, ...] | None, exact: bool,
+               each: UPat | None) -> None:
     self.patterns, self.sources, self.exact, self.each = patterns, sources, exact, each
 
 def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternative]:
-  """All ordered ways of a pattern, in the order in which the interpreter finds them. count: how many sources the node has, if that is known."""
+  """All ordered ways of a pattern, in the order in which the interpreter finds them. count: how many sources the node
+  has, if that is known."""
   if pattern.choices:
     for choice in pattern.choices:
-      for way in alternatives(choice, count): yield Alternative((pattern,) + way.patterns, way.sources, way.exact, way.each)
+      for way in alternatives(choice, count):
+        yield Alternative((pattern,) + way.patterns, way.sources, way.exact, way.each)
   elif pattern.each is not None and count is not None:
-    for sources in itertools.product(list(alternatives(pattern.each)), repeat=count): yield Alternative((pattern,), sources, True, None)
+    for sources in itertools.product(list(alternatives(pattern.each)), repeat=count):
+      yield Alternative((pattern,), sources, True, None)
   elif not pattern.orders: yield Alternative((pattern,), None, False, pattern.each)
   else:
     for order in pattern.orders:
@@ -104,7 +112,8 @@ def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternativ
 # ***** source text *****
 
 class Emitter:
-  """Makes the function of one root op. Values that the text refers to (ops, types, functions) are collected in `values`.
+  """Makes the function of one root op. Values that the text refers to (ops, types, functions) are collected in
+  `values`.
 
   reports: the function tells the recorder which rule replaced a node.
   """
@@ -135,7 +144,8 @@ class Emitter:
     return f"{text} in O" + "_".join(str(int(op)) for op in sorted(key))
 
   def type_test(self, dtypes: Sequence[DType], node: str) -> str:
-    name, relation = (self.value(dtypes[0], "d"), "is") if len(dtypes) == 1 else (self.value(frozenset(dtypes), "d"), "in")
+    name, relation = (self.value(dtypes[0], "d"), "is") if len(dtypes) == 1 else (self.value(frozenset(dtypes), "d"),
+                                                                                  "in")
     return f"{node}.dtype {relation} {name} or {node}.dtype._scalar {relation} {name}"
 
   def own_tests(self, pattern: UPat, node: str) -> Iterator[str]:
@@ -146,7 +156,8 @@ class Emitter:
       yield f"if {test}:"
     if pattern.arg is not None: yield f"if {self.value(pattern.arg, 'a')} == {node}.arg:"
     if pattern.scalar_only: yield f"if {node}.dtype.count == 1:"
-    if pattern.custom_early_reject is not None: yield f"if {self.value(pattern.custom_early_reject, 'r')} <= {{s.op for s in {node}.src}}:"
+    if pattern.custom_early_reject is not None:
+      yield f"if {self.value(pattern.custom_early_reject, 'r')} <= {{s.op for s in {node}.src}}:"
 
   def steps(self, root: Alternative) -> tuple[list[str], dict[str, str]]:
     """The tests and assignments, in order, that decide an alternative; and the expression of each captured name."""
@@ -163,7 +174,8 @@ class Emitter:
       for way, node in level:
         for pattern in way.patterns: steps.extend(self.own_tests(pattern, node))
         if way.each is not None:
-          if way.each.op is not None or way.each.orders: steps.append(f"if all([{self.value(way.each, 'p')}.match(s, {{}}) for s in {node}.src]):")
+          if way.each.op is not None or way.each.orders:
+            steps.append(f"if all([{self.value(way.each, 'p')}.match(s, {{}}) for s in {node}.src]):")
         if way.sources is not None: below.extend(self.open_sources(way, node, steps))
       level = below
     return steps, captured
@@ -177,13 +189,15 @@ class Emitter:
     known = bool(ops) and way.exact and all(ARITY.get(op) == len(sources) for op in ops)
     if not known: steps.append(f"if len({node}.src) {'==' if way.exact else '>='} {len(sources)}:")
     wanted = [i for i, s in enumerate(sources) if s.each is not None or s.sources is not None
-              or any(p.op is not None or p.name is not None or p.dtype is not None or p.arg is not None for p in s.patterns)]
+              or any(p.op is not None or p.name is not None or p.dtype is not None or p.arg is not None
+                     for p in s.patterns)]
     if node == "u": self.width = max([self.width] + [i + 1 for i in wanted])
     elif way.exact and wanted and len(sources) > 1: steps.append(f"{', '.join(names)} = {node}.src")
     else: steps.extend(f"{names[i]} = {node}.src[{i}]" for i in wanted)
     for i in reversed(wanted):
       for pattern in sources[i].patterns:
-        if pattern.op is not None: steps.append(f"if {self.op_test(pattern.op, f'op_{i}' if node == 'u' else names[i] + '.op')}:")
+        if pattern.op is not None:
+          steps.append(f"if {self.op_test(pattern.op, f'op_{i}' if node == 'u' else names[i] + '.op')}:")
     return [(sources[i], names[i]) for i in wanted]
 
   def body(self, pattern: UPat, function: RuleFunction) -> Iterator[tuple[list[str], list[str]]]:
@@ -194,21 +208,25 @@ class Emitter:
     ways = [] if left else list(itertools.islice(alternatives(pattern, count), MOST_ALTERNATIVES + 1))
     if not ways or len(ways) > MOST_ALTERNATIVES:
       self.values["interpret"] = interpret
-      yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)", f"if r is not None: {self.answer.format(call)}"]
+      yield [], [f"r = interpret({self.value(pattern, 'p')}, {call}, u, ctx)",
+                 f"if r is not None: {self.answer.format(call)}"]
       return
     for way in ways:
       if any(p.op is not None and self.op not in p.op for p in way.patterns): continue
       steps, captured = self.steps(way)
-      yield steps, [f"r = {call}({argument_text(function, captured)})", f"if r is not None and r is not u: {self.answer.format(call)}"]
+      yield steps, [f"r = {call}({argument_text(function, captured)})",
+                    f"if r is not None and r is not u: {self.answer.format(call)}"]
 
   def function_text(self, rules: Iterable[tuple[UPat, RuleFunction]]) -> str:
     bodies = [body for pattern, function in rules for body in self.body(pattern, function)]
     lines = ["def match(u, ctx):"]
     n = self.width
-    if n and ARITY.get(self.op, -1) >= n: lines.append("  " + ", ".join(f"u_{i}" for i in range(ARITY[self.op])) + f"{',' * (n == 1)} = u.src")
+    if n and ARITY.get(self.op, -1) >= n:
+      lines.append("  " + ", ".join(f"u_{i}" for i in range(ARITY[self.op])) + f"{',' * (n == 1)} = u.src")
     elif n:
       lines.append("  count = len(u.src)")
-      lines += [f"  u_{i} = u.src[{i}] if count > {i} else u" for i in range(n)]  # a length test stands before every real use
+      # a length test stands before every real use
+      lines += [f"  u_{i} = u.src[{i}] if count > {i} else u" for i in range(n)]
     lines += [f"  op_{i} = u_{i}.op" for i in range(n)]
     lines += [f"  {name} = {test}" for test, name in self.root_types.items()]
     _nest(bodies, 0, "  ", lines)
@@ -218,7 +236,8 @@ class Emitter:
 MOST_ALTERNATIVES = 64  # a pattern with more is left to the interpreter
 
 def _needs_interpreter(pattern: UPat, count: int | None = None) -> bool:
-  """Whether some source is "each source matches" with names in it, one name for many nodes, and how many is not known."""
+  """Whether some source is "each source matches" with names in it, one name for many nodes, and how many is not
+  known."""
   if pattern.each is not None and count is None and _names(pattern.each): return True
   below = [p for order in pattern.orders[:1] for p in order]
   return any(_needs_interpreter(p) for p in below) or any(_needs_interpreter(p, count) for p in pattern.choices)
@@ -226,7 +245,8 @@ def _needs_interpreter(pattern: UPat, count: int | None = None) -> bool:
 def _names(pattern: UPat) -> dict[str, None]:
   """The names in a pattern. Choices must all give the same ones."""
   found: dict[str, None] = {} if pattern.name is None else {pattern.name: None}
-  below = list(pattern.choices) + [p for order in pattern.orders[:1] for p in order] + ([] if pattern.each is None else [pattern.each])
+  below = list(pattern.choices) + [p for order in pattern.orders[:1] for p in order] + ([] if pattern.each is None
+                                                                                        else [pattern.each])
   for p in below: found.update(_names(p))
   return found
 
@@ -250,7 +270,10 @@ def _nest(bodies: list[tuple[list[str], list[str]]], depth: int, indent: str, li
 RuleLike = Rule | tuple[UPat, RuleFunction]
 
 class PatternMatcher:
-  """Rules, tried in order. `a + b` tries those of a first. compiled=False interprets the patterns: slow, the oracle of tests."""
+  """Rules, tried in order.
+
+  `a + b` tries those of a first. compiled=False interprets the patterns: slow, the oracle of tests.
+  """
   def __init__(self, patterns: Iterable[RuleLike], compiled: bool = True) -> None:
     self.patterns: list[tuple[UPat, RuleFunction]] = []
     for item in patterns:
@@ -274,7 +297,8 @@ class PatternMatcher:
     if self.reporting is None: self.reporting = self._lists(True)
     return self.reporting
 
-  def __add__(self, more: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.patterns + more.patterns, self.compiled and more.compiled)
+  def __add__(self, more: PatternMatcher) -> PatternMatcher:
+    return PatternMatcher(self.patterns + more.patterns, self.compiled and more.compiled)
   def __reduce__(self) -> Any: return PatternMatcher, (self.patterns, self.compiled)
   def __repr__(self) -> str: return f"PatternMatcher({len(self.patterns)} rules)"
 
@@ -307,7 +331,8 @@ class PatternMatcher:
     rules = self.rules_for(op)
     if not rules: return None
     if not self.compiled:
-      return lambda uop, ctx: next((report(f, uop, r) if reports else r for p, f in rules if (r := interpret(p, f, uop, ctx)) is not None), None)
+      return lambda uop, ctx: next((report(f, uop, r) if reports else r for p, f in rules
+                                    if (r := interpret(p, f, uop, ctx)) is not None), None)
     emitter = Emitter(op, reports)
     code = compile(emitter.function_text(rules), f"<tinyhw rules of {op.name}>", "exec")
     exec(code, emitter.values)

@@ -1,11 +1,13 @@
 """`graph_rewrite`: apply a `PatternMatcher` to every node of a graph until nothing changes.
 
-Input: a node and all below it. Output: the node that it becomes. Sources come first: a node is matched when its sources are final; what
-replaces it is rewritten too. bottom_up=True is the other order: a node is matched before its sources are looked at, and again when they
-changed. Each distinct node is matched once (nodes are interned, results are kept in a memo), so the cost is linear in the nodes that come to
+Input: a node and all below it. Output: the node that it becomes. Sources come first: a node is matched when its sources
+are final; what replaces it is rewritten too. bottom_up=True is the other order: a node is matched before its sources
+are looked at, and again when they changed. Each distinct node is matched once (nodes are interned, results are kept in
+a memo), so the cost is linear in the nodes that come to
 exist: 1 µs each and what the rules take. The walk is a loop with a stack, so depth does not matter.
 
-Rules that feed each other for ever make a chain of replacements that each wait for the next; a chain of `LONGEST_CHAIN` raises PatternError.
+Rules that feed each other for ever make a chain of replacements that each wait for the next; a chain of `LONGEST_CHAIN`
+raises PatternError.
 """
 from __future__ import annotations
 from typing import Any
@@ -37,11 +39,14 @@ class Ready:
   def __init__(self, node: UOp, matched: UOp) -> None: self.node, self.matched = node, matched
 
 class Rewriter:
-  """A matcher with a memo that stays from call to call: rewriting a graph that grew costs what is new. The memo keeps its nodes alive.
+  """A matcher with a memo that stays from call to call: rewriting a graph that grew costs what is new. The memo keeps
+  its nodes alive.
 
-  pm is applied to nodes with final sources, before (if given) to nodes on the way down. walk: replacements are not rewritten again.
+  pm is applied to nodes with final sources, before (if given) to nodes on the way down. walk: replacements are not
+  rewritten again.
   """
-  def __init__(self, pm: PatternMatcher | None, ctx: Any = None, before: PatternMatcher | None = None, name: str | None = None,
+  def __init__(self, pm: PatternMatcher | None, ctx: Any = None, before: PatternMatcher | None = None,
+               name: str | None = None,
                walk: bool = False) -> None:
     self.pm, self.ctx, self.before, self.name, self.walk = pm, ctx, before, name, walk
     self.memo: dict[UOp, UOp] = {}
@@ -154,26 +159,32 @@ class Rewriter:
     return next((name for m in self._matchers() if (name := m.which(node, self.ctx)) is not None), None)
 
   def _not_a_node(self, node: UOp, result: Any) -> PatternError:
-    return PatternError(f"the rule {self._rule_at(node)} returned {result!r}; return a UOp, or None when the rule does not apply")
+    return PatternError(f"the rule {self._rule_at(node)} returned {result!r}; return a UOp, or None when the rule "
+                        f"does not apply")
 
   def _endless(self, stack: list[Any]) -> PatternError:
     """The error for rules that rewrite for ever, naming those at the end of the chain."""
     last = [entry.rebuilt for entry in stack if entry.__class__ is Waiting][-8:]
     names = dict.fromkeys(name for node in last if (name := self._rule_at(node)) is not None)
     where = f" in {self.name}" if self.name else ""
-    return PatternError(f"endless rewriting{where}: {LONGEST_CHAIN} replacements in a row, the last by {', '.join(names) or 'unknown rules'}, "
+    return PatternError(f"endless rewriting{where}: {LONGEST_CHAIN} replacements in a row, the last by "
+                        f"{', '.join(names) or 'unknown rules'}, "
                         f"on {last[-1]}; a rule must not undo or repeat what another does")
 
-def graph_rewrite(sink: UOp, pm: PatternMatcher | None, ctx: Any = None, bottom_up: bool = False, name: str | None = None,
+def graph_rewrite(sink: UOp, pm: PatternMatcher | None, ctx: Any = None, bottom_up: bool = False,
+                  name: str | None = None,
                   bpm: PatternMatcher | None = None, walk: bool = False) -> UOp:
-  """sink with the rules of pm applied everywhere until none applies. ctx is given to the rules that want it; name is for messages.
+  """sink with the rules of pm applied everywhere until none applies. ctx is given to the rules that want it; name is
+  for messages.
 
-  bottom_up: match nodes before their sources. bpm: a second matcher, used that way in the same walk. walk: do not rewrite replacements again.
+  bottom_up: match nodes before their sources. bpm: a second matcher, used that way in the same walk. walk: do not
+  rewrite replacements again.
   """
   if bottom_up: return Rewriter(None, ctx, before=pm, name=name).rewrite(sink)
   return Rewriter(pm, ctx, before=bpm, name=name, walk=walk).rewrite(sink)
 
-def graph_rewrite_map(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: bool = False, name: str | None = None) -> dict[UOp, UOp]:
+def graph_rewrite_map(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: bool = False,
+                      name: str | None = None) -> dict[UOp, UOp]:
   """As graph_rewrite, giving what each node of the graph became."""
   rewriter = Rewriter(None, ctx, before=pm, name=name) if bottom_up else Rewriter(pm, ctx, name=name)
   return {u: rewriter.rewrite(u) for u in sink.toposort()}

@@ -1,8 +1,10 @@
-"""Rules for comparisons of integers, for conjunctions of them, and what a condition known to be true says about other expressions.
+"""Rules for comparisons of integers, for conjunctions of them, and what a condition known to be true says about other
+expressions.
 
-A comparison is the sign of a difference. Terms that both sides have cancel, common divisors go, terms that stay within one multiple of a divisor
-are dropped, and a division by a number is undone (`x // 4 < 3` is `x < 12`). In canonical form each side has positive coefficients, and a constant
-stands on the right, or on the left alone; a negation is never around an integer comparison.
+A comparison is the sign of a difference. Terms that both sides have cancel, common divisors go, terms that stay within
+one multiple of a divisor are dropped, and a division by a number is undone (`x // 4 < 3` is `x < 12`). In canonical
+form each side has positive coefficients, and a constant stands on the right, or on the left alone; a negation is never
+around an integer comparison.
 """
 from __future__ import annotations
 import itertools
@@ -15,7 +17,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.rewrite.match import rule
 from tinyhw.uop.symbolic.divmod import INTEGERS, is_below, is_by_number
-from tinyhw.uop.symbolic.linear import Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint, whole_variables
+from tinyhw.uop.symbolic.linear import (
+  Linear, Terms, build, exact, fits, linear, number, order, plus, span, term_order, weakint, whole_variables)
 from tinyhw.uop.upat import UPat
 
 def truth(value: bool, like: UOp) -> UOp: return like.const_like(value)
@@ -28,7 +31,8 @@ def _difference(u: UOp) -> tuple[Terms, int] | None:
   return terms, left[1] + plus(terms, right, -1)
 
 def _sides(terms: Terms, constant: int, dtype: DType) -> tuple[UOp, UOp] | None:
-  """The two sides whose difference this is, each with positive coefficients; None if a type that wraps cannot hold them."""
+  """The two sides whose difference this is, each with positive coefficients; None if a type that wraps cannot hold
+  them."""
   positive = {t: k for t, k in terms.items() if k > 0}
   negative = {t: -k for t, k in terms.items() if k < 0}
   left, right = (0, -constant) if positive else (constant, 0)
@@ -60,7 +64,8 @@ def _rebuilt(u: UOp, sides: tuple[UOp, UOp] | None) -> UOp | None:
 
 @rule(UPat(Ops.CMPLT, src=(UPat.var("x", INTEGERS), UPat.var("y")), name="u"))
 def less(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """x + 3 < y + 5 -> x < y + 2; (a*4 + b) < 16 -> a < 4 for 0 <= b < 4; x // 4 < 3 -> x < 12; true or false where bounds say so."""
+  """x + 3 < y + 5 -> x < y + 2; (a*4 + b) < 16 -> a < 4 for 0 <= b < 4; x // 4 < 3 -> x < 12; true or false where
+  bounds say so."""
   found = _difference(u)
   if found is None: return None
   found = whole_variables(found[0]), found[1]
@@ -98,14 +103,19 @@ def not_less(x: UOp, y: UOp, c: UOp) -> UOp | None:
 # ***** conjunctions *****
 
 class Constraint:
-  """A conjunct `least <= expression <= most` over a canonical sum without constant, whose first term has a positive coefficient."""
+  """A conjunct `least <= expression <= most` over a canonical sum without constant, whose first term has a positive
+  coefficient."""
   __slots__ = ("expression", "least", "most")
-  def __init__(self, expression: UOp, least: float, most: float) -> None: self.expression, self.least, self.most = expression, least, most
+  def __init__(self, expression: UOp, least: float, most: float) -> None:
+    self.expression, self.least, self.most = expression, least, most
 
 _constraints: WeakKeyDictionary[UOp, Constraint] = WeakKeyDictionary()
 
 def constraint(clause: UOp) -> Constraint | None:
-  """What a comparison says, if it is one that bounds a sum of integers. Remembered: a clause stands in many conjunctions."""
+  """What a comparison says, if it is one that bounds a sum of integers.
+
+  Remembered: a clause stands in many conjunctions.
+  """
   known = _constraints.get(clause)
   if known is None:
     known = _constraint(clause)
@@ -135,7 +145,8 @@ def conjunction(parts: Iterable[UOp], like: UOp) -> UOp:
 def _opposite(says: Constraint | None) -> Constraint | None:
   """What the negation of a bound says; None if that is not a bound."""
   if says is None or (says.least != -math.inf and says.most != math.inf): return None
-  return Constraint(says.expression, says.most + 1, math.inf) if says.least == -math.inf else Constraint(says.expression, -math.inf, says.least - 1)
+  return (Constraint(says.expression, says.most + 1, math.inf) if says.least == -math.inf
+          else Constraint(says.expression, -math.inf, says.least - 1))
 
 def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
   """The conjuncts without those that others imply; None when they contradict each other."""
@@ -146,7 +157,8 @@ def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
     interval[0], interval[1] = max(interval[0], says.least), min(interval[1], says.most)
     if interval[0] > interval[1]: return None
   kept: list[UOp] = []
-  for part, says in sorted(stated, key=lambda item: item[1] is None or item[1].least != item[1].most):  # equalities say most
+  # equalities say most
+  for part, says in sorted(stated, key=lambda item: item[1] is None or item[1].least != item[1].most):
     if says is not None:
       interval = known[says.expression]
       lower, upper = says.least == interval[0], says.most == interval[1]
@@ -158,14 +170,15 @@ def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
 
 @rule(UPat((Ops.AND, Ops.OR), dtypes.bool, (UPat(), UPat()), name="u"))
 def tighten(u: UOp) -> UOp | None:
-  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. For "or", which is a conjunction of negations, x < 3 or x < 5 -> x < 5. A clause and its
-  negation are found too. Clauses stand in order."""
+  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. For "or", which is a conjunction of negations, x < 3 or x < 5
+  -> x < 5. A clause and its negation are found too. Clauses stand in order."""
   both = u.op is Ops.AND
   operands = list(itertools.islice(u.split(u.op), MOST_CLAUSES + 1))
   if len(operands) > MOST_CLAUSES: return None
   parts = list(dict.fromkeys(operands))
   chain = set(parts)
-  if any(p.op is Ops.XOR and p.src[1].op is Ops.CONST and p.src[1].arg and p.src[0] in chain for p in parts): return truth(not both, u)
+  if any(p.op is Ops.XOR and p.src[1].op is Ops.CONST and p.src[1].arg and p.src[0] in chain for p in parts):
+    return truth(not both, u)
   kept = _tighten([(p, constraint(p) if both else _opposite(constraint(p))) for p in parts])
   if kept is None: return truth(not both, u)
   result: UOp | None = None

@@ -1,10 +1,11 @@
 """Rules for // and % of integers. Both round to minus infinity, and x // 0 = x % 0 = 0 (see enums.py).
 
-By a number n the dividend is taken as a sum. Multiples of n leave it; a common divisor of all coefficients and n is cancelled; terms that can be
-shown to stay within one multiple of a divisor f of n are dropped (`(a*4 + b) // 12` is `a // 3` when 0 <= b < 4); what remains is written
-with canonical constants, so that a quotient and a remainder of the same thing find each other in `recombine`.
-By an expression, multiples of it leave, and the rest is compared with the divisor symbolically (`(i*n + j) // n` is `i` when j is a range below n).
-Types that wrap get the same treatment where it is proven that nothing wraps.
+By a number n the dividend is taken as a sum. Multiples of n leave it; a common divisor of all coefficients and n is
+cancelled; terms that can be shown to stay within one multiple of a divisor f of n are dropped (`(a*4 + b) // 12` is
+`a // 3` when 0 <= b < 4); what remains is written with canonical constants, so that a quotient and a remainder of the
+same thing find each other in `recombine`. By an expression, multiples of it leave, and the rest is compared with the
+divisor symbolically (`(i*n + j) // n` is `i` when j is a range below n). Types that wrap get the same treatment where
+it is proven that nothing wraps.
 """
 from __future__ import annotations
 import math
@@ -13,7 +14,8 @@ from collections.abc import Iterable
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.symbolic.linear import (
-  Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint, wrapped)
+  Linear, Terms, build, exact, factors, fits, limits, linear, number, plus, product, span, split_multiples, weakint,
+  wrapped)
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.rewrite.match import rule
 from tinyhw.uop.upat import UPat
@@ -29,7 +31,8 @@ def _one_quotient(terms: Terms, constant: int, n: int) -> int | None:
   return low // n if low // n == high // n else None
 
 def _low_terms(terms: Terms, constant: int, n: int) -> Iterable[tuple[int, Terms, Terms, int]]:
-  """Ways to see a sum as f*high + low, where f divides n and low stays within one multiple of f: (f, high, low, that multiple)."""
+  """Ways to see a sum as f*high + low, where f divides n and low stays within one multiple of f: (f, high, low, that
+  multiple)."""
   for f in sorted({math.gcd(k, n) for k in terms.values()}, reverse=True):
     if f == 1: continue
     low = {t: k for t, k in terms.items() if k % f}
@@ -38,7 +41,8 @@ def _low_terms(terms: Terms, constant: int, n: int) -> Iterable[tuple[int, Terms
 
 def is_by_number(u: UOp, op: Ops) -> bool:
   """Whether u is op by a positive number (one that its type holds)."""
-  return u.op is op and u.src[1].op is Ops.CONST and u.src[1].arg > 0 and (u.dtype is weakint or u.src[1].arg <= u.dtype.max)
+  return u.op is op and u.src[1].op is Ops.CONST and u.src[1].arg > 0 and (u.dtype is weakint
+                                                                           or u.src[1].arg <= u.dtype.max)
 
 # ***** division by a number *****
 
@@ -48,7 +52,8 @@ def _quotient(terms: Terms, constant: int, n: int, dtype: DType) -> UOp | None:
   if g > 1: terms, constant, n = _divide_exactly(terms, g), constant // g, n // g
   if n == 1: return build(terms, constant, dtype)
   if not fits(dtype, terms, constant): return None
-  for f, high, _, multiple in _low_terms(terms, constant, n): return UOp(Ops.IDIV, dtype, (build(high, multiple, dtype), number(dtype, n // f)))
+  for f, high, _, multiple in _low_terms(terms, constant, n):
+    return UOp(Ops.IDIV, dtype, (build(high, multiple, dtype), number(dtype, n // f)))
   if len(terms) == 1 and 1 in terms.values():
     term = next(iter(terms))
     if is_by_number(term, Ops.IDIV) and n * term.src[1].arg <= dtype.max:
@@ -56,7 +61,8 @@ def _quotient(terms: Terms, constant: int, n: int, dtype: DType) -> UOp | None:
       shifted = term.src[0] if not constant else UOp(Ops.ADD, dtype, (term.src[0], number(dtype, constant * inner)))
       if not constant or dtype is weakint: return UOp(Ops.IDIV, dtype, (shifted, number(dtype, n * inner)))
     if is_by_number(term, Ops.MOD) and not constant and term.src[1].arg % n == 0:  # x % (a*n) // n = x // n % a
-      return UOp(Ops.MOD, dtype, (UOp(Ops.IDIV, dtype, (term.src[0], number(dtype, n))), number(dtype, term.src[1].arg // n)))
+      return UOp(Ops.MOD, dtype,
+                 (UOp(Ops.IDIV, dtype, (term.src[0], number(dtype, n))), number(dtype, term.src[1].arg // n)))
   return UOp(Ops.IDIV, dtype, (build(terms, constant, dtype), number(dtype, n)))
 
 def _residues(terms: Terms, n: int, least: bool) -> Terms:
@@ -129,7 +135,8 @@ def remainder_by_number(x: UOp, c: UOp) -> UOp | None:
   for candidate, start in ((terms, constant), (_residues(terms, n, True), left), (_residues(terms, n, False), left)):
     single = _one_quotient(candidate, start, n)
     if single is not None: return build(candidate, start - single * n, dtype)
-  rest = {t: r for t, k in terms.items() if (r := k % n if k > 0 else -(-k % n))}  # as `_quotient` has them, see `recombine`
+  # as `_quotient` has them, see `recombine`
+  rest = {t: r for t, k in terms.items() if (r := k % n if k > 0 else -(-k % n))}
   if not fits(dtype, rest, left): return None
   return _remainder(rest, left, n, dtype)
 
@@ -210,7 +217,10 @@ def _digit(u: UOp) -> tuple[UOp, int] | None:
   return (u.src[0], u.src[1].arg) if is_by_number(u, Ops.IDIV) else (u, 1)
 
 def recombine(terms: Terms) -> int | None:
-  """Merge in place (x % m)*k with (x // m)*(k*m) to x*k, and with (x // m % m2)*(k*m) to (x % (m*m2))*k. None: nothing to merge."""
+  """Merge in place (x % m)*k with (x // m)*(k*m) to x*k, and with (x // m % m2)*(k*m) to (x % (m*m2))*k.
+
+  None: nothing to merge.
+  """
   for low, k in terms.items():
     if not is_by_number(low, Ops.MOD): continue
     value, m = low.src[0], low.src[1].arg

@@ -1,8 +1,11 @@
-"""Integer expressions as sums: number * term + … + number. The algebra under the rules of sums, divisions and comparisons.
+"""Integer expressions as sums: number * term + … + number. The algebra under the rules of sums, divisions and
+comparisons.
 
-A `Linear` is {term: coefficient} and a constant; a term is any expression that is not itself a sum, a multiple or a number. `build` writes one
+A `Linear` is {term: coefficient} and a constant; a term is any expression that is not itself a sum, a multiple or a
+number. `build` writes one
 as a node in canonical form: terms in the order of `order`, the constant last, so that equal sums are one node.
-For types that wrap (int32, …) sums may be reordered freely, but division and comparison need `exact`: a proof that nothing wraps.
+For types that wrap (int32, …) sums may be reordered freely, but division and comparison need `exact`: a proof that
+nothing wraps.
 """
 from __future__ import annotations
 import math
@@ -40,7 +43,10 @@ def _order_of(u: UOp) -> Order:
   return ranges[-1].arg if ranges else (-1,), int(u.op), u.arg[0] if u.op is Ops.DEFINE_VAR else "", digest
 
 def order(u: UOp) -> Order:
-  """What sorts operands: by innermost range, operation, name, then a digest of the structure. The same in every process."""
+  """What sorts operands: by innermost range, operation, name, then a digest of the structure.
+
+  The same in every process.
+  """
   return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]  # derive gives Any
 
 def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
@@ -84,7 +90,8 @@ def linear(u: UOp) -> Linear | None:
     elif op is Ops.NEG: stack.append((src[0], -k))
     else: terms[x] = terms.get(x, 0) + k
   for x in [t for t in terms if (b := t._bounds_ or limits(t))[0] == b[1]]: constant += terms.pop(x) * limits(x)[0]
-  for x in [t for t in terms if t.op in VARIABLES and multiple_of(t) > 1]: constant += plus(terms, (_of_multiple(x), 0), terms.pop(x))
+  for x in [t for t in terms if t.op in VARIABLES and multiple_of(t) > 1]:
+    constant += plus(terms, (_of_multiple(x), 0), terms.pop(x))
   if 0 in terms.values(): terms = {t: k for t, k in terms.items() if k}
   return terms, constant
 
@@ -127,16 +134,19 @@ def scaled(term: UOp, factor: int) -> UOp:
 def build(terms: Terms, constant: int, dtype: DType) -> UOp:
   """The canonical sum."""
   terms = whole_variables(terms)
-  items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items() if (w := wrapped(dtype, k))]
+  items = [(t, k) for t, k in terms.items() if k] if dtype is weakint else [(t, w) for t, k in terms.items()
+                                                                            if (w := wrapped(dtype, k))]
   if len(items) > 1: items.sort(key=lambda item: term_order(*item))
   if dtype is weakint: return _build_index(items, constant)
   result: UOp | None = None
-  for term, factor in items: result = scaled(term, factor) if result is None else UOp(Ops.ADD, dtype, (result, scaled(term, factor)))
+  for term, factor in items:
+    result = scaled(term, factor) if result is None else UOp(Ops.ADD, dtype, (result, scaled(term, factor)))
   if result is None: return number(dtype, constant)
   return UOp(Ops.ADD, dtype, (result, number(dtype, constant))) if constant else result
 
 def _build_index(items: list[tuple[UOp, int]], constant: int) -> UOp:
-  """The same for the type that most sums have, three times faster: it fills in bounds on the way, and marks what no rule can change."""
+  """The same for the type that most sums have, three times faster: it fills in bounds on the way, and marks what no
+  rule can change."""
   result: UOp | None = None
   least = most = 0
   plain = True
@@ -160,7 +170,10 @@ def _build_index(items: list[tuple[UOp, int]], constant: int) -> UOp:
 _PLAIN = frozenset({Ops.RANGE, Ops.DEFINE_VAR, Ops.LOAD})
 
 def _mark_simple(u: UOp) -> None:
-  """Spare `symbolic.simplify` a look at a canonical sum: no rule applies to one of variables, ranges and loads. (30 % of an index's time.)"""
+  """Spare `symbolic.simplify` a look at a canonical sum: no rule applies to one of variables, ranges and loads.
+
+  (30 % of an index's time.)
+  """
   while u._simple_ is None:
     u._simple_ = True
     if u.op is Ops.ADD: u, right = u.src

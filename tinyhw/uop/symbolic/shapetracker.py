@@ -1,8 +1,10 @@
-"""`ShapeTracker` and `View`: movements of an array's axes as arithmetic on its indices, a small library over the symbolic rules.
+"""`ShapeTracker` and `View`: movements of an array's axes as arithmetic on its indices, a small library over the
+symbolic rules.
 
-A `View` says where the element at (i0, i1, …) lies: at offset + i0*strides[0] + …, if every index is inside of its interval of the mask, else the
-element is 0. A movement that one View cannot express adds another; a `ShapeTracker` is such a stack, the first being nearest to memory. The engine
-has its own, more general way (engine/schedule/indexing.py); this is the library that users know.
+A `View` says where the element at (i0, i1, …) lies: at offset + i0*strides[0] + …, if every index is inside of its
+interval of the mask, else the element is 0. A movement that one View cannot express adds another; a `ShapeTracker` is
+such a stack, the first being nearest to memory. The engine has its own, more general way (engine/schedule/indexing.py);
+this is the library that users know.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -42,15 +44,21 @@ class View:
   mask: Mask | None = None
 
   @staticmethod
-  def create(shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0, mask: Sequence[tuple[int, int]] | None = None) -> View:
-    """A view in normal form: axes of size 1 have stride 0, a mask that excludes nothing is None. Row-major if no strides are given."""
+  def create(shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0,
+             mask: Sequence[tuple[int, int]] | None = None) -> View:
+    """A view in normal form: axes of size 1 have stride 0, a mask that excludes nothing is None.
+
+    Row-major if no strides are given.
+    """
     shape = tuple(shape)
     if any(n < 0 for n in shape): raise ShapeError(f"a view cannot have the shape {shape}: sizes are at least 0")
     given = strides_for_shape(shape) if strides is None else tuple(strides)
     if len(given) != len(shape) or (mask is not None and len(mask) != len(shape)):
-      raise ShapeError(f"a view of shape {shape} wants {len(shape)} strides and intervals of the mask, not {given} and {mask}")
+      raise ShapeError(f"a view of shape {shape} wants {len(shape)} strides and intervals of the mask, not {given} "
+                       f"and {mask}")
     kept: Mask | None = None if mask is None or all((b, e) == (0, n) for (b, e), n in zip(mask, shape)) else tuple(mask)
-    if kept is not None and any(b >= e for b, e in kept): kept, given, offset = ((0, 0),) * len(shape), (0,) * len(shape), 0
+    if kept is not None and any(b >= e for b, e in kept):
+      kept, given, offset = ((0, 0),) * len(shape), (0,) * len(shape), 0
     if kept is not None:  # an axis with one valid index needs no stride
       offset += sum(s * b for s, (b, e), n in zip(given, kept, shape) if e == b + 1)
       given = tuple(0 if e == b + 1 else s for s, (b, e) in zip(given, kept))
@@ -77,7 +85,8 @@ class View:
   # ***** movements; None: one view cannot say it *****
 
   def permute(self, order: Sequence[int]) -> View:
-    if sorted(order) != list(range(len(self.shape))): raise ShapeError(f"permute({tuple(order)}) does not name each axis of {self.shape} once")
+    if sorted(order) != list(range(len(self.shape))):
+      raise ShapeError(f"permute({tuple(order)}) does not name each axis of {self.shape} once")
     mask = None if self.mask is None else [self.mask[a] for a in order]
     return View.create([self.shape[a] for a in order], [self.strides[a] for a in order], self.offset, mask)
 
@@ -86,15 +95,18 @@ class View:
     offset = self.offset + sum(s * b for s, (b, _) in zip(self.strides, pairs))
     moved = mask
     if self.mask is not None:
-      own = tuple((max(0, min(mb - b, e - b)), max(0, min(me - b, e - b))) for (mb, me), (b, e) in zip(self.mask, pairs))
+      own = tuple((max(0, min(mb - b, e - b)), max(0, min(me - b, e - b)))
+                  for (mb, me), (b, e) in zip(self.mask, pairs))
       moved = own if mask is None else tuple((max(a[0], m[0]), min(a[1], m[1])) for a, m in zip(own, mask))
     return View.create([e - b for b, e in pairs], self.strides, offset, moved)
 
   def pad(self, pairs: Sequence[tuple[int, int]]) -> View:
     """pairs: zeros before and after, for each axis."""
-    if len(pairs) != len(self.shape) or any(b < 0 or e < 0 for b, e in pairs): raise ShapeError(f"cannot pad {self.shape} by {tuple(pairs)}")
+    if len(pairs) != len(self.shape) or any(b < 0 or e < 0 for b, e in pairs):
+      raise ShapeError(f"cannot pad {self.shape} by {tuple(pairs)}")
     if not any(b or e for b, e in pairs): return self
-    return self._window([(-b, n + e) for n, (b, e) in zip(self.shape, pairs)], tuple((b, b + n) for n, (b, _) in zip(self.shape, pairs)))
+    return self._window([(-b, n + e) for n, (b, e) in zip(self.shape, pairs)],
+                        tuple((b, b + n) for n, (b, _) in zip(self.shape, pairs)))
 
   def shrink(self, pairs: Sequence[tuple[int, int]]) -> View:
     """pairs: begin and end, for each axis."""
@@ -106,18 +118,22 @@ class View:
     if len(shape) != len(self.shape) or any(n != m and n != 1 for n, m in zip(self.shape, shape)):
       raise ShapeError(f"cannot expand {self.shape} to {tuple(shape)}; only axes of size 1 grow")
     mask = None
-    if self.mask is not None: mask = [(b, e) if n == m else (0, m if e > b else 0) for n, m, (b, e) in zip(self.shape, shape, self.mask)]
-    return View.create(shape, [s if n == m else 0 for s, n, m in zip(self.strides, self.shape, shape)], self.offset, mask)
+    if self.mask is not None:
+      mask = [(b, e) if n == m else (0, m if e > b else 0) for n, m, (b, e) in zip(self.shape, shape, self.mask)]
+    return View.create(shape, [s if n == m else 0 for s, n, m in zip(self.strides, self.shape, shape)], self.offset,
+                       mask)
 
   def flip(self, axes: Sequence[int]) -> View:
     flipped = {a % len(self.shape) for a in axes}
     offset = self.offset + sum(self.strides[a] * (self.shape[a] - 1) for a in flipped)
-    mask = None if self.mask is None else [(n - e, n - b) if a in flipped else (b, e) for a, (n, (b, e)) in enumerate(zip(self.shape, self.mask))]
+    mask = None if self.mask is None else [(n - e, n - b) if a in flipped else (b, e)
+                                           for a, (n, (b, e)) in enumerate(zip(self.shape, self.mask))]
     return View.create(self.shape, [-s if a in flipped else s for a, s in enumerate(self.strides)], offset, mask)
 
   def reshape(self, shape: Sequence[int]) -> View | None:
     if math.prod(shape) != self.size:
-      raise ShapeError(f"cannot reshape {self.shape} to {tuple(shape)}: they have {self.size} and {math.prod(shape)} elements")
+      raise ShapeError(f"cannot reshape {self.shape} to {tuple(shape)}: they have {self.size} and {math.prod(shape)} "
+                       f"elements")
     if tuple(shape) == self.shape: return self
     if self.size == 0: return View.create(shape)
     return _linear_view(shape, *self.index(_unflatten(_flatten(_indices(shape), shape), self.shape)))

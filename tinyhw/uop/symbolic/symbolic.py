@@ -1,12 +1,14 @@
-"""Rules that make expressions simpler without changing any value: constants, identities, bool algebra, casts, index algebra.
+"""Rules that make expressions simpler without changing any value: constants, identities, bool algebra, casts, index
+algebra.
 
-`symbolic_simple`: cheap rules that look at a node and its sources only. `symbolic`: those, and the algebra of integers: canonical sums and products
-(linear.py), // and % (divmod.py), comparisons and conjunctions (compare.py), what bounds decide. `simplify` applies the second to a fixed
-point and remembers the result in the node. Both are for scalar expressions and those with lanes, not for tensor graphs: constants have no shape.
+`symbolic_simple`: cheap rules that look at a node and its sources only. `symbolic`: those, and the algebra of integers:
+canonical sums and products (linear.py), // and % (divmod.py), comparisons and conjunctions (compare.py), what bounds
+decide. `simplify` applies the second to a fixed point and remembers the result in the node. Both are for scalar
+expressions and those with lanes, not for tensor graphs: constants have no shape.
 
-What is exact for floats is done, and nothing else: x*0 stays (NaN, infinity, -0.0), x + 0.0 stays unless x is known not to be -0.0 (it would
-become 0.0), x - x and x / x stay, sums and products are not reordered, MAX is not (which of two zeros it gives depends on the order).
-Arithmetic on constants is tinyhw/arithmetic.py's, which the interpreter uses too.
+What is exact for floats is done, and nothing else: x*0 stays (NaN, infinity, -0.0), x + 0.0 stays unless x is known not
+to be -0.0 (it would become 0.0), x - x and x / x stay, sums and products are not reordered, MAX is not (which of two
+zeros it gives depends on the order). Arithmetic on constants is tinyhw/arithmetic.py's, which the interpreter uses too.
 """
 from __future__ import annotations
 import math
@@ -22,7 +24,8 @@ from tinyhw.uop.rewrite.match import PatternMatcher, rule
 from tinyhw.uop.rewrite.rewrite import LONGEST_CHAIN
 from tinyhw.uop.symbolic.compare import COMPARE
 from tinyhw.uop.symbolic.divmod import DIVMOD, INTEGERS, recombine
-from tinyhw.uop.symbolic.linear import VARIABLES, build, exact, factors, limits, linear, order, plus, product, span, term_order, weakint
+from tinyhw.uop.symbolic.linear import (
+  VARIABLES, build, exact, factors, limits, linear, order, plus, product, span, term_order, weakint)
 from tinyhw.uop.upat import UPat
 
 BOOL, WHOLE = (dtypes.bool,), (dtypes.bool,) + INTEGERS
@@ -70,7 +73,8 @@ def never_negative_zero(u: UOp) -> bool:
   if u.op is Ops.CAST: return not dtypes.is_float(u.src[0].dtype)
   if u.op in (Ops.EXP, Ops.EXP2, Ops.COS): return True
   if u.op is Ops.MUL: return u.src[0] is u.src[1]
-  if u.op is Ops.ADD: return any(s.op is Ops.CONST and never_negative_zero(s) for s in u.src)  # -0.0 comes only from -0.0 + -0.0
+  # -0.0 comes only from -0.0 + -0.0
+  if u.op is Ops.ADD: return any(s.op is Ops.CONST and never_negative_zero(s) for s in u.src)
   return False
 
 @rule(x + c)
@@ -85,7 +89,8 @@ def subtract_zero(x: UOp, c: UOp) -> UOp | None:
   """x - 0 -> x; for floats the zero must be +0.0."""
   return x if c.arg == 0 and not (dtypes.is_float(x.dtype) and math.copysign(1.0, c.arg) < 0) else None
 
-@rule(x * UPat.const(None, 1), UPat(Ops.FDIV, src=(x, UPat.const(None, 1))), UPat(Ops.IDIV, src=(x, UPat.const(None, 1))))
+@rule(x * UPat.const(None, 1), UPat(Ops.FDIV, src=(x, UPat.const(None, 1))),
+      UPat(Ops.IDIV, src=(x, UPat.const(None, 1))))
 def times_one(x: UOp) -> UOp: return x
 
 @rule(i * UPat.const(None, 0))
@@ -185,18 +190,21 @@ def where_same(x: UOp) -> UOp: return x
 def where_constant(c: UOp, x: UOp, y: UOp) -> UOp: return x if c.arg else y
 
 @rule(UPat(Ops.WHERE, BOOL, (p, c1, c2)))
-def where_is_condition(p: UOp, c1: UOp, c2: UOp) -> UOp: return p if c1.arg else p.logical_not()  # equal constants: where_same
+# equal constants: where_same
+def where_is_condition(p: UOp, c1: UOp, c2: UOp) -> UOp: return p if c1.arg else p.logical_not()
 
 @rule(UPat(Ops.WHERE, src=(p.logical_not(), x, y)))
 def where_not(p: UOp, x: UOp, y: UOp) -> UOp: return UOp(Ops.WHERE, x.dtype, (p, y, x))
 
-@rule(UPat(Ops.WHERE, src=(p, UPat(Ops.WHERE, src=(p, x, UPat())), y)), UPat(Ops.WHERE, src=(p, x, UPat(Ops.WHERE, src=(p, UPat(), y)))))
+@rule(UPat(Ops.WHERE, src=(p, UPat(Ops.WHERE, src=(p, x, UPat())), y)),
+      UPat(Ops.WHERE, src=(p, x, UPat(Ops.WHERE, src=(p, UPat(), y)))))
 def where_in_where(p: UOp, x: UOp, y: UOp) -> UOp:
   """A condition that is asked again has the same answer."""
   return UOp(Ops.WHERE, x.dtype, (p, x, y))
 
 @rule(UPat(Ops.WHERE, src=(p, UPat(Ops.WHERE, src=(q, x, y)), y)))
-def where_both(p: UOp, q: UOp, x: UOp, y: UOp) -> UOp: return UOp(Ops.WHERE, x.dtype, (UOp(Ops.AND, p.dtype, (p, q)), x, y))
+def where_both(p: UOp, q: UOp, x: UOp, y: UOp) -> UOp:
+  return UOp(Ops.WHERE, x.dtype, (UOp(Ops.AND, p.dtype, (p, q)), x, y))
 
 @rule(*[UPat(tuple(GroupOp.Binary - GroupOp.Transcendental), src=s, name="u") for s in
         ((UPat(Ops.WHERE, src=(p, c1, c2)), c3), (c3, UPat(Ops.WHERE, src=(p, c1, c2))))])
@@ -229,14 +237,17 @@ def cast_to_same(u: UOp, x: UOp) -> UOp | None: return x if u.dtype is x.dtype e
 
 @rule(UPat(Ops.CAST, src=(UPat(Ops.CAST, src=(x,), name="y"),), name="u"))
 def cast_twice(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """Through a type that holds every value of x, or from integers down to fewer bits: the step between changes nothing."""
+  """Through a type that holds every value of x, or from integers down to fewer bits: the step between changes
+  nothing."""
   source, middle, target = x.dtype.scalar(), y.dtype.scalar(), u.dtype.scalar()
   if middle is dtypes.bool: return None
   if source is weakint or not can_lossless_cast(source, middle):
     whole = all(dtypes.is_int(d) for d in (source, middle, target))
     return x.cast(target) if whole and target is not weakint and target.bitsize <= middle.bitsize else None
   # a float out of an integer type's range has no defined wrapping, an integer has
-  if dtypes.is_float(middle) and dtypes.is_int(source) and dtypes.is_int(target) and not can_lossless_cast(source, target): return None
+  if (dtypes.is_float(middle) and dtypes.is_int(source) and dtypes.is_int(target)
+      and not can_lossless_cast(source, target)):
+    return None
   return UOp(Ops.CAST, u.dtype, (x,)) if u.dtype is not x.dtype else x
 
 @rule(UPat(Ops.BITCAST, src=(UPat(Ops.BITCAST, src=(x,)),), name="u"))
@@ -277,8 +288,10 @@ def constant_gate(u: UOp, x: UOp, c: UOp, y: UOp) -> UOp:
 
 SIMPLE = (
   fold_constants, fold_cast, fold_bitcast, constant_right, add_zero, subtract_zero, times_one, times_zero, negate_twice,
-  divide_by_power_of_two, divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself, equal_to_itself,
-  bits_with_constant, merge_constants, merge_maximum, bool_arithmetic, bool_comparison, negate_equality, excluded_middle, absorb,
+  divide_by_power_of_two, divide_by_itself, remainder_by_itself, idempotent, xor_itself, less_than_itself,
+  equal_to_itself,
+  bits_with_constant, merge_constants, merge_maximum, bool_arithmetic, bool_comparison, negate_equality,
+  excluded_middle, absorb,
   where_same, where_constant, where_is_condition, where_not, where_in_where, where_both, into_where,
   greater_or_maximum, minimum, cast_to_same, cast_twice,
   bitcast_twice, compare_cast_bool, lane_of, broadcast_constant, vectorize_lanes, constant_gate,
@@ -315,7 +328,8 @@ def mask_is_remainder(x: UOp, c: UOp) -> UOp | None:
   return x % (c.arg + 1) if c.arg > 0 and c.arg & (c.arg + 1) == 0 else None
 
 def _is_ordered(u: UOp) -> bool:
-  """Whether a sum of canonical operands is canonical already: the right one a single term that belongs behind all of the left, and no like term."""
+  """Whether a sum of canonical operands is canonical already: the right one a single term that belongs behind all of
+  the left, and no like term."""
   left, right = u.src
   if left.op is Ops.CONST or right.op is Ops.ADD: return False
   if left.op is Ops.ADD and left.src[1].op is Ops.CONST: return False
@@ -336,7 +350,8 @@ _DIGITS = frozenset({Ops.MOD, Ops.IDIV})
 
 @rule(UPat(Ops.ADD, INTEGERS, name="u"))
 def canonical_sum(u: UOp) -> UOp | None:
-  """x*2 + (y + x*3) -> x*5 + y: like terms joined, terms in order, the constant last; digits of one number put together again."""
+  """x*2 + (y + x*3) -> x*5 + y: like terms joined, terms in order, the constant last; digits of one number put
+  together again."""
   if _is_ordered(u): return None
   form = linear(u)
   if form is None: return None
@@ -397,7 +412,10 @@ symbolic = PatternMatcher(SIMPLE + ALGEBRA)
 # ***** simplify *****
 
 def simplify(u: UOp) -> UOp:
-  """u in the simplest form that the rules find. Each node remembers its own, so an expression that grew costs what is new."""
+  """u in the simplest form that the rules find.
+
+  Each node remembers its own, so an expression that grew costs what is new.
+  """
   known: Any = u._simple_
   if known is not None: return u if known is True else known
   functions = symbolic.functions if trace.recorder is None else symbolic.current()
@@ -419,7 +437,8 @@ def simplify(u: UOp) -> UOp:
       continue
     rebuilt = node
     if node.src and any([s._simple_ is not True for s in node.src]):
-      rebuilt = UOp(node.op, node.dtype, tuple([s if s._simple_ is True else s._simple_ for s in node.src]), node.arg, node.tag)
+      rebuilt = UOp(node.op, node.dtype, tuple([s if s._simple_ is True else s._simple_ for s in node.src]), node.arg,
+                    node.tag)
       if rebuilt._simple_ is not None:
         node._simple_ = rebuilt if rebuilt._simple_ is True else rebuilt._simple_
         continue
@@ -430,7 +449,9 @@ def simplify(u: UOp) -> UOp:
       if node is not rebuilt: node._simple_ = rebuilt
     else:
       chain += 1
-      if chain > LONGEST_CHAIN: raise PatternError(f"endless simplification by {symbolic.which(rebuilt)} on {rebuilt}; a rule must not undo another")
+      if chain > LONGEST_CHAIN:
+        raise PatternError(f"endless simplification by {symbolic.which(rebuilt)} on {rebuilt}; a rule must not undo "
+                           f"another")
       stack.append((node, rebuilt, result) if node is not rebuilt else (node, result))
       stack.append(result)
   known = u._simple_

@@ -1,7 +1,8 @@
 """What a condition says about an expression that only matters where the condition is true: the index behind a gate.
 
-Each clause of the condition that bounds a sum of integers narrows that sum: the sum (or a term of it, expressed by the sum) is replaced by a
-variable with the narrower bounds, the expression is simplified, and the variable is replaced back. `(i - 2) % 8` behind `2 <= i < 10` is `i - 2`.
+Each clause of the condition that bounds a sum of integers narrows that sum: the sum (or a term of it, expressed by the
+sum) is replaced by a variable with the narrower bounds, the expression is simplified, and the variable is replaced
+back. `(i - 2) % 8` behind `2 <= i < 10` is `i - 2`.
 """
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from tinyhw.uop.symbolic.symbolic import simplify
 _BENDS = frozenset({Ops.IDIV, Ops.MOD, Ops.MAX, Ops.WHERE, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE})
 
 def _narrowed(condition: UOp) -> dict[UOp, tuple[int, int]] | None:
-  """Sums with the bounds that the condition gives them, where these are narrower than their own. None if it can never be true."""
+  """Sums with the bounds that the condition gives them, where these are narrower than their own.
+
+  None if it can never be true.
+  """
   found: dict[UOp, tuple[int, int]] = {}
   for clause in clauses(condition):
     says = constraint(clause)
@@ -27,7 +31,8 @@ def _narrowed(condition: UOp) -> dict[UOp, tuple[int, int]] | None:
   return {e: bounds for e, bounds in found.items() if bounds != tuple(limits(e))}
 
 def _replaceable(expression: UOp, nodes: dict[UOp, None]) -> tuple[UOp, Terms] | None:
-  """A term of a sum, with coefficient 1 or -1, that stands in `nodes`; and the other terms as they are in: term = sum + others."""
+  """A term of a sum, with coefficient 1 or -1, that stands in `nodes`; and the other terms as they are in: term = sum
+  + others."""
   form = linear(expression)
   if form is None: return None
   for term, k in form[0].items():
@@ -48,13 +53,16 @@ def uop_given_valid(valid: UOp, u: UOp) -> UOp:
       if found is None: continue
       replaced, others = found
       sign = 1 if (linear(expression) or ({}, 0))[0].get(replaced, 1) == 1 else -1
-      there = build({**others, stand_in: sign}, 0, dtype) if stand_in.op is not Ops.CONST else build(others, sign * low, dtype)
-    result = simplify(simplify(u.substitute({replaced: there})).substitute({stand_in: expression} if stand_in.op is not Ops.CONST else {}))
+      there = (build({**others, stand_in: sign}, 0, dtype) if stand_in.op is not Ops.CONST
+               else build(others, sign * low, dtype))
+    result = simplify(simplify(u.substitute({replaced: there})).substitute({stand_in: expression}
+                                                                           if stand_in.op is not Ops.CONST else {}))
     if len(result.toposort()) <= len(nodes): u = result
   return u
 
 def simplify_valid(gate: UOp, index: UOp) -> tuple[UOp, UOp]:
-  """(gate, index) in simplest form: the gate without clauses that bounds or other clauses imply, the index as it is where the gate is true."""
+  """(gate, index) in simplest form: the gate without clauses that bounds or other clauses imply, the index as it is
+  where the gate is true."""
   gate = simplify(gate)
   parts = clauses(gate)
   for part in parts if len(parts) > 1 else ():

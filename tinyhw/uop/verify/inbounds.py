@@ -1,11 +1,13 @@
-"""Proves that an access stays inside its buffer, given the conditions under which it happens. Used by the verifier; independent of codegen's rules.
+"""Proves that an access stays inside its buffer, given the conditions under which it happens. Used by the verifier;
+independent of codegen's rules.
 
-An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x; where the index contains a
-multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on a single expression narrow it wherever it occurs, those
-on a dividend its quotients and remainders; a sum of which conditions know quotient and remainder is taken apart into these. Vectors are looked at
-lane by lane. What cannot be shown is tried once more with the index simplified; then at every point, where there are MOST_POINTS at most; then case
-by case, with numbers in the place of Variables and of short ranges, since products and quotients of these are numbers then. Cost: about 20 µs for a
-gated access, 0.1 s for one that is tried at every point, 1 ms for a case.
+An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x;
+where the index contains a multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on
+a single expression narrow it wherever it occurs, those on a dividend its quotients and remainders; a sum of which
+conditions know quotient and remainder is taken apart into these. Vectors are looked at lane by lane. What cannot be
+shown is tried once more with the index simplified; then at every point, where there are MOST_POINTS at most; then case
+by case, with numbers in the place of Variables and of short ranges, since products and quotients of these are numbers
+then. Cost: about 20 µs for a gated access, 0.1 s for one that is tried at every point, 1 ms for a case.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -38,7 +40,8 @@ def lane_of(u: UOp, k: int) -> UOp:
   return lanes[u]
 
 def without_lanes(u: UOp) -> UOp:
-  """The expression with operations on lanes in the place of lanes of operations: what is the same is then written in the same way."""
+  """The expression with operations on lanes in the place of lanes of operations: what is the same is then written in
+  the same way."""
   new: dict[UOp, UOp] = {}
   for n in u.toposort():
     src = tuple([new[s] for s in n.src])
@@ -46,7 +49,8 @@ def without_lanes(u: UOp) -> UOp:
     new[n] = lane_of(v.src[0], v.arg) if v.op is Ops.GEP and v.dtype.count == 1 else v
   return new[u]
 
-def _fits(u: UOp, low: int, high: int) -> bool: return u.dtype is dtypes.weakint or bool(u.dtype.min <= low and high <= u.dtype.max)
+def _fits(u: UOp, low: int, high: int) -> bool:
+  return u.dtype is dtypes.weakint or bool(u.dtype.min <= low and high <= u.dtype.max)
 
 def _interval(u: UOp) -> Interval: return int(u.vmin), int(u.vmax)
 
@@ -58,9 +62,12 @@ def linear(u: UOp) -> Terms:
   while stack:
     n, factor = stack.pop()
     if n.op is Ops.CONST: constant += factor * int(n.arg)
-    elif n.op in (Ops.ADD, Ops.SUB) and _exact(n): stack += [(n.src[0], factor), (n.src[1], factor if n.op is Ops.ADD else -factor)]
-    elif n.op is Ops.MUL and n.src[1].op is Ops.CONST and _exact(n): stack.append((n.src[0], factor * int(n.src[1].arg)))
-    elif n.op is Ops.CAST and dtypes.is_int(n.src[0].dtype) and _fits(n, *_interval(n.src[0])): stack.append((n.src[0], factor))
+    elif n.op in (Ops.ADD, Ops.SUB) and _exact(n):
+      stack += [(n.src[0], factor), (n.src[1], factor if n.op is Ops.ADD else -factor)]
+    elif n.op is Ops.MUL and n.src[1].op is Ops.CONST and _exact(n):
+      stack.append((n.src[0], factor * int(n.src[1].arg)))
+    elif n.op is Ops.CAST and dtypes.is_int(n.src[0].dtype) and _fits(n, *_interval(n.src[0])):
+      stack.append((n.src[0], factor))
     else: terms[n] = terms.get(n, 0) + factor
   return {n: f for n, f in terms.items() if f}, constant
 
@@ -82,7 +89,8 @@ def conditions(gate: UOp) -> list[Condition]:
   out: list[Condition] = []
   for clause in gate.split(Ops.AND):
     truth = True
-    while (clause.op is Ops.XOR or clause.op is Ops.CMPNE) and clause.src[1].op is Ops.CONST and clause.src[1].arg is True:
+    while ((clause.op is Ops.XOR or clause.op is Ops.CMPNE) and clause.src[1].op is Ops.CONST
+           and clause.src[1].arg is True):
       clause, truth = clause.src[0], not truth
     if not truth and clause.op is Ops.OR:  # neither of them
       out += [c for part in clause.split(Ops.OR) for c in conditions(part ^ part.const_like(True))]
@@ -119,7 +127,10 @@ def _ratio(terms: dict[UOp, int], part: dict[UOp, int]) -> int | None:
   return m if all(terms.get(x) == m * g for x, g in part.items()) else None
 
 def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
-  """The smallest and largest value of an integer expression where the conditions hold. (1, 0) or another empty interval: they never do."""
+  """The smallest and largest value of an integer expression where the conditions hold.
+
+  (1, 0) or another empty interval: they never do.
+  """
   return _bounds(linear(u), given)
 
 def _bounds(sum_: Terms, given: Sequence[Condition]) -> Interval:
@@ -148,11 +159,13 @@ def _bounds(sum_: Terms, given: Sequence[Condition]) -> Interval:
     if not m: continue
     low, high = low + min(m * a, m * b), high + max(m * a, m * b)
     terms = {n: f for n, f in terms.items() if n not in part}
-  least, most = _rest(terms, {**_narrowed(terms, known), **(_divided(terms, given) if groups else {}), **known}, list(merged.values()))
+  least, most = _rest(terms, {**_narrowed(terms, known), **(_divided(terms, given) if groups else {}), **known},
+                      list(merged.values()))
   return low + least, high + most
 
 def _rest(terms: dict[UOp, int], known: dict[UOp, Interval], given: Sequence[Condition]) -> Interval:
-  """The interval of a sum whose terms conditions narrow together with others: i + v * j, where i < v, is below v + v * j."""
+  """The interval of a sum whose terms conditions narrow together with others: i + v * j, where i < v, is below v + v *
+  j."""
   low, high = _sum(terms, known)
   for part, a, b in given:
     shared = [n for n in part if n in terms]
@@ -165,15 +178,18 @@ def _rest(terms: dict[UOp, int], known: dict[UOp, Interval], given: Sequence[Con
 def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, Interval]:
   """Bounds of terms that contain narrowed expressions somewhere inside, such as (i - 1) // 2 where i is at least 1."""
   if not known: return {}
-  stand_ins = {n: UOp(Ops.DEFINE_VAR, n.dtype, (), ("narrowed", a, b, k)) for k, (n, (a, b)) in enumerate(known.items())}
+  stand_ins = {n: UOp(Ops.DEFINE_VAR, n.dtype, (), ("narrowed", a, b, k))
+               for k, (n, (a, b)) in enumerate(known.items())}
   return {n: _interval(n.substitute(stand_ins)) for n in terms if n not in known and n.src}
 
 def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Interval]:
-  """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) // 8 where i + j < 16."""
+  """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) //
+  8 where i + j < 16."""
   out: dict[UOp, Interval] = {}
   for n in terms:
     by = _by(n, Ops.IDIV) or _by(n, Ops.MOD)
-    if n.op is Ops.IDIV and not by and (above := _quotient_below(n, given)) is not None: out[n] = int(n.vmin), min(int(n.vmax), above - 1)
+    if n.op is Ops.IDIV and not by and (above := _quotient_below(n, given)) is not None:
+      out[n] = int(n.vmin), min(int(n.vmax), above - 1)
     if not by: continue
     (low, high), (least, most) = bounds_under(n.src[0], given), _interval(n)
     if low > high: continue
@@ -182,7 +198,8 @@ def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Int
   return out
 
 def _quotient_below(n: UOp, given: Sequence[Condition]) -> int | None:
-  """k where a condition says that the dividend is less than k times the divisor, which is an expression, as i // (v * 8) where i < v * 16."""
+  """k where a condition says that the dividend is less than k times the divisor, which is an expression, as i // (v *
+  8) where i < v * 16."""
   (dividend, shift), (divisor, constant) = linear(n.src[0]), linear(n.src[1])
   if not divisor or constant or n.src[1].vmin < 0: return None
   first, f = next(iter(divisor.items()))
@@ -193,8 +210,8 @@ def _quotient_below(n: UOp, given: Sequence[Condition]) -> int | None:
   return None
 
 def _whole_quotients(terms: dict[UOp, int], given: Sequence[Condition]) -> tuple[int, int, dict[UOp, int]]:
-  """The interval of quotients that conditions narrow together with other terms, and the terms that are left: i + j // 2 is (2 * i + j) // 2, and
-  conditions may say more of 2 * i + j than of its parts."""
+  """The interval of quotients that conditions narrow together with other terms, and the terms that are left: i + j // 2
+  is (2 * i + j) // 2, and conditions may say more of 2 * i + j than of its parts."""
   low = high = 0
   for n, f in list(terms.items()):
     by = _by(n, Ops.IDIV)
@@ -217,8 +234,9 @@ def _by(n: UOp, op: Ops) -> int:
   return int(n.src[1].arg) if n.op is op and n.src[1].op is Ops.CONST and n.src[1].arg > 0 else 0
 
 def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
-  """The same sum with x, where conditions speak of x // c or of x % c, as x // c * c + x % c; and with x % (c * d), where they speak of x // c % d,
-  as x // c % d * c + x % c; or where they speak of x % c, as x % (c * d) // c * c + x % c."""
+  """The same sum with x, where conditions speak of x // c or of x % c, as x // c * c + x % c; and with x % (c * d),
+  where they speak of x // c % d, as x // c % d * c + x % c; or where they speak of x % c, as x % (c * d) // c * c + x %
+  c."""
   terms, constant = sum_
   for n in dict.fromkeys(n for part, _, _ in given for n in part):
     terms = _with_residue(terms, n)
@@ -266,7 +284,8 @@ def _residue(u: UOp, by: int) -> Terms:
   return {t: f % by for t, f in found.items() if f % by}, constant % by
 
 def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
-  """dividend % by as it stands among terms: k * (a % (by / k)) + rest, if the dividend is k * a + rest and 0 <= rest < k. Empty if it does not."""
+  """dividend % by as it stands among terms: k * (a % (by / k)) + rest, if the dividend is k * a + rest and 0 <= rest <
+  k. Empty if it does not."""
   for t in terms:
     if not (part := _by(t, Ops.MOD)) or by % part: continue
     k, (a, more) = by // part, linear(t.src[0])
@@ -279,13 +298,15 @@ def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
 # ***** accesses *****
 
 def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
-  """Why a LOAD or STORE may leave its buffer of `size` elements; None if it cannot. given: other conditions that hold there."""
+  """Why a LOAD or STORE may leave its buffer of `size` elements; None if it cannot. given: other conditions that hold
+  there."""
   if isinstance(access.arg, Scattered): return outside_run(access, access.src[0], access.arg.reach, size, given)
   at = access.src[0].src[1]
   if access.op is Ops.LOAD: value, gate = access, access.src[1] if len(access.src) > 1 else None
   else: value, gate = access.src[1], next((s for s in access.src[2:3] if dtypes.is_bool(s.dtype)), None)
   lanes = value.dtype.count
-  whole = lanes > 1 and at.dtype.count == 1 and (gate is None or gate.dtype.count == 1)  # adjacent elements, all or none
+  # adjacent elements, all or none
+  whole = lanes > 1 and at.dtype.count == 1 and (gate is None or gate.dtype.count == 1)
   for k in range(1 if whole else lanes):
     index = at if at.dtype.count == 1 else lane_of(at, k)
     clauses = list(given)
@@ -305,16 +326,21 @@ def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str 
   if 0 <= low + extra[0] and high + extra[1] < size: return None
   clauses = [*clauses, *_within_ranges(index)]
   found = _unproven(index, clauses, size, extra)
-  if found is None or _inside_everywhere(index, clauses, size, extra) or _is_proven_by_cases(index, clauses, size, extra): return None
+  if found is None or _inside_everywhere(index, clauses, size,
+                                         extra) or _is_proven_by_cases(index, clauses, size, extra):
+    return None
   low, high = found
   where = f" where {' and '.join(c.render(False) for c in clauses)}" if clauses else ""
   return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
 
 def _unproven(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> Interval | None:
-  """The interval of the index where the conditions hold, if intervals do not show that it is inside; None if they do."""
+  """The interval of the index where the conditions hold, if intervals do not show that it is inside; None if they
+  do."""
   low, high = _interval(index)
   for simpler in (False, True):
-    try: x, gates = (without_lanes(index).simplify(), [without_lanes(c).simplify() for c in clauses]) if simpler else (index, clauses)
+    try:
+      x, gates = ((without_lanes(index).simplify(), [without_lanes(c).simplify() for c in clauses]) if simpler
+                  else (index, clauses))
     except ImportError: break
     if any(c.op is Ops.CONST and c.arg is False for c in gates): return None
     given = [c for clause in gates for c in conditions(clause)]
@@ -328,8 +354,8 @@ def _within_ranges(index: UOp) -> list[UOp]:
   return [r < r.src[0] for r in index.toposort() if r.op is Ops.RANGE and r.src[0].op is not Ops.CONST]
 
 def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
-  """Whether the index is inside for each value of a Variable or of a short range, as shown with a number in its place; where that does not show it,
-  for each value of the next one, too. False after MOST_CASES."""
+  """Whether the index is inside for each value of a Variable or of a short range, as shown with a number in its place;
+  where that does not show it, for each value of the next one, too. False after MOST_CASES."""
   cases = itertools.count()
   def proven(whole: UOp, leaves: list[UOp]) -> bool:
     if not leaves: return False
@@ -341,7 +367,8 @@ def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interv
       if _unproven(x, [*gates, *_within_ranges(x)], size, extra) is not None and not proven(case, rest): return False
     return True
   whole = UOp.sink(index, *clauses)
-  return proven(whole, sorted(filter(lambda u: dtypes.is_int(u.dtype), _leaves(whole)), key=lambda u: (u.op is not Ops.DEFINE_VAR, u.vmax - u.vmin)))
+  return proven(whole, sorted(filter(lambda u: dtypes.is_int(u.dtype), _leaves(whole)),
+                              key=lambda u: (u.op is not Ops.DEFINE_VAR, u.vmax - u.vmin)))
 
 def _leaves(whole: UOp) -> list[UOp]:
   """What the sources of `whole` are computed from, numbers aside."""
@@ -349,7 +376,10 @@ def _leaves(whole: UOp) -> list[UOp]:
   return [u for u in inner if u is not whole and u.op is not Ops.CONST and u.op not in GroupOp.Elementwise]
 
 def _inside_everywhere(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
-  """Whether the index is inside wherever the conditions hold, by trying all values of its variables. False where they are too many."""
+  """Whether the index is inside wherever the conditions hold, by trying all values of its variables.
+
+  False where they are too many.
+  """
   whole = UOp.sink(index, *clauses)
   order = [u for u in whole.toposort(lambda u: u is whole or u.op in GroupOp.Elementwise) if u is not whole]
   variables, points = _leaves(whole), 1
@@ -364,5 +394,6 @@ def _inside_everywhere(index: UOp, clauses: list[UOp], size: int, extra: Interva
   for point in itertools.product(*[range(low, high + 1) for low, high in map(_interval, variables)]):
     values: dict[UOp, Any] = {**constants, **dict(zip(variables, point))}
     for u, f in zip(steps, functions): values[u] = f(*[values[s] for s in u.src])
-    if all(values[c] for c in clauses) and not (0 <= values[index] + extra[0] and values[index] + extra[1] < size): return False
+    if all(values[c] for c in clauses) and not (0 <= values[index] + extra[0] and values[index] + extra[1] < size):
+      return False
   return True

@@ -1,8 +1,9 @@
-"""Checks that a tensor graph, a kernel or a Program keeps the rules of docs/design.md section 3. SPEC=1: every node for itself and the order of
-Programs, about 3 µs a node. SPEC=2: shapes, closed ranges, and that every access is inside of its buffer.
+"""Checks that a tensor graph, a kernel or a Program keeps the rules of docs/design.md section 3. SPEC=1: every node for
+itself and the order of Programs, about 3 µs a node. SPEC=2: shapes, closed ranges, and that every access is inside of
+its buffer.
 
-Each representation is a table: operation -> a check that returns what is wrong, or None. `verify` finds the representation, and raises VerifyError
-with the node, the rule and the lines around it.
+Each representation is a table: operation -> a check that returns what is wrong, or None. `verify` finds the
+representation, and raises VerifyError with the node, the rule and the lines around it.
 """
 from __future__ import annotations
 from typing import Any
@@ -20,10 +21,14 @@ from tinyhw.uop.verify.inbounds import outside, outside_run
 Check = Callable[[UOp], "str | None"]
 
 def verify(u: Any, level: int = 2) -> None:
-  """Check a tensor graph, a kernel (SINK of stores) or a Program. level: as SPEC; 0 checks nothing. Raises VerifyError."""
+  """Check a tensor graph, a kernel (SINK of stores) or a Program. level: as SPEC; 0 checks nothing.
+
+  Raises VerifyError.
+  """
   if level <= 0: return
   if not isinstance(u, UOp): return _Program(u, level).check()
-  if u.op in (Ops.SINK, Ops.STORE, Ops.GROUP) and any(n.op is Ops.STORE for n in (u, *u.src, *(s for g in u.src for s in g.src))):
+  if u.op in (Ops.SINK, Ops.STORE, Ops.GROUP) and any(n.op is Ops.STORE
+                                                      for n in (u, *u.src, *(s for g in u.src for s in g.src))):
     _check_nodes(u, KERNEL, "a kernel")
     if level > 1: _check_kernel(u)
     return
@@ -54,7 +59,8 @@ def _cast(u: UOp) -> str | None:
 def _bitcast(u: UOp) -> str | None:
   if len(u.src) != 1: return _sources(u, 1)
   a, b = u.src[0].dtype, u.dtype
-  return None if a.bitsize * a.count == b.bitsize * b.count or {a.itemsize, b.itemsize} == {1} else f"{a} and {b} differ in size"
+  return None if a.bitsize * a.count == b.bitsize * b.count or {a.itemsize,
+                                                                b.itemsize} == {1} else f"{a} and {b} differ in size"
 
 def _compare(u: UOp) -> str | None:
   if len(u.src) != 2: return _sources(u, 2)
@@ -64,7 +70,8 @@ def _compare(u: UOp) -> str | None:
 
 def _where(u: UOp) -> str | None:
   if len(u.src) != 3: return _sources(u, 3)
-  if u.src[0].dtype is not dtypes.bool.vec(u.dtype.count): return f"condition of type {u.src[0].dtype}, not {dtypes.bool.vec(u.dtype.count)}"
+  if u.src[0].dtype is not dtypes.bool.vec(u.dtype.count):
+    return f"condition of type {u.src[0].dtype}, not {dtypes.bool.vec(u.dtype.count)}"
   return _same_types(u, u.src[1:])
 
 def _same_types(u: UOp, src: tuple[UOp, ...]) -> str | None:
@@ -74,16 +81,19 @@ def _same_types(u: UOp, src: tuple[UOp, ...]) -> str | None:
 
 def _shift(u: UOp) -> str | None:
   if len(u.src) != 2: return _sources(u, 2)
-  if u.src[1].dtype.count != u.dtype.count or not dtypes.is_int(u.src[1].dtype): return f"shifts {u.dtype} by {u.src[1].dtype}"
+  if u.src[1].dtype.count != u.dtype.count or not dtypes.is_int(u.src[1].dtype):
+    return f"shifts {u.dtype} by {u.src[1].dtype}"
   return _same_types(u, u.src[:1])
 
 _ONLY: dict[str, Callable[[DType], bool]] = {
-  "floats": dtypes.is_float, "integers": dtypes.is_int, "integers and bools": lambda d: dtypes.is_int(d) or dtypes.is_bool(d),
+  "floats": dtypes.is_float, "integers": dtypes.is_int, "integers and bools": lambda d: dtypes.is_int(d)
+  or dtypes.is_bool(d),
   "uint64": lambda d: d.scalar() is dtypes.uint64, "numbers": lambda d: d is not dtypes.void,
 }
 _DOMAIN: dict[Ops, str] = {
   **{op: "floats" for op in GroupOp.Transcendental | {Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.FDIV}},
-  **{op: "integers" for op in (Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR)}, **{op: "integers and bools" for op in (Ops.AND, Ops.OR, Ops.XOR)},
+  **{op: "integers" for op in (Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR)},
+  **{op: "integers and bools" for op in (Ops.AND, Ops.OR, Ops.XOR)},
   Ops.THREEFRY: "uint64",
 }
 
@@ -103,7 +113,8 @@ def _alu(op: Ops) -> Check:
   return check
 
 _ELEMENTWISE: dict[Ops, Check] = {
-  **{op: _alu(op) for op in GroupOp.ALU}, Ops.CAST: _cast, Ops.BITCAST: _bitcast, Ops.WHERE: _where, **{op: _compare for op in GroupOp.Comparison},
+  **{op: _alu(op) for op in GroupOp.ALU}, Ops.CAST: _cast, Ops.BITCAST: _bitcast, Ops.WHERE: _where,
+  **{op: _compare for op in GroupOp.Comparison},
 }
 
 def _const(u: UOp) -> str | None:
@@ -113,13 +124,17 @@ def _const(u: UOp) -> str | None:
   return None if type(u.arg) is kind else f"value {u.arg!r} is no {kind.__name__}, as {u.dtype} has"
 
 def _variable(u: UOp) -> str | None:
-  fine = isinstance(u.arg, tuple) and len(u.arg) in (3, 4) and isinstance(u.arg[0], str) and u.arg[1] <= u.arg[2] and dtypes.is_int(u.dtype)
-  if fine and len(u.arg) == 4: fine = isinstance(u.arg[3], int) and u.arg[3] > 1 and u.arg[1] % u.arg[3] == u.arg[2] % u.arg[3] == 0
-  return None if fine and not u.src else f"argument {u.arg!r} is not (name, min, max) of an integer, nor these and what they are multiples of"
+  fine = (isinstance(u.arg, tuple) and len(u.arg) in (3, 4) and isinstance(u.arg[0], str) and u.arg[1] <= u.arg[2]
+          and dtypes.is_int(u.dtype))
+  if fine and len(u.arg) == 4:
+    fine = isinstance(u.arg[3], int) and u.arg[3] > 1 and u.arg[1] % u.arg[3] == u.arg[2] % u.arg[3] == 0
+  return (None if fine and not u.src else f"argument {u.arg!r} is not (name, min, max) of an integer, nor these and "
+          f"what they are multiples of")
 
 def _bind(u: UOp) -> str | None:
   fine = len(u.src) == 2 and u.src[0].op is Ops.DEFINE_VAR and u.src[1].op is Ops.CONST
-  return None if fine and u.src[0].arg[1] <= u.src[1].arg <= u.src[0].arg[2] else "not a variable and a constant in its bounds"
+  return (None if fine and u.src[0].arg[1] <= u.src[1].arg <= u.src[0].arg[2] else "not a variable and a constant in "
+          "its bounds")
 
 # ***** tensor graphs *****
 
@@ -131,7 +146,8 @@ def _integers(u: UOp) -> str | None:
   return _first_type(u)
 
 def _tensor_buffer(u: UOp) -> str | None:
-  fine = isinstance(u.arg, tuple) and len(u.arg) == 3 and _is_device(u.arg[1]) and isinstance(u.arg[2], int) and u.arg[2] >= 0
+  fine = (isinstance(u.arg, tuple) and len(u.arg) == 3 and _is_device(u.arg[1]) and isinstance(u.arg[2], int)
+          and u.arg[2] >= 0)
   return None if fine and not u.src else f"argument {u.arg!r} is not (unique number, device, size)"
 
 def _tensor_bitcast(u: UOp) -> str | None:
@@ -140,7 +156,8 @@ def _tensor_bitcast(u: UOp) -> str | None:
 
 def _reduce_axis(u: UOp) -> str | None:
   if len(u.src) != 1: return _sources(u, 1)
-  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], tuple)): return f"argument {u.arg!r} is not (op, axes)"
+  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], tuple)):
+    return f"argument {u.arg!r} is not (op, axes)"
   return _first_type(u) if u.arg[0] in (Ops.ADD, Ops.MUL, Ops.MAX) else f"does not fold with {u.arg[0]!r}"
 
 def _gather(u: UOp) -> str | None:
@@ -154,19 +171,22 @@ def _is_device(x: Any) -> bool:
 def _copy(u: UOp) -> str | None:
   if len(u.src) != 2 or u.src[1].op is not Ops.DEVICE: return "not (value, DEVICE)"
   several = {"stack": (u.src[0].device,), "split": (u.device,), "swap": (u.src[0].device, u.device)}
-  if u.arg is not None and not all(isinstance(d, tuple) for d in several.get(u.arg, (u.device,))): return f"{u.arg!r} needs several devices"
+  if u.arg is not None and not all(isinstance(d, tuple) for d in several.get(u.arg, (u.device,))):
+    return f"{u.arg!r} needs several devices"
   return _first_type(u)
 
 def _multi(u: UOp) -> str | None:
   if len(u.src) != 1 or not isinstance(u.device, tuple): return "not a value on several devices"
   return _first_type(u) if u.arg is None or 0 <= u.arg < len(u.shape) else f"axis {u.arg} of {u.shape}"
 
-def _axes(u: UOp) -> str | None: return _first_type(u) if isinstance(u.arg, tuple) and len(u.src) == 1 else f"axes are {u.arg!r}"
+def _axes(u: UOp) -> str | None:
+  return _first_type(u) if isinstance(u.arg, tuple) and len(u.src) == 1 else f"axes are {u.arg!r}"
 def _anything(u: UOp) -> str | None: return None
 def _assign(u: UOp) -> str | None: return _same_types(u, u.src) if len(u.src) == 2 else _sources(u, 2)
 
 TENSOR: dict[Ops, Check] = {
-  **_ELEMENTWISE, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.BUFFER: _tensor_buffer, Ops.REDUCE_AXIS: _reduce_axis,
+  **_ELEMENTWISE, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.BUFFER: _tensor_buffer,
+  Ops.REDUCE_AXIS: _reduce_axis,
   Ops.GATHER: _gather, Ops.COPY: _copy, Ops.MULTI: _multi, Ops.PERMUTE: _axes, Ops.FLIP: _axes, Ops.ASSIGN: _assign,
   Ops.DEVICE: lambda u: None if _is_device(u.arg) else f"argument {u.arg!r} is no name of a device",
   Ops.IOTA: lambda u: None if u.src and dtypes.is_int(u.dtype) else f"not a count, and of type {u.dtype}",
@@ -187,17 +207,24 @@ def _shape_rule(u: UOp) -> str | None:
     return None if _equal(have, want) else f"{have} bytes in a row of {u.src[0].shape} to {want} of {u.shape}"
   if u.op in GroupOp.Elementwise:
     for s in u.src:
-      if s.shape != () and not same_shape(s.shape, u.shape): return f"operands of shapes {s.shape} and {u.shape}; insert EXPAND or RESHAPE"
+      if s.shape != () and not same_shape(s.shape, u.shape):
+        return f"operands of shapes {s.shape} and {u.shape}; insert EXPAND or RESHAPE"
     return None
   if not u.src: return None
   shape = u.src[0].shape
-  if u.op is Ops.RESHAPE and not _equal(_product(shape), _product(u.shape)): return f"{shape} to {u.shape} changes the number of elements"
-  if u.op is Ops.EXPAND and not (len(shape) == len(u.shape) and all(_equal(a, 1) or _equal(a, b) for a, b in zip(shape, u.shape))):
+  if u.op is Ops.RESHAPE and not _equal(_product(shape), _product(u.shape)):
+    return f"{shape} to {u.shape} changes the number of elements"
+  if u.op is Ops.EXPAND and not (len(shape) == len(u.shape)
+                                 and all(_equal(a, 1) or _equal(a, b) for a, b in zip(shape, u.shape))):
     return f"{shape} does not expand to {u.shape}"
-  if u.op is Ops.PERMUTE and sorted(u.arg) != list(range(len(shape))): return f"{u.arg} does not order the axes of {shape}"
-  if u.op in (Ops.PAD, Ops.SHRINK) and len(u.src) != 1 + 2 * len(shape): return f"{len(u.src) - 1} numbers for the {len(shape)} axes of {shape}"
-  if u.op is Ops.PAD and not all(resolve(x >= 0) for pair in u.pairs for x in pair): return f"negative amount in {u.pairs}"
-  if u.op is Ops.SHRINK and not all(resolve(b >= 0) and resolve(b <= e) and resolve(e <= d) for (b, e), d in zip(u.pairs, shape)):
+  if u.op is Ops.PERMUTE and sorted(u.arg) != list(range(len(shape))):
+    return f"{u.arg} does not order the axes of {shape}"
+  if u.op in (Ops.PAD, Ops.SHRINK) and len(u.src) != 1 + 2 * len(shape):
+    return f"{len(u.src) - 1} numbers for the {len(shape)} axes of {shape}"
+  if u.op is Ops.PAD and not all(resolve(x >= 0) for pair in u.pairs for x in pair):
+    return f"negative amount in {u.pairs}"
+  if u.op is Ops.SHRINK and not all(resolve(b >= 0) and resolve(b <= e) and resolve(e <= d)
+                                    for (b, e), d in zip(u.pairs, shape)):
     return f"{u.pairs} is not inside of {shape}"
   if u.op in (Ops.FLIP, Ops.REDUCE_AXIS):
     axes = u.arg if u.op is Ops.FLIP else u.arg[1]
@@ -206,10 +233,12 @@ def _shape_rule(u: UOp) -> str | None:
     index = u.src[1].shape
     if len(shape) != len(index) or any(k != u.arg and not _equal(a, b) for k, (a, b) in enumerate(zip(shape, index))):
       return f"index of shape {index} for {shape} along axis {u.arg}"
-  if u.op is Ops.ASSIGN and u.src[1].shape != () and not same_shape(shape, u.src[1].shape): return f"a value of shape {u.src[1].shape} for {shape}"
+  if u.op is Ops.ASSIGN and u.src[1].shape != () and not same_shape(shape, u.src[1].shape):
+    return f"a value of shape {u.src[1].shape} for {shape}"
   return None
 
-def _equal(a: Any, b: Any) -> bool: return a is b or resolve(a == b if isinstance(a, int) and isinstance(b, int) else (a - b).simplify().eq(0), False)
+def _equal(a: Any, b: Any) -> bool:
+  return a is b or resolve(a == b if isinstance(a, int) and isinstance(b, int) else (a - b).simplify().eq(0), False)
 
 def _check_shapes(root: UOp) -> None:
   for u in root.toposort():
@@ -221,11 +250,13 @@ def _check_shapes(root: UOp) -> None:
 
 def _slot(u: UOp) -> str | None:
   fine = isinstance(u.arg, tuple) and len(u.arg) == 2 and all(isinstance(x, int) and x >= 0 for x in u.arg)
-  return None if fine and not u.src and u.dtype.count == 1 else f"argument {u.arg!r} is not (number, size), or it has lanes or sources"
+  return (None if fine and not u.src and u.dtype.count == 1 else f"argument {u.arg!r} is not (number, size), or it "
+          f"has lanes or sources")
 
 def _range(u: UOp) -> str | None:
   if len(u.src) != 1: return _sources(u, 1)
-  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], AxisType)): return f"argument {u.arg!r} is not (id, AxisType)"
+  if not (isinstance(u.arg, tuple) and len(u.arg) == 2 and isinstance(u.arg[1], AxisType)):
+    return f"argument {u.arg!r} is not (id, AxisType)"
   return None if u.src[0].dtype is u.dtype and dtypes.is_int(u.dtype) else f"{u.dtype} counts to a {u.src[0].dtype}"
 
 _MEMORY = frozenset({Ops.PARAM, Ops.DEFINE_LOCAL, Ops.STAGE, Ops.BUFFER, Ops.AFTER})
@@ -247,12 +278,14 @@ def _load(u: UOp) -> str | None:
   return _gate(u.src[1], u.dtype.count) or _same_types(u, u.src[2:])
 
 def _gate(gate: UOp, lanes: int) -> str | None:
-  return None if gate.dtype in (dtypes.bool, dtypes.bool.vec(lanes)) else f"gate of type {gate.dtype}, not bool or {dtypes.bool.vec(lanes)}"
+  return (None if gate.dtype in (dtypes.bool, dtypes.bool.vec(lanes)) else f"gate of type {gate.dtype}, not bool or "
+          f"{dtypes.bool.vec(lanes)}")
 
 def _scattered(count: int, how: Scattered) -> str | None:
   elements = {first + k for first, _ in how.places for k in range(how.length)}
   memory = {behind + k for _, behind in how.places for k in range(how.length)}
-  if len(memory) != len(how.places) * how.length or min(memory): return f"of pieces that overlap, or none of which is where INDEX says: {how}"
+  if len(memory) != len(how.places) * how.length or min(memory):
+    return f"of pieces that overlap, or none of which is where INDEX says: {how}"
   return None if max(elements) < count else f"of element {max(elements)} of {count}"
 
 def _store(u: UOp) -> str | None:
@@ -267,33 +300,41 @@ def _store(u: UOp) -> str | None:
   return _gate(rest[0], value.dtype.count) if rest else None
 
 def _fold(u: UOp) -> str | None:
-  several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP  # what unrolled iterations add, one after the other; no loop may be left of them
+  several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP  # what unrolled iterations add, one after the other; no
+                                                             # loop may be left of them
   if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
   if u.op is Ops.STAGE and u.dtype in dtypes.weaks: return f"holds {u.dtype}, which has no size in memory"
   return _same_types(u, u.src[:1])
 
 def _broadcast(u: UOp) -> str | None:
-  return None if len(u.src) == 1 and u.src[0].dtype is u.dtype.scalar() and u.dtype.count > 1 else f"{[s.dtype for s in u.src]} to {u.dtype}"
+  return (None if len(u.src) == 1 and u.src[0].dtype is u.dtype.scalar() and u.dtype.count > 1
+          else f"{[s.dtype for s in u.src]} to {u.dtype}")
 
 def _vectorize(u: UOp) -> str | None:
-  return None if len(u.src) == u.dtype.count > 1 and all(s.dtype is u.dtype.scalar() for s in u.src) else f"{[s.dtype for s in u.src]} to {u.dtype}"
+  return (None if len(u.src) == u.dtype.count > 1 and all(s.dtype is u.dtype.scalar() for s in u.src)
+          else f"{[s.dtype for s in u.src]} to {u.dtype}")
 
 def _lane(u: UOp) -> str | None:
   n = u.dtype.count
-  fine = len(u.src) == 1 and u.dtype.scalar() is u.src[0].dtype.scalar() and isinstance(u.arg, int) and 0 <= u.arg <= u.src[0].dtype.count - n
+  fine = (len(u.src) == 1 and u.dtype.scalar() is u.src[0].dtype.scalar() and isinstance(u.arg, int)
+          and 0 <= u.arg <= u.src[0].dtype.count - n)
   fine = fine and (n == 1 or u.arg % n == 0 and n & n - 1 == 0 and not dtypes.is_bool(u.dtype))
   return None if fine else f"lane {u.arg!r} of {[s.dtype for s in u.src]} to {u.dtype}"
 
 _LANES: dict[Ops, Check] = {Ops.BROADCAST: _broadcast, Ops.VECTORIZE: _vectorize, Ops.GEP: _lane}
 
 KERNEL: dict[Ops, Check] = {
-  **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot, Ops.RANGE: _range, Ops.INDEX: _index,
-  Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything, Ops.DEFINE_LOCAL: _slot,
+  **_ELEMENTWISE, **_LANES, Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.BIND: _bind, Ops.PARAM: _slot,
+  Ops.RANGE: _range, Ops.INDEX: _index,
+  Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything,
+  Ops.DEFINE_LOCAL: _slot,
   Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
-  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u), Ops.BOX: COPIES[Ops.BOX],
+  Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u),
+  Ops.BOX: COPIES[Ops.BOX],
   Ops.EXCHANGE: lambda u: _exchange(u),
-  Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no KernelInfo",
+  Ops.SINK: lambda u: None if u.arg is None or isinstance(u.arg, KernelInfo) else f"argument {u.arg!r} is no "
+  f"KernelInfo",
 }
 
 def memory_size(u: UOp) -> int:
@@ -329,12 +370,15 @@ def _condition(u: UOp) -> str | None:
 
 def _fragment(u: UOp, most: int) -> str | None:
   """most: sources, 2 with the number of the lane in its wave."""
-  if not 1 <= len(u.src) <= most or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype.scalar(): return "not of (INDEX), and its type"
-  if blocks_of(u.dtype) not in (1, 2, 4) or u.dtype.itemsize % WORD_BYTES: return f"of {u.dtype.itemsize} bytes, not of 4, 8 or 16"
+  if not 1 <= len(u.src) <= most or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype.scalar():
+    return "not of (INDEX), and its type"
+  if blocks_of(u.dtype) not in (1, 2, 4) or u.dtype.itemsize % WORD_BYTES:
+    return f"of {u.dtype.itemsize} bytes, not of 4, 8 or 16"
   return "transposes elements that have not two bytes" if u.arg and u.dtype.scalar().itemsize != 2 else None
 
 def _matrix(u: UOp) -> str | None:
-  if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL): return "takes PANELs, or values"
+  if len(u.src) == 3 and isinstance(u.arg, Matrix) and u.arg.panels != (u.src[0].op is u.src[1].op is Ops.PANEL):
+    return "takes PANELs, or values"
   return _sources(u, 3) or (None if u.src[2].dtype is u.dtype else f"adds {u.src[2].dtype} to {u.dtype}")
 
 def _exchange(u: UOp) -> str | None:
@@ -342,15 +386,19 @@ def _exchange(u: UOp) -> str | None:
   return _same_types(u, u.src) if fine else f"a distance of {u.arg!r}, not a power of two, or not of one scalar"
 
 def _panel(u: UOp) -> str | None:
-  if len(u.src) != 1 or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype: return "not of (INDEX), and its type"
+  if len(u.src) != 1 or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype:
+    return "not of (INDEX), and its type"
   return None if isinstance(u.arg, Panels) else f"lies as {u.arg!r}, not as Panels"
 
 PROGRAM: dict[Ops, Check] = {
-  **{op: KERNEL[op] for op in (*_ELEMENTWISE, *_LANES, Ops.CONST, Ops.DEFINE_VAR, Ops.PARAM, Ops.RANGE, Ops.INDEX, Ops.LOAD)},
-  Ops.DEFINE_LOCAL: _slot, Ops.ACC: _accumulator, Ops.ASSIGN_ACC: _assign_accumulator, Ops.IF: _condition, Ops.MMA: _matrix, Ops.BARRIER: _no_sources,
+  **{op: KERNEL[op] for op in (*_ELEMENTWISE, *_LANES, Ops.CONST, Ops.DEFINE_VAR, Ops.PARAM, Ops.RANGE, Ops.INDEX,
+                               Ops.LOAD)},
+  Ops.DEFINE_LOCAL: _slot, Ops.ACC: _accumulator, Ops.ASSIGN_ACC: _assign_accumulator, Ops.IF: _condition,
+  Ops.MMA: _matrix, Ops.BARRIER: _no_sources,
   Ops.END: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.RANGE else "closes no RANGE",
   Ops.ENDIF: lambda u: None if len(u.src) == 1 and u.src[0].op is Ops.IF else "closes no IF",
-  Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program brackets do that",
+  Ops.STORE: lambda u: _store(u) if all(s.op is not Ops.RANGE for s in u.src[2:]) else "names ranges; in a Program "
+  "brackets do that",
   Ops.FRAGMENT: lambda u: _fragment(u, 1), Ops.PANEL: _panel, Ops.EXCHANGE: _exchange, **COPIES,
   Ops.SINK: _anything, Ops.NOOP: _anything,
 }
@@ -387,7 +435,8 @@ class _Program:
     if u.op in (Ops.FETCH, Ops.FRAGMENT) and self.level > 1:
       count = u.arg if u.op is Ops.FETCH else BLOCK_BYTES // u.dtype.scalar().itemsize
       for place in (s for s in u.src if s.op is Ops.INDEX):
-        wrong = wrong or outside_run(u, place, count, memory_size(place.src[0]), [b.src[0] for b in self.open if b.op is Ops.IF])
+        wrong = wrong or outside_run(u, place, count, memory_size(place.src[0]),
+                                     [b.src[0] for b in self.open if b.op is Ops.IF])
     self.defined[-1].add(u)
     self.visible.add(u)
     if u.op in (Ops.RANGE, Ops.IF):
@@ -398,11 +447,13 @@ class _Program:
   def _range(self, u: UOp) -> str | None:
     if u in self.ranges: return "is opened twice"
     self.ranges.add(u)
-    if u.arg[1] is AxisType.GLOBAL and self.open: return f"a GLOBAL range inside of {self.open[-1].op.name}; it is the outermost, and there is one"
+    if u.arg[1] is AxisType.GLOBAL and self.open:
+      return f"a GLOBAL range inside of {self.open[-1].op.name}; it is the outermost, and there is one"
     return None
 
   def _close(self, u: UOp) -> str | None:
-    if not self.open or self.open[-1] is not u.src[0]: return f"closes {u.src[0]!r}, which is not the innermost open bracket"
+    if not self.open or self.open[-1] is not u.src[0]:
+      return f"closes {u.src[0]!r}, which is not the innermost open bracket"
     self.open.pop()
     self.visible -= self.defined.pop()
     return None

@@ -1,6 +1,8 @@
-"""The kernels of the self-test in AMD's words: each step fails, and says what is wrong, where card or driver make a mistake."""
+"""The kernels of the self-test in AMD's words: each step fails, and says what is wrong, where card or driver make a
+mistake."""
 import pytest
-from gpu_selftest import Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent
+from gpu_selftest import (
+  Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
 
 from tinyhw.drivers.amd import commands, faults, launch
 
@@ -11,14 +13,17 @@ from tinyhw.emulator.amd.meaning.approximate import coarse, reciprocal
 def one_group(patch: Patch) -> None: patch.setitem(selftest_kernels.WORDS[11], "group", "0")
 def little_local_memory(patch: Patch) -> None: patch.setattr(launch, "LDS_UNIT", 8192)
 def no_scratch(patch: Patch) -> None: patch.setattr(AMDDevice, "reserve_scratch", lambda device, size: None)
-def old_code(patch: Patch) -> None: patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
+def old_code(patch: Patch) -> None:
+  patch.setitem(commands.ACQUIRE[10], "all", {**commands.ACQUIRE[10]["all"], "gli_inv": 0})
 def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda device, fault: "went wrong")
 
 # By step: what goes wrong, and what the step says of it
 MISTAKES: Mistakes = {
   "empty kernel": (endless("AMD"), r"did not finish submission \d+ in 0.03 s"),
-  "store": (one_group, "numbers of work-items: 63936 of 64000 elements differ; the first is number 64, 0 instead of 64, the last number 63999"),
-  "arithmetic": (altered("AMD", "add", "s10, v2\n", "s10, v2\nv_add_nc_u32 v2, 1, v2\n"), r"a \+ b \+ 0.3: 320 of 320 elements differ"),
+  "store": (one_group, "numbers of work-items: 63936 of 64000 elements differ; the first is number 64, 0 instead of "
+            "64, the last number 63999"),
+  "arithmetic": (altered("AMD", "add", "s10, v2\n", "s10, v2\nv_add_nc_u32 v2, 1, v2\n"),
+                 r"a \+ b \+ 0.3: 320 of 320 elements differ"),
   "local memory": (little_local_memory, r"LDS write of 128 bytes at 0x\w+: the workgroup has 0 bytes"),
   "scratch": (no_scratch, r"the kernel uses scratch \(SCRATCH_EN\), and there is none"),
   "caches": (old_code, "the instruction cache of XCC 0 was not invalidated since"),
@@ -34,7 +39,8 @@ MISTAKES: Mistakes = {
 
 @pytest.mark.parametrize("tester", ["AMD"], indirect=True)
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: Patch) -> None: explained(tester, monkeypatch, name, MISTAKES)
+def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: Patch) -> None:
+  explained(tester, monkeypatch, name, MISTAKES)
 
 def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 

@@ -1,4 +1,7 @@
-"""python3 -m tinyhw selftest AMD: it passes on all virtual cards, and each step that fails is explained. Kernels: test_selftest_kernels.py."""
+"""python3 -m tinyhw selftest AMD: it passes on all virtual cards, and each step that fails is explained.
+
+Kernels: test_selftest_kernels.py.
+"""
 import errno
 import os
 import subprocess
@@ -20,7 +23,8 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize("cards", ("gfx1100", "gfx1201", "gfx942", "gfx950x2"))
 def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
-  done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "AMD", "--faults"], capture_output=True, text=True, cwd=ROOT,
+  done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "AMD", "--faults"], capture_output=True, text=True,
+                        cwd=ROOT,
                         env={**os.environ, "EMULATE": cards, "DEV": ""})
   assert (done.returncode, done.stderr) == (0, ""), done.stdout
   assert done.stdout.splitlines()[-1] == ("31 ok, 0 FAILED" if cards.endswith("x2") else "30 ok, 0 FAILED, 1 absent")
@@ -43,7 +47,8 @@ def short_copies(box: Computer, patch: Patch) -> None:
   original = sdma.V6.COPY_LINEAR
   patch.setattr(sdma.V6, "COPY_LINEAR", lambda count, **fields: original(count=count - 1, **fields))
 
-def lost_memory(box: Computer, patch: Patch) -> None: patch.setattr(selftest, "available", lambda session: session.available - 8192)
+def lost_memory(box: Computer, patch: Patch) -> None:
+  patch.setattr(selftest, "available", lambda session: session.available - 8192)
 
 # By step: what goes wrong, and what the step says of it
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
@@ -51,7 +56,8 @@ MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "nodes": (no_permission, r"opening /dev/kfd: permission denied \(EACCES\); join the group render"),
   "memory": (no_memory, "host memory: /dev/kfd: AllocMemoryOfGpu: cannot allocate memory"),
   "compute queue": (no_queue, r"CreateQueue: invalid argument \(EINVAL\); the kernel wants other sizes"),
-  "command processor": (no_reaction, r"the word that RELEASE_MEM writes did not come in 0.05 s\ncompute queue \d+: 0 of 11 words read"),
+  "command processor": (no_reaction, r"the word that RELEASE_MEM writes did not come in 0.05 s\ncompute queue \d+: 0 "
+                        r"of 11 words read"),
   "interrupts": (no_interrupt, "the word was written, but nothing woke the process in 0.05 s"),
   "copy engine": (short_copies, "1 of 65536 bytes differ after a copy there and back; the first is number 65535"),
   "opens": (no_event, "device AMD does not open: /dev/kfd: CreateEvent: cannot allocate memory"),

@@ -10,7 +10,8 @@ from tinyhw.drivers.gpu.selftest.bench import COPIED, Bench
 from tinyhw.selftest.frame import Wrong
 
 def bench_of(device, limit_ms: int = 50, virtual: bool = True) -> Bench:
-  return Bench(lambda size, kind, label: device.kfd.allocate(device.gpu, size, kind, label), HOST, VRAM, 64, limit_ms, virtual)
+  return Bench(lambda size, kind, label: device.kfd.allocate(device.gpu, size, kind, label), HOST, VRAM, 64, limit_ms,
+               virtual)
 
 def test_words_and_waits(opened: Opener) -> None:
   box, device = opened("gfx1100")
@@ -26,7 +27,8 @@ def test_words_and_waits(opened: Opener) -> None:
 
 @pytest.mark.parametrize("virtual", (True, False))
 def test_waits_for_virtual_gpus_count_looks(opened: Opener, virtual: bool) -> None:
-  """Each look moves the GPU, so how often it is looked at before a pause does not depend on how fast this computer is."""
+  """Each look moves the GPU, so how often it is looked at before a pause does not depend on how fast this computer
+  is."""
   bench, looks, pauses = bench_of(opened("gfx1100")[1], 60_000, virtual), 0, list[int]()
   bench.look = lambda ms: pauses.append(looks)  # type: ignore[method-assign]
   def done() -> bool:

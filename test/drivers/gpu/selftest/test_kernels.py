@@ -1,4 +1,7 @@
-"""Steps with kernels that depend on what the computer has. Each step's failure: test_selftest_kernels.py of each vendor."""
+"""Steps with kernels that depend on what the computer has.
+
+Each step's failure: test_selftest_kernels.py of each vendor.
+"""
 import struct
 from typing import Any
 
@@ -15,11 +18,13 @@ BOTH = pytest.mark.parametrize("tester", VENDORS, indirect=True)
 def test_faults_are_provoked_only_if_asked_for(tester: Tried) -> None:
   tester.session.tools = tester.session.tools._replace(faults=False)
   results = tester.run_open(["hang"])
-  assert results[-1].outcome == ABSENT and results[-1].words == "only with --faults: it may cost every process on the GPU its work"
+  assert (results[-1].outcome == ABSENT and results[-1].words == "only with --faults: it may cost every process on "
+          "the GPU its work")
 
 def test_each_approximation_is_told_once_with_its_unit(monkeypatch: Patch) -> None:
   """The worst of all the places where it was asked."""
-  asked = [Approximation("A", abs, 1, 2), Approximation("A", lambda x: x * (1 + 2.0 ** -20), 1, 2), Approximation("A", abs, 2, 3),
+  asked = [Approximation("A", abs, 1, 2), Approximation("A", lambda x: x * (1 + 2.0 ** -20), 1, 2),
+           Approximation("A", abs, 2, 3),
            Approximation("B", abs, 1, 2, kind="d")]
   class Session:
     class texts:
@@ -30,7 +35,8 @@ def test_each_approximation_is_told_once_with_its_unit(monkeypatch: Patch) -> No
     def load(self, *_: object, **__: object) -> None: pass
     def buffer(self, content: bytes) -> list[bytes]: return [content]
     def run(self, program: object, buffers: list[list[bytes]], groups: int) -> None: buffers[0][0] = buffers[1][0]
-    def read(self, buffer: list[bytes], kind: str, count: int) -> list[float]: return list(struct.unpack(f"<{count}{kind}", buffer[0]))
+    def read(self, buffer: list[bytes], kind: str, count: int) -> list[float]:
+      return list(struct.unpack(f"<{count}{kind}", buffer[0]))
   monkeypatch.setattr(selftest_kernels, "kernels", lambda session: Copying())
   told = selftest_kernels.approximations(Session())  # type: ignore[arg-type]
   assert told.startswith("worst errors in units of the last place: A 1") and told.count("A ") == 1, told
@@ -45,4 +51,5 @@ def test_one_card_has_no_peer(tester: Tried, monkeypatch: Patch) -> None:
 def test_cards_that_do_not_see_each_other(tester: Tried) -> None:
   tester.box.peers = False
   found, name = tester.run_open(["peer copy"])[-1], tester.vendor.device
-  assert found.outcome == ABSENT and found.words == f"{name} and {name}:1 cannot see each other's memory; copies go through the host"
+  assert (found.outcome == ABSENT and found.words == f"{name} and {name}:1 cannot see each other's memory; copies go "
+          f"through the host")

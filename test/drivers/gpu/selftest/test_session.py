@@ -1,4 +1,7 @@
-"""Steps that the self-tests of all GPUs have before the device opens and after it has closed. Those of a vendor: its test_selftest.py."""
+"""Steps that the self-tests of all GPUs have before the device opens and after it has closed.
+
+Those of a vendor: its test_selftest.py.
+"""
 from collections.abc import Callable
 from typing import Any
 
@@ -53,16 +56,19 @@ def test_a_gpu_that_does_not_see_the_programs_memory_is_asked_the_rest(tester: T
   monkeypatch.setattr(tester.session, "allocate", refused)
   before = [name for name in tester.steps if name in ("topology", "nodes", "driver", "cards", "objects")]
   results = tester.run([*before, "memory", "memory of the program", "clock"])
-  assert [r.outcome for r in results[-3:]] == [OK, FAILED, OK] and results[-2].words == f"{kinds.user}: no page may be locked; raise ulimit -l"
+  assert ([r.outcome for r in results[-3:]] == [OK, FAILED, OK] and results[-2].words == f"{kinds.user}: no page may "
+          f"be locked; raise ulimit -l")
 
 @BOTH
 def test_buffers_that_somebody_holds_are_told(tester: Tried) -> None:
   held = list[Any]()
   results = tester.run_open(["release"], lambda box: held.append(tester.session.device.allocator.alloc(1 << 20)))
-  assert results[-1].outcome == FAILED and "buffers are still referenced after the device was closed" in results[-1].words
+  assert results[-1].outcome == FAILED and "buffers are still referenced after the device was closed" in results[
+    -1].words
 
 @BOTH
 def test_what_hangs_does_not_stand_in_the_way_of_the_next_step(tester: Tried, monkeypatch: Patch) -> None:
-  with monkeypatch.context() as patch: tester.fails("side by side", lambda box: one_after_the_other(box, patch), "did not come")
+  with monkeypatch.context() as patch:
+    tester.fails("side by side", lambda box: one_after_the_other(box, patch), "did not come")
   again = [name for name in ("channels", "engines", "copy engine", "side by side", "opens") if name in tester.steps]
   assert [r.outcome for r in tester.run(again)] == [OK] * len(again)

@@ -1,4 +1,5 @@
-"""The step that asks for the sum of a base and 32 bits: it passes on a virtual card, and fails where the sign counts, or the base does not."""
+"""The step that asks for the sum of a base and 32 bits: it passes on a virtual card, and fails where the sign counts,
+or the base does not."""
 import pytest
 from gpu_selftest import Mistakes, Patch, Tried, explained
 
@@ -40,7 +41,8 @@ def test_it_passes(tester: Tried) -> None:
   (constants(lambda name, value: (value & 0xFFF ^ 0x800) - 0x800 if name == "o" else value), ASTRAY),
   (constants(lambda name, value: value & 0xFFF if name == "g" else value), ASTRAY + "|" + DIFFER),
   (another("UR4+-0x4]", "UR4+0x4]"), DIFFER), (another("UR4+0x7fc]", "UR4+0x7f8]"), DIFFER)],
-  ids=("a sign", "constants without", "constants of 12 bits", "copies without", "another of a load", "another of a copy"))
+  ids=("a sign", "constants without", "constants of 12 bits", "copies without", "another of a load",
+       "another of a copy"))
 def test_a_mistake_is_told(mistake, said: str, tester: Tried, monkeypatch: Patch) -> None:
   mistakes: Mistakes = {"bases": (mistake, said)}
   explained(tester, monkeypatch, "bases", mistakes)

@@ -15,20 +15,23 @@ def other_address(patch: Patch) -> None:
   kept = launch.Program.launch
   def launched(program, address, groups, data):
     words = kept(program, address, groups, data)
-    if program.maps: data[program.argument_offset + 16:program.argument_offset + 24] = (address + launch.BANK).to_bytes(8, "little")
+    if program.maps:
+      data[program.argument_offset + 16:program.argument_offset + 24] = (address + launch.BANK).to_bytes(8, "little")
     return words
   patch.setattr(launch.Program, "launch", launched)
 
 def for_each_lane(patch: Patch) -> None:
   """As if the unit were asked twice."""
-  patch.setattr(selftest_boxes, "TEXT", selftest_boxes.TEXT.replace("UTMALDG.2D [UR8], [UR4]", "UTMALDG.2D [UR8], [UR4]\nUTMALDG.2D [UR8], [UR4]"))
+  patch.setattr(selftest_boxes, "TEXT", selftest_boxes.TEXT.replace("UTMALDG.2D [UR8], [UR4]",
+                                                                    "UTMALDG.2D [UR8], [UR4]\nUTMALDG.2D [UR8], [UR4]"))
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 def test_it_passes(tester: Tried) -> None:
   assert tester.run_open(["boxes"])[-1].outcome == OK
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
-@pytest.mark.parametrize("mistake, said", [(no_map, "tensor map: "), (other_address, "tensor map"), (for_each_lane, "mbarrier|copies")])
+@pytest.mark.parametrize("mistake, said", [(no_map, "tensor map: "), (other_address, "tensor map"),
+                                           (for_each_lane, "mbarrier|copies")])
 def test_a_mistake_is_told(mistake, said: str, tester: Tried, monkeypatch: Patch) -> None:
   mistakes: Mistakes = {"boxes": (mistake, said)}
   explained(tester, monkeypatch, "boxes", mistakes)

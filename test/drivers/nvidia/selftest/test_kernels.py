@@ -1,6 +1,8 @@
-"""The kernels of the self-test in NVIDIA's words: each step fails, and says what is wrong, where card or driver make a mistake."""
+"""The kernels of the self-test in NVIDIA's words: each step fails, and says what is wrong, where card or driver make a
+mistake."""
 import pytest
-from gpu_selftest import Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent
+from gpu_selftest import (
+  Mistakes, Patch, Tried, altered, each_step, endless, explained, no_waits, nothing_copied, silent)
 
 from tinyhw.drivers.nvidia import faults, launch
 
@@ -23,13 +25,16 @@ def other_words(patch: Patch) -> None: patch.setattr(faults, "explain", lambda d
 # By step: what goes wrong, and what the step says of it
 MISTAKES: Mistakes = {
   "empty kernel": (endless("NV"), r"did not finish submission \d+ in 0.03 s"),
-  "store": (altered("NV", "store", "S2R R1, SR_CTAID.X", "MOV R1, RZ"), "numbers of work-items: 63936 of 64000 elements differ"),
-  "arithmetic": (altered("NV", "add", "FADD R11, R10, R11", "IADD3 R11, R11, 0x1, RZ\nFADD R11, R10, R11"), r"a \+ b \+ 0.3: \d+ of 320 elements"),
+  "store": (altered("NV", "store", "S2R R1, SR_CTAID.X", "MOV R1, RZ"), "numbers of work-items: 63936 of 64000 "
+            "elements differ"),
+  "arithmetic": (altered("NV", "add", "FADD R11, R10, R11", "IADD3 R11, R11, 0x1, RZ\nFADD R11, R10, R11"),
+                 r"a \+ b \+ 0.3: \d+ of 320 elements"),
   "local memory": (little_shared_memory, "has 1024 bytes"),
   "scratch": (no_local_memory, "it wants local memory, and SET_SHADER_LOCAL_MEMORY was never set"),
   "caches": (old_constants, r"the (L1|constant|instruction) cache .* was not invalidated since"),
   "order": (no_waits, "for which nothing has waited, (reads|writes); nothing orders them"),
-  "matrix unit": (altered("NV", "matrix", "F32 R16", "F32.BF16 R16"), r"the product of two matrices: \d+ of 128 elements differ"),
+  "matrix unit": (altered("NV", "matrix", "F32 R16", "F32.BF16 R16"), r"the product of two matrices: \d+ of 128 "
+                  r"elements differ"),
   "approximations": (altered("NV", "points f", "MUFU.{op} R8, R8", "IADD3 R8, R8, 0x10, RZ\nMUFU.{op} R8, R8"),
                      r"RCP \S+ at \S+, where the emulator assumes 1; the compiler relies on that"),
   "peer copy": (nothing_copied, "a copy to NV:1 and back: 319 of 320 elements differ"),
@@ -39,15 +44,18 @@ MISTAKES: Mistakes = {
 
 @pytest.mark.parametrize("tester", ["NV"], indirect=True)
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: Patch) -> None: explained(tester, monkeypatch, name, MISTAKES)
+def test_a_step_that_fails_is_explained(name: str, tester: Tried, monkeypatch: Patch) -> None:
+  explained(tester, monkeypatch, name, MISTAKES)
 
 def test_each_step_has_a_mistake() -> None: assert list(MISTAKES) == each_step()
 
 def test_the_bounds_are_those_of_the_emulator() -> None:
   """What it makes of a float64 is as far off as the step allows."""
-  worst = max(abs(double_of(FUNCTIONS["RCP64H"](long_of_double(x) >> 32) << 32) * x - 1) for x in (1 + i / 997 for i in range(997)))
+  worst = max(abs(double_of(FUNCTIONS["RCP64H"](long_of_double(x) >> 32) << 32) * x - 1)
+              for x in (1 + i / 997 for i in range(997)))
   assert selftest_kernels.UPPER / 4 < worst <= selftest_kernels.UPPER
 
 def test_control_words_wait_for_everything() -> None:
   assert selftest_kernels.patient("LDG.E R1, [R2]\nSTG.E [R2], R1\nFADD R1, R1, R2").splitlines() == [
-    "[B01----:R-:W0:-:S15] LDG.E R1, [R2]", "[B01----:R1:W-:-:S15] STG.E [R2], R1", "[B01----:R-:W-:-:S15] FADD R1, R1, R2"]
+    "[B01----:R-:W0:-:S15] LDG.E R1, [R2]", "[B01----:R1:W-:-:S15] STG.E [R2], R1",
+    "[B01----:R-:W-:-:S15] FADD R1, R1, R2"]

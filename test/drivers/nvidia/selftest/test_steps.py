@@ -28,7 +28,8 @@ Patch = pytest.MonkeyPatch
 
 @pytest.mark.parametrize("cards", ("sm_80", "sm_90x2"))
 def test_all_steps_pass_on_virtual_cards(cards: str) -> None:
-  done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "NV", "--faults"], capture_output=True, text=True, cwd=ROOT,
+  done = subprocess.run([sys.executable, "-m", "tinyhw", "selftest", "NV", "--faults"], capture_output=True, text=True,
+                        cwd=ROOT,
                         env={**os.environ, "EMULATE": cards, "DEV": ""})
   assert (done.returncode, done.stderr) == (0, ""), done.stdout
   assert done.stdout.splitlines()[-1] == ("34 ok, 0 FAILED" if cards.endswith("x2") else "32 ok, 0 FAILED, 2 absent")
@@ -44,19 +45,23 @@ def test_a_page_that_is_no_clock_is_told() -> None:
   """The upper word differs at each look; the step says what to look at."""
   bench, looks = object.__new__(selftest.NVBench), itertools.count()
   bench.doorbell = SimpleNamespace(load32=lambda offset: next(looks))  # type: ignore[assignment]
-  with pytest.raises(frame.Wrong, match="upper word of the clock, at 0x84 of the page of the doorbell, differed in 9 looks, 0x10 in the last"):
+  with pytest.raises(frame.Wrong, match="upper word of the clock, at 0x84 of the page of the doorbell, differed in 9 "
+                     "looks, 0x10 in the last"):
     bench.look_at_clock()
   step = next(step for step in selftest.SYSTEM if step.name == "clock")
-  [result] = frame.run(frame.Session("NV", None), [step._replace(run=lambda s: str(bench.look_at_clock()))])  # type: ignore[arg-type]
+  [result] = frame.run(frame.Session("NV", None),
+                       [step._replace(run=lambda s: str(bench.look_at_clock()))])  # type: ignore[arg-type]
   assert result.outcome == frame.FAILED and "class of the usermode object" in step.check
 
 def no_driver(box: Computer, patch: Patch) -> None: box.texts["/sys/module/nvidia/version"] = "470.1\n"
 def no_card(box: Computer, patch: Patch) -> None: patch.setattr(box, "gpus", [])
 def prohibited(box: Computer, patch: Patch) -> None: box.gpus[0].mode = ComputeMode.COMPUTE_PROHIBITED
 def no_memory(box: Computer, patch: Patch) -> None: box.fail("UvmMapExternal", 3, errno.ENOMEM)
-def no_channel(box: Computer, patch: Patch) -> None: box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "channels": ()})
+def no_channel(box: Computer, patch: Patch) -> None:
+  box.gpus[0].chip = type(box.gpus[0].chip)(**{**vars(box.gpus[0].chip), "channels": ()})
 def no_reaction(box: Computer, patch: Patch) -> None: patch.setattr(box.scheduler, "advance", lambda caller: None)
-def other_class(box: Computer, patch: Patch) -> None: patch.setattr(Commands, "bind", lambda self, subchannel, number: self.call(
+def other_class(box: Computer, patch: Patch) -> None:
+  patch.setattr(Commands, "bind", lambda self, subchannel, number: self.call(
   subchannel, self.engines.host.SET_OBJECT, 0xC6C0))
 def no_engine(box: Computer, patch: Patch) -> None: box.fail("UvmRegisterChannel", 1, errno.EIO)
 
@@ -68,10 +73,12 @@ def short_copies(box: Computer, patch: Patch) -> None:
 MISTAKES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
   "driver": (no_driver, "version 470.1 of NVIDIA's kernel driver is not known"),
   "cards": (no_card, "there is no GPU number 0: NVIDIA's kernel driver runs 0; dmesg"),
-  "objects": (prohibited, r"the GPU at 0000:17:00.0 is kept from this process: .* nobody may compute on it \(prohibited\)"),
+  "objects": (prohibited, r"the GPU at 0000:17:00.0 is kept from this process: .* nobody may compute on it "
+              r"\(prohibited\)"),
   "memory": (no_memory, "host memory: /dev/nvidia-uvm: UvmMapExternal: cannot allocate memory"),
   "channels": (no_channel, "making an object of class 0xc86f: NVIDIA's driver answers invalid class"),
-  "semaphore": (no_reaction, r"the word that SEM_EXECUTE writes did not come in 0.05 s\ncompute channel .*: 0 of 1 entries read"),
+  "semaphore": (no_reaction, r"the word that SEM_EXECUTE writes did not come in 0.05 s\ncompute channel .*: 0 of 1 "
+                r"entries read"),
   "engines": (other_class, "SET_OBJECT 0xc6c0, and the channel has no object of this class"),
   "copy engine": (short_copies, "1 of 65536 bytes differ after a copy there and back; the first is number 65535"),
   "opens": (no_engine, "device NV does not open: /dev/nvidia-uvm: UvmRegisterChannel: input/output error"),
@@ -91,13 +98,15 @@ def test_the_library_in_place_of_our_driver_is_told_with_the_reason(tester: Trie
   tester.fails("opens", lambda box: box.fail("UvmRegisterChannel", 1, errno.EINVAL), words)
 
 def test_each_step_has_a_mistake() -> None:
-  others = ("clock", "side by side", "memory of the program")  # test/drivers/gpu/selftest/test_session.py, as the last one
+  others = ("clock", "side by side", "memory of the program")  # test/drivers/gpu/selftest/test_session.py, as the last
+                                                               # one
   assert list(MISTAKES) == [step.name for step in selftest.SYSTEM if step.name not in others]
 
 def test_the_vendors_library_has_the_steps_with_kernels() -> None:
   session = selftest.begin("NV:CUDA", Tools(assemble, False))
   assert isinstance(session, selftest.CudaSession) and [step.name for step in session.first()] == [
-    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations", "bases", "boxes"]
+    "opens", "empty kernel", "store", "arithmetic", "local memory", "scratch", "matrix unit", "approximations", "bases",
+    "boxes"]
   assert not session.last()
 
 def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:
@@ -108,5 +117,6 @@ def test_kernels_are_run_by_the_vendors_library(monkeypatch: Patch) -> None:
   monkeypatch.setitem(Device._opened, "NV:CUDA", cuda.open(0, lambda name: None))  # type: ignore[arg-type,return-value]
   session = selftest.begin("NV:CUDA", Tools(assemble, False))
   found = list(frame.run(session, session.first()[:3]))
-  assert [r.outcome for r in found] == ["ok", "ok", "FAILED"] and "numbers of work-items: 63999 of 64000 elements differ" in found[-1].words
+  assert ([r.outcome for r in found] == ["ok", "ok", "FAILED"] and "numbers of work-items: 63999 of 64000 elements "
+          "differ" in found[-1].words)
   assert [name for name, *_ in fake.kernels] == ["empty"] * 3 + ["store"]

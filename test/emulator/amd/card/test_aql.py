@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import AQL, DEVICE_MEMORY, PAGE, SHARED_MEMORY, Group, Program, Ring, add_one, kernels, split
+from test.support.virtual_amd import (
+  AQL, DEVICE_MEMORY, PAGE, SHARED_MEMORY, Group, Program, Ring, add_one, kernels, split)
 from tinyhw.autogen.amd import hsa, pm4
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.errors import DataRace, PacketError, StaleRead
 from tinyhw.emulator.memory.memory import Memory
 
-DISPATCH, BARRIER_AND, BARRIER_OR = hsa.PACKET_TYPE_KERNEL_DISPATCH, hsa.PACKET_TYPE_BARRIER_AND, hsa.PACKET_TYPE_BARRIER_OR
+DISPATCH, BARRIER_AND, BARRIER_OR = (hsa.PACKET_TYPE_KERNEL_DISPATCH, hsa.PACKET_TYPE_BARRIER_AND,
+                                     hsa.PACKET_TYPE_BARRIER_OR)
 SYSTEM = hsa.FENCE_SCOPE_SYSTEM
 
 def add_one_by_kernarg(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
@@ -32,10 +34,12 @@ class Setup:
     self.signal, self.descriptor, self.kernarg = self.page.address, self.page.address + 64, self.page.address + 256
     self.put(0, hsa.Signal(kind=hsa.SIGNAL_KIND_USER, value=5))
     generation = self.program.gpu.chip.generation
-    self.put(64, hsa.KernelDescriptor(kernel_code_entry_byte_offset=960, compute_pgm_rsrc1=3 if generation == 9 else 1 << 30 | 3,
+    self.put(64, hsa.KernelDescriptor(kernel_code_entry_byte_offset=960, compute_pgm_rsrc1=3 if generation == 9
+                                      else 1 << 30 | 3,
                                       compute_pgm_rsrc2=2 << 1 | 1 << 7 if generation == 9 else 15 << 1 | 1 << 7,
                                       compute_pgm_rsrc3=3 if generation == 9 else 0,
-                                      kernel_code_properties=hsa.KERNEL_CODE_PROPERTIES(enable_sgpr_kernarg_segment_ptr=1)))
+                                      kernel_code_properties=hsa.KERNEL_CODE_PROPERTIES(
+      enable_sgpr_kernarg_segment_ptr=1)))
     self.page.mapping.store64(256, self.data.address)
     self.code = self.descriptor + 960
     kernels(self.program.computer, {self.code: add_one_by_kernarg, 0x1000: add_one})
@@ -56,8 +60,10 @@ class Setup:
   def kernel(self, groups: int = 16, **changes: Any) -> Any:
     header = {"type": DISPATCH, "barrier": 1, "acquire_fence_scope": SYSTEM, "release_fence_scope": SYSTEM}
     header |= {name: changes.pop(name) for name in list(changes) if name in header}
-    values = {"setup": 1, "workgroup_size_x": 64, "workgroup_size_y": 1, "workgroup_size_z": 1, "grid_size_x": 64 * groups, "grid_size_y": 1,
-              "grid_size_z": 1, "kernel_object": self.descriptor, "kernarg_address": self.kernarg, "completion_signal": self.signal}
+    values = {"setup": 1, "workgroup_size_x": 64, "workgroup_size_y": 1, "workgroup_size_z": 1,
+              "grid_size_x": 64 * groups, "grid_size_y": 1,
+              "grid_size_z": 1, "kernel_object": self.descriptor, "kernarg_address": self.kernarg,
+              "completion_signal": self.signal}
     return hsa.KernelDispatchPacket(header=hsa.HEADER(**header), **values | changes)
 
   def buffer(self, words: list[int], **header: int) -> Any:
@@ -65,7 +71,8 @@ class Setup:
     area = self.program.allocate(PAGE)
     for i, word in enumerate(words): area.mapping.store32(4 * i, word)
     call = self.program.packets.INDIRECT_BUFFER(ib_base=area.address, ib_size=len(words), valid=1)
-    return hsa.Pm4IndirectPacket(header=hsa.HEADER(type=0, **header), format=hsa.FORMAT_PM4_IB, indirect_buffer=(ctypes.c_uint32 * 4)(*call),
+    return hsa.Pm4IndirectPacket(header=hsa.HEADER(type=0, **header), format=hsa.FORMAT_PM4_IB,
+                                 indirect_buffer=(ctypes.c_uint32 * 4)(*call),
                                  remaining=hsa.PM4_REMAINING, completion_signal=self.signal)
 
   @property
@@ -83,8 +90,10 @@ def test_a_kernel_on_all_xccs_and_its_signal(seed: int) -> None:
 
 def test_a_kernel_on_a_card_with_one_xcc() -> None:
   it = Setup("gfx1200")
-  it.put(64, hsa.KernelDescriptor(kernel_code_entry_byte_offset=960, compute_pgm_rsrc1=1 << 30 | 3, compute_pgm_rsrc2=2 << 1 | 1 << 7,
-                                  kernel_code_properties=hsa.KERNEL_CODE_PROPERTIES(enable_sgpr_kernarg_segment_ptr=1, enable_wavefront_size32=1)))
+  it.put(64, hsa.KernelDescriptor(kernel_code_entry_byte_offset=960, compute_pgm_rsrc1=1 << 30 | 3,
+                                  compute_pgm_rsrc2=2 << 1 | 1 << 7,
+                                  kernel_code_properties=hsa.KERNEL_CODE_PROPERTIES(enable_sgpr_kernarg_segment_ptr=1,
+                                                                                    enable_wavefront_size32=1)))
   it.submit(it.kernel(20))
   assert [it.data.mapping.load32(4 * i) for i in range(21)] == [1] * 20 + [0] and it.value == 4
 
@@ -166,7 +175,8 @@ def test_a_packet_that_is_not_there_yet_is_waited_for() -> None:
   it.program.settle()
   assert it.value == 4
 
-@pytest.mark.parametrize("kind,ready,passes", [(BARRIER_AND, (0,), False), (BARRIER_AND, (0, 1), True), (BARRIER_OR, (1,), True),
+@pytest.mark.parametrize("kind,ready,passes", [(BARRIER_AND, (0,), False), (BARRIER_AND, (0, 1), True),
+                                               (BARRIER_OR, (1,), True),
                                                (BARRIER_OR, (), False)])
 def test_barriers_wait_for_signals(kind: int, ready: tuple[int, ...], passes: bool) -> None:
   it = Setup()

@@ -21,7 +21,8 @@ def test_an_address_space_is_that_of_one_file() -> None:
   gpu_id, next_id = (gpu.gpu_id for gpu in program.computer.gpus)
   program.call(kfd.AcquireVm(drm_fd=program.drm.fileno(), gpu_id=gpu_id))  # the same once more
   for file, gpu, number, message in (
-      (other.fileno(), gpu_id, errno.EBUSY, "from another file"), (second.fileno(), gpu_id, errno.EINVAL, "render node of"),
+      (other.fileno(), gpu_id, errno.EBUSY, "from another file"),
+      (second.fileno(), gpu_id, errno.EINVAL, "render node of"),
       (program.kfd.fileno(), next_id, errno.EINVAL, "no render node"), (5, next_id, errno.EINVAL, "no render node"),
       (second.fileno(), 3, errno.EINVAL, "no GPU")):
     with pytest.raises(OSError, match=message) as caught: program.call(kfd.AcquireVm(drm_fd=file, gpu_id=gpu))
@@ -67,7 +68,8 @@ def test_a_file_is_of_the_process_that_opened_it() -> None:
     os._exit(0)
   assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == errno.EBADF
 
-@pytest.mark.parametrize("request_number,error", [(0x80084B7F, errno.ENOTTY), (0x80086401, errno.ENOTTY), (0xC020_4B1C, errno.EINVAL)])
+@pytest.mark.parametrize("request_number,error", [(0x80084B7F, errno.ENOTTY), (0x80086401, errno.ENOTTY),
+                                                  (0xC020_4B1C, errno.EINVAL)])
 def test_unknown_calls(request_number: int, error: int) -> None:
   with pytest.raises(OSError) as caught: Program().kfd.ioctl(request_number, (ctypes.c_uint64 * 8)())
   assert caught.value.errno == error

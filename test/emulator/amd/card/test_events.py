@@ -22,7 +22,8 @@ def create(program: Program, kind: int = kfd.KFD_IOC_EVENT_SIGNAL, auto_reset: i
 
 def wait(program: Program, *events: Any, timeout: int = 0, everything: int = 0) -> tuple[int, Any]:
   array = (kfd.EventData * len(events))(*(kfd.EventData(event_id=event.event_id) for event in events))
-  call = kfd.WaitEvents(events_ptr=ctypes.addressof(array), num_events=len(events), wait_for_all=everything, timeout=timeout)
+  call = kfd.WaitEvents(events_ptr=ctypes.addressof(array), num_events=len(events), wait_for_all=everything,
+                        timeout=timeout)
   program.call(call)
   return call.wait_result, array
 
@@ -88,7 +89,8 @@ def test_a_wait_ends_with_an_interruption() -> None:
 def test_a_wait_fails_when_its_event_goes(monkeypatch: pytest.MonkeyPatch) -> None:
   program = Program()
   event, events = create(program), program.computer.events
-  monkeypatch.setattr(events, "_rest", lambda deadline: events.destroy(event))  # as another thread does, while nothing moves
+  # as another thread does, while nothing moves
+  monkeypatch.setattr(events, "_rest", lambda deadline: events.destroy(event))
   assert wait(program, event, timeout=10000)[0] == FAIL
   with pytest.raises(OSError, match="no event") as caught: wait(program, event)
   assert caught.value.errno == errno.EINVAL
@@ -111,7 +113,8 @@ def test_the_kernel_makes_a_page_if_the_program_gives_none() -> None:
   assert event.event_page_offset == MMAP_TYPE_EVENTS
   page = program.kfd.mmap(SLOTS * 8, MMAP_TYPE_EVENTS, 0, READ_WRITE, MAP_SHARED)
   assert page.load64(8 * event.event_slot_index) == (1 << 64) - 1
-  with pytest.raises(OSError, match="has 0x8000 bytes"): program.kfd.mmap(SLOTS * 16, MMAP_TYPE_EVENTS, 0, READ_WRITE, MAP_SHARED)
+  with pytest.raises(OSError, match="has 0x8000 bytes"):
+    program.kfd.mmap(SLOTS * 16, MMAP_TYPE_EVENTS, 0, READ_WRITE, MAP_SHARED)
 
 def test_slots_end() -> None:
   program = Program()
@@ -157,6 +160,7 @@ def test_a_reset_is_an_exception_of_the_hardware() -> None:
   program.queue()
   program.gpu.reset()
   result, data = wait(program, event)
-  assert result == COMPLETE and data[0].hw_exception_data.memory_lost == 1 and data[0].hw_exception_data.gpu_id == program.gpu.gpu_id
+  assert (result == COMPLETE and data[0].hw_exception_data.memory_lost == 1 and data[0].hw_exception_data.gpu_id
+          == program.gpu.gpu_id)
   with pytest.raises(OSError, match="was reset") as caught: program.queue()
   assert caught.value.errno == errno.EIO

@@ -22,7 +22,8 @@ def test_a_fault_names_what_lies_nearby_and_stops_all_queues() -> None:
   program = Program()
   area, signal, queue = program.allocate(PAGE), program.allocate(PAGE), program.queue()
   program.gpu.page_fault(PageFault(area.address + PAGE + 16, False), "somebody")
-  assert program.gpu.stopped is not None and program.gpu.stopped.startswith(f"somebody: read of {area.address + PAGE + 16:#x}: not present; ")
+  assert (program.gpu.stopped is not None
+          and program.gpu.stopped.startswith(f"somebody: read of {area.address + PAGE + 16:#x}: not present; "))
   queue.submit(program.release(signal.address, 1))
   program.settle()
   assert signal.mapping.load64(0) == 0
@@ -45,13 +46,15 @@ def works(program: Program) -> bool:
 def exceptions(program: Program) -> list[str]:
   """What the process is told, of events that it made before."""
   found = program.computer.events.events.values()
-  return ["memory" for event in found if event.memory is not None] + ["hardware" for event in found if event.hardware is not None]
+  return ["memory" for event in found if event.memory is not None] + ["hardware" for event in found
+                                                                      if event.hardware is not None]
 
 def test_a_fault_of_one_process_concerns_no_other() -> None:
   one = Program()
   other = Program(beside=one)
   for program in (one, other):
-    for kind in (kfd.KFD_IOC_EVENT_MEMORY, kfd.KFD_IOC_EVENT_HW_EXCEPTION): program.call(kfd.CreateEvent(event_type=kind))
+    for kind in (kfd.KFD_IOC_EVENT_MEMORY, kfd.KFD_IOC_EVENT_HW_EXCEPTION):
+      program.call(kfd.CreateEvent(event_type=kind))
   queue = one.queue()
   queue.submit(one.release(0x1000, 1))
   other.settle()

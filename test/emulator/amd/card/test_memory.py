@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from test.support.virtual_amd import DEVICE_MEMORY, EXECUTABLE, GTT, PAGE, PUBLIC, SHARED_MEMORY, VRAM, WRITABLE, Program
+from test.support.virtual_amd import (
+  DEVICE_MEMORY, EXECUTABLE, GTT, PAGE, PUBLIC, SHARED_MEMORY, VRAM, WRITABLE, Program)
 from tinyhw.autogen.amd import kfd_ioctl as kfd
 from tinyhw.drivers.linux.files import MAP_PRIVATE, MAP_SHARED, READ_WRITE, map_memory
 from tinyhw.emulator.errors import StaleRead, UninitialisedRead
@@ -24,7 +25,8 @@ ALLOCATIONS = {
   "doorbell size": (errno.EINVAL, "doorbells", {"flags": kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL}),
   "MMIO size": (errno.EINVAL, "MMIO", {"flags": kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP, "size": 2 * PAGE}),
   "user pointer without an address": (errno.EINVAL, "user pointer", {"flags": kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR}),
-  "user pointer in a page": (errno.EINVAL, "begins a page", {"flags": kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, "mmap_offset": 0x1234}),
+  "user pointer in a page": (errno.EINVAL, "begins a page",
+                             {"flags": kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR, "mmap_offset": 0x1234}),
   "unknown GPU": (errno.EINVAL, "no GPU", {"gpu_id": 5}),
   "more VRAM than there is": (errno.ENOMEM, "bytes of VRAM", {"flags": DEVICE_MEMORY, "size": 1 << 40}),
   "more system memory than there is": (errno.ENOMEM, "system memory", {"size": 1 << 40}),
@@ -130,7 +132,8 @@ def test_a_shared_buffer_lives_as_long_as_anyone_has_it() -> None:
   program.unmap(made.handle, [other])
   program.call(kfd.FreeMemoryOfGpu(handle=made.handle))
   assert program.gpu.vram_used == 0
-  refused(errno.EINVAL, "no dma-buf", lambda: program.call(kfd.ImportDmabuf(gpu_id=other.gpu_id, dmabuf_fd=program.kfd.fileno())))
+  refused(errno.EINVAL, "no dma-buf",
+          lambda: program.call(kfd.ImportDmabuf(gpu_id=other.gpu_id, dmabuf_fd=program.kfd.fileno())))
 
 # **** the program's own view ****
 
@@ -196,7 +199,8 @@ def test_the_page_that_flushes() -> None:
   page.store32(0, 0)
   assert not program.gpu.host_writes.starts
 
-@pytest.mark.parametrize("flags,rights", [(GTT | PUBLIC, "r"), (GTT | WRITABLE | PUBLIC, "rw"), (GTT | EXECUTABLE | PUBLIC, "rx")])
+@pytest.mark.parametrize("flags,rights",
+                         [(GTT | PUBLIC, "r"), (GTT | WRITABLE | PUBLIC, "rw"), (GTT | EXECUTABLE | PUBLIC, "rx")])
 def test_rights_are_those_of_the_flags(flags: int, rights: str) -> None:
   program = Program()
   area = program.allocate(PAGE, flags)

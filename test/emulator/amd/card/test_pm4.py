@@ -18,21 +18,25 @@ class Setup:
   def __init__(self, card: str = "gfx1100", memory: int = DEVICE_MEMORY, **options: int):
     self.program = Program(card, **options)
     kernels(self.program.computer, {0x1000: add_one, 0x2000: nothing})
-    self.data, self.signal, self.queue = self.program.allocate(4096, memory), self.program.allocate(4096), self.program.queue()
+    self.data, self.signal, self.queue = self.program.allocate(4096,
+                                                               memory), self.program.allocate(
+      4096), self.program.queue()
     self.data.mapping.copyin(0, bytes(4096))
 
   def flush(self) -> list[int]:
     """The host data path."""
     registers = self.program.registers
     request, done = registers.BIF_BX_PF0_GPU_HDP_FLUSH_REQ.address, registers.BIF_BX_PF0_GPU_HDP_FLUSH_DONE.address
-    words: list[int] = self.program.packets.WAIT_REG_MEM(function=pm4.EQUAL, operation=pm4.OPERATION_WRITE_WAIT, addr=request | done << 32,
+    words: list[int] = self.program.packets.WAIT_REG_MEM(function=pm4.EQUAL, operation=pm4.OPERATION_WRITE_WAIT,
+                                                         addr=request | done << 32,
                                                          reference=1, mask=1, poll_interval=4)
     return words
 
   def launch(self, groups: int = 1) -> list[int]:
     return [*self.program.kernel_registers(user_data=split(self.data.address)), *self.program.dispatch(groups)]
 
-  def fence(self, value: int, **changes: int) -> list[int]: return self.program.release(self.signal.address, value, **changes)
+  def fence(self, value: int, **changes: int) -> list[int]:
+    return self.program.release(self.signal.address, value, **changes)
 
   def submit(self, *packets: list[int]) -> None:
     self.queue.submit(*packets)
@@ -91,14 +95,17 @@ def test_a_fence_comes_after_the_kernels_before_it(card: str, seed: int) -> None
   it.submit(it.launch(9), it.fence(1), it.program.wait(it.signal.address, 1), it.launch(9), it.fence(2))
   assert ends == [0] * 9 + [1] * 9 and it.signal.mapping.load64(0) == 2
 
-@pytest.mark.parametrize("function,now,passes", [(pm4.GREATER_EQUAL, 5, True), (pm4.GREATER, 5, False), (pm4.EQUAL, 5, True),
-                                                 (pm4.NOT_EQUAL, 5, False), (pm4.LESS, 4, True), (pm4.LESS_EQUAL, 6, False), (pm4.ALWAYS, 9, True)])
+@pytest.mark.parametrize("function,now,passes",
+                         [(pm4.GREATER_EQUAL, 5, True), (pm4.GREATER, 5, False), (pm4.EQUAL, 5, True),
+                          (pm4.NOT_EQUAL, 5, False), (pm4.LESS, 4, True), (pm4.LESS_EQUAL, 6, False),
+                          (pm4.ALWAYS, 9, True)])
 def test_waits_compare_memory(function: int, now: int, passes: bool) -> None:
   it = Setup()
   it.signal.mapping.store32(8, now)
   it.submit(it.program.wait(it.signal.address + 8, 5, function), it.fence(1))
   assert it.signal.mapping.load64(0) == passes
-  it.signal.mapping.store32(8, 5 if function in (pm4.GREATER_EQUAL, pm4.EQUAL, pm4.LESS_EQUAL) else 6 if function != pm4.LESS else 1)
+  it.signal.mapping.store32(8, 5 if function in (pm4.GREATER_EQUAL, pm4.EQUAL, pm4.LESS_EQUAL) else 6
+                            if function != pm4.LESS else 1)
   it.program.settle()
   assert it.signal.mapping.load64(0) == 1
 
@@ -106,15 +113,18 @@ def test_a_wait_of_64_bits_write_data_and_copy_data() -> None:
   it, packets = Setup(), Program().packets
   far = it.signal.address
   it.submit(packets.WRITE_DATA(dst_sel=pm4.WRITE_MEMORY, wr_confirm=1, dst_addr=far + 16, data=[1, 2, 3]),
-            packets.COPY_DATA(src_sel=pm4.COPY_L2, dst_sel=pm4.COPY_L2, count_sel=pm4.COUNT_64, src=far + 16, dst=far + 32),
+            packets.COPY_DATA(src_sel=pm4.COPY_L2, dst_sel=pm4.COPY_L2, count_sel=pm4.COUNT_64, src=far + 16,
+                              dst=far + 32),
             packets.COPY_DATA(src_sel=pm4.COPY_GPU_CLOCK, dst_sel=pm4.COPY_L2, count_sel=pm4.COUNT_64, dst=far + 40),
             packets.COPY_DATA(src_sel=pm4.COPY_IMMEDIATE, dst_sel=pm4.COPY_L2, src=77, dst=far + 48),
-            packets.WAIT_REG_MEM64(function=pm4.EQUAL, mem_space=pm4.MEM_SPACE_MEMORY, addr=far + 32, reference=1 | 2 << 32, mask=(1 << 64) - 1),
+            packets.WAIT_REG_MEM64(function=pm4.EQUAL, mem_space=pm4.MEM_SPACE_MEMORY, addr=far + 32,
+                                   reference=1 | 2 << 32, mask=(1 << 64) - 1),
             it.program.release(far, data=pm4.DATA_GPU_CLOCK))
   words = [it.signal.mapping.load64(offset) for offset in range(0, 56, 8)]
   assert words[2:4] == [1 | 2 << 32, 3] and words[4] == 1 | 2 << 32 and words[6] == 77 and words[0] >= words[5] > 0
 
-@pytest.mark.parametrize("data,wanted", [(pm4.DATA_NONE, 1 << 63), (pm4.DATA_32, 1 << 63 | 5), (pm4.DATA_64, 5 | 1 << 40)])
+@pytest.mark.parametrize("data,wanted",
+                         [(pm4.DATA_NONE, 1 << 63), (pm4.DATA_32, 1 << 63 | 5), (pm4.DATA_64, 5 | 1 << 40)])
 def test_widths_of_a_fence(data: int, wanted: int) -> None:
   it = Setup()
   it.signal.mapping.store64(0, 1 << 63)
@@ -124,7 +134,8 @@ def test_widths_of_a_fence(data: int, wanted: int) -> None:
 def test_atomics_of_the_command_processor() -> None:
   it = Setup()
   packets, place = it.program.packets, it.signal.address + 64
-  it.submit(packets.ATOMIC_MEM(atomic=0x0F, addr=place, src_data=0xFFFFFFFF), packets.ATOMIC_MEM(atomic=0x2F, addr=place + 8, src_data=5 << 40))
+  it.submit(packets.ATOMIC_MEM(atomic=0x0F, addr=place, src_data=0xFFFFFFFF),
+            packets.ATOMIC_MEM(atomic=0x2F, addr=place + 8, src_data=5 << 40))
   it.submit(packets.ATOMIC_MEM(atomic=0x0F, addr=place, src_data=3))
   assert it.signal.mapping.load64(64) == 2 and it.signal.mapping.load64(72) == 5 << 40
   assert "not emulated" in refused(it, packets.ATOMIC_MEM(atomic=0x10, addr=place))
@@ -150,7 +161,8 @@ def test_a_kernel_needs_an_invalidation_between_launches() -> None:
 def test_the_program_reads_only_what_was_written_back() -> None:
   it = Setup()
   it.submit(it.flush(), it.launch(4), it.fence(1, write_back=False))
-  with pytest.raises(StaleRead, match=r"the program reads .* which workgroup .* wrote.*GL2_WB"): it.data.mapping.load32(0)
+  with pytest.raises(StaleRead, match=r"the program reads .* which workgroup .* wrote.*GL2_WB"):
+    it.data.mapping.load32(0)
   it.submit(it.fence(2))
   assert it.data.mapping.load32(0) == 1
 
@@ -196,8 +208,10 @@ REFUSED = {
   "unknown bits": lambda it: [pm4.header(0x46, 1), 0x407 | 1 << 20],
   "unknown register": lambda it: it.program.packets.SET_SH_REG(reg_offset=0x3f0, values=[1]),
   "a register's wait": lambda it: it.program.packets.WAIT_REG_MEM(function=3, addr=0x2e00, reference=1, mask=1),
-  "another register pair": lambda it: it.program.packets.WAIT_REG_MEM(function=3, operation=1, addr=0x1234, reference=1, mask=1),
-  "flush bits of a copy engine": lambda it: it.program.packets.WAIT_REG_MEM(function=3, operation=1, addr=0xe26 | 0xe27 << 32, reference=1024,
+  "another register pair": lambda it: it.program.packets.WAIT_REG_MEM(function=3, operation=1, addr=0x1234, reference=1,
+                                                                      mask=1),
+  "flush bits of a copy engine": lambda it: it.program.packets.WAIT_REG_MEM(function=3, operation=1,
+                                                                            addr=0xe26 | 0xe27 << 32, reference=1024,
                                                                             mask=1024),
   "align": lambda it: it.program.wait(it.signal.address + 2, 0),
   "align the fence": lambda it: it.program.release(it.signal.address + 4, 1),
@@ -218,7 +232,8 @@ def test_packets_that_are_refused(name: str) -> None:
 
 def test_predicates_work_in_indirect_buffers_only() -> None:
   it = Setup("gfx942")
-  assert "indirect buffers only" in refused(it, it.program.packets.PRED_EXEC(virtual_xcc_id_select=1, exec_count=1) + [pm4.NOP_WORD])
+  assert "indirect buffers only" in refused(it, it.program.packets.PRED_EXEC(virtual_xcc_id_select=1, exec_count=1)
+                                            + [pm4.NOP_WORD])
 
 def test_a_write_pointer_in_the_midst_of_a_packet() -> None:
   it = Setup()

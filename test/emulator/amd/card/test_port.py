@@ -1,4 +1,5 @@
-"""tinyhw/emulator/amd/card/port.py: which caches an access meets, by unit, scope and generation; bounds of ranges; memory that nothing wrote."""
+"""tinyhw/emulator/amd/card/port.py: which caches an access meets, by unit, scope and generation; bounds of ranges;
+memory that nothing wrote."""
 import pytest
 
 from tinyhw.emulator.amd.card.port import Port, Xcc
@@ -14,7 +15,8 @@ GROUP, DEVICE, SYSTEM = (Kind(Unit.VECTOR, scope) for scope in (Scope.GROUP, Sco
 
 class Card:
   """A page table with three pages (the second one uncached, the third one of another buffer) and one or two XCCs."""
-  def __init__(self, packets: int = 10, array_units: int = 2, xccs: int = 1, strict: bool = True, executable: bool = True):
+  def __init__(self, packets: int = 10, array_units: int = 2, xccs: int = 1, strict: bool = True,
+               executable: bool = True):
     self.table, self.coherence = PageTable(), Coherence() if strict else None
     for i in range(3):
       frames = Frames(i * PAGE, PAGE, memoryview(bytearray(PAGE)))
@@ -29,8 +31,10 @@ def names(card: Card, kind: Kind, uncached: bool = False) -> list[str]:
   return [cache.name.split(" cache")[0].removeprefix("the ") for cache in card.wave()._caches(kind, uncached)]
 
 @pytest.mark.parametrize("kind,gfx11,gfx12,gfx942", [
-  (VECTOR, "vector GL1 L2", "vector L2", "vector L2"), (GROUP, "GL1 L2", "L2", "L2"), (DEVICE, "L2", "L2", ""), (SYSTEM, "", "", ""),
-  (SCALAR, "scalar GL1 L2", "scalar L2", "scalar L2"), (INSTRUCTION, "instruction GL1 L2", "instruction L2", "instruction L2"), (ENGINE, "", "", "")])
+  (VECTOR, "vector GL1 L2", "vector L2", "vector L2"), (GROUP, "GL1 L2", "L2", "L2"), (DEVICE, "L2", "L2", ""),
+  (SYSTEM, "", "", ""),
+  (SCALAR, "scalar GL1 L2", "scalar L2", "scalar L2"),
+  (INSTRUCTION, "instruction GL1 L2", "instruction L2", "instruction L2"), (ENGINE, "", "", "")])
 def test_caches_that_a_read_meets(kind: Kind, gfx11: str, gfx12: str, gfx942: str) -> None:
   cards = Card(), Card(array_units=0), Card(packets=9, array_units=0, xccs=2)
   assert [names(card, kind) for card in cards] == [gfx11.split(), gfx12.split(), gfx942.split()]
@@ -170,5 +174,7 @@ def test_memory_that_nothing_wrote() -> None:
   port = Port(table, Coherence(), "a wave")
   port.store(BASE + 4, b"abcd")
   assert port.load(BASE + 4, 4) == b"abcd"
-  with pytest.raises(UninitialisedRead, match=r"a wave reads 8 bytes at 0x10000 \(in .* of new VRAM\) that nothing has written"): port.load(BASE, 8)
+  with pytest.raises(UninitialisedRead, match=r"a wave reads 8 bytes at 0x10000 \(in .* of new VRAM\) that nothing "
+                     r"has written"):
+    port.load(BASE, 8)
   with pytest.raises(UninitialisedRead): port.atomic(BASE + 16, 4, lambda word: word)

@@ -16,24 +16,33 @@ Change = Callable[[Any, list[Any], Program], Any]
 RULES: dict[str, tuple[int, str, Change]] = {
   "ring_size is a power of two": (errno.EINVAL, "power of two", lambda r, a, p: setattr(r, "ring_size", 3 * PAGE)),
   "the ring is one mapping of its size": (errno.EINVAL, "the ring", lambda r, a, p: setattr(r, "ring_size", 2 * PAGE)),
-  "the ring begins its mapping": (errno.EINVAL, "the ring", lambda r, a, p: setattr(r, "ring_base_address", r.ring_base_address + 256)),
+  "the ring begins its mapping": (errno.EINVAL, "the ring", lambda r, a,
+                                  p: setattr(r, "ring_base_address", r.ring_base_address + 256)),
   "the ring is mapped": (errno.EINVAL, "nothing is mapped", lambda r, a, p: p.unmap(a[0].handle)),
   "the write pointer is mapped": (errno.EINVAL, "write pointer's page", lambda r, a, p: p.unmap(a[1].handle)),
   "the read pointer is mapped": (errno.EINVAL, "read pointer's page", lambda r, a, p: p.unmap(a[2].handle)),
-  "a pointer's page is a mapping of one page": (errno.EINVAL, "pointer's page", lambda r, a, p: setattr(r, "read_pointer_address",
-                                                                                                       p.allocate(2 * PAGE).address)),
-  "a pointer's page begins its mapping": (errno.EINVAL, "pointer's page", lambda r, a, p: setattr(r, "write_pointer_address",
-                                                                                                 p.allocate(2 * PAGE).address + PAGE)),
-  "the end-of-pipe buffer has its size": (errno.EINVAL, "end-of-pipe", lambda r, a, p: setattr(r, "eop_buffer_size", 2 * PAGE)),
-  "the end-of-pipe buffer is its own mapping": (errno.EINVAL, "end-of-pipe", lambda r, a, p: setattr(r, "eop_buffer_address",
-                                                                                                    p.allocate(4 * PAGE).address)),
-  "the control stack's size is exact": (errno.EINVAL, "control stack", lambda r, a, p: setattr(r, "ctl_stack_size", r.ctl_stack_size + PAGE)),
-  "the save area is large enough": (errno.EINVAL, "save area", lambda r, a, p: setattr(r, "ctx_save_restore_size", r.ctx_save_restore_size - 1)),
+  "a pointer's page is a mapping of one page": (errno.EINVAL, "pointer's page", lambda r, a,
+                                                p: setattr(r, "read_pointer_address",
+                                                          p.allocate(2 * PAGE).address)),
+  "a pointer's page begins its mapping": (errno.EINVAL, "pointer's page", lambda r, a,
+                                          p: setattr(r, "write_pointer_address",
+                                                    p.allocate(2 * PAGE).address + PAGE)),
+  "the end-of-pipe buffer has its size": (errno.EINVAL, "end-of-pipe", lambda r, a,
+                                          p: setattr(r, "eop_buffer_size", 2 * PAGE)),
+  "the end-of-pipe buffer is its own mapping": (errno.EINVAL, "end-of-pipe", lambda r, a,
+                                                p: setattr(r, "eop_buffer_address",
+                                                          p.allocate(4 * PAGE).address)),
+  "the control stack's size is exact": (errno.EINVAL, "control stack", lambda r, a,
+                                        p: setattr(r, "ctl_stack_size", r.ctl_stack_size + PAGE)),
+  "the save area is large enough": (errno.EINVAL, "save area", lambda r, a,
+                                    p: setattr(r, "ctx_save_restore_size", r.ctx_save_restore_size - 1)),
   "the save area's mapping is exact": (errno.EINVAL, "save area", lambda r, a, p: setattr(r, "ctx_save_restore_size",
-                                                                                         r.ctx_save_restore_size + PAGE)),
+                                                                                         r.ctx_save_restore_size
+                                                                                          + PAGE)),
   "percent": (errno.EINVAL, "100 percent", lambda r, a, p: setattr(r, "queue_percentage", 101)),
   "priority": (errno.EINVAL, "above 15", lambda r, a, p: setattr(r, "queue_priority", 16)),
-  "addresses of the program": (errno.EFAULT, "no address of the program", lambda r, a, p: setattr(r, "read_pointer_address", 1 << 63)),
+  "addresses of the program": (errno.EFAULT, "no address of the program", lambda r, a,
+                               p: setattr(r, "read_pointer_address", 1 << 63)),
   "type": (ENOTSUPP, "queue type 9", lambda r, a, p: setattr(r, "queue_type", 9)),
   "GPU": (errno.EINVAL, "no GPU", lambda r, a, p: setattr(r, "gpu_id", 1)),
 }
@@ -96,7 +105,8 @@ def test_doorbells_are_mapped_as_a_slice() -> None:
   offset = queue.request.doorbell_offset
   assert offset >> 62 == 3 and offset >> 46 & 0xFFFF == program.gpu.gpu_id and offset & 0x1FFF == queue.doorbell
   for length in (PAGE, 4 * PAGE):
-    with pytest.raises(OSError, match="doorbells are mapped") as caught: program.kfd.mmap(length, offset & ~0x1FFF, 0, READ_WRITE, MAP_SHARED)
+    with pytest.raises(OSError, match="doorbells are mapped") as caught:
+      program.kfd.mmap(length, offset & ~0x1FFF, 0, READ_WRITE, MAP_SHARED)
     assert caught.value.errno == errno.EINVAL
 
 # **** doorbells ****
@@ -107,7 +117,8 @@ def rung(queue: Ring, pointer: int, doorbell: int) -> None:
 
 NOPS = [pm4.NOP_WORD] * 4
 DOORBELL_RULES: dict[str, tuple[str, Callable[[Program, Ring], None]]] = {
-  "before the write pointer": ("store the write pointer first", lambda program, queue: program.doorbells.store64(queue.doorbell, 4)),
+  "before the write pointer": ("store the write pointer first", lambda program,
+                               queue: program.doorbells.store64(queue.doorbell, 4)),
   "in bytes": ("in dwords", lambda program, queue: rung(queue, 4, 16)),
   "of nobody": ("that of no queue", lambda program, queue: program.doorbells.store64((queue.doorbell + 8) % 8192, 4)),
   "32 bits": ("one store of 64 bits", lambda program, queue: program.doorbells.store32(queue.doorbell, 4)),
@@ -140,24 +151,28 @@ def test_a_queue_without_a_share_rests_until_it_gets_one() -> None:
   queue.submit(program.release(signal.address, 1))
   program.settle()
   assert signal.mapping.load64(0) == 0
-  update = kfd.UpdateQueue(ring_base_address=queue.ring.address, queue_id=queue.request.queue_id, ring_size=queue.ring.size, queue_percentage=100)
+  update = kfd.UpdateQueue(ring_base_address=queue.ring.address, queue_id=queue.request.queue_id,
+                           ring_size=queue.ring.size, queue_percentage=100)
   program.call(update)
   program.settle()
   assert signal.mapping.load64(0) == 1
 
-@pytest.mark.parametrize("change", [{"queue_percentage": 200}, {"queue_priority": 99}, {"ring_size": 4097}, {"ring_base_address": 4096},
+@pytest.mark.parametrize("change", [{"queue_percentage": 200}, {"queue_priority": 99}, {"ring_size": 4097},
+                                    {"ring_base_address": 4096},
                                     {"queue_id": 77}])
 def test_updates_that_are_refused(change: dict[str, int]) -> None:
   program = Program()
   queue = program.queue()
-  update = {"ring_base_address": queue.ring.address, "queue_id": queue.request.queue_id, "ring_size": queue.ring.size, "queue_percentage": 100}
+  update = {"ring_base_address": queue.ring.address, "queue_id": queue.request.queue_id, "ring_size": queue.ring.size,
+            "queue_percentage": 100}
   with pytest.raises(OSError) as caught: program.call(kfd.UpdateQueue(**update | change))
   assert caught.value.errno == errno.EINVAL
 
 def test_an_update_gives_another_ring() -> None:
   program = Program()
   queue, other = program.queue(), program.allocate(2 * PAGE, DEVICE_MEMORY)
-  program.call(kfd.UpdateQueue(ring_base_address=other.address, queue_id=queue.request.queue_id, ring_size=other.size, queue_percentage=100))
+  program.call(kfd.UpdateQueue(ring_base_address=other.address, queue_id=queue.request.queue_id, ring_size=other.size,
+                               queue_percentage=100))
   program.unmap(queue.ring.handle)
   with pytest.raises(OSError, match="a queue needs"): program.unmap(other.handle)
 

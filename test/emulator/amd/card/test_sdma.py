@@ -15,7 +15,8 @@ class Setup:
     self.program = Program(card, seed=seed)
     self.packets = self.program.copies
     self.queue = self.program.queue(SDMA)
-    self.vram, self.host, self.fence = self.program.allocate(1 << 18, DEVICE_MEMORY), self.program.allocate(1 << 18), self.program.allocate(PAGE)
+    self.vram, self.host, self.fence = self.program.allocate(1 << 18, DEVICE_MEMORY), self.program.allocate(
+      1 << 18), self.program.allocate(PAGE)
 
   def submit(self, *packets: list[int]) -> None:
     self.queue.submit(*packets)
@@ -35,7 +36,8 @@ def test_a_copy_there_and_back(card: str, size: int) -> None:
   it = Setup(card)
   data = bytes(i * 7 % 251 for i in range(size))
   it.host.mapping.copyin(0, data)
-  it.submit(it.copy(it.vram.address + 16, it.host.address, size), it.copy(it.host.address + 64, it.vram.address + 16, size), it.signal(9))
+  it.submit(it.copy(it.vram.address + 16, it.host.address, size),
+            it.copy(it.host.address + 64, it.vram.address + 16, size), it.signal(9))
   back = bytearray(size)
   it.host.mapping.copyout(64, memoryview(back))
   assert it.fence.mapping.load32(0) == 9 and back == data
@@ -46,7 +48,8 @@ def test_pointers_count_bytes_and_never_wrap() -> None:
   for value in range(1, 400):
     if it.queue.count % 4096 > 4096 - 16: it.queue.put([0] * ((4096 - it.queue.count % 4096) // 4))
     it.submit(it.signal(value))
-  assert it.queue.count > 4096 and it.queue.read.mapping.load64(0) == it.queue.count and it.fence.mapping.load32(0) == 399
+  assert (it.queue.count > 4096 and it.queue.read.mapping.load64(0) == it.queue.count
+          and it.fence.mapping.load32(0) == 399)
 
 def test_a_fence_is_32_bits_wide_and_comes_after_the_copy() -> None:
   it = Setup()
@@ -68,12 +71,15 @@ def test_writes_timestamps_and_atomics() -> None:
   it = Setup()
   it.submit(it.packets.WRITE_UNTILED(dst_addr=it.fence.address + 8, count=1, data=[1, 2]),
             it.packets.TIMESTAMP_GET_GLOBAL(write_addr=it.fence.address + 16),
-            it.packets.ATOMIC(addr=it.fence.address + 8, src_data=(1 << 64) - 1, atomic_op=47), it.packets.NOP(count=2, data=[5, 6]), it.signal(1))
-  assert it.fence.mapping.load64(8) == (1 | 2 << 32) - 1 and it.fence.mapping.load64(16) > 0 and it.fence.mapping.load32(0) == 1
+            it.packets.ATOMIC(addr=it.fence.address + 8, src_data=(1 << 64) - 1, atomic_op=47),
+            it.packets.NOP(count=2, data=[5, 6]), it.signal(1))
+  assert (it.fence.mapping.load64(8) == (1 | 2 << 32) - 1 and it.fence.mapping.load64(16) > 0
+          and it.fence.mapping.load32(0) == 1)
 
 def test_polls_wait_for_memory() -> None:
   it = Setup()
-  it.submit(it.packets.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=it.fence.address + 8, value=3, mask=0xFFFFFFFF, interval=4,
+  it.submit(it.packets.POLL_REGMEM(func=sdma.GREATER_EQUAL, mem_poll=1, addr=it.fence.address + 8, value=3,
+                                   mask=0xFFFFFFFF, interval=4,
                                    retry_count=sdma.RETRY_FOREVER), it.signal(1))
   assert it.fence.mapping.load32(0) == 0
   it.fence.mapping.store32(8, 3)
@@ -103,10 +109,14 @@ REFUSED: dict[str, tuple[str, str, Callable[[Setup], list[int]]]] = {
   "unknown bits": ("gfx1100", "no field has its bits", lambda it: [5 | 1 << 31, 0, 0, 0]),
   "a count of 30 bits on gfx9": ("gfx942", "no field has its bits", lambda it: [1, 1 << 22, 0, *[0] * 4]),
   "an aligned fence": ("gfx1100", "align the address to 4", lambda it: it.packets.FENCE(addr=it.fence.address + 2)),
-  "an aligned timestamp": ("gfx1100", "align the address to 8", lambda it: it.packets.TIMESTAMP_GET_GLOBAL(write_addr=it.fence.address + 4)),
-  "an aligned indirect buffer": ("gfx1100", "align the address to 32", lambda it: it.packets.INDIRECT(ib_base=it.fence.address + 4, ib_size=1)),
-  "a fill of parts of words": ("gfx1100", "no whole units", lambda it: it.packets.CONSTANT_FILL(dst_addr=it.fence.address, count=3, fillsize=2)),
-  "a poll that ends": ("gfx1100", "polls for ever", lambda it: it.packets.POLL_REGMEM(func=3, mem_poll=1, addr=it.fence.address, retry_count=5)),
+  "an aligned timestamp": ("gfx1100", "align the address to 8",
+                           lambda it: it.packets.TIMESTAMP_GET_GLOBAL(write_addr=it.fence.address + 4)),
+  "an aligned indirect buffer": ("gfx1100", "align the address to 32",
+                                 lambda it: it.packets.INDIRECT(ib_base=it.fence.address + 4, ib_size=1)),
+  "a fill of parts of words": ("gfx1100", "no whole units",
+                               lambda it: it.packets.CONSTANT_FILL(dst_addr=it.fence.address, count=3, fillsize=2)),
+  "a poll that ends": ("gfx1100", "polls for ever",
+                       lambda it: it.packets.POLL_REGMEM(func=3, mem_poll=1, addr=it.fence.address, retry_count=5)),
   "a poll of a register": ("gfx1100", "poll of a register", lambda it: it.packets.POLL_REGMEM(func=3, addr=0x100)),
   "a packet half written": ("gfx1100", "are left", lambda it: it.copy(0, 0, 4)[:5]),
   "a trusted copy": ("gfx1100", "not emulated", lambda it: it.packets.COPY_LINEAR(tmz=1)),
@@ -128,13 +138,15 @@ def test_a_packet_does_not_go_over_the_end_of_the_ring() -> None:
 def test_the_eighth_word_of_a_copy_on_gfx12() -> None:
   it = Setup("gfx1200")
   it.host.mapping.store32(0, 77)
-  it.submit(it.packets.COPY_LINEAR(cpv=1, count=3, src_addr=it.host.address, dst_addr=it.host.address + 8, compression=[0]), it.signal(1))
+  it.submit(it.packets.COPY_LINEAR(cpv=1, count=3, src_addr=it.host.address, dst_addr=it.host.address + 8,
+                                   compression=[0]), it.signal(1))
   assert it.host.mapping.load32(8) == 77 and it.fence.mapping.load32(0) == 1
 
 def test_a_copy_from_nowhere_is_a_fault() -> None:
   it = Setup()
   it.submit(it.copy(it.host.address, 0x7000_0000_0000, 64), it.signal(1))
-  assert it.fence.mapping.load32(0) == 0 and it.program.gpu.stopped is not None and "read of 0x700000000000" in it.program.gpu.stopped
+  assert (it.fence.mapping.load32(0) == 0 and it.program.gpu.stopped is not None
+          and "read of 0x700000000000" in it.program.gpu.stopped)
 
 def test_cache_requests_empty_the_caches() -> None:
   it = Setup()

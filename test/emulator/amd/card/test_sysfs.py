@@ -9,7 +9,8 @@ from tinyhw.emulator.amd.chips import CHIPS
 def numbers(computer: Computer, path: str) -> dict[str, int]:
   return {name: int(value) for name, value in (line.split() for line in computer.read_text(path).splitlines())}
 
-@pytest.mark.parametrize("card,cus,engines", [("gfx1100", 96, 6), ("gfx1200", 32, 2), ("gfx1201", 64, 4), ("gfx942", 38, 4)])
+@pytest.mark.parametrize("card,cus,engines", [("gfx1100", 96, 6), ("gfx1200", 32, 2), ("gfx1201", 64, 4),
+                                              ("gfx942", 38, 4)])
 def test_counts_of_compute_units_and_engines(card: str, cus: int, engines: int) -> None:
   found = numbers(make(card, [card], 0, True), f"{TOPOLOGY}/nodes/1/properties")
   assert found["simd_count"] // found["simd_per_cu"] // found["num_xcc"] == cus

@@ -1,4 +1,5 @@
-"""What is foreseen of a block is what strict.py says when it is executed; and what is known of a wave survives being told to another."""
+"""What is foreseen of a block is what strict.py says when it is executed; and what is known of a wave survives being
+told to another."""
 from __future__ import annotations
 
 import pytest
@@ -13,12 +14,14 @@ def stopped(kernel: Kernel) -> Workgroup:
   """A workgroup that has executed a kernel up to its end."""
   with Context(EMULATE_TRANSLATE=0): return Box().run(kernel)
 
-def steps_of(workgroup: Workgroup) -> list[tuple[int, object]]: return sorted(workgroup.decoder.steps(workgroup.waves[0].mode).items())
+def steps_of(workgroup: Workgroup) -> list[tuple[int, object]]:
+  return sorted(workgroup.decoder.steps(workgroup.waves[0].mode).items())
 
 def beginning(kernel: Kernel) -> Known:
   """What is known before the first instruction."""
   box = Box()
-  with Context(EMULATE_TRANSLATE=0): group = Workgroup(kernel.arch, lambda *_: b"", box.registers(kernel), (0, 0, 0), box.memory, 0, 0)
+  with Context(EMULATE_TRANSLATE=0):
+    group = Workgroup(kernel.arch, lambda *_: b"", box.registers(kernel), (0, 0, 0), box.memory, 0, 0)
   return known(group.waves[0].strict)
 
 def kernel(arch: str) -> Kernel:
@@ -49,7 +52,8 @@ def test_a_missing_wait_is_foreseen() -> None:
   with Context(EMULATE_TRANSLATE=0), pytest.raises(StrictError): box.run(k)
   code = k.bytes()
   with Context(EMULATE_TRANSLATE=0):
-    group = Workgroup(k.arch, lambda at, size: code[at - 0x10000:][:size], box.registers(k), (0, 0, 0), box.memory, 0, 0)
+    group = Workgroup(k.arch, lambda at, size: code[at - 0x10000:][:size], box.registers(k), (0, 0, 0), box.memory, 0,
+                      0)
   steps = []
   at = 0x10000
   for _ in range(2):

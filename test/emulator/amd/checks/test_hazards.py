@@ -22,18 +22,28 @@ def prepared(arch: str = "gfx942") -> Kernel:
 
 # what comes first, what comes second, wait states between
 PAIRS: dict[str, tuple[Part, Part, int]] = {
-  "a mask as a carry": (lambda k: k("v_cmp_eq_u32", VCC, 0, k.v(1)), lambda k: k("v_cndmask_b32", k.v(2), 0, k.v(1), VCC), 2),
-  "a scalar result as an operand": (lambda k: k("v_readfirstlane_b32", k.s(9), k.v(1)), lambda k: k("v_add_f32", k.v(2), k.s(9), k.v(1)), 2),
-  "vcc and div_fmas": (lambda k: k("v_cmp_eq_u32", VCC, 0, k.v(1)), lambda k: k("v_div_fmas_f32", k.v(2), k.v(1), k.v(1), k.v(1)), 4),
-  "the lane of readlane": (lambda k: k("v_readfirstlane_b32", k.s(9), k.v(1)), lambda k: k("v_readlane_b32", k.s(10), k.v(2), k.s(9)), 4),
-  "the vector of readlane": (lambda k: k("v_mov_b32", k.v(2), 0), lambda k: k("v_readfirstlane_b32", k.s(10), k.v(2)), 1),
-  "exec and readlane": (lambda k: k("v_cmpx_eq_u32", EXEC, 0, k.v(1)), lambda k: k("v_readfirstlane_b32", k.s(10), k.v(2)), 4),
-  "an address": (lambda k: k("v_readfirstlane_b32", k.s(8), k.v(1)), lambda k: k("global_load_b32", k.v(2), k.v(1), k.s(8, 2)), 5),
+  "a mask as a carry": (lambda k: k("v_cmp_eq_u32", VCC, 0, k.v(1)),
+                        lambda k: k("v_cndmask_b32", k.v(2), 0, k.v(1), VCC), 2),
+  "a scalar result as an operand": (lambda k: k("v_readfirstlane_b32", k.s(9), k.v(1)),
+                                    lambda k: k("v_add_f32", k.v(2), k.s(9), k.v(1)), 2),
+  "vcc and div_fmas": (lambda k: k("v_cmp_eq_u32", VCC, 0, k.v(1)),
+                       lambda k: k("v_div_fmas_f32", k.v(2), k.v(1), k.v(1), k.v(1)), 4),
+  "the lane of readlane": (lambda k: k("v_readfirstlane_b32", k.s(9), k.v(1)),
+                           lambda k: k("v_readlane_b32", k.s(10), k.v(2), k.s(9)), 4),
+  "the vector of readlane": (lambda k: k("v_mov_b32", k.v(2), 0), lambda k: k("v_readfirstlane_b32", k.s(10), k.v(2)),
+                             1),
+  "exec and readlane": (lambda k: k("v_cmpx_eq_u32", EXEC, 0, k.v(1)),
+                        lambda k: k("v_readfirstlane_b32", k.s(10), k.v(2)), 4),
+  "an address": (lambda k: k("v_readfirstlane_b32", k.s(8), k.v(1)),
+                 lambda k: k("global_load_b32", k.v(2), k.v(1), k.s(8, 2)), 5),
   "dpp": (lambda k: k("v_mov_b32", k.v(2), 0), lambda k: k("v_mov_b32_dpp", k.v(3), k.v(2), dpp_ctrl=0x101), 2),
   "m0": (lambda k: k("s_mov_b32", M0, 8), lambda k: k("s_movrels_b32", k.s(9), k.s(1)), 1),
-  "a transcendental result": (lambda k: k("v_rcp_f32", k.v(2), k.v(1)), lambda k: k("v_add_f32", k.v(3), k.v(2), k.v(1)), 1),
-  "a part of a register": (lambda k: k("v_mov_b32_sdwa", k.v(2), k.v(1), dst_sel=4), lambda k: k("v_mov_b32", k.v(3), k.v(2)), 1),
-  "an operand of MFMA": (lambda k: k("v_mov_b32", k.v(2), 0), lambda k: k("v_mfma_f32_16x16x16_f16", k.v(8, 4), k.v(2, 2), k.v(4, 2), k.v(12, 4)), 2),
+  "a transcendental result": (lambda k: k("v_rcp_f32", k.v(2), k.v(1)),
+                              lambda k: k("v_add_f32", k.v(3), k.v(2), k.v(1)), 1),
+  "a part of a register": (lambda k: k("v_mov_b32_sdwa", k.v(2), k.v(1), dst_sel=4),
+                           lambda k: k("v_mov_b32", k.v(3), k.v(2)), 1),
+  "an operand of MFMA": (lambda k: k("v_mov_b32", k.v(2), 0),
+                         lambda k: k("v_mfma_f32_16x16x16_f16", k.v(8, 4), k.v(2, 2), k.v(4, 2), k.v(12, 4)), 2),
 }
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -50,7 +60,9 @@ def test_pairs(name: str) -> None:
     k("s_endpgm")
     if waits == states: box.run(k, (64,))
     else:
-      with pytest.raises(MissingHazard, match=rf"{states} wait states are needed(.|\n)*there are {waits}(.|\n)*s_nop 0"): box.run(k, (64,))
+      with pytest.raises(MissingHazard, match=rf"{states} wait states are needed(.|\n)*there are {waits}(.|\n)*s_nop "
+                         rf"0"):
+        box.run(k, (64,))
 
 def test_another_register_needs_none() -> None:
   k = prepared()
@@ -97,9 +109,11 @@ def test_a_transcendental_result_on_rdna3() -> None:
     def add(k: Kernel) -> None:
       for i in range(count): k(name, k.v(10 + i), k.v(1))
     return add
-  for between, fails in ((others(0, "v_mov_b32"), True), (others(5, "v_mov_b32"), True), (others(6, "v_mov_b32"), False),
+  for between, fails in ((others(0, "v_mov_b32"), True), (others(5, "v_mov_b32"), True),
+                         (others(6, "v_mov_b32"), False),
                          (others(1, "v_exp_f32"), True),
-                         (others(2, "v_exp_f32"), False), (lambda k: k("s_waitcnt_depctr", 0x0fff), False), (lambda k: k("s_nop", 15), True)):
+                         (others(2, "v_exp_f32"), False), (lambda k: k("s_waitcnt_depctr", 0x0fff), False),
+                         (lambda k: k("s_nop", 15), True)):
     k = Kernel("gfx1100")
     k("v_mov_b32", k.v(1), 0x3f800000)
     k("v_rcp_f32", k.v(2), k.v(1))

@@ -10,7 +10,8 @@ from tinyhw.isa.amd.table import regs
 
 EXEC = regs.reg(regs.S[2], regs.EXEC)
 
-def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lanes: int = 64, exec: bool = True) -> Kernel:
+def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lanes: int = 64,
+           exec: bool = True) -> Kernel:
   """v2 and v3 are written on both sides of EXEC and read, with so many VALU instructions between."""
   k = Kernel("gfx1100", lanes)
   k("s_mov_b64", k.s(10, 2), 0xffffffffffffffff)
@@ -22,7 +23,8 @@ def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lane
     for _ in range(count): k("v_mov_b32", k.v(9), 0)
   k("v_mov_b32", k.v(2), 1)
   others(before)
-  if exec: k("s_mov_b64" if lanes == 64 else "s_mov_b32", EXEC if lanes == 64 else regs.reg(regs.S[1], regs.EXEC), k.mask(10))
+  if exec:
+    k("s_mov_b64" if lanes == 64 else "s_mov_b32", EXEC if lanes == 64 else regs.reg(regs.S[1], regs.EXEC), k.mask(10))
   if cure == "access": k("global_load_b32", k.v(6), k.v(1), k.s(4, 2))
   others(behind)
   k("v_mov_b32", k.v(3), 2)
@@ -32,14 +34,16 @@ def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lane
   k("s_endpgm")
   return k
 
-@pytest.mark.parametrize("between, fails", [((0, 0, 0), True), ((2, 0, 4), True), ((1, 1, 4), True), ((0, 2, 4), True), ((2, 1, 0), False),
+@pytest.mark.parametrize("between, fails", [((0, 0, 0), True), ((2, 0, 4), True), ((1, 1, 4), True), ((0, 2, 4), True),
+                                            ((2, 1, 0), False),
                                              ((0, 3, 0), False), ((0, 0, 5), False)])
 def test_how_far_apart(between: tuple[int, int, int], fails: bool) -> None:
   box = Box()
   box.buffer(bytes(64))
   if not fails: box.run(kernel(*between), (64,))
   else:
-    with pytest.raises(MissingHazard, match=r"v2 and v3 are read.*va_vdst\(0\)(.|\n)*v_add_nc_u32_e32 v4, v2, v3"): box.run(kernel(*between), (64,))
+    with pytest.raises(MissingHazard, match=r"v2 and v3 are read.*va_vdst\(0\)(.|\n)*v_add_nc_u32_e32 v4, v2, v3"):
+      box.run(kernel(*between), (64,))
 
 def test_what_ends_it_and_where_it_is_not() -> None:
   for k in (kernel(cure="wait"), kernel(cure="access"), kernel(exec=False), kernel(lanes=32)):

@@ -1,4 +1,5 @@
-"""Wait states after MFMA: the values that LLVM 22 inserts before a store of the result, and each kind of use in a kernel."""
+"""Wait states after MFMA: the values that LLVM 22 inserts before a store of the result, and each kind of use in a
+kernel."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -9,12 +10,16 @@ from tinyhw.emulator.amd.checks.hazards_mfma import Use, overwrite_states, state
 from tinyhw.emulator.amd.execute.matrix import product_of
 from tinyhw.emulator.errors import MissingHazard
 
-# name: wait states before a store of the result on gfx942 and gfx950, by compiling each intrinsic; None where there is no such instruction
+# name: wait states before a store of the result on gfx942 and gfx950, by compiling each intrinsic; None where there is
+# no such instruction
 STORED = {
-  "32x32x8_f16": (11, 12), "16x16x16_f16": (7, 8), "32x32x8_bf16": (11, 12), "16x16x16_bf16": (7, 8), "32x32x2_f32": (18, 18),
+  "32x32x8_f16": (11, 12), "16x16x16_f16": (7, 8), "32x32x8_bf16": (11, 12), "16x16x16_bf16": (7, 8),
+  "32x32x2_f32": (18, 18),
   "16x16x4_f32": (10, 10),
-  "32x32x1_2b_f32": (18, 18), "16x16x1_4b_f32": (10, 10), "4x4x1_16b_f32": (4, 4), "32x32x4_2b_f16": (19, 20), "16x16x4_4b_f16": (11, 12),
-  "4x4x4_16b_f16": (5, 5), "16x16x32_fp8_fp8": (7, 8), "32x32x16_fp8_fp8": (11, 12), "16x16x8_xf32": (7, None), "32x32x4_xf32": (11, None),
+  "32x32x1_2b_f32": (18, 18), "16x16x1_4b_f32": (10, 10), "4x4x1_16b_f32": (4, 4), "32x32x4_2b_f16": (19, 20),
+  "16x16x4_4b_f16": (11, 12),
+  "4x4x4_16b_f16": (5, 5), "16x16x32_fp8_fp8": (7, 8), "32x32x16_fp8_fp8": (11, 12), "16x16x8_xf32": (7, None),
+  "32x32x4_xf32": (11, None),
   "16x16x32_f16": (None, 8), "32x32x16_f16": (None, 12), "16x16x32_bf16": (None, 8), "32x32x16_bf16": (None, 12)}
 
 @pytest.mark.parametrize("shape", STORED)
@@ -25,8 +30,10 @@ def test_before_a_store(shape: str) -> None:
     if expected is not None: assert states(product, Use.MEMORY, None, arch) == expected
 
 def test_of_other_types() -> None:
-  for name, expected in (("v_mfma_i32_16x16x32_i8", (7, 8)), ("v_mfma_i32_32x32x16_i8", (11, 12)), ("v_mfma_f64_16x16x4_f64", (18, 18)),
-                         ("v_mfma_f64_4x4x4_4b_f64", (9, 9)), ("v_mfma_i32_16x16x64_i8", (None, 8)), ("v_mfma_i32_32x32x32_i8", (None, 12))):
+  for name, expected in (("v_mfma_i32_16x16x32_i8", (7, 8)), ("v_mfma_i32_32x32x16_i8", (11, 12)),
+                         ("v_mfma_f64_16x16x4_f64", (18, 18)),
+                         ("v_mfma_f64_4x4x4_4b_f64", (9, 9)), ("v_mfma_i32_16x16x64_i8", (None, 8)),
+                         ("v_mfma_i32_32x32x32_i8", (None, 12))):
     product = product_of(name)
     assert product is not None
     for arch, wanted in zip(("gfx942", "gfx950"), expected):

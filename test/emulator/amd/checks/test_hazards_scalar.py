@@ -1,4 +1,5 @@
-"""Scalar registers that VALU has read and that are written again, on RDNA4, and masks of lanes in waves of 64 on RDNA3."""
+"""Scalar registers that VALU has read and that are written again, on RDNA4, and masks of lanes in waves of 64 on
+RDNA3."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -28,7 +29,8 @@ def begun(arch: str, lanes: int = 32) -> Kernel:
   return k
 
 WRITES: dict[str, tuple[Part, str]] = {
-  "SALU": (lambda k: k("s_mov_b32", k.s(10), 5), "sa_sdst"), "VALU": (lambda k: k("v_readfirstlane_b32", k.s(10), k.v(1)), "va_sdst"),
+  "SALU": (lambda k: k("s_mov_b32", k.s(10), 5), "sa_sdst"),
+  "VALU": (lambda k: k("v_readfirstlane_b32", k.s(10), k.v(1)), "va_sdst"),
   "SALU, the other of the pair": (lambda k: k("s_mov_b32", k.s(11), 5), "sa_sdst")}
 
 @pytest.mark.parametrize("who", WRITES)
@@ -37,7 +39,8 @@ def test_a_pair_that_valu_has_read(who: str) -> None:
   register = 11 if "other" in who else 10
   immediate = SALU if wait == "sa_sdst" else VALU
   load: Part = lambda k: k("s_load_b32", k.s(30), k.s(0, 2), None)
-  for between, fails in ((None, wait), (lambda k: k("s_wait_alu", immediate), ""), (lambda k: k("s_wait_alu", ALL), wait), (load, "")):
+  for between, fails in ((None, wait), (lambda k: k("s_wait_alu", immediate), ""),
+                         (lambda k: k("s_wait_alu", ALL), wait), (load, "")):
     k = begun("gfx1200")
     write(k)
     if between is not None: between(k)

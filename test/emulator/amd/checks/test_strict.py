@@ -24,7 +24,9 @@ def test_a_load_must_be_waited_for_before_its_result_is_read(arch: str) -> None:
   k, box = kernel(arch)
   k("global_load_b32", k.v(2), k.v(1), k.s(4, 2))
   k("v_add_nc_u32", k.v(3), 1, k.v(2))
-  with pytest.raises(MissingWait, match=r"v2 is read before global_load_.*wait for (vmcnt|loadcnt)(.|\n)*kernel at 0x10000"): box.run(k)
+  with pytest.raises(MissingWait, match=r"v2 is read before global_load_.*wait for (vmcnt|loadcnt)(.|\n)*kernel at "
+                     r"0x10000"):
+    box.run(k)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_nor_may_its_result_be_overwritten(arch: str) -> None:
@@ -160,10 +162,13 @@ def test_a_wide_product_in_the_registers_of_its_source(arch: str) -> None:
     k("s_endpgm")
     if first == 4 or arch != "gfx1100": box.run(k)
     else:
-      with pytest.raises(EarlyWrite, match=r"v_mad_u64_u32 v\[2:3\], s8, v2, v2, 0 may write its result before it reads v2"): box.run(k)
+      with pytest.raises(EarlyWrite, match=r"v_mad_u64_u32 v\[2:3\], s8, v2, v2, 0 may write its result before it "
+                         r"reads v2"):
+        box.run(k)
 
 PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, what is overwritten): registers as (first, how many)
-  ("gfx1100", "v_wmma_f32_16x16x16_f16", (0, 8), (0, 8), (8, 8), None, r"v\[0:7\]; give it registers that no source has"),
+  ("gfx1100", "v_wmma_f32_16x16x16_f16", (0, 8), (0, 8), (8, 8), None, r"v\[0:7\]; give it registers that no source "
+   r"has"),
   ("gfx1100", "v_wmma_f32_16x16x16_f16", (15, 8), (0, 8), (8, 8), None, r"v\[8:15\]; give it registers"),
   ("gfx1100", "v_wmma_f32_16x16x16_f16", (16, 8), (0, 8), (8, 8), (20, 8), r"v\[20:27\]; give it registers"),
   ("gfx1100", "v_wmma_f32_16x16x16_f16", (16, 8), (0, 8), (8, 8), (16, 8), None),
@@ -173,7 +178,8 @@ PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, what is overwrit
   ("gfx942", "v_mfma_f32_32x32x8_f16", (8, 16), (0, 2), (2, 2), (8, 16), None)]
 
 @pytest.mark.parametrize("arch,name,d,a,b,c,told", PRODUCTS)
-def test_products_in_the_registers_of_their_sources(arch: str, name: str, d: tuple[int, int], a: tuple[int, int], b: tuple[int, int],
+def test_products_in_the_registers_of_their_sources(arch: str, name: str, d: tuple[int, int], a: tuple[int, int],
+                                                    b: tuple[int, int],
                                                     c: tuple[int, int] | None, told: str | None) -> None:
   """LLVM's constraints: D of WMMA may be C, and meet no other source; that of MFMA may meet A and B."""
   k, box = Kernel(arch), Box()

@@ -24,7 +24,8 @@ def look(k: Kernel) -> None:
   check(Box().registers(k), memory.load)
 
 def refused(k: Kernel, text: str) -> None:
-  with pytest.raises(UnusedResult, match=rf"(?s)no instruction that can come later reads.*{text}.*kernel at {CODE:#x}"): look(k)
+  with pytest.raises(UnusedResult, match=rf"(?s)no instruction that can come later reads.*{text}.*kernel at {CODE:#x}"):
+    look(k)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_what_is_read_or_stored_is_used(arch: str) -> None:
@@ -101,8 +102,10 @@ def test_code_that_goes_anywhere_is_left_alone() -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("strict", [1, 2])
 @pytest.mark.parametrize("condition", [False, True])
-def test_launches_are_looked_at_only_where_it_is_asked_for(arch: str, strict: int, condition: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Level 1 takes what compilers leave: of the last condition of a kernel nobody reads which lanes there were before."""
+def test_launches_are_looked_at_only_where_it_is_asked_for(arch: str, strict: int, condition: bool,
+                                                           monkeypatch: pytest.MonkeyPatch) -> None:
+  """Level 1 takes what compilers leave: of the last condition of a kernel nobody reads which lanes there were
+  before."""
   computer = Computer(arch, [arch], strict=strict)
   monkeypatch.setattr(files, "COMPUTER", computer)
   device = amd.open(0, lambda name: None)  # type: ignore[arg-type]
@@ -111,7 +114,8 @@ def test_launches_are_looked_at_only_where_it_is_asked_for(arch: str, strict: in
     k("v_cmp_eq_u32", k.mask(8), 0, k.v(0))
     k(f"s_and_saveexec_b{k.lanes}", k.mask(10), k.mask(8))
   else: k("v_mov_b32", k.v(1), struct.unpack("<I", struct.pack("<f", 1.0))[0])
-  code = Code("needless", arch, k("s_endpgm").bytes(), (), lanes=64, wave=k.lanes, registers=(("vgpr", 4), ("sgpr", 16)))
+  code = Code("needless", arch, k("s_endpgm").bytes(), (), lanes=64, wave=k.lanes,
+              registers=(("vgpr", 4), ("sgpr", 16)))
   device.submit([Launch(device.load(code), [], (), 1)])
   if strict == 1: device.synchronize()
   else:

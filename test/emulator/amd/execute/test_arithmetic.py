@@ -1,4 +1,5 @@
-"""Operands and modifiers of instructions with a meaning: constants, negation, literals, SDWA, VOPD, comparisons that write EXEC."""
+"""Operands and modifiers of instructions with a meaning: constants, negation, literals, SDWA, VOPD, comparisons that
+write EXEC."""
 from __future__ import annotations
 import struct
 
@@ -63,7 +64,8 @@ def test_both_halves_of_a_dual_instruction_read_before_either_writes() -> None:
   assert results(k, 3, 4) == [f(1010.0), f(1.0)]
 
 def test_dual_instructions_whose_halves_read_each_others_results() -> None:
-  for x, y, expected in (((4, 1), (3, 3, 2), [110.0, 1.0]), ((4, 3), (3, 2, 1), [11.0, 100.0]), ((4, 3), (3, 2, 4), [1010.0, 100.0])):
+  for x, y, expected in (((4, 1), (3, 3, 2), [110.0, 1.0]), ((4, 3), (3, 2, 1), [11.0, 100.0]),
+                         ((4, 3), (3, 2, 4), [1010.0, 100.0])):
     k = Kernel()
     for i, value in ((1, 1.0), (2, 10.0), (3, 100.0), (4, 1000.0)): k("v_mov_b32", k.v(i), f(value))
     k("v_dual_mov_b32::v_dual_add_f32", k.v(x[0]), k.v(x[1]), k.v(y[0]), k.v(y[1]), k.v(y[2]))
@@ -82,8 +84,10 @@ def test_parts_of_registers_with_sdwa() -> None:
   k("v_mov_b32", k.v(2), 0x11111111)
   k("v_mov_b32", k.v(3), 0x11111111)
   k("v_mov_b32", k.v(4), 0x11111111)
-  k("v_add_nc_u32_sdwa", k.v(2), k.v(1), k.v(1), src0_sel=0, src1_sel=2, dst_sel=5, dst_unused=2)   # byte 0 + byte 2 to word 1, the rest stays
-  k("v_mov_b32_sdwa", k.v(3), k.v(1), src0_sel=5, dst_sel=0, dst_unused=1)                           # sign extended from byte 0
+  # byte 0 + byte 2 to word 1, the rest stays
+  k("v_add_nc_u32_sdwa", k.v(2), k.v(1), k.v(1), src0_sel=0, src1_sel=2, dst_sel=5, dst_unused=2)
+  # sign extended from byte 0
+  k("v_mov_b32_sdwa", k.v(3), k.v(1), src0_sel=5, dst_sel=0, dst_unused=1)
   k("v_mov_b32_sdwa", k.v(4), k.v(1), src0_sel=4, sext=1)
   assert results(k, 2, 3, 4) == [0x01051111, 0xfffffffe, 0xffff8007]
 

@@ -1,4 +1,5 @@
-"""Steps: what an instruction reads and writes, what counts it; that kernels share them; every vector of the assembler's tests that is emulated."""
+"""Steps: what an instruction reads and writes, what counts it; that kernels share them; every vector of the
+assembler's tests that is emulated."""
 from __future__ import annotations
 
 import pytest
@@ -19,7 +20,8 @@ K = Kernel()
 
 def test_registers_of_an_instruction() -> None:
   s = step("gfx1100", "v_fma_f32", K.v(3), K.v(1), K.s(5), K.v(2))
-  assert s.vector_reads == (1, 2) and s.vector_writes == (3,) and s.scalar_reads == 1 << 5 and s.scalar_limit == 6 and s.size == 8
+  assert (s.vector_reads == (1, 2) and s.vector_writes == (3,) and s.scalar_reads == 1 << 5 and s.scalar_limit == 6
+          and s.size == 8)
   s = step("gfx1100", "v_fmac_f32", K.v(3), K.v(1), K.v(2))
   assert set(s.vector_reads) == {1, 2, 3}
   s = step("gfx1100", "s_addc_u32", K.s(1), K.s(2), K.s(3))
@@ -56,18 +58,25 @@ def test_wait_states() -> None:
   assert step("gfx942", "s_nop", 4).states == 5 and step("gfx942", "v_mov_b32", K.v(1), 0).states == 1
 
 def test_what_is_unknown() -> None:
-  with pytest.raises(UnknownInstruction, match="has no instruction that starts here"): step_of(b"\xff" * 8, Mode("gfx1100", 32))
-  with pytest.raises(UnknownInstruction, match="s_quadmask_b32 is not emulated"): step("gfx1100", "s_quadmask_b32", K.s(1), K.s(2))
+  with pytest.raises(UnknownInstruction, match="has no instruction that starts here"):
+    step_of(b"\xff" * 8, Mode("gfx1100", 32))
+  with pytest.raises(UnknownInstruction, match="s_quadmask_b32 is not emulated"):
+    step("gfx1100", "s_quadmask_b32", K.s(1), K.s(2))
   with pytest.raises(UnknownInstruction, match="denormal mode"): step_of(bytes(4), Mode("gfx1100", 32, denormals=1))
 
 # graphics, debugging, sparse and scaled matrices, and what no compiler for deep learning emits
-OUT_OF_SCOPE = ("format", "gws", "_gs_reg", "bvh", "ordered", "swmmac", "smfmac", "f8f6f4", "scalef32", "cvt_sr_f16", "mfma_ld_scale", "movrel",
+OUT_OF_SCOPE = ("format", "gws", "_gs_reg", "bvh", "ordered", "swmmac", "smfmac", "f8f6f4", "scalef32", "cvt_sr_f16",
+                "mfma_ld_scale", "movrel",
                 "cube", "mullit", "sad",
-                "cbranch_cdbg", "subvector", "atc_probe", "ttracedata", "rfe", "trap", "sethalt", "setkill", "endpgm_", "sendmsghalt", "code_end",
-                "gpr_idx", "cbranch_join", "cbranch_g_fork", "cbranch_i_fork", "setvskip", "barrier_signal_isfirst", "get_barrier_state",
+                "cbranch_cdbg", "subvector", "atc_probe", "ttracedata", "rfe", "trap", "sethalt", "setkill", "endpgm_",
+                "sendmsghalt", "code_end",
+                "gpr_idx", "cbranch_join", "cbranch_g_fork", "cbranch_i_fork", "setvskip", "barrier_signal_isfirst",
+                "get_barrier_state",
                 "barrier_init",
-                "barrier_join", "wakeup_barrier", "swaprel", "permlane16_bcast", "screen_partition", "cvt_pkaccum", "load_block", "store_block",
-                "s_buffer_store", "s_store", "s_scratch", "s_atomic", "s_buffer_atomic", "dcache_discard", "_tr_", "mskor", "wrap_rtn", "consume",
+                "barrier_join", "wakeup_barrier", "swaprel", "permlane16_bcast", "screen_partition", "cvt_pkaccum",
+                "load_block", "store_block",
+                "s_buffer_store", "s_store", "s_scratch", "s_atomic", "s_buffer_atomic", "dcache_discard", "_tr_",
+                "mskor", "wrap_rtn", "consume",
                 "append",
                 "condxchg32", "quadmask", "wqm", "bitreplicate", "s_waitcnt", "bitop3")
 
@@ -77,8 +86,13 @@ def test_every_other_instruction_is_emulated(arch: str) -> None:
   from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix
   missing = []
   for name in table(arch).index.names:
-    if name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.meaning_of(name) or name.startswith(("v_dual_", "tbuffer")): continue
-    if name.split("_")[0] in ("global", "flat", "scratch", "buffer", "ds") or name.startswith(("s_load", "s_buffer_load")): continue  # test_transfer*
+    if (name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.meaning_of(name)
+        or name.startswith(("v_dual_", "tbuffer"))):
+      continue
+    # test_transfer*
+    if name.split("_")[0] in ("global", "flat", "scratch", "buffer",
+                              "ds") or name.startswith(("s_load", "s_buffer_load")):
+      continue
     if matrix.product_of(name) or any(word in name for word in OUT_OF_SCOPE): continue
     missing.append(name)
   assert not missing

@@ -47,14 +47,16 @@ def test_dpp_controls(control: int, expected: object) -> None:
 def test_controls_of_cdna() -> None:
   assert dpp_sources(0x138, 64)[:3] == (-1, 0, 1) and dpp_sources(0x13c, 64)[0] == 63
   assert dpp_sources(0x130, 64)[63] == -1 and dpp_sources(0x134, 64)[63] == 0
-  assert dpp_sources(0x142, 64)[16:18] == (15, 15) and dpp_sources(0x142, 64)[0] == -1 and dpp_sources(0x143, 64)[40] == 31
+  assert dpp_sources(0x142, 64)[16:18] == (15, 15) and dpp_sources(0x142,
+                                                                   64)[0] == -1 and dpp_sources(0x143, 64)[40] == 31
   assert run("gfx942", "v_mov_b32_dpp", dpp_ctrl=0x138)[:3] == [7, 100, 101]
   with pytest.raises(UnknownInstruction, match="no DPP control"): dpp_sources(0x1ff, 64)
 
 def test_dpp_masks_and_inactive_sources() -> None:
   got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0x1b, row_mask=2, bank_mask=5)
   assert [lane for lane in range(32) if got[lane] != 7] == [16, 17, 18, 19, 24, 25, 26, 27]
-  got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7)   # lanes 0 and 1 change places; lane 3 is not active
+  got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7)   # lanes 0 and 1 change places; lane 3 is not
+                                                                        # active
   assert got[:4] == [101, 100, 7, 7]
   assert run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7, bound_ctrl=1)[2] == 0
   assert run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7, fi=1)[2] == 103
@@ -130,5 +132,7 @@ def test_permutations_within_rows() -> None:
   """Each lane of a row names a lane by 4 bits of two scalar operands; permlanex16 takes it from the other row."""
   low, high = 0x21, 0x3f
   selects = [(low | high << 32) >> 4 * i & 15 for i in range(16)]
-  assert two("gfx1100", "v_permlane16_b32", low, high)[1] == [100 + (lane & 16) + selects[lane & 15] for lane in range(32)]
-  assert two("gfx1100", "v_permlanex16_b32", low, high)[1] == [100 + (~lane & 16) + selects[lane & 15] for lane in range(32)]
+  assert two("gfx1100", "v_permlane16_b32", low, high)[1] == [100 + (lane & 16) + selects[lane & 15]
+                                                              for lane in range(32)]
+  assert two("gfx1100", "v_permlanex16_b32", low, high)[1] == [100 + (~lane & 16) + selects[lane & 15]
+                                                               for lane in range(32)]

@@ -27,10 +27,13 @@ def test_layouts(row: list[str]) -> None:
   p, rdna3 = product(name), arch == "gfx1100"
   codes = [compile(text.strip(), name, "eval") for text in row[1:]]
   def place(code: int, **names: int) -> tuple[int, ...]: return tuple(eval(c, {}, names) for c in codes[code:code + 3])
-  found = {(x.block, x.line, x.depth): (x.register, x.shift, x.lane) for x in reversed(operand_places(p, p.a, int(lanes), rdna3))}
-  assert found == {(b, i, k): place(0, block=b, i=i, k=k) for b in range(p.blocks) for i in range(p.m) for k in range(p.k)}
+  found = {(x.block, x.line, x.depth): (x.register, x.shift, x.lane)
+           for x in reversed(operand_places(p, p.a, int(lanes), rdna3))}
+  assert found == {(b, i, k): place(0, block=b, i=i, k=k) for b in range(p.blocks) for i in range(p.m)
+                   for k in range(p.k)}
   found = {(x.block, x.line, x.depth): (x.register, x.shift, x.lane) for x in result_places(p, int(lanes), rdna3)}
-  assert found == {(b, i, j): place(3, block=b, i=i, j=j) for b in range(p.blocks) for i in range(p.m) for j in range(p.n)}
+  assert found == {(b, i, j): place(3, block=b, i=i, j=j) for b in range(p.blocks) for i in range(p.m)
+                   for j in range(p.n)}
 
 def encoded(kind: str, value: int, arch: str) -> int:
   """A small integer as an element; of 8-bit floats the code of something small."""
@@ -41,11 +44,16 @@ def encoded(kind: str, value: int, arch: str) -> int:
   if kind in ("fp8", "bf8"): return next(code for code in range(256) if decode_float(code, float8(kind, arch)) == value)
   return value & (1 << WIDTHS[kind]) - 1
 
-def float8(kind: str, arch: str) -> object: return (dtypes.fp8_fnuz if arch == "gfx942" else dtypes.fp8_ocp)[kind == "bf8"]
+def float8(kind: str, arch: str) -> object:
+  return (dtypes.fp8_fnuz if arch == "gfx942" else dtypes.fp8_ocp)[kind == "bf8"]
 
-def run(arch: str, name: str, lanes: int, a: list[list[list[int]]], b: list[list[list[int]]], c: list[list[list[int]]], **modifiers: int
+def run(arch: str, name: str, lanes: int, a: list[list[list[int]]], b: list[list[list[int]]], c: list[list[list[int]]],
+        **modifiers: int
         ) -> dict[tuple[int, int, int], int]:
-  """(block, row, column) -> bits of D. The registers of A, B and C come from memory, so that any kernel can load them."""
+  """(block, row, column) -> bits of D.
+
+  The registers of A, B and C come from memory, so that any kernel can load them.
+  """
   p, rdna3 = product(name), arch == "gfx1100"
   k, box = Kernel(arch, lanes), Box()
   images = []
@@ -101,14 +109,22 @@ def matrices(p: Product, source: random.Random, low: int = -2, high: int = 2) ->
   return tuple([[[source.randint(low, high) for _ in range(inner)] for _ in range(outer)] for _ in range(p.blocks)]
                for outer, inner in ((p.m, p.k), (p.n, p.k), (p.m, p.n)))
 
-CASES = [("gfx1100", 32, "v_wmma_f32_16x16x16_f16"), ("gfx1100", 64, "v_wmma_f32_16x16x16_bf16"), ("gfx1100", 32, "v_wmma_f16_16x16x16_f16"),
-         ("gfx1100", 32, "v_wmma_i32_16x16x16_iu8"), ("gfx1100", 32, "v_wmma_i32_16x16x16_iu4"), ("gfx1100", 64, "v_wmma_bf16_16x16x16_bf16"),
-         ("gfx1200", 32, "v_wmma_f32_16x16x16_f16"), ("gfx1200", 64, "v_wmma_f32_16x16x16_bf16"), ("gfx1200", 32, "v_wmma_f16_16x16x16_f16"),
-         ("gfx1200", 32, "v_wmma_f32_16x16x16_fp8_bf8"), ("gfx1200", 32, "v_wmma_i32_16x16x32_iu4"), ("gfx1200", 64, "v_wmma_i32_16x16x16_iu8"),
-         ("gfx942", 64, "v_mfma_f32_32x32x8_f16"), ("gfx942", 64, "v_mfma_f32_16x16x16_bf16"), ("gfx942", 64, "v_mfma_f32_16x16x4_f32"),
-         ("gfx942", 64, "v_mfma_f32_32x32x1_2b_f32"), ("gfx942", 64, "v_mfma_f32_4x4x4_16b_f16"), ("gfx942", 64, "v_mfma_i32_16x16x32_i8"),
-         ("gfx942", 64, "v_mfma_f64_16x16x4_f64"), ("gfx942", 64, "v_mfma_f64_4x4x4_4b_f64"), ("gfx942", 64, "v_mfma_f32_16x16x32_fp8_bf8"),
-         ("gfx942", 64, "v_mfma_f32_16x16x8_xf32"), ("gfx950", 64, "v_mfma_f32_16x16x32_f16"), ("gfx950", 64, "v_mfma_i32_32x32x32_i8")]
+CASES = [("gfx1100", 32, "v_wmma_f32_16x16x16_f16"), ("gfx1100", 64, "v_wmma_f32_16x16x16_bf16"),
+         ("gfx1100", 32, "v_wmma_f16_16x16x16_f16"),
+         ("gfx1100", 32, "v_wmma_i32_16x16x16_iu8"), ("gfx1100", 32, "v_wmma_i32_16x16x16_iu4"),
+         ("gfx1100", 64, "v_wmma_bf16_16x16x16_bf16"),
+         ("gfx1200", 32, "v_wmma_f32_16x16x16_f16"), ("gfx1200", 64, "v_wmma_f32_16x16x16_bf16"),
+         ("gfx1200", 32, "v_wmma_f16_16x16x16_f16"),
+         ("gfx1200", 32, "v_wmma_f32_16x16x16_fp8_bf8"), ("gfx1200", 32, "v_wmma_i32_16x16x32_iu4"),
+         ("gfx1200", 64, "v_wmma_i32_16x16x16_iu8"),
+         ("gfx942", 64, "v_mfma_f32_32x32x8_f16"), ("gfx942", 64, "v_mfma_f32_16x16x16_bf16"),
+         ("gfx942", 64, "v_mfma_f32_16x16x4_f32"),
+         ("gfx942", 64, "v_mfma_f32_32x32x1_2b_f32"), ("gfx942", 64, "v_mfma_f32_4x4x4_16b_f16"),
+         ("gfx942", 64, "v_mfma_i32_16x16x32_i8"),
+         ("gfx942", 64, "v_mfma_f64_16x16x4_f64"), ("gfx942", 64, "v_mfma_f64_4x4x4_4b_f64"),
+         ("gfx942", 64, "v_mfma_f32_16x16x32_fp8_bf8"),
+         ("gfx942", 64, "v_mfma_f32_16x16x8_xf32"), ("gfx950", 64, "v_mfma_f32_16x16x32_f16"),
+         ("gfx950", 64, "v_mfma_i32_32x32x32_i8")]
 
 @pytest.mark.parametrize("arch,lanes,name", CASES, ids=lambda x: str(x))
 def test_products(arch: str, lanes: int, name: str) -> None:

@@ -10,9 +10,11 @@ from tinyhw.emulator.memory.lds import LocalMemory
 from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.isa.amd.table import regs
 
-def waves(arch: str = "gfx1100", lanes: int = 32, size: tuple[int, int, int] = (64, 1, 1), group: tuple[int, int, int] = (0, 0, 0), seed: int = 0,
+def waves(arch: str = "gfx1100", lanes: int = 32, size: tuple[int, int, int] = (64, 1, 1),
+          group: tuple[int, int, int] = (0, 0, 0), seed: int = 0,
           **more: object) -> list[Wave]:
-  registers = DispatchRegisters(arch, 0x1000, lanes, 16, 32, size, (2, 2, 2), user_data=(11, 12), **more)  # type: ignore[arg-type]  # by name
+  registers = DispatchRegisters(arch, 0x1000, lanes, 16, 32, size, (2, 2, 2), user_data=(11, 12),
+                                **more)  # type: ignore[arg-type]  # by name
   source = random.Random(seed)
   return start(registers, group, FlatMemory(), LocalMemory(0, source), source, 0)
 
@@ -59,7 +61,8 @@ def test_work_items_fill_waves_in_order() -> None:
   assert waves(size=(5, 10, 1))[1].u[0][0] == 32 % 5
 
 def test_the_last_workgroup_may_be_smaller() -> None:
-  assert len(waves(partial_size=(20, 0, 0), group=(1, 0, 0))) == 1 and len(waves(partial_size=(20, 0, 0), group=(0, 0, 0))) == 2
+  assert len(waves(partial_size=(20, 0, 0), group=(1, 0, 0))) == 1 and len(waves(partial_size=(20, 0, 0),
+                                                                                 group=(0, 0, 0))) == 2
 
 def test_the_rest_is_garbage_that_the_seed_makes() -> None:
   one, same, other = waves(seed=1)[0], waves(seed=1)[0], waves(seed=2)[0]

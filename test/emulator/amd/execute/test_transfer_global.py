@@ -29,8 +29,10 @@ def test_widths_and_offsets(arch: str) -> None:
   k, box = prepared(arch, source, 4096)
   k("v_lshlrev_b32", k.v(2), 4, k.v(0))
   k("s_add_u32", k.s(4), k.s(4), 0x40)
-  loads = (("u8", 1, 4, -3), ("i8", 1, 5, 5), ("u16", 2, 6, 2), ("i16", 2, 7, 0), ("b32", 4, 8, 16), ("b64", 8, 10, 8), ("b128", 16, 12, -64))
-  for name, _, row, offset in loads: k(f"global_load_{name}", k.v(row, {"b64": 2, "b128": 4}.get(name, 1)), k.v(2), k.s(4, 2), offset=offset)
+  loads = (("u8", 1, 4, -3), ("i8", 1, 5, 5), ("u16", 2, 6, 2), ("i16", 2, 7, 0), ("b32", 4, 8, 16), ("b64", 8, 10, 8),
+           ("b128", 16, 12, -64))
+  for name, _, row, offset in loads:
+    k(f"global_load_{name}", k.v(row, {"b64": 2, "b128": 4}.get(name, 1)), k.v(2), k.s(4, 2), offset=offset)
   k.wait(vm=0)
   k("v_lshlrev_b32", k.v(3), 6, k.v(0))
   for row in (4, 5, 6, 7, 8): k("global_store_b32", k.v(3), k.v(row), k.s(6, 2), offset=4 * (row - 4))
@@ -41,8 +43,9 @@ def test_widths_and_offsets(arch: str) -> None:
   for lane in range(32):
     place = 0x40 + 16 * lane
     image = box.buffers[1][64 * lane:64 * lane + 48]
-    expected = b"".join(int.from_bytes(source[place + o:place + o + n], "little", signed=name[0] == "i").to_bytes(8, "little",
-                                                                                                                  signed=name[0] == "i")[:4]
+    expected = b"".join(int.from_bytes(source[place + o:place + o + n], "little",
+                                       signed=name[0] == "i").to_bytes(8, "little",
+                                                                       signed=name[0] == "i")[:4]
                         for name, n, _, o in loads[:5])
     assert image[:20] == expected
     assert image[24:32] == source[place + 8:place + 16] and image[32:48] == source[place - 64:place - 48]
@@ -124,11 +127,13 @@ def test_faults_come_from_memory() -> None:
   assert fault.value.address == DATA + 64 and not fault.value.write
 
 def test_scopes_reach_memory() -> None:
-  for arch, modifiers, scope in (("gfx1100", {"glc": 1}, Scope.DEVICE), ("gfx942", {"sc0": 1}, Scope.GROUP), ("gfx1200", {"scope": 3}, Scope.SYSTEM)):
+  for arch, modifiers, scope in (("gfx1100", {"glc": 1}, Scope.DEVICE), ("gfx942", {"sc0": 1}, Scope.GROUP),
+                                 ("gfx1200", {"scope": 3}, Scope.SYSTEM)):
     k, box = prepared(arch, 4096)
     kinds: list[Kind] = []
     load = FlatMemory.load
-    box.memory.load = lambda address, size, kind: (kinds.append(kind), load(box.memory, address, size))[1]  # type: ignore[method-assign]
+    box.memory.load = lambda address, size, kind: (kinds.append(kind),
+                                                   load(box.memory, address, size))[1]  # type: ignore[method-assign]
     k("global_load_b32", k.v(2), k.v(1), k.s(4, 2), **modifiers)
     k("s_endpgm")
     box.run(k)

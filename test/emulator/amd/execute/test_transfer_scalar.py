@@ -42,7 +42,8 @@ def test_narrow_loads_of_gfx12() -> None:
   box.buffer(b"\x01\x80\xff\x7f")
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
   k.wait(lgkm=0)
-  for i, (name, offset) in enumerate((("u8", 1), ("i8", 1), ("u16", 1), ("i16", 2))): k(f"s_load_{name}", k.s(8 + i), k.s(4, 2), None, offset=offset)
+  for i, (name, offset) in enumerate((("u8", 1), ("i8", 1), ("u16", 1), ("i16", 2))):
+    k(f"s_load_{name}", k.s(8 + i), k.s(4, 2), None, offset=offset)
   k.wait(lgkm=0)
   assert run(k, box, 8, 9, 10, 11) == [0x80, 0xffffff80, 0xff80, 0x7fff]
 

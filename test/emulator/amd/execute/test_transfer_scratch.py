@@ -38,12 +38,15 @@ def test_scratch_is_each_lanes_own(arch: str) -> None:
   assert words(box.buffers[0])[:k.lanes] == [5 + lane for lane in range(k.lanes)]
   at = 12 // 4 * 4 * k.lanes
   assert words(scratch[at:at + 4 * k.lanes]) == [5 + lane for lane in range(k.lanes)]
-  with pytest.raises(OutOfBounds, match="a lane has 8 bytes"): box.run(k, (k.lanes,), **{**given, "scratch_wave_bytes": 8 * k.lanes})
-  with pytest.raises(OutOfBounds, match="SCRATCH_EN is 0"): box.run(k, (k.lanes,), **{**given, "scratch_enabled": False})
+  with pytest.raises(OutOfBounds, match="a lane has 8 bytes"):
+    box.run(k, (k.lanes,), **{**given, "scratch_wave_bytes": 8 * k.lanes})
+  with pytest.raises(OutOfBounds, match="SCRATCH_EN is 0"):
+    box.run(k, (k.lanes,), **{**given, "scratch_enabled": False})
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_flat_addresses_of_local_memory_and_scratch(arch: str) -> None:
-  """Lane i writes i to LDS and 50 + i to scratch through flat addresses; even lanes read the one, odd lanes the other."""
+  """Lane i writes i to LDS and 50 + i to scratch through flat addresses; even lanes read the one, odd lanes the
+  other."""
   k, box = prepared(arch, 4 * 64)
   box.memory.add(0x800000, bytearray(64 * 64 * 4))
   base = regs.S[2]

@@ -1,4 +1,5 @@
-"""Small kernels on the four architectures: arguments, loads, arithmetic, loops, divergence, LDS, barriers, the start of a wave."""
+"""Small kernels on the four architectures: arguments, loads, arithmetic, loops, divergence, LDS, barriers, the start
+of a wave."""
 from __future__ import annotations
 import random
 import struct

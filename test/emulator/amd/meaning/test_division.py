@@ -1,4 +1,5 @@
-"""Division in three steps: the sequence that compilers emit gives correctly rounded quotients, denormals and overflow included."""
+"""Division in three steps: the sequence that compilers emit gives correctly rounded quotients, denormals and overflow
+included."""
 from __future__ import annotations
 import math
 import random
@@ -28,16 +29,19 @@ def quotient(kind: str, a: float, b: float) -> float:
 
 @pytest.mark.parametrize("kind,special,bits,decode,rounding", [
   ("f32", FLOAT32, 32, float32_of, round_float32), ("f64", FLOAT64, 64, float64_of, float)])
-def test_quotients(kind: str, special: tuple[int, ...], bits: int, decode: Callable[[int], float], rounding: Callable[[float], float]) -> None:
+def test_quotients(kind: str, special: tuple[int, ...], bits: int, decode: Callable[[int], float],
+                   rounding: Callable[[float], float]) -> None:
   source = random.Random(kind)
   for a, b in zip(values(source, special, bits, 1500), values(source, special, bits, 1500)):
     got, want = quotient(kind, decode(a), decode(b)), rounding(divide(decode(a), decode(b)))
-    assert got != got and want != want or got == want and math.copysign(1.0, got) == math.copysign(1.0, want), (hex(a), hex(b), got, want)
+    assert (got != got and want != want or got == want
+            and math.copysign(1.0, got) == math.copysign(1.0, want)), (hex(a), hex(b), got, want)
 
 def test_what_is_scaled() -> None:
   steps = DIVISION["f32"]
   assert steps.scaled(3.0, 3.0, 1.0) == 3.0 and not steps.flag(3.0, 1.0)
-  assert steps.scaled(2.0 ** -140, 2.0 ** -140, 1.0) == 2.0 ** -76            # a denormal denominator, and the quotient is large
+  # a denormal denominator, and the quotient is large
+  assert steps.scaled(2.0 ** -140, 2.0 ** -140, 1.0) == 2.0 ** -76
   assert steps.flag(2.0 ** -100, 2.0 ** 20)
   assert steps.scaled(2.0 ** 127, 2.0 ** 127, 2.0 ** 100) == 2.0 ** 63       # its reciprocal would be a denormal
   assert math.isnan(steps.scaled(1.0, 0.0, 1.0)) and not steps.flag(0.0, 1.0)

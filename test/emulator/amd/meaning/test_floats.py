@@ -5,7 +5,8 @@ import random
 
 from tinyhw.arithmetic import fused_float32, round_float16, round_float32
 from tinyhw.emulator.amd.meaning.floats import (
-  HALVES, bits_of_float32, clamp_float, doubtful, flush_f16, flush_f32, flush_f64, float32_of, float64_of, scaled, scaled_f32)
+  HALVES, bits_of_float32, clamp_float, doubtful, flush_f16, flush_f32, flush_f64, float32_of, float64_of, scaled,
+  scaled_f32)
 
 def test_bits() -> None:
   assert float32_of(0x3fc00000) == 1.5 and bits_of_float32(1e60) == 0x7f800000 and bits_of_float32(-1e60) == 0xff800000
@@ -30,7 +31,8 @@ def test_where_a_second_rounding_may_do_harm() -> None:
   """Elsewhere the two-step result is the fused one; a tie that rounding made is doubtful, and denormals are."""
   source, safe = random.Random(1), 0
   for _ in range(3000):
-    a, b, c = (round_float32(source.choice((1, 2.0 ** -30, 2.0 ** 60, 2.0 ** -70)) * source.uniform(-2, 2)) for _ in range(3))
+    a, b, c = (round_float32(source.choice((1, 2.0 ** -30, 2.0 ** 60, 2.0 ** -70)) * source.uniform(-2, 2))
+               for _ in range(3))
     if not doubtful([a * b + c]):
       safe += 1
       assert round_float32(a * b + c) == fused_float32(a, b, c)

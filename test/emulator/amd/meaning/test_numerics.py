@@ -1,4 +1,5 @@
-"""Functions of the notation: special cases of choices, conversions, bit counts; every declared function has an implementation for some type."""
+"""Functions of the notation: special cases of choices, conversions, bit counts; every declared function has an
+implementation for some type."""
 from __future__ import annotations
 import math
 import random
@@ -24,13 +25,15 @@ def test_numbers_win_over_nan_or_not() -> None:
 def test_conversions_saturate() -> None:
   convert = numerics.float_to_integer
   assert [convert(x, -128, 127) for x in (-200.0, 3.9, -3.9, 1e30, math.nan, -math.inf)] == [-128, 3, -3, 127, 0, -128]
-  assert numerics.f16_rtz(65519.0) == 0x7bff and numerics.f16_rtz(1e9) == 0x7bff and numerics.f16_rtz(math.inf) == 0x7c00
+  assert (numerics.f16_rtz(65519.0) == 0x7bff and numerics.f16_rtz(1e9) == 0x7bff
+          and numerics.f16_rtz(math.inf) == 0x7c00)
   assert numerics.f16_rtz(1.0 + 2.0 ** -11 + 2.0 ** -12) == 0x3c00 and numerics.f16_rtz(-1.0009) == 0xbc00
   assert numerics.snorm(-2.0) == -32767 and numerics.unorm(0.5) == 32768 and numerics.snorm(math.nan) == 0
 
 def test_bits_of_integers() -> None:
   assert NAMES["leading_zeros_u32"](0) == -1 and NAMES["leading_zeros_u32"](1) == 31
-  assert NAMES["leading_signs_i32"](-1) == -1 and NAMES["leading_signs_i32"](1) == 31 and NAMES["leading_signs_i32"](-2) == 31
+  assert (NAMES["leading_signs_i32"](-1) == -1 and NAMES["leading_signs_i32"](1) == 31
+          and NAMES["leading_signs_i32"](-2) == 31)
   assert NAMES["trailing_zeros_u32"](8) == 3 and NAMES["trailing_zeros_u32"](0) == -1
   assert NAMES["reversed_u64"](1) == 1 << 63 and NAMES["ones_u32"](0xf0f) == 8
   assert NAMES["perm"](0x87654321, 0x01020304, 0x0d0c0b04) == 0xff00_ff21

@@ -13,7 +13,8 @@ def bits(x: float) -> int:
   try: return int(struct.unpack("<H", struct.pack("<e", x))[0])
   except OverflowError: return 0xfc00 if x < 0 else 0x7c00
 
-def execute(name: str, operands: Sequence[list[int]], arch: str = "gfx1100", old: int = 0, **modifiers: int) -> list[int]:
+def execute(name: str, operands: Sequence[list[int]], arch: str = "gfx1100", old: int = 0,
+            **modifiers: int) -> list[int]:
   """The result register of an instruction on vector operands that memory gives."""
   k, box = Kernel(arch), Box()
   n = k.lanes
@@ -42,10 +43,13 @@ def same(got: int, want: int) -> bool: return got == want or half(got) != half(g
 
 @pytest.mark.parametrize("name,function", [("v_pk_add_f16", lambda a, b: a + b), ("v_pk_mul_f16", lambda a, b: a * b)])
 def test_packed_floats(name: str, function: Callable[[float, float], float]) -> None:
-  """op_sel says which half of each source the low result comes from, op_sel_hi the high one; neg_lo and neg_hi negate for each."""
+  """op_sel says which half of each source the low result comes from, op_sel_hi the high one; neg_lo and neg_hi negate
+  for each."""
   a, b = operands(name, 2)
-  for modifiers, low, high, signs in (({}, (0, 0), (1, 1), (1, 1)), ({"op_sel": 1, "op_sel_hi": 1}, (1, 0), (1, 0), (1, 1)),
-                                      ({"neg_lo": 1}, (0, 0), (1, 1), (-1, 1)), ({"neg_hi": 1}, (0, 0), (1, 1), (1, -1))):
+  for modifiers, low, high, signs in (({}, (0, 0), (1, 1), (1, 1)),
+                                      ({"op_sel": 1, "op_sel_hi": 1}, (1, 0), (1, 0), (1, 1)),
+                                      ({"neg_lo": 1}, (0, 0), (1, 1), (-1, 1)),
+                                      ({"neg_hi": 1}, (0, 0), (1, 1), (1, -1))):
     for lane, got in enumerate(execute(name, [a, b], **modifiers)):
       for side, (chosen, sign) in enumerate(zip((low, high), signs)):
         want = bits(function(sign * half(a[lane] >> 16 * chosen[0]), half(b[lane] >> 16 * chosen[1])))
@@ -80,7 +84,8 @@ def test_signs_of_mixed_precision(arch: str) -> None:
   half, one = [bits(1.5) << 16] * 32, [0x3f800000] * 32
   assert execute("v_fma_mix_f32", [half, one, one], arch, op_sel=1, op_sel_hi=1, neg=5, abs=1)[0] == 0xc0200000
   assert execute("v_fma_mix_f32", [[0x80000000] * 32, one, [0] * 32], arch, neg=4)[0] == 0x80000000
-  assert execute("v_fma_mixlo_f16", [[bits(-1.0)] * 32, [0] * 32, [0] * 32], arch, op_sel_hi=3, neg=4)[0] & 0xffff == 0x8000
+  assert execute("v_fma_mixlo_f16", [[bits(-1.0)] * 32, [0] * 32, [0] * 32], arch, op_sel_hi=3,
+                 neg=4)[0] & 0xffff == 0x8000
 
 def test_dot_products() -> None:
   source = random.Random(1)
@@ -88,8 +93,10 @@ def test_dot_products() -> None:
   def signed(x: int, width: int) -> int: return (x & (1 << width) - 1 ^ 1 << width - 1) - (1 << width - 1)
   def parts(x: int, width: int, sign: bool) -> list[int]:
     return [signed(x >> i, width) if sign else x >> i & (1 << width) - 1 for i in range(0, 32, width)]
-  for name, width, left, right, modifiers in (("v_dot4_i32_iu8", 8, True, False, {"neg_lo": 1}), ("v_dot4_i32_iu8", 8, True, True, {"neg_lo": 3}),
-                                              ("v_dot4_u32_u8", 8, False, False, {}), ("v_dot8_i32_iu4", 4, False, True, {"neg_lo": 2})):
+  for name, width, left, right, modifiers in (("v_dot4_i32_iu8", 8, True, False, {"neg_lo": 1}),
+                                              ("v_dot4_i32_iu8", 8, True, True, {"neg_lo": 3}),
+                                              ("v_dot4_u32_u8", 8, False, False, {}),
+                                              ("v_dot8_i32_iu4", 4, False, True, {"neg_lo": 2})):
     for lane, got in enumerate(execute(name, [a, b, c], **modifiers)):
       want = sum(x * y for x, y in zip(parts(a[lane], width, left), parts(b[lane], width, right))) + c[lane]
       assert got == want & 0xffffffff, (name, lane)
@@ -101,8 +108,10 @@ def test_packed_float32_of_cdna() -> None:
   k, box = Kernel("gfx942"), Box()
   out = box.buffer(8)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
-  for i, value in enumerate((1.0, 2.0, 10.0, 20.0)): k("v_mov_b32", k.v(2 + i), struct.unpack("<I", struct.pack("<f", value))[0])
-  k("v_pk_add_f32", k.v(6, 2), k.v(2, 2), k.v(4, 2), op_sel=1)   # the low result takes the high half of the first operand
+  for i, value in enumerate((1.0, 2.0, 10.0, 20.0)):
+    k("v_mov_b32", k.v(2 + i), struct.unpack("<I", struct.pack("<f", value))[0])
+  k("v_pk_add_f32", k.v(6, 2), k.v(2, 2), k.v(4, 2), op_sel=1)   # the low result takes the high half of the first
+                                                                 # operand
   k("v_mov_b32", k.v(1), 0)
   k.wait(lgkm=0)
   k("global_store_b64", k.v(1), k.v(6, 2), k.s(4, 2))

@@ -1,4 +1,5 @@
-"""Which loads and stores translated code does itself; that they do what Python does, through programs of test_translate.py's kind."""
+"""Which loads and stores translated code does itself; that they do what Python does, through programs of
+test_translate.py's kind."""
 from __future__ import annotations
 import random
 import struct
@@ -22,12 +23,16 @@ def transfer(text: str, arch: str = "gfx1100") -> str | None:
   return found.function if found else None
 
 def test_what_is_done_natively() -> None:
-  assert transfer("global_load_b32 v1, v[2:3], off") == "load4" and transfer("global_load_i8 v1, v2, s[4:5]") == "load1s"
-  assert transfer("global_load_d16_hi_b16 v1, v2, s[4:5]") == "load2high" and transfer("global_store_d16_hi_b16 v2, v1, s[4:5]") == "store2high"
+  assert (transfer("global_load_b32 v1, v[2:3], off") == "load4" and transfer("global_load_i8 v1, v2, s[4:5]")
+          == "load1s")
+  assert (transfer("global_load_d16_hi_b16 v1, v2, s[4:5]") == "load2high"
+          and transfer("global_store_d16_hi_b16 v2, v1, s[4:5]") == "store2high")
   assert transfer("s_load_b128 s[4:7], s[0:1], null") == "load_scalar"
 
-@pytest.mark.parametrize("text", ["global_load_b32 v1, v[2:3], off glc", "flat_load_b32 v1, v[2:3]", "global_atomic_add_u32 v2, v1, s[4:5]",
-                                  "buffer_load_b32 v1, off, s[4:7], 0", "scratch_load_b32 v1, off, off", "v_mov_b32 v1, v2"])
+@pytest.mark.parametrize("text", ["global_load_b32 v1, v[2:3], off glc", "flat_load_b32 v1, v[2:3]",
+                                  "global_atomic_add_u32 v2, v1, s[4:5]",
+                                  "buffer_load_b32 v1, off, s[4:7], 0", "scratch_load_b32 v1, off, off",
+                                  "v_mov_b32 v1, v2"])
 def test_what_stays_python(text: str) -> None: assert transfer(text) is None
 
 @pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
@@ -57,11 +62,13 @@ def test_both_agree(arch: str, mask: int, monkeypatch: pytest.MonkeyPatch) -> No
       k.wait(vm=0)
       for row in range(8, 12): k("v_mov_b32", k.v(row), 7)
       k("v_mov_b32", k.v(8), k.v(4))
-      k(f"global_load_{name}", k.v(8, {"b64": 2, "b96": 3, "b128": 4}.get(name, 1)), k.v(8 if name[0] == "b" else 4), k.s(4, 2))
+      k(f"global_load_{name}", k.v(8, {"b64": 2, "b96": 3, "b128": 4}.get(name, 1)), k.v(8 if name[0] == "b" else 4),
+        k.s(4, 2))
       k.wait(vm=0)
       k("v_mul_u32_u24", k.v(5), 20, k.v(0))
       k("v_add_nc_u32" if arch != "gfx942" else "v_add_u32", k.v(5), place, k.v(5))
-      what = {"u8": "b8", "i8": "b8", "u16": "b16", "i16": "b16", "d16_b16": "b16", "d16_hi_b16": "d16_hi_b16"}.get(name, name)
+      what = {"u8": "b8", "i8": "b8", "u16": "b16", "i16": "b16", "d16_b16": "b16",
+              "d16_hi_b16": "d16_hi_b16"}.get(name, name)
       k(f"global_store_{what}", k.v(5), k.v(8, {"b64": 2, "b96": 3, "b128": 4}.get(name, 1)), k.s(6, 2))
       k.wait(vm=0, vs=0)
     k("s_sub_u32", k.s(10), k.s(10), 1)
@@ -139,4 +146,5 @@ def test_what_is_under_way_at_a_barrier(monkeypatch: pytest.MonkeyPatch) -> None
     k("s_barrier")
     k("ds_load_b32", k.v(3), k.v(2))
     k("s_endpgm")
-    with Context(EMULATE_TRANSLATE=on), pytest.raises(DataRace, match=r"LDS address.*wave \d does (read|write)"): Box().run(k, (64,), lds=256)
+    with Context(EMULATE_TRANSLATE=on), pytest.raises(DataRace, match=r"LDS address.*wave \d does (read|write)"):
+      Box().run(k, (64,), lds=256)

@@ -1,4 +1,5 @@
-"""Translated blocks do what the same steps do one by one: memory, registers, errors and their text, for random blocks and for loops."""
+"""Translated blocks do what the same steps do one by one: memory, registers, errors and their text, for random blocks
+and for loops."""
 from __future__ import annotations
 import random
 import re
@@ -27,7 +28,8 @@ def hot(monkeypatch: pytest.MonkeyPatch) -> None:
   translate._kept.clear()
 
 def both(kernel: Kernel, fill: bytes = b"", **more: Any) -> list[Workgroup]:
-  """The workgroup after a kernel with and without translation: one buffer, which holds `fill` at first and must become the same."""
+  """The workgroup after a kernel with and without translation: one buffer, which holds `fill` at first and must become
+  the same."""
   found: list[tuple[Workgroup, bytearray]] = []
   for on in (1, 0):
     box = Box()
@@ -46,7 +48,8 @@ def failure(kernel: Kernel, on: int, **more: Any) -> str:
 def state(wave: Wave) -> tuple[object, ...]:
   """What a wave is at its end, without what it never wrote."""
   strict = wave.strict
-  rows = {row: [x for lane, x in enumerate(wave.u[row].tolist()) if strict.vectors[row] >> lane & 1] for row in range(20)}
+  rows = {row: [x for lane, x in enumerate(wave.u[row].tolist()) if strict.vectors[row] >> lane & 1]
+          for row in range(20)}
   scalars = [wave.s[i] for i in range(108) if strict.scalars >> i & 1]
   return rows, scalars, wave.exec, {row: strict.vectors[row] for row in strict.vectors.rows}, strict.scalars
 
@@ -54,7 +57,8 @@ def same_float(row: int, one: Wave, other: Wave, lane: int) -> bool:
   """Whether a lane has the same float of the type that a row is for, or NaNs."""
   a, b = one.u[row][lane], other.u[row][lane]
   if a == b: return True
-  if row < 24: return all(x == y or x & 0x7fff > 0x7c00 < y & 0x7fff for x, y in ((a & 0xffff, b & 0xffff), (a >> 16, b >> 16)))
+  if row < 24:
+    return all(x == y or x & 0x7fff > 0x7c00 < y & 0x7fff for x, y in ((a & 0xffff, b & 0xffff), (a >> 16, b >> 16)))
   if row < 28: return bool(a & 0x7fffffff > 0x7f800000 < b & 0x7fffffff)
   return all(wave.u[row | 1][lane] & 0x7ff00000 == 0x7ff00000 for wave in (one, other))
 
@@ -103,11 +107,15 @@ def test_loops_with_lanes_that_leave_them(arch: str, seed: int) -> None:
   assert workgroup.translation is not None and any(workgroup.translation.blocks.values()), "nothing was translated"
 
 COMPUTING = {
-  "gfx1100": "v_add_f32 v_mul_f32 v_fma_f32 v_max_f32 v_cndmask_b32 v_add_nc_u32 v_lshlrev_b32 v_mul_lo_u32 v_cvt_f32_u32 v_add_co_u32 "
-             "v_add_co_ci_u32 v_cmp_lt_f32 v_bfe_u32 v_rcp_f32 s_add_u32 s_addc_u32 s_and_b32 s_lshl_b32 s_mul_i32 s_cselect_b32 s_cmp_lt_i32 "
+  "gfx1100": "v_add_f32 v_mul_f32 v_fma_f32 v_max_f32 v_cndmask_b32 v_add_nc_u32 v_lshlrev_b32 v_mul_lo_u32 "
+  "v_cvt_f32_u32 v_add_co_u32 "
+             "v_add_co_ci_u32 v_cmp_lt_f32 v_bfe_u32 v_rcp_f32 s_add_u32 s_addc_u32 s_and_b32 s_lshl_b32 s_mul_i32 "
+  "s_cselect_b32 s_cmp_lt_i32 "
              "v_add_f16 v_pk_add_f16 v_lshlrev_b64 v_cvt_f16_f32 v_readfirstlane_b32 s_bfe_u32 v_perm_b32",
-  "gfx942": "v_add_f32 v_mul_f32 v_fma_f32 v_max_f32 v_cndmask_b32 v_add_u32 v_lshlrev_b32 v_mul_lo_u32 v_cvt_f32_u32 v_add_co_u32 v_add_f64 "
-            "v_mul_f64 v_cmp_lt_f32 v_bfe_u32 s_add_u32 s_addc_u32 s_and_b64 s_lshl_b64 s_mul_i32 s_cselect_b32 v_pk_fma_f32 v_pk_mul_f32 v_mov_b64"}
+  "gfx942": "v_add_f32 v_mul_f32 v_fma_f32 v_max_f32 v_cndmask_b32 v_add_u32 v_lshlrev_b32 v_mul_lo_u32 v_cvt_f32_u32 "
+  "v_add_co_u32 v_add_f64 "
+            "v_mul_f64 v_cmp_lt_f32 v_bfe_u32 s_add_u32 s_addc_u32 s_and_b64 s_lshl_b64 s_mul_i32 s_cselect_b32 "
+  "v_pk_fma_f32 v_pk_mul_f32 v_mov_b64"}
 
 def random_block(k: Kernel, source: random.Random, count: int) -> None:
   """Instructions on v2 to v9, v20 to v31 for floats, and s12 to s19, all of which something has written."""
@@ -124,14 +132,18 @@ def random_block(k: Kernel, source: random.Random, count: int) -> None:
     if row.name in ("v_rcp_f32",): k("s_waitcnt_depctr", 0xfff)
 
 def operand(k: Kernel, spec: Any, source: random.Random) -> Any:
-  """A register or a constant that an operand takes. Floats of each width have registers of their own: the bits of NaNs are nobody's business."""
+  """A register or a constant that an operand takes.
+
+  Floats of each width have registers of their own: the bits of NaNs are nobody's business.
+  """
   units = max(spec.type.bits // 32, 1) if spec.type is not None and spec.type.bits else 1
   units = max(units, max(cls.units for cls in spec.classes if cls.bank.name == "vgpr")) if spec.access & Access.WRITE and any(
     cls.bank.name == "vgpr" for cls in spec.classes) else units
   names = {cls.bank.name for cls in spec.classes}
   if spec.type is not None and spec.type.name == "mask": return k.mask(106)
   if "vgpr" in names and ("sgpr" not in names or source.random() < 0.7):
-    first, count = ({16: 20, 32: 24, 64: 28}[spec.type.bits], 2) if spec.type is not None and spec.type.floating else (2, 4)
+    first, count = (({16: 20, 32: 24, 64: 28}[spec.type.bits], 2) if spec.type is not None and spec.type.floating
+                    else (2, 4))
     return k.v(first + 2 * source.randrange(count), units)
   if spec.access == Access.READ and source.random() < 0.4 and units == 1: return source.choice((1, 2, 0x3f800000, -1))
   return k.s(12 + 2 * source.randrange(4), units)
@@ -197,7 +209,8 @@ def errors() -> dict[str, Kernel]:
 
 @pytest.mark.parametrize("name", errors())
 def test_errors_are_the_same(name: str) -> None:
-  """In loops that run the mistake only after they have been translated, and in blocks that have no mistake for the first waves."""
+  """In loops that run the mistake only after they have been translated, and in blocks that have no mistake for the
+  first waves."""
   k = errors()[name]
   assert failure(k, 1, seed=1) == failure(k, 0, seed=1)
 

@@ -37,15 +37,19 @@ def text(meaning: str) -> str: return Named().exact(parse(meaning)[0].value)
   ("S0.u32 + S1.u32", "((s0 + s1) & 0xffffffff)"),
   ("(S0.u32 & 255) + (S1.u32 & 255)", "((s0 & 255) + (s1 & 255))"),           # cannot leave the type
   ("S0.u32[7:0] * S1.u32[7:0]", "((s0 & 0xff) * (s1 & 0xff))"),
-  ("(S0.u32 - S1.u32)[15:0]", "((s0 - s1) & 0xffff)"),                         # bits of a difference are right without wrapping it
+  # bits of a difference are right without wrapping it
+  ("(S0.u32 - S1.u32)[15:0]", "((s0 - s1) & 0xffff)"),
   ("~S0.u32 & S1.u32", "((~s0) & s1)"),
-  ("(S0.u32 + S1.u32) >> 3", "(((s0 + s1) & 0xffffffff) >> 3)"),               # a shift to the right would bring in what is beyond
+  # a shift to the right would bring in what is beyond
+  ("(S0.u32 + S1.u32) >> 3", "(((s0 + s1) & 0xffffffff) >> 3)"),
 ])
-def test_masks_stand_only_where_they_are_needed(expression: str, wanted: str) -> None: assert text(f"D.u32 = {expression}") == wanted
+def test_masks_stand_only_where_they_are_needed(expression: str, wanted: str) -> None:
+  assert text(f"D.u32 = {expression}") == wanted
 
 def test_signed_numbers_wrap_with_their_sign() -> None:
   assert text("D.i32 = S0.i32 + S1.i32") == "(((s0 + s1) + 0x80000000 & 0xffffffff) - 0x80000000)"
 
-@pytest.mark.parametrize("expression, words", [("u32(1) << S0.u32", "count to shift by"), ("S0.f32[7:0]", "bits of a float")])
+@pytest.mark.parametrize("expression, words",
+                         [("u32(1) << S0.u32", "count to shift by"), ("S0.f32[7:0]", "bits of a float")])
 def test_what_cannot_be_meant_is_refused(expression: str, words: str) -> None:
   with pytest.raises(NotationError, match=words): text(f"D.u32 = {expression}")

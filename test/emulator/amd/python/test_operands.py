@@ -12,7 +12,8 @@ def test_constants_are_numbers_of_a_type() -> None:
 
 def test_a_parameter_says_which_part_of_a_constant_it_is() -> None:
   half = Form("k", shift=16, width=16)
-  assert constant_parameter("S0", half, TYPES["f16"]) == "S0_f16_16_16" and constant_argument("S0_f16_16_16", 0x3c000000) == 1.0
+  assert constant_parameter("S0", half, TYPES["f16"]) == "S0_f16_16_16" and constant_argument("S0_f16_16_16",
+                                                                                              0x3c000000) == 1.0
   assert constant_parameter("S0", Form("k"), TYPES["u32"]) == "S0_u32" and constant_argument("S0_u32", 7) == 7
 
 @pytest.mark.parametrize("form, kind, value, before", [
@@ -33,10 +34,12 @@ def test_a_vector_register_is_read_for_each_lane() -> None:
   operands = Operands(Shape("", (), 32, permuted=True))
   operands.sources = {"S0": Form("v"), "S1": Form("v", shift=8, width=8, signed=True)}
   assert operands.fetch("S0", TYPES["i32"]).text == "xs0i0" and operands.fetch("S1", TYPES["u32"]).text == "v0"
-  assert operands.streams == {"xs0i0": "w.moved(w.i[S0], moves)", "xs1u0": "w.u[S1]"}, "other lanes give the first operand alone"
+  assert operands.streams == {"xs0i0": "w.moved(w.i[S0], moves)",
+                              "xs1u0": "w.u[S1]"}, ("other lanes give the first operand alone")
   assert operands.inside == ["v0 = ((((xs1u0 >> 8 & 0xff)) ^ 0x80) - 0x80 & 0xffffffff)"]
 
 def test_denormals_are_flushed_where_the_mode_says_so() -> None:
   operands = Operands(Shape("", (), 0, flush32=True))
   operands.sources = {"S0": Form("k")}
-  assert operands.fetch("S0", TYPES["f32"]).text == "flush_f32(S0_f32)" and operands.fetch("S0", TYPES["f16"]).text == "S0_f16"
+  assert (operands.fetch("S0", TYPES["f32"]).text == "flush_f32(S0_f32)" and operands.fetch("S0", TYPES["f16"]).text
+          == "S0_f16")

@@ -31,18 +31,21 @@ def test_calls_have_the_size_of_this_version() -> None:
   control.close()
   with refused(errno.EBADF): control.ioctl(s.CheckVersion.REQUEST, version)
 
-@pytest.mark.parametrize("version, older", list(zip(VERSIONS[1:], VERSIONS)), ids=lambda version: ".".join(map(str, version)))
+@pytest.mark.parametrize("version, older", list(zip(VERSIONS[1:], VERSIONS)),
+                         ids=lambda version: ".".join(map(str, version)))
 def test_structures_of_the_version_before_are_refused(version: Version, older: Version) -> None:
   """Calls and controls by their size; UVM's, which do not tell it, where the kernel would read more than there is."""
   computer = Computer("sm_90", ["sm_90"], version=version)
-  control, uvm, new, old = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia-uvm"), computer.structures, structures(older)
+  control, uvm, new, old = open_file(computer, "/dev/nvidiactl"), open_file(computer,
+                                                                            "/dev/nvidia-uvm"), computer.structures, structures(older)
   uvm.ioctl(new.UvmInitialize.REQUEST, new.UvmInitialize())
   root = new.RmAlloc(hClass=ROOT)
   control.ioctl(new.RmAlloc.REQUEST, root)
   for number, (own, _) in computer.objects.controls.items():
     parameters = getattr(old, own.__name__)()
     if ctypes.sizeof(parameters) == ctypes.sizeof(own): continue
-    request = new.RmControl(hClient=root.hObjectNew, hObject=root.hObjectNew, cmd=number, params=ctypes.addressof(parameters),
+    request = new.RmControl(hClient=root.hObjectNew, hObject=root.hObjectNew, cmd=number,
+                            params=ctypes.addressof(parameters),
                             paramsSize=ctypes.sizeof(parameters))
     control.ioctl(new.RmControl.REQUEST, request)
     assert request.status == Status.INVALID_ARGUMENT, own.__name__
@@ -76,13 +79,16 @@ def test_a_client_ends_with_its_file(opened) -> None:
   device.card.connection.cards.clear()
 
 def test_processes_share_the_cards_and_nothing_else(opened) -> None:
-  """Memory that one has is missing for the other; an error of one stops its channels only; one that is killed leaves nothing."""
+  """Memory that one has is missing for the other; an error of one stops its channels only; one that is killed leaves
+  nothing."""
   computer, device = opened("sm_90")
   user = User(computer.process())
   other, second = user.box, user.device
   assert other.gpus is computer.gpus and not set(other.engines.channels) & set(computer.engines.channels)
-  assert other.gpus[0].vram_used > 0 and other.census()["bytes"] + computer.census()["bytes"] == computer.physical.allocated
-  with pytest.raises(DoorbellError, match="no channel's token"): second.doorbell.store32(methods.USERMODE_DOORBELL, device.compute.token)
+  assert (other.gpus[0].vram_used > 0 and other.census()["bytes"] + computer.census()["bytes"]
+          == computer.physical.allocated)
+  with pytest.raises(DoorbellError, match="no channel's token"):
+    second.doorbell.store32(methods.USERMODE_DOORBELL, device.compute.token)
   channel = computer.engines.channels[device.compute.token].channel
   computer.engines.fail(channel, 31, PageFault(0x1000, True))
   assert device.compute.error() == 31 and second.compute.error() == 0
@@ -92,7 +98,8 @@ def test_processes_share_the_cards_and_nothing_else(opened) -> None:
   assert other.census() == {} and computer.census() == before and computer.physical.allocated == before["bytes"]
 
 def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
-  """The real driver looks where the memory is, and wants a file of that device; the GPU's own memory and registers want a card's."""
+  """The real driver looks where the memory is, and wants a file of that device; the GPU's own memory and registers
+  want a card's."""
   computer, device = opened("sm_90")
   connection, card, s = device.card.connection, device.card, computer.structures
   for kind, right, wrong in ((HOST, "/dev/nvidiactl", "/dev/nvidia0"), (RING, "/dev/nvidia0", "/dev/nvidiactl")):
@@ -100,15 +107,18 @@ def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
     for path, goes in ((wrong, False), (right, True)):
       file = open_file(computer, path)
       if path == "/dev/nvidia0": file.ioctl(s.RegisterFd.REQUEST, s.RegisterFd(ctl_fd=connection.node.fileno()))
-      request = s.RmMapMemory(hClient=connection.root, hDevice=card.device, hMemory=memory.handle, length=4096, fd=file.fileno())
+      request = s.RmMapMemory(hClient=connection.root, hDevice=card.device, hMemory=memory.handle, length=4096,
+                              fd=file.fileno())
       if goes: connection.call(request)
       else:
-        with pytest.raises(Refused, match="RmMapMemory: NVIDIA's driver answers invalid argument"): connection.call(request)
+        with pytest.raises(Refused, match="RmMapMemory: NVIDIA's driver answers invalid argument"):
+          connection.call(request)
       file.close()
     memory.close()
 
 def test_unified_memory_holds_the_process_s_memory_by_a_second_file() -> None:
-  """Once, for a file that has begun; without it no address space is registered, and the driver does it before the first one."""
+  """Once, for a file that has begun; without it no address space is registered, and the driver does it before the
+  first one."""
   computer = Computer("sm_90", ["sm_90"])
   uvm, second, s = open_file(computer, "/dev/nvidia-uvm"), open_file(computer, "/dev/nvidia-uvm"), computer.structures
   def hold(file, other) -> int:
@@ -122,7 +132,8 @@ def test_unified_memory_holds_the_process_s_memory_by_a_second_file() -> None:
   request = s.UvmRegisterVaSpace(gpuUuid=(ctypes.c_uint8 * 16)(*computer.gpus[0].uuid), rmCtrlFd=control.fileno())
   uvm.ioctl(s.UvmRegisterVaSpace.REQUEST, request)
   assert request.rmStatus == Status.PAGE_TABLE_NOT_AVAIL
-  assert hold(uvm, uvm) == Status.INVALID_STATE and hold(second, uvm) == Status.OK and hold(second, uvm) == Status.INVALID_STATE
+  assert hold(uvm, uvm) == Status.INVALID_STATE and hold(second,
+                                                         uvm) == Status.OK and hold(second, uvm) == Status.INVALID_STATE
   uvm.ioctl(s.UvmRegisterVaSpace.REQUEST, request)
   assert request.rmStatus == Status.INVALID_OBJECT_HANDLE
   second.close()

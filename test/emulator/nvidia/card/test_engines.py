@@ -1,4 +1,5 @@
-"""Channels: what engines refuse, semaphores that order them, and every method and flag that the driver could leave out."""
+"""Channels: what engines refuse, semaphores that order them, and every method and flag that the driver could leave
+out."""
 import pytest
 from nvidia_box import Note, code
 
@@ -35,13 +36,16 @@ def test_an_error_reaches_the_notifiers_of_the_group(opened) -> None:
 
 def test_the_doorbell_wants_a_token(opened) -> None:
   _, device = opened("sm_90")
-  with pytest.raises(DoorbellError, match="told 0x5, which is no channel's token"): device.doorbell.store32(methods.USERMODE_DOORBELL, 5)
-  with pytest.raises(DoorbellError, match="a store of 8 bytes at offset 0x90"): device.doorbell.store64(methods.USERMODE_DOORBELL, 5)
+  with pytest.raises(DoorbellError, match="told 0x5, which is no channel's token"):
+    device.doorbell.store32(methods.USERMODE_DOORBELL, 5)
+  with pytest.raises(DoorbellError, match="a store of 8 bytes at offset 0x90"):
+    device.doorbell.store64(methods.USERMODE_DOORBELL, 5)
   before = device.doorbell.load32(methods.USERMODE_TIME)
   assert device.doorbell.load32(methods.USERMODE_TIME) != before
 
 LEFT_OUT = {
-  "cache flags": ("see_earlier_kernels", lambda self: self.call(COMPUTE_SUBCHANNEL, self.engines.compute.WAIT_FOR_IDLE, 0)),
+  "cache flags": ("see_earlier_kernels", lambda self: self.call(COMPUTE_SUBCHANNEL, self.engines.compute.WAIT_FOR_IDLE,
+                                                                0)),
   "wait for idle": ("see_earlier_kernels", lambda self: self.call(
     COMPUTE_SUBCHANNEL, self.engines.compute.INVALIDATE_SHADER_CACHES_NO_WFI,
     self.engines.compute.INVALIDATE_SHADER_CACHES_NO_WFI(instruction=1, global_data=1, constant=1))),
@@ -62,7 +66,8 @@ class Reader:
         if self.left: return False
         place = start + 4 * number
         if value % 2 == 0: port.store(place, value.to_bytes(4, "little"))
-        elif int.from_bytes(port.load(start + 4 * (63 - number), 4), "little") != value - 1: raise StrictError("an old value")
+        elif int.from_bytes(port.load(start + 4 * (63 - number), 4), "little") != value - 1:
+          raise StrictError("an old value")
         return True
     return Block()
 

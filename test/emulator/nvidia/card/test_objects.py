@@ -27,7 +27,8 @@ class Client:
     return int(request.hObjectNew)
 
   def control(self, item: int, parameters, size: int = 0):
-    self.objects.control(self.s.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER, params=ctypes.addressof(parameters),
+    self.objects.control(self.s.RmControl(hClient=self.root, hObject=item, cmd=parameters.NUMBER,
+                                          params=ctypes.addressof(parameters),
                                           paramsSize=size or ctypes.sizeof(parameters)))
     return parameters
 
@@ -43,7 +44,8 @@ def test_objects_have_their_place(client: Client) -> None:
   with refused(Status.INVALID_CLASS): client.new(client.device, 0xC6C0)
   with refused(Status.INVALID_DEVICE): client.new(client.root, rm.DEVICE, s.DeviceParams(deviceId=2))
   with refused(Status.INVALID_PARAM_STRUCT): client.new(client.device, rm.VA_SPACE)
-  with refused(Status.INSERT_DUPLICATE_NAME): client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(), handle=client.device)
+  with refused(Status.INSERT_DUPLICATE_NAME):
+    client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(), handle=client.device)
   subdevice = client.new(client.device, rm.SUBDEVICE, s.SubdeviceParams())
   with refused(Status.INSUFFICIENT_PERMISSIONS): client.new(subdevice, 0xC661, s.UsermodeParams(bPriv=1))
   assert client.new(subdevice, 0xC661), "without parameters it is the page among the registers"
@@ -59,7 +61,8 @@ def test_memory_has_limits(client: Client) -> None:
   client.objects.free(s.RmFree(hRoot=client.root, hObjectOld=made))
   assert client.computer.gpus[0].vram_used == 0
   with refused(Status.INVALID_LIMIT):
-    client.objects.pin(s.RmAllocMemory(hRoot=client.root, hObjectParent=client.device, hObjectNew=7, hClass=rm.MEMORY_OF_PROGRAM, pMemory=1))
+    client.objects.pin(s.RmAllocMemory(hRoot=client.root, hObjectParent=client.device, hObjectNew=7,
+                                       hClass=rm.MEMORY_OF_PROGRAM, pMemory=1))
 
 def test_what_ends_takes_all_below_it_along(client: Client) -> None:
   s = client.s
@@ -73,7 +76,8 @@ def test_a_channel_is_checked(client: Client) -> None:
   space = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams())
   other = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams())
   group = client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=1))
-  with refused(Status.INVALID_ARGUMENT): client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=2))
+  with refused(Status.INVALID_ARGUMENT):
+    client.new(client.device, rm.CHANNEL_GROUP, s.ChannelGroupParams(hVASpace=space, engineType=2))
   with refused(Status.INVALID_ARGUMENT): client.new(group, rm.CONTEXT_SHARE, s.ContextShareParams(hVASpace=other))
   memory = client.new(client.device, rm.MEMORY_LOCAL, s.MemoryParams(size=8192))
   def channel(**fields):
@@ -82,7 +86,8 @@ def test_a_channel_is_checked(client: Client) -> None:
     return made
   with refused(Status.INVALID_ARGUMENT): client.new(group, 0xC86F, channel(hVASpace=space))
   with refused(Status.INVALID_ARGUMENT): client.new(group, 0xC86F, channel(gpFifoEntries=63))
-  with pytest.raises(PacketError, match="is not mapped in the channel's address space"): client.new(group, 0xC86F, channel())
+  with pytest.raises(PacketError, match="is not mapped in the channel's address space"):
+    client.new(group, 0xC86F, channel())
   wrong = channel()
   wrong.userdOffset[0] = 100
   with refused(Status.INVALID_ARGUMENT): client.new(group, 0xC86F, wrong)
@@ -144,7 +149,9 @@ def test_names_of_the_program_are_none_that_the_manager_makes(opened, monkeypatc
   computer, device = opened("sm_90")
   own = (ctypes.c_ubyte * 9000)()
   part = device.allocator.external(ctypes.addressof(own), 9000)
-  assert part.memory.handle < min(computer.objects.items) + 1 and device.card.device >= 0xCAF00000 and device.card.connection.root == 0xC1D00000
+  assert (part.memory.handle < min(computer.objects.items) + 1 and device.card.device >= 0xCAF00000
+          and device.card.connection.root == 0xC1D00000)
   monkeypatch.setattr(device.card.connection, "name", lambda: device.card.device)
-  with pytest.raises(Refused, match="RmAllocMemory: .* insert duplicate name"): device.allocator.external(ctypes.addressof(own), 9000)
+  with pytest.raises(Refused, match="RmAllocMemory: .* insert duplicate name"):
+    device.allocator.external(ctypes.addressof(own), 9000)
   del part

@@ -34,8 +34,10 @@ def test_caches_keep_what_was_there_until_they_are_told(parts) -> None:
   caches = Caches("GPU 0")
   one, two, engine = Port(*parts, "block 1", caches, 1), Port(*parts, "block 2", caches, 2), Port(*parts, "a copy")
   engine.store(BASE, b"old!", ENGINE)
-  for kind, said, unit in ((VECTOR, "L1 cache of multiprocessor 1 of GPU 0 was not invalidated since; set global_data", Unit.VECTOR),
-                           (SCALAR, "constant cache .* set constant", Unit.SCALAR), (INSTRUCTION, "instruction cache", Unit.INSTRUCTION)):
+  for kind, said, unit in ((VECTOR, "L1 cache of multiprocessor 1 of GPU 0 was not invalidated since; set global_data",
+                            Unit.VECTOR),
+                           (SCALAR, "constant cache .* set constant", Unit.SCALAR),
+                           (INSTRUCTION, "instruction cache", Unit.INSTRUCTION)):
     assert one.load(BASE, 4, kind) == b"old!"
     engine.store(BASE, b"new!", ENGINE)
     with pytest.raises(StaleRead, match=said): one.load(BASE, 4, kind)
@@ -52,7 +54,8 @@ def test_caches_keep_what_was_there_until_they_are_told(parts) -> None:
 def test_atomics_and_copies(parts) -> None:
   port = Port(*parts, "a block", Caches("GPU 0"), 0)
   port.store(BASE, (5).to_bytes(4, "little"))
-  assert port.atomic(BASE, 4, lambda old: old + 7) == 5 and port.load(BASE, 4, Kind(Unit.VECTOR, Scope.DEVICE)) == (12).to_bytes(4, "little")
+  assert (port.atomic(BASE, 4, lambda old: old + 7) == 5 and port.load(BASE, 4, Kind(Unit.VECTOR, Scope.DEVICE))
+          == (12).to_bytes(4, "little"))
   port.copy(BASE, BASE + 4000, 200)
   with pytest.raises(UninitialisedRead): port.load(BASE + 4100, 4)
   port.scatter([BASE, BASE + 8], [b"ab", b"cd"])

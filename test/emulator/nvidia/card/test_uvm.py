@@ -22,7 +22,8 @@ def test_huge_pages_lie_at_their_multiples(opened) -> None:
   memory = card.allocate(4096, VRAM, "some")
   place = card.addresses().take(4 << 20, 2 << 20) + 4096
   card.connection.call_uvm(s.UvmCreateExternal(base=place, length=4096))
-  request = s.UvmMapExternal(base=place, length=4096, gpuAttributesCount=1, rmCtrlFd=card.connection.node.fileno(), hMemory=memory.handle)
+  request = s.UvmMapExternal(base=place, length=4096, gpuAttributesCount=1, rmCtrlFd=card.connection.node.fileno(),
+                             hMemory=memory.handle)
   request.perGpuAttributes[0].gpuUuid = _uuid(card.uuid)
   with pytest.raises(Refused, match="invalid address"): card.connection.call_uvm(request)
   card.connection.call_uvm(s.UvmFree(base=place))
@@ -42,7 +43,8 @@ def test_a_file_that_began_nothing_ends_nothing(opened) -> None:
   """Looking whether the node opens does no harm to the process's own connection."""
   computer, device = opened("sm_90")
   other = Node(computer, "/dev/nvidia-uvm")
-  with pytest.raises(Refused, match="UvmFree: operation not permitted"): other.ioctl(computer.structures.UvmFree(base=0))
+  with pytest.raises(Refused, match="UvmFree: operation not permitted"):
+    other.ioctl(computer.structures.UvmFree(base=0))
   before = computer.census()["registered"]
   other.close()
   assert computer.census()["registered"] == before == 1

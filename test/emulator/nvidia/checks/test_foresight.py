@@ -12,10 +12,12 @@ from tinyhw.emulator.nvidia.execute.decoded import Decoded, made_ready
 from tinyhw.isa.sass.model.latency import LATENCIES, LATE_READERS, MOST
 
 START = known(Schedule())
-LINES = ["FADD R0, R1, R2", "IADD3 R3, R0, R1, RZ", "MUFU.RCP R4, R3", "FMUL R5, R4, R0", "ISETP.LT.AND P0, PT, R1, R2, PT", "@P0 MOV R6, R5",
+LINES = ["FADD R0, R1, R2", "IADD3 R3, R0, R1, RZ", "MUFU.RCP R4, R3", "FMUL R5, R4, R0",
+         "ISETP.LT.AND P0, PT, R1, R2, PT", "@P0 MOV R6, R5",
          "LDS.64 R8, [R6]", "DADD R10, R8, R8", "STS [R3], R10", "IMAD.WIDE R12, R0, R1, R8", "F2I.TRUNC.NTZ R14, R5"]
 
-def steps(code: bytes) -> list[Decoded]: return [made_ready(code[i:i + 16], "sm_90", ORIGIN + i) for i in range(0, len(code), 16)]
+def steps(code: bytes) -> list[Decoded]:
+  return [made_ready(code[i:i + 16], "sm_90", ORIGIN + i) for i in range(0, len(code), 16)]
 
 def issued(before: Known, what: list[Decoded]) -> str:
   """The error of issuing steps, or ""."""
@@ -60,5 +62,7 @@ def test_time_forgets() -> None:
 
 @pytest.mark.parametrize("line,left", [("MUFU.RCP R0, R1", "written"), ("STS [R0], R1", "read")])
 def test_scoreboards_are_kept(line: str, left: str) -> None:
-  state = foresee(START, steps(assembled([f"[B------:R2:W-:Y:S11] {line}", "[B------:R-:W-:-:S15] NOP", "[B------:R-:W-:-:S15] NOP"])))
+  state = foresee(START,
+                  steps(assembled([f"[B------:R2:W-:Y:S11] {line}", "[B------:R-:W-:-:S15] NOP",
+                                   "[B------:R-:W-:-:S15] NOP"])))
   assert state is not None and getattr(state, left) and state.taken == ()

@@ -1,4 +1,7 @@
-"""Registers of asynchronous products: as translated code foresees them, and what may be compared. The rules are in test_warpgroup.py."""
+"""Registers of asynchronous products: as translated code foresees them, and what may be compared.
+
+The rules are in test_warpgroup.py.
+"""
 from __future__ import annotations
 import pytest
 
@@ -22,12 +25,14 @@ def products(*lines: str) -> KnownProducts:
   assert found is not None
   return found.products
 
-def test_kernels_without_products_know_nothing_of_them() -> None: assert products("MOV R0, RZ", "FADD R1, R0, R0") == KnownProducts()
+def test_kernels_without_products_know_nothing_of_them() -> None:
+  assert products("MOV R0, RZ", "FADD R1, R0, R0") == KnownProducts()
 
 def test_what_is_known() -> None:
   assert products("MOV R0, RZ", ARRIVE, "FADD R1, R0, R0") == KnownProducts(True, (("R", 0), ("R", 1)), ())
   sums = tuple(("R", 24 + k) for k in range(4))
-  def ages(*lines: str) -> list[tuple[tuple[str, int], int]]: return [(unit, age) for unit, age, _ in products(ARRIVE, *lines).taken]
+  def ages(*lines: str) -> list[tuple[tuple[str, int], int]]:
+    return [(unit, age) for unit, age, _ in products(ARRIVE, *lines).taken]
   assert ages(f"{PRODUCT}RZ, !UPT") == [(unit, 0) for unit in sums]
   assert ages(f"{PRODUCT}RZ, !UPT", f"{PRODUCT}R24, gsb0") == [(unit, 1) for unit in sums]
   assert ages(f"{PRODUCT}RZ, !UPT, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1") == [(unit, 1) for unit in sums]
@@ -46,7 +51,8 @@ def test_haste_is_foreseen() -> None:
   assert state(ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE, "FADD R0, R24, R24") is not None
 
 def test_a_result_that_comes_after_arrive_has_not_been_handed_over() -> None:
-  late = ["[B------:R-:W0:-:S15] MUFU.RCP R24, R0", "[B------:R-:W-:-:S15] WARPGROUP.ARRIVE", f"[B0-----:R-:W-:-:S15] {PRODUCT}R24, gsb0"]
+  late = ["[B------:R-:W0:-:S15] MUFU.RCP R24, R0", "[B------:R-:W-:-:S15] WARPGROUP.ARRIVE",
+          f"[B0-----:R-:W-:-:S15] {PRODUCT}R24, gsb0"]
   code = [made_ready(assembled(late)[i:i + 16], "sm_90", i) for i in range(0, 48, 16)]
   schedule = Schedule()
   with pytest.raises(MissingWait, match="R24 was read or written after the last WARPGROUP.ARRIVE"):

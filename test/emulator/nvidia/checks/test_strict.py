@@ -28,29 +28,45 @@ def run(*lines: str, arch: str = "sm_90", **given: Any) -> None: block_of(assemb
 
 FENCES = ["[B------:R-:W0:-:S02] FENCE.VIEW.ASYNC.S", "[B------:R-:W1:-:S02] FENCE.VIEW.ASYNC.S"]
 CASES = [
-  (["[B------:R-:W-:Y:S03] FADD R0, R1, R1", "FADD R2, R0, R0"], MissingHazard, "R0 is read 3 cycles after its instruction; it is there after 4"),
+  (["[B------:R-:W-:Y:S03] FADD R0, R1, R1", "FADD R2, R0, R0"], MissingHazard,
+   "R0 is read 3 cycles after its instruction; it is there after 4"),
   (["[B------:R-:W-:Y:S04] FADD R0, R1, R1", "IADD3 R2, R0, R0, RZ"], MissingHazard, "R0 is read 4 cycles .* after 5"),
-  (["[B------:R-:W-:-:S12] ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 MOV R0, R1"], MissingHazard, "P0 is read 12 cycles .* after 13"),
-  (["[B------:R-:W-:Y:S04] ISETP.EQ.AND P0, PT, R1, RZ, PT", "SEL R0, R1, RZ, P0"], MissingHazard, "P0 is read 4 cycles .* after 5"),
-  (["[B------:R-:W-:Y:S02] DADD R2, R4, R4", "MOV R2, R1"], MissingHazard, "R2 is overwritten 2 cycles after another result"),
+  (["[B------:R-:W-:-:S12] ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 MOV R0, R1"], MissingHazard,
+   "P0 is read 12 cycles .* after 13"),
+  (["[B------:R-:W-:Y:S04] ISETP.EQ.AND P0, PT, R1, RZ, PT", "SEL R0, R1, RZ, P0"], MissingHazard,
+   "P0 is read 4 cycles .* after 5"),
+  (["[B------:R-:W-:Y:S02] DADD R2, R4, R4", "MOV R2, R1"], MissingHazard, "R2 is overwritten 2 cycles after another "
+   "result"),
   (["[B------:R-:W-:Y:S01] IADD3 R0, R1, R1, RZ", "[B------:R-:W0:Y:S02] MUFU.RCP R1, R4"], MissingHazard,
    "R1 is overwritten 1 cycles after another instruction began to read it"),
-  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "FADD R2, R0, R0"], MissingWait, "R0 is read, and scoreboard 0 has not been waited for"),
-  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B-1----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait, "R0 is read, and scoreboard 0"),
-  (["[B------:R-:W-:Y:S02] MUFU.RCP R0, R1", "[B012345:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait, "no scoreboard tells when"),
-  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "MOV R0, R1"], MissingWait, "R0 is overwritten before its own result is there"),
-  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "MOV R1, RZ"], MissingWait, "R1 is overwritten while it may still be read"),
-  (["[B------:R2:W-:Y:S02] STS [RZ], R1", "MOV R1, RZ"], MissingWait, "R1 is overwritten while it may still be read: scoreboard 2"),
-  (["[B------:R-:W0:Y:S01] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingHazard, "scoreboard 0 is waited for 1 cycles after"),
-  (["[B------:R-:W-:Y:S04] BRA 0x7f0000000010"], MissingHazard, "a stall of 4: the next instruction may issue 5 cycles behind this one"),
+  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "FADD R2, R0, R0"], MissingWait,
+   "R0 is read, and scoreboard 0 has not been waited for"),
+  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B-1----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait,
+   "R0 is read, and scoreboard 0"),
+  (["[B------:R-:W-:Y:S02] MUFU.RCP R0, R1", "[B012345:R-:W-:Y:S01] FADD R2, R0, R0"], MissingWait,
+   "no scoreboard tells when"),
+  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "MOV R0, R1"], MissingWait, "R0 is overwritten before its own result is "
+   "there"),
+  (["[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "MOV R1, RZ"], MissingWait, "R1 is overwritten while it may still be "
+   "read"),
+  (["[B------:R2:W-:Y:S02] STS [RZ], R1", "MOV R1, RZ"], MissingWait, "R1 is overwritten while it may still be read: "
+   "scoreboard 2"),
+  (["[B------:R-:W0:Y:S01] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S01] FADD R2, R0, R0"], MissingHazard,
+   "scoreboard 0 is waited for 1 cycles after"),
+  (["[B------:R-:W-:Y:S04] BRA 0x7f0000000010"], MissingHazard, "a stall of 4: the next instruction may issue 5 "
+   "cycles behind this one"),
   (["[B------:R-:W-:Y:S05] MEMBAR.ALL.CTA"], MissingHazard, "a stall of 5: the next instruction may issue 6 cycles"),
-  (["[B------:R-:W-:Y:S03] DEPBAR.LE SB0, 0x0"], MissingHazard, "a stall of 3: the next instruction may issue 4 cycles"),
+  (["[B------:R-:W-:Y:S03] DEPBAR.LE SB0, 0x0"], MissingHazard, "a stall of 3: the next instruction may issue 4 "
+   "cycles"),
   (["[B------:R-:W-:-:S00] MOV R0, R1"], MissingHazard, "a stall of 0: the next instruction may issue 1 cycles"),
-  ([*FENCES, "[B0-----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: scoreboard 1 has"),
-  ([*FENCES, "[B-1----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: scoreboard 0 has"),
+  ([*FENCES, "[B0-----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: "
+   "scoreboard 1 has"),
+  ([*FENCES, "[B-1----:R-:W-:-:S06] BAR.SYNC 0x0"], MissingWait, "FENCE has not made visible what was written: "
+   "scoreboard 0 has"),
   (["IADD3 R2, R3, R1, RZ"], UninitialisedRead, "R3 is read in lanes 0xffffffff"),
   (["@P0 MOV R2, R1"], UninitialisedRead, "P0 is read in lanes 0xffffffff"),
-  (["MOV R99, R1"], OutOfBounds, "R99: the launch gives each lane 64 registers, but for 2 that .* keeps for itself; raise REGISTER_COUNT"),
+  (["MOV R99, R1"], OutOfBounds, "R99: the launch gives each lane 64 registers, but for 2 that .* keeps for itself; "
+   "raise REGISTER_COUNT"),
 ]
 
 @pytest.mark.parametrize("lines, error, message", CASES, ids=[message for _, _, message in CASES])
@@ -61,10 +77,12 @@ WAITLESS = ("[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "FADD R2, R0, R0")
 
 def test_an_error_says_where() -> None:
   with pytest.raises(MissingWait) as caught: run("NOP", *WAITLESS, registers={1: [1]})
-  assert "\n  at 0x7f0000000020 (kernel + 0x20): [B------:R-:W-:Y:S01] FADD R2, R0, R0\n  warp 0 of block 0, kernel text" in str(caught.value)
+  assert ("\n  at 0x7f0000000020 (kernel + 0x20): [B------:R-:W-:Y:S01] FADD R2, R0, R0\n  warp 0 of block 0, kernel "
+          "text" in str(caught.value))
 
 def test_patience_is_enough() -> None:
-  run("[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S04] FADD R2, R0, R0", "[B------:R-:W-:Y:S05] FADD R3, R2, R0", "MOV R0, R3",
+  run("[B------:R-:W0:Y:S02] MUFU.RCP R0, R1", "[B0-----:R-:W-:Y:S04] FADD R2, R0, R0",
+      "[B------:R-:W-:Y:S05] FADD R3, R2, R0", "MOV R0, R3",
       registers={1: [1]})
   run("[B------:R-:W-:-:S13] ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 MOV R0, R1", registers={1: [1]})
   run(*FENCES, "[B01----:R-:W-:-:S06] BAR.SYNC 0x0")
@@ -72,7 +90,8 @@ def test_patience_is_enough() -> None:
 def test_float64_has_scoreboards_on_some_chips() -> None:
   lines = ["[B------:R-:W-:-:S15] DADD R2, R4, R4", "DADD R6, R2, R2"]
   run(*lines, registers={4: [0], 5: [0]})
-  with pytest.raises(MissingWait, match="no scoreboard tells when"): run(*lines, arch="sm_80", registers={4: [0], 5: [0]})
+  with pytest.raises(MissingWait, match="no scoreboard tells when"):
+    run(*lines, arch="sm_80", registers={4: [0], 5: [0]})
 
 def test_words() -> None:
   assert waits(0b100101) == "scoreboard 0, 2, 5"
@@ -86,7 +105,8 @@ def kernel(arch: str) -> Code:
   r = UOp.range(n, 0, AxisType.LOCAL)
   quotient = UOp(Ops.FDIV, dtypes.float32, (a, b))
   chosen = UOp(Ops.WHERE, dtypes.float32, (a < b, quotient, a * b + quotient))
-  return compile(lower(UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(chosen, r)), capabilities(arch), "damaged"), arch)
+  return compile(lower(UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(chosen, r)), capabilities(arch),
+                       "damaged"), arch)
 
 def run_kernel(code: Code, text: bytes) -> None:
   memory, slots = FlatMemory(), b""
@@ -98,7 +118,8 @@ def run_kernel(code: Code, text: bytes) -> None:
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
-  """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error, and the whole kernel is none."""
+  """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error, and
+  the whole kernel is none."""
   code = kernel(arch)
   lines = list(decode_all(code.text, arch))
   run_kernel(code, code.text)
@@ -110,6 +131,7 @@ def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
     if control.stall > least: worse.append(control._replace(stall=control.stall - 1, yields=control.stall - 1 <= 11))
     if control.write != NONE: worse.append(control._replace(write=NONE))
     for changed in worse:
-      with pytest.raises((MissingWait, MissingHazard)): run_kernel(code, code.text[:at] + encode(inst, changed) + code.text[at + 16:])
+      with pytest.raises((MissingWait, MissingHazard)):
+        run_kernel(code, code.text[:at] + encode(inst, changed) + code.text[at + 16:])
       damaged += 1
   assert damaged > 15

@@ -18,18 +18,22 @@ def look(*lines: str) -> None:
   check(block.launch, block.decoder)
 
 USED = (["MOV R0, 0x1", "STS [RZ], R0"], ["ISETP.LT.AND P0, PT, RZ, RZ, PT", "@P0 MOV R0, RZ", "STS [RZ], R0"],
-        ["MOV R0, 0x1", "@P0 MOV R0, 0x2", "STS [RZ], R0"], ["MOV R0, 0x1", f"@P0 BRA {ORIGIN + 0x30:#x}", "MOV R0, 0x2", "STS [RZ], R0"],
-        ["MOV R0, 0x1", "IADD3 R0, R0, 0x1, RZ", f"@P0 BRA {ORIGIN + 0x10:#x}"], ["MOV R0, 0x1", "@P0 EXIT", "STS [RZ], R0"])
+        ["MOV R0, 0x1", "@P0 MOV R0, 0x2", "STS [RZ], R0"],
+        ["MOV R0, 0x1", f"@P0 BRA {ORIGIN + 0x30:#x}", "MOV R0, 0x2", "STS [RZ], R0"],
+        ["MOV R0, 0x1", "IADD3 R0, R0, 0x1, RZ", f"@P0 BRA {ORIGIN + 0x10:#x}"],
+        ["MOV R0, 0x1", "@P0 EXIT", "STS [RZ], R0"])
 
 @pytest.mark.parametrize("lines", USED)
 def test_what_is_read_is_used(lines: list[str]) -> None: look(*lines)
 
 @pytest.mark.parametrize("lines,text", [
   (["MOV R0, 0x1", "MOV R0, 0x2", "STS [RZ], R0"], r"kernel \+ 0x0: .*MOV R0, 0x1"), (["MOV R0, 0x1"], "MOV R0"),
-  (["MOV R0, 0x1", "EXIT", "STS [RZ], R0"], "MOV R0"), (["LDG.E R0, [R2]"], "LDG"), (["ISETP.LT.AND P0, PT, RZ, RZ, PT"], "ISETP"),
+  (["MOV R0, 0x1", "EXIT", "STS [RZ], R0"], "MOV R0"), (["LDG.E R0, [R2]"], "LDG"),
+  (["ISETP.LT.AND P0, PT, RZ, RZ, PT"], "ISETP"),
   (["MOV R0, 0x1", f"BRA {ORIGIN + 0x30:#x}", "STS [RZ], R0"], "MOV R0")])
 def test_what_is_not_read_is_refused(lines: list[str], text: str) -> None:
-  with pytest.raises(UnusedResult, match=rf"(?s)no instruction that can come later reads.*{text}.*kernel text"): look(*lines)
+  with pytest.raises(UnusedResult, match=rf"(?s)no instruction that can come later reads.*{text}.*kernel text"):
+    look(*lines)
 
 def test_code_that_goes_anywhere_is_left_alone() -> None: look("MOV R0, 0x1", "BRX R2 0x0")
 

@@ -31,7 +31,8 @@ def test_kernels_that_are_asynchronous(lines: list[str], answer: bool) -> None:
     assert is_asynchronous(block.launch, block.decoder) is answer and isinstance(block.shared, SharedMemory) is answer
 
 def test_another_kernel_at_the_same_place() -> None:
-  for lines, answer in ((["MOV R0, R1"], False), (["HGMMA.64x8x16.F32 R24, gdesc[UR8], RZ, !UPT"], True), (["MOV R0, R1"], False)):
+  for lines, answer in ((["MOV R0, R1"], False), (["HGMMA.64x8x16.F32 R24, gdesc[UR8], RZ, !UPT"], True),
+                        (["MOV R0, R1"], False)):
     assert isinstance(block_of(assembled(lines)).shared, SharedMemory) is answer
 
 def test_other_generations_have_none() -> None:

@@ -12,10 +12,12 @@ def test_blocks_of_a_grid_share_what_is_decoded() -> None:
   first = block_of(assembled(["NOP", "NOP"]))
   first.run()
   second = Block(first.launch, 1, first.memory, decoder=first.decoder)
-  assert second.run() == 3 and list(first.decoder.steps) == [ORIGIN, ORIGIN + 16, ORIGIN + 32] and second.translation is first.translation
+  assert second.run() == 3 and list(first.decoder.steps) == [ORIGIN, ORIGIN + 16,
+                                                             ORIGIN + 32] and second.translation is first.translation
 
 def test_bytes_that_are_no_instruction() -> None:
-  with pytest.raises(UnknownInstruction, match=r"sm_90 has no instruction with opcode[\s\S]*at 0x7f0000000000 \(kernel \+ 0x0\)"):
+  with pytest.raises(UnknownInstruction, match=r"sm_90 has no instruction with opcode[\s\S]*at 0x7f0000000000 "
+                     r"\(kernel \+ 0x0\)"):
     block_of(bytes(16)).run()
 
 def test_code_that_runs_past_its_end() -> None:

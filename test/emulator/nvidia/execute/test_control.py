@@ -10,7 +10,8 @@ from tinyhw.emulator.nvidia.execute.state import LANES
 SLOW = "[B------:R-:W-:-:S13] "
 
 def test_a_loop() -> None:
-  lines = [SLOW + "IADD3 R0, R0, -0x1, RZ", SLOW + "IADD3 R1, R1, 0x3, RZ", SLOW + "ISETP.NE.AND P0, PT, R0, RZ, PT", "@P0 BRA 0x7f0000000000"]
+  lines = [SLOW + "IADD3 R0, R0, -0x1, RZ", SLOW + "IADD3 R1, R1, 0x3, RZ", SLOW + "ISETP.NE.AND P0, PT, R0, RZ, PT",
+           "@P0 BRA 0x7f0000000000"]
   block = block_of(assembled(lines), registers={0: [5], 1: [0]})
   assert block.run() == 5 * 4 + 1 and block.warps[0].registers[1] == [15] * LANES
 
@@ -20,14 +21,17 @@ def test_ways_that_part() -> None:
 
 def test_votes() -> None:
   """Of the lanes that are there: those that have ended have no vote."""
-  lines = [SLOW + "@P3 EXIT", SLOW + "VOTE.ANY P0, P4", SLOW + "VOTE.ALL P1, P4", SLOW + "VOTE.EQ P2, !P4", SLOW + "VOTE.ANY R0, PT, P4"]
-  for yes, expected in ((0, (0, 0, 1)), (0xf000, (1, 0, 0)), (0xffffff00, (1, 1, 1)), (0xffff00ff, (1, 0, 0)), (0xff, (0, 0, 1))):
+  lines = [SLOW + "@P3 EXIT", SLOW + "VOTE.ANY P0, P4", SLOW + "VOTE.ALL P1, P4", SLOW + "VOTE.EQ P2, !P4",
+           SLOW + "VOTE.ANY R0, PT, P4"]
+  for yes, expected in ((0, (0, 0, 1)), (0xf000, (1, 0, 0)), (0xffffff00, (1, 1, 1)), (0xffff00ff, (1, 0, 0)),
+                        (0xff, (0, 0, 1))):
     block = block_of(assembled(lines), registers={0: [7]}, predicates={3: 0xff, 4: yes})
     block.run()
     warp = block.warps[0]
     assert tuple(warp.predicates[k] >> 8 for k in range(3)) == tuple(x * 0xffffff for x in expected), hex(yes)
     assert warp.registers[0] == [7] * 8 + [yes & 0xffffff00] * 24
-  with pytest.raises(UnknownInstruction, match="VOTE.ALL with a register"): block_of(assembled(["VOTE.ALL R0, PT, P4"]), predicates={4: 0}).run()
+  with pytest.raises(UnknownInstruction, match="VOTE.ALL with a register"):
+    block_of(assembled(["VOTE.ALL R0, PT, P4"]), predicates={4: 0}).run()
 
 def test_lanes_that_end_do_nothing_more() -> None:
   block = block_of(assembled(["@P0 EXIT", "MOV R0, 0x5"]), registers={0: [1]}, predicates={0: 0xff})
@@ -35,8 +39,10 @@ def test_lanes_that_end_do_nothing_more() -> None:
   assert block.warps[0].registers[0] == [1] * 8 + [5] * 24
 
 def test_a_barrier_is_passed_together() -> None:
-  lines = ["[B------:R-:W0:Y:S02] S2R R0, SR_TID.X", "[B0-----:R-:W-:Y:S05] SHF.L.U32 R1, R0, 0x2, RZ", "[B------:R1:W-:Y:S02] STS [R1], R0",
-           "[B-1----:R-:W-:Y:S06] BAR.SYNC.DEFER_BLOCKING 0x0", "[B------:R-:W-:Y:S05] LOP3.LUT R2, R1, 0x80, RZ, 0x3c, !PT",
+  lines = ["[B------:R-:W0:Y:S02] S2R R0, SR_TID.X", "[B0-----:R-:W-:Y:S05] SHF.L.U32 R1, R0, 0x2, RZ",
+           "[B------:R1:W-:Y:S02] STS [R1], R0",
+           "[B-1----:R-:W-:Y:S06] BAR.SYNC.DEFER_BLOCKING 0x0", "[B------:R-:W-:Y:S05] LOP3.LUT R2, R1, 0x80, RZ, "
+           "0x3c, !PT",
            "[B------:R-:W2:Y:S02] LDS R3, [R2]", "[B--2---:R-:W-:Y:S01] MOV R4, R3"]
   for seed in range(4):
     block = block_of(assembled(lines), threads=64, shared=256, seed=seed)
@@ -46,12 +52,15 @@ def test_a_barrier_is_passed_together() -> None:
 def test_barriers_that_are_not_there() -> None:
   with pytest.raises(OutOfBounds, match="barrier 0: the launch has 0; raise BARRIER_COUNT"):
     block_of(assembled(["BAR.SYNC.DEFER_BLOCKING 0x0"]), barriers=0).run()
-  with pytest.raises(UnknownInstruction, match="for some threads"): block_of(assembled(["BAR.SYNC.DEFER_BLOCKING 0x0, 0x40"])).run()
+  with pytest.raises(UnknownInstruction, match="for some threads"):
+    block_of(assembled(["BAR.SYNC.DEFER_BLOCKING 0x0, 0x40"])).run()
 
 def test_special_registers() -> None:
-  lines = [f"[B------:R-:W{k}:Y:S02] S2R R{k}, {name}" for k, name in enumerate(("SR_TID.X", "SR_CTAID.X", "SR_LANEID"))]
+  lines = [f"[B------:R-:W{k}:Y:S02] S2R R{k}, {name}"
+           for k, name in enumerate(("SR_TID.X", "SR_CTAID.X", "SR_LANEID"))]
   block = block_of(assembled(lines), threads=40)
   block.run()
   assert block.warps[1].registers[0][:8] == list(range(32, 40)) and block.warps[1].registers[2][:8] == list(range(8))
   assert block.warps[0].registers[1] == [0] * LANES and block.warps[1].active == 0
-  with pytest.raises(UnknownInstruction, match="special register SR_CLOCKLO"): block_of(assembled(["S2R R0, SR_CLOCKLO"])).run()
+  with pytest.raises(UnknownInstruction, match="special register SR_CLOCKLO"):
+    block_of(assembled(["S2R R0, SR_CLOCKLO"])).run()

@@ -1,4 +1,5 @@
-"""Lanes that go different ways and meet again: in any order of the ways, nested, in loops, with lanes that exit; what is refused."""
+"""Lanes that go different ways and meet again: in any order of the ways, nested, in loops, with lanes that exit; what
+is refused."""
 from __future__ import annotations
 
 import pytest
@@ -11,7 +12,8 @@ from tinyhw.emulator.nvidia.execute.state import LANES
 SLOW, NUMBERS = "[B------:R-:W-:-:S13] ", list(range(LANES))
 
 def placed(text: str) -> list[str]:
-  """Lines, each slow enough for what follows unless it has a control word; `name:` is a place, of which a line may have the name."""
+  """Lines, each slow enough for what follows unless it has a control word; `name:` is a place, of which a line may
+  have the name."""
   lines: list[str] = []
   places: dict[str, int] = {}
   for line in (part.strip() for part in text.strip().splitlines()):
@@ -23,7 +25,8 @@ def placed(text: str) -> list[str]:
 
 def executed(text: str, seed: int, arch: str = "sm_90", threads: int = LANES, **predicates: int) -> Block:
   """R0 has the lanes' numbers, R1 and R2 are 0."""
-  block = block_of(assembled(placed(text), arch), arch, registers={0: NUMBERS, 1: [0], 2: [0]}, seed=seed, threads=threads,
+  block = block_of(assembled(placed(text), arch), arch, registers={0: NUMBERS, 1: [0], 2: [0]}, seed=seed,
+                   threads=threads,
                    predicates={int(name[1:]): mask for name, mask in predicates.items()})
   block.run()
   return block
@@ -51,7 +54,8 @@ def test_either_way(arch: str, mask: int) -> None:
 
 def test_lanes_are_together_where_they_meet() -> None:
   """A vote behind BSYNC is one of all lanes, and one before it of those that came."""
-  text = EITHER.replace("IADD3 R1, R0, 0x100, RZ", "VOTE.ANY R1, PT, PT").replace("IADD3 R1, R0, 0x200, RZ", "VOTE.ANY R1, PT, PT")
+  text = EITHER.replace("IADD3 R1, R0, 0x100, RZ", "VOTE.ANY R1, PT, PT").replace("IADD3 R1, R0, 0x200, RZ",
+                                                                                  "VOTE.ANY R1, PT, PT")
   text = text.replace("IADD3 R2, R1, R2, RZ", "VOTE.ANY R2, PT, PT")
   for seed in range(6):
     warp = executed(text, seed, P0=0xff).warps[0]
@@ -101,7 +105,8 @@ def test_lanes_that_end_are_not_waited_for() -> None:
   text = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "EXIT")
   for seed in range(6):
     assert executed(text, seed, P0=0xffff).warps[0].registers[2] == [0] * 16 + [lane + 0x100 for lane in NUMBERS[16:]]
-    assert executed(EITHER.replace("BSYNC B0", "EXIT"), seed, P0=0xf).warps[0].registers[2] == [0] * LANES, "all end on their ways"
+    assert executed(EITHER.replace("BSYNC B0", "EXIT"), seed,
+                    P0=0xf).warps[0].registers[2] == [0] * LANES, "all end on their ways"
 
 def test_a_way_may_wait_for_another_one() -> None:
   """Lanes spin until another lane has written: whichever way is first, the other one gets on, too."""
@@ -137,14 +142,16 @@ def test_ways_that_wait_for_each_other() -> None:
   after:
   """
   for seed in range(4):
-    with pytest.raises(Hang, match="lanes 0x.* wait at B0 for 0x.*, lanes 0x.* wait at B1 for 0x.*: none can go on"): executed(text, seed, P0=0xf)
+    with pytest.raises(Hang, match="lanes 0x.* wait at B0 for 0x.*, lanes 0x.* wait at B1 for 0x.*: none can go on"):
+      executed(text, seed, P0=0xf)
 
 @pytest.mark.parametrize("text, message", [
   ("@P0 BRA <x>\nx:", "lanes 0x0000000f of 0xffffffff branch, and no BSSY says where they meet again"),
   ("BSYNC B0", "BSYNC of B0, which no BSSY has set"),
   ("BSSY B0, <x>\nBSSY B0, <x>\nx:", "B0 is set, and lanes 0xffffffff have not met at it"),
   ("BSSY B0, <x>\n@P0 BSYNC B0\nx:", "by some lanes of a way only"),
-  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0").replace("IADD3 R1, R0, 0x100, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0"),
+  (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "BAR.SYNC.DEFER_BLOCKING 0x0").replace("IADD3 R1, R0, 0x100, RZ",
+                                                                                    "BAR.SYNC.DEFER_BLOCKING 0x0"),
    "some lanes of a warp are at a barrier"),
   (EITHER.replace("IADD3 R1, R0, 0x200, RZ", "UMOV UR6, 0x1"), "UR6 is written while lanes go different ways"),
 ])
@@ -155,15 +162,18 @@ def test_what_is_refused(text: str, message: str) -> None:
 STORED = "[B------:R1:W-:-:S02] STS [RZ], R1\n[B-1----:R-:W-:-:S13] NOP\n"
 
 def test_each_way_keeps_its_own_time() -> None:
-  """What one way has not waited for is waited for where they meet; a way that follows in time needs no stalls for the one before it."""
+  """What one way has not waited for is waited for where they meet; a way that follows in time needs no stalls for the
+  one before it."""
   load = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W0:-:S02] LDS R1, [RZ]")
   fast = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W-:-:S01] VOTE.ANY R1, PT, PT").replace(
     "BSYNC B0", "[B------:R-:W-:-:S05] BSYNC B0")
   for text, error in ((load, MissingWait), (fast, MissingHazard)):
     for seed in range(4):
-      block = block_of(assembled(placed(STORED + text)), registers={0: NUMBERS, 1: [0], 2: [0]}, predicates={0: 0xf}, shared=64, seed=seed)
+      block = block_of(assembled(placed(STORED + text)), registers={0: NUMBERS, 1: [0], 2: [0]}, predicates={0: 0xf},
+                       shared=64, seed=seed)
       with pytest.raises(error, match="R1 is"): block.run()
   waited = load.replace("IADD3 R2, R1", "[B0-----:R-:W-:-:S13] IADD3 R2, R1")
-  block = block_of(assembled(placed(STORED + waited)), registers={0: NUMBERS, 1: [0], 2: [0]}, predicates={0: 0xf}, shared=64)
+  block = block_of(assembled(placed(STORED + waited)), registers={0: NUMBERS, 1: [0], 2: [0]}, predicates={0: 0xf},
+                   shared=64)
   block.run()
   assert block.warps[0].registers[2] == [0] * 4 + [lane + 0x100 for lane in NUMBERS[4:]]

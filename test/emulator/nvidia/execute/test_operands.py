@@ -39,14 +39,17 @@ def test_words_of_constant_memory() -> None:
   assert operands("IADD3 R0, R1, c[0x0][0xc], RZ").source("b")(warp) == [0xfffffff0] * LANES
   assert operands("DADD R4, R2, |c[0x0][0x10]|").source("c", "d")(warp) == [0.75] * LANES
   assert operands("IMAD.WIDE R4, R2, R3, c[0x0][0x8]").raw("c", "q")(warp)[0] == int.from_bytes(bank[8:16], "little")
-  assert after(["MOV R3, c[0x0][0xc]", "IMAD.WIDE.U32 R4, RZ, RZ, c[0x0][0x8]"], constants=bank).registers[4][0] == 0xbfc00000
-  for text, why in (("MOV R0, c[0x0][0x18]", "bank 0 has 24 bytes"), ("MOV R0, c[0x2][0x0]", "constant bank 2 has not been given"),
+  assert after(["MOV R3, c[0x0][0xc]", "IMAD.WIDE.U32 R4, RZ, RZ, c[0x0][0x8]"],
+               constants=bank).registers[4][0] == 0xbfc00000
+  for text, why in (("MOV R0, c[0x0][0x18]", "bank 0 has 24 bytes"),
+                    ("MOV R0, c[0x2][0x0]", "constant bank 2 has not been given"),
                     ("DADD R4, R2, c[0x0][0xc]", "no multiple of its size")):
     with pytest.raises(OutOfBounds, match=why): after([text], registers={2: [0], 3: [0]}, constants=bank)
 
 def test_predicates() -> None:
   warp = block_of(b"", predicates={1: 0xff}).warps[0]
-  assert operands("SEL R0, R1, R2, P1").predicate("pp")(warp) == 0xff and operands("SEL R0, R1, R2, !P1").predicate("pp")(warp) == ALL & ~0xff
+  assert (operands("SEL R0, R1, R2, P1").predicate("pp")(warp) == 0xff
+          and operands("SEL R0, R1, R2, !P1").predicate("pp")(warp) == ALL & ~0xff)
   assert operands("SEL R0, R1, R2, PT").predicate("pp")(warp) == ALL
 
 def test_results_go_to_lanes_of_a_mask() -> None:

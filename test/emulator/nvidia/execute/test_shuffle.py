@@ -1,4 +1,5 @@
-"""SHFL beside what PTX says of shfl.sync, lane by lane and step by step in Python and as translated code; reads of lanes that are not there."""
+"""SHFL beside what PTX says of shfl.sync, lane by lane and step by step in Python and as translated code; reads of
+lanes that are not there."""
 from __future__ import annotations
 
 import pytest
@@ -40,10 +41,12 @@ def checked(line: str, mode: str, b: list[int], c: list[int]) -> None:
   assert warp.predicates[0] == sum(1 << lane for lane, (_, truth) in enumerate(expected) if truth)
 
 words = st.one_of(st.integers(0, 31), st.integers(0, (1 << 32) - 1))
-clamps = st.builds(lambda clamp, segment: clamp | segment << 8, st.integers(0, 31), st.sampled_from((0, 16, 24, 28, 30, 31, 5, 21)))
+clamps = st.builds(lambda clamp, segment: clamp | segment << 8, st.integers(0, 31),
+                   st.sampled_from((0, 16, 24, 28, 30, 31, 5, 21)))
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.sampled_from(MODES), st.lists(words, min_size=LANES, max_size=LANES), st.lists(st.one_of(clamps, words), min_size=LANES, max_size=LANES))
+@given(st.sampled_from(MODES), st.lists(words, min_size=LANES, max_size=LANES),
+       st.lists(st.one_of(clamps, words), min_size=LANES, max_size=LANES))
 def test_distances_and_clamps_of_each_lane(mode: str, b: list[int], c: list[int]) -> None:
   checked(f"SHFL.{mode} P0, R6, R7, R8, R9", mode, b, c)
 
@@ -76,7 +79,8 @@ def test_lanes_that_have_ended_or_never_were() -> None:
   slow = "[B------:R-:W-:-:S13] "
   with pytest.raises(StrictError, match="lane 15 reads lane 16"):
     block_of(assembled([slow + "@P1 EXIT", line]), registers={7: VALUES}, predicates={1: 0xffff0000}).run()
-  with pytest.raises(StrictError, match="lane 19 reads lane 20"): block_of(assembled([line]), registers={7: VALUES}, threads=20).run()
+  with pytest.raises(StrictError, match="lane 19 reads lane 20"):
+    block_of(assembled([line]), registers={7: VALUES}, threads=20).run()
 
 def test_a_register_that_nothing_has_written() -> None:
   with pytest.raises(UninitialisedRead, match="R7 is read in lanes 0xffff0000"):
@@ -90,14 +94,16 @@ def test_a_register_that_nothing_has_written() -> None:
   ("[B------:R-:W-:-:S15]", "[B------:R-:W-:-:S05]", "R6 is read, and no scoreboard tells when"),
   ("[B------:R-:W2:-:S02]", "[B--2---:R-:W-:-:S05]", "")])
 def test_results_are_late(word: str, behind: str, message: str) -> None:
-  block = block_of(assembled([f"{word} SHFL.BFLY PT, R6, R7, 0x1, 0x1f", f"{behind} MOV R0, R6"]), registers={7: VALUES})
+  block = block_of(assembled([f"{word} SHFL.BFLY PT, R6, R7, 0x1, 0x1f", f"{behind} MOV R0, R6"]),
+                   registers={7: VALUES})
   if not message: block.run()
   else:
     with pytest.raises(MissingWait, match=message): block.run()
 
 def test_sources_are_read_late_and_the_predicate_is_late_too() -> None:
   first = "[B------:R3:W2:-:S02] SHFL.BFLY P0, R6, R7, 0x1, 0x1f"
-  for line, message in (("[B------:R-:W-:-:S05] MOV R7, 0x1", "R7 is overwritten while it may still be read: scoreboard 2, 3"),
+  for line, message in (("[B------:R-:W-:-:S05] MOV R7, 0x1", "R7 is overwritten while it may still be read: "
+                         "scoreboard 2, 3"),
                         ("[B------:R-:W-:-:S05] @P0 MOV R0, 0x1", "P0 is read, and scoreboard 2"),
                         ("[B---3--:R-:W-:-:S05] MOV R7, 0x1", "")):
     block = block_of(assembled([first, line]), registers={0: [0], 7: VALUES})
@@ -111,7 +117,8 @@ def test_sources_are_read_late_and_the_predicate_is_late_too() -> None:
 def test_translated_code_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(translate, "HOT", 1)
   translate._kept.clear()
-  lines = ["IADD3 R6, R7, R8, RZ", "SHFL.BFLY P1, R9, R6, 0x3, 0x1f", "@P1 IADD3 R10, R9, R6, RZ", "@!P2 SHFL.IDX PT, R11, R10, 0x0, 0x1f",
+  lines = ["IADD3 R6, R7, R8, RZ", "SHFL.BFLY P1, R9, R6, 0x3, 0x1f", "@P1 IADD3 R10, R9, R6, RZ",
+           "@!P2 SHFL.IDX PT, R11, R10, 0x0, 0x1f",
            "SHFL.DOWN P3, R12, R10, R13, 0x181f", "SEL R14, R12, R11, P3"]
   errors = set()
   for seed in range(12):

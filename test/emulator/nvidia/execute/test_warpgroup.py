@@ -1,14 +1,17 @@
-"""Products of a warpgroup: which lane has which sum, all layouts of shared memory, groups; and each rule kept and broken."""
+"""Products of a warpgroup: which lane has which sum, all layouts of shared memory, groups; and each rule kept and
+broken."""
 from __future__ import annotations
 import functools
 from collections.abc import Callable
 
 import pytest
 
-from sass_products import (ARRIVE, BYTES, COPY, DONE, FENCE, MEET, SECOND, THREADS, Numbers, Tile, fill, numbers, program, tile, tiles)
+from sass_products import (ARRIVE, BYTES, COPY, DONE, FENCE, MEET, SECOND, THREADS, Numbers, Tile, fill, numbers,
+                           program, tile, tiles)
 from tinyhw.arithmetic import decode_float16, encode_bfloat16, encode_float16
 from tinyhw.dtype import dtypes, float_to_fp8
-from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)
+from tinyhw.emulator.errors import (DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead,
+                                    UnknownInstruction)
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.execute.state import LANES
 from tinyhw.emulator.nvidia.meaning.numbers import signed, words_of
@@ -17,7 +20,8 @@ START = [*COPY, FENCE, MEET]
 FIRST, OTHER = tile(0, 128, False, 64), tile(SECOND, 128, False, 16)
 PRODUCT = "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], "
 
-def memory_of(first: Tile, second: Tile, a: Numbers, b: Numbers, encode: Callable[[float], int], size: int = 2) -> bytes:
+def memory_of(first: Tile, second: Tile, a: Numbers, b: Numbers, encode: Callable[[float], int],
+              size: int = 2) -> bytes:
   found = bytearray(BYTES)
   fill(found, first, a, encode, size)
   fill(found, second, b, encode, size)
@@ -29,10 +33,12 @@ def sums_of(block: Block, columns: int, first: int = 24) -> list[list[int]]:
   for w, warp in enumerate(block.warps[:4]):
     for i in range(columns // 2):
       words = warp.registers[first + i]
-      for lane in range(LANES): found[16 * w + lane // 4 + (8 if i & 2 else 0)][8 * (i // 4) + 2 * (lane % 4) + i % 2] = words[lane]
+      for lane in range(LANES):
+        found[16 * w + lane // 4 + (8 if i & 2 else 0)][8 * (i // 4) + 2 * (lane % 4) + i % 2] = words[lane]
   return found
 
-def product_of(a: Numbers, b: Numbers) -> Numbers: return [[sum(x * y for x, y in zip(row, column)) for column in b] for row in a]
+def product_of(a: Numbers, b: Numbers) -> Numbers:
+  return [[sum(x * y for x, y in zip(row, column)) for column in b] for row in a]
 
 def ran(lines: list[str], seed: int = 0, threads: int = THREADS) -> Block:
   """A program over numbers in the usual tiles."""
@@ -56,7 +62,8 @@ def test_layouts(line: int, turned: tuple[bool, bool]) -> None:
 def test_columns(columns: int) -> None:
   a, b = numbers(64, 16, 1), numbers(columns, 16, 2)
   second = tile(SECOND, 128, False, columns)
-  lines = [*START, *tiles(FIRST, second), ARRIVE, f"HGMMA.64x{columns}x16.F32.BF16 R24, gdesc[UR8], RZ, !UPT, gsb0", DONE]
+  lines = [*START, *tiles(FIRST, second), ARRIVE, f"HGMMA.64x{columns}x16.F32.BF16 R24, gdesc[UR8], RZ, !UPT, gsb0",
+           DONE]
   block = program(lines, memory_of(FIRST, second, a, b, encode_bfloat16))
   block.run()
   assert [[word_of(x) for x in row] for row in product_of(a, b)] == sums_of(block, columns)
@@ -67,15 +74,18 @@ def test_sums_go_on_over_steps_and_groups() -> None:
   """Lines of 128 bytes have four times 16 steps: the next 32 bytes are the next steps."""
   a, b = numbers(64, 64, 3), numbers(16, 64, 4)
   lines = [*START, *tiles(FIRST, OTHER), ARRIVE, f"{PRODUCT}RZ, !UPT"]
-  for k in range(1, 4): lines += ["UIADD3 UR8, UR8, 0x2, URZ", "UIADD3 UR10, UR10, 0x2, URZ", f"{PRODUCT}R24{', gsb0' if k > 1 else ''}"]
+  for k in range(1, 4):
+    lines += ["UIADD3 UR8, UR8, 0x2, URZ", "UIADD3 UR10, UR10, 0x2, URZ", f"{PRODUCT}R24{', gsb0' if k > 1 else ''}"]
   for seed in range(3):
-    block = program([*lines, "WARPGROUP.DEPBAR.LE gsb0, 0x1", DONE], memory_of(FIRST, OTHER, a, b, encode_bfloat16), seed=seed)
+    block = program([*lines, "WARPGROUP.DEPBAR.LE gsb0, 0x1", DONE], memory_of(FIRST, OTHER, a, b, encode_bfloat16),
+                    seed=seed)
     block.run()
     assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
 def test_signs_and_sums_that_begin_anew() -> None:
   expected = product_of(numbers(64, 16, 1), numbers(16, 16, 2))
-  assert sums_of(ran([*START, ARRIVE, f"{PRODUCT}RZ, gsb0", DONE]), 16) == [[word_of(x) for x in row] for row in expected]
+  assert sums_of(ran([*START, ARRIVE, f"{PRODUCT}RZ, gsb0", DONE]), 16) == [[word_of(x) for x in row]
+                                                                            for row in expected]
   begun = [*START, ARRIVE, f"{PRODUCT}RZ, !UPT"]
   both = ran([*begun, "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8].negA, R24, gsb0", DONE])
   assert sums_of(both, 16) == [[0] * 16] * 64
@@ -85,8 +95,10 @@ def test_signs_and_sums_that_begin_anew() -> None:
 def test_a_predicate_decides_whether_sums_begin_anew() -> None:
   """Registers that nothing has written may stand there then."""
   lines = [*START, "ISETP.NE.AND P0, PT, R4, RZ, PT", "VOTEU.ANY UP0, P0", ARRIVE, f"{PRODUCT}R24, UP0, gsb0", DONE]
-  assert sums_of(ran(lines), 16) == [[word_of(x) for x in row] for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]
-  with pytest.raises(UninitialisedRead, match="R24 is added to"): ran([line.replace("UP0, gsb0", "!UP0, gsb0") for line in lines])
+  assert sums_of(ran(lines), 16) == [[word_of(x) for x in row]
+                                     for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]
+  with pytest.raises(UninitialisedRead, match="R24 is added to"):
+    ran([line.replace("UP0, gsb0", "!UP0, gsb0") for line in lines])
 
 def test_the_first_factor_in_registers() -> None:
   """Each warp's 16 rows, as HMMA has them: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8, 2t+8..)."""
@@ -103,7 +115,8 @@ def test_the_first_factor_in_registers() -> None:
   block = program([*lines, DONE], bytes(memory))
   block.run()
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
-  with pytest.raises(MissingWait, match="R17 belongs to an asynchronous product"): program([*lines, "MOV R17, RZ"], bytes(memory)).run()
+  with pytest.raises(MissingWait, match="R17 belongs to an asynchronous product"):
+    program([*lines, "MOV R17, RZ"], bytes(memory)).run()
   block = program([*lines, lines[-1].replace("R24", "R32"), DONE], bytes(memory))   # several may read a factor
   block.run()
   assert sums_of(block, 16, 32) == sums_of(block, 16)
@@ -127,7 +140,8 @@ def test_bytes() -> None:
   memory = bytearray(BYTES)
   fill(memory, FIRST, a, lambda x: int(x) & 255, 1)
   fill(memory, OTHER, b, int, 1)
-  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, "IGMMA.64x16x32.S8.U8 R24, gdesc[UR8], RZ, !UPT, gsb0", DONE], bytes(memory))
+  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, "IGMMA.64x16x32.S8.U8 R24, gdesc[UR8], RZ, !UPT, gsb0", DONE],
+                  bytes(memory))
   block.run()
   assert [[signed(word) for word in row] for row in sums_of(block, 16)] == product_of(a, b)
 
@@ -136,7 +150,8 @@ def test_floats_of_a_byte(types: str) -> None:
   """Sums of small numbers are exact."""
   encode = functools.partial(float_to_fp8, dtype={"E4M3": dtypes.fp8e4m3, "E5M2": dtypes.fp8e5m2}[types[:4]])
   a, b = numbers(64, 32, 11, -4, 4), numbers(16, 32, 12, -4, 4)
-  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, f"QGMMA.64x16x32.F32.{types} R24, gdesc[UR8], RZ, !UPT, gsb0", DONE],
+  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, f"QGMMA.64x16x32.F32.{types} R24, gdesc[UR8], RZ, !UPT, gsb0",
+                   DONE],
                   memory_of(FIRST, OTHER, a, b, encode, 1))
   block.run()
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
@@ -144,48 +159,65 @@ def test_floats_of_a_byte(types: str) -> None:
 def test_tf32() -> None:
   """Numbers of 10 bits of mantissa; the lowest 13 bits of a float32 count for nothing."""
   a, b = numbers(64, 8, 13), numbers(16, 8, 14)
-  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, "HGMMA.64x16x8.F32.TF32 R24, gdesc[UR8], RZ, !UPT, gsb0", DONE],
+  block = program([*START, *tiles(FIRST, OTHER), ARRIVE, "HGMMA.64x16x8.F32.TF32 R24, gdesc[UR8], RZ, !UPT, gsb0",
+                   DONE],
                   memory_of(FIRST, OTHER, a, b, lambda x: word_of(x) | 0xfff, 4))
   block.run()
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
 def test_translated_code_does_the_same() -> None:
-  """Code is translated when it has been executed eight times: it waits, and finds what is wrong, like that which goes step by step."""
+  """Code is translated when it has been executed eight times: it waits, and finds what is wrong, like that which goes
+  step by step."""
   expected = [[word_of(x) for x in row] for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]
   for seed in range(4): assert sums_of(ran([*PRODUCED, DONE, "FADD R40, R24, RZ"], seed), 16) == expected
   for seed in range(4):
     with pytest.raises(MissingWait, match="R24 belongs"): ran([*PRODUCED, "FADD R40, R24, RZ", DONE], seed)
-    with pytest.raises(DataRace, match="must execute FENCE"): ran([*COPY, MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], seed)
+    with pytest.raises(DataRace, match="must execute FENCE"):
+      ran([*COPY, MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], seed)
 
 # ***** rules *****
 
 PRODUCED = [*START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"]
 RULES = [
   ([*START, f"{PRODUCT}RZ, !UPT, gsb0"], MissingWait, "no WARPGROUP.ARRIVE stands before"),
-  ([*START, ARRIVE, "MOV R24, RZ", f"{PRODUCT}RZ, !UPT, gsb0"], MissingWait, "R24 was read or written after the last WARPGROUP.ARRIVE"),
-  ([*PRODUCED, "FADD R40, R24, RZ"], MissingWait, "R24 belongs to an asynchronous product: no WARPGROUP.DEPBAR has waited"),
+  ([*START, ARRIVE, "MOV R24, RZ", f"{PRODUCT}RZ, !UPT, gsb0"], MissingWait, "R24 was read or written after the last "
+   "WARPGROUP.ARRIVE"),
+  ([*PRODUCED, "FADD R40, R24, RZ"], MissingWait, "R24 belongs to an asynchronous product: no WARPGROUP.DEPBAR has "
+   "waited"),
   ([*PRODUCED, "MOV R31, RZ"], MissingWait, "R31 belongs to an asynchronous product"),
   ([*PRODUCED, "WARPGROUP.DEPBAR.LE gsb0, 0x1", "FADD R40, R24, RZ"], MissingWait, "R24 belongs"),
   ([*START, ARRIVE, f"{PRODUCT}RZ, !UPT", DONE, "FADD R40, R24, RZ"], MissingWait, "R24 belongs"),
-  ([*PRODUCED, "HGMMA.64x8x16.F32.BF16 R24, gdesc[UR8], R24, gsb0"], MissingWait, "R24 belongs to another asynchronous product"),
-  ([*PRODUCED, DONE, "FADD R40, R24, RZ", f"{PRODUCT}R24, gsb0"], MissingWait, "R24 was read or written after the last"),
+  ([*PRODUCED, "HGMMA.64x8x16.F32.BF16 R24, gdesc[UR8], R24, gsb0"], MissingWait,
+   "R24 belongs to another asynchronous product"),
+  ([*PRODUCED, DONE, "FADD R40, R24, RZ", f"{PRODUCT}R24, gsb0"], MissingWait,
+   "R24 was read or written after the last"),
   ([*COPY, MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
-  ([*COPY, "FENCE.VIEW.ASYNC.G", MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
-  ([*COPY, MEET, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "make visible to products and copies there; put a barrier"),
+  ([*COPY, "FENCE.VIEW.ASYNC.G", MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace,
+   "must execute FENCE.VIEW.ASYNC.S behind the store"),
+  ([*COPY, MEET, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "make visible to products and copies there; "
+   "put a barrier"),
   ([*COPY, FENCE, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], DataRace, "warp . does write there; put a barrier between them"),
   ([*PRODUCED, "STS [R1], RZ"], DataRace, "does (read|write) there"),
-  ([*PRODUCED, MEET, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there; wait until that is done"),
+  ([*PRODUCED, MEET, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there; wait until that is "
+   "done"),
   ([*PRODUCED, MEET, FENCE, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there"),
-  ([*START, ARRIVE, f"{PRODUCT}RZ, !UPT", DONE, MEET, "STS [R1], RZ"], DataRace, "the products of warps 0 to 3 does read there"),
-  ([*PRODUCED, f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1", MEET, "STS [R1], RZ"], DataRace, "warps 0 to 3 does read there"),
+  ([*START, ARRIVE, f"{PRODUCT}RZ, !UPT", DONE, MEET, "STS [R1], RZ"], DataRace,
+   "the products of warps 0 to 3 does read there"),
+  ([*PRODUCED, f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x1", MEET, "STS [R1], RZ"], DataRace,
+   "warps 0 to 3 does read there"),
   ([MEET, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UninitialisedRead, "no warp has written all"),
-  ([*START, "UMOV UR8, 0x3f0", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds, "is not in the first line of a pattern; align tiles to 1024"),
+  ([*START, "UMOV UR8, 0x3f0", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds,
+   "is not in the first line of a pattern; align tiles to 1024"),
   ([*START, "UMOV UR8, 0x7", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], OutOfBounds, "its 32 bytes end behind it"),
-  ([*START, "UMOV UR9, 0x20000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "a base offset has no meaning here yet"),
+  ([*START, "UMOV UR9, 0x20000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction,
+   "a base offset has no meaning here yet"),
   ([*START, "UMOV UR9, 0x100000", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], UnknownInstruction, "have no meaning"),
-  ([*START, "MOV R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0"], UninitialisedRead, "R25 is added to, and nothing has written it in all lanes"),
-  ([*START, "ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 EXIT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], EmulatorError, "is executed by some lanes only"),
-  ([*START, ARRIVE, "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R32, gsb0"], UnknownInstruction, "adds to R32 and writes R24"),
+  ([*START, "MOV R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0"], UninitialisedRead,
+   "R25 is added to, and nothing has written it in all lanes"),
+  ([*START, "ISETP.EQ.AND P0, PT, R1, RZ, PT", "@P0 EXIT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], EmulatorError,
+   "is executed by some lanes only"),
+  ([*START, ARRIVE, "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R32, gsb0"], UnknownInstruction,
+   "adds to R32 and writes R24"),
 ]
 
 @pytest.mark.parametrize("lines, error, message", RULES, ids=[message for *_, message in RULES])
@@ -195,30 +227,38 @@ def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> No
 
 def test_what_keeps_them() -> None:
   ran([*PRODUCED, DONE, "FADD R40, R24, RZ", ARRIVE, f"{PRODUCT}R24, gsb0", DONE, "MOV R24, RZ"])
-  ran([*START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", f"{PRODUCT}R24, gsb0", "HGMMA.64x16x16.F32.BF16 R32, gdesc[UR8], RZ, !UPT, gsb0",
+  ran([*START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", f"{PRODUCT}R24, gsb0", "HGMMA.64x16x16.F32.BF16 R32, gdesc[UR8], "
+       "RZ, !UPT, gsb0",
        "WARPGROUP.DEPBAR.LE gsb0, 0x1", "FADD R40, R24, RZ"])
   ran([*PRODUCED, DONE, MEET, "STS [R1], RZ"])
 
 def test_who_has_waited_may_overwrite() -> None:
-  """The wait of one warp is for the products of all four: it alone overwrites what they have read, without a barrier."""
+  """The wait of one warp is for the products of all four: it alone overwrites what they have read, without a
+  barrier."""
   for seed in range(4):
     ran([*PRODUCED, "ISETP.EQ.AND P0, PT, R1, RZ, PT", DONE, "@P0 STS [R1], RZ"], seed)
 
 def test_the_four_go_together() -> None:
-  with pytest.raises(EmulatorError, match="wants groups of four warps"): ran([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], threads=96)
-  alone = ["S2R R0, SR_TID.X", "ISETP.LT.U32.AND P0, PT, R0, 0x20, PT", "@P0 EXIT", *START, ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
-  with pytest.raises(Hang, match="it waits for the products of warps 0 to 3, which not all of them have issued"): ran(alone)
+  with pytest.raises(EmulatorError, match="wants groups of four warps"):
+    ran([ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0"], threads=96)
+  alone = ["S2R R0, SR_TID.X", "ISETP.LT.U32.AND P0, PT, R0, 0x20, PT", "@P0 EXIT", *START, ARRIVE,
+           f"{PRODUCT}RZ, !UPT, gsb0", DONE]
+  with pytest.raises(Hang, match="it waits for the products of warps 0 to 3, which not all of them have issued"):
+    ran(alone)
   other = ["S2R R0, SR_TID.X", "SHF.R.U32 R6, R0, 0x5, RZ", "R2UR UR4, R6", *START, "UIADD3 UR8, UR8, UR4, URZ", ARRIVE,
            f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   with pytest.raises(EmulatorError, match="issues another product than the warps before it"): ran(other)
 
 def test_what_has_no_meaning() -> None:
-  with pytest.raises(UnknownInstruction, match="saturates"): ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])
+  with pytest.raises(UnknownInstruction, match="saturates"):
+    ran([*START, ARRIVE, "IGMMA.64x16x32.S8.S8.SAT R24, gdesc[UR8], RZ, !UPT, gsb0"])
   with pytest.raises(UnknownInstruction, match="WARPGROUP.WAIT"): ran(["WARPGROUP.WAIT"])
 
 @pytest.mark.parametrize("line", (ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE))
 def test_products_have_no_guards(line: str) -> None:
-  """What is known of a warp's registers says nothing of predicates: where one is false they would be free, with no group that anybody waits for."""
+  """What is known of a warp's registers says nothing of predicates: where one is false they would be free, with no
+  group that anybody waits for."""
   lines = [*START, "ISETP.NE.AND P0, PT, R1, R1, PT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   lines[lines.index(line)] = f"@P0 {line}"
-  with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"): ran([*lines, "FADD R40, R24, RZ"])
+  with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"):
+    ran([*lines, "FADD R40, R24, RZ"])

@@ -1,4 +1,5 @@
-"""What approximations may be relied on: exact where they can be, else as near as the units are, and not always the nearest."""
+"""What approximations may be relied on: exact where they can be, else as near as the units are, and not always the
+nearest."""
 import math
 
 import pytest
@@ -12,9 +13,11 @@ NUMBERS = [round_float32((1 + k / 97) * 2.0 ** exponent) for k in range(100) for
 
 def ulp(x: float) -> float: return math.ldexp(1.0, math.frexp(x)[1] - 24)
 
-@pytest.mark.parametrize("name, meaning, most", [("RCP", lambda x: 1 / x, 1), ("RSQ", lambda x: 1 / math.sqrt(x), 2), ("SQRT", math.sqrt, 1),
+@pytest.mark.parametrize("name, meaning, most", [("RCP", lambda x: 1 / x, 1), ("RSQ", lambda x: 1 / math.sqrt(x), 2),
+                                                 ("SQRT", math.sqrt, 1),
                                                  ("EX2", lambda x: 2.0 ** x, 2)])
-def test_float32(name: str, meaning, most: int, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
+def test_float32(name: str, meaning, most: int,
+                 monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
   sides = set()
   for chance in (1, 2):
     monkeypatch.setattr(approximate, "chance", chance)
@@ -31,7 +34,8 @@ def test_logarithms_are_off_by_an_absolute_error_near_one() -> None:
 
 def test_a_step_of_newtons_method_makes_reciprocals_and_roots_right() -> None:
   """Of the hardest mantissas, too: those next to 2."""
-  for x in [float_of(word_of(2.0) - k) for k in range(1, 40)] + [float_of(word_of(2.0 ** k) + n) for k in range(2) for n in range(1, 40)] + NUMBERS:
+  for x in [float_of(word_of(2.0) - k) for k in range(1, 40)] + [float_of(word_of(2.0 ** k) + n) for k in range(2)
+                                                                 for n in range(1, 40)] + NUMBERS:
     found = float_of(FUNCTIONS["RCP"](word_of(x)))
     assert fused_float32(found, fused_float32(-x, found, 1.0), found) == round_float32(1 / x)
     found = float_of(FUNCTIONS["RSQ"](word_of(x)))
@@ -46,10 +50,12 @@ def test_upper_words_of_float64(name: str, meaning) -> None:  # type: ignore[no-
     assert abs(found - exact) <= abs(exact) * 2 ** -19
 
 def test_special_numbers() -> None:
-  cases = [("RCP", 0.0, math.inf), ("RCP", -0.0, -math.inf), ("RCP", math.inf, 0.0), ("RCP", 1e-40, math.inf), ("RSQ", 0.0, math.inf),
+  cases = [("RCP", 0.0, math.inf), ("RCP", -0.0, -math.inf), ("RCP", math.inf, 0.0), ("RCP", 1e-40, math.inf),
+           ("RSQ", 0.0, math.inf),
            ("RSQ", 4.0, 0.5),
            ("SQRT", -0.0, -0.0), ("EX2", 3.0, 8.0), ("EX2", -200.0, 0.0), ("LG2", 0.0, -math.inf), ("LG2", 8.0, 3.0)]
   for name, x, expected in cases: assert FUNCTIONS[name](word_of(x)) == word_of(expected), (name, x)
-  for name, x in (("RSQ", -1.0), ("SQRT", -2.0), ("LG2", -1.0), ("RCP", math.nan)): assert math.isnan(float_of(FUNCTIONS[name](word_of(x))))
+  for name, x in (("RSQ", -1.0), ("SQRT", -2.0), ("LG2", -1.0), ("RCP", math.nan)):
+    assert math.isnan(float_of(FUNCTIONS[name](word_of(x))))
   for name, x, expected in (("RCP64H", 0.0, math.inf), ("RCP64H", 5e-324, math.inf), ("RSQ64H", math.inf, 0.0)):
     assert FUNCTIONS[name](long_of_double(x) >> 32) == long_of_double(expected) >> 32

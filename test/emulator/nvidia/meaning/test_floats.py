@@ -13,7 +13,8 @@ from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import LANES
 from tinyhw.emulator.nvidia.meaning.numbers import doubles_of, floats_of, longs_of, longs_of_doubles, words_of
 
-CORNERS = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 1e-40, -3e-39, 3e38, 16777217.0, 2147483648.0, -2147483649.0, 1e19, 0.1, 7.0]
+CORNERS = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 1e-40, -3e-39, 3e38, 16777217.0, 2147483648.0,
+           -2147483649.0, 1e19, 0.1, 7.0]
 F = (CORNERS * 2)[:LANES]
 G = F[5:] + F[:5]
 H = F[11:] + F[:11]
@@ -58,36 +59,44 @@ def test_the_smaller_or_larger_one(smaller: bool, keeps: bool) -> None:
 def test_float64(line: str, meaning: Callable[[float, float, float], float], arch: str) -> None:
   given = {k + i: half for k, numbers in ((0, F), (2, G), (4, H)) for i, half in enumerate(pair(numbers))}
   warp = after([line], arch, registers=given)
-  assert all(same(x, meaning(*y)) for x, y in zip(doubles_of(longs_of(warp.registers[6], warp.registers[7])), zip(F, G, H)))
+  assert all(same(x, meaning(*y)) for x, y in zip(doubles_of(longs_of(warp.registers[6], warp.registers[7])),
+                                                  zip(F, G, H)))
 
-@pytest.mark.parametrize("word, meaning", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b), ("NUM", lambda a, b: a == a and b == b),
+@pytest.mark.parametrize("word, meaning", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
+                                           ("NUM", lambda a, b: a == a and b == b),
                                            ("GEU", lambda a, b: not a < b), ("EQ", lambda a, b: a == b)])
 def test_comparisons(word: str, meaning: Callable[[float, float], bool]) -> None:
-  given = {0: words_of(F), 1: words_of(G), **{k + i: half for k, x in ((2, F), (4, G)) for i, half in enumerate(pair(x))}}
+  given = {0: words_of(F), 1: words_of(G),
+           **{k + i: half for k, x in ((2, F), (4, G)) for i, half in enumerate(pair(x))}}
   warp = after([f"FSETP.{word}.AND P0, PT, R0, R1, PT", f"DSETP.{word}.AND P1, PT, R2, R4, PT"], registers=given)
   a, b = floats_of(words_of(F)), floats_of(words_of(G))
   assert warp.predicates[0] == sum(1 << k for k, x in enumerate(zip(a, b)) if meaning(*x))
   assert warp.predicates[1] == sum(1 << k for k, x in enumerate(zip(F, G)) if meaning(*x))
 
-def limited(x: float, low: int, high: int) -> int: return 0 if x != x else max(low, min(high, int(x))) if math.isfinite(x) else low if x < 0 else high
+def limited(x: float, low: int, high: int) -> int:
+  return 0 if x != x else max(low, min(high, int(x))) if math.isfinite(x) else low if x < 0 else high
 
 def test_floats_to_integers() -> None:
   numbers = floats_of(words_of(F))
   low, high = pair(F)
-  warp = after(["F2I.TRUNC.NTZ R3, R0", "F2I.U32.TRUNC.NTZ R4, R0", "F2I.S64.TRUNC R6, R0", "F2I.F64.TRUNC R5, R8", "F2I.S64.F64.TRUNC R10, R8"],
+  warp = after(["F2I.TRUNC.NTZ R3, R0", "F2I.U32.TRUNC.NTZ R4, R0", "F2I.S64.TRUNC R6, R0", "F2I.F64.TRUNC R5, R8",
+                "F2I.S64.F64.TRUNC R10, R8"],
                registers={0: words_of(F), 8: low, 9: high})
   smallest, largest = -(1 << 63), (1 << 63) - 1
   assert warp.registers[3] == [limited(x, -(1 << 31), (1 << 31) - 1) & 0xffffffff for x in numbers]
   assert warp.registers[4] == [limited(x, 0, (1 << 32) - 1) for x in numbers]
   assert warp.registers[5] == [limited(x, -(1 << 31), (1 << 31) - 1) & 0xffffffff for x in F]
-  assert longs_of(warp.registers[6], warp.registers[7]) == [limited(x, smallest, largest) & 2 ** 64 - 1 for x in numbers]
+  assert longs_of(warp.registers[6], warp.registers[7]) == [limited(x, smallest, largest) & 2 ** 64 - 1
+                                                            for x in numbers]
   assert longs_of(warp.registers[10], warp.registers[11]) == [limited(x, smallest, largest) & 2 ** 64 - 1 for x in F]
 
 def test_integers_to_floats() -> None:
   a, b = words(4), words(5)
-  lines = ["I2F R2, R0", "I2F.U32 R3, R0", "I2F.S64 R4, R0", "I2F.F64 R6, R0", "I2F.F64.U32 R8, R0", "I2F.F64.S64 R10, R0"]
+  lines = ["I2F R2, R0", "I2F.U32 R3, R0", "I2F.S64 R4, R0", "I2F.F64 R6, R0", "I2F.F64.U32 R8, R0",
+           "I2F.F64.S64 R10, R0"]
   warp = after(lines, registers={0: a, 1: b})
-  ints, longs = [struct.unpack("<i", struct.pack("<I", x))[0] for x in a], [struct.unpack("<q", struct.pack("<Q", x))[0] for x in longs_of(a, b)]
+  ints, longs = [struct.unpack("<i", struct.pack("<I", x))[0] for x in a], [struct.unpack("<q", struct.pack("<Q", x))[0]
+                                                                            for x in longs_of(a, b)]
   assert floats_of(warp.registers[2]) == [arithmetic.int_to_float32(x) for x in ints]
   assert floats_of(warp.registers[3]) == [arithmetic.int_to_float32(x) for x in a]
   assert floats_of(warp.registers[4]) == [arithmetic.int_to_float32(x) for x in longs]
@@ -124,9 +133,13 @@ def test_floats_of_a_byte(word: str, dtype: DType, largest: float) -> None:
   expected = [0x7f if x != x else encode(min(max(x, -largest), largest)) for x in floats_of(words_of(given))]
   assert found == [high << 8 | low for low, high in zip(expected, expected[::-1])]
   for line in (lines[0].replace("SATFINITE.", ""), lines[0].replace("RZ", "R3")):
-    with pytest.raises(UnknownInstruction, match="without SATFINITE or with a third source"): after([line], registers={0: [0], 1: [0], 3: [0]})
-  with pytest.raises(UnknownInstruction, match="for F16 without RELU only"): after([f"F2FP.RELU.F16.{word}.UNPACK_B R2, R0"], registers={0: [0]})
+    with pytest.raises(UnknownInstruction, match="without SATFINITE or with a third source"):
+      after([line], registers={0: [0], 1: [0], 3: [0]})
+  with pytest.raises(UnknownInstruction, match="for F16 without RELU only"):
+    after([f"F2FP.RELU.F16.{word}.UNPACK_B R2, R0"], registers={0: [0]})
 
 def test_rounding_and_flushing_are_refused() -> None:
-  for line in ("FADD.FTZ R0, R1, R2", "FMUL.RZ R0, R1, R2", "F2I.FLOOR.NTZ R0, R1", "MUFU.TANH R0, R1", "FMUL.D2 R0, R1, R2"):
-    with pytest.raises(UnknownInstruction, match="has no meaning here yet"): after([line], registers={1: words(1), 2: words(2)})
+  for line in ("FADD.FTZ R0, R1, R2", "FMUL.RZ R0, R1, R2", "F2I.FLOOR.NTZ R0, R1", "MUFU.TANH R0, R1",
+               "FMUL.D2 R0, R1, R2"):
+    with pytest.raises(UnknownInstruction, match="has no meaning here yet"):
+      after([line], registers={1: words(1), 2: words(2)})

@@ -1,4 +1,5 @@
-"""Packed instructions of 16 bits beside fractions, which are rounded once: both halves, signs, the same half twice, immediates; what is refused."""
+"""Packed instructions of 16 bits beside fractions, which are rounded once: both halves, signs, the same half twice,
+immediates; what is refused."""
 from __future__ import annotations
 import math
 import random
@@ -13,9 +14,12 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import LANES
 
-CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0xbc01, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x1400, 0x0801),
-         dtypes.bfloat16: (0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0x3f7f, 0xbf81, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7fc0, 0x2000, 0x1f81)}
-SHAPES = {dtypes.float16: (10, -24, 65536), dtypes.bfloat16: (7, -133, 1 << 128)}  # bits of a mantissa, the smallest number's exponent, infinity
+CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0xbc01, 0x7bff, 0xfbff, 0x7c00, 0xfc00,
+                          0x7e00, 0x1400, 0x0801),
+         dtypes.bfloat16: (0, 0x8000, 1, 0x8001, 0x7f, 0x80, 0x3f80, 0x3f7f, 0xbf81, 0x7f7f, 0xff7f, 0x7f80, 0xff80,
+                           0x7fc0, 0x2000, 0x1f81)}
+# bits of a mantissa, the smallest number's exponent, infinity
+SHAPES = {dtypes.float16: (10, -24, 65536), dtypes.bfloat16: (7, -133, 1 << 128)}
 Numbers = tuple[float, float, float]
 
 def decoded(code: int, dtype: DType) -> float: return float(from_bytes(code.to_bytes(2, "little"), dtype))
@@ -46,7 +50,8 @@ def same(a: float, b: float) -> bool: return a != a and b != b or a == b and mat
 
 KINDS = ((dtypes.float16, "", "sm_80"), (dtypes.float16, "", "sm_90"), (dtypes.bfloat16, ".BF16_V2", "sm_90"))
 
-def check(line: str, meaning: Callable[[Numbers, DType], float], dtype: DType, arch: str, low: str = "000", high: str = "111") -> None:
+def check(line: str, meaning: Callable[[Numbers, DType], float], dtype: DType, arch: str, low: str = "000",
+          high: str = "111") -> None:
   """low, high: which half of each of R1, R2, R3 the halves of the result are made of."""
   for seed in range(6):
     sources = [words(10 * seed + k, dtype) for k in range(3)]
@@ -87,9 +92,11 @@ def test_the_smaller_or_larger_one(dtype: DType, kind: str, arch: str) -> None:
       check(f"HMNMX2{kind}{'.NAN' * keeps} R0, R1, R2, {'' if smaller else '!'}PT", one(keeps, smaller), dtype, arch)
 
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
-@pytest.mark.parametrize("name, test", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b), ("GEU", lambda a, b: not a < b),
+@pytest.mark.parametrize("name, test", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
+                                        ("GEU", lambda a, b: not a < b),
                                         ("EQ", lambda a, b: a == b)])
-def test_comparisons_make_masks(dtype: DType, kind: str, arch: str, name: str, test: Callable[[float, float], bool]) -> None:
+def test_comparisons_make_masks(dtype: DType, kind: str, arch: str, name: str,
+                                test: Callable[[float, float], bool]) -> None:
   a, b = words(1, dtype), words(2, dtype)
   for flag, yes in (("", 0xffff), (".BF", 0x3f80 if kind else 0x3c00)):
     found = after([f"HSET2{kind}{flag}.{name}.AND R0, R1, R2, PT"], arch, registers={1: a, 2: b}).registers[0]
@@ -98,14 +105,18 @@ def test_comparisons_make_masks(dtype: DType, kind: str, arch: str, name: str, t
       assert word == expected[0] | expected[1] << 16, hex(word)
 
 @pytest.mark.parametrize("dtype, kind, arch", KINDS)
-@pytest.mark.parametrize("operation, combine", [("AND", lambda a, b: a and b), ("OR", lambda a, b: a or b), ("XOR", lambda a, b: a != b)])
-@pytest.mark.parametrize("name, test", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b), ("NAN", lambda a, b: a != a or b != b)])
-def test_comparisons_make_truths(dtype: DType, kind: str, arch: str, name: str, test: Callable[[float, float], bool], operation: str,
+@pytest.mark.parametrize("operation, combine", [("AND", lambda a, b: a and b), ("OR", lambda a, b: a or b),
+                                                ("XOR", lambda a, b: a != b)])
+@pytest.mark.parametrize("name, test", [("LT", lambda a, b: a < b), ("NEU", lambda a, b: a != b),
+                                        ("NAN", lambda a, b: a != a or b != b)])
+def test_comparisons_make_truths(dtype: DType, kind: str, arch: str, name: str, test: Callable[[float, float], bool],
+                                 operation: str,
                                  combine: Callable[[bool, bool], bool]) -> None:
   """Both halves, each combined with another truth; of low halves only; both together and the contrary."""
   a, b, other = words(3, dtype), words(4, dtype), 0x0f0f00ff
   def truths(line: str, places: tuple[int, int], both: bool = False) -> None:
-    warp = after([line.replace("NAME", f"{kind}.{name}", 1)], arch, registers={1: a, 2: b}, predicates={0: 0, 1: 0, 2: other})
+    warp = after([line.replace("NAME", f"{kind}.{name}", 1)], arch, registers={1: a, 2: b},
+                 predicates={0: 0, 1: 0, 2: other})
     for lane, (x, y) in enumerate(zip(a, b)):
       found = [test(*(decoded(v >> place & 0xffff, dtype) for v in (x, y))) for place in places]
       if both: found = [all(found), not all(found)]
@@ -115,7 +126,8 @@ def test_comparisons_make_truths(dtype: DType, kind: str, arch: str, name: str, 
   truths(f"HSETP2NAME.{operation} P0, P1, R1.H1_H1, R2.H1_H1, !P2", (16, 16))
   truths("HSETP2NAME.H_AND.AND P0, P1, R1, R2, PT", (0, 16), both=True)
 
-@pytest.mark.parametrize("line", ("HADD2.SAT R0, R1, R2", "HADD2.FTZ R0, R1, R2", "HMUL2.FMZ R0, R1, R2", "HFMA2.RELU R0, R1, R2, R3",
+@pytest.mark.parametrize("line", ("HADD2.SAT R0, R1, R2", "HADD2.FTZ R0, R1, R2", "HMUL2.FMZ R0, R1, R2",
+                                  "HFMA2.RELU R0, R1, R2, R3",
                                   "HMNMX2.XORSIGN R0, R1, R2, PT", "HSETP2.LT.FTZ.AND P0, PT, R1, R2, PT",
                                   "HSETP2.LT.H_AND.AND P0, P1, R1, R2, P2"))
 def test_what_is_refused(line: str) -> None:

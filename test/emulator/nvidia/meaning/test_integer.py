@@ -54,17 +54,20 @@ def test_numbers_of_64_bits(lines: list[str], meaning: Callable[[int, int], int]
   zeros = [0, 1] * 16  # minus 0 has a carry
   for low in (C, zeros):
     warp = after(lines, registers={0: A, 1: B, 2: low, 3: A})
-    assert longs(warp.registers[4], warp.registers[5]) == [meaning(x, y) % 2 ** 64 for x, y in zip(longs(A, B), longs(low, A))]
+    assert longs(warp.registers[4], warp.registers[5]) == [meaning(x, y) % 2 ** 64
+                                                           for x, y in zip(longs(A, B), longs(low, A))]
 
 def test_wide_products() -> None:
   warp = after(["IMAD.WIDE R4, R0, -0x7, R2", "IMAD.WIDE.U32 R6, P1, R0, R1, R2"], registers={0: A, 1: B, 2: C, 3: A})
   sums = [a * b + c for a, b, c in zip(A, B, longs(C, A))]
-  assert longs(warp.registers[4], warp.registers[5]) == [signed(a) * -7 + c & 2 ** 64 - 1 for a, c in zip(A, longs(C, A))]
+  assert longs(warp.registers[4], warp.registers[5]) == [signed(a) * -7 + c & 2 ** 64 - 1
+                                                         for a, c in zip(A, longs(C, A))]
   assert longs(warp.registers[6], warp.registers[7]) == [x & 2 ** 64 - 1 for x in sums]
   assert warp.predicates[1] == sum(1 << k for k, x in enumerate(sums) if x >> 64)
 
-@pytest.mark.parametrize("word, meaning", [("LT", lambda a, b: a < b), ("GE.U32", lambda a, b: a % 2 ** 32 >= b % 2 ** 32),
-                                           ("NE", lambda a, b: a != b)])
+@pytest.mark.parametrize("word, meaning",
+                         [("LT", lambda a, b: a < b), ("GE.U32", lambda a, b: a % 2 ** 32 >= b % 2 ** 32),
+                          ("NE", lambda a, b: a != b)])
 def test_comparisons(word: str, meaning: Callable[[int, int], bool]) -> None:
   close = [b if k % 3 else a for k, (a, b) in enumerate(zip(A, B))]
   warp = after([f"ISETP.{word}.AND P0, P1, R0, R1, P2"], registers={0: A, 1: close}, predicates={2: 0xffff})
@@ -73,16 +76,19 @@ def test_comparisons(word: str, meaning: Callable[[int, int], bool]) -> None:
 
 def test_comparisons_of_64_bits() -> None:
   high = [b if k % 3 else a for k, (a, b) in enumerate(zip(A, B))]
-  warp = after(["ISETP.LT.U32.AND P0, PT, R0, R2, PT", "ISETP.LT.AND.EX P1, PT, R1, R3, PT, P0"], registers={0: B, 1: A, 2: C, 3: high})
+  warp = after(["ISETP.LT.U32.AND P0, PT, R0, R2, PT", "ISETP.LT.AND.EX P1, PT, R1, R3, PT, P0"],
+               registers={0: B, 1: A, 2: C, 3: high})
   pairs = zip(longs(B, A), longs(C, high))
   assert warp.predicates[1] == sum(1 << k for k, (x, y) in enumerate(pairs) if signed(x, 64) < signed(y, 64))
 
 def test_predicates() -> None:
   given = {0: 0x0f0f0f0f, 1: 0x00ff00ff, 2: 0x0000ffff}
-  warp = after(["PLOP3.LUT P3, P4, P0, P1, !P2, 0x80, 0xfe", "SEL R0, RZ, 0x1, P3", "LOP3.LUT P5, R1, R0, 0x1, RZ, 0xc0, !PT"], predicates=given)
+  warp = after(["PLOP3.LUT P3, P4, P0, P1, !P2, 0x80, 0xfe", "SEL R0, RZ, 0x1, P3",
+                "LOP3.LUT P5, R1, R0, 0x1, RZ, 0xc0, !PT"], predicates=given)
   assert warp.predicates[3] == 0x0f0f0f0f & 0x00ff00ff & 0xffff0000
   assert warp.predicates[4] == (0x0f0f0f0f | 0x00ff00ff | 0xffff0000) & ALL
-  assert warp.registers[0] == [1 - (warp.predicates[3] >> k & 1) for k in range(32)] and warp.predicates[5] == ~warp.predicates[3] & ALL
+  assert (warp.registers[0] == [1 - (warp.predicates[3] >> k & 1) for k in range(32)]
+          and warp.predicates[5] == ~warp.predicates[3] & ALL)
 
 def test_what_a_guard_forbids_stays() -> None:
   warp = after(["@P0 MOV R0, R1", "@!P0 MOV R2, R1"], registers={0: A, 1: B, 2: C}, predicates={0: 0x00ffff00})
@@ -90,4 +96,5 @@ def test_what_a_guard_forbids_stays() -> None:
   assert warp.registers[2] == [c if 8 <= k < 24 else b for k, (b, c) in enumerate(zip(B, C))]
 
 def test_what_has_no_meaning_yet_is_refused() -> None:
-  with pytest.raises(UnknownInstruction, match="POPC/309 has no meaning here yet"): after(["POPC R0, R1"], registers={1: A})
+  with pytest.raises(UnknownInstruction, match="POPC/309 has no meaning here yet"):
+    after(["POPC R0, R1"], registers={1: A})

@@ -1,4 +1,5 @@
-"""Meanings that are made from modifiers and constants: truth tables as expressions, what is left out, what stays Python."""
+"""Meanings that are made from modifiers and constants: truth tables as expressions, what is left out, what stays
+Python."""
 import pytest
 
 from tinyhw.emulator.notation import parse
@@ -23,10 +24,13 @@ def test_truth_tables() -> None:
   ("IADD3 R0, P0, R1, R2, RZ", "t = u64(A.u32) + u64(B.u32); PU.bool = t >= 4294967296; D.u32 = t"),
   ("IMAD R0, R1, R2, RZ", "D.u32 = A.u32 * B.u32"),
   ("ISETP.LT.AND P0, PT, R1, R2, PT", "t = (A.i32 < B.i32); PU.bool = t"),
-  ("ISETP.GE.U32.OR P0, P1, R1, R2, !P3", "t = (A.u32 >= B.u32); PU.bool = (t or (not PP.bool)); PV.bool = ((not t) or (not PP.bool))"),
+  ("ISETP.GE.U32.OR P0, P1, R1, R2, !P3", "t = (A.u32 >= B.u32); PU.bool = (t or (not PP.bool)); PV.bool = ((not t) "
+   "or (not PP.bool))"),
   ("SEL R0, R1, R2, PT", "D.u32 = A.u32"), ("VIMNMX.U32 R0, R1, R2, !PT", "D.u32 = most(A.u32, B.u32)"),
-  ("PRMT R0, R1, 0x7610, R2", "D.u32 = A.u32[15:0] | (C.u32[31:16] << 16)"), ("SHF.R.S32.HI R0, RZ, 0x1f, R2", "D.u32 = u32(C.i32 >> 31)"),
-  ("LDC.64 R0, c[0x0][0x8]", "D.u64 = W.u64"), ("LDC R0, c[0x3][0x8]", ""), ("LDC R0, c[0x0][R1]", ""), ("S2R R0, SR_CLOCKLO", ""),
+  ("PRMT R0, R1, 0x7610, R2", "D.u32 = A.u32[15:0] | (C.u32[31:16] << 16)"),
+  ("SHF.R.S32.HI R0, RZ, 0x1f, R2", "D.u32 = u32(C.i32 >> 31)"),
+  ("LDC.64 R0, c[0x0][0x8]", "D.u64 = W.u64"), ("LDC R0, c[0x3][0x8]", ""), ("LDC R0, c[0x0][R1]", ""),
+  ("S2R R0, SR_CLOCKLO", ""),
   ("F2I.S8.TRUNC R0, R1", ""), ("ISETP.LT.XOR P0, PT, R1, R2, P3", ""), ("F2FP.BF16.F32.PACK_AB R0, R1, R2", "")])
 def test_meanings_are_made_from_instructions(line: str, expected: str) -> None:
   assert meaning(line) == expected

@@ -16,7 +16,8 @@ def test_there_and_back() -> None:
 def test_too_large_numbers_are_infinite() -> None:
   assert n.words_of([1e300, -1e300] * 16)[:2] == [0x7f800000, 0xff800000]
 
-@pytest.mark.parametrize("x, found", [(1.9, 1), (-1.9, -1), (300.0, 127), (-math.inf, -128), (math.inf, 127), (math.nan, 0)])
+@pytest.mark.parametrize("x, found", [(1.9, 1), (-1.9, -1), (300.0, 127), (-math.inf, -128), (math.inf, 127),
+                                      (math.nan, 0)])
 def test_integers(x: float, found: int) -> None: assert n.to_integer(x, -128, 127) == found
 
 def test_signs() -> None:

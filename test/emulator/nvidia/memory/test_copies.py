@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from sass_warps import LANES, MEMORY, assembled, block_of, give
-from tinyhw.emulator.errors import DataRace, MissingHazard, MissingWait, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction
+from tinyhw.emulator.errors import (
+  DataRace, MissingHazard, MissingWait, OutOfBounds, PageFault, UninitialisedRead, UnknownInstruction)
 from tinyhw.emulator.nvidia.execute.block import Block
 
 START = "[B------:R5:W-:-:S02] LDGSTS.E [R0], [R2.64]"
@@ -18,11 +19,13 @@ BARRIER = "[B------:R-:W-:-:S06] BAR.SYNC 0x0"
 def wait(left: int) -> str: return f"[B------:R-:W-:-:S04] DEPBAR.LE SB0, {left:#x}"
 
 def block(lines: Sequence[str], threads: int = LANES, other: int = 0, arch: str = "sm_90", seed: int = 0) -> Block:
-  """Lane n copies word n, from memory that has numbers, to word n of shared memory; of the second warp to `other` words further on."""
+  """Lane n copies word n, from memory that has numbers, to word n of shared memory; of the second warp to `other`
+  words further on."""
   places = [MEMORY + 4 * lane for lane in range(LANES)]
   given = {0: [4 * lane for lane in range(LANES)], 2: [x & 0xffffffff for x in places], 3: [x >> 32 for x in places]}
   content = bytearray(struct.pack("<256I", *range(256)))
-  made = block_of(assembled(lines, arch), arch, registers=given, content=content, threads=threads, shared=1024, seed=seed)
+  made = block_of(assembled(lines, arch), arch, registers=given, content=content, threads=threads, shared=1024,
+                  seed=seed)
   for warp in made.warps[1:]: warp.registers[0] = [4 * (lane + other) for lane in range(LANES)]
   return made
 
@@ -67,7 +70,8 @@ def test_others_see_it_behind_a_barrier() -> None:
     assert [list(warp.registers[4]) for warp in first.warps] == [list(range(32))] * 2
 
 def test_a_barrier_alone_is_not_enough() -> None:
-  """The copy may still write behind it: what another warp reads there is a race, of the own warp a wait that is missing."""
+  """The copy may still write behind it: what another warp reads there is a race, of the own warp a wait that is
+  missing."""
   swapped = "[B------:R-:W1:-:S02] LDS R4, [R6]"
   for seed in range(4):
     made = block([START, COMMIT, BARRIER, swapped], 64, 32, seed=seed)
@@ -82,10 +86,12 @@ def test_readers_before_have_to_have_met() -> None:
     with pytest.raises(DataRace): made.run()
 
 def test_scoreboards() -> None:
-  with pytest.raises(MissingWait, match="LDGDEPBAR takes no scoreboard"): block([START, "[B------:R-:W-:-:S02] LDGDEPBAR"]).run()
+  with pytest.raises(MissingWait, match="LDGDEPBAR takes no scoreboard"):
+    block([START, "[B------:R-:W-:-:S02] LDGDEPBAR"]).run()
   with pytest.raises(MissingHazard, match="scoreboard 0 is waited for 1 cycles after it was taken; 2 are needed"):
     block([START, "[B------:R-:W0:-:S01] LDGDEPBAR", wait(0)]).run()
-  with pytest.raises(MissingWait, match="R2 is overwritten while it may still be read"): block([START, "[B------:R-:W-:-:S05] MOV R2, R0"]).run()
+  with pytest.raises(MissingWait, match="R2 is overwritten while it may still be read"):
+    block([START, "[B------:R-:W-:-:S05] MOV R2, R0"]).run()
 
 def test_places() -> None:
   with pytest.raises(OutOfBounds, match="no multiple of its size"): block([START.replace("R0", "R0+0x2")]).run()
@@ -98,5 +104,6 @@ def test_lanes_without_work_copy_nothing() -> None:
   with pytest.raises(UninitialisedRead): made.run()
 
 def test_what_has_no_meaning() -> None:
-  with pytest.raises(UnknownInstruction, match="LDGSTS.BYPASS of 4 bytes: it copies 16"): block(["LDGSTS.E.BYPASS [R0], [R2.64]"]).run()
+  with pytest.raises(UnknownInstruction, match="LDGSTS.BYPASS of 4 bytes: it copies 16"):
+    block(["LDGSTS.E.BYPASS [R0], [R2.64]"]).run()
   with pytest.raises(UnknownInstruction, match="fills with zeros"): block(["LDGSTS.E.ZFILL [R0], [R2.64], P0"]).run()

@@ -1,4 +1,5 @@
-"""Descriptors of matrices in shared memory, beside tiles that are drawn line by line (test/support/sass_products.py)."""
+"""Descriptors of matrices in shared memory, beside tiles that are drawn line by line
+(test/support/sass_products.py)."""
 from __future__ import annotations
 import pytest
 
@@ -15,20 +16,25 @@ def test_fields() -> None:
 @pytest.mark.parametrize("line", (16, 32, 64, 128))
 def test_lines_of_steps(line: int) -> None:
   drawn = tile(2048, line, False, 24)
-  for row, pieces in enumerate(k_major(descriptor(word(drawn.words)), 24)): assert pieces == [drawn.place(row, step) for step in (0, 8)]
+  for row, pieces in enumerate(k_major(descriptor(word(drawn.words)), 24)):
+    assert pieces == [drawn.place(row, step) for step in (0, 8)]
 
 @pytest.mark.parametrize("line", (16, 32, 64, 128))
 def test_lines_of_rows(line: int) -> None:
   drawn = tile(2048, line, True, 64)
-  for step, pieces in enumerate(mn_major(descriptor(word(drawn.words)), 8, 16)): assert pieces == [drawn.place(row, step) for row in range(0, 64, 8)]
+  for step, pieces in enumerate(mn_major(descriptor(word(drawn.words)), 8, 16)):
+    assert pieces == [drawn.place(row, step) for row in range(0, 64, 8)]
 
 def test_the_next_steps_are_behind_in_the_line() -> None:
   drawn = tile(1024, 128, False, 8)
-  assert k_major(descriptor(word(drawn.words) + 2), 8) == [[drawn.place(row, step) for step in (16, 24)] for row in range(8)]
+  assert k_major(descriptor(word(drawn.words) + 2), 8) == [[drawn.place(row, step) for step in (16, 24)]
+                                                           for row in range(8)]
 
 def test_what_is_refused() -> None:
   with pytest.raises(UnknownInstruction, match="bits 0x4000 have no meaning"): descriptor(1 << 14)
   with pytest.raises(UnknownInstruction, match="base offset"): descriptor(1 << 49)
   for line in (32, 64, 128):
-    with pytest.raises(OutOfBounds, match=f"align tiles to {8 * line} bytes"): descriptor(word(tile(4 * line, line, False, 8).words))
-  with pytest.raises(OutOfBounds, match="its 32 bytes end behind it"): k_major(descriptor(word(tile(1024, 64, False, 8).words) + 3), 8)
+    with pytest.raises(OutOfBounds, match=f"align tiles to {8 * line} bytes"):
+      descriptor(word(tile(4 * line, line, False, 8).words))
+  with pytest.raises(OutOfBounds, match="its 32 bytes end behind it"):
+    k_major(descriptor(word(tile(1024, 64, False, 8).words) + 3), 8)

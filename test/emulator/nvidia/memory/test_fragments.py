@@ -7,13 +7,15 @@ from tinyhw.emulator.errors import EmulatorError, OutOfBounds, UninitialisedRead
 
 def pair(n: int) -> int: return n | (n + 1) << 16
 
-ROWS = {0: [16 * lane for lane in range(LANES)], **{4 + k: [pair(8 * lane + 2 * k) for lane in range(LANES)] for k in range(4)}}
+ROWS = {0: [16 * lane for lane in range(LANES)],
+        **{4 + k: [pair(8 * lane + 2 * k) for lane in range(LANES)] for k in range(4)}}
 
 def loaded(text: str, shared: int = 512) -> list[list[int]]:
   """The halves of each lane's registers R8 on, where row n of shared memory holds the numbers 8n to 8n + 7."""
   warp = after(["STS.128 [R0], R4", text], registers=ROWS, shared=shared)
   count = int(text.partition("88")[2][1:2]) if "88." in text else 1
-  return [[half for k in range(count) for word in [warp.registers[8 + k][lane]] for half in (word & 0xffff, word >> 16)] for lane in range(LANES)]
+  return [[half for k in range(count) for word in [warp.registers[8 + k][lane]] for half in (word & 0xffff, word >> 16)]
+          for lane in range(LANES)]
 
 @pytest.mark.parametrize("count", (1, 2, 4))
 @pytest.mark.parametrize("transposed", (False, True))
@@ -27,7 +29,8 @@ def test_words_of_lanes(count: int, transposed: bool) -> None:
 def test_only_the_lanes_that_say_where_rows_are_need_an_address() -> None:
   places = [16 * lane if lane < 8 else 1 << 20 for lane in range(LANES)]
   after(["STS.128 [R0], R4", "LDSM.16.M88 R8, [R1]"], registers={**ROWS, 1: places}, shared=512)
-  with pytest.raises(OutOfBounds): after(["STS.128 [R0], R4", "LDSM.16.M88.2 R8, [R1]"], registers={**ROWS, 1: places}, shared=512)
+  with pytest.raises(OutOfBounds):
+    after(["STS.128 [R0], R4", "LDSM.16.M88.2 R8, [R1]"], registers={**ROWS, 1: places}, shared=512)
 
 def test_rows_are_whole() -> None:
   with pytest.raises(OutOfBounds, match="no multiple of its size"): loaded("LDSM.16.M88 R8, [R0+0x8]")

@@ -13,7 +13,8 @@ from tinyhw.emulator.nvidia.memory.shared import Delivery, SharedMemory
 def memory(size: int = 64, warps: int = 4) -> SharedMemory: return SharedMemory(size, random.Random(1), warps)
 
 @pytest.mark.parametrize("first,second,race", [
-  (WRITE, WRITE, True), (WRITE, READ, True), (READ, WRITE, True), (READ, READ, False), (ATOMIC, ATOMIC, False), (ATOMIC, READ, True),
+  (WRITE, WRITE, True), (WRITE, READ, True), (READ, WRITE, True), (READ, READ, False), (ATOMIC, ATOMIC, False),
+  (ATOMIC, READ, True),
   (ATOMIC, WRITE, True), (WRITE, ATOMIC, True), (READ, ATOMIC, True)])
 def test_races_of_warps(first: int, second: int, race: bool) -> None:
   m = memory()
@@ -23,7 +24,8 @@ def test_races_of_warps(first: int, second: int, race: bool) -> None:
   m.touch(0, 8, 4, first)
   m.touch(1, 12, 4, second)    # beside it
   if race:
-    with pytest.raises(DataRace, match="by warp 1, and warp 0 does .* there; put a barrier between them"): m.touch(1, 10, 1, second)
+    with pytest.raises(DataRace, match="by warp 1, and warp 0 does .* there; put a barrier between them"):
+      m.touch(1, 10, 1, second)
   else: m.touch(1, 10, 1, second)
   m.barrier([])
   m.touch(1, 8, 4, second)
@@ -90,7 +92,8 @@ def test_fences() -> None:
   other = m.actor("a product")
   m.barrier([])
   m.acquire(other, m.in_common((0, 1)))
-  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"): m.look(other, 0, 4)
+  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"):
+    m.look(other, 0, 4)
   m.fence(1)
   with pytest.raises(DataRace, match="must execute"): m.look(other, 0, 4)
   m.fence(0)
@@ -109,7 +112,8 @@ def test_copies_of_tensors_overwrite_what_is_visible_to_them() -> None:
   m.store(0, 0, bytes(8))
   other = m.actor("a copy")
   m.acquire(other, m.release(0))
-  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"): m.expect(other, 0, 8)
+  with pytest.raises(DataRace, match="what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"):
+    m.expect(other, 0, 8)
   m.fence(0)
   with pytest.raises(DataRace, match="warp 0 does make visible to products and copies there"): m.expect(other, 0, 8)
   m.acquire(other, m.release(0))

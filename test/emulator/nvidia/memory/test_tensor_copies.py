@@ -1,4 +1,5 @@
-"""Boxes of tensors and runs of bytes that are copied to shared memory, counted by an mbarrier; and products of what they bring."""
+"""Boxes of tensors and runs of bytes that are copied to shared memory, counted by an mbarrier; and products of what
+they bring."""
 from __future__ import annotations
 import struct
 from collections.abc import Sequence
@@ -9,7 +10,8 @@ from sass_copies import F32, U8, initialise, tensor_map
 from sass_products import fill, numbers, tile, tiles
 from sass_warps import LANES, MEMORY, block_of, scheduled
 from tinyhw.arithmetic import encode_bfloat16
-from tinyhw.emulator.errors import DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction
+from tinyhw.emulator.errors import (
+  DataRace, EmulatorError, Hang, MissingWait, OutOfBounds, UninitialisedRead, UnknownInstruction)
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.meaning.numbers import words_of
 from tinyhw.emulator.nvidia.memory import tensor_copies
@@ -21,7 +23,8 @@ MAP = MEMORY + 512
 def box(at: int, coordinates: Sequence[int], which: int = 0, dims: int = 2) -> list[str]:
   """Start a copy of a box by map number `which`."""
   words = [at, AT, *coordinates]
-  return [*(f"UMOV UR{8 + k}, {word & 0xffffffff:#x}" for k, word in enumerate(words)), f"UMOV UR4, {MAP + 128 * which & 0xffffffff:#x}",
+  return [*(f"UMOV UR{8 + k}, {word & 0xffffffff:#x}" for k, word in enumerate(words)),
+          f"UMOV UR4, {MAP + 128 * which & 0xffffffff:#x}",
           f"UMOV UR5, {MAP >> 32:#x}", f"UTMALDG.{dims}D [UR8], [UR4]"]
 
 def expect(size: int) -> list[str]:
@@ -33,11 +36,13 @@ WAIT = ["MOV R3, RZ", "again:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3", 
 def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
             begin: Sequence[str] = tuple(initialise(AT, 1))) -> Block:
   """The first warp initialises a barrier of one arrival, and executes lines; then all execute what comes then."""
-  whole = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", "SHF.L.U32 R1, R0, 0x2, RZ", f"UMOV UR2, {AT:#x}", "@P1 BRA met",
+  whole = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", "SHF.L.U32 R1, R0, 0x2, RZ",
+           f"UMOV UR2, {AT:#x}", "@P1 BRA met",
            *begin, "met:", MEET, "@P1 BRA started", *lines, "started:", *then]
   return block_of(scheduled(whole), threads=threads, shared=16384, content=bytearray(memory), seed=seed, count=64)
 
-def ran(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0, **given: Sequence[str]) -> Block:
+def ran(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
+        **given: Sequence[str]) -> Block:
   block = program(lines, then, memory, threads, seed, **given)
   block.run()
   return block
@@ -72,7 +77,8 @@ def test_a_copy_comes_though_nobody_waits_with_patience() -> None:
 def test_three_dimensions() -> None:
   data = struct.pack("<480I", *range(480))
   memory = memory_of([tensor_map(MEMORY + TENSOR, (8, 5, 12), (32, 160), (4, 4, 2), F32, 0, 4)], data)
-  block = ran([*expect(SIZE), *box(GOAL, (4, 3, 7), 0, 3)], [*WAIT, "LOP3.LUT R2, R1, 0x7c, RZ, 0xc0, !PT", f"LDS R4, [R2+{GOAL:#x}]"], memory)
+  block = ran([*expect(SIZE), *box(GOAL, (4, 3, 7), 0, 3)],
+              [*WAIT, "LOP3.LUT R2, R1, 0x7c, RZ, 0xc0, !PT", f"LDS R4, [R2+{GOAL:#x}]"], memory)
   places = [(4 + lane % 4, 3 + lane // 4 % 4, 7 + lane // 16) for lane in range(LANES)]
   assert list(block.warps[0].registers[4]) == [x + 8 * y + 40 * z if y < 5 else 0 for x, y, z in places]
 
@@ -88,7 +94,8 @@ def test_a_product_of_two_swizzled_boxes() -> None:
   asked = [*expect(10240), *box(0, (0, 0)), *box(8192, (0, 0), 1)]
   multiplied = [*tiles(first, second), "WARPGROUP.ARRIVE", "HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], RZ, !UPT"]
   for k in range(1, 4):
-    multiplied += ["UIADD3 UR8, UR8, 0x2, URZ", "UIADD3 UR10, UR10, 0x2, URZ", f"HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R24{', gsb0' * (k == 3)}"]
+    multiplied += ["UIADD3 UR8, UR8, 0x2, URZ", "UIADD3 UR10, UR10, 0x2, URZ",
+                   f"HGMMA.64x16x16.F32.BF16 R24, gdesc[UR8], R24{', gsb0' * (k == 3)}"]
   done = "WARPGROUP.DEPBAR.LE gsb0, 0x0"
   for seed in range(2):
     block = ran(asked, [*WAIT, *multiplied, done], bytes(found), 128, seed)
@@ -115,11 +122,13 @@ def test_the_swizzle_is_that_of_descriptors() -> None:
     assert struct.pack("<64I", *words) == bytes(drawn[:256])
 
 def test_runs_of_bytes() -> None:
-  copy = [f"UMOV UR8, {GOAL:#x}", f"UMOV UR9, {AT:#x}", f"UMOV UR6, {MEMORY + TENSOR + 16 & 0xffffffff:#x}", f"UMOV UR7, {MEMORY >> 32:#x}",
+  copy = [f"UMOV UR8, {GOAL:#x}", f"UMOV UR9, {AT:#x}", f"UMOV UR6, {MEMORY + TENSOR + 16 & 0xffffffff:#x}",
+          f"UMOV UR7, {MEMORY >> 32:#x}",
           "UMOV UR4, 0x80", "UBLKCP.S.G [UR8], [UR6], UR4"]
   block = ran([*expect(128), *copy], [*WAIT, "LOP3.LUT R2, R1, 0x7c, RZ, 0xc0, !PT", f"LDS R4, [R2+{GOAL:#x}]"], PLANE)
   assert list(block.warps[1].registers[4]) == list(range(5, 37))
-  for right, wrong, told in (("UR4, 0x80", "UR4, 0x82", "a number of bytes 0x82"), (f"UR8, {GOAL:#x}", "UR8, 0x408", "a copy to shared memory 0x408"),
+  for right, wrong, told in (("UR4, 0x80", "UR4, 0x82", "a number of bytes 0x82"),
+                             (f"UR8, {GOAL:#x}", "UR8, 0x408", "a copy to shared memory 0x408"),
                              ("410", "418", "a copy from 0x.*418")):
     lines = [line.replace(right, wrong) for line in copy]
     with pytest.raises(OutOfBounds, match=f"{told} is no multiple of 16"): ran([*expect(128), *lines], WAIT, PLANE)
@@ -132,14 +141,18 @@ RULES = [
   ([*START, f"STS [R1+{GOAL:#x}], RZ"], WAIT, DataRace, "a store where an asynchronous copy still writes"),
   ([*START, *box(GOAL, (0, 0))], WAIT, DataRace, "two asynchronous copies write there"),
   ([f"STS [R1+{GOAL:#x}], RZ", *START], WAIT, DataRace, "must execute FENCE.VIEW.ASYNC.S behind the store"),
-  ([*box(GOAL, (0, 0)), *box(GOAL + 128, (0, 0)), *expect(SIZE)], WAIT, EmulatorError, "a phase is complete while 1 of its copies are under way"),
+  ([*box(GOAL, (0, 0)), *box(GOAL + 128, (0, 0)), *expect(SIZE)], WAIT, EmulatorError,
+   "a phase is complete while 1 of its copies are under way"),
   ([*expect(2 * SIZE), *box(GOAL, (0, 0))], WAIT, Hang, "for which arrivals or bytes are missing"),
   (box(GOAL, (0, 0)), [], DataRace, "the block ends, and 1 copies to its memory have not been waited for"),
-  ([*expect(2 * SIZE), *box(GOAL, (0, 0)), "SYNCS.CCTL.IV [UR2]"], [], EmulatorError, "ends while 1 of its copies are under way"),
-  ([*expect(SIZE), *box(AT - AT % 128, (0, 0))], WAIT, EmulatorError, "memory address 0x3f00: 16 bytes are read or written where an mbarrier is"),
+  ([*expect(2 * SIZE), *box(GOAL, (0, 0)), "SYNCS.CCTL.IV [UR2]"], [], EmulatorError,
+   "ends while 1 of its copies are under way"),
+  ([*expect(SIZE), *box(AT - AT % 128, (0, 0))], WAIT, EmulatorError, "memory address 0x3f00: 16 bytes are read or "
+   "written where an mbarrier is"),
   ([*expect(SIZE), *box(GOAL + 64, (0, 0))], WAIT, OutOfBounds, "a box at shared memory 0x440 is no multiple of 128"),
   ([*expect(SIZE), *box(16384, (0, 0))], WAIT, OutOfBounds, "the block has 16384 bytes"),
-  ([*expect(SIZE), *(line.replace(f"UR9, {AT:#x}", "UR9, 0x200") for line in box(GOAL, (0, 0)))], WAIT, UninitialisedRead,
+  ([*expect(SIZE), *(line.replace(f"UR9, {AT:#x}", "UR9, 0x200") for line in box(GOAL, (0, 0)))], WAIT,
+   UninitialisedRead,
    "no mbarrier has been initialised"),
   ([*expect(SIZE), *box(GOAL, (0, 0, 0), 0, 3)], WAIT, OutOfBounds, "UTMALDG.3D of a tensor with 2 dimensions"),
 ]
@@ -156,14 +169,16 @@ def about_maps(word: str, at: int) -> list[str]:
 def test_what_the_unit_knows_of_a_map(word: str) -> None:
   """Forgetting it, or having it read, changes nothing here; the place is looked at."""
   ran([*about_maps(word, MAP), *expect(SIZE), *box(GOAL, (0, 0))], WAIT, PLANE)
-  with pytest.raises(OutOfBounds, match="a tensor map at .* is no multiple of 64"): ran(about_maps(word, MAP + 32), [], PLANE)
+  with pytest.raises(OutOfBounds, match="a tensor map at .* is no multiple of 64"):
+    ran(about_maps(word, MAP + 32), [], PLANE)
 
 def test_what_was_stored_before_is_overwritten_behind_a_fence() -> None:
   ran([f"STS [R1+{GOAL:#x}], RZ", "FENCE.VIEW.ASYNC.S", *START], WAIT, PLANE)
 
 def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
   """The second warp starts a copy, and nothing tells it that the first one has made the barrier."""
-  lines = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", f"UMOV UR2, {AT:#x}", "@P1 BRA other", *initialise(AT, 1), "EXIT", "other:",
+  lines = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", f"UMOV UR2, {AT:#x}", "@P1 BRA other",
+           *initialise(AT, 1), "EXIT", "other:",
            *box(GOAL, (0, 0))]
   for seed in range(3):
     with pytest.raises((DataRace, UninitialisedRead), match="0x3f00"):
@@ -173,7 +188,8 @@ def test_copies_see_an_mbarrier_when_it_has_been_fenced() -> None:
   """By who has initialised it, before the meeting with who starts the copy. Arrivals and looks need no fence."""
   lines, begin, fence = [*expect(SIZE), *box(GOAL, (0, 0))], initialise(AT, 1)[:-1], initialise(AT, 1)[-1]
   for seed in range(2):
-    with pytest.raises(DataRace, match="0x3f00: a product or tensor copy meets what warp 0 has stored: that warp must execute FENCE.VIEW.ASYNC.S"):
+    with pytest.raises(DataRace, match="0x3f00: a product or tensor copy meets what warp 0 has stored: that warp must "
+                       "execute FENCE.VIEW.ASYNC.S"):
       ran(lines, WAIT, PLANE, seed=seed, begin=begin)
     ran([fence, *lines], WAIT, PLANE, seed=seed, begin=begin)
     other = ["@!P1 BRA looks", *lines, "looks:", *WAIT]
@@ -193,10 +209,13 @@ def changed(at: int, value: int) -> bytes:
   return bytes(found)
 
 @pytest.mark.parametrize("data, message", [
-  (changed(8, 1), "flags 0x.* have no meaning here yet"), (changed(8, PLANE[520] | 0x50), "flags 0x3d0 have no meaning here yet"),
+  (changed(8, 1), "flags 0x.* have no meaning here yet"),
+  (changed(8, PLANE[520] | 0x50), "flags 0x3d0 have no meaning here yet"),
   (changed(0, 8), "which is no multiple of 16"), (changed(9, 11), "interleaved"),
-  (changed(52, 1), "steps between elements"), (changed(64, 3), "byte 64 says that a box has 3 bytes; it has 128"), (changed(72, 0), "byte 72"),
-  (changed(55, 1), "a row of the box has 8 bytes"), (tensor_map(0, (64, 8), (128,), (32, 8), swizzle=3), "a row of the box has 64 bytes, a line of"),
+  (changed(52, 1), "steps between elements"), (changed(64, 3), "byte 64 says that a box has 3 bytes; it has 128"),
+  (changed(72, 0), "byte 72"),
+  (changed(55, 1), "a row of the box has 8 bytes"),
+  (tensor_map(0, (64, 8), (128,), (32, 8), swizzle=3), "a row of the box has 64 bytes, a line of"),
   (tensor_map(0, (64, 8), (128,), (32, 8), kind=11), "there is no type 11")])
 def test_maps_that_are_wrong(data: bytes, message: str) -> None:
   with pytest.raises(UnknownInstruction, match=message): tensor_copies.tensor_map(data)

@@ -1,4 +1,5 @@
-"""Machine code of the host and Python give the same for each instruction that both have, in all lanes, in some, and in those of a guard."""
+"""Machine code of the host and Python give the same for each instruction that both have, in all lanes, in some, and in
+those of a guard."""
 from __future__ import annotations
 
 import pytest
@@ -141,15 +142,19 @@ def test_both_agree(line: str) -> None:
       code = scheduled([f"{guard}{line}"])
       assert_same(code, seed, f"{guard}{line}", threads=32 if seed % 2 else 45, constants=CONSTANTS)
 
-@pytest.mark.parametrize("line", ["IMAD.WIDE R2, R2, R3, R2", "IMAD.WIDE R2, R3, R2, R4", "DFMA R2, R4, R2, R2", "IADD3 R1, P0, R1, R1, RZ",
-                                  "IADD3.X R1, P0, R1, R1, RZ, P0, !PT", "SEL R1, R1, R1, P0", "ISETP.LT.AND P0, P1, R1, R2, P0",
+@pytest.mark.parametrize("line", ["IMAD.WIDE R2, R2, R3, R2", "IMAD.WIDE R2, R3, R2, R4", "DFMA R2, R4, R2, R2",
+                                  "IADD3 R1, P0, R1, R1, RZ",
+                                  "IADD3.X R1, P0, R1, R1, RZ, P0, !PT", "SEL R1, R1, R1, P0",
+                                  "ISETP.LT.AND P0, P1, R1, R2, P0",
                                   "SHF.R.U64 R1, R1, R1, R1", "LOP3.LUT P0, R1, R1, R2, R1, 0x1d, P0"])
 def test_results_may_overlap_operands(line: str) -> None:
   """All operands are read before anything is written."""
   for seed in range(6): assert_same(scheduled([line]), seed, line, threads=32 if seed % 2 else 40)
 
-@pytest.mark.parametrize("line", ["MUFU.RCP R0, R1", "F2I.S64.TRUNC R0, R1", "I2F.S64 R0, R2", "PRMT R0, R1, R2, R3", "LDC R0, c[0x0][0x40]",
-                                  "LDC R0, c[0x0][R1]", "FADD.SAT R0, R1, R2", "MOV RZ, R1", "ISETP.LT.XOR P0, PT, R1, R2, P1"])
+@pytest.mark.parametrize("line", ["MUFU.RCP R0, R1", "F2I.S64.TRUNC R0, R1", "I2F.S64 R0, R2", "PRMT R0, R1, R2, R3",
+                                  "LDC R0, c[0x0][0x40]",
+                                  "LDC R0, c[0x0][R1]", "FADD.SAT R0, R1, R2", "MOV RZ, R1",
+                                  "ISETP.LT.XOR P0, PT, R1, R2, P1"])
 def test_what_stays_python(line: str) -> None:
   found = computation(parse(line, "sm_90")[0], REGISTERS, len(CONSTANTS))
   assert found is None or native(found.shape, False) is None

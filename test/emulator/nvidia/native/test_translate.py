@@ -1,4 +1,5 @@
-"""Translated blocks do what the same instructions do one by one: registers, memory, errors and their text, for random code and for loops."""
+"""Translated blocks do what the same instructions do one by one: registers, memory, errors and their text, for random
+code and for loops."""
 from __future__ import annotations
 import random
 
@@ -43,7 +44,8 @@ def test_random_code() -> None:
   for seed in range(30):
     source = random.Random(seed)
     code = scheduled(random_lines(source, 40, seed % 2 == 0))
-    found = assert_same(code, seed, str(seed), content=CONTENT, shared=2048, constants=CONSTANTS, threads=source.choice((32, 20)))
+    found = assert_same(code, seed, str(seed), content=CONTENT, shared=2048, constants=CONSTANTS,
+                        threads=source.choice((32, 20)))
     clean += not found[0][2]
   assert clean >= 15, "errors are reads of shared memory that a guard has not let be written"
 
@@ -55,7 +57,8 @@ def test_hasty_code_has_the_same_errors() -> None:
     lines = list(decode_all(scheduled(random_lines(source, 30)), "sm_90"))
     at = source.randrange(len(ADDRESSES), len(lines))
     control = lines[at][2]
-    worse = source.choice((Control(1, True, control.write, control.read, control.wait), Control(control.stall, control.yields, 7, 7, control.wait),
+    worse = source.choice((Control(1, True, control.write, control.read, control.wait),
+                           Control(control.stall, control.yields, 7, 7, control.wait),
                            Control(control.stall, control.yields, control.write, control.read, 0)))
     code = b"".join(encode(inst, worse if i == at else word) for i, (_, inst, word) in enumerate(lines))
     found = assert_same(code, seed, str(seed), content=CONTENT, shared=2048, constants=CONSTANTS, threads=32)
@@ -66,13 +69,16 @@ def test_hasty_code_has_the_same_errors() -> None:
 def test_what_nothing_has_written(hidden: list[int]) -> None:
   for seed in range(6):
     source = random.Random(seed)
-    lines = [f"{source.choice(('', '@P5 ', '@P3 '))}IADD3 R{source.choice((5, 8, 9, 4))}, R{source.randrange(10)}, 0x1, RZ" for _ in range(12)]
+    lines = [f"{source.choice(('', '@P5 ', '@P3 '))}IADD3 R{source.choice((5, 8, 9, 4))}, R{source.randrange(10)}, "
+             f"0x1, RZ" for _ in range(12)]
     found = assert_same(scheduled(lines), seed, str(seed), hidden=hidden, threads=48)
     assert not found[0][2] or "UninitialisedRead" in found[0][2]
 
 # R8 counts down by lanes' guards and a branch; the inner part has a guard that changes within
-LOOP = ["MOV R8, 0x14", "MOV R9, RZ", "IADD3 R8, R8, -0x1, RZ", "ISETP.GE.AND P0, PT, R8, 0x7, PT", "@P0 IADD3 R9, R9, 0x3, RZ",
-        "ISETP.NE.AND P1, PT, R8, RZ, PT", "@!P0 IADD3 R9, R9, 0x100, RZ", "@P1 BRA 0x7f0000000020", "IMAD R9, R9, R9, RZ"]
+LOOP = ["MOV R8, 0x14", "MOV R9, RZ", "IADD3 R8, R8, -0x1, RZ", "ISETP.GE.AND P0, PT, R8, 0x7, PT",
+        "@P0 IADD3 R9, R9, 0x3, RZ",
+        "ISETP.NE.AND P1, PT, R8, RZ, PT", "@!P0 IADD3 R9, R9, 0x100, RZ", "@P1 BRA 0x7f0000000020",
+        "IMAD R9, R9, R9, RZ"]
 PATIENCE = "[B------:R-:W-:-:S15]"
 
 def patient(lines: list[str]) -> list[str]:
@@ -82,7 +88,8 @@ def patient(lines: list[str]) -> list[str]:
 def test_loops_have_few_states() -> None:
   _, (machine, _, error) = assert_same(assembled(patient(LOOP)), 1, threads=96)
   assert not error and machine.warps[0].registers[9] == [(13 * 3 + 7 * 0x100) ** 2] * 32
-  assert machine.translation is not None and len(machine.translation.states) <= 6 and machine.executed == 3 * (2 + 20 * 6 + 2)
+  assert (machine.translation is not None and len(machine.translation.states) <= 6
+          and machine.executed == 3 * (2 + 20 * 6 + 2))
 
 def test_a_loop_that_is_too_hasty_at_its_second_turn() -> None:
   """The branch comes back earlier than the first way in."""
@@ -92,14 +99,16 @@ def test_a_loop_that_is_too_hasty_at_its_second_turn() -> None:
   assert found[0][2] == found[1][2] != "" and "R8" in found[0][2]
 
 def test_ends_of_some_lanes() -> None:
-  lines = ["[B------:R-:W0:Y:S02] S2R R8, SR_TID.X", "[B0-----:R-:W-:-:S15] ISETP.LT.AND P0, PT, R8, 0x23, PT", "@!P0 EXIT", "MOV R9, 0x1",
+  lines = ["[B------:R-:W0:Y:S02] S2R R8, SR_TID.X", "[B0-----:R-:W-:-:S15] ISETP.LT.AND P0, PT, R8, 0x23, PT",
+           "@!P0 EXIT", "MOV R9, 0x1",
            "@P0 MOV R10, 0x2", "BAR.SYNC 0x0", "MOV R11, 0x3"]
   _, (machine, _, error) = assert_same(assembled(patient(lines)), 1, threads=64)
   assert not error and [sum(x == 3 for x in warp.registers[11]) for warp in machine.warps] == [32, 3]
 
 def test_barriers_and_shared_memory() -> None:
   """Each warp reads what another one wrote, in any order of warps."""
-  lines = scheduled(["S2R R1, SR_TID.X", "SHF.L.U32 R5, R1, 0x2, RZ", "STS [R5], R1", "BAR.SYNC 0x0", "LOP3.LUT R6, R5, 0x80, RZ, 0x3c, !PT",
+  lines = scheduled(["S2R R1, SR_TID.X", "SHF.L.U32 R5, R1, 0x2, RZ", "STS [R5], R1", "BAR.SYNC 0x0",
+                     "LOP3.LUT R6, R5, 0x80, RZ, 0x3c, !PT",
                      "LDS R7, [R6]"])
   for seed in range(6):
     _, (machine, _, error) = assert_same(lines, seed, threads=128, shared=512)
@@ -107,18 +116,21 @@ def test_barriers_and_shared_memory() -> None:
 
 # R1: 4 times the lane's number, R2, R3: MEMORY and that
 COPY = ["[B------:R-:W0:-:S02] S2R R1, SR_TID.X", "[B0-----:R-:W-:-:S15] SHF.L.U32 R1, R1, 0x2, RZ",
-        f"IADD3 R2, R1, {MEMORY & 0xffffffff:#x}, RZ", f"MOV R3, {MEMORY >> 32:#x}", "[B------:R5:W-:-:S02] LDGSTS.E [R1], [R2.64]"]
+        f"IADD3 R2, R1, {MEMORY & 0xffffffff:#x}, RZ", f"MOV R3, {MEMORY >> 32:#x}",
+        "[B------:R5:W-:-:S02] LDGSTS.E [R1], [R2.64]"]
 WAIT = ["[B------:R-:W0:-:S02] LDGDEPBAR", "[B------:R-:W-:-:S04] DEPBAR.LE SB0, 0x0"]
 
 @pytest.mark.parametrize("lines,message", [
   ([*COPY, *WAIT, "[B------:R-:W1:-:S02] LDS R8, [R1]", "[B-1----:R-:W-:-:S15] MOV R9, R8"], ""),
   ([*COPY, "[B------:R-:W1:-:S02] LDS R8, [R1]"], "MissingWait: shared memory address 0x0"),
-  ([*COPY, "[B------:R2:W-:-:S02] STS [R1], R9"], "DataRace: shared memory address 0x0: a store where an asynchronous copy still writes"),
+  ([*COPY, "[B------:R2:W-:-:S02] STS [R1], R9"], "DataRace: shared memory address 0x0: a store where an asynchronous "
+   "copy still writes"),
   ([*COPY, WAIT[0].replace("S02", "S01"), WAIT[1]], "MissingHazard: scoreboard 0 is waited for 1 cycles")])
 def test_asynchronous_copies(lines: list[str], message: str) -> None:
   _, (machine, memory, error) = assert_same(assembled(patient(lines)), 1, content=CONTENT, shared=256)
   assert error.startswith(message) and bool(error) is bool(message)
-  if not error: assert machine.warps[0].registers[9] == [int.from_bytes(CONTENT[4 * k:4 * k + 4], "little") for k in range(32)]
+  if not error:
+    assert machine.warps[0].registers[9] == [int.from_bytes(CONTENT[4 * k:4 * k + 4], "little") for k in range(32)]
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_kernels(seed: int) -> None:

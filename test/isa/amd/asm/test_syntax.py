@@ -15,14 +15,16 @@ from tinyhw.machine.ir.inst import Function, MInst
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bytes_are_those_of_other_assemblers(arch: str) -> None:
-  wrong = [(v.text, assemble(v.text, v.arch).hex(), v.right) for v in vectors(arch, ";") if assemble(v.text, v.arch).hex() != v.right]
+  wrong = [(v.text, assemble(v.text, v.arch).hex(), v.right) for v in vectors(arch, ";")
+           if assemble(v.text, v.arch).hex() != v.right]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 def test_gfx1201_has_the_bytes_of_gfx1200() -> None:
   """That other assemblers say so, too, is asked in test_oracle.py."""
   for v in vectors("gfx1200", ";"):
     arch = v.arch.replace("gfx1200", "gfx1201")
-    assert assemble(v.text, arch).hex() == v.right and assemble(disassemble(bytes.fromhex(v.right), arch), arch).hex() == v.right, v.text
+    assert assemble(v.text, arch).hex() == v.right and assemble(disassemble(bytes.fromhex(v.right), arch),
+                                                                arch).hex() == v.right, v.text
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_text_of_their_bytes_gives_the_bytes_again(arch: str) -> None:
@@ -38,7 +40,8 @@ def test_refusals(arch: str) -> None:
     with pytest.raises(TinyError) as caught: assemble(v.text, v.arch)
     assert caught.value.message == v.right, v.text
 
-KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64") for row in table(arch)]
+KEYS = [(arch, row.isa.key) for arch in ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1100:wave64", "gfx1200:wave64")
+        for row in table(arch)]
 
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(KEYS), st.integers(0, 1 << 32))
@@ -57,7 +60,8 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   ("gfx1100", "s_and_b64 vcc, exec, -1", "s_and_b64 vcc, exec, -1"),
   ("gfx1100", "s_waitcnt vmcnt(0) & lgkmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)"),
   ("gfx1100", "s_mov_b32 s0, scc", "s_mov_b32 s0, src_scc"),
-  ("gfx1100", "global_load_dword v0, v[1:2], off", "global_load_b32 v0, v[1:2], off"),  # the name that others have for it
+  # the name that others have for it
+  ("gfx1100", "global_load_dword v0, v[1:2], off", "global_load_b32 v0, v[1:2], off"),
   ("gfx942", "global_load_b32 v0, v[2:3], off", "global_load_dword v0, v[2:3], off"),
   ("gfx1100", "buffer_load_b32 v1, off, s[4:7], 0 glc offset:8", "buffer_load_b32 v1, off, s[4:7], 0 offset:8 glc"),
   ("gfx1100", "buffer_atomic_add_u32 v1, off, s[4:7], 0 glc", "buffer_atomic_add_u32 v1, off, s[4:7], 0 glc"),
@@ -77,7 +81,8 @@ def test_other_ways_to_write_it(arch: str, text: str, same: str) -> None:
   ("v_add_f32 v0, v1, s106", "s106: gfx1100 has no such register"),
   ("s_mov_b64 s[1:2], 0", "s[1:2]: a group of 2 s registers starts at a multiple of 2 on gfx1100"),
   ("v_add_f32 v0, v1, sext(v2)", "operand src1 of v_add_f32 takes no sext, got sext(v2)"),
-  ("v_add_f32 v0, v1, foo", "operand src1 wants a vector register, a scalar register, an inline constant or a literal, got foo"),
+  ("v_add_f32 v0, v1, foo", "operand src1 wants a vector register, a scalar register, an inline constant or a "
+   "literal, got foo"),
   ("v_add_f32 v0, v1, v2 foo", "foo is no modifier"),
   ("v_add_f32 v0, v1, v2 glc", "v_add_f32 has no modifier glc; it has neg, abs, clamp, omod"),
   ("v_add_nc_u16 v0, 1.0, v1", "operand src0 is u16: write 1.0 as an integer"),
@@ -87,13 +92,15 @@ def test_other_ways_to_write_it(arch: str, text: str, same: str) -> None:
   ("v_mov_b32_dpp v0, v1 dpp8:[0,1]", "dpp8 must be eight lanes in 0..7, got [0,1]"),
   ("global_atomic_add_u32 v0, v[2:3], v1, off", "global_atomic_add_u32 takes 3 operands (vaddr, vdata, saddr), got 4"),
   ("s_waitcnt foo(0)", "gfx1100 has no foo; it has vmcnt, lgkmcnt or expcnt"),
-  ("v_mov_b32 v0,", "operand 2 is missing: nothing stands behind a comma"), ("s_nop ,", "operand 1 is missing: nothing stands before a comma"),
+  ("v_mov_b32 v0,", "operand 2 is missing: nothing stands behind a comma"),
+  ("s_nop ,", "operand 1 is missing: nothing stands before a comma"),
   ("s_load_b32 s0, s[0:1], ", "operand 3 is missing: nothing stands behind a comma"),
   ("v_mov_b32 v0, v\u0663", "'\u0663' (U+0663) is not ASCII, in which instructions are written"),
   ("s_waitcnt", "s_waitcnt takes 1 operand (simm16), got 0; simm16 is missing"),
   ("v_mov_b32", "v_mov_b32 takes 2 operands (vdst, src0), got 0; vdst and src0 are missing"),
   ("s_waitcnt now", "now is neither a number nor parts like vmcnt(0)"),
-  ("s_delay_alu instid0(VALU_DEP_9)", "instid0 must be NO_DEP, VALU_DEP_1, VALU_DEP_2, VALU_DEP_3, VALU_DEP_4, TRANS32_DEP_1, TRANS32_DEP_2, "
+  ("s_delay_alu instid0(VALU_DEP_9)", "instid0 must be NO_DEP, VALU_DEP_1, VALU_DEP_2, VALU_DEP_3, VALU_DEP_4, "
+   "TRANS32_DEP_1, TRANS32_DEP_2, "
    "TRANS32_DEP_3, FMA_ACCUM_CYCLE_1, SALU_CYCLE_1, SALU_CYCLE_2 or SALU_CYCLE_3, got VALU_DEP_9"),
   ("s_getreg_b32 s0, hwreg(HW_REG_MODE, 30, 40)", "hwreg: 1 to 32 bits from one in 0..31 are expected, got 40 from 30"),
 ])
@@ -107,4 +114,5 @@ def test_a_refused_line_is_a_parse_error() -> None:
 def test_virtual_registers_print() -> None:
   function = Function("f")
   a, b = function.new_reg(regs.V[1]), function.new_reg(regs.V[1])
-  assert show(MInst(table("gfx1100")["v_add_f32"], build(table("gfx1100")["v_add_f32"], a, b, 0x3f800000).operands)) == "v_add_f32 %0:v1, %1:v1, 1.0"
+  assert (show(MInst(table("gfx1100")["v_add_f32"], build(table("gfx1100")["v_add_f32"], a, b, 0x3f800000).operands))
+          == "v_add_f32 %0:v1, %1:v1, 1.0")

@@ -47,7 +47,8 @@ def test_what_is_put_together_is_made_there() -> None:
 def test_what_something_else_stands_in_the_way_of_stays() -> None:
   assert left([load(9), double(5, 0), double(6, 9), move(9, 5), store(8, 2), store(6)]) \
     == [same(load(9), double(5, 0), double(6, 9), move(9, 5), store(8, 2), store(6))]
-  assert left([load(4, 2), move(9, 5), store(8, 2)]) == [same(load(4, 2), move(9, 5), store(8, 2))], "the source is a part of a group"
+  assert left([load(4, 2), move(9, 5), store(8, 2)]) == [same(load(4, 2), move(9, 5),
+                                                              store(8, 2))], "the source is a part of a group"
 
 def test_a_load_in_some_lanes_is_not_what_makes_its_register() -> None:
   some = load(5)
@@ -63,8 +64,9 @@ def test_copies_for_other_blocks_stay() -> None:
   loop = [double(5, 8), move(8, 5), jump]
   assert left([load(8)], loop[:2], [store(8)])[1] == same(double(8, 8))
 
-@pytest.mark.parametrize("a, b, key", [(v(1), v(2), "v_fmac_f32_e32 v3, v1, v2"), (v(1), s(4), "v_fmac_f32_e32 v3, s4, v1"),
-                                        (s(4), s(5), "v_fma_f32 v3, s4, s5, v3")])
+@pytest.mark.parametrize("a, b, key",
+                         [(v(1), v(2), "v_fmac_f32_e32 v3, v1, v2"), (v(1), s(4), "v_fmac_f32_e32 v3, s4, v1"),
+                           (s(4), s(5), "v_fma_f32 v3, s4, s5, v3")])
 def test_sums_in_their_registers_are_short(a: Any, b: Any, key: str) -> None:
   assert left([make("v_fma_f32", v(3), a, b, v(3)), store(3)])[0][0] == key
   assert left([make("v_fma_f32", v(3), a, v(2), v(3), neg=1), store(3)])[0][0].startswith("v_fma_f32")

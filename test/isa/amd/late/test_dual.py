@@ -32,19 +32,24 @@ def text(insts: Sequence[MInst]) -> list[str]: return [show(inst) for inst in in
 NOP = make("s_nop", 0)
 
 def test_neighbours_are_one_instruction() -> None:
-  assert text(paired(mul(0, 1, 2), mul(3, 4, 5), NOP)) == ["v_dual_mul_f32 v0, v1, v2 :: v_dual_mul_f32 v3, v4, v5", "s_nop 0"]
-  assert text(paired(make("v_add_nc_u32", v(0), 1, v(2)), mul(3, 4, 5), NOP))[0] == "v_dual_mul_f32 v3, v4, v5 :: v_dual_add_nc_u32 v0, 1, v2", \
+  assert text(paired(mul(0, 1, 2), mul(3, 4, 5), NOP)) == ["v_dual_mul_f32 v0, v1, v2 :: v_dual_mul_f32 v3, v4, v5",
+                                                           "s_nop 0"]
+  assert (text(paired(make("v_add_nc_u32", v(0), 1, v(2)), mul(3, 4, 5), NOP))[0] == "v_dual_mul_f32 v3, v4, v5 :: "
+          "v_dual_add_nc_u32 v0, 1, v2"), \
     "some operations are the second one only"
 
 def test_operands_change_places_where_banks_want_it() -> None:
   assert text(paired(mul(0, 1, 2), mul(3, 5, 4), NOP))[0] == "v_dual_mul_f32 v0, v1, v2 :: v_dual_mul_f32 v3, v4, v5"
   first = make("v_sub_f32", v(0), v(1), v(2))
-  assert text(paired(first, make("v_sub_f32", v(3), v(5), v(4)), NOP))[0] == "v_dual_sub_f32 v0, v1, v2 :: v_dual_subrev_f32 v3, v4, v5"
+  assert (text(paired(first, make("v_sub_f32", v(3), v(5), v(4)), NOP))[0] == "v_dual_sub_f32 v0, v1, v2 :: "
+          "v_dual_subrev_f32 v3, v4, v5")
 
-@pytest.mark.parametrize("second", [mul(2, 4, 7), mul(3, 0, 7), mul(5, 9, 9), make("v_mul_f32", v(3), v(4), v(7), neg=1),
-                                    make("v_rcp_f32", v(3), v(4)), make("v_mul_f32", v(3), 0x40490fdb, v(7))])
+@pytest.mark.parametrize("second",
+                         [mul(2, 4, 7), mul(3, 0, 7), mul(5, 9, 9), make("v_mul_f32", v(3), v(4), v(7), neg=1),
+                          make("v_rcp_f32", v(3), v(4)), make("v_mul_f32", v(3), 0x40490fdb, v(7))])
 def test_what_cannot_be_a_pair_is_none(second: MInst) -> None:
-  """Results of one parity, a result that the other one reads, banks in any order, modifiers, other units, and a second literal."""
+  """Results of one parity, a result that the other one reads, banks in any order, modifiers, other units, and a second
+  literal."""
   first = make("v_mul_f32", v(0), 0x3e22f984, v(2)) if second.operands[1] == 0x40490fdb else mul(0, 1, 2)
   assert text(paired(first, second, NOP)) == text([first, second, NOP])
 
@@ -81,7 +86,8 @@ class Symbols:
 
   def run(self, insts: Sequence[MInst]) -> dict[int, int]:
     for inst in insts:
-      if "::" not in inst.row.name: parts = [(f"v_dual_{inst.row.name[2:]}", [o for sp, o in zip(inst.row.isa.specs, inst.operands) if sp.show])]
+      if "::" not in inst.row.name:
+        parts = [(f"v_dual_{inst.row.name[2:]}", [o for sp, o in zip(inst.row.isa.specs, inst.operands) if sp.show])]
       else:
         names, half = inst.row.name.split("::"), inst.row.isa.halves
         parts = [(names[0], list(inst.operands[:half])), (names[1], list(inst.operands[half:]))]
@@ -100,7 +106,8 @@ def random_code(seed: int) -> list[MInst]:
   def register() -> Any: return v(source.randrange(12))
   code = []
   for _ in range(60):
-    key = source.choice(["v_mul_f32", "v_add_f32", "v_sub_f32", "v_fmac_f32", "v_mov_b32", "v_fmaak_f32", "v_fmamk_f32", "v_add_nc_u32", "v_and_b32",
+    key = source.choice(["v_mul_f32", "v_add_f32", "v_sub_f32", "v_fmac_f32", "v_mov_b32", "v_fmaak_f32", "v_fmamk_f32",
+                         "v_add_nc_u32", "v_and_b32",
                          "v_lshlrev_b32"])
     first = source.choice([register(), register(), register(), 1, 0x12345678])
     if key == "v_mov_b32": code.append(make(key, register(), first))

@@ -18,7 +18,8 @@ def code(function: Function, *blocks: list[MInst]) -> list[Block]:
 def test_jumps_count_dwords_from_the_next_instruction(arch: str) -> None:
   rows, function = table(arch), Function("k")
   first, last = Block(0), Block(1)
-  first.insts = [build(rows["s_mov_b32"], regs.s(0), 0x12345), MInst(rows["s_cbranch_scc1"], [last]), MInst(rows["s_branch"], [first])]
+  first.insts = [build(rows["s_mov_b32"], regs.s(0), 0x12345), MInst(rows["s_cbranch_scc1"], [last]),
+                 MInst(rows["s_branch"], [first])]
   last.insts = [build(rows["s_endpgm"])]
   function.blocks = [first, last]
   text, placed = encode_function(function, Generation(arch))
@@ -29,7 +30,8 @@ def test_a_jump_that_is_too_far_is_refused() -> None:
   rows, function = table("gfx1100"), Function("k")
   first, last = code(function, [], [build(rows["s_endpgm"])])
   first.insts = [MInst(rows["s_branch"], [last])] + [build(rows["s_nop"], 0)] * 40000
-  with pytest.raises(EncodeError, match="jump of 40000 dwords.*unroll less"): encode_function(function, Generation("gfx1100"))
+  with pytest.raises(EncodeError, match="jump of 40000 dwords.*unroll less"):
+    encode_function(function, Generation("gfx1100"))
 
 @pytest.mark.parametrize("arch, filler", [("gfx1100", "s_code_end"), ("gfx1200", "s_code_end"), ("gfx942", "s_nop")])
 def test_256_bytes_behind_the_end_can_be_fetched(arch: str, filler: str) -> None:

@@ -1,4 +1,7 @@
-"""Instructions that come too soon are held back; those that do not, are not. The numbers are those of the vendors' documents."""
+"""Instructions that come too soon are held back; those that do not, are not.
+
+The numbers are those of the vendors' documents.
+"""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -16,7 +19,8 @@ def cured(arch: str, *blocks: Sequence[MInst]) -> list[str]:
   function.blocks = [Block(i) for i in range(len(blocks))]
   for block, insts in zip(function.blocks, blocks): block.insts = list(insts)
   avoid_hazards(function, target(arch))
-  return [f"{i.row.name} {i.operands[0]}" if i.row.name in ("s_nop", "s_waitcnt_depctr") else i.row.name for b in function.blocks for i in b.insts]
+  return [f"{i.row.name} {i.operands[0]}" if i.row.name in ("s_nop", "s_waitcnt_depctr") else i.row.name
+          for b in function.blocks for i in b.insts]
 
 def test_a_mask_two_states_before_it_is_read_on_cdna() -> None:
   rows = table("gfx942")
@@ -68,7 +72,8 @@ def test_what_no_rule_is_about_is_not_let_through() -> None:
     with pytest.raises(AssertionError, match=f"there are hazards of {key}, and no rules"): cured(arch, [inst])
   rows = table("gfx942")
   doubles = build(rows["v_mfma_f64_16x16x4_f64"], ve(0, 8), ve(8, 2), ve(10, 2), 0)
-  with pytest.raises(AssertionError, match="hazards of v_mfma_f64_16x16x4_f64, and no rules"): cured("gfx942", [doubles])
+  with pytest.raises(AssertionError, match="hazards of v_mfma_f64_16x16x4_f64, and no rules"):
+    cured("gfx942", [doubles])
   cured("gfx942", [build(rows["v_mad_u16"], v(0), v(1), v(2), v(3))])
   upper = build(rows["v_mad_u16"], v(0), v(1), v(2), v(3), op_sel=8)
   with pytest.raises(AssertionError, match="hazards of v_mad_u16 with op_sel, and no rules"): cured("gfx942", [upper])

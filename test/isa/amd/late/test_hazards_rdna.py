@@ -1,4 +1,5 @@
-"""Hazards of three instructions: scalar registers that were read before they were written, vector registers on both sides of a write of exec."""
+"""Hazards of three instructions: scalar registers that were read before they were written, vector registers on both
+sides of a write of exec."""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -22,7 +23,8 @@ def cured(arch: str, *blocks: Sequence[MInst]) -> list[str]:
   function.blocks = [Block(i) for i in range(len(blocks))]
   for block, insts in zip(function.blocks, blocks): block.insts = list(insts)
   avoid_chains(function, target(arch))
-  return [f"wait {i.operands[0]:#x}" if i.row.name == "s_waitcnt_depctr" else i.row.name for b in function.blocks for i in b.insts]
+  return [f"wait {i.operands[0]:#x}" if i.row.name == "s_waitcnt_depctr" else i.row.name for b in function.blocks
+          for i in b.insts]
 
 def test_a_scalar_register_that_was_read_by_the_vector_unit_on_rdna4() -> None:
   rows = table("gfx1200")
@@ -32,9 +34,11 @@ def test_a_scalar_register_that_was_read_by_the_vector_unit_on_rdna4() -> None:
   load = build(rows["s_load_b32"], s(8), s(0, 2), None)
   assert cured("gfx1200", [add, write, load, add]) == ["v_add_nc_u32", "s_mov_b32", "s_load_b32", "v_add_nc_u32"]
   compare = build(rows["s_cmp_eq_u32"], s(4), 0)
-  assert cured("gfx1200", [add, write, compare])[2] == f"wait {SCALAR_RESULTS:#x}", "scalar instructions read it too late as well"
+  assert cured("gfx1200", [add, write, compare])[2] == f"wait {SCALAR_RESULTS:#x}", ("scalar instructions read it too "
+                                                                                     "late as well")
   other = build(rows["v_add_nc_u32"], v(0), s(5), v(0))
-  assert cured("gfx1200", [add, build(rows["s_mov_b32"], s(5), 0), other])[2] == f"wait {SCALAR_RESULTS:#x}", "both of a pair count"
+  assert (cured("gfx1200", [add, build(rows["s_mov_b32"], s(5), 0), other])[2]
+          == f"wait {SCALAR_RESULTS:#x}"), "both of a pair count"
 
 def test_a_block_that_runs_into_the_next_one_waits_for_its_last_write_on_rdna4() -> None:
   rows = table("gfx1200")
@@ -65,10 +69,13 @@ LOAD = build(ROWS["global_load_b32"], v(6), v(1), s(4, 2))
 WAIT = f"wait {VECTOR_RESULTS:#x}"
 
 @pytest.mark.parametrize("code, needed", [
-  ([FIRST, NARROW, SECOND, BOTH], True), ([FIRST, OTHER, OTHER, NARROW, SECOND, OTHER, OTHER, OTHER, OTHER, BOTH], True),
-  ([FIRST, NARROW, SECOND, BOTH], True), ([FIRST, NARROW, OTHER, OTHER, SECOND, OTHER, OTHER, OTHER, OTHER, BOTH], True),
+  ([FIRST, NARROW, SECOND, BOTH], True), ([FIRST, OTHER, OTHER, NARROW, SECOND, OTHER, OTHER, OTHER, OTHER, BOTH],
+                                          True),
+  ([FIRST, NARROW, SECOND, BOTH], True), ([FIRST, NARROW, OTHER, OTHER, SECOND, OTHER, OTHER, OTHER, OTHER, BOTH],
+                                          True),
   ([FIRST, OTHER, OTHER, OTHER, NARROW, SECOND, BOTH], False), ([FIRST, NARROW, SECOND, *[OTHER] * 8, BOTH], False),
-  ([FIRST, NARROW, LOAD, SECOND, BOTH], False), ([FIRST, SECOND, NARROW, BOTH], False), ([NARROW, FIRST, SECOND, BOTH], False)])
+  ([FIRST, NARROW, LOAD, SECOND, BOTH], False), ([FIRST, SECOND, NARROW, BOTH], False),
+  ([NARROW, FIRST, SECOND, BOTH], False)])
 def test_registers_on_both_sides_of_a_write_of_exec(code: list[MInst], needed: bool) -> None:
   found = cured(WAVE64, code)
   assert (WAIT in found) == needed and (not needed or found[-2] == WAIT)

@@ -1,4 +1,5 @@
-"""Waits before registers that are in flight are touched: how many instructions may still be, in each generation and over all paths."""
+"""Waits before registers that are in flight are touched: how many instructions may still be, in each generation and
+over all paths."""
 from __future__ import annotations
 
 import pytest
@@ -15,9 +16,11 @@ def waited(arch: str, *blocks: list[MInst]) -> list[list[str]]:
   function = Function("k")
   function.blocks = [Block(i) for i in range(len(blocks))]
   for block, insts in zip(function.blocks, blocks):
-    block.insts = [MInst(i.row, [function.blocks[o.id] if isinstance(o, Block) else o for o in i.operands]) for i in insts]
+    block.insts = [MInst(i.row, [function.blocks[o.id] if isinstance(o, Block) else o for o in i.operands])
+                   for i in insts]
   add_waits(function, target(arch))
-  return [[f"{i.row.name} {i.operands[0]}" if i.row.name.startswith("s_wait") else i.row.name for i in block.insts] for block in function.blocks]
+  return [[f"{i.row.name} {i.operands[0]}" if i.row.name.startswith("s_wait") else i.row.name for i in block.insts]
+          for block in function.blocks]
 
 def load(rows: Table, to: int) -> MInst: return build(rows["global_load_b32"], v(to), v(0), s(2, 2))
 def scalar(rows: Table, to: int) -> MInst: return build(rows["s_load_b32"], s(to), s(0, 2), None)
@@ -33,7 +36,8 @@ def test_loads_come_in_order(arch: str, wait: int) -> None:
 def test_rdna4_has_a_counter_for_each_kind() -> None:
   rows = table("gfx1200")
   code = [load(rows, 1), local(rows, 2), scalar(rows, 8), move(rows, 3, v(2)), move(rows, 4, s(8)), move(rows, 5, v(1))]
-  assert waited("gfx1200", code)[0][3:] == ["s_wait_dscnt 0", "v_mov_b32", "s_wait_kmcnt 0", "v_mov_b32", "s_wait_loadcnt 0", "v_mov_b32"]
+  assert waited("gfx1200", code)[0][3:] == ["s_wait_dscnt 0", "v_mov_b32", "s_wait_kmcnt 0", "v_mov_b32",
+                                            "s_wait_loadcnt 0", "v_mov_b32"]
 
 def test_a_scalar_load_in_flight_makes_the_counter_useless() -> None:
   """RDNA3 counts scalar loads and local memory together; scalar loads come in any order."""
@@ -48,7 +52,8 @@ def test_a_register_in_flight_may_not_be_written_either() -> None:
 
 def test_what_was_waited_for_is_there() -> None:
   rows = table("gfx1100")
-  assert waited("gfx1100", [load(rows, 1), move(rows, 3, v(1)), move(rows, 4, v(1))])[0].count(f"s_waitcnt {7 | 63 << 4}") == 1
+  assert waited("gfx1100",
+                [load(rows, 1), move(rows, 3, v(1)), move(rows, 4, v(1))])[0].count(f"s_waitcnt {7 | 63 << 4}") == 1
 
 def test_stores_are_not_waited_for_and_do_not_count_on_rdna() -> None:
   rows = table("gfx1100")

@@ -7,7 +7,8 @@ import pytest
 from test.isa.amd.machine import ARCHS as MACHINES, check
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.asm.encode import encode
-from tinyhw.isa.amd.macros.macros import MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, weave
+from tinyhw.isa.amd.macros.macros import (
+  MACROS, classes_of, expand_macros, macro_row, make, masked_row, selector_of, weave)
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.table import build, table
@@ -23,7 +24,8 @@ ARCHS = ("gfx1100", "gfx1100:wave64", "gfx1200", "gfx942", "gfx950")
 def test_every_macro_can_be_encoded(name: str, arch: str) -> None:
   """With registers that share nothing, as allocation gives them; operands of any kind as vectors."""
   generation, macro = Generation(arch), MACROS[name]
-  kinds = tuple(classes_of(generation)[f"{'s' if name[:2] == 's_' else 'v'}{letters[1]}"] for _, _, letters in macro.operands if letters[0] == "x")
+  kinds = tuple(classes_of(generation)[f"{'s' if name[:2] == 's_' else 'v'}{letters[1]}"]
+                for _, _, letters in macro.operands if letters[0] == "x")
   row = macro_row(generation, name, kinds)
   operands = [3 if o.cls is None else regs.reg(o.cls, 8 * k) for k, o in enumerate(row.operands)]
   function = Function("k")
@@ -31,14 +33,16 @@ def test_every_macro_can_be_encoded(name: str, arch: str) -> None:
   function.blocks[0].insts = [MInst(row, list(operands))]
   expand_macros(function, target(arch))
   made = function.blocks[0].insts
-  assert len(made) == len(macro.lines) and all(encode(inst) for inst in made) and all(inst.comment == name for inst in made)
+  assert len(made) == len(macro.lines) and all(encode(inst) for inst in made) and all(inst.comment == name
+                                                                                      for inst in made)
 
 @pytest.mark.parametrize("name", MACROS)
 def test_no_line_reads_what_was_not_written(name: str) -> None:
   """Results and temporary registers hold nothing at the start. Halves count by themselves."""
   macro, rows = MACROS[name], table("gfx1100")
   wide = {operand: letters[1:] == "2" for operand, _, letters in macro.operands}
-  known = {"vcc.lo", "vcc.hi"} | {f"{o}.{half}" for o, access, _ in macro.operands if access is not Access.WRITE for half in ("lo", "hi")}
+  known = {"vcc.lo", "vcc.hi"} | {f"{o}.{half}" for o, access, _ in macro.operands if access is not Access.WRITE
+                                  for half in ("lo", "hi")}
   def halves(operand: str, half: str | None) -> set[str]:
     return {f"{operand}.{h}" for h in ([half] if half else ["lo", "hi"] if wide.get(operand) else ["lo"])}
   for line in macro.lines:
@@ -98,10 +102,12 @@ def divided(a: Fraction, b: Fraction, estimate: Fraction, bits: int) -> Fraction
     assert isinstance(word, tuple)
     return -values[word[0]] if word[2] == "-" else values[word[0]]
   for key, (destination, *sources) in MACROS["div_f64"].lines:
-    if key.startswith("v_div_scale"): values[destination[0]] = value(("b" if destination[0] == "den" else "a", None, ""))
+    if key.startswith("v_div_scale"):
+      values[destination[0]] = value(("b" if destination[0] == "den" else "a", None, ""))
     elif key == "v_rcp_f64": values[destination[0]] = estimate
     elif key == "v_mul_f64": values[destination[0]] = rounded(value(sources[0]) * value(sources[1]), bits)
-    elif key in ("v_fma_f64", "v_div_fmas_f64"): values[destination[0]] = rounded(value(sources[0]) * value(sources[1]) + value(sources[2]), bits)
+    elif key in ("v_fma_f64", "v_div_fmas_f64"):
+      values[destination[0]] = rounded(value(sources[0]) * value(sources[1]) + value(sources[2]), bits)
     else: assert key == "v_div_fixup_f64"
   return values["q"]
 
@@ -117,17 +123,21 @@ def test_division_is_correctly_rounded_in_small_formats(bits: int) -> None:
 @pytest.mark.parametrize("arch", MACHINES)
 def test_division_by_mantissas_of_ones(arch: str) -> None:
   """1/b lies a little above the middle of two numbers."""
-  divisors = [x * 2.0 ** k for k in (-1000, -3, 0, 1, 900) for x in (1 - 2.0 ** -53, 1 - 2.0 ** -52, 1 - 3 * 2.0 ** -53, 1 + 2.0 ** -52)]
+  divisors = [x * 2.0 ** k for k in (-1000, -3, 0, 1, 900) for x in (1 - 2.0 ** -53, 1 - 2.0 ** -52, 1 - 3 * 2.0 ** -53,
+                                                                     1 + 2.0 ** -52)]
   r = UOp.range(len(divisors), 0, AxisType.LOCAL)
   a, b = (UOp.param(k, dtypes.float64, len(divisors)).index(r).load() for k in (1, 2))
-  kernel = UOp.sink(UOp.param(0, dtypes.float64, len(divisors)).index(r).store(UOp(Ops.FDIV, dtypes.float64, (a, b)), r))
+  kernel = UOp.sink(UOp.param(0, dtypes.float64, len(divisors)).index(r).store(UOp(Ops.FDIV, dtypes.float64, (a, b)),
+                                                                               r))
   for dividend in (1.0, -4.0, 1 - 2.0 ** -53, 3.0):
-    check(kernel, arch, data={0: [0.0] * len(divisors), 1: [dividend] * len(divisors), 2: divisors}, optimized=False, what="division")
+    check(kernel, arch, data={0: [0.0] * len(divisors), 1: [dividend] * len(divisors), 2: divisors}, optimized=False,
+          what="division")
 
 @pytest.mark.parametrize("low", range(4))
 @pytest.mark.parametrize("high", range(4))
 def test_halves_of_groups_are_picked_by_a_selector(low: int, high: int) -> None:
-  """What v_perm_b32 makes of two words, by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first one's."""
+  """What v_perm_b32 makes of two words, by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first
+  one's."""
   group, words = regs.v(4, 2), (0x1110_0100, 0x3130_2120)
   selector = selector_of(low, high)
   (inst,) = weave(((0, low, 0, high, 0),), 1, Generation("gfx1100"), [regs.v(9), group, regs.s(2)])

@@ -27,10 +27,12 @@ def test_a_pair_names_the_half_and_the_sign_of_each() -> None:
   low, high = Term(0, 0, 1), Term(0, 0, 0, True)
   pair = Pair("v_pk_mul_f16", ((low, high), (Term(-1, 0x4000, 0), Term(-1, 0x4000, 0))))
   row = rounded_row(Generation("gfx1100"), regs.V[1], (regs.V[1],), (pair,))
-  assert texts(MInst(row, [regs.v(1), regs.v(0)])) == ["v_pk_mul_f16 v1, v0, 2.0 op_sel:[1,0] op_sel_hi:[0,0] neg_hi:[1,0]"]
+  assert texts(MInst(row, [regs.v(1), regs.v(0)])) == ["v_pk_mul_f16 v1, v0, 2.0 op_sel:[1,0] op_sel_hi:[0,0] "
+                                                       "neg_hi:[1,0]"]
 
 @pytest.mark.parametrize("term, text", [
-  (Term(0, 0, 0), "v_cvt_f32_f16_e32 v1, v0"), (Term(0, 0, 1), "v_fma_mix_f32 v1, v0, 1.0, neg(0) op_sel:[1,0,0] op_sel_hi:[1,0,0]"),
+  (Term(0, 0, 0), "v_cvt_f32_f16_e32 v1, v0"),
+  (Term(0, 0, 1), "v_fma_mix_f32 v1, v0, 1.0, neg(0) op_sel:[1,0,0] op_sel_hi:[1,0,0]"),
   (Term(0, 0, 0, True), "v_fma_mix_f32 v1, -v0, 1.0, neg(0) op_sel_hi:[1,0,0]")])
 def test_conversions_of_one_element(term: Term, text: str) -> None:
   row = fused_row(Generation("gfx1100"), (regs.V[1],), Fused(term, UNIT, NOTHING))

@@ -38,7 +38,8 @@ def test_bytes_and_operations_of_a_wave(arch: str, text: str, size: int, count: 
   assert (touched(inst), operations(inst), element_of(inst)) == (size, count, element)
 
 @pytest.mark.parametrize("arch, text, counts", [
-  ("gfx1100", "s_waitcnt vmcnt(3)", {"vmcnt": 3}), ("gfx1100", "s_waitcnt vmcnt(0) lgkmcnt(0)", {"vmcnt": 0, "lgkmcnt": 0}),
+  ("gfx1100", "s_waitcnt vmcnt(3)", {"vmcnt": 3}),
+  ("gfx1100", "s_waitcnt vmcnt(0) lgkmcnt(0)", {"vmcnt": 0, "lgkmcnt": 0}),
   ("gfx942", "s_waitcnt vmcnt(40)", {"vmcnt": 40}), ("gfx1200", "s_wait_dscnt 2", {"dscnt": 2}),
   ("gfx1200", "s_wait_loadcnt_dscnt 0x0301", {"loadcnt": 3, "dscnt": 1}), ("gfx1100", "v_nop", {})])
 def test_waits(arch: str, text: str, counts: dict[str, int]) -> None:
@@ -54,11 +55,13 @@ def pattern(stride: int, lanes: int = 32, fresh: float = 1.0) -> Pattern:
   return Pattern((tuple(stride * lane for lane in range(lanes)),), fresh, fresh)
 
 @pytest.mark.parametrize("text, stride, sectors", [
-  ("global_load_b32 v0, v4, s[0:1]", 4, 2), ("global_load_b128 v[0:3], v4, s[0:1]", 16, 8), ("global_load_b32 v0, v4, s[0:1]", 64, 32),
+  ("global_load_b32 v0, v4, s[0:1]", 4, 2), ("global_load_b128 v[0:3], v4, s[0:1]", 16, 8),
+  ("global_load_b32 v0, v4, s[0:1]", 64, 32),
   ("global_store_b16 v4, v0, s[0:1]", 2, 1), ("global_load_b32 v0, v4, s[0:1]", 0, 1)])
 def test_memory_by_sectors(text: str, stride: int, sectors: int) -> None:
   inst, own, sizes = parse(text, "gfx1100"), costs_of("gfx1100", pattern(stride)), card(Generation("gfx1100"))
-  assert own.takes(inst)["g"] == sectors * 64 / sizes.first_rate and own.takes(inst)["2"] == sectors * 64 * 48 / sizes.second_rate
+  assert (own.takes(inst)["g"] == sectors * 64 / sizes.first_rate and own.takes(inst)["2"] == sectors * 64
+          * 48 / sizes.second_rate)
 
 def test_memory_counts_what_is_asked_for_once() -> None:
   inst = parse("global_load_b32 v0, v4, s[0:1]", "gfx1100")
@@ -66,8 +69,10 @@ def test_memory_counts_what_is_asked_for_once() -> None:
   assert once == 4 * quarter == 128 * 48 / 384
 
 @pytest.mark.parametrize("text, stride, cycles", [
-  ("ds_load_b32 v0, v1", 4, 1), ("ds_load_b32 v0, v1", 8, 2), ("ds_load_b32 v0, v1", 128, 32), ("ds_load_b32 v0, v1", 132, 1),
-  ("ds_load_b32 v0, v1", 0, 1), ("ds_load_b128 v[0:3], v4", 16, 4), ("ds_load_b128 v[0:3], v4", 64, 16), ("ds_load_b128 v[0:3], v4", 80, 4)])
+  ("ds_load_b32 v0, v1", 4, 1), ("ds_load_b32 v0, v1", 8, 2), ("ds_load_b32 v0, v1", 128, 32),
+  ("ds_load_b32 v0, v1", 132, 1),
+  ("ds_load_b32 v0, v1", 0, 1), ("ds_load_b128 v[0:3], v4", 16, 4), ("ds_load_b128 v[0:3], v4", 64, 16),
+  ("ds_load_b128 v[0:3], v4", 80, 4)])
 def test_local_memory_by_banks(text: str, stride: int, cycles: int) -> None:
   own = costs_of("gfx1100", pattern(stride))
   assert own.takes(parse(text, "gfx1100"))["d"] == cycles / 2  # a WGP has two of what a compute unit has
@@ -79,10 +84,12 @@ def test_unknown_addresses() -> None:
   assert own.takes(parse("scratch_load_dword v0, off, off", "gfx942"))["g"] == 4
 
 @pytest.mark.parametrize("text, cycles", [
-  ("v_fma_f32 v0, v1, v5, v9", 1), ("v_fmac_f32 v4, v0, v1", 1), ("v_mul_lo_u32 v0, v4, v8", 4), ("v_add_f32 v0, v2, v6", 1),
+  ("v_fma_f32 v0, v1, v5, v9", 1), ("v_fmac_f32 v4, v0, v1", 1), ("v_mul_lo_u32 v0, v4, v8", 4),
+  ("v_add_f32 v0, v2, v6", 1),
   ("v_dual_fmac_f32 v0, v4, v8 :: v_dual_fmac_f32 v1, v5, v9", 1)])
 def test_banks_of_registers_give_each_source_at_once_on_rdna(text: str, cycles: int) -> None:
-  """The first sources of two operations must be in different banks, the second ones, too; a first and a second one need not be."""
+  """The first sources of two operations must be in different banks, the second ones, too; a first and a second one
+  need not be."""
   for arch in ("gfx1100", "gfx1200"): assert Costs(Generation(arch)).takes(parse(text, arch))["v"] == cycles
 
 def test_memory_gives_what_the_last_level_cache_keeps_once() -> None:

@@ -17,7 +17,8 @@ def test_a_register_more_than_a_step_costs_a_wave(arch: str) -> None:
   unit = unit_of(Generation(arch))
   for bank, steps in register_steps(Generation(arch)).items():
     for step in steps[:-1]:
-      below, above = (residency(unit, Kernel({bank: used}, 0, unit.lanes)).by_registers[bank] for used in (step, step + 1))
+      below, above = (residency(unit, Kernel({bank: used}, 0, unit.lanes)).by_registers[bank]
+                      for used in (step, step + 1))
       assert above < below
 
 def test_scalar_registers_limit_waves_on_cdna_only() -> None:

@@ -1,4 +1,5 @@
-"""Every elementwise operation that codegen asks for, of every type, on corners: varying and uniform, bit for bit as the interpreter has it."""
+"""Every elementwise operation that codegen asks for, of every type, on corners: varying and uniform, bit for bit as
+the interpreter has it."""
 from __future__ import annotations
 
 import pytest
@@ -9,8 +10,10 @@ from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MOD, Ops.NEG, *GroupOp.Comparison)
-FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, *GroupOp.Comparison)
+INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR, Ops.IDIV, Ops.MOD, Ops.NEG,
+           *GroupOp.Comparison)
+FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.MAX, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC,
+         *GroupOp.Comparison)
 BOOL = (Ops.AND, Ops.OR, Ops.XOR, Ops.MAX, Ops.ADD, Ops.MUL, *GroupOp.Comparison)
 SOURCES = {Ops.NEG: 1, Ops.SQRT: 1, Ops.TRUNC: 1, Ops.RECIPROCAL: 1, Ops.MULACC: 3}
 
@@ -48,7 +51,8 @@ def test_choices(kind: AxisType, arch: str) -> None:
 def test_constants_of_every_kind_are_operands(arch: str) -> None:
   """Inline constants, literals, two of them at once, and those of 64 bits that no instruction takes."""
   n = 16
-  for dtype, values in ((dtypes.int32, (0, 64, 65, -16, -17, 1 << 30)), (dtypes.int64, (1, -5, 1 << 40, -(1 << 62))), (dtypes.uint32, (0xffffffff,)),
+  for dtype, values in ((dtypes.int32, (0, 64, 65, -16, -17, 1 << 30)), (dtypes.int64, (1, -5, 1 << 40, -(1 << 62))),
+                        (dtypes.uint32, (0xffffffff,)),
                         (dtypes.float32, (0.5, 3.14, -4.0)), (dtypes.float64, (1.0, 0.1))):
     for value in values:
       for kind in (AxisType.LOCAL, AxisType.GLOBAL):
@@ -56,4 +60,5 @@ def test_constants_of_every_kind_are_operands(arch: str) -> None:
         x, c = UOp.param(1, dtype, n).index(r).load(), UOp.const(dtype, value)
         total = UOp(Ops.ADD, dtype, (UOp(Ops.MUL, dtype, (x, c)), UOp.const(dtype, 7)))
         chosen = UOp(Ops.WHERE, dtype, (x < 3, total, c))
-        check(UOp.sink(UOp.param(0, dtype, n).index(r).store(chosen, r)), arch, optimized=False, what=f"{value} of {dtype}")
+        check(UOp.sink(UOp.param(0, dtype, n).index(r).store(chosen, r)), arch, optimized=False,
+              what=f"{value} of {dtype}")

@@ -28,9 +28,11 @@ def test_factors_that_are_loaded_whole(arch: str) -> None:
   total = a.index(i * 64 + x).load().cast(dtypes.float32) * b.index(x * 64 + j).load().cast(dtypes.float32)
   kernel = UOp.sink(out.index(i * 64 + j).store(total.reduce(Ops.ADD, x), i, j))
   with Context(SPEC=1): program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
-  loads = [inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts if inst.row.pipe == "lds" and "load" in inst.row.name]
+  loads = [inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts
+           if inst.row.pipe == "lds" and "load" in inst.row.name]
   products = sum(u.op is Ops.MMA for u in program.uops)
-  assert loads == {"gfx1100": ["ds_load_b128"] * 4, "gfx1200": ["ds_load_b128"] * 2, "gfx942": ["ds_load_b64"] * 2}[arch] * products
+  assert loads == {"gfx1100": ["ds_load_b128"] * 4, "gfx1200": ["ds_load_b128"] * 2,
+                   "gfx942": ["ds_load_b64"] * 2}[arch] * products
   check(kernel, arch)
 
 def test_another_shape_is_refused() -> None:

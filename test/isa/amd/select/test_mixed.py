@@ -1,4 +1,5 @@
-"""Arithmetic of float16: which instructions it becomes, and that it has the bits of float32 rounded, executed beside the interpreter."""
+"""Arithmetic of float16: which instructions it becomes, and that it has the bits of float32 rounded, executed beside
+the interpreter."""
 from __future__ import annotations
 import random
 from typing import Any
@@ -16,7 +17,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 LANES, COPIES = 32, 8
-CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00, 0x3bff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x1400, 0x0801)
+CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00, 0x3bff, 0x7bff, 0xfbff, 0x7c00,
+           0xfc00, 0x7e00, 0x1400, 0x0801)
 BINARY, ROUNDED = (Ops.ADD, Ops.SUB, Ops.MUL), dtypes.float16
 
 def code(dtype: DType, rng: random.Random) -> Any:
@@ -27,7 +29,8 @@ def code(dtype: DType, rng: random.Random) -> Any:
 def elements(copies: int = COPIES) -> tuple[UOp, UOp, UOp, tuple[UOp, ...]]:
   """Elements of three buffers that a lane has side by side, and the ranges."""
   lane, k = axis(LANES, 0, "LOCAL"), axis(copies, 1, "UPCAST")
-  def load(slot: int, at: UOp) -> UOp: return UOp.param(slot, dtypes.float16, LANES * copies).index(lane * copies + at).load()
+  def load(slot: int, at: UOp) -> UOp:
+    return UOp.param(slot, dtypes.float16, LANES * copies).index(lane * copies + at).load()
   return load(1, k), load(2, k), load(3, k * -1 + (copies - 1)), (lane, k)
 
 def kernel(value: UOp, ranges: tuple[UOp, ...], copies: int = COPIES) -> UOp:
@@ -38,7 +41,8 @@ def wide(x: UOp) -> UOp: return UOp(Ops.CAST, dtypes.float32, (x,))
 def rounded(x: UOp) -> UOp: return UOp(Ops.CAST, dtypes.float16, (x,))
 
 def made(sink: UOp, arch: str) -> list[str]:
-  return [inst.row.name for block in assemble(lower(sink, capabilities(arch), "k"), arch)[0].blocks for inst in block.insts]
+  return [inst.row.name for block in assemble(lower(sink, capabilities(arch), "k"), arch)[0].blocks
+          for inst in block.insts]
 
 def counted(sink: UOp, arch: str, *parts: str) -> list[int]:
   names = made(sink, arch)
@@ -68,7 +72,8 @@ def test_an_exact_product_and_a_sum_are_one_instruction(arch: str) -> None:
   a, b, c, ranges = (wide(x) if isinstance(x, UOp) else x for x in elements())
   for value in (a * b + a, a * b + c, c - a * b, a * b - c, a * 3.0 + 0.1, a * 0.5 - b):
     sink = kernel(rounded(value), ranges)
-    assert counted(sink, arch, "v_fma_mix", "v_cvt", "v_bfe", "v_mul_f", "v_add_f", "v_sub_f") == [COPIES, 0, 0, 0, 0, 0]
+    assert counted(sink, arch, "v_fma_mix", "v_cvt", "v_bfe", "v_mul_f", "v_add_f",
+                   "v_sub_f") == [COPIES, 0, 0, 0, 0, 0]
     check(sink, arch, data_for(sink, make=code), optimized=False)
 
 @pytest.mark.parametrize("seed", range(10))
@@ -101,7 +106,8 @@ def test_an_element_that_many_read_is_converted_once() -> None:
   x = wide(a)
   value = x * 1.5
   for n in range(4): value = value * x + float(n)
-  assert counted(kernel(value, ranges, 2), "gfx1100", "v_fma_mix", "v_cvt") == [1, 1]   # of the high half, and of the low one
+  # of the high half, and of the low one
+  assert counted(kernel(value, ranges, 2), "gfx1100", "v_fma_mix", "v_cvt") == [1, 1]
 
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.int16, dtypes.uint8), ids=str)
 @pytest.mark.parametrize("arch", ARCHS)

@@ -68,7 +68,8 @@ def test_copies_are_made_once_in_a_block() -> None:
 
 def test_a_value_that_differs_between_lanes_is_no_scalar() -> None:
   selection = part("gfx1100")
-  with pytest.raises(CompileError, match="differs between lanes"): selection.in_scalar(selection.new(regs.V[1]), regs.S[1])
+  with pytest.raises(CompileError, match="differs between lanes"):
+    selection.in_scalar(selection.new(regs.V[1]), regs.S[1])
 
 def test_rows_have_the_classes_of_their_operands() -> None:
   row = table("gfx1100")["v_add_f32"]

@@ -1,4 +1,5 @@
-"""The order of the products of a square: each is there once, sums go step by step, and two beside each other are one instruction."""
+"""The order of the products of a square: each is there once, sums go step by step, and two beside each other are one
+instruction."""
 from __future__ import annotations
 import random
 
@@ -28,7 +29,8 @@ def test_each_product_is_there_once_and_in_order(banks: tuple[int, ...]) -> None
   order = in_pairs(banks, SIDE)
   terms: dict[int, list[tuple[int, int]]] = {}
   for f in order: terms.setdefault(f.sum, []).append((f.a, f.b))
-  assert terms == {y * SIDE + x: [(y * STEPS + step, (SIDE + x) * STEPS + step) for step in range(STEPS)] for y in range(SIDE) for x in range(SIDE)}
+  assert terms == {y * SIDE + x: [(y * STEPS + step, (SIDE + x) * STEPS + step) for step in range(STEPS)]
+                   for y in range(SIDE) for x in range(SIDE)}
 
 @pytest.mark.parametrize("banks", CASES)
 def test_nearly_all_have_a_partner(banks: tuple[int, ...]) -> None:

@@ -42,16 +42,20 @@ def test_what_is_exact() -> None:
   powers = np.arange(-149, 128, dtype=np.float32)
   whole_numbers = np.ldexp(1.0, powers.astype(np.int32)).astype(np.float32)
   for side in SIDES:
-    assert (computed("exp2_f32", powers, side) == whole_numbers).all() and (computed("log2_f32", whole_numbers, side) == powers).all()
+    assert (computed("exp2_f32", powers, side) == whole_numbers).all() and (computed("log2_f32", whole_numbers, side)
+                                                                            == powers).all()
     zero, one = np.zeros(1, np.float32), np.ones(1, np.float32)
-    assert computed("exp_f32", zero, side) == 1 and computed("log_f32", one, side) == 0 and computed("sqrt_f32", zero, side) == 0
+    assert computed("exp_f32", zero, side) == 1 and computed("log_f32", one,
+                                                             side) == 0 and computed("sqrt_f32", zero, side) == 0
 
 # ***** the instructions *****
 
 def results(op: Ops, arch: str, x: Array) -> Array:
   n = len(x)
   r = UOp.range(n, 0, AxisType.LOOP)
-  kernel = UOp.sink(UOp.param(0, dtypes.float32, n).index(r).store(UOp(op, dtypes.float32, (UOp.param(1, dtypes.float32, n).index(r).load(),)), r))
+  kernel = UOp.sink(UOp.param(0, dtypes.float32,
+                              n).index(r).store(UOp(op, dtypes.float32,
+                                                    (UOp.param(1, dtypes.float32, n).index(r).load(),)), r))
   data: dict[int, list[Any]] = {0: [0.0] * n, 1: [float(v) for v in x]}
   execute(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "test"), arch, data)
   return np.array(data[0], np.float32)

@@ -37,7 +37,8 @@ def test_uniform_values_are_computed_once(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_place_that_no_lane_reaches_may_be_anywhere(arch: str) -> None:
-  """Lanes whose gate is false have an index below 0; the others' is within the buffer, so that 32 bits are enough for all."""
+  """Lanes whose gate is false have an index below 0; the others' is within the buffer, so that 32 bits are enough for
+  all."""
   out, a, lane = UOp.param(0, dtypes.float32, 40), UOp.param(1, dtypes.float32, 32), axis(40, 0, "LOCAL")
   kernel = UOp.sink(out.index(lane).store(a.index(lane * 3 - 60).load((lane > 19) & (lane < 30)), lane))
   program = lower(kernel, capabilities(arch), "before")

@@ -12,7 +12,8 @@ def number(value: int) -> UOp: return UOp.const(int32, value)
 def load(buffer: UOp, i: UOp) -> UOp: return UOp(Ops.LOAD, buffer.dtype, (UOp(Ops.INDEX, buffer.dtype, (buffer, i)),))
 
 def spread() -> tuple[UOp, UOp]:
-  return UOp(Ops.RANGE, int32, (number(8),), (0, AxisType.GLOBAL)), UOp(Ops.RANGE, int32, (number(32),), (1, AxisType.LOCAL))
+  return UOp(Ops.RANGE, int32, (number(8),), (0, AxisType.GLOBAL)), UOp(Ops.RANGE, int32, (number(32),),
+                                                                        (1, AxisType.LOCAL))
 
 def test_lanes_differ_and_what_is_made_of_them() -> None:
   group, lane = spread()

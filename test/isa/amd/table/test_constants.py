@@ -21,7 +21,8 @@ def test_integers_of_16_bits_have_no_inline_floats() -> None:
 
 @pytest.mark.parametrize("kind,value,dword", [
   ("f32", 0x12345678, 0x12345678), ("f64", 0x40000001 << 32, 0x40000001), ("f64", 1 << 40 | 1, None),
-  ("i64", (1 << 64) - 100, 0xffffff9c), ("i64", 0x80000000, None), ("b64", 0x80000000, 0x80000000), ("b64", (1 << 64) - 100, None),
+  ("i64", (1 << 64) - 100, 0xffffff9c), ("i64", 0x80000000, None), ("b64", 0x80000000, 0x80000000),
+  ("b64", (1 << 64) - 100, None),
 ])
 def test_what_a_literal_means(kind: str, value: int, dword: int | None) -> None:
   assert KINDS[kind].literal(value) == dword

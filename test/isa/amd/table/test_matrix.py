@@ -1,4 +1,5 @@
-"""Products on the matrix unit: executed by the emulator, whose own layouts come from the vendor's calculator, beside the interpreter."""
+"""Products on the matrix unit: executed by the emulator, whose own layouts come from the vendor's calculator, beside
+the interpreter."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -24,7 +25,8 @@ MATRIX_ARCHS = (*ARCHS, "gfx950")
 UNITS = [(arch, unit) for arch in MATRIX_ARCHS for unit in units(generation_of(arch))]
 NAMES = [f"{arch}-{unit.key}" for arch, unit in UNITS]
 
-@pytest.mark.parametrize("arch, unit", [pytest.param(*case, id=name) for case, name in zip(UNITS, NAMES) if case[1] is not VECTOR])
+@pytest.mark.parametrize("arch, unit",
+                         [pytest.param(*case, id=name) for case, name in zip(UNITS, NAMES) if case[1] is not VECTOR])
 def test_layouts_have_the_registers_of_the_instruction(arch: str, unit: Unit) -> None:
   matrix, specs = unit.matrix, table(generation_of(arch).arch)[unit.key].isa.specs
   assert matrix.a is not None and matrix.b is not None and matrix.c is not None
@@ -34,20 +36,24 @@ def test_layouts_of_the_vector_unit_have_each_element() -> None:
   """Lanes have the rows and columns of their own sums; of the sums each has its own."""
   m = VECTOR.matrix
   assert m.a is not None and m.b is not None and m.c is not None
-  places = {(m.c.place("row", lane, k), m.c.place("column", lane, k)): lane for lane in range(32) for k in range(m.c.count)}
+  places = {(m.c.place("row", lane, k), m.c.place("column", lane, k)): lane for lane in range(32)
+            for k in range(m.c.count)}
   assert sorted(places) == [(row, column) for row in range(m.m) for column in range(m.n)]
   for (row, column), lane in places.items():
     for layout, name, at in ((m.a, "row", row), (m.b, "column", column)):
-      assert {layout.place("step", lane, k) for k in range(layout.count) if layout.place(name, lane, k) == at} == set(range(m.k))
+      assert ({layout.place("step", lane, k) for k in range(layout.count) if layout.place(name, lane, k) == at}
+              == set(range(m.k)))
 
 @pytest.mark.parametrize("arch, unit", UNITS, ids=NAMES)
 def test_one_tile_and_several(arch: str, unit: Unit) -> None:
   x = unit.matrix
   for sizes in ((x.m, x.n, x.k), (2 * x.m, 2 * x.n, 4 * x.k)):
     kernel = product(*sizes, x.operand, x.result)
-    names = [inst.row.name for block in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p"), arch)[0].blocks
+    names = [inst.row.name for block in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p"),
+                                                 arch)[0].blocks
              for inst in block.insts]
-    if any(other.matrix != x and other.matrix.operand is x.operand and sizes[0] >= other.matrix.m and sizes[2] >= other.matrix.k
+    if any(other.matrix != x and other.matrix.operand is x.operand and sizes[0] >= other.matrix.m
+           and sizes[2] >= other.matrix.k
            and sizes[1] >= other.matrix.n for _, other in UNITS if _ == arch): continue  # a better one is chosen
     assert any(name.endswith(unit.key[2:]) for name in names), "by itself, or as one of two operations"
     check(kernel, arch, what=f"{unit.key} {sizes}")
@@ -73,32 +79,38 @@ def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_stay_in_their_registers(arch: str) -> None:
   """The loop along the sum copies no accumulators."""
-  program = lower(optimize(product(64, 64, 256, dtypes.float16, dtypes.float32), capabilities(arch)), capabilities(arch), "p")
+  program = lower(optimize(product(64, 64, 256, dtypes.float16, dtypes.float32), capabilities(arch)),
+                  capabilities(arch), "p")
   for block in assemble(program, arch)[0].blocks:
     for inst in block.insts:
       if inst.row.pipe in ("wmma", "mfma"):
         assert inst.operands[0] == inst.operands[3] or not hasattr(inst.operands[3], "cls")
         sums = set(range(inst.operands[0].index, inst.operands[0].index + inst.operands[0].cls.units))
-        moved = {r.index for other in block.insts if other.row.name == "v_mov_b32" for r in other.operands if isinstance(r, Reg)}
+        moved = {r.index for other in block.insts if other.row.name == "v_mov_b32" for r in other.operands
+                 if isinstance(r, Reg)}
         assert not sums & moved
 
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 @pytest.mark.parametrize("result", (dtypes.float16, dtypes.float32), ids=lambda dtype: dtype.name)
 def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
   """A lane has neighbours of a row, and halves are converted together."""
-  out, a, b = UOp.param(0, result, 64 * 32), UOp.param(1, dtypes.float16, 64 * 16), UOp.param(2, dtypes.float16, 16 * 32)
+  out, a, b = UOp.param(0, result, 64 * 32), UOp.param(1, dtypes.float16,
+                                                       64 * 16), UOp.param(2, dtypes.float16, 16 * 32)
   i, j, x = axis(64, 0), axis(32, 1), axis(16, 2, "REDUCE")
   terms = a.index(i * 16 + x).load().cast(dtypes.float32) * b.index(x * 32 + j).load().cast(dtypes.float32)
   kernel = UOp.sink(out.index(i * 32 + j).store(terms.reduce(Ops.ADD, x).cast(result), i, j))
   check(kernel, arch)
   program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
-  stores = {inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts if inst.row.name.startswith("global_store")}
+  stores = {inst.row.name for block in assemble(program, arch)[0].blocks for inst in block.insts
+            if inst.row.name.startswith("global_store")}
   assert stores == {"global_store_b128"}
-  assert not any(u.op is Ops.GEP and u.dtype.count == 1 and u.src[0].dtype.scalar() is dtypes.float32 for u in program.uops)
+  assert not any(u.op is Ops.GEP and u.dtype.count == 1 and u.src[0].dtype.scalar() is dtypes.float32
+                 for u in program.uops)
 
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
-  """Several matrices of a wave and several waves, as a large product has them; three stagings, of which the last is partly padding."""
+  """Several matrices of a wave and several waves, as a large product has them; three stagings, of which the last is
+  partly padding."""
   card = replace(capabilities(arch), threads=1)
   kernel = product(128, 64, 4 * 32 + 9, dtypes.float16, dtypes.float32)
   optimized = optimize(kernel, card)
@@ -109,7 +121,8 @@ def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) -> None:
-  """Several squares of a lane, whose factors are loaded by rows or by steps; sizes that nothing divides; one as long as a row of pieces is not."""
+  """Several squares of a lane, whose factors are loaded by rows or by steps; sizes that nothing divides; one as long
+  as a row of pieces is not."""
   for sizes in ((64, 64, 40), (37, 67, 63)):
     kernel = product(*sizes, dtypes.float32, dtypes.float32, transposed, turned)
     program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
@@ -133,7 +146,8 @@ def test_convolutions(arch: str, pad: int) -> None:
   check(kernel, arch, what=f"convolution padded by {pad}")
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
+@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)),
+                         ids=("forward", "weights"))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:
   """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
@@ -144,5 +158,7 @@ def test_more_lanes_than_there_is_to_copy(arch: str) -> None:
   """Of rows and steps there may be fewer elements than lanes: no two lanes store the same."""
   for unit in capabilities(arch).matrix[-2:]:
     kernel = product(unit.m, 4 * unit.n, unit.k, unit.operand, unit.result)
-    opts = tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k))) + (Opt(OptOps.LOCAL, 1, 4),)
-    check(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities(arch)), arch, data_for(kernel), optimized=False, meaning=kernel)
+    opts = (tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k)))
+            + (Opt(OptOps.LOCAL, 1, 4),))
+    check(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities(arch)), arch, data_for(kernel),
+          optimized=False, meaning=kernel)

@@ -6,7 +6,8 @@ from tinyhw.isa.amd.table import regs
 def test_names() -> None:
   assert [str(regs.s(i)) for i in (0, 105, regs.VCC, regs.VCC + 1, regs.M0, regs.EXEC, regs.TTMP)] == \
     ["s0", "s105", "vcc_lo", "vcc_hi", "m0", "exec_lo", "ttmp0"]
-  assert [str(r) for r in (regs.s(4, 2), regs.s(regs.VCC, 2), regs.v(3), regs.v(3, 4), regs.ve(4, 2))] == ["s[4:5]", "vcc", "v3", "v[3:6]", "v[4:5]"]
+  assert ([str(r) for r in (regs.s(4, 2), regs.s(regs.VCC, 2), regs.v(3), regs.v(3, 4), regs.ve(4, 2))]
+          == ["s[4:5]", "vcc", "v3", "v[3:6]", "v[4:5]"])
 
 def test_a_register_is_one_object() -> None:
   assert regs.v(3) is regs.v(3) and regs.v(4, 2) != regs.ve(4, 2)

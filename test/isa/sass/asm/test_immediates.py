@@ -8,9 +8,11 @@ from tinyhw.errors import ParseError
 from tinyhw.isa.sass.asm.immediates import BITS, parse_float, parse_signed, parse_unsigned, show_float, show_signed
 
 @pytest.mark.parametrize("kind,bits,text", [
-  ("f32", 0x3f800000, "1"), ("f32", 0xc1c00000, "-24"), ("f32", 0x3f4c422a, "0.79788458347320556641"), ("f32", 0x7f800000, "+INF "),
+  ("f32", 0x3f800000, "1"), ("f32", 0xc1c00000, "-24"), ("f32", 0x3f4c422a, "0.79788458347320556641"),
+  ("f32", 0x7f800000, "+INF "),
   ("f32", 0xffc00000, "-QNAN "), ("f32", 0x7f800001, "0x7f800001"), ("f32", 0x5f800000, "1.84467440737095516160e+19"),
-  ("f32", 0x00100000, "1.469367938527859385e-39"), ("f64", 0x7fe00000, "8.98846567431157953865e+307"), ("f64", 0x40000000, "2"),
+  ("f32", 0x00100000, "1.469367938527859385e-39"), ("f64", 0x7fe00000, "8.98846567431157953865e+307"),
+  ("f64", 0x40000000, "2"),
   ("f16", 0x3d37, "1.3037109375"), ("bf16", 0x3f80, "1"),
 ])
 def test_floats(kind: str, bits: int, text: str) -> None:

@@ -17,4 +17,5 @@ def test_generations_differ() -> None:
   assert show_special(0x88, Generation("sm_80")) == "SR136" and show_special(0x88, Generation("sm_90")) == "SR_CgaCtaId"
 
 def test_an_unknown_name() -> None:
-  with pytest.raises(ParseError, match="sm_80 has no special register SR_CgaCtaId"): parse_special("SR_CgaCtaId", Generation("sm_80"))
+  with pytest.raises(ParseError, match="sm_80 has no special register SR_CgaCtaId"):
+    parse_special("SR_CgaCtaId", Generation("sm_80"))

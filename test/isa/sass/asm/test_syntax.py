@@ -50,14 +50,18 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   assert parse(f"{control} {show(inst, control, 0x400)}", key[0], 0x400) == (inst, control)
 
 def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Immediates in one or the other place, words of a line's own, other banks, descriptors: the first row that is tried is that of the text."""
+  """Immediates in one or the other place, words of a line's own, other banks, descriptors: the first row that is tried
+  is that of the text."""
   tried: list[str] = []
   fill = syntax.fill
   monkeypatch.setattr(syntax, "fill", lambda row, *rest: (tried.append(row.isa.key), fill(row, *rest))[1])
-  texts = {"IADD3 R0, R1, 0x10, RZ": "IADD3/810", "IADD3 R0, R1, R2, R3": "IADD3/210", "IADD3.X R0, R1, 0x10, RZ, P0, !PT": "IADD3.X/810",
-           "SHF.R.S32.HI R0, RZ, 0x4, R1": "SHF/819", "IMAD R0, R1, R2, 0x5": "IMAD/424", "IMAD.WIDE R0, R2, 0x4, R4": "IMAD.WIDE/825",
+  texts = {"IADD3 R0, R1, 0x10, RZ": "IADD3/810", "IADD3 R0, R1, R2, R3": "IADD3/210",
+           "IADD3.X R0, R1, 0x10, RZ, P0, !PT": "IADD3.X/810",
+           "SHF.R.S32.HI R0, RZ, 0x4, R1": "SHF/819", "IMAD R0, R1, R2, 0x5": "IMAD/424",
+           "IMAD.WIDE R0, R2, 0x4, R4": "IMAD.WIDE/825",
            "LOP3.LUT R0, R1, 0xf, RZ, 0xc0, !PT": "LOP3.LUT/812", "MOV R0, 0x5": "MOV/802", "MOV R0, UR4": "MOV/c02",
-           "FFMA R0, R1, R2, 1.5": "FFMA/423", "STG.E [R0+0x10], R2": "STG.plain/386", "STG.E desc[UR4][R0.64], R2": "STG/986",
+           "FFMA R0, R1, R2, 1.5": "FFMA/423", "STG.E [R0+0x10], R2": "STG.plain/386",
+           "STG.E desc[UR4][R0.64], R2": "STG/986",
            "DEPBAR.LE SB0, 0x1": "DEPBAR.LE/91a"}
   for text, key in texts.items():
     tried.clear()
@@ -65,7 +69,8 @@ def test_rows_that_do_not_fit_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> 
     assert tried == [key], text
 
 def test_errors_of_forms_that_do_not_fit_keep_nothing_alive() -> None:
-  """An error with its frames, kept in one of them, is a circle that has all that callers know: selection, a whole function."""
+  """An error with its frames, kept in one of them, is a circle that has all that callers know: selection, a whole
+  function."""
   class Known: pass
   def known_by_a_caller() -> weakref.ref[Known]:
     known = Known()
@@ -84,17 +89,20 @@ def test_control_words_and_guards() -> None:
   assert plain(code, "sm_90") == "@!P2 FFMA.FTZ R7, -R0.reuse, |R2|, 1.5"
   inst, control = parse(text, "sm_90")
   assert control == Control(stall=4, yields=True, write=1, read=3, wait=5, reuse=1)
-  assert inst == build(table("sm_90")["FFMA/423"], regs.reg(regs.R[1], 7), regs.reg(regs.R[1], 0), regs.reg(regs.R[1], 2), 0x3fc00000, fmz="FTZ",
+  assert inst == build(table("sm_90")["FFMA/423"], regs.reg(regs.R[1], 7), regs.reg(regs.R[1], 0),
+                       regs.reg(regs.R[1], 2), 0x3fc00000, fmz="FTZ",
                        a_neg=1, b_abs=1, guard=regs.reg(regs.P, 2), guard_not=1)
 
 @pytest.mark.parametrize("arch,text,why", [
   ("sm_90", "FFMA R1, R2, R3, R4, R5", "FFMA takes 4 operands, got 5"),
-  ("sm_90", "HMMA.16816.F32.FOO R0, R4, R8, R12", "HMMA with these operands takes .16816, .F32, .BF16, got .16816.F32.FOO"),
+  ("sm_90", "HMMA.16816.F32.FOO R0, R4, R8, R12", "HMMA with these operands takes .16816, .F32, .BF16, got "
+   ".16816.F32.FOO"),
   ("sm_90", "HMMA R0, R4, R8, R12", "HMMA with these operands takes .16816, .F16, and the text has none"),
   ("sm_90", "BRA 0x3", "operand t is an address, a multiple of 4, got 0x3"),
   ("sm_90", "FADDX R0, R1", "sm_90 has no instruction FADDX; did you mean FADD?"),
   ("sm_90", "FADD R0, R1", "FADD takes 3 operands, got 2"),
-  ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands behind a comma"), ("sm_90", "NOP ,", "operand 1 is missing"),
+  ("sm_90", "MOV R0,", "operand 2 is missing: nothing stands behind a comma"),
+  ("sm_90", "NOP ,", "operand 1 is missing"),
   ("sm_90", "MOV R0, 0x\u0663", "'\u0663' (U+0663) is not ASCII"),
   ("sm_90", "FADD.WIDE R0, R1, R2", "takes .FTZ, .RM|RP|RZ, .SAT, got .WIDE"),
   ("sm_90", "FADD R0, R1, ~R2", "operand b wants a R register, got ~R2"),

@@ -19,7 +19,8 @@ def left(lines: Sequence[str]) -> list[str]:
   return [plain(encode(inst), ARCH) for inst in function.blocks[0].insts]
 
 def test_elements_of_groups_are_read_and_made_where_they_are() -> None:
-  lines = ["LDG.E.64 R4, [R0]", "MOV R8, R4", "MOV R9, R5", "FADD R10, R8, R9", "FMUL R11, R8, R9", "MOV R4, R10", "MOV R5, R11", "STG.E.64 [R0], R4"]
+  lines = ["LDG.E.64 R4, [R0]", "MOV R8, R4", "MOV R9, R5", "FADD R10, R8, R9", "FMUL R11, R8, R9", "MOV R4, R10",
+           "MOV R5, R11", "STG.E.64 [R0], R4"]
   assert left(lines) == ["LDG.E.64 R4, [R0]", "FADD R10, R4, R5", "FMUL R5, R4, R5", "MOV R4, R10", "STG.E.64 [R0], R4"]
 
 def test_what_is_no_copy() -> None:

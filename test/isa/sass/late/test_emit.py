@@ -11,7 +11,8 @@ def test_jumps_both_ways_and_the_end() -> None:
   for arch in ("sm_80", "sm_90"):
     first, second = Block(0), Block(1)
     nop, control = parse("NOP", arch)[0], Control(3)
-    text, placed = encode_function([(first, [(nop, control), (jump(second), control), (jump(first), control)]), (second, [(nop, control)])],
+    text, placed = encode_function([(first, [(nop, control), (jump(second), control), (jump(first), control)]),
+                                    (second, [(nop, control)])],
                                    Generation(arch))
     lines = [show(inst, pc=at) for at, inst, _ in decode_all(text, arch)]
     assert lines == ["NOP", "BRA 0x30", "BRA 0x0", "NOP", "BRA 0x40", "NOP", "NOP", "NOP"]

@@ -8,11 +8,15 @@ from tinyhw.isa.sass.late.reuse import mark_reuse
 @pytest.mark.parametrize("lines, marked", [
   (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R0, R4.reuse, R8, R0", "FFMA R1, R4, R9, R1"]),
   (["FFMA R0, R4, R8, R0", "FFMA R1, R4, R8, R1"], ["FFMA R0, R4.reuse, R8.reuse, R0", "FFMA R1, R4, R8, R1"]),
-  (["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"], ["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"]),                # at another place
-  (["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"]),                # it writes it
+  # at another place
+  (["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"], ["FFMA R0, R4, R8, R0", "FFMA R1, R8, R4, R1"]),
+  # it writes it
+  (["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"], ["FFMA R4, R4, R8, R0", "FFMA R1, R4, R9, R1"]),
   (["FADD R0, R4, R8", "IADD3 R1, R4, R9, RZ"], ["FADD R0, R4.reuse, R8", "IADD3 R1, R4, R9, RZ"]),
-  (["FADD R0, R4, R8", "[B0-----:R-:W-:-:S01] FADD R1, R4, R9"], ["FADD R0, R4, R8", "FADD R1, R4, R9"]),          # which waits
-  (["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"], ["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"]),                        # may not be executed
+  # which waits
+  (["FADD R0, R4, R8", "[B0-----:R-:W-:-:S01] FADD R1, R4, R9"], ["FADD R0, R4, R8", "FADD R1, R4, R9"]),
+  # may not be executed
+  (["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"], ["@P0 FADD R0, R4, R8", "FADD R1, R4, R9"]),
   (["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"], ["FADD R0, R4, R8", "NOP", "FADD R1, R4, R9"]),
   (["FADD R0, RZ, R8", "FADD R1, RZ, R9"], ["FADD R0, RZ, R8", "FADD R1, RZ, R9"]),
   (["DADD R0, R4, R8", "DADD R2, R4, R6"], ["DADD R0, R4, R8", "DADD R2, R4, R6"]),

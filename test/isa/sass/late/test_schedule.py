@@ -15,26 +15,31 @@ def lines_of(*texts: str, arch: str = "sm_90") -> Lines:
   function.blocks[0].insts = [parse(text, arch)[0] for text in texts]
   return schedule(function, Generation(arch))[0][1]
 
-def stalls(*texts: str, arch: str = "sm_90") -> list[int]: return [control.stall for _, control in lines_of(*texts, arch=arch)]
+def stalls(*texts: str, arch: str = "sm_90") -> list[int]:
+  return [control.stall for _, control in lines_of(*texts, arch=arch)]
 
 def test_stalls() -> None:
   assert stalls("FADD R0, R1, R2", "FADD R3, R0, R0", "NOP") == [4, 1, 1]
   assert stalls("FADD R0, R1, R2", "NOP", "NOP", "IADD3 R3, R0, R0, RZ") == [1, 1, 3, 1]
   assert stalls("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2") == [13, 1]
-  assert all(control.yields == (1 <= control.stall <= 11) for _, control in lines_of("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2"))
+  assert all(control.yields == (1 <= control.stall <= 11)
+             for _, control in lines_of("ISETP.EQ.AND P0, PT, R0, RZ, PT", "@P0 MOV R1, R2"))
 
 def test_what_is_read_is_not_overwritten_in_the_next_cycle() -> None:
   assert stalls("FADD R1, R0, R2", "LDS R0, [R8]") == [2, 2] and stalls("FADD R1, R0, R2", "MOV R0, R8") == [1, 1]
 
 def test_what_no_stall_is_long_enough_for() -> None:
   lines = lines_of("HMMA.16816.F32 R4, R8, R12, R4", "FADD R0, R4, R5")
-  assert [inst.row.name for inst, _ in lines] == ["HMMA.16816", "NOP", "FADD"] and [control.stall for _, control in lines] == [15, 9, 1]
+  assert [inst.row.name for inst, _ in lines] == ["HMMA.16816", "NOP",
+                                                  "FADD"] and [control.stall for _, control in lines] == [15, 9, 1]
 
 def boards(*texts: str) -> list[tuple[int, int, int]]: return [(c.write, c.read, c.wait) for _, c in lines_of(*texts)]
 
 def test_scoreboards() -> None:
-  found = boards("LDG.E R0, desc[UR4][R2.64]", "LDS R1, [R6]", "MUFU.RCP R4, R1", "STG.E desc[UR4][R2.64], R4", "MOV R4, R0", "MOV R6, R0")
-  assert found == [(0, 5, 0), (2, NONE, 0), (4, NONE, 0b100), (NONE, 5, 0b10000), (NONE, NONE, 0b100001), (NONE, NONE, 0)]
+  found = boards("LDG.E R0, desc[UR4][R2.64]", "LDS R1, [R6]", "MUFU.RCP R4, R1", "STG.E desc[UR4][R2.64], R4",
+                 "MOV R4, R0", "MOV R6, R0")
+  assert found == [(0, 5, 0), (2, NONE, 0), (4, NONE, 0b100), (NONE, 5, 0b10000), (NONE, NONE, 0b100001),
+                   (NONE, NONE, 0)]
 
 def test_addresses_are_free_before_the_load_has_come() -> None:
   assert boards("LDG.E R0, desc[UR4][R2.64]", "MOV R2, R1") == [(0, 5, 0), (NONE, NONE, 0b100000)]
@@ -61,14 +66,20 @@ def test_a_fence_is_waited_for_by_who_meets_others() -> None:
 
 def test_registers_are_handed_over_when_they_are_there() -> None:
   """ARRIVE waits for all results, not for sources that are still read; the wait for products waits for nothing else."""
-  found = boards("LDS R24, [R1]", "LDG.E R0, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", "WARPGROUP.ARRIVE", f"{PRODUCT}R24, gsb0")
+  found = boards("LDS R24, [R1]", "LDG.E R0, desc[UR4][R2.64]", "STG.E desc[UR4][R2.64], R4", "WARPGROUP.ARRIVE",
+                 f"{PRODUCT}R24, gsb0")
   assert [wait for _, _, wait in found] == [0, 0, 0, 0b101, 0]
   assert [wait for _, _, wait in boards("LDS R4, [R1]", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "MOV R5, R4")] == [0, 0, 0b100]
 
 def test_products_take_no_fixed_time() -> None:
-  """They follow each other at once; what reads them is not stalled for, since WARPGROUP.DEPBAR stands before. A register that is read late stays."""
-  assert stalls(f"{PRODUCT}RZ, !UPT", f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0", "FADD R0, R24, R24") == [1, 1, 6, 1]
-  assert sum(stalls("MOV R24, R0", f"{PRODUCT}R24, gsb0")[:-1]) == 16 and sum(stalls("R2UR UR8, R0", f"{PRODUCT}RZ, !UPT")[:-1]) == 15
+  """They follow each other at once; what reads them is not stalled for, since WARPGROUP.DEPBAR stands before.
+
+  A register that is read late stays.
+  """
+  assert stalls(f"{PRODUCT}RZ, !UPT", f"{PRODUCT}R24, gsb0", "WARPGROUP.DEPBAR.LE gsb0, 0x0",
+                "FADD R0, R24, R24") == [1, 1, 6, 1]
+  assert (sum(stalls("MOV R24, R0", f"{PRODUCT}R24, gsb0")[:-1]) == 16
+          and sum(stalls("R2UR UR8, R0", f"{PRODUCT}RZ, !UPT")[:-1]) == 15)
   assert boards("STG.E desc[UR4][R2.64], R24", f"{PRODUCT}RZ, !UPT")[1][2] == 0b100000
 
 def test_registers_of_a_tensor_copy_are_kept() -> None:
@@ -76,16 +87,19 @@ def test_registers_of_a_tensor_copy_are_kept() -> None:
   assert found == [(NONE, 5, 0), (NONE, NONE, 0), (NONE, NONE, 0b100000)]
 
 def test_float64_by_generation() -> None:
-  assert [(c.write, c.wait) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")] == [(4, 0), (4, 0b10000)]
+  assert ([(c.write, c.wait) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0", arch="sm_80")]
+          == [(4, 0), (4, 0b10000)])
   assert [(c.write, c.stall) for _, c in lines_of("DADD R0, R2, R4", "DADD R6, R0, R0")] == [(NONE, 8), (NONE, 2)]
 
 def test_a_loop_meets_its_own_end() -> None:
-  """What the end of the loop has started is waited for at its beginning; what comes from before the loop is stalled for before it."""
+  """What the end of the loop has started is waited for at its beginning; what comes from before the loop is stalled
+  for before it."""
   function = Function("loop")
   first, loop, end = function.new_block(), function.new_block(depth=1), function.new_block()
   first.insts = [parse("MOV R0, RZ", "sm_90")[0]]
   body = ("FADD R1, R0, R0", "LDG.E R0, desc[UR4][R2.64]", "ISETP.EQ.AND P0, PT, R4, RZ, PT")
-  loop.insts = [*(parse(text, "sm_90")[0] for text in body), MInst(JUMP_IF, [loop, regs.reg(regs.P, 0), 0], None, ([],))]
+  loop.insts = [*(parse(text, "sm_90")[0] for text in body),
+                MInst(JUMP_IF, [loop, regs.reg(regs.P, 0), 0], None, ([],))]
   end.insts = [parse("EXIT", "sm_90")[0]]
   scheduled = schedule(function, Generation("sm_90"))
   start = [(inst.row.name, control) for inst, control in scheduled[1][1]]

@@ -29,13 +29,17 @@ def test_every_macro_is_an_instruction(arch: str) -> None:
     assert pieces(arch, name, kinds), name
 
 def test_forms() -> None:
-  assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"] and texts("add32", r(0), r(1), 0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
-  assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"] and texts("add32", r(0), r(1), regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
-  assert pieces("sm_90", "add32", (Kind(regs.R[1]), None, Kind(regs.R[1]))) is None and make("sm_90", "add32", [r(0), 5, r(1)]) is None
+  assert texts("add32", r(0), r(1), r(2)) == ["IADD3 R0, R1, R2, RZ"] and texts("add32", r(0), r(1),
+                                                                                0xfffffffb) == ["IADD3 R0, R1, -0x5, RZ"]
+  assert texts("mul_f32", r(0), r(1), 0x3fc00000) == ["FMUL R0, R1, 1.5"] and texts("add32", r(0), r(1),
+                                                                                    regs.RZ) == ["IADD3 R0, R1, RZ, RZ"]
+  assert (pieces("sm_90", "add32", (Kind(regs.R[1]), None, Kind(regs.R[1]))) is None
+          and make("sm_90", "add32", [r(0), 5, r(1)]) is None)
   assert texts("max_u32", r(0), r(1), r(2), arch="sm_80") == ["IMNMX.U32 R0, R1, R2, !PT"]
 
 def test_parts() -> None:
-  assert texts("add64", r(0, 2), r(2, 2), 0x0000000700000009, p(1)) == ["IADD3 R0, P1, R2, 0x9, RZ", "IADD3.X R1, R3, 0x7, RZ, P1, !PT"]
+  assert texts("add64", r(0, 2), r(2, 2), 0x0000000700000009, p(1)) == ["IADD3 R0, P1, R2, 0x9, RZ",
+                                                                        "IADD3.X R1, R3, 0x7, RZ, P1, !PT"]
   assert texts("bytes_of2", r(0), r(4, 4), 0x4410) == ["PRMT R0, R6, 0x4410, RZ"]
   assert texts("load_b64_if", r(4, 2), p(0), r(2, 2), -8) == ["@P0 LDG.E.64 R4, [R2+-0x8]"]
   assert texts("load_b64_if+UR6", r(4, 2), p(0), r(3), -8) == ["@P0 LDG.E.64 R4, [R3.U32+UR6+-0x8]"]
@@ -49,13 +53,16 @@ def test_rows_over_virtual_registers() -> None:
   assert one is not None and one.row.encoding is not MACRO and list(one.writes()) == [d] and list(one.reads()) == [a, b]
   wide = [function.new_reg(regs.R[2]) for _ in range(3)]
   several = make("sm_90", "add64", wide, function.new_reg)
-  assert several is not None and several.row.encoding is MACRO and [o.early for o in several.row.operands] == [True, False, False, True]
+  assert (several is not None and several.row.encoding is MACRO and [o.early for o in several.row.operands]
+          == [True, False, False, True])
   assert several.operands[3].cls is regs.P, "the carry is a register of its own"
   old, gate = function.new_reg(regs.R[1]), function.new_reg(regs.P)
   load = make("sm_90", "load_b32_if", [d, gate, wide[0], 0], ties=(old,))
-  assert load is not None and load.row.both == (0,) and load.row.operands[0].access is Access.BOTH and set(load.reads()) == {gate, wide[0], old}
+  assert (load is not None and load.row.both == (0,) and load.row.operands[0].access is Access.BOTH
+          and set(load.reads()) == {gate, wide[0], old})
   constant, argument = make("sm_90", "move", [d, 5]), make("sm_90", "argument_b32", [d, 0x210])
-  assert constant is not None and argument is not None and constant.row.rematerialize and argument.row.rematerialize and not one.row.rematerialize
+  assert (constant is not None and argument is not None and constant.row.rematerialize and argument.row.rematerialize
+          and not one.row.rematerialize)
 
 def test_elements_of_groups_are_sources() -> None:
   """The group is the operand; a line alone may write where it reads, since it has read by then."""
@@ -85,10 +92,12 @@ def test_elements_of_large_groups_are_sources_wherever_they_stand() -> None:
   assert [show(inst) for inst in function.blocks[0].insts] == ["FADD R9, R95, R222"]
 
 def test_elements_of_a_group_have_one_row() -> None:
-  """Where they begin are operands; so the sums of a product are rounded and stored by the same row, each pair of them."""
+  """Where they begin are operands; so the sums of a product are rounded and stored by the same row, each pair of
+  them."""
   function = Function("k")
   group = function.new_reg(regs.R[128])
-  made = [make("sm_90", "add_f32", [function.new_reg(regs.R[1]), regs.Element(regs.R[1], group, k), regs.Element(regs.R[1], group, k + 1)])
+  made = [make("sm_90", "add_f32", [function.new_reg(regs.R[1]), regs.Element(regs.R[1], group, k),
+                                    regs.Element(regs.R[1], group, k + 1)])
           for k in (0, 40)]
   assert made[0] is not None and made[1] is not None and made[0].row is made[1].row
   assert [one.operands[3:] for one in made if one is not None] == [[0, 1], [40, 41]]
@@ -96,7 +105,8 @@ def test_elements_of_a_group_have_one_row() -> None:
 def test_lines_with_a_guard_keep_what_they_may_not_write() -> None:
   function = Function("k")
   old, gate, group = function.new_reg(regs.R[1]), function.new_reg(regs.P), function.new_reg(regs.R[2])
-  scaled = make("sm_90", "mul_f32_if", [function.new_reg(regs.R[1]), gate, regs.Element(regs.R[1], group, 1), 0x40000000], ties=(old,))
+  scaled = make("sm_90", "mul_f32_if", [function.new_reg(regs.R[1]), gate, regs.Element(regs.R[1], group, 1),
+                                        0x40000000], ties=(old,))
   assert scaled is not None and scaled.row.encoding is MACRO and scaled.row.both == (0,)
   for k, value in enumerate((r(3), p(1), r(4, 2))): scaled.operands[k] = value
   block = Block(0)

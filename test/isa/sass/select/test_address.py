@@ -30,7 +30,8 @@ def sums(buffers: int) -> UOp:
 
 def test_buffers_share_an_offset() -> None:
   found = texts(sums(2))
-  assert [line for line in found if "ULDC" in line] == ["ULDC.64 UR0, c[0x0][0x218]", "ULDC.64 UR2, c[0x0][0x220]", "ULDC.64 UR4, c[0x0][0x210]"]
+  assert [line for line in found if "ULDC" in line] == ["ULDC.64 UR0, c[0x0][0x218]", "ULDC.64 UR2, c[0x0][0x220]",
+                                                        "ULDC.64 UR4, c[0x0][0x210]"]
   assert sum("SHF" in line or "WIDE" in line for line in found) == 1
   offsets = {line.partition("[")[2].partition("]")[0] for line in found if line[:3] in ("LDG", "STG")}
   (register,) = {offset.partition(".")[0] for offset in offsets}
@@ -55,7 +56,8 @@ def test_more_buffers_than_uniform_registers(arch: str) -> None:
 def test_a_card_may_do_without(arch: str) -> None:
   with Context(NV_BASES=0):
     found = texts(sums(2), arch)
-    assert not any("+UR" in line or "ULDC" in line for line in found) and sum("IMAD.WIDE" in line for line in found) == 3
+    assert not any("+UR" in line or "ULDC" in line for line in found) and sum("IMAD.WIDE" in line
+                                                                              for line in found) == 3
     check(sums(2), arch, optimized=False)
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -70,7 +72,8 @@ def test_indices_of_one_element(arch: str) -> None:
 def moved(elements: int, more: int, factor: int = 1) -> list[str]:
   """A copy whose index is a multiple of the lane's number and a constant, of a buffer with so many elements."""
   r = axis(32, 0, "LOCAL")
-  return texts(UOp.sink(UOp.param(0, F32, 32).index(r).store(UOp.param(1, F32, elements).index(r * factor + more).load(), r)))
+  return texts(UOp.sink(UOp.param(0, F32,
+                                  32).index(r).store(UOp.param(1, F32, elements).index(r * factor + more).load(), r)))
 
 def loads(lines: list[str]) -> str: return next(line for line in lines if line.startswith("LDG"))
 
@@ -78,13 +81,15 @@ def test_what_32_bits_are_enough_for() -> None:
   assert "UR" in loads(moved(FOUR_GIB, 5)) and "UR" in loads(moved(8 * FOUR_GIB, 5)), "the index is short"
   assert "UR" in loads(moved(FOUR_GIB, 0, -1)), "the buffer is short, whatever the sign"
   far = moved(FOUR_GIB, FOUR_GIB // 2)
-  assert "UR" in loads(far) and any(line.startswith("IADD3") and "0x80000000" in line for line in far), "the buffer is short: one sum of 32 bits"
+  assert "UR" in loads(far) and any(line.startswith("IADD3") and "0x80000000" in line
+                                    for line in far), "the buffer is short: one sum of 32 bits"
   assert "UR" not in loads(moved(8 * FOUR_GIB, 7 * FOUR_GIB)), "too far for a lane"
   assert "UR" not in loads(moved(8 * FOUR_GIB, 0, FOUR_GIB // 16)), "too far, from some lane on"
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_bias_where_an_index_may_be_negative(arch: str) -> None:
-  """Every second element backwards, with the two behind it: the lanes' part of the index is negative, the constants are what makes it an index."""
+  """Every second element backwards, with the two behind it: the lanes' part of the index is negative, the constants
+  are what makes it an index."""
   r = axis(32, 0, "LOCAL")
   a, out = UOp.param(1, F32, 80), UOp.param(0, F32, 32)
   value = a.index(r * -2 + 70).load() + a.index(r * -2 + 71).load() * 2 + a.index(r * -2 + 72).load() * 3
@@ -92,7 +97,8 @@ def test_a_bias_where_an_index_may_be_negative(arch: str) -> None:
   check(kernel, arch, optimized=False)
   places = sorted(line.partition("[")[2] for line in texts(kernel, arch) if line.startswith("LDG"))
   assert len({place.partition(".")[0] for place in places}) == 1, "one register"
-  assert [place.partition("+")[2] for place in places] == ["UR0+0x20]", "UR0+0x28]"], "62 elements have been added; two are loaded at once"
+  assert [place.partition("+")[2] for place in places] == ["UR0+0x20]", "UR0+0x28]"], ("62 elements have been added; "
+                                                                                       "two are loaded at once")
 
 def test_what_a_loop_leaves_is_scaled_before_it() -> None:
   """Rows of a matrix, added up: an iteration makes an index by one instruction."""

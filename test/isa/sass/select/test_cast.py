@@ -23,7 +23,8 @@ def test_all_pairs(arch: str) -> None:
 
 @pytest.mark.parametrize("dtype, largest", [(dtypes.fp8e4m3, 448.0), (dtypes.fp8e5m2, 57344.0)], ids=("e4m3", "e5m2"))
 def test_floats_of_a_byte(dtype: DType, largest: float) -> None:
-  """By instructions that convert two: all codes, numbers between them, and what is too large, which becomes NaN or an infinity."""
+  """By instructions that convert two: all codes, numbers between them, and what is too large, which becomes NaN or an
+  infinity."""
   def names(kernel: UOp) -> set[str]:
     return {inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_89"), "cast"), "sm_89")[2]}
   for target in (dtypes.float32, dtypes.float16):
@@ -31,8 +32,10 @@ def test_floats_of_a_byte(dtype: DType, largest: float) -> None:
     data = {0: [0.0] * 256, 1: [fp8_to_float(code, dtype) for code in range(256)]}
     assert "F2FP.UNPACK" in names(kernel)
     check(kernel, "sm_89", data=data, optimized=False)
-  steps = [sign * largest * factor for sign in (1, -1) for factor in (1, 1.0357, 1.0358, 1.07143, 1.0714286, 1.2, math.inf, 2.0 ** -40, math.nan)]
-  steps += [sign * base * (1 + k / 32) for sign in (1, -1) for base in (2.0 ** -17, 2.0 ** -9, 2.0 ** -7, 1.0, 8.0) for k in range(23)]
+  steps = [sign * largest * factor for sign in (1, -1) for factor in (1, 1.0357, 1.0358, 1.07143, 1.0714286, 1.2,
+                                                                      math.inf, 2.0 ** -40, math.nan)]
+  steps += [sign * base * (1 + k / 32) for sign in (1, -1) for base in (2.0 ** -17, 2.0 ** -9, 2.0 ** -7, 1.0, 8.0)
+            for k in range(23)]
   kernel = converted(Ops.CAST, dtypes.float32, dtype, AxisType.LOCAL, 248)
   assert names(kernel) >= {"F2FP.PACK8", "FSETP"} and len(steps) == 248
   check(kernel, "sm_89", data={0: [0.0] * 248, 1: [round_float32(x) for x in steps]}, optimized=False)
@@ -47,12 +50,14 @@ def test_neighbours_become_halves_together(dtype: DType, order: tuple[int, int])
   out = UOp.param(0, dtypes.float16, 128).index(r * 2)
   kernel = UOp.sink(UOp(Ops.STORE, dtypes.void, (out, UOp(Ops.VECTORIZE, halves, tuple(pair)), r)))
   names = [inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities("sm_90"), "cast"), "sm_90")[2]]
-  assert names.count("F2FP.UNPACK") == 1 and "HADD2.F32" not in names and names.count("PRMT") == (order not in ((0, 1), (2, 3)))
+  assert (names.count("F2FP.UNPACK") == 1 and "HADD2.F32" not in names
+          and names.count("PRMT") == (order not in ((0, 1), (2, 3))))
   check(kernel, "sm_90", optimized=False)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_bits(arch: str) -> None:
-  pairs = [(a, b) for a, b in itertools.permutations(dtypes.all, 2) if a.itemsize == b.itemsize and dtypes.bool not in (a, b)]
+  pairs = [(a, b) for a, b in itertools.permutations(dtypes.all, 2) if a.itemsize == b.itemsize
+           and dtypes.bool not in (a, b)]
   for source, target in pairs:
     if dtypes.is_float(source) and source.itemsize < 4: continue  # of a NaN only the kind is kept
     kernel = converted(Ops.BITCAST, source, target, AxisType.LOCAL, 20)

@@ -39,11 +39,14 @@ def names(program: Program) -> list[str]: return [inst.row.name for _, inst, _ i
   (64, 64, 256, 64, 1, HALF, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True), (72, 136, 256, 128, 1, HALF, False),
   (64, 64, 504, 64, 1, HALF, False)])
 def test_products_of_boxes(m: int, n: int, k: int, columns: int, groups: int, dtype: DType, transposed: bool) -> None:
-  """Factors along the sum and across it, one group and two, sizes that are no multiples of the tile, and a sum that is none of the steps."""
+  """Factors along the sum and across it, one group and two, sizes that are no multiples of the tile, and a sum that is
+  none of the steps."""
   kernel, program = boxed(product(m, n, k, dtype, dtypes.float32, transposed), columns, groups)
   found = names(program)
-  assert found.count("HGMMA") == 4 and not {"LDGSTS.U", "LDGSTS.plain", "LDG.U", "LDG.plain", "STS", "DEPBAR.LE"} & set(found)
-  assert found.count("UTMALDG.plain") == 2 * (1 + (1 if transposed else columns // 64))   # in the loop before the loop, and in it
+  assert found.count("HGMMA") == 4 and not {"LDGSTS.U", "LDGSTS.plain", "LDG.U", "LDG.plain", "STS",
+                                            "DEPBAR.LE"} & set(found)
+  # in the loop before the loop, and in it
+  assert found.count("UTMALDG.plain") == 2 * (1 + (1 if transposed else columns // 64))
   check(kernel, "sm_90")
 
 @pytest.mark.slow
@@ -52,7 +55,8 @@ def test_a_batch_and_an_epilogue() -> None:
   batch, m, n, k = 2, 64, 64, 256
   out, a, b = UOp.param(0, HALF, batch * m * n), UOp.param(1, HALF, batch * m * k), UOp.param(2, HALF, batch * k * n)
   i, j, x, z = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE"), axis(batch, 3)
-  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x), b.index(z * (k * n) + x * n + j)))
+  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x),
+                                                                 b.index(z * (k * n) + x * n + j)))
   value = (left * right).reduce(Ops.ADD, x) * 0.5 + 1.0
   store = out.index(z * (m * n) + i * n + j).store(value.cast(HALF), z, i, j)
   kernel, program = boxed(UOp.sink(store))
@@ -65,7 +69,8 @@ def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
   batch, m, n, k = 2, 64, 64, 256
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, batch * m * k), UOp.param(2, HALF, batch * k * n)
   i, j, z, x = axis(m, 0), axis(n, 1), axis(batch, 2, "REDUCE"), axis(k, 3, "REDUCE")
-  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x), b.index(z * (k * n) + x * n + j)))
+  left, right = (place.load().cast(dtypes.float32) for place in (a.index(z * (m * k) + i * k + x),
+                                                                 b.index(z * (k * n) + x * n + j)))
   opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in (0, 1, 3)), Opt(OptOps.BOX, 3, 1)
   alone = replace(CAPABLE, matrix=(product_of_group(64, HALF),))   # which leaves both ranges of the sum as they are
   kernel = UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
@@ -77,7 +82,8 @@ def test_a_loop_around_ends_signals_before_it_begins_them_again() -> None:
   SASS.execute(program, "sm_90", found)
   compare("boxes in a loop", wanted, found, 0.0)
 
-@pytest.mark.parametrize("name, which", [("SYNCS.ARRIVE", 0), ("SYNCS.EXCH", 0), ("BAR", 0), ("WARPGROUP.DEPBAR", 0), ("UTMALDG.plain", 1)])
+@pytest.mark.parametrize("name, which", [("SYNCS.ARRIVE", 0), ("SYNCS.EXCH", 0), ("BAR", 0), ("WARPGROUP.DEPBAR", 0),
+                                         ("UTMALDG.plain", 1)])
 def test_nothing_can_be_left_out(name: str, which: int) -> None:
   """Without one of these the emulator finds what may go wrong, or that it cannot go on."""
   kernel, program = boxed(product(64, 64, 512, HALF, dtypes.float32))

@@ -17,9 +17,12 @@ from tinyhw.uop.ops import UOp
 
 N = 64
 
-def inputs(dtype: DType, count: int) -> list[UOp]: return [UOp.param(1 + k, dtype, N).index(axis(N, 0, "LOCAL")).load() for k in range(count)]
-def stored(value: UOp) -> UOp: return UOp.sink(UOp.param(0, value.dtype, N).index(axis(N, 0, "LOCAL")).store(value, axis(N, 0, "LOCAL")))
-def alu(op: Ops, *src: UOp) -> UOp: return UOp(op, dtypes.bool if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ) else src[0].dtype, src)
+def inputs(dtype: DType, count: int) -> list[UOp]:
+  return [UOp.param(1 + k, dtype, N).index(axis(N, 0, "LOCAL")).load() for k in range(count)]
+def stored(value: UOp) -> UOp:
+  return UOp.sink(UOp.param(0, value.dtype, N).index(axis(N, 0, "LOCAL")).store(value, axis(N, 0, "LOCAL")))
+def alu(op: Ops, *src: UOp) -> UOp:
+  return UOp(op, dtypes.bool if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ) else src[0].dtype, src)
 
 def counts(kernel: UOp, arch: str = "sm_90") -> Counter[str]:
   return Counter(inst.row.name for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2])
@@ -35,7 +38,8 @@ def test_sums(dtype: DType) -> None:
   for value, name in ((alu(Ops.ADD, alu(Ops.MUL, a, b), c), "IMAD"), (alu(Ops.ADD, c, alu(Ops.MUL, a, nine)), "IMAD"),
                       (alu(Ops.SUB, c, alu(Ops.MUL, a, nine)), "IMAD"), (alu(Ops.ADD, alu(Ops.ADD, a, b), c), "IADD3")):
     kernel = stored(value)
-    for arch in ARCHS: check(kernel, arch, data=data_for(kernel, 3, wild), optimized=False, what=f"{value.op.name} {name}")
+    for arch in ARCHS:
+      check(kernel, arch, data=data_for(kernel, 3, wild), optimized=False, what=f"{value.op.name} {name}")
     found = others(kernel, 3, dtype)
     assert found["IMAD"] + found["IADD3"] == found[name] == 1
 
@@ -46,7 +50,8 @@ def test_a_product_with_another_user_stays() -> None:
   check(kernel, "sm_90", data=data_for(kernel, 3, wild), optimized=False)
   assert others(kernel, 2, dtypes.int32)["IADD3"] == 1
 
-@pytest.mark.parametrize("source, letters", [(dtypes.int32, "IMAD.WIDE"), (dtypes.uint32, "IMAD.WIDE"), (dtypes.int16, "IMAD.WIDE"),
+@pytest.mark.parametrize("source, letters", [(dtypes.int32, "IMAD.WIDE"), (dtypes.uint32, "IMAD.WIDE"),
+                                             (dtypes.int16, "IMAD.WIDE"),
                                             (dtypes.uint8, "IMAD.WIDE")], ids=str)
 def test_products_of_64_bits_of_narrow_factors(source: DType, letters: str) -> None:
   for factor in (7, -5, (1 << 31) - 1, 1 << 31):
@@ -75,7 +80,8 @@ def test_the_text_of_combined_comparisons() -> None:
   assert found.lines == ("ISETP.LT.OR d, PT, a, b, p",) and found.shown == 4
   with pytest.raises(AssertionError, match="is no comparison"): combined(macros_of("sm_90")["add32"], "AND")
 
-@pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int64, dtypes.bool), ids=str)
+@pytest.mark.parametrize("dtype", (dtypes.int8, dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int64,
+                                   dtypes.bool), ids=str)
 def test_constants_in_the_place_of_what_is_not_loaded(dtype: DType) -> None:
   """Made anew for each load, scalars and vectors; narrow ones as registers hold them."""
   r, k = axis(32, 0, "LOCAL"), axis(2, 1, "UPCAST")

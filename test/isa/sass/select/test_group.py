@@ -1,4 +1,5 @@
-"""Groups of registers: vectors that are loaded, taken apart, put together and stored, of all types, executed beside the interpreter."""
+"""Groups of registers: vectors that are loaded, taken apart, put together and stored, of all types, executed beside
+the interpreter."""
 from __future__ import annotations
 
 import pytest
@@ -15,7 +16,8 @@ from tinyhw.isa.sass.target import assemble
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-def texts(kernel: UOp, arch: str) -> list[str]: return [show(inst) for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2]]
+def texts(kernel: UOp, arch: str) -> list[str]:
+  return [show(inst) for _, inst, _ in assemble(lower(kernel, capabilities(arch), "k"), arch)[2]]
 
 @pytest.mark.parametrize("changed", (False, True))
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -23,15 +25,18 @@ def test_neighbours_of_all_types(dtype: DType, changed: bool) -> None:
   for k, copies in enumerate((2, 4, 8)):
     for gated in (False, True):
       kernel = neighbours(dtype, copies, changed, gated)
-      check(kernel, ARCHS[k], data=data_for(kernel, 3, wild if not changed else None), optimized=False, what=f"{copies} {dtype}")
+      check(kernel, ARCHS[k], data=data_for(kernel, 3, wild if not changed else None), optimized=False,
+            what=f"{copies} {dtype}")
 
 def test_accesses_are_as_wide_as_memory_allows() -> None:
   wide = texts(neighbours(dtypes.float32, 4, False), "sm_90")
   assert sum("LDG.E.128" in line for line in wide) == sum("STG.E.128" in line for line in wide) == 1
-  assert sum("LDG.E.64" in line for line in texts(neighbours(dtypes.float32, 6, False), "sm_90")) == 3, "six begin at multiples of 8 bytes"
+  assert (sum("LDG.E.64" in line for line in texts(neighbours(dtypes.float32, 6, False), "sm_90"))
+          == 3), "six begin at multiples of 8 bytes"
 
 def test_selectors() -> None:
-  assert [hex(selector(first, size, signed)) for first, size, signed in ((0, 1, False), (3, 1, True), (0, 2, False), (2, 2, True))] == [
+  assert [hex(selector(first, size, signed)) for first, size, signed in ((0, 1, False), (3, 1, True), (0, 2, False),
+                                                                         (2, 2, True))] == [
     "0x4440", "0xbbb3", "0x4410", "0xbb32"]
 
 def test_bytes_of_several_registers() -> None:
@@ -39,11 +44,13 @@ def test_bytes_of_several_registers() -> None:
   made = gathering((4, 2), ((0, 2), (0, 3), (1, 4), (1, 5), *((0, 12 + k) for k in range(4))))
   assert made.lines == ("PRMT d.0, s0.0, 0x5432, s1.1", "MOV d.1, s0.3")
   made = gathering((1, 1, 1), ((0, 0), (1, 0), (2, 0), (2, 3)))
-  assert made.lines == ("PRMT t, s0, 0x40, s1", "PRMT d, s2, 0x30, RZ", "PRMT d, t, 0x5410, d") and [name for name, _, _ in made.operands][-1] == "t"
+  assert made.lines == ("PRMT t, s0, 0x40, s1", "PRMT d, s2, 0x30, RZ",
+                        "PRMT d, t, 0x5410, d") and [name for name, _, _ in made.operands][-1] == "t"
   assert gathering((0,), ((0, 0), (0, 1), (0, 2), (0, 3))).lines == ("MOV d, s0",)
 
 def test_what_is_turned_takes_one_instruction_a_word() -> None:
-  """Halves of two loads side by side, the first of each, then the second: as a factor is stored with its steps beside each other."""
+  """Halves of two loads side by side, the first of each, then the second: as a factor is stored with its steps beside
+  each other."""
   out, a = UOp.param(0, dtypes.float16, 256), UOp.param(1, dtypes.float16, 256)
   lane, k, h = axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST"), axis(2, 2, "UPCAST")
   kernel = UOp.sink(out.index(lane * 8 + k * 2 + h).store(a.index(lane * 8 + h * 4 + k).load(), lane, k, h))
@@ -75,7 +82,8 @@ def test_what_memory_does_not_take_is_not_extended(dtype: DType, copies: int) ->
   check(kernel, "sm_90", data=data_for(kernel, 8, wild), optimized=False)
   wider = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store((x + y).cast(dtypes.int32), lane, k))
   check(wider, "sm_90", data=data_for(wider, 8, wild), optimized=False)
-  gated = UOp(Ops.LOAD, dtype, (UOp.param(3, dtype, n).index(place), UOp(Ops.CMPLT, dtypes.bool, (lane, lane.const_like(9))), x + y))
+  gated = UOp(Ops.LOAD, dtype,
+              (UOp.param(3, dtype, n).index(place), UOp(Ops.CMPLT, dtypes.bool, (lane, lane.const_like(9))), x + y))
   gated = UOp.sink(UOp.param(0, dtypes.int32, n).index(place).store(gated.cast(dtypes.int32), lane, k))
   check(gated, "sm_90", data=data_for(gated, 8, wild), optimized=False)
 
@@ -90,8 +98,10 @@ def test_truths_are_loaded_and_stored_together(copies: int) -> None:
   for number in (False, True):
     some = UOp(Ops.LOAD, dtypes.bool, (UOp.param(1, dtypes.bool, n).index(place), gate, UOp.const(dtypes.bool, number)))
     for value in (UOp(Ops.CMPLT, dtypes.bool, (x, UOp.const(dtypes.float32, 0.5))), UOp(Ops.AND, dtypes.bool, (a, b)),
-                  UOp(Ops.XOR, dtypes.bool, (some, b)), UOp(Ops.WHERE, dtypes.float32, (a, x, UOp.const(dtypes.float32, 2.0))), some):
+                  UOp(Ops.XOR, dtypes.bool, (some, b)),
+                  UOp(Ops.WHERE, dtypes.float32, (a, x, UOp.const(dtypes.float32, 2.0))), some):
       kernel = UOp.sink(UOp.param(0, value.dtype, n).index(place).store(value, lane, k))
       found = texts(kernel, "sm_90")
       assert not any("LDG.E.U8" in line or "STG.E.U8" in line for line in found)
-      check(kernel, ARCHS[copies % 3], data=data_for(kernel, 9, wild), optimized=False, what=f"{copies} of {value.op.name}")
+      check(kernel, ARCHS[copies % 3], data=data_for(kernel, 9, wild), optimized=False,
+            what=f"{copies} of {value.op.name}")

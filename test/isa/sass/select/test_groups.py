@@ -39,26 +39,32 @@ def group_of(inst: MInst) -> object: return inst.operands[inst.row.isa.index["gr
 
 def test_products_arrive_and_the_last_one_closes_the_group() -> None:
   insts = ordered(PRODUCT, PRODUCT, "EXIT")
-  assert names(insts) == ["WARPGROUP", "HGMMA", "HGMMA", "EXIT"] and [group_of(inst) for inst in insts[1:3]] == [NO_GROUP, 0]
+  assert names(insts) == ["WARPGROUP", "HGMMA", "HGMMA", "EXIT"] and [group_of(inst)
+                                                                      for inst in insts[1:3]] == [NO_GROUP, 0]
 
 @pytest.mark.parametrize("line", ("FADD R1, R25, R25", "MOV R24, RZ", "STS [R0], R27"))
 def test_registers_of_sums_are_waited_for(line: str) -> None:
   """Whoever touches them, and once: the next product arrives again."""
   insts = ordered(PRODUCT, line, line, PRODUCT)
   other = parse(line, ARCH)[0].row.name
-  assert names(insts) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", other, other, "WARPGROUP", "HGMMA"] and left_of(insts[2]) == 0
+  assert names(insts) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", other, other, "WARPGROUP",
+                          "HGMMA"] and left_of(insts[2]) == 0
   assert group_of(insts[1]) == group_of(insts[6]) == 0
 
 def test_others_do_not_wait() -> None:
   insts = ordered(PRODUCT, "FADD R1, R2, R3", PRODUCT, "LDS R5, [R1]")
-  assert names(insts) == ["WARPGROUP", "HGMMA", "FADD", "HGMMA", "LDS"] and [group_of(insts[1]), group_of(insts[3])] == [NO_GROUP, 0]
+  assert names(insts) == ["WARPGROUP", "HGMMA", "FADD", "HGMMA", "LDS"] and [group_of(insts[1]),
+                                                                             group_of(insts[3])] == [NO_GROUP, 0]
 
 def test_before_a_meeting_products_are_done() -> None:
   barrier = "BAR.SYNC.DEFER_BLOCKING 0x0"
-  assert names(ordered(PRODUCT, barrier, PRODUCT)) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", "BAR", "WARPGROUP", "HGMMA"]
+  assert names(ordered(PRODUCT, barrier, PRODUCT)) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", "BAR", "WARPGROUP",
+                                                       "HGMMA"]
   insts = ordered(PRODUCT, "WARPGROUP.DEPBAR.LE gsb0, 0x1", barrier, PRODUCT)
-  assert names(insts) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", "BAR", "WARPGROUP", "HGMMA"] and left_of(insts[2]) == 1
-  assert names(ordered(PRODUCT, "WARPGROUP.DEPBAR.LE gsb0, 0x1", PRODUCT, barrier, "EXIT"))[-3:] == ["WARPGROUP.DEPBAR", "BAR", "EXIT"]
+  assert names(insts) == ["WARPGROUP", "HGMMA", "WARPGROUP.DEPBAR", "BAR", "WARPGROUP",
+                          "HGMMA"] and left_of(insts[2]) == 1
+  assert (names(ordered(PRODUCT, "WARPGROUP.DEPBAR.LE gsb0, 0x1", PRODUCT, barrier, "EXIT"))[-3:]
+          == ["WARPGROUP.DEPBAR", "BAR", "EXIT"])
 
 @pytest.mark.parametrize("line", ("STS [R0], R1", "STS.128 [R0], R4", "DEPBAR.LE SB0, 0x0"))
 def test_what_was_written_to_shared_memory_is_fenced(line: str) -> None:
@@ -71,10 +77,12 @@ def test_functions_without_products_stay_as_they_are() -> None:
 
 @pytest.mark.parametrize("operand, transposed", [(HALF, False), (HALF, True), (dtypes.bfloat16, False)])
 def test_a_loop_of_products(operand: DType, transposed: bool) -> None:
-  """Products of the iteration before may go on behind the barrier; sums stay where they are, and are waited for behind the loop only."""
+  """Products of the iteration before may go on behind the barrier; sums stay where they are, and are waited for behind
+  the loop only."""
   insts = compiled(64, 128, 512, 128, operand, transposed)
   found = [inst for inst in insts if is_product(inst)]
-  assert len(found) == 4 and len({touched(inst) for inst in found}) == 1 and [group_of(inst) for inst in found] == [NO_GROUP] * 3 + [0]
+  assert len(found) == 4 and len({touched(inst) for inst in found}) == 1 and [group_of(inst)
+                                                                              for inst in found] == [NO_GROUP] * 3 + [0]
   assert [left_of(inst) for inst in insts if inst.row.name == "WARPGROUP.DEPBAR"] == [1, 0]
   at = names(insts).index("WARPGROUP.DEPBAR")
   assert names(insts)[at - 1:at + 4] == ["DEPBAR.LE", "WARPGROUP.DEPBAR", *FENCES, "BAR"]

@@ -36,7 +36,10 @@ def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in prog
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", (HALF, dtypes.bfloat16), ids=str)
 def test_products(dtype: object, arch: str) -> None:
-  """The same as the interpreter's, as small whole numbers have no rounding. Factors come from shared memory by rows that lanes load together."""
+  """The same as the interpreter's, as small whole numbers have no rounding.
+
+  Factors come from shared memory by rows that lanes load together.
+  """
   assert dtype is HALF or dtype is dtypes.bfloat16
   out, a, b = UOp.param(0, dtypes.float32, 32 * 24), UOp.param(1, dtype, 32 * 48), UOp.param(2, dtype, 48 * 24)
   i, j, x = axis(32, 0), axis(24, 1), axis(48, 2, "REDUCE")
@@ -49,7 +52,8 @@ def test_products(dtype: object, arch: str) -> None:
   check(kernel, arch)
 
 def test_sums_begin_as_zeros_that_are_made_where_they_are() -> None:
-  program = lower(optimize(product(512, 512, 256, HALF, dtypes.float32), capabilities("sm_80")), capabilities("sm_80"), "product")
+  program = lower(optimize(product(512, 512, 256, HALF, dtypes.float32), capabilities("sm_80")), capabilities("sm_80"),
+                  "product")
   names = [inst.row.name for _, inst, _ in assemble(program, "sm_80")[2]]
   sums = sum(u.op is Ops.ACC for u in program.uops)
   assert sums > 1 and sum(name.startswith("IMAD.WIDE") for name in names) == 2 * sums and names.count("MOV") < sums
@@ -69,8 +73,10 @@ def test_narrower_factors_are_converted_to_what_the_unit_takes(left: DType, righ
     assert "HMMA.16816" in {inst.row.name for _, inst, _ in placed}
   check(kernel, "sm_80")
 
-@pytest.mark.parametrize("m, n, k, transposed", [(16, 8, 16, False), (16, 8, 16, True), (64, 64, 64, False), (64, 64, 64, True), (37, 50, 40, False)])
-def test_shapes(m: int, n: int, k: int, transposed: bool) -> None: check(product(m, n, k, HALF, dtypes.float32, transposed), "sm_80")
+@pytest.mark.parametrize("m, n, k, transposed", [(16, 8, 16, False), (16, 8, 16, True), (64, 64, 64, False),
+                                                 (64, 64, 64, True), (37, 50, 40, False)])
+def test_shapes(m: int, n: int, k: int, transposed: bool) -> None:
+  check(product(m, n, k, HALF, dtypes.float32, transposed), "sm_80")
 
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("m, n, k", [(65, 67, 63), (33, 40, 130), (40, 34, 75)])
@@ -80,7 +86,8 @@ def test_rows_that_are_no_whole_pieces(m: int, n: int, k: int, transposed: bool,
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)), ids=("forward", "weights"))
+@pytest.mark.parametrize("kernel", (convolution(2, 32, 7, 32, 3, 1), gradient(2, 32, 7, 32, 3, 1)),
+                         ids=("forward", "weights"))
 def test_convolutions(kernel: UOp, arch: str) -> None:
   """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
   check(halved(kernel), arch)
@@ -96,7 +103,8 @@ def test_another_shape_is_refused() -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("transposed", (False, True))
 def test_factors_are_copied_ahead(arch: str, transposed: bool) -> None:
-  """Asynchronous copies, counted in scoreboard 0 and waited for by DEPBAR; what they make of shared memory the emulator has watched."""
+  """Asynchronous copies, counted in scoreboard 0 and waited for by DEPBAR; what they make of shared memory the
+  emulator has watched."""
   kernel = product(16, 8, 512, HALF, dtypes.float32, transposed)
   placed = assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]
   names = [inst.row.name for _, inst, _ in placed]
@@ -112,21 +120,25 @@ def test_products_of_bytes(dtype: DType, result: DType, transposed: bool) -> Non
   for m, n, k in ((16, 8, 32), (32, 32, 1024), (21, 12, 40)):
     kernel = product(m, n, k, dtype, result, transposed)
     for arch in ("sm_80", "sm_90"):
-      names = [inst.row.name for _, inst, _ in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch), "product"), arch)[2]]
+      names = [inst.row.name for _, inst, _ in assemble(lower(optimize(kernel, capabilities(arch)), capabilities(arch),
+                                                              "product"), arch)[2]]
       assert "IMMA.16832" in names and "LDSM" in names and ("LDGSTS.U" in names) == (transposed and k > 1000)
     if k < 1000 or transposed: check(kernel, "sm_80")
 
-@pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True), (37, 50, 40, False)])
+@pytest.mark.parametrize("m, n, k, transposed", [(4, 32, 4, False), (64, 64, 256, False), (64, 64, 256, True),
+                                                 (37, 50, 40, False)])
 def test_products_of_floats(m: int, n: int, k: int, transposed: bool) -> None:
   """On the FMA pipe, from shared memory, in both orders of the second factor."""
   kernel = product(m, n, k, dtypes.float32, dtypes.float32, transposed)
   placed = assemble(lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product"), "sm_80")[2]
-  assert sum(inst.row.name == "FFMA" for _, inst, _ in placed) >= 16 and {"LDS", "BAR"} <= {inst.row.name for _, inst, _ in placed}
+  assert sum(inst.row.name == "FFMA" for _, inst, _ in placed) >= 16 and {"LDS", "BAR"} <= {inst.row.name
+                                                                                            for _, inst, _ in placed}
   check(kernel, "sm_80", tolerance=1e-5)
 
 @pytest.mark.parametrize("name, which", [("LDGDEPBAR", 0), ("LDGDEPBAR", -1), ("DEPBAR.LE", 0), ("BAR", 0)])
 def test_each_wait_for_copies_is_needed(name: str, which: int) -> None:
-  """Without it the emulator finds what may go wrong: a group that nobody counts, factors that are still on their way, arrays that others read."""
+  """Without it the emulator finds what may go wrong: a group that nobody counts, factors that are still on their way,
+  arrays that others read."""
   kernel = product(16, 16, 256, HALF, dtypes.float32)
   program = lower(optimize(kernel, capabilities("sm_80")), capabilities("sm_80"), "product")
   assert program.lanes == 64
@@ -150,11 +162,15 @@ def opts_of(columns: int, groups: int, steps: int = 64) -> tuple[Opt, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("m, n, k, columns, groups, dtype, transposed, turned", [
-  (64, 64, 256, 64, 1, HALF, False, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True, False), (72, 72, 320, 64, 1, HALF, False, False),
+  (64, 64, 256, 64, 1, HALF, False, False), (128, 64, 256, 64, 2, dtypes.bfloat16, True, False),
+  (72, 72, 320, 64, 1, HALF, False, False),
   (192, 64, 256, 64, 3, HALF, False, False), (200, 64, 256, 64, 3, HALF, True, True)])
-def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, dtype: DType, transposed: bool, turned: bool) -> None:
-  """Factors along the sum and across it, one group and two, sizes that are no multiples; of three groups not all lanes have a last piece."""
-  kernel = product(m, n, k, dtype, dtypes.float32, transposed, turned).replace(arg=KernelInfo(opts=opts_of(columns, groups)))
+def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, dtype: DType, transposed: bool,
+                            turned: bool) -> None:
+  """Factors along the sum and across it, one group and two, sizes that are no multiples; of three groups not all lanes
+  have a last piece."""
+  kernel = product(m, n, k, dtype, dtypes.float32, transposed,
+                   turned).replace(arg=KernelInfo(opts=opts_of(columns, groups)))
   program = lower(optimize(kernel, of_groups(columns, dtype)), of_groups(columns, dtype), "product")
   placed = [inst for _, inst, _ in assemble(program, "sm_90")[2]]
   assert program.lanes == 128 * groups and sum(inst.row.name == "HGMMA" for inst in placed) == 4
@@ -165,8 +181,12 @@ def test_products_of_groups(m: int, n: int, k: int, columns: int, groups: int, d
 @pytest.mark.parametrize("m, n, k, groups, transposed, turned, carried", [
   (66, 67, 253, 1, False, False, True), (66, 67, 253, 1, True, True, True), (192, 64, 253, 3, False, True, False),
   (64, 66, 254, 1, True, False, False)])
-def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed: bool, turned: bool, carried: bool) -> None:
-  """Odd rows are carried through registers, others copied; zeros behind the end of the sum are stored. All of it is ahead of the products."""
+def test_groups_of_narrow_pieces(m: int, n: int, k: int, groups: int, transposed: bool, turned: bool,
+                                 carried: bool) -> None:
+  """Odd rows are carried through registers, others copied; zeros behind the end of the sum are stored.
+
+  All of it is ahead of the products.
+  """
   kernel = product(m, n, k, HALF, dtypes.float32, transposed, turned).replace(arg=KernelInfo(opts=opts_of(64, groups)))
   program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
   assert count(program, Ops.PANEL) == 2 and count(program, Ops.WAIT) == 1 and count(program, Ops.BARRIER) == 1
@@ -182,35 +202,44 @@ def test_narrow_pieces_of_bytes_and_of_long_sums(monkeypatch: pytest.MonkeyPatch
   for dtype, result, steps in ((dtypes.int8, dtypes.int32, 128), (HALF, dtypes.float32, 64)):
     kernel = product(64, 65, 8 * steps - 3, dtype, result, True).replace(arg=KernelInfo(opts=opts_of(64, 1, steps)))
     program = lower(optimize(kernel, capabilities("sm_90")), capabilities("sm_90"), "product")
-    assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == (1 if dtype is dtypes.int8 else 2)
+    assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE
+               for u in program.uops) == (1 if dtype is dtypes.int8 else 2)
     check(kernel, "sm_90")
 
 @pytest.mark.parametrize("boxed", (False, True))
 def test_long_sums_of_groups_are_in_blocks(boxed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A loop around that of the stagings, with a variable of its own: 16 instructions are a block here, and more a long sum."""
+  """A loop around that of the stagings, with a variable of its own: 16 instructions are a block here, and more a long
+  sum."""
   monkeypatch.setattr(blocks, "LONG_SUM", 16)
   monkeypatch.setattr(blocks, "BLOCK", 16)
   chosen = opts_of(64, 1) + (Opt(OptOps.BOX, 2, 1),) * boxed
   kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=chosen))
   program = lower(optimize(kernel, of_groups(64, HALF)), of_groups(64, HALF), "product")
-  assert sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == 2 and sum(u.op is Ops.ACC for u in program.uops) == 2
+  assert (sum(u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE for u in program.uops) == 2
+          and sum(u.op is Ops.ACC for u in program.uops) == 2)
   check(kernel, "sm_90")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("gathered", (False, True))
 def test_lanes_without_a_piece_load_nothing(gathered: bool) -> None:
-  """Of three groups, where a factor has gates of its own, or is gathered: what the last lanes would load is outside of the buffers."""
+  """Of three groups, where a factor has gates of its own, or is gathered: what the last lanes would load is outside of
+  the buffers."""
   m, n, k, there = 192, 128, 256, 64
-  out, a, b, rows = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * k), UOp.param(2, HALF, k * there), UOp.param(3, dtypes.int32, k)
+  out, a, b, rows = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF,
+                                                                   m * k), UOp.param(2, HALF,
+                                                                                     k * there), UOp.param(
+    3, dtypes.int32, k)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
   row = rows.index(x).load().cast(dtypes.weakint) % k if gathered else x
   right = UOp(Ops.LOAD, HALF, (b.index(row * there + j), j < there, UOp.const(HALF, 0)))
   total = (a.index(i * k + x).load().cast(dtypes.float32) * right.cast(dtypes.float32)).reduce(Ops.ADD, x)
   check(UOp.sink(out.index(i * n + j).store(total, i, j), arg=KernelInfo(opts=opts_of(64, 3))), "sm_90")
 
-def allowing(arch: str, *names: str) -> Capabilities: return capabilities(arch).allowing(names or ("ALLOW_FP8_SUMS", "ALLOW_TF32"))
+def allowing(arch: str, *names: str) -> Capabilities:
+  return capabilities(arch).allowing(names or ("ALLOW_FP8_SUMS", "ALLOW_TF32"))
 
-OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"), (FP8, dtypes.float32, "QGMMA"),
+OF_BYTES = [(dtypes.int8, dtypes.int32, "IGMMA"), (dtypes.uint8, dtypes.uint32, "IGMMA"),
+            (FP8, dtypes.float32, "QGMMA"),
             (dtypes.fp8e5m2, dtypes.float32, "QGMMA")]
 
 @pytest.mark.slow
@@ -226,10 +255,13 @@ def test_products_of_groups_of_bytes(dtype: DType, result: DType, name: str) -> 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES[1:3], ids=[str(dtype) for dtype, _, _ in OF_BYTES[1:3]])
 def test_boxes_of_bytes(dtype: DType, result: DType, name: str) -> None:
   """Factors of products of groups that the unit for boxes copies."""
-  kernel = product(64, 64, 512, dtype, result, True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
+  kernel = product(64, 64, 512, dtype, result,
+                   True).replace(arg=KernelInfo(opts=(*opts_of(64, 1, 128), Opt(OptOps.BOX, 2, 1))))
   optimized = optimize(kernel, of_groups(64, dtype, result))
-  names = [inst.row.name for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"), "sm_90")[2]]
-  assert names.count(name) == 4 and "UTMALDG.plain" in names and not {"LDGSTS.U", "LDGSTS.plain", "LDG.U", "LDG.plain", "STS"} & set(names)
+  names = [inst.row.name for _, inst, _ in assemble(lower(optimized, of_groups(64, dtype, result), "product"),
+                                                    "sm_90")[2]]
+  assert names.count(name) == 4 and "UTMALDG.plain" in names and not {"LDGSTS.U", "LDGSTS.plain", "LDG.U", "LDG.plain",
+                                                                      "STS"} & set(names)
   check(optimized, "sm_90", data_for(kernel), optimized=False, meaning=kernel)
 
 @pytest.mark.parametrize("dtype, result, name", OF_BYTES, ids=[str(dtype) for dtype, _, _ in OF_BYTES])
@@ -257,7 +289,8 @@ def test_products_of_tf32(arch: str, transposed: bool) -> None:
   names = [inst.row.name for _, inst, _ in assemble(lower(optimized, caps, "product"), arch)[2]]
   assert "HMMA.1688.TF32" in names and "LDSM" in names and "FFMA" not in names
   rng, few = random.Random(3), {0: [0.0] * 512}
-  few.update((slot, [round(rng.uniform(-8, 8) * 128) / 128 for _ in range(24 * size)]) for slot, size in ((1, 32), (2, 16)))
+  few.update((slot, [round(rng.uniform(-8, 8) * 128) / 128 for _ in range(24 * size)])
+             for slot, size in ((1, 32), (2, 16)))
   few[1][5], few[2][40] = float("inf"), float("nan")
   check(optimized, arch, few, optimized=False, meaning=kernel, tolerance=1e-6)
   halves = optimize(product(32, 16, 32, HALF, dtypes.float32), caps)
@@ -274,16 +307,21 @@ def test_shapes_of_tf32(m: int, n: int, k: int, transposed: bool) -> None:
   check(optimized, "sm_80", data, optimized=False, meaning=kernel)
 
 def test_factors_are_rounded_to_tf32() -> None:
-  """To nearest: a factor with a bit more than half of the last bit that counts is the next number, with a bit less the one before."""
-  out, a, b = UOp.param(0, dtypes.float32, 16 * 8), UOp.param(1, dtypes.float32, 16 * 8), UOp.param(2, dtypes.float32, 8 * 8)
+  """To nearest: a factor with a bit more than half of the last bit that counts is the next number, with a bit less the
+  one before."""
+  out, a, b = UOp.param(0, dtypes.float32, 16 * 8), UOp.param(1, dtypes.float32,
+                                                              16 * 8), UOp.param(2, dtypes.float32, 8 * 8)
   i, j, x = axis(16, 0), axis(8, 1), axis(8, 2, "REDUCE")
-  kernel = UOp.sink(out.index(i * 8 + j).store((a.index(i * 8 + x).load() * b.index(x * 8 + j).load()).reduce(Ops.ADD, x), i, j))
+  kernel = UOp.sink(
+    out.index(i * 8 + j).store((a.index(i * 8 + x).load() * b.index(x * 8 + j).load()).reduce(Ops.ADD, x), i, j))
   near = [1 + 2 ** -11 + 2 ** -20, 1 + 2 ** -11 - 2 ** -20, -1 - 2 ** -11 - 2 ** -20, 3.0e38]
-  data = {0: [0.0] * 128, 1: [near[row % 4] if row == step + 8 * (row // 8) else 0.0 for row in range(16) for step in range(8)],
+  data = {0: [0.0] * 128, 1: [near[row % 4] if row == step + 8 * (row // 8) else 0.0 for row in range(16)
+                              for step in range(8)],
           2: [1.0 if row == column else 0.0 for row in range(8) for column in range(8)]}
   program = lower(optimize(kernel, allowing("sm_80")), allowing("sm_80"), "product")
   SASS.execute(program, "sm_80", data)
-  assert [data[0][9 * k] for k in range(3)] == [1 + 2 ** -10, 1.0, -1 - 2 ** -10] and abs(data[0][27] - 3.0e38) < 3.0e38 * 2 ** -11
+  assert [data[0][9 * k] for k in range(3)] == [1 + 2 ** -10, 1.0,
+                                                -1 - 2 ** -10] and abs(data[0][27] - 3.0e38) < 3.0e38 * 2 ** -11
 
 def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
   """out[b, i, j] = half(max(sum over x of a[b, x, i] * w[b, x, j] + bias[j], 0)): both factors lie across the sum."""
@@ -296,17 +334,20 @@ def with_epilogue(batch: int, m: int, n: int, k: int) -> UOp:
 
 @pytest.mark.slow
 def test_batches_and_what_follows_a_product_of_groups() -> None:
-  opts = (*[Opt(OptOps.MATRIX, axis, amount) for axis, amount in ((1, 64), (2, 64), (3, 64))], *[Opt(OptOps.GRID, axis) for axis in range(3)])
+  opts = (*[Opt(OptOps.MATRIX, axis, amount) for axis, amount in ((1, 64), (2, 64), (3, 64))],
+          *[Opt(OptOps.GRID, axis) for axis in range(3)])
   kernel = with_epilogue(2, 64, 64, 256).replace(arg=KernelInfo(opts=opts))
   program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
   assert program.grid == 2 and [u.arg.turned for u in program.uops if u.op is Ops.PANEL] == [True, True]
   check(kernel, "sm_90")
 
-WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0), ("DEPBAR.LE", 0)]
+WAITS = [("WARPGROUP", 0), ("WARPGROUP.DEPBAR", 0), ("WARPGROUP.DEPBAR", -1), ("FENCE", 0), ("BAR", 0),
+         ("DEPBAR.LE", 0)]
 
 @pytest.mark.parametrize("name, which", WAITS)
 def test_each_wait_for_products_of_groups_is_needed(name: str, which: int) -> None:
-  """Without it the emulator finds sums that others touch, arrays that are overwritten, factors that are not there, or that products do not see."""
+  """Without it the emulator finds sums that others touch, arrays that are overwritten, factors that are not there, or
+  that products do not see."""
   kernel = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
   program = lower(optimize(kernel, of_groups(64)), of_groups(64), "product")
   _, _, placed = assemble(program, "sm_90")

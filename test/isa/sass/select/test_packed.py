@@ -1,5 +1,5 @@
-"""Arithmetic of 16-bit floats: which instructions two neighbours become, and that they have the bits of float32 rounded, executed beside the
-interpreter."""
+"""Arithmetic of 16-bit floats: which instructions two neighbours become, and that they have the bits of float32
+rounded, executed beside the interpreter."""
 from __future__ import annotations
 import random
 from typing import Any
@@ -15,7 +15,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 LANES, COPIES, HALVES = 32, 8, (dtypes.float16, dtypes.bfloat16)
-CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00, 0x3bff, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00, 0x1400, 0x0801,
+CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc00, 0x3bff, 0x7bff, 0xfbff, 0x7c00,
+           0xfc00, 0x7e00, 0x1400, 0x0801,
            0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc0, 0x0080, 0x2000, 0x9f83)
 CONVERSIONS = ("HADD2.F32", "F2FP", "PRMT", "FADD", "FMUL", "FSETP", "SEL")
 
@@ -48,7 +49,8 @@ def counted(sink: UOp, arch: str, *names: str) -> list[int]:
   lines = texts(sink, arch)
   return [sum(line.startswith(name) for line in lines) for name in names]
 
-def compare(sink: UOp, arch: str, seed: int = 0) -> None: check(sink, arch, data_for(sink, seed, code), optimized=False, what=f"{arch} {seed}")
+def compare(sink: UOp, arch: str, seed: int = 0) -> None:
+  check(sink, arch, data_for(sink, seed, code), optimized=False, what=f"{arch} {seed}")
 
 @pytest.mark.parametrize("op, name", [(Ops.ADD, "HADD2"), (Ops.SUB, "HADD2"), (Ops.MUL, "HMUL2")])
 @pytest.mark.parametrize("arch", ARCHS)
@@ -59,10 +61,12 @@ def test_one_operation_is_done_for_two_elements_at_once(arch: str, op: Ops, name
     assert counted(sink, arch, name, *CONVERSIONS) == [COPIES // 2, *[0] * len(CONVERSIONS)], f"{op.name} with {other}"
     compare(sink, arch)
   sink = kernel(dtypes.float16, binary(op, a, turned), ranges)
-  assert counted(sink, arch, name, "PRMT", "F2FP") == [COPIES // 2, COPIES // 2, 0], "what stands the other way round is turned"
+  assert counted(sink, arch, name, "PRMT", "F2FP") == [COPIES // 2, COPIES // 2,
+                                                       0], "what stands the other way round is turned"
   compare(sink, arch)
 
-@pytest.mark.parametrize("arch, name", [("sm_80", "HFMA2.BF16_V2"), ("sm_89", "HFMA2.BF16_V2"), ("sm_90", "HADD2.BF16_V2")])
+@pytest.mark.parametrize("arch, name", [("sm_80", "HFMA2.BF16_V2"), ("sm_89", "HFMA2.BF16_V2"),
+                                        ("sm_90", "HADD2.BF16_V2")])
 def test_sums_of_bfloat16(arch: str, name: str) -> None:
   a, b, _, ranges = elements(dtypes.bfloat16)
   for other in (b, constant(2.0), UOp(Ops.NEG, dtypes.float32, (b,))):
@@ -83,11 +87,14 @@ def test_choices_are_made_by_masks(dtype: DType, arch: str) -> None:
   a, b, _, ranges = elements(dtype)
   maximum = where(UOp(Ops.OR, dtypes.bool, (less(a, b), UOp(Ops.CMPNE, dtypes.bool, (b, b)))), b, a)
   opposite = binary(Ops.SUB, constant(0.0), a)
-  for value, masks, choices, sums in ((larger(a, 0.0), 1, 1, 0), (where(less(a, b), a, b), 1, 1, 0), (where(less(a, b), a, constant(2.0)), 1, 1, 0),
-                                      (larger(a + b, 0.0), 1, 1, 1), (maximum, 2, 2, 0), (where(less(opposite, a), a, opposite), 1, 1, 1)):
+  for value, masks, choices, sums in ((larger(a, 0.0), 1, 1, 0), (where(less(a, b), a, b), 1, 1, 0),
+                                      (where(less(a, b), a, constant(2.0)), 1, 1, 0),
+                                      (larger(a + b, 0.0), 1, 1, 1), (maximum, 2, 2, 0),
+                                      (where(less(opposite, a), a, opposite), 1, 1, 1)):
     sink = kernel(dtype, value, ranges)
     found = counted(sink, arch, "HSET2", "LOP3", "HADD2", *CONVERSIONS)
-    assert found[:3] == [count * COPIES // 2 for count in (masks, choices, sums)] and not any(found[3:]), f"{value}: {found}"
+    assert (found[:3] == [count * COPIES // 2 for count in (masks, choices, sums)]
+            and not any(found[3:])), f"{value}: {found}"
     for seed in range(2): compare(sink, arch, seed)
 
 @pytest.mark.parametrize("dtype, arch", [*((dtypes.float16, arch) for arch in ARCHS), (dtypes.bfloat16, "sm_90")])
@@ -109,7 +116,8 @@ def test_choices_by_truths_that_are_no_masks(dtype: DType, arch: str) -> None:
 def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:
   a, b, _, ranges = elements(dtype)
   on_the_left = where(less(a, constant(-1.0)), a, constant(-1.0))
-  for value, count in ((larger(a, 1.0), 1), (smaller(a, 6.0), 1), (smaller(larger(a, -1.0), 6.0), 2), (smaller(a + b, 6.0), 1), (on_the_left, 1),
+  for value, count in ((larger(a, 1.0), 1), (smaller(a, 6.0), 1), (smaller(larger(a, -1.0), 6.0), 2),
+                       (smaller(a + b, 6.0), 1), (on_the_left, 1),
                        (where(less(constant(2.0), a), a, constant(2.0)), 1)):
     sink = kernel(dtype, value, ranges)
     found = counted(sink, arch, "HMNMX2", "HSET2", "LOP3", *CONVERSIONS)
@@ -120,12 +128,14 @@ def test_a_bound_is_one_instruction(dtype: DType, arch: str) -> None:
 def test_a_sum_with_an_exact_product_is_fused_in_float32(arch: str) -> None:
   """Not in float16, where it would be rounded once."""
   a, b, c, ranges = elements(dtypes.float16)
-  for value in (a * b + a, a * b + c, binary(Ops.SUB, c, a * b), binary(Ops.SUB, a * b, c), a * 3.0 + 0.1, binary(Ops.SUB, a * 3.0, constant(0.1))):
+  for value in (a * b + a, a * b + c, binary(Ops.SUB, c, a * b), binary(Ops.SUB, a * b, c), a * 3.0 + 0.1,
+                binary(Ops.SUB, a * 3.0, constant(0.1))):
     sink = kernel(dtypes.float16, value, ranges)
     assert counted(sink, arch, "FFMA", "FMUL", "FADD", "HFMA2", "F2FP") == [COPIES, 0, 0, 0, COPIES // 2]
     compare(sink, arch)
   a, b, _, ranges = elements(dtypes.bfloat16)
-  assert counted(kernel(dtypes.bfloat16, a * b + a, ranges), arch, "FFMA", "FMUL") == [0, COPIES], "such a product may be too small for float32"
+  assert counted(kernel(dtypes.bfloat16, a * b + a, ranges), arch, "FFMA",
+                 "FMUL") == [0, COPIES], "such a product may be too small for float32"
 
 def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
   """A tree of float32 over the leaves; shared nodes and constants are in it."""
@@ -134,7 +144,8 @@ def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
   def other() -> UOp: return expression(rng, leaves, depth - 1)
   a = other()
   if op is Ops.NEG: return UOp(op, a.dtype, (a,))
-  if op is Ops.WHERE: return rng.choice((lambda: where(less(a, other()), other(), a), lambda: larger(a, 0.0), lambda: smaller(a, 0.5)))()
+  if op is Ops.WHERE:
+    return rng.choice((lambda: where(less(a, other()), other(), a), lambda: larger(a, 0.0), lambda: smaller(a, 0.5)))()
   return UOp(op, a.dtype, tuple([a, other(), other()][:3 if op is Ops.MULACC else 2]))
 
 @pytest.mark.parametrize("seed", range(12))

@@ -1,4 +1,5 @@
-"""Constants on their way into instructions: as immediates, as the register that is zero, in registers that a block shares."""
+"""Constants on their way into instructions: as immediates, as the register that is zero, in registers that a block
+shares."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.select.part import Part
@@ -19,7 +20,8 @@ def test_constants() -> None:
   made.op(regs.R[1], "add32", x, 5)
   made.op(regs.R[1], "add32", 5, x)
   made.op(regs.R[1], "sub32", 5, x)
-  assert names(made) == ["IADD3", "MOV", "IADD3", "IADD3"], "an immediate is the second source; the first one is made once"
+  assert names(made) == ["IADD3", "MOV", "IADD3", "IADD3"], ("an immediate is the second source; the first one is "
+                                                             "made once")
 
 def test_zero_is_a_register() -> None:
   made = part()
@@ -39,13 +41,16 @@ def test_halves() -> None:
   assert made.half(0x0000000700000009, "high") == 7 and made.half(0x0000000700000009, "low") == 9
   pair = made.new(regs.R[2])
   low, high = made.half(pair, "low"), made.half(pair, "high")
-  assert low.cls is high.cls is regs.R[1] and low is made.half(pair, "low") is not high and not made.block.insts, "no instruction"
+  assert (low.cls is high.cls is regs.R[1] and low is made.half(pair, "low") is not high
+          and not made.block.insts), "no instruction"
 
 def test_elements() -> None:
   made = part()
   group = made.new(regs.R[4])
   upper = made.part(regs.R[2], group, 2)
-  assert made.part(regs.R[4], group, 0) is group and made.part(regs.R[1], upper, 1) is made.part(regs.R[1], group, 3), "of the whole group"
+  assert made.part(regs.R[4], group, 0) is group and made.part(regs.R[1], upper,
+                                                               1) is made.part(regs.R[1], group,
+                                                                               3), "of the whole group"
   assert made.whole(group) is group and not made.block.insts
   copy = made.whole(upper)
   assert not isinstance(copy, regs.Element) and copy.cls is regs.R[2] and list(made.block.insts[0].reads()) == [group]

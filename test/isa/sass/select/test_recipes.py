@@ -22,7 +22,8 @@ from tinyhw.uop.ops import UOp
 OPS = (Ops.SQRT, Ops.RECIPROCAL, Ops.FDIV)
 MANTISSAS = (0, 1, 2, 0x123456, 0x3504f2, 0x3504f3, 0x400000, 0x5a5a5a, 0x7ffffe, 0x7fffff)
 EXPONENTS = (0, 1, 2, 24, 62, 63, 66, 67, 68, 126, 127, 128, 186, 187, 188, 252, 253, 254, 255)
-NUMBERS = [float_of(sign << 31 | exponent << 23 | mantissa) for sign in range(2) for exponent in EXPONENTS for mantissa in MANTISSAS]
+NUMBERS = [float_of(sign << 31 | exponent << 23 | mantissa) for sign in range(2) for exponent in EXPONENTS
+           for mantissa in MANTISSAS]
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", RECIPES)
@@ -57,16 +58,19 @@ def test_results_are_correctly_rounded(op: Ops, chance: int, monkeypatch: pytest
   data: dict[int, list[Any]] = {0: [0.0] * n, **{k + 1: column for k, column in enumerate(columns)}}
   check(applied(op, dtypes.float32, AxisType.LOCAL, n), ARCHS[chance], data=data, optimized=False, what=op.name)
 
-@pytest.mark.parametrize("op, common, rare", [(Ops.RECIPROCAL, 3.0, 0.0), (Ops.RECIPROCAL, 2.0 ** -126, 2.0 ** 127), (Ops.FDIV, 1e-12, 2.0 ** 127)])
+@pytest.mark.parametrize("op, common, rare", [(Ops.RECIPROCAL, 3.0, 0.0), (Ops.RECIPROCAL, 2.0 ** -126, 2.0 ** 127),
+                                              (Ops.FDIV, 1e-12, 2.0 ** 127)])
 def test_rare_operands_cost_more(op: Ops, common: float, rare: float) -> None:
   """Zero dividends are common. A rare operand in one lane makes its warp take the longer way."""
   program = lower(applied(op, dtypes.float32, AxisType.LOCAL, 32), capabilities("sm_90"), "test")
   def executed(divisors: list[float]) -> int:
-    return execute(program, "sm_90", {0: [0.0] * 32, 1: divisors if op is Ops.RECIPROCAL else [0.0, 1.0] * 16, 2: divisors})
+    return execute(program, "sm_90", {0: [0.0] * 32, 1: divisors if op is Ops.RECIPROCAL else [0.0, 1.0] * 16,
+                                      2: divisors})
   usual = executed([common] * 32)
   assert usual + 10 < executed([common] * 31 + [rare]) == executed([rare] * 32)
 
-@pytest.mark.parametrize("divisor", (3.0, -7.0, 255.0, 1.9999998807907104, -1.5 * 2.0 ** -60, 2.0 ** 60, 3.0 * 2.0 ** 61))
+@pytest.mark.parametrize("divisor", (3.0, -7.0, 255.0, 1.9999998807907104, -1.5 * 2.0 ** -60, 2.0 ** 60,
+                                     3.0 * 2.0 ** 61))
 def test_divisors_that_are_constants(divisor: float) -> None:
   """No reciprocal is asked for, unless it is out of the common range."""
   n, r = len(NUMBERS), UOp.range(len(NUMBERS), 0, AxisType.LOCAL)

@@ -28,7 +28,8 @@ def test_indices_that_reach_far(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_values_than_registers(arch: str) -> None:
-  """A hundred doubles and more that are alive at once, and more truths than predicates: memory of the lanes keeps them."""
+  """A hundred doubles and more that are alive at once, and more truths than predicates: memory of the lanes keeps
+  them."""
   n = 160
   a, r = UOp.param(1, dtypes.float64, 32 * n), axis(32, 0, "LOCAL")
   values = [a.index(r * n + k).load() for k in range(n)]
@@ -36,7 +37,8 @@ def test_more_values_than_registers(arch: str) -> None:
   for x in values[1:]: total = total + x
   for x in values: total = total * x
   out = UOp.param(0, dtypes.float64, 32)
-  check(UOp.sink(out.index(r).store(total, r)), arch, data={0: [0.0] * 32, 1: [1.0 + k % 2 for k in range(32 * n)]}, optimized=False)
+  check(UOp.sink(out.index(r).store(total, r)), arch, data={0: [0.0] * 32, 1: [1.0 + k % 2 for k in range(32 * n)]},
+        optimized=False)
   flags = [a.index(r * n + k).load() < 0 for k in range(20)]
   chosen: UOp = values[0]
   for flag in flags: chosen = UOp(Ops.WHERE, dtypes.float64, (flag, chosen + 1, chosen * 2))
@@ -44,7 +46,8 @@ def test_more_values_than_registers(arch: str) -> None:
   check(UOp.sink(out.index(r).store(chosen, r)), arch, optimized=False)
 
 @pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("dtype, count", [(dtypes.float32, 1), (dtypes.int8, 1), (dtypes.bfloat16, 1), (dtypes.bool, 1), (dtypes.int64, 2),
+@pytest.mark.parametrize("dtype, count", [(dtypes.float32, 1), (dtypes.int8, 1), (dtypes.bfloat16, 1), (dtypes.bool, 1),
+                                          (dtypes.int64, 2),
                                           (dtypes.float64, 2)])
 def test_values_that_lanes_exchange(arch: str, dtype: DType, count: int) -> None:
   """By SHFL: a value of 64 bits by two, a truth as a number. Nothing but the scoreboard says when it is there."""

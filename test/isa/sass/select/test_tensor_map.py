@@ -32,6 +32,7 @@ def test_what_no_map_can_say_is_refused(box: Box) -> None:
 
 def test_a_program_has_one_for_each_tensor() -> None:
   a, b, at = UOp.param(1, dtypes.float16, 1 << 20), UOp.param(2, dtypes.float16, 1 << 20), UOp.const(dtypes.int32, 0)
-  boxes = [UOp(Ops.BOX, dtypes.float16, (buffer, at, x), BOX) for buffer, x in ((b, at), (a, at), (b, UOp.const(dtypes.int32, 64)))]
+  boxes = [UOp(Ops.BOX, dtypes.float16, (buffer, at, x), BOX)
+           for buffer, x in ((b, at), (a, at), (b, UOp.const(dtypes.int32, 64)))]
   program = Program("k", (a, b, at, *boxes), 1, frozenset())
   assert list(maps_of(program).values()) == [0, 1] and [number for number, _ in descriptors(program)] == [1, 0]

@@ -12,4 +12,5 @@ def test_the_opposite() -> None:
 
 def test_text() -> None:
   rows, inst = table("sm_90"), MInst(JUMP_IF, [Block(1), regs.reg(regs.P, 3), 1], None, ([],))
-  assert show(real(inst, 0x20, rows), pc=0x100) == "@!P3 BRA 0x130" and show(real(jump(Block(1)), -0x20, rows), pc=0x100) == "BRA 0xf0"
+  assert show(real(inst, 0x20, rows), pc=0x100) == "@!P3 BRA 0x130" and show(real(jump(Block(1)), -0x20, rows),
+                                                                             pc=0x100) == "BRA 0xf0"

@@ -45,23 +45,28 @@ def test_what_takes_a_scoreboard_in_the_assembler_s_code_may_do_so() -> None:
   for v in vectors():
     inst, control = decode(v.code, 0, v.arch)
     form = inst.row.isa
-    if control.write != NONE and form.result != "board" or control.read != NONE and form.sources != "board": wrong.add((v.arch, form.key))
+    if control.write != NONE and form.result != "board" or control.read != NONE and form.sources != "board":
+      wrong.add((v.arch, form.key))
   assert not wrong, sorted(wrong)
 
 def test_what_stays_in_the_reuse_cache() -> None:
-  def kept(key: str) -> dict[str, int]: return {spec.name: spec.reuse for spec in table("sm_90")[key].isa.specs if spec.reuse >= 0}
+  def kept(key: str) -> dict[str, int]:
+    return {spec.name: spec.reuse for spec in table("sm_90")[key].isa.specs if spec.reuse >= 0}
   assert kept("FFMA/223") == {"a": 0, "b": 1, "c": 2}
-  assert kept("FFMA/423") == {"a": 0, "b": 1} and kept("FADD/221") == {"a": 0, "b": 2} and kept("FFMA/e23") == {"a": 0, "b": 1}
+  assert kept("FFMA/423") == {"a": 0, "b": 1} and kept("FADD/221") == {"a": 0,
+                                                                       "b": 2} and kept("FFMA/e23") == {"a": 0, "b": 1}
   assert kept("LDS/984") == kept("MUFU/308") == {} and kept("HMMA.16816/23c") == {"a": 0, "b": 1}
 
 def test_forms_of_a_generation() -> None:
   assert [row.isa.key for row in table("sm_80").rows_of("FFMA")] == [
     "FFMA/223", "FFMA/423", "FFMA/623", "FFMA/823", "FFMA/a23", "FFMA/c23", "FFMA/e23"]
-  assert [row.isa.key for row in table("sm_100a").rows_of("FFMA")] == ["FFMA/223", "FFMA/423", "FFMA/823", "FFMA/c23", "FFMA/e23"]
+  assert [row.isa.key for row in table("sm_100a").rows_of("FFMA")] == ["FFMA/223", "FFMA/423", "FFMA/823", "FFMA/c23",
+                                                                       "FFMA/e23"]
   assert "LDCU/7ac" in table("sm_120") and "LDCU/7ac" not in table("sm_90")
 
 def test_an_unknown_key() -> None:
-  with pytest.raises(EncodeError, match="sm_100 has no instruction FFMA/a23; its forms are FFMA/223, FFMA/423"): table("sm_100")["FFMA/a23"]
+  with pytest.raises(EncodeError, match="sm_100 has no instruction FFMA/a23; its forms are FFMA/223, FFMA/423"):
+    table("sm_100")["FFMA/a23"]
 
 def test_an_interrupt_while_forms_are_listed_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
   rows = rows_by_key.Table("sm_90")

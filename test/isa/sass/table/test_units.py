@@ -1,4 +1,5 @@
-"""How many warps of a kernel an SM holds: numbers of NVIDIA's occupancy calculator, which counts what a launch gives."""
+"""How many warps of a kernel an SM holds: numbers of NVIDIA's occupancy calculator, which counts what a launch
+gives."""
 from __future__ import annotations
 import pytest
 
@@ -6,8 +7,10 @@ from tinyhw.isa.sass.table.units import FILE, RESERVED_BYTES, STEPS, UNITS
 from tinyhw.machine.model.occupancy import Kernel, residency
 
 @pytest.mark.parametrize("arch, registers, shared, lanes, warps", [
-  ("sm_80", 32, 0, 256, 64), ("sm_80", 33, 0, 256, 48), ("sm_80", 128, 0, 256, 16), ("sm_80", 255, 0, 256, 8), ("sm_80", 32, 48 << 10, 256, 24),
-  ("sm_86", 40, 0, 256, 48), ("sm_89", 32, 0, 32, 24), ("sm_90", 32, 0, 32, 32), ("sm_90", 64, 48 << 10, 128, 16), ("sm_80", 168, 0, 128, 12)])
+  ("sm_80", 32, 0, 256, 64), ("sm_80", 33, 0, 256, 48), ("sm_80", 128, 0, 256, 16), ("sm_80", 255, 0, 256, 8),
+  ("sm_80", 32, 48 << 10, 256, 24),
+  ("sm_86", 40, 0, 256, 48), ("sm_89", 32, 0, 32, 24), ("sm_90", 32, 0, 32, 32), ("sm_90", 64, 48 << 10, 128, 16),
+  ("sm_80", 168, 0, 128, 12)])
 def test_warps_of_a_multiprocessor(arch: str, registers: int, shared: int, lanes: int, warps: int) -> None:
   assert residency(UNITS[arch], Kernel({"R": registers - FILE.extra}, shared + RESERVED_BYTES, lanes)).waves == warps
 

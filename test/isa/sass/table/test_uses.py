@@ -5,11 +5,13 @@ from tinyhw.isa.sass.table.branch import JUMP_IF
 from tinyhw.isa.sass.table.uses import MAKES, WANTS, uses_of
 from tinyhw.machine.ir.inst import Block, MInst
 
-def uses(text: str, arch: str = "sm_90"): return uses_of(parse(text, arch)[0])  # type: ignore[no-untyped-def]  # what uses_of gives
+# what uses_of gives
+def uses(text: str, arch: str = "sm_90"): return uses_of(parse(text, arch)[0])  # type: ignore[no-untyped-def]
 
 def test_registers() -> None:
   found = uses("@!P2 IMAD.WIDE R4, R1, R2, RZ")
-  assert set(found.reads) == {(("R", 1), False), (("R", 2), False), (("P", 2), True)} and found.writes == (("R", 4), ("R", 5))
+  assert set(found.reads) == {(("R", 1), False), (("R", 2), False),
+                              (("P", 2), True)} and found.writes == (("R", 4), ("R", 5))
   assert not found.board and not found.late
   assert uses("MOV RZ, RZ") == ((), (), False, False, False, "")
 
@@ -24,9 +26,12 @@ def test_generations_differ() -> None:
 
 def test_asynchronous_products() -> None:
   found = uses("HGMMA.64x8x16.F32.BF16 R24, R16, gdesc[UR4], R24, !UP0, gsb0")
-  assert found.product and found.view == WANTS and not found.board and not found.late and found.writes == tuple(("R", 24 + k) for k in range(4))
-  assert {unit for unit, _ in found.reads} == {*found.writes, *(("R", 16 + k) for k in range(4)), ("UR", 4), ("UR", 5), ("UP", 0)}
-  assert uses("FENCE.VIEW.ASYNC.S").view == MAKES and uses("BAR.SYNC.DEFER_BLOCKING 0x0").view == WANTS and not uses("MOV R0, R1").view
+  assert (found.product and found.view == WANTS and not found.board and not found.late
+          and found.writes == tuple(("R", 24 + k) for k in range(4)))
+  assert {unit for unit, _ in found.reads} == {*found.writes, *(("R", 16 + k) for k in range(4)), ("UR", 4), ("UR", 5),
+                                               ("UP", 0)}
+  assert (uses("FENCE.VIEW.ASYNC.S").view == MAKES and uses("BAR.SYNC.DEFER_BLOCKING 0x0").view == WANTS
+          and not uses("MOV R0, R1").view)
 
 def test_all_registers_of_a_tensor_copy() -> None:
   assert {unit for unit, _ in uses("UTMALDG.3D [UR8], [UR4]").reads} == {("UR", k) for k in (4, 5, *range(8, 13))}

@@ -18,7 +18,8 @@ Z0, K0 = regs.reg(regs.ZMM, 0), regs.reg(regs.K, 0)
 @pytest.mark.parametrize("key,operands,message", [
   ("vaddps_y_y_y", [Y0, Y0], "it has 3 operands, got 2"),
   ("vaddps_y_y_y", [Y0, Y0, 5], "operand 2 (src1) wants ymm, got 5"),
-  ("vaddps_y_y_y", [Y0, Y0, Reg(regs.YMM, 7)], "operand 2 (src1) wants a physical ymm, got %7:ymm; allocate registers first"),
+  ("vaddps_y_y_y", [Y0, Y0, Reg(regs.YMM, 7)], "operand 2 (src1) wants a physical ymm, got %7:ymm; allocate registers "
+   "first"),
   ("vaddps_y_y_y", [Y0, None, Y0], "operand 1 (src0) wants ymm, got nothing"),
   ("vpand_y_y_y", [Y0, Y0, Y16], "operand 2 (src1) wants a register below 16, got ymm16: no EVEX form exists"),
   ("vaddps_zk_z_z", [Z0, K0, Z0, Z0], "k0 cannot be a mask: as a mask it means that there is none"),

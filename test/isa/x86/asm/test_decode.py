@@ -37,16 +37,19 @@ def test_what_decodes_encodes_to_the_same_meaning(code: bytes) -> None:
   assert 0 < size <= len(code)
   assert decode(again) == (inst, len(again))
 
-@pytest.mark.parametrize("code", ["0f ff", "d8 c0", "62 f1 74 28 58 c2".replace("28", "68"), "c5 f4 ff c2", "88 e0", "c5 f8 41 c0"])
+@pytest.mark.parametrize("code", ["0f ff", "d8 c0", "62 f1 74 28 58 c2".replace("28", "68"), "c5 f4 ff c2", "88 e0",
+                                  "c5 f8 41 c0"])
 def test_unknown_bytes(code: str) -> None:
-  with pytest.raises(DecodeError, match=f"offset 2: no instruction of the table starts with {code}"): decode(b"\x90\x90" + bytes.fromhex(code), 2)
+  with pytest.raises(DecodeError, match=f"offset 2: no instruction of the table starts with {code}"):
+    decode(b"\x90\x90" + bytes.fromhex(code), 2)
 
 @pytest.mark.parametrize("code", ["", "c5", "48", "62 f1 74", "48 8b 85 00", "81 c0 01 00"])
 def test_code_that_ends_early(code: str) -> None:
   with pytest.raises(DecodeError, match="offset 0: the code ends within an instruction"): decode(bytes.fromhex(code))
 
-@pytest.mark.parametrize("code,same", [("8b c8", "89 c1"), ("c4 e1 74 58 c2", "c5 f4 58 c2"), ("81 c1 05 00 00 00", "83 c1 05"),
-                                       ("0f 84 00 00 00 00", "74 04")])
+@pytest.mark.parametrize("code,same",
+                         [("8b c8", "89 c1"), ("c4 e1 74 58 c2", "c5 f4 58 c2"), ("81 c1 05 00 00 00", "83 c1 05"),
+                          ("0f 84 00 00 00 00", "74 04")])
 def test_longer_encodings_mean_the_same(code: str, same: str) -> None:
   inst, size = decode(bytes.fromhex(code))
   assert size == len(bytes.fromhex(code)) and encode(inst) == bytes.fromhex(same)

@@ -19,7 +19,8 @@ from tinyhw.machine.ir.inst import Function, MInst
 from x86_random import random_instruction
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "x86_64.txt"
-LLVM_FEATURES = "avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c lzcnt popcnt prfchw".split()
+LLVM_FEATURES = ("avx512f avx512bw avx512dq avx512vl avx512cd avx512vnni avx512bf16 avx512vpopcntdq bmi bmi2 fma f16c "
+                 "lzcnt popcnt prfchw".split())
 
 def golden(mark: str) -> Iterator[tuple[str, str]]:
   for line in GOLDEN.read_text().splitlines():
@@ -32,7 +33,8 @@ def test_bytes_are_those_of_the_reference_assembler() -> None:
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 def test_the_reference_bytes_print_as_their_text() -> None:
-  wrong = [(text, disassemble(bytes.fromhex(code)), code) for text, code in golden(";") if disassemble(bytes.fromhex(code)) != text]
+  wrong = [(text, disassemble(bytes.fromhex(code)), code) for text, code in golden(";")
+           if disassemble(bytes.fromhex(code)) != text]
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 @pytest.mark.parametrize("text,reason", list(golden("!")))
@@ -45,7 +47,8 @@ def test_random_instructions_against_llvm() -> None:
   rng = random.Random(5)
   rows = [row for row in TABLE if row.isa.block < 0 and row.name not in ("jmp", "call")]
   insts = [random_instruction(row, rng) for row in rng.sample(rows, 2000)]
-  command = ["llvm-mc", "--triple=x86_64", "-mattr=" + ",".join("+" + f for f in LLVM_FEATURES), "--show-encoding", "--output-asm-variant=1",
+  command = ["llvm-mc", "--triple=x86_64", "-mattr=" + ",".join("+" + f for f in LLVM_FEATURES), "--show-encoding",
+             "--output-asm-variant=1",
              "--x86-asm-syntax=intel"]
   done = subprocess.run(command, input="".join(show(i) + "\n" for i in insts), capture_output=True, text=True)
   assert "error" not in done.stderr, done.stderr
@@ -80,8 +83,10 @@ def test_constants_stand_behind_the_code() -> None:
   block = function.new_block()
   one, lanes = b"\0\0\x80\x3f", bytes(range(32))
   ymm = regs.reg(regs.YMM, 1)
-  block.insts = [build("vbroadcastss_y_m", ymm, (regs.RIP, None, 1, one)), build("vaddps_y_y_m", ymm, ymm, (regs.RIP, None, 1, lanes)),
-                 build("vshufps_y_y_m_i8", ymm, ymm, (regs.RIP, None, 1, lanes), 3), build("cmp_m32_i32", (regs.RIP, None, 1, one), 5), build("ret")]
+  block.insts = [build("vbroadcastss_y_m", ymm, (regs.RIP, None, 1, one)),
+                 build("vaddps_y_y_m", ymm, ymm, (regs.RIP, None, 1, lanes)),
+                 build("vshufps_y_y_m_i8", ymm, ymm, (regs.RIP, None, 1, lanes), 3),
+                 build("cmp_m32_i32", (regs.RIP, None, 1, one), 5), build("ret")]
   code, places = encode_function(function)
   for (offset, inst), (end, _) in zip(places, places[1:]):
     decoded = next(decode_all(code[offset:end]))[1]

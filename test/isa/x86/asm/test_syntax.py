@@ -24,10 +24,14 @@ def test_parse_inverts_show(mnemonic: str, seed: int) -> None:
   ("VADDPS YMM0,YMM1,YMMWORD PTR [RAX+RCX*4+0x10]", "vaddps ymm0, ymm1, ymmword ptr [rax + 4*rcx + 16]"),
   ("vaddps ymm0, ymm1, [0x10 + rcx*4 + rax]", "vaddps ymm0, ymm1, ymmword ptr [rax + 4*rcx + 16]"),
   ("vaddps zmm0{k1}{z},zmm1,[rax]{1to16}", "vaddps zmm0 {k1} {z}, zmm1, dword ptr [rax]{1to16}"),
-  ("mov eax, [rax + rsp]", "mov eax, dword ptr [rsp + rax]"), ("mov eax, [rax - 8 + 4]", "mov eax, dword ptr [rax - 4]"),
-  ("mov rax, 0x123456789", "movabs rax, 4886718345"), ("mov eax, 0xffffffff", "mov eax, -1"), ("shl eax", "shl eax, 1"), ("sal eax, 2", "shl eax, 2"),
-  ("jz .+2", "je .+2"), ("setnz al", "setne al"), ("cmovc eax, ecx", "cmovb eax, ecx"), ("vcmpltps k1, zmm0, zmm1", "vcmpps k1, zmm0, zmm1, 1"),
-  ("vcmpneq_oqpd ymm0, ymm1, ymm2", "vcmppd ymm0, ymm1, ymm2, 12"), ("vpcmpleud k1, zmm0, zmm1", "vpcmpud k1, zmm0, zmm1, 2"),
+  ("mov eax, [rax + rsp]", "mov eax, dword ptr [rsp + rax]"),
+  ("mov eax, [rax - 8 + 4]", "mov eax, dword ptr [rax - 4]"),
+  ("mov rax, 0x123456789", "movabs rax, 4886718345"), ("mov eax, 0xffffffff", "mov eax, -1"), ("shl eax", "shl eax, 1"),
+  ("sal eax, 2", "shl eax, 2"),
+  ("jz .+2", "je .+2"), ("setnz al", "setne al"), ("cmovc eax, ecx", "cmovb eax, ecx"),
+  ("vcmpltps k1, zmm0, zmm1", "vcmpps k1, zmm0, zmm1, 1"),
+  ("vcmpneq_oqpd ymm0, ymm1, ymm2", "vcmppd ymm0, ymm1, ymm2, 12"),
+  ("vpcmpleud k1, zmm0, zmm1", "vpcmpud k1, zmm0, zmm1, 2"),
   ("lea rax, dword ptr [rax]", "lea rax, [rax]"),
   ("rep movsb byte ptr es:[rdi], byte ptr [rsi]", "rep movsb"), ("mov byte ptr ds:[rax], 1", "mov byte ptr [rax], 1"),
   ("vgatherdps ymm0, [rax + ymm2], ymm3", "vgatherdps ymm0, ymmword ptr [rax + ymm2], ymm3"),
@@ -36,7 +40,8 @@ def test_parse_inverts_show(mnemonic: str, seed: int) -> None:
 def test_other_ways_to_write(text: str, same: str) -> None:
   assert show(parse(text)) == same
 
-@pytest.mark.parametrize("text,code", [("jmp .+2", "eb 00"), ("jmp .", "eb fe"), ("jne .-126", "75 80"), ("jmp .+130", "e9 7d 00 00 00"),
+@pytest.mark.parametrize("text,code", [("jmp .+2", "eb 00"), ("jmp .", "eb fe"), ("jne .-126", "75 80"),
+                                       ("jmp .+130", "e9 7d 00 00 00"),
                                        ("jne .-127", "0f 85 7b ff ff ff"), ("call .+5", "e8 00 00 00 00")])
 def test_jumps_count_from_their_start(text: str, code: str) -> None:
   assert assemble(text) == bytes.fromhex(code)
@@ -53,7 +58,8 @@ def test_labels() -> None:
   assert assemble_function(text) == bytes.fromhex("31c0 83c001 83f80a 72f8 c3")
   assert [block.name for block in parse_function(text).blocks] == ["", "loop", "out"]
 
-@pytest.mark.parametrize("text,reason", [(".a:\nret\n.a:", "line 3: .a stands twice"), ("ret\nfoo", "line 2: no instruction is called foo"),
+@pytest.mark.parametrize("text,reason", [(".a:\nret\n.a:", "line 3: .a stands twice"),
+                                         ("ret\nfoo", "line 2: no instruction is called foo"),
                                          ("mov rax,", "line 1: operand 2 is missing: nothing stands behind a comma"),
                                          ("jmp .b", "no line is the label .b:")])
 def test_errors_of_functions(text: str, reason: str) -> None:

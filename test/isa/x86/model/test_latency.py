@@ -9,7 +9,8 @@ from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.machine.model.scoreboard import bound, costs_of
 
-AVX512_ONLY = {"compress", "scatter", "int_to_mask", "mask_logic", "mask_mov", "mask_shift", "mask_test", "mask_to_int", "mask_to_vec", "vec_to_mask",
+AVX512_ONLY = {"compress", "scatter", "int_to_mask", "mask_logic", "mask_mov", "mask_shift", "mask_test", "mask_to_int",
+               "mask_to_vec", "vec_to_mask",
                "narrow", "vec_compare_mask", "vec_dot", "vec_mul_q"}
 
 @pytest.mark.parametrize("name", latency.TABLES)
@@ -58,7 +59,8 @@ def test_a_broadcast_from_memory_is_only_a_load() -> None:
 def test_processors_find_their_table(vendor: str, signature: int, name: str) -> None:
   assert latency.microarchitecture(vendor, signature) == name
 
-@pytest.mark.parametrize("features, name", [(("avx2",), "icelake"), (("avx512fp16",), "alderlake"), (("amx_tile", "avx10"), "graniterapids")])
+@pytest.mark.parametrize("features, name", [(("avx2",), "icelake"), (("avx512fp16",), "alderlake"),
+                                            (("amx_tile", "avx10"), "graniterapids")])
 def test_features_tell_the_core_behind_a_hypervisor(features: tuple[str, ...], name: str) -> None:
   assert latency.microarchitecture("GenuineIntel", 0x000A0671, features) == name   # shown as Rocket Lake
   assert latency.microarchitecture("AuthenticAMD", 0x00A10F11, features) == "zen4"

@@ -1,4 +1,5 @@
-"""Choices: which instructions a WHERE, an IF and a gated store become, and that they choose as UOps say, at NaN and signed zeros too."""
+"""Choices: which instructions a WHERE, an IF and a gated store become, and that they choose as UOps say, at NaN and
+signed zeros too."""
 from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
@@ -39,12 +40,14 @@ CORNERS = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 2.0)
 def program(choice: Choice, dtype: DType, lanes: int) -> Program:
   b = Builder("choice")
   out, p, q = b.param(0, dtype, N), b.param(1, dtype, N), b.param(2, dtype, N)
-  with b.loop(N // lanes, AxisType.GLOBAL) as g: b.store(out, g * lanes, b.add(choice(b.load(p, g * lanes, lanes), b.load(q, g * lanes, lanes))))
+  with b.loop(N // lanes, AxisType.GLOBAL) as g:
+    b.store(out, g * lanes, b.add(choice(b.load(p, g * lanes, lanes), b.load(q, g * lanes, lanes))))
   return b.program()
 
 def memory(dtype: DType) -> list[bytes]:
   """All pairs of the corners of a type."""
-  corners = CORNERS if dtypes.is_float(dtype) else (0, 1, 2, 3, int(dtype.max), int(dtype.max) - 1, int(dtype.min), int(dtype.min) + 1)
+  corners = CORNERS if dtypes.is_float(dtype) else (0, 1, 2, 3, int(dtype.max), int(dtype.max) - 1, int(dtype.min),
+                                                    int(dtype.min) + 1)
   pairs = [(a, b) for a in corners for b in corners]
   return [bytes(N * dtype.itemsize), *[struct.pack(f"<{N}{dtype.fmt}", *column) for column in zip(*pairs, strict=True)]]
 
@@ -58,7 +61,8 @@ def selected(p: Program, arch: str) -> Counter[str]:
 def test_values(name: str, arch: str) -> None:
   for dtype in (dtypes.float32, dtypes.float64, *dtypes.ints):
     for lanes in (1, 2, 4, target(arch).capabilities.vector_bytes // dtype.itemsize):
-      if name == "MAX" and not target(arch).capabilities.supports(Ops.MAX, dtype.vec(lanes)): continue  # codegen makes it a WHERE
+      # codegen makes it a WHERE
+      if name == "MAX" and not target(arch).capabilities.supports(Ops.MAX, dtype.vec(lanes)): continue
       x86_kernels.run(program(CHOICES[name][0], dtype, lanes), arch, memory(dtype))
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -66,7 +70,8 @@ def test_values(name: str, arch: str) -> None:
 def test_one_instruction_chooses(name: str, arch: str) -> None:
   """And none compares, where the instruction does that itself."""
   choice, kind = CHOICES[name]
-  for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8, *((dtypes.int64,) if arch == ARCHS[1] else ())):
+  for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8,
+                *((dtypes.int64,) if arch == ARCHS[1] else ())):
     if name == "MAX" and dtypes.is_float(dtype): continue
     found = selected(program(choice, dtype, 32 // dtype.itemsize), arch)
     compares = sum(n for row, n in found.items() if "cmp" in row and row != "cmp")
@@ -88,7 +93,8 @@ def test_scalars(arch: str) -> None:
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_comparison_of_floats_stays_a_mask_where_it_only_chooses(stored: bool, dtype: DType, arch: str) -> None:
-  """It goes to a general register, as 0 or 1, only where somebody else wants it: here a store, and a choice between integers."""
+  """It goes to a general register, as 0 or 1, only where somebody else wants it: here a store, and a choice between
+  integers."""
   b = Builder("masks")
   out, flags, p, q = b.param(0, dtype, N), b.param(1, dtypes.int32, N), b.param(2, dtype, N), b.param(3, dtype, N)
   with b.loop(N, AxisType.GLOBAL) as g:
@@ -103,9 +109,12 @@ def test_a_comparison_of_floats_stays_a_mask_where_it_only_chooses(stored: bool,
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_comparison_that_others_want_is_made(arch: str) -> None:
-  """The mask is stored too, and a lesser and a greater share it: that costs one comparison, and each choice is one instruction still."""
+  """The mask is stored too, and a lesser and a greater share it: that costs one comparison, and each choice is one
+  instruction still."""
   b = Builder("shared")
-  out, flags, x, y = b.param(0, dtypes.float32, N), b.param(1, dtypes.bool, N), b.param(2, dtypes.float32, N), b.param(3, dtypes.float32, N)
+  out, flags, x, y = b.param(0, dtypes.float32, N), b.param(1, dtypes.bool, N), b.param(2, dtypes.float32,
+                                                                                        N), b.param(3, dtypes.float32,
+                                                                                                    N)
   with b.loop(N // 8, AxisType.GLOBAL) as g:
     p, q = b.load(x, g * 8, 8), b.load(y, g * 8, 8)
     mask = b.add(less(p, q))

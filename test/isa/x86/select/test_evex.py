@@ -1,4 +1,5 @@
-"""The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate/evaluate.py and the PYTHON device.
+"""The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate/evaluate.py
+and the PYTHON device.
 
 What is emitted is also disassembled by llvm-mc, where there is one, and compared with our own text.
 """
@@ -20,7 +21,8 @@ from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.target import target
 
 ARCH, DEVICE = "x86_64:avx512", "X86:1"
-OF_THE_LEVEL = ("vpmullq vpmaxsq vpsraq vcvtqq2pd vcvttps2qq vpmovdb vblendmps vpblendmq korq kxorq kandq vcmpps vpcmpud vgatherqps vextractf64x4 "
+OF_THE_LEVEL = ("vpmullq vpmaxsq vpsraq vcvtqq2pd vcvttps2qq vpmovdb vblendmps vpblendmq korq kxorq kandq vcmpps "
+                "vpcmpud vgatherqps vextractf64x4 "
                 "vrndscaleps vpbroadcastd vptestmb vmovdqu8 vpsraw "
                 "kunpckwd kunpckdq").split()
 
@@ -51,7 +53,8 @@ def test_masks_of_bytes(lanes):
 
 @pytest.mark.parametrize("lanes", [4, 8, 16])
 def test_half_of_a_mask(lanes):
-  x86_kernels.run(x86_kernels.halves(lanes), ARCH, [bytes(lanes), np.random.default_rng(1).normal(size=2 * lanes).astype(np.float32).tobytes()])
+  x86_kernels.run(x86_kernels.halves(lanes), ARCH,
+                  [bytes(lanes), np.random.default_rng(1).normal(size=2 * lanes).astype(np.float32).tobytes()])
 
 @pytest.mark.parametrize("dtype", [dtypes.int32, dtypes.uint64, dtypes.float32, dtypes.float64], ids=str)
 def test_scattered_stores(dtype):
@@ -84,21 +87,26 @@ def test_instructions_of_the_level_were_executed(compared):
   shown = emitted().values()
   missing = set(OF_THE_LEVEL) - {text.split()[0] for text in shown}
   assert not missing
-  for name in ("zmm0", "zmm15", "zmm16", "zmm20", "ymm", "xmm", "{k1}"): assert any(name in text for text in shown), name
+  for name in ("zmm0", "zmm15", "zmm16", "zmm20", "ymm", "xmm", "{k1}"):
+    assert any(name in text for text in shown), name
 
 @pytest.mark.skipif(not shutil.which("llvm-mc"), reason="llvm-mc is not installed")
 def test_llvm_reads_the_same_instructions(compared):
-  for name in ("matmul", "argmax", "where", "padding", "softmax", "arithmetic of int64", "gather"): x86_kernels.results(name, DEVICE)
+  for name in ("matmul", "argmax", "where", "padding", "softmax", "arithmetic of int64", "gather"):
+    x86_kernels.results(name, DEVICE)
   instructions = emitted()
   features = "+avx512f,+avx512bw,+avx512dq,+avx512vl,+avx512cd,+bmi2,+fma,+f16c"
   text = "\n".join(" ".join(f"0x{b:02x}" for b in code) for code in instructions)
-  done = subprocess.run(["llvm-mc", "--disassemble", "--triple=x86_64", f"--mattr={features}", "--output-asm-variant=1"], input=text, text=True,
+  done = subprocess.run(["llvm-mc", "--disassemble", "--triple=x86_64", f"--mattr={features}",
+                         "--output-asm-variant=1"], input=text, text=True,
                         capture_output=True, check=True, timeout=60)
   assert not done.stderr, done.stderr
-  lines = [" ".join(line.partition("#")[0].split()) for line in done.stdout.splitlines() if line.strip() and ".text" not in line]
+  lines = [" ".join(line.partition("#")[0].split()) for line in done.stdout.splitlines() if line.strip()
+           and ".text" not in line]
   assert len(lines) == len(instructions)
   assert len(lines) > 200
-  for ours, theirs in zip(instructions.values(), lines): assert ours == theirs or ours == show(parse(theirs))  # names of predicates, signs
+  # names of predicates, signs
+  for ours, theirs in zip(instructions.values(), lines): assert ours == theirs or ours == show(parse(theirs))
 
 def test_target():
   """64-byte vectors in 32 registers, and moves, spills and swaps of the upper ones that have an encoding."""

@@ -76,7 +76,8 @@ def test_operands_in_memory(operand: int, form: str, arch: str) -> None:
       p = in_memory(operand, dtype, lanes)
       x86_kernels.run(p, arch, numbers(dtype, (N, N, N, N)))
       t = target(arch)
-      rows = [inst.row.isa.key for block in t.select(p, t).blocks for inst in block.insts if inst.row.name.startswith("vfmadd")]
+      rows = [inst.row.isa.key for block in t.select(p, t).blocks for inst in block.insts
+              if inst.row.name.startswith("vfmadd")]
       assert len(rows) == 1 and rows[0][6:9] == form and rows[0].endswith("_m")
 
 def test_a_product_with_memory_and_a_constant_keeps_the_constant() -> None:
@@ -95,7 +96,8 @@ def test_what_is_computed_outside_of_a_loop_is_kept_for_its_next_turn() -> None:
   with b.loop(N // 8, AxisType.GLOBAL) as g:
     factor = b.add(own(b.load(x, g * 8, 8)))
     total = b.accumulator(UOp.const(F32.vec(8), 0.0))
-    with b.loop(3, AxisType.REDUCE) as r: b.assign(total, b.add(total + b.add(fma(factor, b.add(own(b.load(y, g * 8 + r, 8))), const(factor, 1)))))
+    with b.loop(3, AxisType.REDUCE) as r:
+      b.assign(total, b.add(total + b.add(fma(factor, b.add(own(b.load(y, g * 8 + r, 8))), const(factor, 1)))))
     b.store(out, g * 8, total)
   for arch in ARCHS: x86_kernels.run(b.program(), arch, [*numbers(F32, (N, N)), bytes(4 * N + 32)])
 
@@ -116,7 +118,8 @@ def spread(op: Ops, dtype: DType, lanes: int, users: int = 1, first: bool = Fals
 def broadcasts(p: Program, arch: str) -> int:
   """How many instructions do nothing but read an element into all lanes, constants aside."""
   t = target(arch)
-  return sum("broadcast" in inst.row.name and regs.RIP not in inst.operands for block in t.select(p, t).blocks for inst in block.insts)
+  return sum("broadcast" in inst.row.name and regs.RIP not in inst.operands for block in t.select(p, t).blocks
+             for inst in block.insts)
 
 @pytest.mark.parametrize("op", (*SPREAD, Ops.MULACC))
 def test_one_element_of_memory_in_all_lanes(op: Ops) -> None:
@@ -129,7 +132,8 @@ def test_one_element_of_memory_in_all_lanes(op: Ops) -> None:
       for first in (False, True):
         p = spread(op, dtype, lanes, first=first)
         x86_kernels.run(p, arch, numbers(dtype, (2 * N, N, N)))
-        if not first or dtypes.is_float(dtype) and op in (Ops.ADD, Ops.MUL, Ops.MULACC): assert not broadcasts(p, arch), (op, dtype, first)
+        if not first or dtypes.is_float(dtype) and op in (Ops.ADD, Ops.MUL, Ops.MULACC):
+          assert not broadcasts(p, arch), (op, dtype, first)
 
 def test_a_broadcast_that_others_want_is_made_once() -> None:
   for arch in ARCHS:

@@ -10,13 +10,16 @@ from tinyhw.isa.x86.table.table import TABLE
 
 def test_rows_go_by_other_names():
   rows = Rows({"vpand": "vpandd"})
-  assert rows["vpand_y_y_y"] is TABLE["vpandd_y_y_y"] and rows["vaddps_z_z_z"] is TABLE["vaddps_z_z_z"] and rows["ret"] is TABLE["ret"]
+  assert (rows["vpand_y_y_y"] is TABLE["vpandd_y_y_y"] and rows["vaddps_z_z_z"] is TABLE["vaddps_z_z_z"]
+          and rows["ret"] is TABLE["ret"])
   with pytest.raises(EncodeError, match="vpandd has no form"): rows["vpand_q_q"]
 
 def test_a_level_has_no_row_that_its_processors_lack():
   """A product of 64-bit lanes on AVX2 was an illegal instruction: who asks past capabilities is told."""
-  with pytest.raises(CompileError, match="vpmullq needs avx512dq,avx512vl, which this level"): LaneMasks.rows["vpmullq_y_y_y"]
-  assert LaneMasks.rows["vpmulld_y_y_y"] is TABLE["vpmulld_y_y_y"] and EvexMasks.rows["vpmullq_y_y_y"] is TABLE["vpmullq_y_y_y"]
+  with pytest.raises(CompileError, match="vpmullq needs avx512dq,avx512vl, which this level"):
+    LaneMasks.rows["vpmullq_y_y_y"]
+  assert (LaneMasks.rows["vpmulld_y_y_y"] is TABLE["vpmulld_y_y_y"]
+          and EvexMasks.rows["vpmullq_y_y_y"] is TABLE["vpmullq_y_y_y"])
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_names_reach_all_registers(name):

@@ -35,18 +35,21 @@ def run(p: Program, arch: str, dtype: DType) -> None:
 def rotated(x: UOp, count: int, other: int, right: Ops = Ops.SHR) -> UOp:
   return x.alu(Ops.SHL, UOp.const(x.dtype, count)).alu(Ops.OR, x.alu(right, UOp.const(x.dtype, other)))
 
-def lanes_of(arch: str, dtype: DType) -> tuple[int, ...]: return 1, 4, target(arch).capabilities.vector_bytes // dtype.itemsize
+def lanes_of(arch: str, dtype: DType) -> tuple[int, ...]:
+  return 1, 4, target(arch).capabilities.vector_bytes // dtype.itemsize
 
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("dtype", [dtypes.uint32, dtypes.uint64], ids=str)
 def test_rotations(dtype: DType, arch: str) -> None:
   bits = dtype.bitsize
   for lanes, count in itertools.product(lanes_of(arch, dtype), (1, 7, bits - 1)):
-    for body in (lambda x, y, z: rotated(x, count, bits - count) + y, lambda x, y, z: rotated(x ^ y, count, bits - count) ^ z):
+    for body in (lambda x, y, z: rotated(x, count, bits - count) + y, lambda x, y,
+                 z: rotated(x ^ y, count, bits - count) ^ z):
       p = program(body, dtype, lanes)
       run(p, arch, dtype)
       found = selected(p, arch)
-      shifts = sum(n for row, n in found.items() if row.startswith(("vpsll", "vpsrl", "shr")))   # an address may need a shl
+      # an address may need a shl
+      shifts = sum(n for row, n in found.items() if row.startswith(("vpsll", "vpsrl", "shr")))
       rotations = found["rol"] + found["vprold"] + found["vprolq"]
       assert (shifts, rotations) == ((0, 1) if lanes == 1 or arch == ARCHS[1] else (2, 0)), found
 
@@ -54,7 +57,8 @@ def test_rotations(dtype: DType, arch: str) -> None:
 def test_what_is_no_rotation(arch: str) -> None:
   """Counts that do not add up, two values, and shifts that others want."""
   for lanes in lanes_of(arch, dtypes.uint32):
-    for body in (lambda x, y, z: rotated(x, 7, 24), lambda x, y, z: (x << 7).alu(Ops.OR, y >> 25), lambda x, y, z: rotated(x, 7, 25) + (x << 7)):
+    for body in (lambda x, y, z: rotated(x, 7, 24), lambda x, y, z: (x << 7).alu(Ops.OR, y >> 25), lambda x, y,
+                 z: rotated(x, 7, 25) + (x << 7)):
       p = program(body, dtypes.uint32, lanes)
       run(p, arch, dtypes.uint32)
       assert not any(row.startswith(("vprol", "rol")) for row in selected(p, arch))
@@ -62,15 +66,18 @@ def test_what_is_no_rotation(arch: str) -> None:
 @pytest.mark.parametrize("inner", LOGIC)
 @pytest.mark.parametrize("outer", LOGIC)
 def test_logic_of_three_operands(outer: Ops, inner: Ops) -> None:
-  bodies: tuple[Body, ...] = (lambda x, y, z: x.alu(inner, y).alu(outer, z), lambda x, y, z: z.alu(outer, x.alu(inner, y)),
-                              lambda x, y, z: (x + 1).alu(inner, y + 1).alu(outer, z), lambda x, y, z: x.alu(inner, y).alu(outer, y))
+  bodies: tuple[Body, ...] = (lambda x, y, z: x.alu(inner, y).alu(outer, z), lambda x, y,
+                              z: z.alu(outer, x.alu(inner, y)),
+                              lambda x, y, z: (x + 1).alu(inner, y + 1).alu(outer, z), lambda x, y,
+                              z: x.alu(inner, y).alu(outer, y))
   for dtype in (dtypes.int32, dtypes.uint64, dtypes.uint8):
     for body, element, lanes in itertools.product(bodies, (False, True), (16 // dtype.itemsize, 64 // dtype.itemsize)):
       p = program(body, dtype, lanes, element)
       for arch in ARCHS:
         if lanes * dtype.itemsize <= target(arch).capabilities.vector_bytes: run(p, arch, dtype)
       found = selected(p, ARCHS[1])
-      assert found["vpternlogd"] + found["vpternlogq"] == 1 and not any(row.startswith(("vpand", "vpor", "vpxor")) for row in found), found
+      assert found["vpternlogd"] + found["vpternlogq"] == 1 and not any(row.startswith(("vpand", "vpor", "vpxor"))
+                                                                        for row in found), found
 
 def test_an_operation_that_others_want_stays() -> None:
   p = program(lambda x, y, z: (x & y ^ z) + (x & y), dtypes.int32, 16)

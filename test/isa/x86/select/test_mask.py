@@ -1,4 +1,5 @@
-"""The AVX2 level, executed by the processor in Python: what it computes is what this processor computes, so that it can be trusted with AVX-512."""
+"""The AVX2 level, executed by the processor in Python: what it computes is what this processor computes, so that it
+can be trusted with AVX-512."""
 from __future__ import annotations
 from collections.abc import Iterator
 import struct
@@ -31,7 +32,8 @@ def best_level() -> str:
 
 @pytest.mark.parametrize("name", x86_kernels.KERNELS)
 def test_kernels(native, name):
-  for a, b in zip(x86_kernels.results(name, "X86"), x86_kernels.results(name, native)): np.testing.assert_array_equal(a, b)
+  for a, b in zip(x86_kernels.results(name, "X86"), x86_kernels.results(name, native)):
+    np.testing.assert_array_equal(a, b)
 
 def test_random_programs():
   for seed in range(16):
@@ -56,11 +58,13 @@ def test_masked_memory(dtype):
   for lanes in (2, 4, 8):
     if lanes * dtype.itemsize > 32: continue
     size = (lanes + lanes // 2) * dtype.itemsize
-    x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2", [b"\5" * size, bytes(k % 60 for k in range(size))])
+    x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), "x86_64:avx2",
+                    [b"\5" * size, bytes(k % 60 for k in range(size))])
 
 @pytest.mark.parametrize("arch", x86_machine.LEVELS)
 def test_registers_of_a_gather_differ(arch: str) -> None:
-  """Places and what false lanes hold are one constant here; hardware refuses a gather that reads its places from the register it fills."""
+  """Places and what false lanes hold are one constant here; hardware refuses a gather that reads its places from the
+  register it fills."""
   b = Builder("gather")
   out, x, y = b.param(0, dtypes.int32, 8), b.param(1, dtypes.int32, 1), b.param(2, dtypes.int32, 8)
   zeros = b.const(dtypes.int32.vec(8), 0)

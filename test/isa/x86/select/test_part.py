@@ -13,7 +13,8 @@ from tinyhw.machine.ir.inst import Function
 
 def declared(cls: type) -> list[str]:
   """Methods that a class leaves to others."""
-  return [name for name, f in vars(cls).items() if inspect.isfunction(f) and inspect.getsource(f).rstrip().endswith("raise NotImplementedError")]
+  return [name for name, f in vars(cls).items() if inspect.isfunction(f)
+          and inspect.getsource(f).rstrip().endswith("raise NotImplementedError")]
 
 @pytest.mark.parametrize("arch", LEVELS)
 def test_a_selector_defines_what_its_parts_declare(arch: str) -> None:
@@ -22,8 +23,10 @@ def test_a_selector_defines_what_its_parts_declare(arch: str) -> None:
   for name in wanted:
     found = next(cls for cls in LEVELS[arch].__mro__ if name in vars(cls))
     assert name not in declared(found), f"{name} is only declared, in {found.__name__}"
-    mine, theirs = inspect.signature(vars(found)[name]), inspect.signature(next(vars(c)[name] for c in (Part, Level) if name in vars(c)))
-    assert list(mine.parameters)[:len(theirs.parameters)] == list(theirs.parameters), f"{name} has other parameters in {found.__name__}"
+    mine, theirs = inspect.signature(vars(found)[name]), inspect.signature(next(vars(c)[name] for c in (Part, Level)
+                                                                                if name in vars(c)))
+    assert list(mine.parameters)[:len(theirs.parameters)] == list(theirs.parameters), (f"{name} has other parameters "
+                                                                                       f"in {found.__name__}")
 
 def test_each_level_has_a_selector() -> None: assert set(LEVELS) == set(CAPABILITIES)
 

@@ -1,4 +1,5 @@
-"""Every operation on scalars that capabilities.py claims, executed by the processor in Python, at the corners of every type."""
+"""Every operation on scalars that capabilities.py claims, executed by the processor in Python, at the corners of every
+type."""
 import pytest
 import x86_operations
 

@@ -1,4 +1,5 @@
-"""Selection of whole Programs: loops, variables, conditions, addresses, local memory and arguments, executed by the processor in Python."""
+"""Selection of whole Programs: loops, variables, conditions, addresses, local memory and arguments, executed by the
+processor in Python."""
 from __future__ import annotations
 
 from program_builder import Builder, add, fold, gather, i32, matmul, memory_for, named, pad
@@ -37,11 +38,13 @@ def test_programs(program: Program, arch: str) -> None: run(program, arch)
 @levels
 @pytest.mark.parametrize("dtype", [dtypes.uint8, dtypes.int16, F32, dtypes.float64, dtypes.bool], ids=str)
 def test_addresses(dtype: DType, arch: str) -> None:
-  """Scales that an address has, and those that it has not; displacements; an index that is computed, and a constant one."""
+  """Scales that an address has, and those that it has not; displacements; an index that is computed, and a constant
+  one."""
   b = Builder("addresses")
   out, a = b.param(0, dtype, 90), b.param(1, dtype, 400)
   with b.loop(5, AxisType.GLOBAL) as g:
-    for k, at in enumerate((g, g + 7, g * 8 + 3, g * 80, g * -3 + 12, g * g, UOp.const(i32, 399))): b.store(out, g * 18 + k, b.load(a, at))
+    for k, at in enumerate((g, g + 7, g * 8 + 3, g * 80, g * -3 + 12, g * g, UOp.const(i32, 399))):
+      b.store(out, g * 18 + k, b.load(a, at))
     with b.loop(3) as r: b.store(out, g * 18 + r * 2 + 9, b.load(a, g * 16 + r * 4 + 1))
   run(b.program(), arch)
 
@@ -102,7 +105,8 @@ def test_local_memory(arch: str) -> None:
 def test_what_a_user_takes_is_not_emitted() -> None:
   """design.md, section 9: a load is an operand, an index an address, a constant an immediate."""
   inside = names(selected(add(16, 8)), 1)
-  assert sum(n == "vmovups" for n in inside) == 2 and sum(n == "vaddps" for n in inside) == 1, "one load, the other is an operand, one store"
+  assert (sum(n == "vmovups" for n in inside) == 2 and sum(n == "vaddps" for n in inside)
+          == 1), "one load, the other is an operand, one store"
   b = Builder("immediate")
   out, a = b.param(0, i32, 9), b.param(1, i32, 9)
   with b.loop(9, AxisType.GLOBAL) as g: b.store(out, g, b.load(a, g) + 5)
@@ -119,7 +123,8 @@ def test_a_load_is_not_moved_over_a_store() -> None:
 
 @pytest.mark.parametrize("arch", LEVELS)
 def test_more_constants_than_registers(arch: str) -> None:
-  """The first ones are made before the grid's loop, the others where they are used: none has to be spilled, and none is made twice."""
+  """The first ones are made before the grid's loop, the others where they are used: none has to be spilled, and none
+  is made twice."""
   b, count = Builder("constants"), 80
   out, x = b.param(0, dtypes.float32, 32), b.param(1, dtypes.float32, 32)
   with b.loop(2, AxisType.GLOBAL) as g:
@@ -136,12 +141,15 @@ def test_more_constants_than_registers(arch: str) -> None:
 def test_arguments_and_loop_depths() -> None:
   function = selected(matmul(4))
   assert max(b.depth for b in function.blocks) == 3 and function.blocks[0].depth == 0
-  assert len(function.fixed_params) == len(function.blocks[0].params), "each argument comes in a register of the convention"
+  assert len(function.fixed_params) == len(function.blocks[0].params), ("each argument comes in a register of the "
+                                                                        "convention")
   assert all(b.insts[-1].row.effects & Effect.END for b in function.blocks)
 
 def test_what_cannot_be_is_refused() -> None:
-  with pytest.raises(CompileError, match="add_15_3: a vector of 3 bytes cannot be loaded"): selected(add(15, 3, dtypes.uint8))
+  with pytest.raises(CompileError, match="add_15_3: a vector of 3 bytes cannot be loaded"):
+    selected(add(15, 3, dtypes.uint8))
   out = UOp.param(0, F32, 1)
   value = UOp(Ops.LOAD, F32, (UOp(Ops.INDEX, F32, (UOp.param(1, F32, 1), UOp.const(i32, 0))),))
   store = UOp(Ops.INDEX, F32, (out, UOp.const(i32, 0))).store(value + 1)
-  with pytest.raises(CompileError, match="no value for"): selected(Program("broken", (out, UOp.const(i32, 0), store.src[0], store)))
+  with pytest.raises(CompileError, match="no value for"):
+    selected(Program("broken", (out, UOp.const(i32, 0), store.src[0], store)))

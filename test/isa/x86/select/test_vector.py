@@ -1,4 +1,5 @@
-"""Every operation on vectors that capabilities.py claims, at every number of lanes, executed by the processor in Python."""
+"""Every operation on vectors that capabilities.py claims, at every number of lanes, executed by the processor in
+Python."""
 import struct
 
 from program_builder import Builder
@@ -18,8 +19,10 @@ CASES = [pytest.param(op, dtype, arch, id=f"{op.name}-{dtype.name}-{arch[7:]}")
 def test_operations(op: Ops, dtype: DType, arch: str) -> None:
   for lanes in x86_operations.lanes_of(dtype, arch): x86_operations.run(op, dtype, lanes, arch)
 
-FACTORS = [(dtypes.uint8, dtypes.int8, "vpmaddwd"), (dtypes.int16, dtypes.uint8, "vpmaddwd"), (dtypes.uint8, dtypes.uint8, "vpmaddwd"),
-           (dtypes.int8, dtypes.int8, "vpmulld"), (dtypes.uint16, dtypes.uint8, "vpmulld"), (dtypes.int32, dtypes.uint8, "vpmulld")]
+FACTORS = [(dtypes.uint8, dtypes.int8, "vpmaddwd"), (dtypes.int16, dtypes.uint8, "vpmaddwd"),
+           (dtypes.uint8, dtypes.uint8, "vpmaddwd"),
+           (dtypes.int8, dtypes.int8, "vpmulld"), (dtypes.uint16, dtypes.uint8, "vpmulld"),
+           (dtypes.int32, dtypes.uint8, "vpmulld")]
 
 @pytest.mark.parametrize("a, b, row", FACTORS, ids=str)
 def test_products_of_short_factors(a: DType, b: DType, row: str) -> None:
@@ -32,8 +35,10 @@ def test_products_of_short_factors(a: DType, b: DType, row: str) -> None:
   with build.loop(64 // lanes, AxisType.GLOBAL) as g:
     factors = [build.add(build.load(p, g * lanes, lanes).cast(dtypes.int32.vec(lanes))) for p in (x, y)]
     build.store(out, g * lanes, build.add(factors[0] * factors[1]))
-  memory = [bytes(256), *[struct.pack(f"<64{d.fmt}", *column) for d, column in zip((a, b), zip(*pairs, strict=True), strict=True)]]
+  memory = [bytes(256),
+            *[struct.pack(f"<64{d.fmt}", *column) for d, column in zip((a, b), zip(*pairs, strict=True), strict=True)]]
   for arch in ("x86_64:avx2", "x86_64:avx512"):
     x86_kernels.run(build.program(), arch, memory)
-    rows = [inst.row.name for block in target(arch).select(build.program(), target(arch)).blocks for inst in block.insts]
+    rows = [inst.row.name for block in target(arch).select(build.program(), target(arch)).blocks
+            for inst in block.insts]
     assert (row in rows) and not {"vpmaddwd", "vpmulld"} - {row} & set(rows)

@@ -25,8 +25,10 @@ def access_of(key: str) -> list[str]:
   ("vaddps_y_y_m", ["dst=", "src0:", "base:", "index:"]),
   ("vfmadd231ps_zkz_z_b", ["dst+", "mask:", "src0:", "base:", "index:"]),
   ("add_r64_i32", ["dst+"]), ("cmp_r64_r64", ["src0:", "src1:"]), ("add_m32_r32", ["base:", "index:", "src0:"]),
-  ("vgatherdps_y_my_y", ["dst+", "base:", "index:", "dst+"]), ("vgatherdps_zk_mz", ["dst+", "mask+", "base:", "index:"]),
-  ("vscatterdps_mzk_z", ["base:", "index:", "mask+", "src0:"]), ("vcmpps_kk_z_z_i8", ["dst=", "mask:", "src0:", "src1:"]),
+  ("vgatherdps_y_my_y", ["dst+", "base:", "index:", "dst+"]),
+  ("vgatherdps_zk_mz", ["dst+", "mask+", "base:", "index:"]),
+  ("vscatterdps_mzk_z", ["base:", "index:", "mask+", "src0:"]),
+  ("vcmpps_kk_z_z_i8", ["dst=", "mask:", "src0:", "src1:"]),
   ("vmovups_mk_z", ["base:", "index:", "mask:", "src0:"]), ("vblendmps_zk_z_z", ["dst=", "mask:", "src0:", "src1:"]),
   ("shl_r32_cl", ["dst+", "src0:"]), ("mulx_r64_r64_r64", ["dst=", "dst=", "src0:", "src1:"]),
   ("div_r32", ["dst+", "dst+", "src0:"]), ("lock_cmpxchg_m64_r64", ["base:", "index:", "src0:", "dst+"])])
@@ -39,16 +41,21 @@ def test_fixed_registers() -> None:
   assert TABLE["syscall"].clobbers == ((regs.GPR, 1), (regs.GPR, 11))
 
 @pytest.mark.parametrize("key,effects", [
-  ("add_m64_r64", Effect.LOAD | Effect.STORE | Effect.WRITE_FLAGS), ("adc_r64_r64", Effect.READ_FLAGS | Effect.WRITE_FLAGS),
-  ("vmovups_y_m", Effect.LOAD), ("vmovups_m_y", Effect.STORE), ("lea_r64_m", Effect.NONE), ("shlx_r64_r64_r64", Effect.NONE),
-  ("jne_rel", Effect.READ_FLAGS | Effect.JUMP), ("jmp_rel", Effect.JUMP | Effect.END), ("ret", Effect.END), ("call_r64", Effect.CALL),
+  ("add_m64_r64", Effect.LOAD | Effect.STORE | Effect.WRITE_FLAGS),
+  ("adc_r64_r64", Effect.READ_FLAGS | Effect.WRITE_FLAGS),
+  ("vmovups_y_m", Effect.LOAD), ("vmovups_m_y", Effect.STORE), ("lea_r64_m", Effect.NONE),
+  ("shlx_r64_r64_r64", Effect.NONE),
+  ("jne_rel", Effect.READ_FLAGS | Effect.JUMP), ("jmp_rel", Effect.JUMP | Effect.END), ("ret", Effect.END),
+  ("call_r64", Effect.CALL),
   ("vgatherdps_zk_mz", Effect.LOAD), ("vpscatterdd_mzk_z", Effect.STORE), ("vpbroadcastd_z_r32", Effect.NONE)])
 def test_effects(key: str, effects: Effect) -> None:
   assert TABLE[key].effects == effects
 
 @pytest.mark.parametrize("key,feature", [
-  ("add_r64_r64", "base"), ("vaddps_y_y_y", "avx"), ("vaddps_z_z_z", "avx512f"), ("vaddps_yk_y_y", "avx512f,avx512vl"), ("vpaddd_y_y_y", "avx2"),
-  ("vfmadd213ss_x_x_x", "fma"), ("vcvtph2ps_y_m", "f16c"), ("shlx_r32_r32_r32", "bmi2"), ("vpdpbusd_z_z_z", "avx512vnni"),
+  ("add_r64_r64", "base"), ("vaddps_y_y_y", "avx"), ("vaddps_z_z_z", "avx512f"), ("vaddps_yk_y_y", "avx512f,avx512vl"),
+  ("vpaddd_y_y_y", "avx2"),
+  ("vfmadd213ss_x_x_x", "fma"), ("vcvtph2ps_y_m", "f16c"), ("shlx_r32_r32_r32", "bmi2"),
+  ("vpdpbusd_z_z_z", "avx512vnni"),
   ("kmovw_k_r32", "avx512f"), ("kmovq_k_r64", "avx512bw"), ("vandps_z_z_z", "avx512dq"), ("vpermd_y_y_y", "avx2")])
 def test_features(key: str, feature: str) -> None:
   assert TABLE[key].feature == feature

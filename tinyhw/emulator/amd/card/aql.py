@@ -1,8 +1,9 @@
-"""The command processors that read an AQL queue: one on each XCC, all of which read every packet and do their share of it.
+"""The command processors that read an AQL queue: one on each XCC, all of which read every packet and do their share of
+it.
 
-They run at their own speeds. A packet with the barrier bit begins when all before it are complete everywhere; a packet is complete when every XCC has
-done its share. A packet of the vendor holds an indirect buffer of PM4. The slot of a packet that all have read is INVALID again, and the read index
-goes on.
+They run at their own speeds. A packet with the barrier bit begins when all before it are complete everywhere; a packet
+is complete when every XCC has done its share. A packet of the vendor holds an indirect buffer of PM4. The slot of a
+packet that all have read is INVALID again, and the read index goes on.
 """
 from __future__ import annotations
 import ctypes
@@ -30,7 +31,8 @@ INVALID = hsa.HEADER(type=hsa.PACKET_TYPE_INVALID).to_bytes(2, "little")
 MISSING_PROPERTIES = ("enable_sgpr_private_segment_buffer", "enable_sgpr_flat_scratch_init", "uses_dynamic_stack")
 
 class Progress:
-  """A packet that some XCC has begun. done: how many XCCs have done their share; start: when the first one began, by the GPU's clock."""
+  """A packet that some XCC has begun. done: how many XCCs have done their share; start: when the first one began, by
+  the GPU's clock."""
   def __init__(self, header: dict[str, int], packet: bytes, start: int):
     self.header, self.packet, self.start, self.done = header, packet, start, 0
     self.races = Races()
@@ -79,7 +81,8 @@ class Shared:
     offset = hsa.Queue.read_dispatch_id.offset
     found = hsa.Queue.from_buffer_copy(port.load(self.queue.read_pointer - offset, ctypes.sizeof(hsa.Queue), ENGINE))
     if found.read_dispatch_id_field_base_byte_offset != offset:
-      raise PacketError(f"read_dispatch_id_field_base_byte_offset is {found.read_dispatch_id_field_base_byte_offset}, not {offset}: "
+      raise PacketError(f"read_dispatch_id_field_base_byte_offset is {found.read_dispatch_id_field_base_byte_offset}, "
+                        f"not {offset}: "
                         "the processor does not find the queue's descriptor")
     return found
 
@@ -108,8 +111,8 @@ class Barrier(NamedTuple):
   signals: list[int]
 
 class Processor:
-  """The command processor of one XCC. at: the packet that it reads next; shares: the kernels that it has begun; buffer: the packet whose indirect
-  buffer is being executed; barrier: the one that it waits at."""
+  """The command processor of one XCC. at: the packet that it reads next; shares: the kernels that it has begun; buffer:
+  the packet whose indirect buffer is being executed; barrier: the one that it waits at."""
   def __init__(self, shared: Shared, part: int):
     self.shared, self.queue, self.gpu, self.part = shared, shared.queue, shared.queue.gpu, part
     self.executor = Executor(self.queue, self.gpu.xccs[part], part, shared.count)
@@ -134,7 +137,10 @@ class Processor:
       raise
 
   def _step(self) -> bool:
-    """The first of what can go on: an indirect buffer, the end of a share, a barrier, the next packet. Whether anything has."""
+    """The first of what can go on: an indirect buffer, the end of a share, a barrier, the next packet.
+
+    Whether anything has.
+    """
     if self.executor.advance(): return True
     if self.buffer is not None and self.executor.idle:
       index, self.buffer = self.buffer, None
@@ -158,7 +164,8 @@ class Processor:
     """This XCC's share is done: the release, then it counts."""
     progress = self.shared.progress[index]
     scope = progress.header["release_fence_scope"]
-    if scope == hsa.FENCE_SCOPE_SYSTEM or scope == hsa.FENCE_SCOPE_AGENT and self.shared.count > 1: self.executor.maintain("dirty")
+    if scope == hsa.FENCE_SCOPE_SYSTEM or scope == hsa.FENCE_SCOPE_AGENT and self.shared.count > 1:
+      self.executor.maintain("dirty")
     self.shared.finish(index, self.port)
 
   # **** packets ****
@@ -180,7 +187,8 @@ class Processor:
     self.shared.progress[index] = progress
     self._acquire(progress.header["acquire_fence_scope"])
     self.at += 1
-    kinds = {hsa.PACKET_TYPE_KERNEL_DISPATCH: self._kernel, hsa.PACKET_TYPE_VENDOR_SPECIFIC: self._vendor, hsa.PACKET_TYPE_BARRIER_AND: self._barrier,
+    kinds = {hsa.PACKET_TYPE_KERNEL_DISPATCH: self._kernel, hsa.PACKET_TYPE_VENDOR_SPECIFIC: self._vendor,
+             hsa.PACKET_TYPE_BARRIER_AND: self._barrier,
              hsa.PACKET_TYPE_BARRIER_OR: self._barrier}
     begin = kinds.get(progress.header["type"])
     if begin is None: raise PacketError(f"packet type {progress.header['type']} is not emulated")
@@ -196,11 +204,14 @@ class Processor:
   def _vendor(self, index: int, progress: Progress) -> None:
     """Begin the indirect buffer of a vendor packet."""
     packet = hsa.Pm4IndirectPacket.from_buffer_copy(progress.packet)
-    if packet.format != hsa.FORMAT_PM4_IB or packet.remaining != hsa.PM4_REMAINING: raise PacketError("a vendor packet that holds no PM4 buffer")
+    if packet.format != hsa.FORMAT_PM4_IB or packet.remaining != hsa.PM4_REMAINING:
+      raise PacketError("a vendor packet that holds no PM4 buffer")
     if any(packet.reserved): raise PacketError("reserved words of a vendor packet are 0")
     found, fields, size = PM4_PACKETS[self.gpu.chip.packets].read(list(packet.indirect_buffer))
-    if found.name != "INDIRECT_BUFFER" or size != 4: raise PacketError(f"a vendor packet holds INDIRECT_BUFFER, not {found.name}")
-    if not fields["valid"] or not fields["ib_size"] or fields["ib_base"] % 4: raise PacketError(f"INDIRECT_BUFFER {fields}")
+    if found.name != "INDIRECT_BUFFER" or size != 4:
+      raise PacketError(f"a vendor packet holds INDIRECT_BUFFER, not {found.name}")
+    if not fields["valid"] or not fields["ib_size"] or fields["ib_base"] % 4:
+      raise PacketError(f"INDIRECT_BUFFER {fields}")
     self.buffer = index
     if progress.header["barrier"]: self.executor.wait_over()
     self.executor.begin(fields["ib_base"], fields["ib_size"])
@@ -223,24 +234,30 @@ class Processor:
     dimensions = packet.setup & 3
     sizes = (packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z)
     grids = (packet.grid_size_x, packet.grid_size_y, packet.grid_size_z)
-    if packet.setup >> 2 or not dimensions or packet.reserved0 or packet.reserved2: raise PacketError(f"setup {packet.setup:#x}, or reserved fields")
+    if packet.setup >> 2 or not dimensions or packet.reserved0 or packet.reserved2:
+      raise PacketError(f"setup {packet.setup:#x}, or reserved fields")
     if 0 in sizes or any(size != 1 for size in (*sizes[dimensions:], *grids[dimensions:])):
-      raise PacketError(f"workgroup {sizes} and grid {grids} of {dimensions} dimensions: sizes beyond them are 1, none is 0")
+      raise PacketError(f"workgroup {sizes} and grid {grids} of {dimensions} dimensions: sizes beyond them are 1, "
+                        f"none is 0")
     if packet.kernarg_address % KERNARG_ALIGNMENT:
       raise PacketError(f"kernel arguments at {packet.kernarg_address:#x}: align them to {KERNARG_ALIGNMENT}")
     registers = self._start(packet, sizes, grids)
     self.executor.agent.begin(progress.races, registers.describe())
-    dispatch = Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part, self.shared.count)
+    dispatch = Dispatch(self.gpu, self.queue, self.gpu.xccs[self.part], registers, progress.races, self.part,
+                        self.shared.count)
     self.shares.append(Share(index, dispatch))
 
-  def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int], grids: tuple[int, int, int]) -> DispatchRegisters:
+  def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int],
+             grids: tuple[int, int, int]) -> DispatchRegisters:
     """What waves start with, by the kernel's descriptor."""
     if packet.kernel_object % DESCRIPTOR_ALIGNMENT:
       raise PacketError(f"the descriptor at {packet.kernel_object:#x}: align it to {DESCRIPTOR_ALIGNMENT}")
-    found = hsa.KernelDescriptor.from_buffer_copy(self.port.load(packet.kernel_object, ctypes.sizeof(hsa.KernelDescriptor), ENGINE))
+    found = hsa.KernelDescriptor.from_buffer_copy(self.port.load(packet.kernel_object,
+                                                                 ctypes.sizeof(hsa.KernelDescriptor), ENGINE))
     code = packet.kernel_object + found.kernel_code_entry_byte_offset
     if code % CODE_ALIGNMENT: raise PacketError(f"the code begins at {code:#x}: align it to {CODE_ALIGNMENT}")
-    if found.group_segment_fixed_size > packet.group_segment_size: raise PacketError("the packet gives less LDS than the descriptor says")
+    if found.group_segment_fixed_size > packet.group_segment_size:
+      raise PacketError("the packet gives less LDS than the descriptor says")
     try: properties = hsa.KERNEL_CODE_PROPERTIES.decode([found.kernel_code_properties])
     except ValueError as error: raise PacketError(str(error)) from error
     user, length = self._user_data(packet, properties, hsa.KERNARG_PRELOAD.decode([found.kernarg_preload]))
@@ -248,21 +265,28 @@ class Processor:
     groups = (-(-grids[0] // sizes[0]), -(-grids[1] // sizes[1]), -(-grids[2] // sizes[2]))
     partial = (grids[0] % sizes[0], grids[1] % sizes[1], grids[2] % sizes[2])
     queue = self.shared.descriptor(self.port) if packet.private_segment_size else None
-    scratch = Scratch(0, 0) if queue is None else Scratch(queue.scratch_backing_memory_location, queue.compute_tmpring_size)
-    program = Program(code + (PRELOAD_SKIP if length else 0), found.compute_pgm_rsrc1, found.compute_pgm_rsrc2, found.compute_pgm_rsrc3,
+    scratch = Scratch(0, 0) if queue is None else Scratch(queue.scratch_backing_memory_location,
+                                                          queue.compute_tmpring_size)
+    program = Program(code + (PRELOAD_SKIP if length else 0), found.compute_pgm_rsrc1, found.compute_pgm_rsrc2,
+                      found.compute_pgm_rsrc3,
                       packet.group_segment_size)
     return start(self.gpu, program, Grid(wave_size, sizes, groups, partial), user, scratch)
 
-  def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int], preload: dict[str, int]) -> tuple[list[int | None], int]:
+  def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int],
+                 preload: dict[str, int]) -> tuple[list[int | None], int]:
     """The user SGPRs that the descriptor asks for, and how many words of arguments were preloaded."""
     missing = [name for name in MISSING_PROPERTIES if properties[name]]
     if missing: raise PacketError(f"{', '.join(missing)}: not emulated")
     words: list[int | None] = []
-    for name, value in (("enable_sgpr_dispatch_ptr", slot(self.queue, self.at - 1)), ("enable_sgpr_queue_ptr", self.queue.read_pointer - 128),
-                        ("enable_sgpr_kernarg_segment_ptr", packet.kernarg_address), ("enable_sgpr_dispatch_id", self.at - 1)):
+    for name, value in (("enable_sgpr_dispatch_ptr", slot(self.queue, self.at - 1)),
+                        ("enable_sgpr_queue_ptr", self.queue.read_pointer - 128),
+                        ("enable_sgpr_kernarg_segment_ptr", packet.kernarg_address),
+                        ("enable_sgpr_dispatch_id", self.at - 1)):
       if properties[name]: words += [value & 0xFFFFFFFF, value >> 32]
     length = preload["length"]
-    if length: words += memoryview(self.port.load(packet.kernarg_address + 4 * preload["offset"], 4 * length, ENGINE)).cast("I").tolist()
+    if length:
+      words += memoryview(self.port.load(packet.kernarg_address + 4 * preload["offset"], 4 * length,
+                                         ENGINE)).cast("I").tolist()
     if properties["enable_sgpr_private_segment_size"]: words.append(packet.private_segment_size)
     return words + [None] * (16 - len(words)), length
 

@@ -1,7 +1,8 @@
 """A computer with virtual AMD GPUs: its files, and the calls of /dev/kfd.
 
-Processes (`Box.process`) have address spaces, buffers, events, doorbells and queues of their own. They share the cards' memory, caches and compute
-units, the engines that copy, and the system memory that GPUs may use. What orders the work of one process is not compared with that of another.
+Processes (`Box.process`) have address spaces, buffers, events, doorbells and queues of their own. They share the cards'
+memory, caches and compute units, the engines that copy, and the system memory that GPUs may use. What orders the work
+of one process is not compared with that of another.
 """
 from __future__ import annotations
 import ctypes
@@ -37,7 +38,8 @@ class Computer(Box):
 
   large_bar: VRAM may be PUBLIC. peers: cards reach each other's VRAM. version: of the KFD interface.
   """
-  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, large_bar: bool = True, peers: bool = True,
+  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, large_bar: bool = True,
+               peers: bool = True,
                version: tuple[int, int] = kfd.VERSION):
     super().__init__(name, seed, strict)
     self.large_bar, self.peers, self.version = large_bar, peers, version
@@ -100,7 +102,8 @@ class Computer(Box):
             "kernels": sum(len(gpu.work) for gpu in self.gpus)}
 
   def end_process(self) -> None:
-    """Only now does the kernel's driver take back what the program has forgotten, and the address spaces; not with a close."""
+    """Only now does the kernel's driver take back what the program has forgotten, and the address spaces; not with a
+    close."""
     for number in list(self.queues.queues): self.queues.destroy(kfd.DestroyQueue(queue_id=number))
     self.events.events.clear()
     self.events.drop_page()
@@ -123,22 +126,28 @@ class RenderFile(VirtualFile):
       self.check("mmap")
       return self.computer.memory.mmap(self, self.gpu, length, offset, address, prot, flags)
 
-SINCE = {kfd.GetAvailableMemory: (1, 9), kfd.ExportDmabuf: (1, 12), kfd.RuntimeEnable: (1, 13)}  # the interface that has a call first; others: all
+# the interface that has a call first; others: all
+SINCE = {kfd.GetAvailableMemory: (1, 9), kfd.ExportDmabuf: (1, 12), kfd.RuntimeEnable: (1, 13)}
 
 class KfdFile(VirtualFile):
-  """/dev/kfd. Calls are found by the low byte of their number; a caller's structure may be shorter or longer than the kernel's own."""
+  """/dev/kfd.
+
+  Calls are found by the low byte of their number; a caller's structure may be shorter or longer than the kernel's own.
+  """
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
     self.computer = computer
     memory, events, queues = computer.memory, computer.events, computer.queues
     self.calls: dict[type, Callable[[Any], None]] = {
-      kfd.GetVersion: self._version, kfd.AcquireVm: self._acquire, kfd.GetClockCounters: self._clocks, kfd.RuntimeEnable: self._runtime,
+      kfd.GetVersion: self._version, kfd.AcquireVm: self._acquire, kfd.GetClockCounters: self._clocks,
+      kfd.RuntimeEnable: self._runtime,
       kfd.GetProcessAperturesNew: self._apertures, kfd.SetXnackMode: self._xnack, kfd.SetMemoryPolicy: self._on_gpu,
       kfd.SetScratchBackingVa: self._on_gpu, kfd.SetTrapHandler: self._on_gpu,
       kfd.AllocMemoryOfGpu: memory.allocate, kfd.FreeMemoryOfGpu: memory.free, kfd.MapMemoryToGpu: memory.map,
       kfd.UnmapMemoryFromGpu: memory.unmap, kfd.ExportDmabuf: memory.export, kfd.ImportDmabuf: memory.import_shared,
       kfd.GetAvailableMemory: memory.available,
-      kfd.CreateEvent: events.create, kfd.DestroyEvent: events.destroy, kfd.SetEvent: events.set, kfd.ResetEvent: events.reset,
+      kfd.CreateEvent: events.create, kfd.DestroyEvent: events.destroy, kfd.SetEvent: events.set,
+      kfd.ResetEvent: events.reset,
       kfd.WaitEvents: events.wait,
       kfd.CreateQueue: queues.create, kfd.DestroyQueue: queues.destroy, kfd.UpdateQueue: queues.update,
     }
@@ -166,7 +175,8 @@ class KfdFile(VirtualFile):
     with computer.scheduler.whole():
       self.check("mmap")
       kind, number = offset & MMAP_TYPE_MASK, offset >> MMAP_GPU_SHIFT & 0xFFFF
-      if kind == MMAP_TYPE_DOORBELL: return computer.queues.map_doorbells(computer.bound_gpu(number), length, address, prot)
+      if kind == MMAP_TYPE_DOORBELL:
+        return computer.queues.map_doorbells(computer.bound_gpu(number), length, address, prot)
       if kind == MMAP_TYPE_EVENTS: return computer.events.map_page(length, address, prot)
       if kind != MMAP_TYPE_MMIO: raise refuse(errno.EFAULT, f"offset {offset:#x}")
       if length != PAGE: raise refuse(errno.EINVAL, "the page that flushes is one page")
@@ -183,7 +193,8 @@ class KfdFile(VirtualFile):
     if not isinstance(file, RenderFile): raise refuse(errno.EINVAL, f"descriptor {request.drm_fd} is no render node")
     gpu = self.computer.gpu(request.gpu_id)
     if file.gpu is not gpu: raise refuse(errno.EINVAL, f"{file.path} is the render node of {file.gpu.name}")
-    if gpu.drm is not None and gpu.drm is not file: raise refuse(errno.EBUSY, f"the process has an address space of {gpu.name} from another file")
+    if gpu.drm is not None and gpu.drm is not file:
+      raise refuse(errno.EBUSY, f"the process has an address space of {gpu.name} from another file")
     gpu.drm = file
 
   def _clocks(self, request: Any) -> None:
@@ -202,7 +213,8 @@ class KfdFile(VirtualFile):
     request.num_of_nodes = len(self.computer.gpus)
     if count == 0: return
     if request.kfd_process_device_apertures_ptr == 0: raise refuse(errno.EFAULT, "no address")
-    found = self.computer.read_structures(kfd.ProcessDeviceApertures, request.kfd_process_device_apertures_ptr, min(count, len(self.computer.gpus)))
+    found = self.computer.read_structures(kfd.ProcessDeviceApertures, request.kfd_process_device_apertures_ptr,
+                                          min(count, len(self.computer.gpus)))
     for item, gpu in zip(found, self.computer.gpus):
       item.lds_base, item.lds_limit = 0x1000000000000, 0x10000FFFFFFFF
       item.scratch_base, item.scratch_limit = 0x2000000000000, 0x20000FFFFFFFF

@@ -1,7 +1,9 @@
-"""Grids that run: from compute registers (or a kernel descriptor) to the start of waves, and workgroups in a seeded random order.
+"""Grids that run: from compute registers (or a kernel descriptor) to the start of waves, and workgroups in a seeded
+random order.
 
-What the hardware would misread or hang on is a PacketError before the first wave: registers that were never set, sizes that a compute unit does not
-have, counts that do not fit together. Several workgroups are resident at once and take turns, so that nothing can rely on their order.
+What the hardware would misread or hang on is a PacketError before the first wave: registers that were never set, sizes
+that a compute unit does not have, counts that do not fit together. Several workgroups are resident at once and take
+turns, so that nothing can rely on their order.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -22,13 +24,16 @@ if TYPE_CHECKING:
 
 RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
-SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a workgroup in a step: at first, how many more with each step of the dispatch, at last
+SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a workgroup in a step: at first, how many more with each
+                                      # step of the dispatch, at last
 MOST_WORK_ITEMS = 1024   # of a workgroup
 LDS_UNIT = 512
 SCRATCH_UNIT = {9: 1024, 11: 256, 12: 256}
-VGPR_GRANULE = {(9, 64): 8, (11, 32): 24, (11, 64): 12, (12, 32): 24, (12, 64): 12}  # in which a SIMD gives registers to a wave
+# in which a SIMD gives registers to a wave
+VGPR_GRANULE = {(9, 64): 8, (11, 32): 24, (11, 64): 12, (12, 32): 24, (12, 64): 12}
 VGPR_UNIT = {(9, 64): 8, (11, 32): 8, (11, 64): 4, (12, 32): 8, (12, 64): 4}         # of PGM_RSRC1.VGPRS
-SGPR_INIT_16 = ("gfx1100", "gfx1102")  # ERRATA waves start with other SGPRs than 16 set; raise USER_SGPR so that all together are 16
+SGPR_INIT_16 = ("gfx1100", "gfx1102")  # ERRATA waves start with other SGPRs than 16 set; raise USER_SGPR so that all
+                                       # together are 16
 DONE = 2                 # wave.Status
 DIMENSIONS = "XYZ"
 Triple = tuple[int, int, int]
@@ -52,14 +57,16 @@ class RegisterFile:
   def set(self, address: int, value: int) -> None:
     """Set a register. Raises PacketError for one that is not known."""
     if address not in self.gpu.registers.addresses:
-      raise PacketError(f"register {address:#x} is none that the emulator knows of generation {self.gpu.chip.generation}")
+      raise PacketError(f"register {address:#x} is none that the emulator knows of generation "
+                        f"{self.gpu.chip.generation}")
     self.values[address] = value
 
   def word(self, name: str) -> int:
     """What a register holds. Raises PacketError where nothing has set it."""
     register: Register = self.gpu.registers.rows[name]
     if register.address not in self.values:
-      raise PacketError(f"a dispatch needs {name}, which no packet of this queue has set; what is in it is what another program left")
+      raise PacketError(f"a dispatch needs {name}, which no packet of this queue has set; what is in it is what "
+                        f"another program left")
     return self.values[register.address]
 
   def fields(self, name: str) -> dict[str, int]:
@@ -76,9 +83,11 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) 
   """What waves start with after DISPATCH_DIRECT with these sizes."""
   gpu = registers.gpu
   flags = decoded(gpu, "COMPUTE_DISPATCH_INITIATOR", initiator)
-  if not flags["compute_shader_en"]: raise PacketError("COMPUTE_SHADER_EN is not set in the dispatch initiator: nothing would run")
+  if not flags["compute_shader_en"]:
+    raise PacketError("COMPUTE_SHADER_EN is not set in the dispatch initiator: nothing would run")
   for name in DIMENSIONS:
-    if not flags["force_start_at_000"] and registers.word(f"COMPUTE_START_{name}"): raise PacketError(f"COMPUTE_START_{name} is not 0: not emulated")
+    if not flags["force_start_at_000"] and registers.word(f"COMPUTE_START_{name}"):
+      raise PacketError(f"COMPUTE_START_{name} is not 0: not emulated")
   registers.word("COMPUTE_RESOURCE_LIMITS")
   threads = [registers.fields(f"COMPUTE_NUM_THREAD_{name}") for name in DIMENSIONS]
   size: Triple = (threads[0]["num_thread_full"], threads[1]["num_thread_full"], threads[2]["num_thread_full"])
@@ -87,12 +96,15 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) 
     if 0 in size: raise PacketError(f"a workgroup of {size} work-items")
     partial = (groups[0] % size[0], groups[1] % size[1], groups[2] % size[2])
     groups = (-(-groups[0] // size[0]), -(-groups[1] // size[1]), -(-groups[2] // size[2]))
-    if any(partial) and not flags["partial_tg_en"]: raise PacketError(f"the grid ends inside of workgroups ({partial}): set PARTIAL_TG_EN")
+    if any(partial) and not flags["partial_tg_en"]:
+      raise PacketError(f"the grid ends inside of workgroups ({partial}): set PARTIAL_TG_EN")
     given = tuple(item["num_thread_partial"] for item in threads)
-    if given != partial: raise PacketError(f"NUM_THREAD_PARTIAL is {given}, and the last workgroups have {partial} work-items")
+    if given != partial:
+      raise PacketError(f"NUM_THREAD_PARTIAL is {given}, and the last workgroups have {partial} work-items")
   wave_size = 32 if flags.get("cs_w32_en") else 64
   user = [registers.values.get(gpu.registers.rows[f"COMPUTE_USER_DATA_{i}"].address) for i in range(16)]
-  return start(gpu, Program(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40, registers.word("COMPUTE_PGM_RSRC1"),
+  return start(gpu, Program(registers.word("COMPUTE_PGM_LO") << 8 | registers.word("COMPUTE_PGM_HI") << 40,
+                            registers.word("COMPUTE_PGM_RSRC1"),
                             registers.word("COMPUTE_PGM_RSRC2"), registers.word("COMPUTE_PGM_RSRC3")),
                Grid(wave_size, size, groups, partial), user,
                Scratch(registers.values.get(gpu.registers.rows["COMPUTE_DISPATCH_SCRATCH_BASE_LO"].address, 0) << 8 |
@@ -105,7 +117,8 @@ class Program:
     self.code, self.rsrc1, self.rsrc2, self.rsrc3, self.lds_bytes = code, rsrc1, rsrc2, rsrc3, lds_bytes
 
 class Grid:
-  """Sizes of a dispatch: work-items of a workgroup, workgroups, and work-items of the last ones where they are fewer."""
+  """Sizes of a dispatch: work-items of a workgroup, workgroups, and work-items of the last ones where they are
+  fewer."""
   def __init__(self, wave_size: int, size: Triple, groups: Triple, partial: Triple = (0, 0, 0)):
     self.wave_size, self.size, self.groups, self.partial = wave_size, size, groups, partial
 
@@ -113,32 +126,43 @@ class Scratch:
   """Where scratch memory begins, and TMPRING_SIZE."""
   def __init__(self, base: int, ring: int): self.base, self.ring = base, ring
 
-def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None], scratch: Scratch) -> DispatchRegisters:
+def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None],
+          scratch: Scratch) -> DispatchRegisters:
   """The start of waves, checked against what a compute unit has."""
   chip = gpu.chip
-  one, two, three = (decoded(gpu, f"COMPUTE_PGM_RSRC{i + 1}", value) for i, value in enumerate((program.rsrc1, program.rsrc2, program.rsrc3)))
+  one, two, three = (decoded(gpu, f"COMPUTE_PGM_RSRC{i + 1}", value)
+                     for i, value in enumerate((program.rsrc1, program.rsrc2, program.rsrc3)))
   if chip.generation == 9 and grid.wave_size != 64: raise PacketError("gfx9 has waves of 64 lanes only")
-  if chip.generation > 9 and not one["mem_ordered"]: raise PacketError("PGM_RSRC1.MEM_ORDERED is 0: loads may return in any order; set it")
+  if chip.generation > 9 and not one["mem_ordered"]:
+    raise PacketError("PGM_RSRC1.MEM_ORDERED is 0: loads may return in any order; set it")
   if three.get("tg_split"): raise PacketError("PGM_RSRC3.TG_SPLIT is not emulated")
   vgprs = (one["vgprs"] + 1) * VGPR_UNIT[chip.generation, grid.wave_size]
   accumulator = 4 * (three["accum_offset"] + 1) if chip.generation == 9 else None
-  if accumulator is not None and accumulator > vgprs: raise PacketError(f"ACCUM_OFFSET is {accumulator} registers, and a wave has {vgprs}")
+  if accumulator is not None and accumulator > vgprs:
+    raise PacketError(f"ACCUM_OFFSET is {accumulator} registers, and a wave has {vgprs}")
   if accumulator is None and vgprs > 256: raise PacketError(f"a wave has at most 256 VGPRs, not {vgprs}")
   ids = (bool(two["tgid_x_en"]), bool(two["tgid_y_en"]), bool(two["tgid_z_en"]))
   given = two["user_sgpr"] + sum(ids) + two["tg_size_en"]
   if chip.name in SGPR_INIT_16 and given != 16:
-    raise MissingHazard(f"{chip.name} needs 16 SGPRs set at the start of a wave, and {given} are (USER_SGPR {two['user_sgpr']}); raise USER_SGPR")
-  if two["user_sgpr"] > 16: raise PacketError(f"USER_SGPR is {two['user_sgpr']}, and there are 16 registers of user data")
+    raise MissingHazard(f"{chip.name} needs 16 SGPRs set at the start of a wave, and {given} are (USER_SGPR "
+                        f"{two['user_sgpr']}); raise USER_SGPR")
+  if two["user_sgpr"] > 16:
+    raise PacketError(f"USER_SGPR is {two['user_sgpr']}, and there are 16 registers of user data")
   lds = two["lds_size"] * LDS_UNIT if program.lds_bytes is None else program.lds_bytes
-  if lds > chip.lds_kib << 10: raise PacketError(f"a workgroup has at most {chip.lds_kib << 10} bytes of LDS, not {lds}")
+  if lds > chip.lds_kib << 10:
+    raise PacketError(f"a workgroup has at most {chip.lds_kib << 10} bytes of LDS, not {lds}")
   wgp = bool(one.get("wgp_mode", 0))
   check_fits(chip, grid, vgprs, wgp)
   bytes_per_wave, waves = _scratch(gpu, two, scratch)
   return DispatchRegisters(
-    chip.name, program.code, grid.wave_size, vgprs, min(102, (one["sgprs"] // 2 + 1) * 16) if chip.generation == 9 else 106, grid.size, grid.groups,
-    tuple(user_data[:two["user_sgpr"]]), ids, bool(two["tg_size_en"]), two["tidig_comp_cnt"] + 1, lds, accumulator, scratch.base, bytes_per_wave,
-    bool(two["scratch_en"]), grid.partial, one["float_mode"] & 15, one["float_mode"] >> 4, bool(one.get("dx10_clamp", 1)),
-    bool(one.get("ieee_mode", 0)), bool(one["fp16_ovfl"]), wgp, bool(one["priv"]), (program.rsrc1, program.rsrc2, program.rsrc3), waves)
+    chip.name, program.code, grid.wave_size, vgprs, min(102, (one["sgprs"] // 2 + 1) * 16) if chip.generation == 9
+    else 106, grid.size, grid.groups,
+    tuple(user_data[:two["user_sgpr"]]), ids, bool(two["tg_size_en"]), two["tidig_comp_cnt"] + 1, lds, accumulator,
+    scratch.base, bytes_per_wave,
+    bool(two["scratch_en"]), grid.partial, one["float_mode"] & 15, one["float_mode"] >> 4,
+    bool(one.get("dx10_clamp", 1)),
+    bool(one.get("ieee_mode", 0)), bool(one["fp16_ovfl"]), wgp, bool(one["priv"]),
+    (program.rsrc1, program.rsrc2, program.rsrc3), waves)
 
 def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]:
   """(bytes of a wave, waves that have some at once)."""
@@ -146,20 +170,23 @@ def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]
   ring = decoded(gpu, "COMPUTE_TMPRING_SIZE", scratch.ring)
   waves = ring["waves"] * (gpu.chip.engines if gpu.chip.generation > 9 else 1)
   if not waves or not ring["wavesize"] or not scratch.base:
-    raise PacketError(f"the kernel uses scratch (SCRATCH_EN), and there is none: base {scratch.base:#x}, TMPRING_SIZE {scratch.ring:#x}")
+    raise PacketError(f"the kernel uses scratch (SCRATCH_EN), and there is none: base {scratch.base:#x}, TMPRING_SIZE "
+                      f"{scratch.ring:#x}")
   return ring["wavesize"] * SCRATCH_UNIT[gpu.chip.generation], waves
 
 def check_fits(chip: Chip, grid: Grid, vgprs: int, wgp: bool) -> None:
   """A workgroup runs on one compute unit (or two, in WGP mode), or never."""
   items = grid.size[0] * grid.size[1] * grid.size[2]
-  if not 0 < items <= MOST_WORK_ITEMS: raise PacketError(f"a workgroup has 1 to {MOST_WORK_ITEMS} work-items, not {grid.size}")
+  if not 0 < items <= MOST_WORK_ITEMS:
+    raise PacketError(f"a workgroup has 1 to {MOST_WORK_ITEMS} work-items, not {grid.size}")
   waves = -(-items // grid.wave_size)
   granule = VGPR_GRANULE[chip.generation, grid.wave_size]
   file = chip.vgprs if grid.wave_size == chip.wave_size else chip.vgprs // 2
   most = min(chip.waves, file // (-(-vgprs // granule) * granule)) * chip.simds * (2 if wgp else 1)
   if waves > most:
     place = "WGP" if wgp else "compute unit"
-    raise PacketError(f"a workgroup of {waves} waves with {vgprs} VGPRs never starts: a {place} has room for {most} of them")
+    raise PacketError(f"a workgroup of {waves} waves with {vgprs} VGPRs never starts: a {place} has room for {most} "
+                      f"of them")
 
 # **** workgroups that run ****
 
@@ -168,11 +195,13 @@ class Resident:
   def __init__(self, workgroup: WorkgroupLike, slot: int): self.workgroup, self.slot = workgroup, slot
 
 class Dispatch:
-  """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have ended.
+  """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have
+  ended.
 
   first: how many workgroups were started before that may still run, by which `races` tells them apart.
   """
-  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0, parts: int = 1, first: int = 0):
+  def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0,
+               parts: int = 1, first: int = 0):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races, self.first = races if gpu.computer.strict else None, first
     races.join(first, registers.describe())
@@ -189,7 +218,9 @@ class Dispatch:
     items = registers.group_size[0] * registers.group_size[1] * registers.group_size[2]
     self.waves = -(-items // registers.wave_size)   # of a workgroup
     self.most = min(RESIDENT, registers.scratch_waves // self.waves) if registers.scratch_enabled else RESIDENT
-    if self.most == 0: raise PacketError(f"scratch is for {registers.scratch_waves} waves, and a workgroup has {self.waves}: it never starts")
+    if self.most == 0:
+      raise PacketError(f"scratch is for {registers.scratch_waves} waves, and a workgroup has {self.waves}: it never "
+                        f"starts")
     self.done = self.left == 0
     if not self.done:
       gpu.work.append(self)
@@ -199,7 +230,9 @@ class Dispatch:
     """Start a workgroup, or let one run."""
     if not self.queue.active: return False
     try:
-      if len(self.residents) < self.most and self.left > len(self.residents) and (not self.residents or self.random.random() < 0.5): self._start()
+      if len(self.residents) < self.most and self.left > len(self.residents) and (not self.residents
+                                                                                  or self.random.random() < 0.5):
+        self._start()
       else: self._run(self.residents[self.random.randrange(len(self.residents))])
     except PageFault as fault: self.gpu.page_fault(fault, self.registers.describe())
     except EmulatorError as error:
@@ -216,7 +249,8 @@ class Dispatch:
     group = (number % x, number // x % y, number // (x * y))
     taken = {resident.slot for resident in self.residents}
     slot = next(i for i in range(self.most) if i not in taken)
-    port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc, self.gpu.pick_unit(self.random))
+    port = self.gpu.unit_port(f"workgroup {group} of the {self.registers.describe()}", self.xcc,
+                              self.gpu.pick_unit(self.random))
     port.races, port.mark = self.races, mark(self.first + number)
     def fetch(address: int, size: int) -> bytes:
       found = self.code.get((address, size))
@@ -225,8 +259,10 @@ class Dispatch:
     if self.gpu.computer.strict > 1 and not self.looked:
       self.looked = True
       unused.check(self.registers, fetch)
-    workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port, self.registers.lds_bytes,
-                                                 self.random.getrandbits(64), wave_base=slot * self.waves, decoder=self.decoder)
+    workgroup = self.gpu.computer.make_workgroup(self.gpu.chip.name, fetch, self.registers, group, port,
+                                                 self.registers.lds_bytes,
+                                                 self.random.getrandbits(64), wave_base=slot * self.waves,
+                                                 decoder=self.decoder)
     self.decoder = workgroup.decoder
     self.residents.append(Resident(workgroup, slot))
     self.gpu.workgroups += 1

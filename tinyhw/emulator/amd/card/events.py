@@ -1,7 +1,9 @@
-"""Events of the virtual kernel's driver: signals with slots in a page that GPUs write, memory faults, exceptions of the hardware.
+"""Events of the virtual kernel's driver: signals with slots in a page that GPUs write, memory faults, exceptions of the
+hardware.
 
-An interrupt names an event. A signal's slot must hold something else than all ones by then, else the interrupt is of nobody: a GPU that raises it
-before the slot is written, or without writing it, wakes nobody, as with the real driver. Source: Linux, amdkfd/kfd_events.c.
+An interrupt names an event. A signal's slot must hold something else than all ones by then, else the interrupt is of
+nobody: a GPU that raises it before the slot is written, or without writing it, wakes nobody, as with the real driver.
+Source: Linux, amdkfd/kfd_events.c.
 """
 from __future__ import annotations
 import errno
@@ -28,7 +30,8 @@ STEPS_OF_MS = 1 << 4           # of the devices, in a millisecond of a wait
 class Event:
   """One event. waiters: how many calls wait for it now."""
   def __init__(self, number: int, kind: int, auto_reset: bool):
-    self.number, self.kind, self.auto_reset, self.signaled, self.waiters, self.age = number, kind, auto_reset, False, 0, 1
+    self.number, self.kind, self.auto_reset, self.signaled, self.waiters, self.age = (number, kind, auto_reset, False,
+                                                                                      0, 1)
     self.memory: kfd.MemoryException | None = None
     self.hardware: kfd.HwException | None = None
 
@@ -106,7 +109,8 @@ class Events:
   def wait(self, request: Any) -> None:
     """Let the devices move until what is asked for has happened, or the time is over.
 
-    While they move they are what counts it, so that a seed is a run; when nothing moves it is real time, as the program's other threads have it.
+    While they move they are what counts it, so that a seed is a run; when nothing moves it is real time, as the
+    program's other threads have it.
     """
     wanted = self.computer.read_structures(kfd.EventData, request.events_ptr, request.num_events)
     events = [self.find(item.event_id) for item in wanted]
@@ -155,7 +159,8 @@ class Events:
     if self.owned is None: raise refuse(errno.EINVAL, "the page of events is the program's own, or not made yet")
     if length > self.owned.size: raise refuse(errno.EINVAL, f"the page of events has {self.owned.size:#x} bytes")
     self.computer.memory.users[self.owned] += 1
-    return VirtualMapping(self.computer, self.computer.physical.map(self.owned, 0, length, address, prot), FramesWatcher(self.computer, self.owned))
+    return VirtualMapping(self.computer, self.computer.physical.map(self.owned, 0, length, address, prot),
+                          FramesWatcher(self.computer, self.owned))
 
   def drop_page(self) -> None:
     """The process ends."""
@@ -167,7 +172,8 @@ class Events:
   def interrupt(self, number: int) -> None:
     """An interrupt of a queue with this context."""
     event = self.events.get(number)
-    if event is None or self.page is None or event.kind not in SIGNALS or self.page.view[number * 8:number * 8 + 8] == UNSIGNALED:
+    if (event is None or self.page is None or event.kind not in SIGNALS or self.page.view[number * 8:number * 8 + 8]
+        == UNSIGNALED):
       self.lost_interrupts += 1
       return
     self._clear_slot(number)
@@ -188,5 +194,6 @@ class Events:
     """A GPU was reset."""
     for event in self.events.values():
       if event.kind != kfd.KFD_IOC_EVENT_HW_EXCEPTION: continue
-      event.hardware = kfd.HwException(reset_type=reset_type, reset_cause=reset_cause, memory_lost=memory_lost, gpu_id=gpu.gpu_id)
+      event.hardware = kfd.HwException(reset_type=reset_type, reset_cause=reset_cause, memory_lost=memory_lost,
+                                       gpu_id=gpu.gpu_id)
       event.set()

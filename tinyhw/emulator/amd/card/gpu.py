@@ -28,17 +28,20 @@ class Card:
     self.name = f"GPU {index} ({chip.name})"
     self.gpu_id = 0x4B00 + 0x1D * index + 1  # 16 bits, never 0
     self.host_writes = HostWrites(self.name)
-    self.xccs = [Xcc(i, chip.packets, chip.cus // (chip.engines * chip.arrays) if chip.first_level else 0) for i in range(chip.xccs)]
+    self.xccs = [Xcc(i, chip.packets, chip.cus // (chip.engines * chip.arrays) if chip.first_level else 0)
+                 for i in range(chip.xccs)]
     self.vram_used = 0
 
 class Gpu:
-  """A card as one process has it. drm: the render node's file whose address space this process uses, None before ACQUIRE_VM.
+  """A card as one process has it. drm: the render node's file whose address space this process uses, None before
+  ACQUIRE_VM.
 
-  stopped: the fault after which it does nothing for this process. port: memory as engines see it, beside the caches of compute units. work: the
-  dispatches that run for this process.
+  stopped: the fault after which it does nothing for this process. port: memory as engines see it, beside the caches of
+  compute units. work: the dispatches that run for this process.
   """
   def __init__(self, computer: Computer, card: Card):
-    self.computer, self.card, self.chip, self.index, self.name, self.gpu_id = computer, card, card.chip, card.index, card.name, card.gpu_id
+    self.computer, self.card, self.chip, self.index, self.name, self.gpu_id = (computer, card, card.chip, card.index,
+                                                                               card.name, card.gpu_id)
     self.node, self.minor = card.index + 1, FIRST_MINOR + card.index
     self.registers: Registers = registers(card.chip.generation)
     self.host_writes, self.xccs = card.host_writes, card.xccs
@@ -61,7 +64,10 @@ class Gpu:
     return Port(self.table, self.computer.coherence, who, xcc, unit, shared=len(self.xccs) > 1)
 
   def pick_unit(self, random: Random) -> int:
-    """The compute unit that a workgroup comes to. Mostly one of four, of two shader arrays, so that stale lines in caches are met."""
+    """The compute unit that a workgroup comes to.
+
+    Mostly one of four, of two shader arrays, so that stale lines in caches are met.
+    """
     if random.random() > FAVOUR: return random.randrange(self.chip.cus)
     return (random.randrange(2) * (self.xccs[0].array_units or 2) + random.randrange(2)) % self.chip.cus
 
@@ -75,13 +81,15 @@ class Gpu:
     """The driver stops all queues of the process on this GPU, and tells it what was at fault."""
     found = f"{who}: {fault.summary}; {self.table.nearest(fault.address)}{fault.where}"
     if self.stopped is None: self.stopped = self.computer.fault = found
-    self.computer.events.memory_exception(self, fault.address, fault.reason == "not present", fault.reason == "read only",
+    self.computer.events.memory_exception(self, fault.address, fault.reason == "not present",
+                                          fault.reason == "read only",
                                           fault.reason == "not executable")
     self.drop_work(None)
 
   def reset(self, cause: int = kfd.KFD_HW_EXCEPTION_GPU_HANG) -> None:
-    """The driver resets the GPU: for tests. The queues of all processes and the contents of VRAM are lost, and each process is told; only one that
-    begins afterwards can use it again. Source: Linux, kfd_signal_reset_event in amdkfd/kfd_events.c."""
+    """The driver resets the GPU: for tests. The queues of all processes and the contents of VRAM are lost, and each
+    process is told; only one that begins afterwards can use it again. Source: Linux, kfd_signal_reset_event in
+    amdkfd/kfd_events.c."""
     for process in self.computer.processes: process.gpus[self.index].lose(cause)
 
   def lose(self, cause: int) -> None:
@@ -89,7 +97,8 @@ class Gpu:
     self.stopped = "the GPU was reset"
     self.drop_work(None)
     for buffer in self.computer.memory.buffers.values():
-      if buffer.gpu is self and buffer.domain == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM: buffer.frames.view[:] = bytes(buffer.frames.size)
+      if buffer.gpu is self and buffer.domain == kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+        buffer.frames.view[:] = bytes(buffer.frames.size)
     self.computer.events.hardware_exception(self, kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, cause, memory_lost=True)
 
   def drop_work(self, queue: Queue | None) -> None:

@@ -1,7 +1,9 @@
-"""Memory of the virtual kernel's driver: buffers, their mappings on GPUs, limits, and what the program may not do with them.
+"""Memory of the virtual kernel's driver: buffers, their mappings on GPUs, limits, and what the program may not do with
+them.
 
-Rules and errnos follow Linux, drivers/gpu/drm/amd/amdkfd/kfd_chardev.c and amdgpu/amdgpu_amdkfd_gpuvm.c. A buffer's handle has the GPU in its upper
-half. A buffer that backs a queue can be neither unmapped nor freed, and one that is mapped cannot be freed.
+Rules and errnos follow Linux, drivers/gpu/drm/amd/amdkfd/kfd_chardev.c and amdgpu/amdgpu_amdkfd_gpuvm.c. A buffer's
+handle has the GPU in its upper half. A buffer that backs a queue can be neither unmapped nor freed, and one that is
+mapped cannot be freed.
 """
 from __future__ import annotations
 import errno
@@ -21,21 +23,25 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.card.computer import Computer
   from tinyhw.emulator.amd.card.gpu import Gpu
 
-VRAM, GTT, USERPTR = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT, kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR
+VRAM, GTT, USERPTR = (kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM, kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT,
+                      kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR)
 DOORBELL, MMIO_REMAP = kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL, kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP
 DOMAINS = {VRAM: "VRAM", GTT: "GTT", USERPTR: "user", DOORBELL: "doorbell", MMIO_REMAP: "MMIO"}
 WRITABLE, EXECUTABLE = kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
 PUBLIC, COHERENT = kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC, kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
 UNCACHED, EXT_COHERENT = kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED, kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT
 # Flags that keep a buffer out of the L2, by generation. On gfx9.4.3 COHERENT alone does not.
-UNCACHED_FLAGS = {9: UNCACHED | EXT_COHERENT, 11: UNCACHED | COHERENT | EXT_COHERENT, 12: UNCACHED | COHERENT | EXT_COHERENT}
+UNCACHED_FLAGS = {9: UNCACHED | EXT_COHERENT, 11: UNCACHED | COHERENT | EXT_COHERENT,
+                  12: UNCACHED | COHERENT | EXT_COHERENT}
 DOORBELL_SLICE = 2 * PAGE               # 1024 doorbells of 8 bytes
 HIGHEST_ADDRESS = 1 << 47               # the half of the addresses that the processor has
 MMAP_TYPE_MMIO, MMAP_GPU_SHIFT = 0, 46    # the other types are those of events.py and queues.py
 
 class Buffer:
-  """Memory that the program allocated. mapped: its range on each GPU; uses: queues that need it, by GPU; domain: VRAM, GTT, ..."""
-  def __init__(self, gpu: Gpu, handle: int, address: int, size: int, flags: int, domain: int, frames: Frames, mmap_offset: int):
+  """Memory that the program allocated. mapped: its range on each GPU; uses: queues that need it, by GPU; domain: VRAM,
+  GTT, ..."""
+  def __init__(self, gpu: Gpu, handle: int, address: int, size: int, flags: int, domain: int, frames: Frames,
+               mmap_offset: int):
     self.gpu, self.handle, self.address, self.size, self.flags, self.domain = gpu, handle, address, size, flags, domain
     self.frames, self.mmap_offset = frames, mmap_offset
     self.mapped: dict[Gpu, Range] = {}
@@ -46,7 +52,8 @@ class Buffer:
 class BufferWatcher(MemoryWatcher):
   """The program's view of a buffer: what it writes passes the host data path if it is VRAM."""
   def __init__(self, computer: Computer, buffer: Buffer, offset: int, address: int, length: int):
-    super().__init__(computer, buffer.frames, offset, address, length, buffer, partial(computer.memory.release, buffer.frames))
+    super().__init__(computer, buffer.frames, offset, address, length, buffer,
+                     partial(computer.memory.release, buffer.frames))
     self.buffer = buffer
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
@@ -73,7 +80,8 @@ class FlushWatcher(FramesWatcher):
   def after_store(self, offset: int, size: int) -> None: self.gpu.host_writes.flush()
 
 class MemoryManager:
-  """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes; system_used: that this one holds."""
+  """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes;
+  system_used: that this one holds."""
   def __init__(self, computer: Computer, system_limit: int):
     self.computer, self.system_limit = computer, system_limit
     self.system_used = 0
@@ -92,17 +100,20 @@ class MemoryManager:
     domain = next((bit for bit in DOMAINS if flags & bit), 0)
     if flags & PUBLIC and flags & VRAM and not self.computer.large_bar:
       raise refuse(errno.EINVAL, "VRAM cannot be public without a resizable BAR")
-    if domain == DOORBELL and size != DOORBELL_SLICE: raise refuse(errno.EINVAL, "doorbells: the size is that of a slice")
+    if domain == DOORBELL and size != DOORBELL_SLICE:
+      raise refuse(errno.EINVAL, "doorbells: the size is that of a slice")
     if domain == MMIO_REMAP and size != PAGE: raise refuse(errno.EINVAL, "MMIO: the size is one page")
     if not domain: raise refuse(errno.EINVAL, "no domain among the flags")
-    if domain == USERPTR and not request.mmap_offset: raise refuse(errno.EINVAL, "a user pointer has its address in mmap_offset")
+    if domain == USERPTR and not request.mmap_offset:
+      raise refuse(errno.EINVAL, "a user pointer has its address in mmap_offset")
     frames = self._frames(gpu, domain, request.mmap_offset, pages(size))
     self._add(gpu, request, domain, frames)
 
   def _frames(self, gpu: Gpu, domain: int, address: int, size: int) -> Frames:
     """Pages for a buffer, within the limits."""
     if domain == VRAM:
-      if gpu.vram_used + size > gpu.chip.vram: raise refuse(errno.ENOMEM, f"{gpu.chip.vram - gpu.vram_used:#x} bytes of VRAM are left")
+      if gpu.vram_used + size > gpu.chip.vram:
+        raise refuse(errno.ENOMEM, f"{gpu.chip.vram - gpu.vram_used:#x} bytes of VRAM are left")
       gpu.card.vram_used += size
       # the driver wipes VRAM with a pattern when it is freed
       frames = self.computer.physical.allocate(size, cleared=not self.computer.strict, holder=self.computer)
@@ -128,14 +139,16 @@ class MemoryManager:
     handle = gpu.gpu_id << 32 | number
     mmap_offset = MMAP_TYPE_MMIO | gpu.gpu_id << MMAP_GPU_SHIFT if domain == MMIO_REMAP else number << 40
     if domain == USERPTR: mmap_offset = request.mmap_offset
-    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, pages(request.size), request.flags, domain, frames, mmap_offset)
+    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, pages(request.size), request.flags, domain, frames,
+                                  mmap_offset)
     self.users[frames] += 1
     request.handle, request.mmap_offset = handle, mmap_offset
 
   def free(self, request: Any) -> None:
     """FreeMemoryOfGpu: of a buffer that is mapped nowhere."""
     buffer = self.find(request.handle, errno.EINVAL)
-    if buffer.handle == self.computer.events.page_handle: raise refuse(errno.EPERM, "the page of events cannot be freed")
+    if buffer.handle == self.computer.events.page_handle:
+      raise refuse(errno.EPERM, "the page of events cannot be freed")
     if buffer.mapped: raise refuse(errno.EBUSY, f"{buffer!r} is mapped")
     del self.buffers[buffer.handle]
     self.release(buffer.frames)
@@ -173,11 +186,13 @@ class MemoryManager:
     if gpu is not buffer.gpu and buffer.domain == VRAM and not self.computer.peers:
       raise refuse(errno.EINVAL, "no link between the cards reaches VRAM")
     start, end = buffer.address, buffer.address + buffer.size
-    if start % PAGE or start == 0 or end > HIGHEST_ADDRESS: raise refuse(errno.EINVAL, f"{start:#x}..{end:#x} are no whole pages of user addresses")
+    if start % PAGE or start == 0 or end > HIGHEST_ADDRESS:
+      raise refuse(errno.EINVAL, f"{start:#x}..{end:#x} are no whole pages of user addresses")
     other = gpu.table.overlaps(start, end)
     if other is not None: raise refuse(errno.EINVAL, f"{start:#x}..{end:#x} overlap {other!r}")
     uncached = bool(buffer.flags & UNCACHED_FLAGS[gpu.chip.generation])
-    entry = Range(start, buffer.frames, 0, buffer.size, bool(buffer.flags & WRITABLE), bool(buffer.flags & EXECUTABLE), uncached,
+    entry = Range(start, buffer.frames, 0, buffer.size, bool(buffer.flags & WRITABLE), bool(buffer.flags & EXECUTABLE),
+                  uncached,
                   buffer.domain != VRAM or buffer.gpu is not gpu, buffer)
     gpu.table.map(entry)
     buffer.mapped[gpu] = entry
@@ -196,7 +211,8 @@ class MemoryManager:
 
   # **** the program's own view ****
 
-  def mmap(self, file: VirtualFile, gpu: Gpu, length: int, offset: int, address: int, prot: int, flags: int) -> VirtualMapping:
+  def mmap(self, file: VirtualFile, gpu: Gpu, length: int, offset: int, address: int, prot: int,
+           flags: int) -> VirtualMapping:
     """The render node's mmap."""
     if not flags & MAP_SHARED: raise refuse(errno.EINVAL, "device memory is mapped with MAP_SHARED")
     for buffer in self.buffers.values():
@@ -204,8 +220,10 @@ class MemoryManager:
     else: raise refuse(errno.EINVAL, f"no buffer has the mmap offset {offset:#x}")
     inside = offset - buffer.mmap_offset
     if buffer.gpu is not gpu or gpu.drm is not file: raise refuse(errno.EACCES, "the buffer is that of another file")
-    if buffer.domain == VRAM and not buffer.flags & PUBLIC: raise refuse(errno.EPERM, "this VRAM was allocated without PUBLIC")
-    if inside % PAGE or length <= 0 or inside + length > buffer.size: raise refuse(errno.EINVAL, "outside of the buffer")
+    if buffer.domain == VRAM and not buffer.flags & PUBLIC:
+      raise refuse(errno.EPERM, "this VRAM was allocated without PUBLIC")
+    if inside % PAGE or length <= 0 or inside + length > buffer.size:
+      raise refuse(errno.EINVAL, "outside of the buffer")
     memory: HostMapping = self.computer.physical.map(buffer.frames, inside, length, address, prot)
     self.users[buffer.frames] += 1
     return VirtualMapping(self.computer, memory, BufferWatcher(self.computer, buffer, inside, memory.address, length))
@@ -225,7 +243,8 @@ class MemoryManager:
     if not isinstance(shared, SharedBuffer): raise refuse(errno.EINVAL, "no dma-buf")
     source = shared.buffer
     handle = gpu.gpu_id << 32 | next(self.numbers)
-    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, source.size, source.flags, source.domain, source.frames, 0)
+    self.buffers[handle] = Buffer(gpu, handle, request.va_addr, source.size, source.flags, source.domain, source.frames,
+                                  0)
     self.users[source.frames] += 1
     request.handle = handle
 

@@ -1,8 +1,9 @@
 """The command processor that reads PM4: rings, indirect buffers, and what their packets do.
 
-It runs ahead of the grids that it starts: a dispatch or an end-of-pipe write is only begun by its packet. RELEASE_MEM acts when the dispatches before
-it have ended, CS_PARTIAL_FLUSH waits for them, and nothing else does. ACQUIRE_MEM acts at once. The read pointer is written back now and then, as 32
-bits that wrap at the ring's size. Packets, fields and registers that autogen's tables do not have are refused, so are values that are not emulated.
+It runs ahead of the grids that it starts: a dispatch or an end-of-pipe write is only begun by its packet. RELEASE_MEM
+acts when the dispatches before it have ended, CS_PARTIAL_FLUSH waits for them, and nothing else does. ACQUIRE_MEM acts
+at once. The read pointer is written back now and then, as 32 bits that wrap at the ring's size. Packets, fields and
+registers that autogen's tables do not have are refused, so are values that are not emulated.
 """
 from __future__ import annotations
 from collections import deque
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 PACKETS = {9: pm4.GFX9, 10: pm4.GFX10}
 DEEPEST = 2                     # indirect buffers in indirect buffers
 COMPARE: dict[int, Callable[[int, int], bool]] = {
-  pm4.ALWAYS: lambda a, b: True, pm4.LESS: lambda a, b: a < b, pm4.LESS_EQUAL: lambda a, b: a <= b, pm4.EQUAL: lambda a, b: a == b,
+  pm4.ALWAYS: lambda a, b: True, pm4.LESS: lambda a, b: a < b, pm4.LESS_EQUAL: lambda a, b: a <= b, pm4.EQUAL: lambda a,
+  b: a == b,
   pm4.NOT_EQUAL: lambda a, b: a != b, pm4.GREATER_EQUAL: lambda a, b: a >= b, pm4.GREATER: lambda a, b: a > b}
 BOTTOM_OF_PIPE_TS, CS_DONE = 0x28, 0x2F
-END_OF_PIPE_EVENTS = {pm4.CACHE_FLUSH_AND_INV_TS_EVENT: pm4.EVENT_INDEX_END_OF_PIPE, BOTTOM_OF_PIPE_TS: pm4.EVENT_INDEX_END_OF_PIPE,
+END_OF_PIPE_EVENTS = {pm4.CACHE_FLUSH_AND_INV_TS_EVENT: pm4.EVENT_INDEX_END_OF_PIPE,
+                      BOTTOM_OF_PIPE_TS: pm4.EVENT_INDEX_END_OF_PIPE,
                       CS_DONE: pm4.EVENT_INDEX_SHADER_DONE}
 ATOMIC_ADD_32, ATOMIC_ADD_64 = 0x0F, 0x2F  # ATOMIC_MEM: atomic; TC_OP_ATOMIC_ADD_RTN_32 and _64 of Linux, vega10_enum.h
 HISTORY = 16                    # packets that are remembered for messages
@@ -38,13 +41,17 @@ class CacheAction(NamedTuple):
   cache: str                    # of port.LEVELS, or "dirty"
 
 ACQUIRE_ACTIONS = {
-  9: (CacheAction("tc_wb_action_ena", "dirty"), CacheAction("tcl1_action_ena", "vector"), CacheAction("tc_action_ena", "last"),
+  9: (CacheAction("tc_wb_action_ena", "dirty"), CacheAction("tcl1_action_ena", "vector"),
+      CacheAction("tc_action_ena", "last"),
       CacheAction("sh_kcache_action_ena", "scalar"), CacheAction("sh_icache_action_ena", "instruction")),
-  10: (CacheAction("gl2_wb", "dirty"), CacheAction("glv_inv", "vector"), CacheAction("gl1_inv", "first"), CacheAction("gl2_inv", "last"),
+  10: (CacheAction("gl2_wb", "dirty"), CacheAction("glv_inv", "vector"), CacheAction("gl1_inv", "first"),
+       CacheAction("gl2_inv", "last"),
        CacheAction("glk_inv", "scalar"), CacheAction("gli_inv", "instruction"))}
 RELEASE_ACTIONS = {
-  9: (CacheAction("tc_wb_action_en", "dirty"), CacheAction("tcl1_action_en", "vector"), CacheAction("tc_action_en", "last")),
-  10: (CacheAction("gl2_wb", "dirty"), CacheAction("glv_inv", "vector"), CacheAction("gl1_inv", "first"), CacheAction("gl2_inv", "last"))}
+  9: (CacheAction("tc_wb_action_en", "dirty"), CacheAction("tcl1_action_en", "vector"),
+      CacheAction("tc_action_en", "last")),
+  10: (CacheAction("gl2_wb", "dirty"), CacheAction("glv_inv", "vector"), CacheAction("gl1_inv", "first"),
+       CacheAction("gl2_inv", "last"))}
 
 class Cursor:
   """Words that are being read, and where."""
@@ -75,9 +82,12 @@ class Executor:
     self.skipped = 0                                # words that a packet has the next ones skip
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
-      "NOP": lambda fields: None, "SET_SH_REG": self._set_registers, "SET_UCONFIG_REG": self._set_uconfig, "ACQUIRE_MEM": self._acquire,
-      "RELEASE_MEM": self._release, "WAIT_REG_MEM": self._wait, "WAIT_REG_MEM64": self._wait_64, "WRITE_DATA": self._write_data,
-      "COPY_DATA": self._copy_data, "EVENT_WRITE": self._event, "DISPATCH_DIRECT": self._dispatch, "DISPATCH_INDIRECT": self._dispatch_indirect,
+      "NOP": lambda fields: None, "SET_SH_REG": self._set_registers, "SET_UCONFIG_REG": self._set_uconfig,
+      "ACQUIRE_MEM": self._acquire,
+      "RELEASE_MEM": self._release, "WAIT_REG_MEM": self._wait, "WAIT_REG_MEM64": self._wait_64,
+      "WRITE_DATA": self._write_data,
+      "COPY_DATA": self._copy_data, "EVENT_WRITE": self._event, "DISPATCH_DIRECT": self._dispatch,
+      "DISPATCH_INDIRECT": self._dispatch_indirect,
       "INDIRECT_BUFFER": self._indirect, "PRED_EXEC": self._predicate, "ATOMIC_MEM": self._atomic}
 
   # **** progress ****
@@ -121,7 +131,8 @@ class Executor:
   def execute(self, words: Sequence[int]) -> int:
     """Do the packet that words begin with; how many words it has."""
     try: packet, fields, size = self.packets.read(words)
-    except ValueError as error: raise self.error(f"{error}; words: {' '.join(f'{word:08x}' for word in words[:8])}") from error
+    except ValueError as error:
+      raise self.error(f"{error}; words: {' '.join(f'{word:08x}' for word in words[:8])}") from error
     self.log.append(packet.name)
     action = self.actions.get(packet.name)
     if action is None: raise self.error(f"{packet.name} is not emulated")
@@ -140,10 +151,12 @@ class Executor:
   def _set_registers(self, fields: dict[str, Any]) -> None:
     if fields["vmid_shift"] or fields["index"]: raise PacketError("VMID_SHIFT and INDEX are 0 in a user queue")
     if not fields["values"]: raise PacketError("no values")
-    for i, value in enumerate(fields["values"]): self.registers.set(pm4.SET_SH_REG_START + fields["reg_offset"] + i, value)
+    for i, value in enumerate(fields["values"]):
+      self.registers.set(pm4.SET_SH_REG_START + fields["reg_offset"] + i, value)
 
   def _set_uconfig(self, fields: dict[str, Any]) -> None:
-    for i, value in enumerate(fields["values"]): self.registers.set(pm4.SET_UCONFIG_REG_START + fields["reg_offset"] + i, value)
+    for i, value in enumerate(fields["values"]):
+      self.registers.set(pm4.SET_UCONFIG_REG_START + fields["reg_offset"] + i, value)
 
   # **** caches ****
 
@@ -168,8 +181,10 @@ class Executor:
 
   def _release(self, fields: dict[str, Any]) -> None:
     kind = fields["event_type"]
-    if END_OF_PIPE_EVENTS.get(kind) != fields["event_index"]: raise PacketError(f"event {kind:#x} with index {fields['event_index']}")
-    if fields["data_sel"] > pm4.DATA_GPU_CLOCK or fields["int_sel"] > pm4.INT_WRITE_CONFIRM: raise PacketError(f"selectors {fields}")
+    if END_OF_PIPE_EVENTS.get(kind) != fields["event_index"]:
+      raise PacketError(f"event {kind:#x} with index {fields['event_index']}")
+    if fields["data_sel"] > pm4.DATA_GPU_CLOCK or fields["int_sel"] > pm4.INT_WRITE_CONFIRM:
+      raise PacketError(f"selectors {fields}")
     width = {pm4.DATA_NONE: 0, pm4.DATA_32: 4}.get(fields["data_sel"], 8)
     if width and fields["addr"] % width: raise PacketError(f"{width} bytes at {fields['addr']:#x}: align the address")
     before = self.agent.started
@@ -181,14 +196,16 @@ class Executor:
     if fields["event_type"] == pm4.CACHE_FLUSH_AND_INV_TS_EVENT:
       for action in RELEASE_ACTIONS[self.gpu.chip.packets]:
         if fields[action.flag]: self.maintain(action.cache)
-    if fields["int_sel"] == pm4.INT_ONLY: self.gpu.computer.events.interrupt(fields["int_ctxid"])  # it does not wait for the write
+    # it does not wait for the write
+    if fields["int_sel"] == pm4.INT_ONLY: self.gpu.computer.events.interrupt(fields["int_ctxid"])
     if width:
       data = self.gpu.clock() if fields["data_sel"] == pm4.DATA_GPU_CLOCK else fields["data"]
       self.port.store(fields["addr"], (data & ((1 << width * 8) - 1)).to_bytes(width, "little"), ENGINE, before)
     if fields["int_sel"] == pm4.INT_WRITE_CONFIRM: self.gpu.computer.events.interrupt(fields["int_ctxid"])
 
   def _event(self, fields: dict[str, Any]) -> None:
-    if fields != {"event_type": pm4.CS_PARTIAL_FLUSH, "event_index": pm4.EVENT_INDEX_PARTIAL_FLUSH}: raise PacketError(f"{fields} is not emulated")
+    if fields != {"event_type": pm4.CS_PARTIAL_FLUSH, "event_index": pm4.EVENT_INDEX_PARTIAL_FLUSH}:
+      raise PacketError(f"{fields} is not emulated")
     before, started = tuple(self.running), self.agent.started
     def over() -> bool:
       if not all(dispatch.done for dispatch in before): return False
@@ -208,12 +225,15 @@ class Executor:
     else: raise PacketError(f"a wait for register {fields['addr']:#x} is not emulated")
 
   def _wait_64(self, fields: dict[str, Any]) -> None:
-    if fields["operation"] == pm4.OPERATION_WRITE_WAIT or fields["mem_space"] != pm4.MEM_SPACE_MEMORY: raise PacketError("only waits for memory")
+    if fields["operation"] == pm4.OPERATION_WRITE_WAIT or fields["mem_space"] != pm4.MEM_SPACE_MEMORY:
+      raise PacketError("only waits for memory")
     self._wait_memory(fields, 8)
 
   def _wait_memory(self, fields: dict[str, Any], width: int) -> None:
-    compare, address, mask, reference = COMPARE.get(fields["function"]), fields["addr"], fields["mask"], fields["reference"]
-    if compare is None or fields["operation"] not in (pm4.OPERATION_WAIT, pm4.OPERATION_WAIT_PREEMPTABLE): raise PacketError(f"{fields}")
+    compare, address, mask, reference = COMPARE.get(fields["function"]), fields["addr"], fields["mask"], fields[
+      "reference"]
+    if compare is None or fields["operation"] not in (pm4.OPERATION_WAIT, pm4.OPERATION_WAIT_PREEMPTABLE):
+      raise PacketError(f"{fields}")
     self._load(address, width)
     self.blocked = lambda: compare(self._load(address, width) & mask, reference)
 
@@ -223,10 +243,13 @@ class Executor:
     asked, answered = fields["addr"] & 0xFFFFFFFF, fields["addr"] >> 32
     wanted = registers.BIF_BX_PF0_GPU_HDP_FLUSH_REQ.address, registers.BIF_BX_PF0_GPU_HDP_FLUSH_DONE.address
     if fields["mem_space"] != pm4.MEM_SPACE_REGISTER or (asked, answered) != wanted:
-      raise PacketError(f"registers {asked:#x}, {answered:#x}: only HDP_FLUSH_REQ and _DONE ({wanted[0]:#x}, {wanted[1]:#x}) are emulated")
+      raise PacketError(f"registers {asked:#x}, {answered:#x}: only HDP_FLUSH_REQ and _DONE ({wanted[0]:#x}, "
+                        f"{wanted[1]:#x}) are emulated")
     bits = fields["reference"]
-    if not bits or bits != fields["mask"] or fields["function"] != pm4.EQUAL: raise PacketError(f"reference {bits:#x}, mask {fields['mask']:#x}")
-    if bits & ~registers.BIF_BX_PF0_GPU_HDP_FLUSH_REQ.fields["cp"].mask: raise PacketError(f"bits {bits:#x} are not those of a command processor")
+    if not bits or bits != fields["mask"] or fields["function"] != pm4.EQUAL:
+      raise PacketError(f"reference {bits:#x}, mask {fields['mask']:#x}")
+    if bits & ~registers.BIF_BX_PF0_GPU_HDP_FLUSH_REQ.fields["cp"].mask:
+      raise PacketError(f"bits {bits:#x} are not those of a command processor")
     self.gpu.host_writes.flush()
 
   def _write_data(self, fields: dict[str, Any]) -> None:
@@ -244,7 +267,8 @@ class Executor:
     if source in (pm4.COPY_MEMORY, pm4.COPY_L2): value = self._load(fields["src"], width)
     elif source == pm4.COPY_IMMEDIATE: value = fields["src"] & ((1 << width * 8) - 1)
     elif source == pm4.COPY_GPU_CLOCK: value = self.gpu.clock() & ((1 << width * 8) - 1)
-    elif source == pm4.COPY_REGISTER and fields["src"] in self.registers.values: value = self.registers.values[fields["src"]]
+    elif source == pm4.COPY_REGISTER and fields["src"] in self.registers.values:
+      value = self.registers.values[fields["src"]]
     else: raise PacketError(f"SRC_SEL {source} of {fields['src']:#x}")
     if target == pm4.COPY_REGISTER:
       for i in range(width // 4): self.registers.set(fields["dst"] + i, value >> 32 * i & 0xFFFFFFFF)
@@ -255,7 +279,8 @@ class Executor:
 
   def _atomic(self, fields: dict[str, Any]) -> None:
     width = {ATOMIC_ADD_32: 4, ATOMIC_ADD_64: 8}.get(fields["atomic"])
-    if width is None or fields["command"]: raise PacketError(f"operation {fields['atomic']:#x}, command {fields['command']} are not emulated")
+    if width is None or fields["command"]:
+      raise PacketError(f"operation {fields['atomic']:#x}, command {fields['command']} are not emulated")
     if fields["addr"] % width: raise PacketError(f"{width} bytes at {fields['addr']:#x}: align the address")
     self.port.atomic(fields["addr"], width, lambda word: word + fields["src_data"], ENGINE)
 
@@ -280,7 +305,8 @@ class Executor:
 
   def _indirect(self, fields: dict[str, Any]) -> None:
     if not fields["valid"] or fields["priv"] or fields["vmid"]: raise PacketError("VALID is 1, PRIV and VMID are 0")
-    if not fields["ib_size"] or fields["ib_base"] % 4: raise PacketError(f"{fields['ib_size']} words at {fields['ib_base']:#x}")
+    if not fields["ib_size"] or fields["ib_base"] % 4:
+      raise PacketError(f"{fields['ib_size']} words at {fields['ib_base']:#x}")
     if fields["chain"]:
       if not self.cursors: raise PacketError("CHAIN outside of an indirect buffer")
       self.cursors.pop()
@@ -333,7 +359,8 @@ class Ring:
     head = int.from_bytes(self.executor.port.load(self.queue.ring + 4 * start, 4, ENGINE), "little")
     count = min(there, ((head >> 16) + 1 & 0x3FFF) + 1)
     data = self.executor.port.load(self.queue.ring + 4 * start, 4 * min(count, capacity - start), ENGINE)
-    if count > capacity - start: data += self.executor.port.load(self.queue.ring, 4 * (count - capacity + start), ENGINE)
+    if count > capacity - start:
+      data += self.executor.port.load(self.queue.ring, 4 * (count - capacity + start), ENGINE)
     return memoryview(data).cast("I").tolist()
 
   def _report(self) -> bool:

@@ -1,4 +1,5 @@
-"""Which caches a wave, a command processor or a copy engine of a virtual AMD GPU meets on its way to memory: by unit and scope, per generation."""
+"""Which caches a wave, a command processor or a copy engine of a virtual AMD GPU meets on its way to memory: by unit
+and scope, per generation."""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -9,7 +10,8 @@ from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.named_tuple import NamedTuple
 
 class Level(NamedTuple):
-  """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10: later)."""
+  """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10:
+  later)."""
   name: str
   flags: dict[int, str]
 
@@ -23,18 +25,21 @@ LEVELS = {
 WRITE_BACK = {9: "TC_WB_ACTION_EN", 10: "GL2_WB"}  # of RELEASE_MEM
 
 class Xcc:
-  """The caches of one compute die. array_units: compute units of a shader array, which share a GL1 cache; 0: the chip has none."""
+  """The caches of one compute die. array_units: compute units of a shader array, which share a GL1 cache; 0: the chip
+  has none."""
   def __init__(self, number: int, packets: int, array_units: int):
     self.number, self.packets, self.array_units = number, packets, array_units
     self.caches: dict[str, dict[int, ReadCache]] = {level: {} for level in LEVELS}
-    self.dirty = WriteBuffer(f"the L2 cache of XCC {number}", f"has not written it back; add {WRITE_BACK[packets]} to the RELEASE_MEM after it")
+    self.dirty = WriteBuffer(f"the L2 cache of XCC {number}", f"has not written it back; add {WRITE_BACK[packets]} to "
+                             f"the RELEASE_MEM after it")
 
   def cache(self, level: str, index: int = 0) -> ReadCache:
     """A cache of a level of LEVELS: that of a compute unit, of a shader array, or the only one."""
     found = self.caches[level].get(index)
     if found is None:
       name, flag = LEVELS[level].name.format(index=index), LEVELS[level].flags[self.packets]
-      found = ReadCache(f"the {name} of XCC {self.number}", f"was not invalidated since; add {flag} to the ACQUIRE_MEM before the kernel")
+      found = ReadCache(f"the {name} of XCC {self.number}", f"was not invalidated since; add {flag} to the "
+                        f"ACQUIRE_MEM before the kernel")
       self.caches[level][index] = found
     return found
 
@@ -54,9 +59,10 @@ class Xcc:
       else: cache.forget(lines)
 
 class Port(port.Port):
-  """Memory as one agent sees it. xcc and unit: where waves run; None for engines, which meet no cache. shared: the device has several XCCs, so that
-  what DEVICE scope means is beyond one L2."""
-  def __init__(self, table: PageTable, coherence: Coherence | None, who: str, xcc: Xcc | None = None, unit: int = 0, shared: bool = False):
+  """Memory as one agent sees it. xcc and unit: where waves run; None for engines, which meet no cache. shared: the
+  device has several XCCs, so that what DEVICE scope means is beyond one L2."""
+  def __init__(self, table: PageTable, coherence: Coherence | None, who: str, xcc: Xcc | None = None, unit: int = 0,
+               shared: bool = False):
     super().__init__(table, coherence, who)
     self.xcc, self.unit, self.shared = xcc, unit, shared
 
@@ -90,4 +96,5 @@ class Port(port.Port):
     for cache in self.xcc.path(levels, self.unit): cache.clear()
 
   def write_back(self, kind: Kind) -> None:
-    if self.xcc is not None and self.coherence is not None and self._beyond(kind): self.coherence.write_back(self.xcc.dirty)
+    if self.xcc is not None and self.coherence is not None and self._beyond(kind):
+      self.coherence.write_back(self.xcc.dirty)

@@ -1,7 +1,7 @@
 """Queues of the virtual kernel's driver: what it checks before it makes one, doorbells, and what a queue holds on to.
 
-Rules and errnos follow Linux, amdkfd/kfd_chardev.c, kfd_queue.c (6.12 and later), kfd_process_queue_manager.c and kfd_doorbell.c. The processors that
-read queues are in pm4.py, aql.py and sdma.py.
+Rules and errnos follow Linux, amdkfd/kfd_chardev.c, kfd_queue.c (6.12 and later), kfd_process_queue_manager.c and
+kfd_doorbell.c. The processors that read queues are in pm4.py, aql.py and sdma.py.
 """
 from __future__ import annotations
 import errno
@@ -64,7 +64,8 @@ class Queue:
   @property
   def active(self) -> bool:
     """A queue without time, ring or address does not run."""
-    return bool(self.ring and self.ring_size and self.percentage & SHARE_MASK) and self.stopped is None and self.gpu.stopped is None
+    return (bool(self.ring and self.ring_size and self.percentage & SHARE_MASK) and self.stopped is None
+            and self.gpu.stopped is None)
 
   @property
   def name(self) -> str:
@@ -79,7 +80,8 @@ class DoorbellWatcher(FramesWatcher):
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
     if offset % 8 or len(data) != 8:
-      raise DoorbellError(f"a store of {len(data)} bytes at offset {offset:#x} of the doorbells of {self.gpu.name}; ring with one store of 64 bits")
+      raise DoorbellError(f"a store of {len(data)} bytes at offset {offset:#x} of the doorbells of {self.gpu.name}; "
+                          f"ring with one store of 64 bits")
     self.manager.ring(self.gpu, offset // 8, int.from_bytes(data, "little"))
 
 class QueueManager:
@@ -104,7 +106,8 @@ class QueueManager:
     queue.engine = engine
     for buffer in buffers: buffer.uses[gpu] += 1
     self.queues[number] = queue
-    if request.queue_type == COMPUTE: queue.actors = pm4.processors(queue, request.queue_percentage >> TARGET_XCC_SHIFT & 0xFF)
+    if request.queue_type == COMPUTE:
+      queue.actors = pm4.processors(queue, request.queue_percentage >> TARGET_XCC_SHIFT & 0xFF)
     elif request.queue_type == AQL: queue.actors = aql.processors(queue)
     else: queue.actors = sdma.processors(queue)
     for actor in queue.actors: self.computer.scheduler.add(actor, self.computer)
@@ -112,10 +115,12 @@ class QueueManager:
     request.doorbell_offset = MMAP_TYPE_DOORBELL | gpu.gpu_id << MMAP_GPU_SHIFT | queue.doorbell * 8
 
   def _check_request(self, request: Any) -> None:
-    if request.queue_percentage & SHARE_MASK > kfd.KFD_MAX_QUEUE_PERCENTAGE: raise refuse(errno.EINVAL, "more than 100 percent")
+    if request.queue_percentage & SHARE_MASK > kfd.KFD_MAX_QUEUE_PERCENTAGE:
+      raise refuse(errno.EINVAL, "more than 100 percent")
     if request.queue_priority > kfd.KFD_MAX_QUEUE_PRIORITY: raise refuse(errno.EINVAL, "a priority above 15")
     if request.ring_size & (request.ring_size - 1): raise refuse(errno.EINVAL, "the ring's size is no power of two")
-    for address in (request.ring_base_address, request.read_pointer_address, request.write_pointer_address, request.eop_buffer_address,
+    for address in (request.ring_base_address, request.read_pointer_address, request.write_pointer_address,
+                    request.eop_buffer_address,
                     request.ctx_save_restore_address):
       if address >> 47: raise refuse(errno.EFAULT, f"{address:#x} is no address of the program")
     if request.queue_type not in TYPE_NAMES: raise refuse(ENOTSUPP, f"queue type {request.queue_type}")
@@ -128,10 +133,13 @@ class QueueManager:
     if request.queue_type not in (COMPUTE, AQL): return found
     chip = gpu.chip
     if request.eop_buffer_address:
-      if request.eop_buffer_size != EOP_BYTES: raise refuse(errno.EINVAL, f"the end-of-pipe buffer has {EOP_BYTES:#x} bytes")
+      if request.eop_buffer_size != EOP_BYTES:
+        raise refuse(errno.EINVAL, f"the end-of-pipe buffer has {EOP_BYTES:#x} bytes")
       found.append(self._mapping(gpu, request.eop_buffer_address, EOP_BYTES, "the end-of-pipe buffer"))
-    if request.ctl_stack_size != chip.control_stack_bytes: raise refuse(errno.EINVAL, f"the control stack has {chip.control_stack_bytes:#x} bytes")
-    if request.ctx_save_restore_size < chip.save_bytes: raise refuse(errno.EINVAL, f"the save area has {chip.save_bytes:#x} bytes at least")
+    if request.ctl_stack_size != chip.control_stack_bytes:
+      raise refuse(errno.EINVAL, f"the control stack has {chip.control_stack_bytes:#x} bytes")
+    if request.ctx_save_restore_size < chip.save_bytes:
+      raise refuse(errno.EINVAL, f"the save area has {chip.save_bytes:#x} bytes at least")
     area = pages((request.ctx_save_restore_size + chip.debug_bytes) * chip.xccs)
     found.append(self._mapping(gpu, request.ctx_save_restore_address, area, "the save area"))
     return found
@@ -148,9 +156,11 @@ class QueueManager:
     """The copy engine of an SDMA queue: the least used one. Raises ENOMEM when all of them are full."""
     if request.queue_type in (COMPUTE, AQL): return 0
     chip = gpu.chip
-    engines = range(chip.sdma_engines, chip.sdma_engines + chip.xgmi_engines) if request.queue_type == XGMI else range(chip.sdma_engines)
+    engines = (range(chip.sdma_engines, chip.sdma_engines + chip.xgmi_engines) if request.queue_type == XGMI
+               else range(chip.sdma_engines))
     if request.queue_type == BY_ENGINE:
-      if request.sdma_engine_id >= chip.sdma_engines + chip.xgmi_engines: raise refuse(errno.EINVAL, f"no engine {request.sdma_engine_id}")
+      if request.sdma_engine_id >= chip.sdma_engines + chip.xgmi_engines:
+        raise refuse(errno.EINVAL, f"no engine {request.sdma_engine_id}")
       engines = range(request.sdma_engine_id, request.sdma_engine_id + 1)
     used = [queue.engine for queue in self.of_card(gpu) if queue.kind not in (COMPUTE, AQL)]
     free = [engine for engine in engines if used.count(engine) < chip.sdma_queues]
@@ -159,7 +169,8 @@ class QueueManager:
 
   def of_card(self, gpu: Gpu) -> list[Queue]:
     """The queues that all processes have on a GPU."""
-    return [queue for process in self.computer.processes for queue in process.queues.queues.values() if queue.gpu.card is gpu.card]
+    return [queue for process in self.computer.processes for queue in process.queues.queues.values()
+            if queue.gpu.card is gpu.card]
 
   def _doorbell(self, gpu: Gpu) -> int:
     taken = {queue.doorbell for queue in self.queues.values() if queue.gpu is gpu}
@@ -188,7 +199,8 @@ class QueueManager:
   def update(self, request: Any) -> None:
     """Another ring, priority or share. A share of 0 lets it rest."""
     queue = self.find(request.queue_id)
-    if request.queue_percentage & SHARE_MASK > kfd.KFD_MAX_QUEUE_PERCENTAGE: raise refuse(errno.EINVAL, "more than 100 percent")
+    if request.queue_percentage & SHARE_MASK > kfd.KFD_MAX_QUEUE_PERCENTAGE:
+      raise refuse(errno.EINVAL, "more than 100 percent")
     if request.queue_priority > kfd.KFD_MAX_QUEUE_PRIORITY: raise refuse(errno.EINVAL, "a priority above 15")
     if request.ring_size & (request.ring_size - 1): raise refuse(errno.EINVAL, "the ring's size is no power of two")
     if (request.ring_base_address, request.ring_size) != (queue.ring, queue.ring_size):
@@ -204,10 +216,14 @@ class QueueManager:
     """The doorbells of all queues that the process has on a GPU."""
     if length != DOORBELL_SLICE: raise refuse(errno.EINVAL, f"doorbells are mapped as {DOORBELL_SLICE:#x} bytes")
     frames = self.computer.memory.system_pages(DOORBELL_SLICE)
-    return VirtualMapping(self.computer, self.computer.physical.map(frames, 0, length, address, prot), DoorbellWatcher(self, gpu, frames))
+    return VirtualMapping(self.computer, self.computer.physical.map(frames, 0, length, address, prot),
+                          DoorbellWatcher(self, gpu, frames))
 
   def ring(self, gpu: Gpu, index: int, value: int) -> None:
-    """A doorbell was written. Raises DoorbellError where the hardware would read what is not there, or nothing at all."""
+    """A doorbell was written.
+
+    Raises DoorbellError where the hardware would read what is not there, or nothing at all.
+    """
     queue = next((queue for queue in self.queues.values() if queue.gpu is gpu and queue.doorbell == index), None)
     if queue is None: raise DoorbellError(f"doorbell {index} of {gpu.name} was rung, and is that of no queue")
     pointer = value + 1 if queue.kind == AQL else value
@@ -215,12 +231,16 @@ class QueueManager:
     except PageFault as fault: raise DoorbellError(f"{queue.name}: {fault}, where its write pointer is") from fault
     if pointer > stored or queue.kind != AQL and pointer != stored:
       unit = {COMPUTE: "dwords", AQL: "packets; the doorbell gets the last packet's number"}.get(queue.kind, "bytes")
-      raise DoorbellError(f"{queue.name}: the doorbell was rung with {value:#x}, and the write pointer in memory is {stored:#x} (in {unit}); "
+      raise DoorbellError(f"{queue.name}: the doorbell was rung with {value:#x}, and the write pointer in memory is "
+                          f"{stored:#x} (in {unit}); "
                           "store the write pointer first: a queue that is switched out and in goes by it")
     capacity = queue.ring_size // UNITS[queue.kind]
     if pointer - queue.consumed > capacity:
-      raise DoorbellError(f"{queue.name}: the write pointer {pointer:#x} is more than the ring's {capacity:#x} ahead of what has been read "
+      raise DoorbellError(f"{queue.name}: the write pointer {pointer:#x} is more than the ring's {capacity:#x} ahead "
+                          f"of what has been read "
                           f"({queue.consumed:#x}): packets were overwritten; wait for the read pointer")
-    if pointer < queue.rung: raise DoorbellError(f"{queue.name}: the doorbell was rung with {value:#x} after {queue.rung:#x}; pointers never go back")
+    if pointer < queue.rung:
+      raise DoorbellError(f"{queue.name}: the doorbell was rung with {value:#x} after {queue.rung:#x}; pointers never "
+                          f"go back")
     queue.rung = pointer
     if self.computer.order is not None: queue.known |= self.computer.order.host.known

@@ -1,7 +1,7 @@
 """What the compute registers say to a wave: `DispatchRegisters`, the start of every wave of a dispatch.
 
-The command processor's side makes it from registers or from an AQL packet with its kernel descriptor (dispatch.py); waves read it. Sources: the
-field tables of PGM_RSRC1/2/3, LLVM's AMDGPUUsage for the order of registers at the start.
+The command processor's side makes it from registers or from an AQL packet with its kernel descriptor (dispatch.py);
+waves read it. Sources: the field tables of PGM_RSRC1/2/3, LLVM's AMDGPUUsage for the order of registers at the start.
 """
 from __future__ import annotations
 from dataclasses import dataclass, field
@@ -13,11 +13,12 @@ APERTURES, APERTURE_BYTES = {"shared": 1 << 48, "private": 2 << 48}, 1 << 32
 class DispatchRegisters:
   """One dispatch. Sizes in bytes unless they say otherwise.
 
-  code: address of the first instruction. user_data: the first user SGPRs, as many as RSRC2.USER_SGPR says; None: nothing has set it. group_ids:
-  which of workgroup id x, y, z are given (gfx12: always in trap registers, whatever this says). group_info: the workgroup's info SGPR follows.
-  work_item_ids: 1 to 3 components of v0. vgprs: registers per lane that a wave may use, of both files where there are two; accumulator: the first one
-  that is an accumulation register, or None. sgprs: scalar registers that a wave may use, without VCC. scratch_base: that of wave slot 0; there are
-  scratch_waves slots.
+  code: address of the first instruction. user_data: the first user SGPRs, as many as RSRC2.USER_SGPR says; None:
+  nothing has set it. group_ids: which of workgroup id x, y, z are given (gfx12: always in trap registers, whatever this
+  says). group_info: the workgroup's info SGPR follows.
+  work_item_ids: 1 to 3 components of v0. vgprs: registers per lane that a wave may use, of both files where there are
+  two; accumulator: the first one that is an accumulation register, or None. sgprs: scalar registers that a wave may
+  use, without VCC. scratch_base: that of wave slot 0; there are scratch_waves slots.
   """
   arch: str
   code: int
@@ -35,7 +36,8 @@ class DispatchRegisters:
   scratch_base: int = 0
   scratch_wave_bytes: int = 0                  # of one wave, all its lanes
   scratch_enabled: bool = False
-  partial_size: tuple[int, int, int] = (0, 0, 0)   # work-items of the last workgroup along each axis where it is smaller; 0: it is not
+  partial_size: tuple[int, int, int] = (0, 0, 0)   # work-items of the last workgroup along each axis where it is
+                                                   # smaller; 0: it is not
   float_round: int = 0                         # MODE[3:0]: 1:0 for f32, 3:2 for f16 and f64
   float_denorm: int = 0                        # MODE[7:4]: 1:0 for f32, 3:2 for f16 and f64; 0 flushes, 3 keeps
   dx10_clamp: bool = True
@@ -48,4 +50,5 @@ class DispatchRegisters:
 
   def describe(self) -> str:
     """One line for errors: which kernel this is."""
-    return f"kernel at {self.code:#x} ({self.arch}, groups {self.groups} of {self.group_size}, {self.vgprs} VGPRs, {self.lds_bytes} bytes of LDS)"
+    return (f"kernel at {self.code:#x} ({self.arch}, groups {self.groups} of {self.group_size}, {self.vgprs} VGPRs, "
+            f"{self.lds_bytes} bytes of LDS)")

@@ -1,7 +1,7 @@
 """The copy engine: reads a ring of SDMA packets in order, and does each before the next.
 
-Pointers count bytes and never wrap. A packet may not go over the end of the ring, and one that starts an indirect buffer must end at a multiple of 8
-words. Big copies are done in pieces, between which others move.
+Pointers count bytes and never wrap. A packet may not go over the end of the ring, and one that starts an indirect
+buffer must end at a multiple of 8 words. Big copies are done in pieces, between which others move.
 """
 from __future__ import annotations
 from collections import deque
@@ -41,9 +41,11 @@ class Engine:
     self.blocked: Callable[[], bool] | None = None
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
-      "NOP": lambda fields: None, "COPY_LINEAR": self._copy, "WRITE_UNTILED": self._write, "INDIRECT": self._indirect, "FENCE": self._fence,
+      "NOP": lambda fields: None, "COPY_LINEAR": self._copy, "WRITE_UNTILED": self._write, "INDIRECT": self._indirect,
+      "FENCE": self._fence,
       "TRAP": self._trap, "POLL_REGMEM": self._poll, "CONSTANT_FILL": self._fill, "TIMESTAMP_GET": self._timestamp,
-      "TIMESTAMP_GET_GLOBAL": self._timestamp, "ATOMIC": self._atomic, "COND_EXE": self._condition, "GCR_REQ": self._caches}
+      "TIMESTAMP_GET_GLOBAL": self._timestamp, "ATOMIC": self._atomic, "COND_EXE": self._condition,
+      "GCR_REQ": self._caches}
 
   # **** progress ****
 
@@ -59,7 +61,10 @@ class Engine:
       raise
 
   def _step(self) -> bool:
-    """The first of what can go on: a piece of a copy, a poll, an indirect buffer, the next packet. Whether anything has."""
+    """The first of what can go on: a piece of a copy, a poll, an indirect buffer, the next packet.
+
+    Whether anything has.
+    """
     if self.work:
       self.work.popleft()()
       return True
@@ -83,12 +88,14 @@ class Engine:
   def _ring_words(self) -> Sequence[int]:
     """The words up to the write pointer or the ring's end."""
     start = self.consumed % self.queue.ring_size
-    if self.queue.rung % 4: raise PacketError(f"{self.queue.name}: the write pointer {self.queue.rung:#x} is in the midst of a word")
+    if self.queue.rung % 4:
+      raise PacketError(f"{self.queue.name}: the write pointer {self.queue.rung:#x} is in the midst of a word")
     there = min(self.queue.rung - self.consumed, self.queue.ring_size - start)
     head = memoryview(self.port.load(self.queue.ring + start, min(there, 4 * LONGEST), ENGINE)).cast("I").tolist()
     packet = self.packets.opcodes.get((head[0] & 0xFF, head[0] >> 8 & 0xFF))
     count = len(head) if packet is None else packet.size(head)
-    if 4 * count <= there: return memoryview(self.port.load(self.queue.ring + start, 4 * count, ENGINE)).cast("I").tolist()
+    if 4 * count <= there:
+      return memoryview(self.port.load(self.queue.ring + start, 4 * count, ENGINE)).cast("I").tolist()
     if there == self.queue.ring_size - start:
       raise self._error(f"a packet of {count} words goes over the end of the ring; fill up with NOPs before it")
     return head
@@ -101,7 +108,8 @@ class Engine:
 
   def _execute(self, words: Sequence[int]) -> int:
     try: packet, fields, size = self.packets.read(words)
-    except ValueError as error: raise self._error(f"{error}; words: {' '.join(f'{word:08x}' for word in words[:8])}") from error
+    except ValueError as error:
+      raise self._error(f"{error}; words: {' '.join(f'{word:08x}' for word in words[:8])}") from error
     self.log.append(packet.name)
     action = self.actions.get(packet.name)
     if action is None: raise self._error(f"{packet.name} is not emulated")
@@ -109,16 +117,19 @@ class Engine:
     except PacketError as error: raise self._error(f"{packet.name}: {error.message}") from error
     return size
 
-  def _error(self, text: str) -> PacketError: return PacketError(f"{self.queue.name}: {text}\n  the last packets: {', '.join(self.log)}")
+  def _error(self, text: str) -> PacketError:
+    return PacketError(f"{self.queue.name}: {text}\n  the last packets: {', '.join(self.log)}")
 
   # **** packets ****
 
   def _copy(self, fields: dict[str, Any]) -> None:
-    if fields.get("encrypt") or fields["tmz"] or fields.get("backwards") or fields["broadcast"]: raise PacketError(f"{fields} is not emulated")
+    if fields.get("encrypt") or fields["tmz"] or fields.get("backwards") or fields["broadcast"]:
+      raise PacketError(f"{fields} is not emulated")
     size, source, target = fields["count"] + 1, fields["src_addr"], fields["dst_addr"]
     races = Copied()
     task = self.agent.begin(races, f"a copy of {size} bytes by {self.port.who}")
-    for start in range(0, size, PIECE): self.work.append(partial(self._piece, races, source + start, target + start, min(PIECE, size - start)))
+    for start in range(0, size, PIECE):
+      self.work.append(partial(self._piece, races, source + start, target + start, min(PIECE, size - start)))
     self.work[-1] = partial(self._last_piece, self.work[-1], task)
 
   def _piece(self, races: Races, source: int, target: int, size: int) -> None:
@@ -141,16 +152,19 @@ class Engine:
     width = FILL_WIDTH.get(fields["fillsize"])
     if width is None or fields["sw"]: raise PacketError(f"{fields} is not emulated")
     size = fields["count"] + width
-    if size % width or fields["dst_addr"] % width: raise PacketError(f"{size} bytes at {fields['dst_addr']:#x} are no whole units of {width}")
+    if size % width or fields["dst_addr"] % width:
+      raise PacketError(f"{size} bytes at {fields['dst_addr']:#x} are no whole units of {width}")
     pattern = (fields["data"] & ((1 << width * 8) - 1)).to_bytes(width, "little")
     for start in range(0, size, PIECE):
-      self.work.append(partial(self.port.store, fields["dst_addr"] + start, pattern * (min(PIECE, size - start) // width), ENGINE))
+      self.work.append(partial(self.port.store, fields["dst_addr"] + start,
+                               pattern * (min(PIECE, size - start) // width), ENGINE))
 
   def _fence(self, fields: dict[str, Any]) -> None:
     if fields["addr"] % 4: raise PacketError(f"a fence at {fields['addr']:#x}: align the address to 4")
     self.work.append(lambda: self.port.store(fields["addr"], fields["data"].to_bytes(4, "little"), ENGINE))
 
-  def _trap(self, fields: dict[str, Any]) -> None: self.work.append(lambda: self.gpu.computer.events.interrupt(fields["int_context"]))
+  def _trap(self, fields: dict[str, Any]) -> None:
+    self.work.append(lambda: self.gpu.computer.events.interrupt(fields["int_context"]))
 
   def _timestamp(self, fields: dict[str, Any]) -> None:
     if fields["write_addr"] % 8: raise PacketError(f"a timestamp at {fields['write_addr']:#x}: align the address to 8")
@@ -161,21 +175,24 @@ class Engine:
     if not fields["mem_poll"]:
       if not fields["hdp_flush"]: raise PacketError("a poll of a register is not emulated")
       return
-    if fields["retry_count"] != sdma.RETRY_FOREVER: raise PacketError("RETRY_COUNT 0xfff polls for ever; what happens after fewer is not emulated")
+    if fields["retry_count"] != sdma.RETRY_FOREVER:
+      raise PacketError("RETRY_COUNT 0xfff polls for ever; what happens after fewer is not emulated")
     compare, address, mask, value = COMPARE.get(fields["func"]), fields["addr"], fields["mask"], fields["value"]
     if compare is None or address % 4: raise PacketError(f"function {fields['func']} at {address:#x}")
     self.port.load(address, 4, ENGINE)
     self.blocked = lambda: compare(int.from_bytes(self.port.load(address, 4, ENGINE), "little") & mask, value)
 
   def _atomic(self, fields: dict[str, Any]) -> None:
-    if fields["atomic_op"] != ATOMIC_ADD_64 or fields["loop"]: raise PacketError(f"operation {fields['atomic_op']} is not emulated")
+    if fields["atomic_op"] != ATOMIC_ADD_64 or fields["loop"]:
+      raise PacketError(f"operation {fields['atomic_op']} is not emulated")
     if fields["addr"] % 8: raise PacketError(f"an atomic operation at {fields['addr']:#x}: align the address to 8")
     self.work.append(partial(self.port.atomic, fields["addr"], 8, lambda word: word + fields["src_data"], ENGINE))
 
   def _condition(self, fields: dict[str, Any]) -> None:
     """Skip words if memory does not have the reference."""
     if not self.words: raise PacketError("COND_EXE is emulated in indirect buffers only")
-    if int.from_bytes(self.port.load(fields["addr"], 4, ENGINE), "little") != fields["reference"]: self.at += fields["exec_count"]
+    if int.from_bytes(self.port.load(fields["addr"], 4, ENGINE), "little") != fields["reference"]:
+      self.at += fields["exec_count"]
 
   def _caches(self, fields: dict[str, Any]) -> None:
     """GCR_REQ: the caches of the graphics block, all of memory or lines of it."""
@@ -192,7 +209,8 @@ class Engine:
   def gcr_fields(control: int) -> dict[str, int]:
     """The flags of GCR_CNTL: they are those of ACQUIRE_MEM's last word."""
     packet = pm4.GFX10.ACQUIRE_MEM
-    return {field.name: control >> field.low & field.mask for field in packet.fields.values() if field.word == packet.words - 1}
+    return {field.name: control >> field.low & field.mask for field in packet.fields.values()
+            if field.word == packet.words - 1}
 
   def _indirect(self, fields: dict[str, Any]) -> None:
     if self.words: raise PacketError("an indirect buffer in an indirect buffer")
@@ -201,8 +219,10 @@ class Engine:
       raise PacketError(f"{fields['ib_size']} words at {fields['ib_base']:#x}: align the address to 32")
     end = self.consumed // 4 + 6
     if end % sdma.INDIRECT_ALIGNMENT:
-      raise PacketError(f"it ends at word {end} of the ring, not at a multiple of {sdma.INDIRECT_ALIGNMENT}; put NOPs before it")
-    self.words, self.at = memoryview(self.port.load(fields["ib_base"], 4 * fields["ib_size"], ENGINE)).cast("I").tolist(), 0
+      raise PacketError(f"it ends at word {end} of the ring, not at a multiple of {sdma.INDIRECT_ALIGNMENT}; put NOPs "
+                        f"before it")
+    self.words, self.at = memoryview(self.port.load(fields["ib_base"], 4 * fields["ib_size"],
+                                                    ENGINE)).cast("I").tolist(), 0
 
 def processors(queue: Queue) -> list[Actor]:
   """What runs an SDMA queue."""

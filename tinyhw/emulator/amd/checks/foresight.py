@@ -1,8 +1,10 @@
-"""What strict.py will say of a block before it runs: for all that depends only on the way that a wave has taken, not on values.
+"""What strict.py will say of a block before it runs: for all that depends only on the way that a wave has taken, not on
+values.
 
-A `Known` is that part of a `Strict`, in a form that is equal for waves to which the same will happen: times count back from now, and what can make no
-difference any more is left out. So loops come to a few of them. `foresee` lets a stand-in for a wave go through a block's checks without executing
-anything. Which lanes of vector registers have been written is not part of it (translated code looks), nor what LDS accesses were to (LocalAccesses).
+A `Known` is that part of a `Strict`, in a form that is equal for waves to which the same will happen: times count back
+from now, and what can make no difference any more is left out. So loops come to a few of them. `foresee` lets a
+stand-in for a wave go through a block's checks without executing anything. Which lanes of vector registers have been
+written is not part of it (translated code looks), nor what LDS accesses were to (LocalAccesses).
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 class KnownEvent(NamedTuple):
-  """An event. registers: those that it still keeps. age: how many instructions that access the LDS came behind it, or -1 for none that does."""
+  """An event. registers: those that it still keeps. age: how many instructions that access the LDS came behind it, or
+  -1 for none that does."""
   kind: str
   counters: tuple[str, ...]
   registers: frozenset[int]
@@ -83,7 +86,8 @@ def known(strict: Strict) -> Known:
           for register, (when_valu, when_trans, text) in hazards.transcendental.items()
           if valu - when_valu < TRANS_VALU and trans - when_trans < TRANS_TRANS]
   results, addends = ((), ()) if hazards.matrix is None else _products(hazards.matrix, now)
-  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)), (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
+  return Known(strict.scalars, tuple(_events(strict)), tuple(sorted(starts)),
+               (scalar.read, scalar.by_salu, scalar.by_valu), results, addends,
                tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
 
 def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], tuple[KnownAddend, ...]]:
@@ -95,7 +99,8 @@ def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], t
   return tuple(sorted(results)), tuple(sorted(addends))
 
 def _events(strict: Strict) -> Iterable[KnownEvent]:
-  """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their turn."""
+  """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their
+  turn."""
   seen: set[str] = set()
   for event in strict.outstanding:
     registers = frozenset(r for r in event.registers if strict.pending.get(r) is event)
@@ -107,17 +112,22 @@ def _events(strict: Strict) -> Iterable[KnownEvent]:
 def tell(strict: Strict, what: Known) -> None:
   """Make a Strict know this."""
   strict.scalars = what.scalars
-  strict.outstanding = [Event(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age if e.age >= 0 else -1) for e in what.events]
+  strict.outstanding = [Event(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age if e.age >= 0
+                              else -1) for e in what.events]
   strict.pending = {register: event for event in strict.outstanding for register in event.registers}
   strict.local.keep(event.serial for event in strict.outstanding)
   hazards = strict.hazards
   now, valu = hazards.now, hazards.valu
-  hazards.last = {(start.row, start.register): (now - start.states, valu - start.valu, start.text) for start in what.hazards}
+  hazards.last = {(start.row, start.register): (now - start.states, valu - start.valu, start.text)
+                  for start in what.hazards}
   hazards.scalar.read, hazards.scalar.by_salu, hazards.scalar.by_valu = what.scalar
-  hazards.transcendental = {slow.register: (valu - slow.valu, hazards.trans - slow.trans, slow.text) for slow in what.transcendental}
+  hazards.transcendental = {slow.register: (valu - slow.valu, hazards.trans - slow.trans, slow.text)
+                            for slow in what.transcendental}
   if hazards.matrix is not None:
-    hazards.matrix.results = {result.register: (now - result.states, result.product, result.registers, result.text) for result in what.results}
-    hazards.matrix.addends = {addend.register: (now - addend.states, addend.product, addend.text) for addend in what.addends}
+    hazards.matrix.results = {result.register: (now - result.states, result.product, result.registers, result.text)
+                              for result in what.results}
+    hazards.matrix.addends = {addend.register: (now - addend.states, addend.product, addend.text)
+                              for addend in what.addends}
   if hazards.forwarding is not None: hazards.forwarding.tell(what.forwarding, valu)
   hazards.alert = bool(what.transcendental or what.results)
 
@@ -128,8 +138,8 @@ class StandIn:
     self.strict = Strict(cast("Wave", self), memoryview(b""), [])
 
 def foresee(stand_in: StandIn, before: Known, steps: Iterable[tuple[int, Step]]) -> Known | None:
-  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell, or if more accesses of the LDS
-  are under way than translated code notes."""
+  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell,
+  or if more accesses of the LDS are under way than translated code notes."""
   strict = stand_in.strict
   tell(strict, before)
   try:

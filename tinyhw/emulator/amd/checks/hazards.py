@@ -1,9 +1,12 @@
-"""Hazards: pairs of instructions that need wait states between them, as a table, and the watch that checks them while a wave executes.
+"""Hazards: pairs of instructions that need wait states between them, as a table, and the watch that checks them while a
+wave executes.
 
-A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers count, what must not come too
-soon after it and how it uses them, and how many wait states must lie between. hazards_mfma.py has
-those of MFMA, hazards_scalar.py those of scalar registers on RDNA, hazards_forwarding.py that of EXEC in RDNA3's waves of 64.
-Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or has nothing to do with compute.
+A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers
+count, what must not come too soon after it and how it uses them, and how many wait states must lie between.
+hazards_mfma.py has those of MFMA, hazards_scalar.py those of scalar registers on RDNA, hazards_forwarding.py that of
+EXEC in RDNA3's waves of 64.
+Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or
+has nothing to do with compute.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -24,8 +27,10 @@ if TYPE_CHECKING:
 class Hazard(NamedTuple):
   """first, second: classes of instructions (see `classes`).
 
-  wrote: which registers of the first count: "v" vector, "s" scalar (VCC too), "vcc", "exec", "m0", "data" what a store reads. how: what the second
-  does with them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if it is enough that it comes. counts: what a
+  wrote: which registers of the first count: "v" vector, "s" scalar (VCC too), "vcc", "exec", "m0", "data" what a store
+  reads. how: what the second
+  does with them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if it is enough
+  that it comes. counts: what a
   wait state is: any instruction, or only those of VALU.
   """
   first: str
@@ -66,8 +71,8 @@ def table(arch: str) -> tuple[Hazard, ...]:
   """The rows of an architecture."""
   return CDNA if arch.startswith("gfx9") else RDNA3 if arch.startswith("gfx11") else RDNA4
 
-# (row of the table, registers) of what a step is the first of; (row, states, registers) of what it is the second of. A register is numbered as in
-# strict.Strict.pending; ALWAYS stands for all instructions of a class.
+# (row of the table, registers) of what a step is the first of; (row, states, registers) of what it is the second of. A
+# register is numbered as in strict.Strict.pending; ALWAYS stands for all instructions of a class.
 Start = tuple[int, frozenset[int]]
 Wait = tuple[int, int, frozenset[int]]
 ALWAYS = -1
@@ -118,7 +123,8 @@ def starts_of(step: Step, uses: Uses, mode: Mode) -> tuple[Start, ...]:
 
 def _written(wrote: str, step: Step, uses: Uses) -> frozenset[int]:
   if wrote == "v": return frozenset(step.vector_writes)
-  if wrote == "s": return frozenset(SCALAR_BASE + i for i in range(step.scalar_writes.bit_length()) if step.scalar_writes >> i & 1)
+  if wrote == "s":
+    return frozenset(SCALAR_BASE + i for i in range(step.scalar_writes.bit_length()) if step.scalar_writes >> i & 1)
   if wrote == "data": return frozenset(step.vector_reads) - registers_of(uses, "vaddr")
   special = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}[wrote]
   written = step.scalar_writes >> special & 1 or wrote == "exec" and "exec" in uses.form.writes
@@ -151,12 +157,15 @@ def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
   if how == "operands": return registers_of(uses, "src0", "src1")
   return registers_of(uses, "src0" if how == "src0" else "src1")
 
-TRANS_VALU, TRANS_TRANS = 6, 2   # VALU and transcendental instructions after which a transcendental result is there, on RDNA3
+TRANS_VALU, TRANS_TRANS = 6, 2   # VALU and transcendental instructions after which a transcendental result is there, on
+                                 # RDNA3
 
 class Watch:
-  """When this wave last did what may be the first half of a hazard. now: wait states until here; valu: VALU instructions.
+  """When this wave last did what may be the first half of a hazard. now: wait states until here; valu: VALU
+  instructions.
 
-  alert: there are results of matrix or transcendental instructions to look at, so that every instruction must be checked and noted.
+  alert: there are results of matrix or transcendental instructions to look at, so that every instruction must be
+  checked and noted.
   """
   def __init__(self, arch: str, lanes: int):
     self.table = table(arch)
@@ -164,10 +173,12 @@ class Watch:
     self.forwarding = ForwardingWatch() if arch.startswith("gfx11") and lanes == 64 else None
     self.now = self.valu = self.trans = 0
     self.alert = False
-    self.last: dict[tuple[int, int], tuple[int, int, str]] = {} # (row, register) -> when, VALU instructions until then, by what
+    self.last: dict[tuple[int, int], tuple[int, int, str]] = {} # (row, register) -> when, VALU instructions until then,
+                                                                # by what
     self.matrix = MatrixWatch(arch) if arch.startswith("gfx9") else None
     self.slow_trans = arch.startswith("gfx11")
-    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental instructions until then, text)
+    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental
+                                                                # instructions until then, text)
 
   def check(self, step: Step) -> None:
     """Raise MissingHazard if a step comes too soon."""
@@ -194,11 +205,13 @@ class Watch:
     self.alert = bool(self.transcendental) or self.matrix is not None and bool(self.matrix.results)
 
   def check_transcendental(self, step: Step) -> None:
-    """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a memory access, or va_vdst(0)."""
+    """RDNA3 (VALUTransUse): VALU may read a transcendental result after 6 VALU or 2 transcendental instructions, a
+    memory access, or va_vdst(0)."""
     for register in step.read_set & self.transcendental.keys():
       valu, trans, text = self.transcendental[register]
       if self.valu - valu < TRANS_VALU and self.trans - trans < TRANS_TRANS:
-        raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), {TRANS_VALU} VALU or {TRANS_TRANS} transcendental "
+        raise MissingHazard(f"{text} may not be done: put s_waitcnt_depctr va_vdst(0) (0x0fff), {TRANS_VALU} VALU or "
+                            f"{TRANS_TRANS} transcendental "
                             "instructions between")
       del self.transcendental[register]
 
@@ -220,7 +233,9 @@ class Watch:
 
   def fail(self, row: int, text: str, since: int) -> None:
     hazard = self.table[row]
-    what = {"s": "a scalar register", "v": "a vector register", "data": "the data of a store"}.get(hazard.wrote, hazard.wrote.upper())
+    what = {"s": "a scalar register", "v": "a vector register",
+            "data": "the data of a store"}.get(hazard.wrote, hazard.wrote.upper())
     cure = f"s_nop {hazard.states - since - 1}" if hazard.counts == "any" else "v_nop"
-    raise MissingHazard(f"{hazard.states} wait states are needed after {text} ({hazard.first}, {what}), and there are {since}; "
+    raise MissingHazard(f"{hazard.states} wait states are needed after {text} ({hazard.first}, {what}), and there are "
+                        f"{since}; "
                         f"put {cure} before this instruction")

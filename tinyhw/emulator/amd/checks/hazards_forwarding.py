@@ -1,8 +1,8 @@
 """Results that are passed on before all of their lanes are there, on RDNA3 in waves of 64 (VALUPartialForwarding).
 
-VALU writes a vector register, SALU writes EXEC, VALU writes another one, VALU reads both: with at most 2 VALU instructions between the writes, and 4
-between the last of them and the reader. An access to memory ends it, and va_vdst(0). Source: LLVM GCNHazardRecognizer.cpp,
-fixVALUPartialForwardingHazard.
+VALU writes a vector register, SALU writes EXEC, VALU writes another one, VALU reads both: with at most 2 VALU
+instructions between the writes, and 4 between the last of them and the reader. An access to memory ends it, and
+va_vdst(0). Source: LLVM GCNHazardRecognizer.cpp, fixVALUPartialForwardingHazard.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -23,7 +23,8 @@ class KnownWrite(NamedTuple):
   execs: int
 
 class ForwardingWatch:
-  """The vector registers that VALU wrote lately: by which VALU instruction, and how often SALU had written EXEC then."""
+  """The vector registers that VALU wrote lately: by which VALU instruction, and how often SALU had written EXEC
+  then."""
   def __init__(self) -> None:
     self.execs = 0
     self.writes: dict[int, tuple[int, int]] = {}
@@ -41,7 +42,8 @@ class ForwardingWatch:
     for (first, before), one in found:
       for (last, behind), other in found:
         if before < behind and last - first <= BETWEEN + 1 and now - last <= BEHIND + 1:
-          raise MissingHazard(f"v{one} and v{other} are read, and SALU wrote EXEC between the VALU instructions that wrote them; "
+          raise MissingHazard(f"v{one} and v{other} are read, and SALU wrote EXEC between the VALU instructions that "
+                              f"wrote them; "
                               "put s_waitcnt_depctr va_vdst(0) (0x0fff) before this instruction")
 
   def clear(self) -> None:
@@ -51,7 +53,8 @@ class ForwardingWatch:
 
   def known(self, now: int) -> tuple[KnownWrite, ...]:
     """What can still matter."""
-    return tuple(sorted(KnownWrite(register, now - at, self.execs - execs) for register, (at, execs) in self.writes.items() if now - at <= KEPT))
+    return tuple(sorted(KnownWrite(register, now - at, self.execs - execs)
+                        for register, (at, execs) in self.writes.items() if now - at <= KEPT))
 
   def tell(self, what: tuple[KnownWrite, ...], now: int) -> None:
     """Make this what is known."""

@@ -1,6 +1,8 @@
-"""Wait states after an MFMA until its result, or the C that it still reads, may be used: by passes, types and who comes next. CDNA3 and CDNA4.
+"""Wait states after an MFMA until its result, or the C that it still reads, may be used: by passes, types and who comes
+next. CDNA3 and CDNA4.
 
-Sources: LLVM GCNHazardRecognizer.cpp (checkMAIHazards90A, checkMAIVALUHazards), compiled examples of each shape with LLVM 22.
+Sources: LLVM GCNHazardRecognizer.cpp (checkMAIHazards90A, checkMAIVALUHazards), compiled examples of each shape with
+LLVM 22.
 """
 from __future__ import annotations
 from enum import IntEnum
@@ -27,8 +29,10 @@ def is_xdl(product: Product) -> bool:
   return product.a not in ("f32", "f64")
 
 # by (M, use): wait states on gfx942 and on gfx950
-DOUBLE = {(16, Use.MEMORY): (18, 18), (16, Use.VALU): (11, 19), (16, Use.OPERAND): (11, 19), (16, Use.SAME_C): (0, 0), (16, Use.OTHER_C): (9, 17),
-          (4, Use.MEMORY): (9, 9), (4, Use.VALU): (6, 6), (4, Use.OPERAND): (6, 6), (4, Use.SAME_C): (4, 4), (4, Use.OTHER_C): (4, 4)}
+DOUBLE = {(16, Use.MEMORY): (18, 18), (16, Use.VALU): (11, 19), (16, Use.OPERAND): (11, 19), (16, Use.SAME_C): (0, 0),
+          (16, Use.OTHER_C): (9, 17),
+          (4, Use.MEMORY): (9, 9), (4, Use.VALU): (6, 6), (4, Use.OPERAND): (6, 6), (4, Use.SAME_C): (4, 4),
+          (4, Use.OTHER_C): (4, 4)}
 
 def states(first: Product, use: Use, second: Product | None, arch: str) -> int:
   """Wait states that must lie between `first` and a use of its result."""
@@ -50,7 +54,8 @@ class MatrixWatch:
   """Results and C operands of MFMAs that may still be in flight. A time counts wait states."""
   def __init__(self, arch: str):
     self.arch = arch
-    self.results: dict[int, tuple[int, Product, tuple[int, ...], str]] = {}   # register -> (when, what, all registers of D, text)
+    # register -> (when, what, all registers of D, text)
+    self.results: dict[int, tuple[int, Product, tuple[int, ...], str]] = {}
     self.addends: dict[int, tuple[int, Product, str]] = {}
 
   def check(self, step: Step, now: int) -> None:

@@ -1,8 +1,10 @@
-"""Hazards of scalar registers that VALU reads, on RDNA: what an s_waitcnt_depctr (gfx11) or s_wait_alu (gfx12) must come between.
+"""Hazards of scalar registers that VALU reads, on RDNA: what an s_waitcnt_depctr (gfx11) or s_wait_alu (gfx12) must
+come between.
 
 RDNA3 in waves of 64 (VALUMaskWrite): VALU reads a register as a mask of lanes, then it is written, then it is read.
-RDNA4 (VALUReadSGPR): VALU reads a register of a pair, then one of the pair is written, then that one is read; a scalar load between clears it.
-In both the write must be waited for: sa_sdst(0) if a SALU instruction wrote it, va_sdst(0) if a VALU one did, va_vcc(0) if that wrote VCC.
+RDNA4 (VALUReadSGPR): VALU reads a register of a pair, then one of the pair is written, then that one is read; a scalar
+load between clears it. In both the write must be waited for: sa_sdst(0) if a SALU instruction wrote it, va_sdst(0) if a
+VALU one did, va_vcc(0) if that wrote VCC.
 Sources: LLVM GCNHazardRecognizer.cpp (fixVALUMaskWriteHazard), AMDGPUWaitSGPRHazards.cpp.
 """
 from __future__ import annotations
@@ -24,7 +26,8 @@ def pairs_of(mask: int) -> int:
   return low | low << 1
 
 class ScalarWatch:
-  """Masks of scalar registers: those that VALU has read, and among these those that have been written since, by whom."""
+  """Masks of scalar registers: those that VALU has read, and among these those that have been written since, by
+  whom."""
   def __init__(self, arch: str, lanes: int):
     self.pairs = arch.startswith("gfx12")
     self.on = self.pairs or arch.startswith("gfx11") and lanes == 64
@@ -58,7 +61,8 @@ class ScalarWatch:
   def fail(self, registers: int, who: str, wait: str) -> None:
     name = regs.S[1].name_of(registers.bit_length() - 1)
     how, instruction = ("", "s_wait_alu") if self.pairs else (" as a mask", "s_waitcnt_depctr")
-    raise MissingHazard(f"{name} is read, which VALU had read{how} before {who} wrote it; put {instruction} {wait} between")
+    raise MissingHazard(f"{name} is read, which VALU had read{how} before {who} wrote it; put {instruction} {wait} "
+                        f"between")
 
   def wait(self, immediate: int) -> None:
     """s_waitcnt_depctr, s_wait_alu: a field of 0 waits."""

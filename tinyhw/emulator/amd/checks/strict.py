@@ -1,9 +1,12 @@
-"""What strict execution watches for one wave: registers that nobody has written, registers whose load has not been waited for, wait states.
+"""What strict execution watches for one wave: registers that nobody has written, registers whose load has not been
+waited for, wait states.
 
-- A register is uninitialised until something writes it, a vector register lane by lane. Reading one raises UninitialisedRead.
-- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it; the registers that it writes are pending,
-  and touching one raises MissingWait. Events of one kind end in order; scalar loads in any order, on CDNA flat accesses too, so that only a wait for
-  0 covers them; of kinds that share a counter nothing is known of the order.
+- A register is uninitialised until something writes it, a vector register lane by lane. Reading one raises
+  UninitialisedRead.
+- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it; the registers
+  that it writes are pending, and touching one raises MissingWait. Events of one kind end in order; scalar loads in any
+  order, on CDNA flat accesses too, so that only a wait for 0 covers them; of kinds that share a counter nothing is
+  known of the order.
 - Hazards (hazards.py): too few wait states between two instructions raise MissingHazard.
 - A register beyond those that the kernel was given raises OutOfBounds.
 """
@@ -25,14 +28,19 @@ UNORDERED = ("smem", "flat")
 SCC = regs.READ_ONLY["src_scc"]
 
 class Event:
-  """An instruction that counters have counted. counters: those that no wait has covered yet. serial: which of the accesses of LDS it is, or -1."""
+  """An instruction that counters have counted. counters: those that no wait has covered yet. serial: which of the
+  accesses of LDS it is, or -1."""
   __slots__ = ("kind", "counters", "registers", "text", "pc", "serial")
 
   def __init__(self, kind: str, counters: Iterable[str], registers: frozenset[int], text: str, pc: int, serial: int):
-    self.kind, self.counters, self.registers, self.text, self.pc, self.serial = kind, set(counters), registers, text, pc, serial
+    self.kind, self.counters, self.registers, self.text, self.pc, self.serial = kind, set(
+      counters), registers, text, pc, serial
 
 class Written:
-  """Which lanes of each vector register have been written, in the words that translated code looks at. Of registers that there are not: KeyError."""
+  """Which lanes of each vector register have been written, in the words that translated code looks at.
+
+  Of registers that there are not: KeyError.
+  """
   def __init__(self, masks: memoryview, rows: list[int]):
     self.masks, self.rows = masks, frozenset(rows)
 
@@ -90,7 +98,8 @@ class Strict:
     self.scalars |= bits
 
   def issue(self, wave: Wave, step: Step) -> None:
-    """Check what an instruction is about to read and write, execute it, note what it has written. 0.5 us besides the instruction (CPython 3.12)."""
+    """Check what an instruction is about to read and write, execute it, note what it has written. 0.5 us besides the
+    instruction (CPython 3.12)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
     missing = step.scalar_reads & ~self.scalars
     if missing: raise UninitialisedRead(f"{scalar_name(missing.bit_length() - 1)} is read and nothing has written it")
@@ -115,9 +124,11 @@ class Strict:
     if step.counters: self.count(step, wave.pc - step.size)
 
   def foresee(self, wave: Wave, step: Step, pc: int) -> None:
-    """As `issue`, but that nothing is executed, and that nobody knows which lanes of vector registers have been written (foresight.py)."""
+    """As `issue`, but that nothing is executed, and that nobody knows which lanes of vector registers have been
+    written (foresight.py)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
-    if step.scalar_reads & ~self.scalars: raise UninitialisedRead("a scalar register is read and nothing has written it")
+    if step.scalar_reads & ~self.scalars:
+      raise UninitialisedRead("a scalar register is read and nothing has written it")
     hazards = self.hazards
     if step.waits or hazards.alert: hazards.check(step)
     if hazards.scalar.on: hazards.chain(step)
@@ -141,7 +152,8 @@ class Strict:
       if limit == 0 or kinds[i] not in UNORDERED and kinds[i + 1:].count(kinds[i]) >= limit: self.finish(event, counter)
 
   def kind_of(self, event: Event, counter: str) -> str:
-    """The kind of an event as its order goes: flat accesses are in order with others from RDNA on (LLVM, hasFlatLgkmVMemCountInOrder)."""
+    """The kind of an event as its order goes: flat accesses are in order with others from RDNA on (LLVM,
+    hasFlatLgkmVMemCountInOrder)."""
     if event.kind != "flat" or self.wave.registers.arch.startswith("gfx9"): return event.kind
     return "lds" if counter in ("lgkmcnt", "dscnt") else "vmem"
 
@@ -162,10 +174,13 @@ class Strict:
   def unwaited(self, step: Step) -> None:
     for register in sorted(step.touched & self.pending.keys()):
       event = self.pending[register]
-      if event.kind == step.kind and event.kind not in UNORDERED and register in step.results and register not in step.read_set: continue
+      if (event.kind == step.kind and event.kind not in UNORDERED and register in step.results
+          and register not in step.read_set):
+        continue
       name = scalar_name(register - SCALAR_BASE) if register >= SCALAR_BASE else vector_name(register)
       done = "read" if register in step.read_set else "written"
-      raise MissingWait(f"{name} is {done} before {event.text} (at {event.pc:#x}), which writes it, has been waited for; "
+      raise MissingWait(f"{name} is {done} before {event.text} (at {event.pc:#x}), which writes it, has been waited "
+                        f"for; "
                         f"wait for {' and '.join(sorted(event.counters))}")
 
   def unwritten(self, register: int, lanes: int) -> None:
@@ -175,7 +190,8 @@ class Strict:
   def beyond(self, register: int) -> OutOfBounds:
     registers = self.wave.registers
     return OutOfBounds(f"{vector_name(register)} is beyond the {registers.vgprs} vector registers of the kernel"
-                       + (f" (accumulation registers from {registers.accumulator} on)" if registers.accumulator is not None else "")
+                       + (f" (accumulation registers from {registers.accumulator} on)"
+                          if registers.accumulator is not None else "")
                        + "; raise VGPRS in RSRC1")
 
 def scalar_name(index: int) -> str: return regs.S[1].name_of(index)

@@ -1,5 +1,7 @@
-"""Results of AMD's instructions that nothing reads (unused.py). Vector registers are overwritten only by what has the lanes of the first writer at
-least: where EXEC has changed since, the old value lives. Code that goes where only registers tell (calls, s_setpc_b64) is left alone.
+"""Results of AMD's instructions that nothing reads (unused.py). Vector registers are overwritten only by what has the
+lanes of the first writer at
+least: where EXEC has changed since, the old value lives. Code that goes where only registers tell (calls, s_setpc_b64)
+is left alone.
 """
 from __future__ import annotations
 import functools
@@ -50,7 +52,8 @@ def follow(inst: MInst, at: int, size: int) -> list[int]:
 
 @functools.lru_cache(maxsize=256)
 def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
-  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be reached."""
+  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be
+  reached."""
   one = decoder(arch)
   return unused({at: node(one(piece, 0)[0], at, len(piece)) for at, piece in code}, SCALAR)
 
@@ -70,8 +73,10 @@ def node(inst: MInst, at: int, size: int) -> Node:
   changes_exec = bool(writes & EXEC)
   results = [written if changes_exec else writes - {NULL}]
   if inst.row.effects & (Effect.STORE | Effect.BARRIER): results = []
-  elif inst.row.pipe == "dual": results = [{(r.cls.bank.name, r.index or 0)} for r in inst.writes()]   # two operations, of 32 bits each
-  return Node(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec, tuple(follow(inst, at, size)))
+  # two operations, of 32 bits each
+  elif inst.row.pipe == "dual": results = [{(r.cls.bank.name, r.index or 0)} for r in inst.writes()]
+  return Node(show(inst), frozenset(reads), frozenset(writes), tuple(map(frozenset, results)), changes_exec,
+              tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:
   """The registers of a name that stands in no operand."""

@@ -1,7 +1,8 @@
-"""Instructions that compute, from their meaning: which operand is which register, constant or part of one, and what the modifiers ask for.
+"""Instructions that compute, from their meaning: which operand is which register, constant or part of one, and what the
+modifiers ask for.
 
-`bind` gives the function of a wave for an instruction that has a meaning in the notation. Modifiers are those of isa/amd: neg, abs, op_sel ... as
-bits for each source, clamp, omod, SDWA selects, DPP controls.
+`bind` gives the function of a wave for an instruction that has a meaning in the notation. Modifiers are those of
+isa/amd: neg, abs, op_sel ... as bits for each source, clamp, omod, SDWA selects, DPP controls.
 """
 from __future__ import annotations
 import re
@@ -44,7 +45,8 @@ class Uses:
     self.name: str = inst.row.name
     self.index: dict[str, int] = self.form.index
 
-  def __contains__(self, name: str) -> bool: return name in self.index and self.inst.operands[self.index[name]] is not None
+  def __contains__(self, name: str) -> bool:
+    return name in self.index and self.inst.operands[self.index[name]] is not None
   def __getitem__(self, name: str) -> Any: return self.inst.operands[self.index[name]]
   def get(self, name: str, default: int | None = 0) -> Any:
     """The operand, or `default` where the instruction has none of this name."""
@@ -64,7 +66,8 @@ def row_of(register: Reg) -> int:
   return register.index + 256 if register.cls.bank is regs.AGPR else register.index
 
 # operands of the notation, by what the instruction calls them
-NAMES = {"S0": ("src0", "ssrc0", "simm16"), "S1": ("src1", "ssrc1"), "S2": ("src2",), "D": ("vdst", "sdst"), "K": ("literal",)}
+NAMES = {"S0": ("src0", "ssrc0", "simm16"), "S1": ("src1", "ssrc1"), "S2": ("src2",), "D": ("vdst", "sdst"),
+         "K": ("literal",)}
 _BITS = {"src_scc": "scc", "src_vccz": "vccz", "src_execz": "execz"}
 _SPECIAL: dict[int | None, str] = {regs.READ_ONLY[name]: kind for name, kind in _BITS.items()}
 SELECTS = {0: (0, 8), 1: (8, 8), 2: (16, 8), 3: (24, 8), 4: (0, 16), 5: (16, 16), 6: (0, 0)}  # SDWA: (shift, width)
@@ -74,7 +77,8 @@ def meaning_of(name: str) -> str | None:
   return MEANINGS.get(name)
 
 class Computation(NamedTuple):
-  """What an instruction computes: its shape, the arguments (as makers of python/lanes.py have them), and the mask that EXEC becomes, if any."""
+  """What an instruction computes: its shape, the arguments (as makers of python/lanes.py have them), and the mask that
+  EXEC becomes, if any."""
   shape: Shape
   arguments: dict[str, Any]
   active: int | None = None
@@ -135,7 +139,8 @@ def _shape(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> tupl
   passes = tuple(Pass(tuple((name, _source(uses, name, place, half, packed)) for name, place in sources.items()),
                       _targets(uses, mode, meaning, places, half, packed)) for half in range(1 + packed))
   lanes = mode.lanes if uses.name.startswith("v_") and not uses.name.startswith("v_s_") else 0
-  shape = Shape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")], mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
+  shape = Shape(meaning, passes, lanes, bool(uses.get("clamp")), (0, 1, 2, -1)[uses.get("omod")],
+                mode.denormals & 3 == 0, mode.denormals >> 2 == 0,
                 mode.arch == "gfx942", permuted)
   return shape, arguments
 
@@ -153,7 +158,8 @@ def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
   value, i = uses[place], int(name[1]) if name[0] == "S" else 0
   kind = "k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v"
   def bit(modifier: str) -> bool: return bool(uses.get(modifier) >> i & 1)
-  if name in ("D", "K"): return Form(kind, shift=16 * half, width=16) if packed and uses.type_bits(place) == 16 else Form(kind, dword=half)
+  if name in ("D", "K"):
+    return Form(kind, shift=16 * half, width=16) if packed and uses.type_bits(place) == 16 else Form(kind, dword=half)
   if packed: return _packed_source(uses, place, kind, half, bit)
   form = Form(kind, negate=bit("neg"), magnitude=bit("abs"))
   if "op_sel_hi" in uses.index or "neg_lo" in uses.index:
@@ -168,7 +174,8 @@ def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
   if "op_sel" in uses.index and _read_bits(uses.name, name) == 8:
     chosen = uses["op_sel"]
     return form._replace(shift=8 * ((chosen & 1) << 1 | chosen >> 1 & 1), width=8)
-  if "op_sel" in uses.index and bit("op_sel") and _read_bits(uses.name, name) == 16: return form._replace(shift=16, width=16)
+  if "op_sel" in uses.index and bit("op_sel") and _read_bits(uses.name, name) == 16:
+    return form._replace(shift=16, width=16)
   return form
 
 def _packed_source(uses: Uses, place: str, kind: str, half: int, bit: Callable[[str], bool]) -> Form:
@@ -179,15 +186,19 @@ def _packed_source(uses: Uses, place: str, kind: str, half: int, bit: Callable[[
 
 def _read_bits(instruction: str, name: str) -> int:
   """The width of the type that a meaning reads an operand as."""
-  return next((n.type.bits for a in parse(MEANINGS[instruction]) for n in _nodes(a.value) if n.op == "read" and n.value == name), 32)
+  return next((n.type.bits for a in parse(MEANINGS[instruction]) for n in _nodes(a.value) if n.op == "read"
+               and n.value == name), 32)
 
 def _nodes(node: Node) -> list[Node]: return [node, *(n for child in node.args for n in _nodes(child))]
 
-def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half: int, packed: bool) -> tuple[tuple[str, Target], ...]:
+def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half: int,
+             packed: bool) -> tuple[tuple[str, Target], ...]:
   if "D" not in places: return ()
   value = uses[places["D"]]
   if value.cls.bank is regs.SGPR: return (("D", Target("none" if value.index == regs.NULL else "s")),)
-  if packed: return (("D", Target("v", shift=16 * half, width=16) if uses.type_bits(places["D"]) == 16 else Target("v", dword=half)),)
+  if packed:
+    return (("D", Target("v", shift=16 * half, width=16) if uses.type_bits(places["D"]) == 16
+             else Target("v", dword=half)),)
   written = next(a.type for a in parse(meaning) if a.target == "D")
   if "dst_sel" in uses.index and SELECTS[uses["dst_sel"]][1]:
     shift, width = SELECTS[uses["dst_sel"]]
@@ -196,14 +207,19 @@ def _targets(uses: Uses, mode: Mode, meaning: str, places: dict[str, str], half:
   target, op_sel = Target("v"), uses.get("op_sel")
   if written.bits == 16:
     short = any(encoding.name == "_e32" for encoding in uses.form.encodings)
-    target = Target("v", shift=16 if op_sel & 8 or uses.name == "v_fma_mixhi_f16" else 0, width=16, keep=not (mode.cdna and short))
+    target = Target("v", shift=16 if op_sel & 8 or uses.name == "v_fma_mixhi_f16" else 0, width=16,
+                    keep=not (mode.cdna and short))
   elif written.bits == 8: target = Target("v", shift=8 * (op_sel >> 2 & 3), width=8)
   return ("D", target), ("D1", target._replace(dword=1))
 
-HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"}, {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
+HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"},
+                  {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
 
 def _dual(uses: Uses, mode: Mode) -> list[Computation]:
-  """Two operations in one instruction; both read before either writes. One after the other where one does not read what the other writes."""
+  """Two operations in one instruction; both read before either writes.
+
+  One after the other where one does not read what the other writes.
+  """
   meanings = [MEANINGS[name] for name in uses.name.split("::")]
   reads = [_rows_read(uses, meaning, places) for meaning, places in zip(meanings, HALVES_OF_DUAL)]
   for first, second in ((0, 1), (1, 0)):
@@ -216,7 +232,8 @@ def _dual(uses: Uses, mode: Mode) -> list[Computation]:
 def _rows_read(uses: Uses, meaning: str, places: dict[str, str]) -> set[int]:
   """The vector registers that one operation reads."""
   names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
-  return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg) and uses[place].cls.bank is not regs.SGPR}
+  return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg)
+          and uses[place].cls.bank is not regs.SGPR}
 
 def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
   """One operation of a dual instruction, or both in one meaning."""
@@ -227,13 +244,17 @@ def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Compu
     value = uses[place]
     arguments[name] = _number(value)
     if name[0] == "D": targets.append((name, Target("v")))
-    sources.append((name, Form("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v")))
-  shape = Shape(meaning, (Pass(tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0, flush64=mode.denormals >> 2 == 0)
+    sources.append((name, Form("k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s")
+                               if value.cls.bank is regs.SGPR else "v")))
+  shape = Shape(meaning, (Pass(tuple(sources), tuple(targets)),), mode.lanes, flush32=mode.denormals & 3 == 0,
+                flush64=mode.denormals >> 2 == 0)
   return Computation(shape, arguments)
 
 def check_mode(mode: Mode) -> None:
   """Raise for states that the emulator does not model."""
   if mode.rounding:
-    raise UnknownInstruction(f"the rounding mode {mode.rounding:#x} is not emulated, only to nearest even; set MODE[3:0] to 0")
+    raise UnknownInstruction(f"the rounding mode {mode.rounding:#x} is not emulated, only to nearest even; set "
+                             f"MODE[3:0] to 0")
   if mode.denormals & 3 not in (0, 3) or mode.denormals >> 2 not in (0, 3):
-    raise UnknownInstruction(f"the denormal mode {mode.denormals:#x} is not emulated; flush denormals in and out, or keep them")
+    raise UnknownInstruction(f"the denormal mode {mode.denormals:#x} is not emulated; flush denormals in and out, or "
+                             f"keep them")

@@ -1,6 +1,8 @@
-"""Instructions that steer a wave: branches, the end, barriers, waits, messages, modes, cache maintenance; and those that only take their place.
+"""Instructions that steer a wave: branches, the end, barriers, waits, messages, modes, cache maintenance; and those
+that only take their place.
 
-Waits end events of strict.py: fields of s_waitcnt per architecture are in `WAITCNT`. Sources: ISA guides, LLVM's AMDGPUBaseInfo for field positions.
+Waits end events of strict.py: fields of s_waitcnt per architecture are in `WAITCNT`. Sources: ISA guides, LLVM's
+AMDGPUBaseInfo for field positions.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -73,16 +75,19 @@ def _barrier(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _barrier_signal(uses: Uses, mode: Mode) -> Run:
-  if uses["ssrc0"] not in (-1, 0xffffffff): raise UnknownInstruction("only barrier -1, that of the workgroup, is emulated")
+  if uses["ssrc0"] not in (-1, 0xffffffff):
+    raise UnknownInstruction("only barrier -1, that of the workgroup, is emulated")
   def run(wave: Wave) -> None:
-    if wave.signalled: raise StrictError("s_barrier_signal comes twice without s_barrier_wait between; wait for the first barrier")
+    if wave.signalled:
+      raise StrictError("s_barrier_signal comes twice without s_barrier_wait between; wait for the first barrier")
     wave.signalled = True
   return run
 
 def _barrier_wait(uses: Uses, mode: Mode) -> Run:
   if signed16(uses["simm16"]) != -1: raise UnknownInstruction("only barrier -1, that of the workgroup, is emulated")
   def run(wave: Wave) -> None:
-    if not wave.signalled: raise StrictError("s_barrier_wait without s_barrier_signal before: this wave would wait for ever")
+    if not wave.signalled:
+      raise StrictError("s_barrier_wait without s_barrier_signal before: this wave would wait for ever")
     wave.signalled, wave.waiting = False, True
   return run
 
@@ -93,16 +98,20 @@ WAITCNT = {
   "gfx9": (("vmcnt", ((0, 4), (14, 2))), ("lgkmcnt", ((8, 4),))),
   "gfx11": (("vmcnt", ((10, 6),)), ("lgkmcnt", ((4, 6),))),
 }
-WAITS = {"s_wait_loadcnt": ("loadcnt",), "s_wait_storecnt": ("storecnt",), "s_wait_dscnt": ("dscnt",), "s_wait_kmcnt": ("kmcnt",),
-         "s_wait_loadcnt_dscnt": ("dscnt", "loadcnt"), "s_wait_storecnt_dscnt": ("dscnt", "storecnt"), "s_waitcnt_vscnt": ("vscnt",),
+WAITS = {"s_wait_loadcnt": ("loadcnt",), "s_wait_storecnt": ("storecnt",), "s_wait_dscnt": ("dscnt",),
+         "s_wait_kmcnt": ("kmcnt",),
+         "s_wait_loadcnt_dscnt": ("dscnt", "loadcnt"), "s_wait_storecnt_dscnt": ("dscnt", "storecnt"),
+         "s_waitcnt_vscnt": ("vscnt",),
          "s_waitcnt_vmcnt": ("vmcnt",), "s_waitcnt_lgkmcnt": ("lgkmcnt",)}
 
 def wait_limits(name: str, immediate: int, arch: str) -> list[tuple[str, int]]:
   """(counter, how many may be outstanding) of a wait."""
-  if name == "s_wait_idle": return [(counter, 0) for counter in ("vmcnt", "vscnt", "lgkmcnt", "loadcnt", "storecnt", "dscnt", "kmcnt")]
+  if name == "s_wait_idle":
+    return [(counter, 0) for counter in ("vmcnt", "vscnt", "lgkmcnt", "loadcnt", "storecnt", "dscnt", "kmcnt")]
   if name == "s_waitcnt":
     family = "gfx9" if arch.startswith("gfx9") else "gfx11"
-    if arch.startswith("gfx12"): raise UnknownInstruction("s_waitcnt waits for nothing that gfx12 counts; use s_wait_loadcnt, s_wait_dscnt ...")
+    if arch.startswith("gfx12"):
+      raise UnknownInstruction("s_waitcnt waits for nothing that gfx12 counts; use s_wait_loadcnt, s_wait_dscnt ...")
     limits = []
     for counter, pieces in WAITCNT[family]:
       value = shift = 0
@@ -141,7 +150,8 @@ HWREG_MODE, HWREG_XCC_ID = 1, 20
 def _setreg(uses: Uses, mode: Mode) -> Run:
   place = uses["simm16"]
   register, low, size = place & 63, place >> 6 & 31, (place >> 11 & 31) + 1
-  if register != HWREG_MODE: raise UnknownInstruction(f"writing hardware register {register} is not emulated, only MODE (1)")
+  if register != HWREG_MODE:
+    raise UnknownInstruction(f"writing hardware register {register} is not emulated, only MODE (1)")
   mask = (1 << size) - 1 << low
   source = scalar_value(uses["literal"] if "literal" in uses else uses["sdst"])
   def run(wave: Wave) -> None:
@@ -163,13 +173,15 @@ MSG_DEALLOC_VGPRS, MSG_RTN_GET_REALTIME = 3, 131
 
 def _message(uses: Uses, mode: Mode) -> Run:
   number = uses["simm16"] & 0xff
-  if number != MSG_DEALLOC_VGPRS or mode.cdna: raise UnknownInstruction(f"message {number} is not emulated, only DEALLOC_VGPRS (3)")
+  if number != MSG_DEALLOC_VGPRS or mode.cdna:
+    raise UnknownInstruction(f"message {number} is not emulated, only DEALLOC_VGPRS (3)")
   return lambda wave: wave.strict.vectors.clear()  # no vector register exists from here on
 
 def _message_return(uses: Uses, mode: Mode) -> Run:
   number = uses["ssrc0"]
   target, count = uses["sdst"].index, uses.count("sdst")
-  if number != MSG_RTN_GET_REALTIME: raise UnknownInstruction(f"message {number} is not emulated, only RTN_GET_REALTIME (131)")
+  if number != MSG_RTN_GET_REALTIME:
+    raise UnknownInstruction(f"message {number} is not emulated, only RTN_GET_REALTIME (131)")
   return lambda wave: wave.set_wide(target, count, wave.clock())
 
 def _time(uses: Uses, mode: Mode) -> Run:
@@ -212,32 +224,47 @@ def _movrel(source_relative: bool, count: int) -> Builder:
     return run
   return bind
 
-FOR_STRICT = frozenset({*WAITS, "s_waitcnt", "s_wait_idle", "s_waitcnt_depctr", "s_wait_alu"})  # they do nothing but what strict.py watches
+# they do nothing but what strict.py watches
+FOR_STRICT = frozenset({*WAITS, "s_waitcnt", "s_wait_idle", "s_waitcnt_depctr", "s_wait_alu"})
 # after these a block ends: what comes next is not what stands behind them, or depends on what they have done
-ALONE = frozenset({"s_sendmsg", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"})  # strict.py must watch them as they execute
+# strict.py must watch them as they execute
+ALONE = frozenset({"s_sendmsg", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"})
 ENDS = frozenset({*CONDITIONS, *ALONE, "s_call_b64", "s_setpc_b64", "s_swappc_b64"})
-BREAKS = frozenset({"s_endpgm", "s_barrier", "s_barrier_wait", "s_denorm_mode", "s_round_mode", "s_setreg_b32", "s_setreg_imm32_b32"})
+BREAKS = frozenset({"s_endpgm", "s_barrier", "s_barrier_wait", "s_denorm_mode", "s_round_mode", "s_setreg_b32",
+                    "s_setreg_imm32_b32"})
 
 BUILDERS: dict[str, Builder] = {
   **{name: _branch(condition) for name, condition in CONDITIONS.items()},
-  **dict.fromkeys(("s_nop", "s_clause", "s_delay_alu", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance", "s_icache_inv", "s_wakeup",
-                   "s_sleep_var", "s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data", "s_prefetch_data_pc_rel", "s_buffer_prefetch_data",
-                   "s_incperflevel", "s_decperflevel", "v_nop", "v_pipeflush", "v_clrexcp", "ds_nop", "s_ttracedata", "s_ttracedata_imm",
+  **dict.fromkeys(("s_nop", "s_clause", "s_delay_alu", "s_sleep", "s_setprio", "s_set_inst_prefetch_distance",
+                   "s_icache_inv", "s_wakeup",
+                   "s_sleep_var", "s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data",
+                   "s_prefetch_data_pc_rel", "s_buffer_prefetch_data",
+                   "s_incperflevel", "s_decperflevel", "v_nop", "v_pipeflush", "v_clrexcp", "ds_nop", "s_ttracedata",
+                   "s_ttracedata_imm",
                    "s_barrier_leave", "s_version", "s_wait_samplecnt",
                    "s_wait_bvhcnt", "s_wait_expcnt", "s_waitcnt_expcnt", "s_singleuse_vdst", "s_wait_event"), _nothing),
   **dict.fromkeys((*WAITS, "s_waitcnt", "s_wait_idle"), _wait),
   **dict.fromkeys(("s_waitcnt_depctr", "s_wait_alu"), _wait_alu),
-  "s_code_end": _refuse("the wave has run into what fills the memory behind the kernel; an s_endpgm is missing, or a branch goes wrong"),
-  **dict.fromkeys(("s_trap", "s_sethalt", "s_setkill"), _refuse("the kernel stops itself, and there is no trap handler that would go on")),
-  "s_call_b64": _call, "s_endpgm": _end, "s_barrier": _barrier, "s_barrier_signal": _barrier_signal, "s_barrier_wait": _barrier_wait,
-  "s_denorm_mode": _denorm_mode, "s_round_mode": _round_mode, "s_setreg_b32": _setreg, "s_setreg_imm32_b32": _setreg, "s_getreg_b32": _getreg,
-  "s_sendmsg": _message, "s_sendmsg_rtn_b32": _message_return, "s_sendmsg_rtn_b64": _message_return, "s_memtime": _time, "s_memrealtime": _time,
-  "s_movrels_b32": _movrel(True, 1), "s_movrels_b64": _movrel(True, 2), "s_movreld_b32": _movrel(False, 1), "s_movreld_b64": _movrel(False, 2),
+  "s_code_end": _refuse("the wave has run into what fills the memory behind the kernel; an s_endpgm is missing, or a "
+                        "branch goes wrong"),
+  **dict.fromkeys(("s_trap", "s_sethalt", "s_setkill"),
+                  _refuse("the kernel stops itself, and there is no trap handler that would go on")),
+  "s_call_b64": _call, "s_endpgm": _end, "s_barrier": _barrier, "s_barrier_signal": _barrier_signal,
+  "s_barrier_wait": _barrier_wait,
+  "s_denorm_mode": _denorm_mode, "s_round_mode": _round_mode, "s_setreg_b32": _setreg, "s_setreg_imm32_b32": _setreg,
+  "s_getreg_b32": _getreg,
+  "s_sendmsg": _message, "s_sendmsg_rtn_b32": _message_return, "s_sendmsg_rtn_b64": _message_return, "s_memtime": _time,
+  "s_memrealtime": _time,
+  "s_movrels_b32": _movrel(True, 1), "s_movrels_b64": _movrel(True, 2), "s_movreld_b32": _movrel(False, 1),
+  "s_movreld_b64": _movrel(False, 2),
   "buffer_gl0_inv": _cache(True, False, scope=Scope.GROUP), "buffer_gl1_inv": _cache(True, False, scope=Scope.DEVICE),
-  "buffer_inv": _cache(True, False), "buffer_wbl2": _cache(False, True), "buffer_wbinvl1": _cache(True, False, scope=Scope.DEVICE),
+  "buffer_inv": _cache(True, False), "buffer_wbl2": _cache(False, True),
+  "buffer_wbinvl1": _cache(True, False, scope=Scope.DEVICE),
   "buffer_wbinvl1_vol": _cache(True, False, scope=Scope.DEVICE),
   "global_inv": _cache(True, False), "global_wb": _cache(False, True), "global_wbinv": _cache(True, True),
-  "s_dcache_inv": _cache(True, False, Unit.SCALAR, Scope.DEVICE), "s_gl1_inv": _cache(True, False, Unit.VECTOR, Scope.DEVICE),
-  "s_dcache_wb": _cache(False, True, Unit.SCALAR, Scope.DEVICE), "s_dcache_inv_vol": _cache(True, False, Unit.SCALAR, Scope.DEVICE),
+  "s_dcache_inv": _cache(True, False, Unit.SCALAR, Scope.DEVICE),
+  "s_gl1_inv": _cache(True, False, Unit.VECTOR, Scope.DEVICE),
+  "s_dcache_wb": _cache(False, True, Unit.SCALAR, Scope.DEVICE),
+  "s_dcache_inv_vol": _cache(True, False, Unit.SCALAR, Scope.DEVICE),
   "s_dcache_wb_vol": _cache(False, True, Unit.SCALAR, Scope.DEVICE),
 }

@@ -1,7 +1,8 @@
 """Bytes to steps: what executing one instruction needs, made once for each instruction of a kernel.
 
-A `Step` has the function of the instruction and what strict.py and hazards.py have to know: which registers it reads and writes, what counts it,
-which hazards it may be the first or the second of. Steps do not depend on the address, so kernels share them.
+A `Step` has the function of the instruction and what strict.py and hazards.py have to know: which registers it reads
+and writes, what counts it, which hazards it may be the first or the second of. Steps do not depend on the address, so
+kernels share them.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 from tinyhw.emulator.amd.checks.hazards import Start, Wait, classes, registers_of, starts_of, states_of, waits_of
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
-from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch
+from tinyhw.emulator.amd.execute import (
+  arithmetic, control, lanes, matrix, transfer_global, transfer_local, transfer_scalar, transfer_scratch)
 from tinyhw.emulator.amd.execute.arithmetic import Mode, Uses, row_of
 from tinyhw.emulator.errors import EarlyWrite, OutOfBounds, PageFault, UnknownInstruction
 from tinyhw.errors import DecodeError
@@ -32,11 +34,14 @@ LONGEST = 20  # bytes of an instruction with all that may follow it
 class Step:
   """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
 
-  touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a counted instruction writes.
-  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C. mask_reads: of the scalar registers
-  those that are read as masks of lanes. valu, trans: 1 for an instruction of these classes. breaks: it may end the wave, make it wait, or change its
-  mode. ends: a block of steps ends behind it. steers: what it does is for strict.py alone. local: it may access the LDS. all_lanes: it writes lanes
-  that are not active too. activates: it may write EXEC. kind: of the event that it is where `counters` count it. states: how many wait states.
+  touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a
+  counted instruction writes.
+  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
+  mask_reads: of the scalar registers those that are read as masks of lanes. valu, trans: 1 for an instruction of these
+  classes. breaks: it may end the wave, make it wait, or change its
+  mode. ends: a block of steps ends behind it. steers: what it does is for strict.py alone. local: it may access the
+  LDS. all_lanes: it writes lanes that are not active too. activates: it may write EXEC. kind: of the event that it is
+  where `counters` count it. states: how many wait states.
   overwritten: the source that is in the registers of an early result, if there is one.
   """
   inst: MInst
@@ -72,7 +77,8 @@ class Step:
   overwritten: str = ""
 
 class Decoder:
-  """The steps of a dispatch's code, by address, for each mode that waves are in; and their translation, once something has asked for it."""
+  """The steps of a dispatch's code, by address, for each mode that waves are in; and their translation, once something
+  has asked for it."""
   def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
     self.arch, self.lanes, self.sgprs, self.read = arch, registers.wave_size, registers.sgprs, code_reader
     self.by_mode: dict[int, dict[int, Step]] = {}
@@ -92,9 +98,11 @@ class Decoder:
     code = self.fetch(address)
     step = step_of(code, self.mode(mode))
     if step.scalar_limit > self.sgprs:
-      raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {self.sgprs} scalar registers of the kernel; raise SGPRS in RSRC1")
+      raise OutOfBounds(f"s{step.scalar_limit - 1} is beyond the {self.sgprs} scalar registers of the kernel; raise "
+                        f"SGPRS in RSRC1")
     if step.overwritten:
-      raise EarlyWrite(f"{step.text} may write its result before it reads {step.overwritten}; give it registers that no source has")
+      raise EarlyWrite(f"{step.text} may write its result before it reads {step.overwritten}; give it registers that "
+                       f"no source has")
     self.steps(mode)[address] = step
     return step
 
@@ -106,7 +114,8 @@ class Decoder:
     for size in range(LONGEST, 0, -4):
       try: return self.read(address, size)
       except PageFault as e: fault = e
-    raise OutOfBounds(f"the wave fetches from {address:#x}, where there is no code ({fault.reason}); is s_endpgm missing?")
+    raise OutOfBounds(f"the wave fetches from {address:#x}, where there is no code ({fault.reason}); is s_endpgm "
+                      f"missing?")
 
 @lru_cache(maxsize=65536)
 def step_of(code: bytes, mode: Mode) -> Step:
@@ -134,7 +143,8 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   step.mask_reads = _mask_reads(uses)
   step.breaks = uses.name in control.BREAKS
   step.ends = step.breaks or uses.name in control.ENDS
-  step.activates = bool(step.scalar_writes >> regs.EXEC & 3) or "exec" in uses.form.writes or uses.name.startswith("v_cmpx")
+  step.activates = (bool(step.scalar_writes >> regs.EXEC & 3) or "exec" in uses.form.writes
+                    or uses.name.startswith("v_cmpx"))
   step.steers = uses.name in control.FOR_STRICT
   step.local = inst.row.pipe in ("lds", "flat") or "_lds_" in uses.name
   step.states = states_of(uses)
@@ -180,7 +190,8 @@ def _registers(step: Step, uses: Uses) -> None:
       rows = [row_of(value) + i for i in units]
       if read: vector_reads += rows
       if spec.access & Access.WRITE: vector_writes += rows
-  if uses.name in _MASK_LOGIC and any(isinstance(v, Reg) and v.index == regs.EXEC for v in uses.inst.operands): step.scalar_reads = 0
+  if uses.name in _MASK_LOGIC and any(isinstance(v, Reg) and v.index == regs.EXEC for v in uses.inst.operands):
+    step.scalar_reads = 0
   _implied(step, uses)
   step.read_set = frozenset((*vector_reads, *_bits(step.scalar_reads)))
   step.touched = step.read_set | {*vector_writes, *_bits(step.scalar_writes)}
@@ -188,7 +199,8 @@ def _registers(step: Step, uses: Uses) -> None:
   step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
 
 _TRACKED = ~(sum(3 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
-# Logic on masks: with EXEC as one operand, what is undefined of the other concerns lanes that are not active; compilers let loops begin so
+# Logic on masks: with EXEC as one operand, what is undefined of the other concerns lanes that are not active; compilers
+# let loops begin so
 _MASK_LOGIC = frozenset(f"s_{name}_b{bits}" for name in ("or", "and", "and_not1", "andn2", "xor") for bits in (32, 64))
 
 def _implied(step: Step, uses: Uses) -> None:
@@ -205,13 +217,16 @@ def _implied(step: Step, uses: Uses) -> None:
 
 def _mask_reads(uses: Uses) -> int:
   """The scalar registers that an instruction reads as a mask of lanes."""
-  vcc = (1 << uses.form.generation.wave // 32) - 1 << regs.VCC if "vcc" in uses.form.reads and uses.name.startswith("v_") else 0
+  vcc = ((1 << uses.form.generation.wave // 32) - 1 << regs.VCC if "vcc" in uses.form.reads
+         and uses.name.startswith("v_") else 0)
   return vcc | sum((1 << value.cls.units) - 1 << value.index for spec, value in zip(uses.form.specs, uses.inst.operands)
-                   if isinstance(value, Reg) and value.index is not None and spec.type is not None and spec.type.name == "mask"
+                   if isinstance(value, Reg) and value.index is not None and spec.type is not None
+                   and spec.type.name == "mask"
                    and spec.access == Access.READ)
 
 def _result_read(uses: Uses, operand: str) -> bool:
-  """Whether an operand that is marked as read and written matters to the result: DPP, SDWA and half loads keep parts of it."""
+  """Whether an operand that is marked as read and written matters to the result: DPP, SDWA and half loads keep parts
+  of it."""
   meaning = arithmetic.meaning_of(uses.name)
   if operand in ("vdst", "sdst") and meaning is not None: return arithmetic.reads_result(meaning)
   return "load" not in uses.form.words
@@ -219,7 +234,9 @@ def _result_read(uses: Uses, operand: str) -> bool:
 def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]
 
 def _written(step: Step, uses: Uses) -> frozenset[int]:
-  """Registers that an instruction writes, also where it reads them: a load may write the register of its own address."""
+  """Registers that an instruction writes, also where it reads them: a load may write the register of its own
+  address."""
   vectors = (row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)
-             if isinstance(v, Reg) and s.access & Access.WRITE and v.cls.bank is not regs.SGPR for i in range(v.cls.units))
+             if isinstance(v, Reg) and s.access & Access.WRITE and v.cls.bank is not regs.SGPR
+             for i in range(v.cls.units))
   return frozenset((*vectors, *_bits(step.scalar_writes)))

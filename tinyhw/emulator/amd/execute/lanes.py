@@ -1,7 +1,8 @@
-"""Instructions between lanes: DPP permutations of a source, lane reads and writes, row permutations, swaps. LDS permutations are in transfers.py.
+"""Instructions between lanes: DPP permutations of a source, lane reads and writes, row permutations, swaps. LDS
+permutations are in transfers.py.
 
-A move table says for each lane from which lane it reads, -1 for none. Sources: ISA guides of RDNA3 and CDNA3, "Data Parallel Processing" and the
-instructions' descriptions; DPP control numbers as in LLVM's AMDGPUAsmUtils.
+A move table says for each lane from which lane it reads, -1 for none. Sources: ISA guides of RDNA3 and CDNA3, "Data
+Parallel Processing" and the instructions' descriptions; DPP control numbers as in LLVM's AMDGPUAsmUtils.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 Run = Callable[["Wave"], None]
 
 class Moves(NamedTuple):
-  """A permutation of a source's lanes. enabled: lanes that row_mask and bank_mask let write, as bits. zero: a lane without a source reads 0 (else it
-  is not written). any_lane: sources need not be active."""
+  """A permutation of a source's lanes. enabled: lanes that row_mask and bank_mask let write, as bits. zero: a lane
+  without a source reads 0 (else it is not written). any_lane: sources need not be active."""
   source: tuple[int, ...]
   enabled: int
   zero: bool
@@ -32,8 +33,10 @@ def dpp_moves(uses: Uses, lanes: int) -> Moves:
   """The permutation of an instruction with a DPP control."""
   if "dpp8" in uses.index:
     selects = uses["dpp8"]
-    # Without fi an inactive lane gives 0, and the lane that reads it is written. Source: LLVM, AMDGPUModifierSyntax, "fi" of dpp8
-    return Moves(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1, True, bool(uses.get("fi")))
+    # Without fi an inactive lane gives 0, and the lane that reads it is written. Source: LLVM, AMDGPUModifierSyntax,
+    # "fi" of dpp8
+    return Moves(tuple(lane & ~7 | selects >> 3 * (lane & 7) & 7 for lane in range(lanes)), (1 << lanes) - 1, True,
+                 bool(uses.get("fi")))
   rows, banks = uses["row_mask"], uses["bank_mask"]
   enabled = sum(1 << lane for lane in range(lanes) if rows >> (lane >> 4 & 3) & 1 and banks >> (lane >> 2 & 3) & 1)
   return Moves(dpp_sources(uses["dpp_ctrl"], lanes), enabled, bool(uses["bound_ctrl"]), bool(uses.get("fi")))
@@ -82,7 +85,8 @@ def _value(uses: Uses, name: str) -> Callable[[Wave], int]:
 def _zero(wave: Wave) -> int: return 0
 
 def _read_lane(wave: Wave, row: int, lane: int) -> int:
-  if not wave.strict.vectors[row] >> lane & 1: raise UninitialisedRead(f"lane {lane} of v{row} is read and nothing has written it")
+  if not wave.strict.vectors[row] >> lane & 1:
+    raise UninitialisedRead(f"lane {lane} of v{row} is read and nothing has written it")
   return int(wave.u[row][lane])
 
 def _readfirstlane(uses: Uses, mode: Mode) -> Run:
@@ -118,7 +122,8 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
       else:
         bits = low(wave) | high(wave) << 32
         places = [bits >> 4 * (lane & 15) & 15 for lane in range(wave.lanes)]
-      moves = Moves(tuple((lane & ~15) ^ 16 * cross | places[lane] for lane in range(wave.lanes)), wave.all, bool(op_sel & 2), bool(op_sel & 1))
+      moves = Moves(tuple((lane & ~15) ^ 16 * cross | places[lane] for lane in range(wave.lanes)), wave.all,
+                    bool(op_sel & 2), bool(op_sel & 1))
       written, sources = permutation(wave, moves)
       values = wave.moved(wave.u[row], sources)
       for lane in written: wave.u[target][lane] = values[lane]
@@ -142,7 +147,8 @@ def _swap(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _swap_rows(size: int) -> Callable[[Uses, Mode], Run]:
-  """v_permlane16_swap, v_permlane32_swap: odd groups of `size` lanes of the first register and even ones of the second change places."""
+  """v_permlane16_swap, v_permlane32_swap: odd groups of `size` lanes of the first register and even ones of the second
+  change places."""
   def bind(uses: Uses, mode: Mode) -> Run:
     first, second = row_at(uses, "vdst"), row_at(uses, "src0")
     def run(wave: Wave) -> None:
@@ -157,6 +163,7 @@ BUILDERS: dict[str, Callable[[Uses, Mode], Run]] = {
   "v_readfirstlane_b32": _readfirstlane, "v_readlane_b32": _readlane, "v_writelane_b32": _writelane,
   "v_permlane16_b32": _permute_rows(False, False), "v_permlanex16_b32": _permute_rows(True, False),
   "v_permlane16_var_b32": _permute_rows(False, True), "v_permlanex16_var_b32": _permute_rows(True, True),
-  "v_permlane64_b32": _swap_halves, "v_swap_b32": _swap, "v_permlane16_swap_b32": _swap_rows(16), "v_permlane32_swap_b32": _swap_rows(32),
+  "v_permlane64_b32": _swap_halves, "v_swap_b32": _swap, "v_permlane16_swap_b32": _swap_rows(16),
+  "v_permlane32_swap_b32": _swap_rows(32),
 }
 ONE_LANE = frozenset({"v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32"})  # they look at lanes themselves

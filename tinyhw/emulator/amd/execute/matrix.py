@@ -1,9 +1,10 @@
-"""Matrix instructions: WMMA of RDNA3 and RDNA4, MFMA of CDNA: which lane and register holds which element, and the product.
+"""Matrix instructions: WMMA of RDNA3 and RDNA4, MFMA of CDNA: which lane and register holds which element, and the
+product.
 
-D = A @ B + C for each block. The sum of an element is exact and rounded once, as far as doubles go; hardware adds in an order of its own, so results
-of floats may differ in the last place. Sparse, scaled, and broadcasting forms (SWMMAC, SMFMAC, f8f6f4, cbsz, abid, blgp) are not emulated.
-Layouts are those of AMD's matrix instruction calculator, by which test/emulator/amd/execute/test_matrix.py checks them; a lane has 8 consecutive
-elements of gfx950's longer K.
+D = A @ B + C for each block. The sum of an element is exact and rounded once, as far as doubles go; hardware adds in an
+order of its own, so results of floats may differ in the last place. Sparse, scaled, and broadcasting forms (SWMMAC,
+SMFMAC, f8f6f4, cbsz, abid, blgp) are not emulated. Layouts are those of AMD's matrix instruction calculator, by which
+test/emulator/amd/execute/test_matrix.py checks them; a lane has 8 consecutive elements of gfx950's longer K.
 """
 from __future__ import annotations
 import math
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 _NAME = re.compile(r"v_(wmma|mfma)_(\w+?)_(\d+)x(\d+)x(\d+)_(?:(\d+)b_)?(\w+)$")
-WIDTHS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "iu8": 8, "iu4": 4, "i32": 32}
+WIDTHS = {"f64": 64, "f32": 32, "xf32": 32, "f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "i8": 8, "iu8": 8, "iu4": 4,
+          "i32": 32}
 
 class Product(NamedTuple):
   """A matrix instruction by its name. a, b: types of the operands, d: of C and D."""
@@ -60,7 +62,8 @@ def product_of(name: str) -> Product | None:
   if found is None: return None
   operands = found[7].split("_")
   if any(operand not in WIDTHS for operand in operands): return None
-  return Product(found[1], int(found[3]), int(found[4]), int(found[5]), int(found[6] or 1), operands[0], operands[-1], found[2])
+  return Product(found[1], int(found[3]), int(found[4]), int(found[5]), int(found[6] or 1), operands[0], operands[-1],
+                 found[2])
 
 def is_matrix(name: str) -> bool:
   """Whether an instruction writes the whole wave's registers, whatever EXEC is."""
@@ -89,7 +92,8 @@ def _wmma3_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
     for k in range(product.k): yield Place(0, lane % 16, k, lane, k * bits // 32, k * bits % 32)
 
 def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
-  """Runs of 8 bytes alternate between the lanes 0-15 and 16-31; what is in further registers there is, in a wave of 64, in the lanes 32-63."""
+  """Runs of 8 bytes alternate between the lanes 0-15 and 16-31; what is in further registers there is, in a wave of
+  64, in the lanes 32-63."""
   bits = WIDTHS[kind]
   each = 32 // bits
   registers = product.k * 16 // lanes * bits // 32
@@ -100,7 +104,8 @@ def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
       counted = upper * registers + register
       run = 2 * each if registers * (lanes // 32) > 1 else each
       for i in range(each):
-        yield Place(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane, register, i * bits)
+        yield Place(0, lane % 16, run * (2 * (counted // 2) + half) + each * (counted % 2) + i, lane, register,
+                    i * bits)
 
 @once
 def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[Place, ...]:
@@ -135,7 +140,8 @@ def _wmma4_result(product: Product, lanes: int) -> Iterator[Place]:
   for lane in range(lanes):
     for register in range(registers):
       counted = lane // 32 * registers + register
-      for i in range(each): yield Place(0, 8 * (lane // 16 % 2) + each * counted + i, lane % 16, lane, register, i * WIDTHS[product.d])
+      for i in range(each):
+        yield Place(0, 8 * (lane // 16 % 2) + each * counted + i, lane % 16, lane, register, i * WIDTHS[product.d])
 
 # ***** values *****
 
@@ -151,11 +157,14 @@ def _short_float32(x: int) -> float:
 def decoder_of(kind: str, arch: str, signed: bool) -> Callable[[int], Any]:
   """Bits of an element as a number."""
   fp8, bf8 = dtypes.fp8_fnuz if arch == "gfx942" else dtypes.fp8_ocp
-  if kind in ("fp8", "bf8"): return tuple(decode_float(i, fp8 if kind == "fp8" else bf8) for i in range(256)).__getitem__
-  return {"f64": float64_of, "f32": float32_of, "xf32": _short_float32, "f16": HALVES.__getitem__, "bf16": decode_bfloat16, "i32": _signed(32, True),
+  if kind in ("fp8", "bf8"):
+    return tuple(decode_float(i, fp8 if kind == "fp8" else bf8) for i in range(256)).__getitem__
+  return {"f64": float64_of, "f32": float32_of, "xf32": _short_float32, "f16": HALVES.__getitem__,
+          "bf16": decode_bfloat16, "i32": _signed(32, True),
           "i8": _signed(8, True), "iu8": _signed(8, signed), "iu4": _signed(4, signed)}[kind]
 
-ENCODE: dict[str, Callable[[Any], int]] = {"f64": bits_of_float64, "f32": lambda x: bits_of_float32(round_float32(x)), "f16": encode_float16,
+ENCODE: dict[str, Callable[[Any], int]] = {"f64": bits_of_float64, "f32": lambda x: bits_of_float32(round_float32(x)),
+                                           "f16": encode_float16,
                                            "bf16": encode_bfloat16, "i32": lambda x: x & 0xffffffff}
 
 def dot(a: list[Any], b: list[Any], c: Any) -> Any:
@@ -181,8 +190,10 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
   for i, kind in enumerate((product.a, product.b)):
     places = operand_places(product, kind, lanes, rdna3)
     negate = (False, False) if integer else (bool(neg_lo >> i & 1), bool(neg_hi >> i & 1))
-    read.append((row_at(uses, f"src{i}"), places, decoder_of(kind, mode.arch, bool(neg_lo >> i & 1)), WIDTHS[kind], negate))
-  results, high = result_places(product, lanes, rdna3), 16 * (uses.get("op_sel") >> 2 & 1) if rdna3 and WIDTHS[product.d] == 16 else 0
+    read.append((row_at(uses, f"src{i}"), places, decoder_of(kind, mode.arch, bool(neg_lo >> i & 1)), WIDTHS[kind],
+                 negate))
+  results, high = (result_places(product, lanes, rdna3), 16 * (uses.get("op_sel") >> 2 & 1) if rdna3
+                   and WIDTHS[product.d] == 16 else 0)
   target, c = row_at(uses, "vdst"), uses["src2"]
   c_row = row_at(uses, "src2") if isinstance(c, Reg) else None
   decode, encode, width = decoder_of(product.d, mode.arch, True), ENCODE[product.d], WIDTHS[product.d]
@@ -195,7 +206,8 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
     return -x if c_negate else x
 
   def run(wave: Wave) -> None:
-    if product.family == "wmma" and not wave.full: raise StrictError("WMMA needs all bits of EXEC to be 1; what it does with others is not defined")
+    if product.family == "wmma" and not wave.full:
+      raise StrictError("WMMA needs all bits of EXEC to be 1; what it does with others is not defined")
     a, b = (operand(wave, *r) for r in read)
     found = []
     for place in results:
@@ -207,7 +219,8 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
 
 Operand = dict[tuple[int, int], list[Any]]
 
-def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[int], Any], width: int, negate: tuple[bool, bool]) -> Operand:
+def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[int], Any], width: int,
+            negate: tuple[bool, bool]) -> Operand:
   """(block, row or column) -> its elements by depth."""
   rows: dict[int, list[int]] = {}
   found: Operand = {}
@@ -215,7 +228,8 @@ def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[i
   for block, line_number, depth, lane, register, shift in places:
     if register not in rows:
       rows[register] = wave.u[row + register].tolist()
-      if width == 64: rows[register] = [x | y << 32 for x, y in zip(rows[register], wave.u[row + register + 1].tolist())]
+      if width == 64:
+        rows[register] = [x | y << 32 for x, y in zip(rows[register], wave.u[row + register + 1].tolist())]
     x = decode(rows[register][lane] >> shift & mask)
     line = found.setdefault((block, line_number), [0] * 256)
     line[depth] = -x if negate[depth & 1] else x

@@ -1,10 +1,12 @@
-"""The registers of a wave and how they are at its start. Instructions are functions on a `Wave`; strict.py watches what they read and write.
+"""The registers of a wave and how they are at its start. Instructions are functions on a `Wave`; strict.py watches what
+they read and write.
 
-All of them are one piece of memory, which translated code works on: a context, scalar registers by the indices of isa/amd/table/regs.py
-(106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch; SCC has the index of src_scc), for each vector register a mask of the
-lanes that something has written, and the vector registers. One of these is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i`
-signed, `f` float32. Accumulation registers follow the 256 others. What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage,
-"Initial Kernel Execution State"; ISA guides.
+All of them are one piece of memory, which translated code works on: a context, scalar registers by the indices of
+isa/amd/table/regs.py (106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch; SCC has the index of
+src_scc), for each vector register a mask of the lanes that something has written, and the vector registers. One of
+these is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i` signed, `f` float32. Accumulation registers
+follow the 256 others. What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage, "Initial Kernel
+Execution State"; ISA guides.
 """
 from __future__ import annotations
 import random
@@ -39,7 +41,8 @@ class RegisterFile:
     self.memory = bytearray(VECTORS_AT) + source.randbytes(self.row_bytes * (arch + accumulation))
     self.memory[SCALARS_AT:SCALARS_AT + 4 * regs.SCALARS] = source.randbytes(4 * regs.SCALARS)
     self.address, view = address_of(self.memory), memoryview(self.memory)
-    self.context, self.scalars = view[:CONTEXT_BYTES].cast("q"), view[SCALARS_AT:SCALARS_AT + 4 * regs.SCALARS].cast("I")
+    self.context, self.scalars = view[:CONTEXT_BYTES].cast("q"), view[SCALARS_AT:SCALARS_AT + 4
+                                                                      * regs.SCALARS].cast("I")
     self.masks, self.vectors = view[WRITTEN_AT:VECTORS_AT].cast("Q"), view[VECTORS_AT:]
     self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + SCALARS_AT, self.address + WRITTEN_AT
 
@@ -50,7 +53,8 @@ class RegisterFile:
   def place(self, row: int) -> int:
     """Where a row begins. Raises KeyError if there is no such register."""
     if 0 <= row < self.arch: return VECTORS_AT - SCALARS_AT + row * self.row_bytes
-    if AGPR <= row < AGPR + self.accumulation: return VECTORS_AT - SCALARS_AT + (self.arch + row - AGPR) * self.row_bytes
+    if AGPR <= row < AGPR + self.accumulation:
+      return VECTORS_AT - SCALARS_AT + (self.arch + row - AGPR) * self.row_bytes
     raise KeyError(row)
 
   def row(self, number: int) -> memoryview:
@@ -70,7 +74,8 @@ class Rows(dict[int, Any]):
 
 class Wave:
   """One wave. `number`: within its workgroup."""
-  def __init__(self, registers: DispatchRegisters, number: int, memory: WindowedMemory, lds: LocalMemory, source: random.Random):
+  def __init__(self, registers: DispatchRegisters, number: int, memory: WindowedMemory, lds: LocalMemory,
+               source: random.Random):
     self.registers, self.number, self.memory, self.lds = registers, number, memory, lds
     self.lanes = registers.wave_size
     self.all = (1 << self.lanes) - 1
@@ -80,8 +85,10 @@ class Wave:
     self.s, self.context = self.file.scalars, self.file.context
     self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
     self.s[regs.NULL], self.s[SCC] = 0, source.getrandbits(1)
-    self.pc = self.at = registers.code          # at: the instruction that Python executes while the others are translated
-    self.numbered = False                       # what strict checks know is a state of the kernel's translation (translate.py), by number
+    self.pc = self.at = registers.code          # at: the instruction that Python executes while the others are
+                                                # translated
+    self.numbered = False                       # what strict checks know is a state of the kernel's translation
+                                                # (translate.py), by number
     self.mode = registers.float_round | registers.float_denorm << 4
     self.waiting = self.ended = False
     self.signalled = False                      # gfx12: it has signalled the barrier that it is going to wait for
@@ -184,7 +191,8 @@ def signed64(word: int) -> int:
   """A word of 64 bits as a number with a sign."""
   return (word & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
 
-def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: WindowedMemory, lds: LocalMemory, source: random.Random,
+def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: WindowedMemory, lds: LocalMemory,
+          source: random.Random,
           base: int) -> list[Wave]:
   """The waves of a workgroup at their first instruction."""
   size = tuple(partial if partial and group[i] == registers.groups[i] - 1 else whole
@@ -212,12 +220,14 @@ def _start_scalars(wave: Wave, group: tuple[int, int, int], waves: int) -> None:
   for index, value in given.items(): wave.s[index] = value
   wave.strict.set_scalars(sum(1 << index for index in given) | 3 << regs.EXEC | 1 << regs.NULL)
   for name, base in APERTURES.items():
-    for end, value in (("base", base), ("limit", base + APERTURE_BYTES - 1)): wave.set_wide(regs.READ_ONLY[f"src_{name}_{end}"], 2, value)
+    for end, value in (("base", base), ("limit", base + APERTURE_BYTES - 1)):
+      wave.set_wide(regs.READ_ONLY[f"src_{name}_{end}"], 2, value)
   if registers.scratch_enabled:
     wave.set_wide(regs.FLAT_SCRATCH, 2, registers.scratch_base)
     wave.strict.set_scalars(3 << regs.FLAT_SCRATCH)
 
-def _given(registers: DispatchRegisters, group: tuple[int, int, int], number: int, waves: int) -> Iterator[tuple[int, int]]:
+def _given(registers: DispatchRegisters, group: tuple[int, int, int], number: int,
+           waves: int) -> Iterator[tuple[int, int]]:
   """(scalar register, value) of all that the hardware sets."""
   yield from ((place, word) for place, word in enumerate(registers.user_data) if word is not None)
   if registers.arch.startswith("gfx12"):

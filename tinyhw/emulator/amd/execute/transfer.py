@@ -1,6 +1,8 @@
-"""What memory instructions have in common: the elements that they move, by their names, rows of lanes from and to bytes, and atomic operations.
+"""What memory instructions have in common: the elements that they move, by their names, rows of lanes from and to
+bytes, and atomic operations.
 
-An element is what one lane moves: `bytes` of memory and where they go in its registers. Sources: ISA guides, chapters on memory instructions.
+An element is what one lane moves: `bytes` of memory and where they go in its registers. Sources: ISA guides, chapters
+on memory instructions.
 """
 from __future__ import annotations
 import re
@@ -24,13 +26,14 @@ def row_at(uses: Uses, name: str) -> int:
   register = uses[name]
   return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
 
-# MI300 and MI350 run with ECC of their registers, and so a load into one half does not keep the other one, which becomes anything, here never what it
+# MI300 and MI350 run with ECC of their registers, and so a load into one half does not keep the other one, which
+# becomes anything, here never what it
 # was. Source: LLVM, GCNSubtarget::d16PreservesUnusedBits, which is false with SRAM-ECC.
 LOST_HALF = 0xffffffff
 
 class Element(NamedTuple):
-  """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant, or None for all of it. Of a load RDNA keeps the
-  other half."""
+  """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant, or None for all of
+  it. Of a load RDNA keeps the other half."""
   bytes: int
   signed: bool = False
   half: int | None = None
@@ -81,7 +84,8 @@ def get_run(wave: Wave, row: int, element: Element) -> bytes:
 def is_run(addresses: list[int], size: int) -> bool:
   """Whether elements of whole dwords stand one after the other."""
   first, count = addresses[0], len(addresses)
-  return size >= 4 and addresses[-1] == first + (count - 1) * size and addresses == list(range(first, first + count * size, size))
+  return (size >= 4 and addresses[-1] == first + (count - 1) * size
+          and addresses == list(range(first, first + count * size, size)))
 
 def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> list[bytes]:
   """What each of `lanes` stores."""
@@ -96,13 +100,15 @@ def get_words(wave: Wave, row: int, size: int, lanes: Sequence[int]) -> list[int
   """As get_lanes, as numbers of 4 or 8 bytes."""
   return [int.from_bytes(data, "little") for data in get_lanes(wave, row, Element(size), lanes)]
 
-# ***** atomic operations: (old word, operand) -> new word. Names of gfx9 and gfx11 are those of isa/amd, which has one for both. *****
+# ***** atomic operations: (old word, operand) -> new word. Names of gfx9 and gfx11 are those of isa/amd, which has one
+# for both. *****
 
 def _signed(bits: int, choose: Callable[[int, int], int]) -> Callable[[int, int], int]:
   half, mask = 1 << bits - 1, (1 << bits) - 1
   return lambda old, x: choose((old ^ half) - half, (x ^ half) - half) & mask
 
-def _wrapped(bits: int, compute: Callable[[int, int], int]) -> Callable[[int, int], int]: return lambda old, x: compute(old, x) & (1 << bits) - 1
+def _wrapped(bits: int, compute: Callable[[int, int], int]) -> Callable[[int, int], int]:
+  return lambda old, x: compute(old, x) & (1 << bits) - 1
 def _increment(old: int, x: int) -> int: return 0 if old >= x else old + 1
 def _decrement(old: int, x: int) -> int: return x if old == 0 or old > x else old - 1
 
@@ -119,7 +125,8 @@ def _pair(decode: Callable[[int], float], encode: Callable[[float], int]) -> Cal
 def _sum(a: float, b: float) -> float: return a + b
 
 ATOMICS: dict[str, tuple[int, Callable[[int, int], int]]] = {
-  "pk_add_f16": (4, _pair(HALVES.__getitem__, encode_float16)), "pk_add_bf16": (4, _pair(decode_bfloat16, encode_bfloat16)),
+  "pk_add_f16": (4, _pair(HALVES.__getitem__, encode_float16)),
+  "pk_add_bf16": (4, _pair(decode_bfloat16, encode_bfloat16)),
   "add_f32": (4, _float32(_sum)), "min_f32": (4, _float32(min_num)), "max_f32": (4, _float32(max_num)),
   "min_num_f32": (4, _float32(min_num)), "max_num_f32": (4, _float32(max_num)),
   "add_f64": (8, _float64(_sum)), "min_f64": (8, _float64(min_num)), "max_f64": (8, _float64(max_num)),
@@ -128,7 +135,8 @@ ATOMICS: dict[str, tuple[int, Callable[[int, int], int]]] = {
 for _bits in (32, 64):
   _words: dict[str, Callable[[int, int], int]] = {
     "swap_b": lambda old, x: x, "storexchg_b": lambda old, x: x, "add_u": _wrapped(_bits, lambda old, x: old + x),
-    "sub_u": _wrapped(_bits, lambda old, x: old - x), "rsub_u": _wrapped(_bits, lambda old, x: x - old), "inc_u": _increment, "dec_u": _decrement,
+    "sub_u": _wrapped(_bits, lambda old, x: old - x), "rsub_u": _wrapped(_bits, lambda old, x: x - old),
+    "inc_u": _increment, "dec_u": _decrement,
     "min_i": _signed(_bits, min), "max_i": _signed(_bits, max), "min_u": min, "max_u": max,
     "and_b": lambda old, x: old & x, "or_b": lambda old, x: old | x, "xor_b": lambda old, x: old ^ x,
     "cond_sub_u": lambda old, x: old - x if old >= x else old, "sub_clamp_u": lambda old, x: max(old - x, 0),

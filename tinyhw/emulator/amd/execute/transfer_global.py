@@ -1,6 +1,7 @@
 """Vector memory instructions: global, flat and buffer loads, stores and atomics.
 
-Data moves when the instruction executes; the strict watch keeps results out of reach until a wait. Lanes go in the order of their numbers.
+Data moves when the instruction executes; the strict watch keeps results out of reach until a wait. Lanes go in the
+order of their numbers.
 Sources: ISA guides of RDNA3, RDNA4, CDNA3: FLAT and MUBUF instructions.
 """
 from __future__ import annotations
@@ -38,7 +39,8 @@ def bind(uses: Uses, mode: Mode) -> Run | None:
   return maker(uses, what, kind, _flat_addresses(uses), Flat() if space == "flat" else Global())
 
 def _flat_addresses(uses: Uses) -> Addresses:
-  """Addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a register, and an offset."""
+  """Addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a register, and
+  an offset."""
   offset = uses.get("offset")
   if uses.get("vaddr", None) is None: raise UnknownInstruction(f"{uses.name} without a vector address is not emulated")
   vector = row_at(uses, "vaddr")
@@ -108,8 +110,12 @@ def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat
     lanes, old = wave.active, []
     words = [get_words(wave, row + i * size // 4, size, lanes) for i in range(data_size // size)]
     for i, address in enumerate(addresses(wave, lanes)):
-      if address % size: raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at {address:#x}, which is not a multiple of {size}")
-      try: old.append(space.atomic(wave, address, size, update([part[i] for part in words]), kind).to_bytes(size, "little"))
+      if address % size:
+        raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at {address:#x}, which is not a "
+                          f"multiple of {size}")
+      try:
+        old.append(space.atomic(wave, address, size, update([part[i] for part in words]),
+                                kind).to_bytes(size, "little"))
       except Misplaced as error:
         error.lane = lanes[i]
         raise
@@ -183,7 +189,8 @@ def _load_to_lds(uses: Uses, mode: Mode, kind: Kind, what: str) -> Run:
     lanes = wave.active
     for lane, data in zip(lanes, wave.memory.gather(addresses(wave, lanes), element.bytes, kind)):
       place = (wave.s[regs.M0] & 0xffff) + offset + lane * size
-      if len(data) < 4: data = (int.from_bytes(data, "little", signed=element.signed) & 0xffffffff).to_bytes(4, "little")
+      if len(data) < 4:
+        data = (int.from_bytes(data, "little", signed=element.signed) & 0xffffffff).to_bytes(4, "little")
       wave.touch_local(place, size, WRITE)
       wave.lds.store(wave.number, place, data)
   return run

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amd.execute.transfer import Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at
+from tinyhw.emulator.amd.execute.transfer import (
+  Element, element_of, get_lanes, get_run, get_words, is_run, put_lanes, put_run, row_at)
 from tinyhw.emulator.amd.execute.transfer_global import atomic_update
 from tinyhw.emulator.errors import StrictError, UnknownInstruction
 from tinyhw.emulator.memory.lds import ATOMIC, READ, WRITE
@@ -64,7 +65,8 @@ def _load(uses: Uses, element: Element, places: Places) -> Run:
     lanes = wave.active
     if not lanes: return
     found = places(wave, lanes)
-    if is_run(found, element.bytes): put_run(wave, row, element, lanes, _read(wave, found[0], len(found) * element.bytes))
+    if is_run(found, element.bytes):
+      put_run(wave, row, element, lanes, _read(wave, found[0], len(found) * element.bytes))
     else: put_lanes(wave, row, element, lanes, [_read(wave, place, element.bytes) for place in found])
   return run
 
@@ -89,7 +91,9 @@ def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
     if not lanes: return
     stored = [get_lanes(wave, row, element, lanes) for row in data]
     for i, offset in enumerate(offsets):
-      if result is not None: put_lanes(wave, result + i * size // 4, element, lanes, [_read(wave, rows[lane] + offset, size) for lane in lanes])
+      if result is not None:
+        put_lanes(wave, result + i * size // 4, element, lanes,
+                  [_read(wave, rows[lane] + offset, size) for lane in lanes])
       if stored:
         for lane, piece in zip(lanes, stored[i]): _write(wave, rows[lane] + offset, piece)
   return run
@@ -103,7 +107,9 @@ def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
     lanes, old = wave.active, []
     words = [get_words(wave, row, size, lanes) for row in rows]
     for i, place in enumerate(places(wave, lanes)):
-      if place % size: raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at LDS address {place:#x}, no multiple of {size}")
+      if place % size:
+        raise StrictError(f"lane {lanes[i]}: an atomic operation on {size} bytes at LDS address {place:#x}, no "
+                          f"multiple of {size}")
       wave.touch_local(place, size, ATOMIC)
       word = wave.lds.atomic(wave.number, place, size)
       wave.lds.put(place, size, update([part[i] for part in words])(word))
@@ -120,7 +126,8 @@ def _swizzle(uses: Uses, mode: Mode) -> Run:
   def source(lane: int) -> int:
     if control & 0x8000: return lane & ~3 | control >> 2 * (lane & 3) & 3
     return lane & ~31 | ((lane & control & 31 | control >> 5 & 31) ^ control >> 10 & 31)
-  if control & 0xc000 == 0xc000: raise UnknownInstruction(f"ds_swizzle_b32 with the control {control:#x} (rotation or FFT) is not emulated")
+  if control & 0xc000 == 0xc000:
+    raise UnknownInstruction(f"ds_swizzle_b32 with the control {control:#x} (rotation or FFT) is not emulated")
   def run(wave: Wave) -> None:
     values, active = wave.u[row].tolist(), wave.exec
     for lane in wave.active: wave.u[target][lane] = values[source(lane)] if active >> source(lane) & 1 else 0

@@ -1,6 +1,7 @@
 """Scalar memory instructions: loads into scalar registers, through the scalar cache.
 
-Addresses are of dwords (of bytes for the narrow loads of gfx12). Source: ISA guides of RDNA3, RDNA4, CDNA3: SMEM instructions.
+Addresses are of dwords (of bytes for the narrow loads of gfx12). Source: ISA guides of RDNA3, RDNA4, CDNA3: SMEM
+instructions.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -33,7 +34,8 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
       data = bytes(element.bytes) if address is None else wave.memory.load(address, element.bytes, SCALAR)
     else:
       address = wave.wide(base) + moved & ADDRESS_MASK
-      if address & ~aligned: raise StrictError(f"{name} from {address:#x}: the hardware ignores the lowest two bits; align the address to 4")
+      if address & ~aligned:
+        raise StrictError(f"{name} from {address:#x}: the hardware ignores the lowest two bits; align the address to 4")
       data = wave.memory.load(address, element.bytes, SCALAR)
     wave.set_wide(target, count, int.from_bytes(data, "little", signed=element.signed) & (1 << 32 * count) - 1)
   return run

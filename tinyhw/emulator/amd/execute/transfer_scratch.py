@@ -1,7 +1,8 @@
-"""Scratch, the memory of each lane, by scratch instructions and through flat addresses; and flat addresses that mean LDS.
+"""Scratch, the memory of each lane, by scratch instructions and through flat addresses; and flat addresses that mean
+LDS.
 
-In memory 4 bytes of each lane of a wave stand beside each other (architected flat scratch). Sources: ISA guides, "scratch" and "flat" addressing;
-LLVM's AMDGPUUsage, "address spaces".
+In memory 4 bytes of each lane of a wave stand beside each other (architected flat scratch). Sources: ISA guides,
+"scratch" and "flat" addressing; LLVM's AMDGPUUsage, "address spaces".
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +23,10 @@ SHARED, PRIVATE = APERTURES["shared"], APERTURES["private"]
 def pieces(wave: Wave, lane: int, place: int, size: int) -> Iterator[tuple[int, int]]:
   """(address, size) of the dwords of what a lane has at an offset. Raises OutOfBounds."""
   limit = wave.registers.scratch_wave_bytes // wave.lanes
-  if not wave.registers.scratch_enabled: raise OutOfBounds("the kernel uses scratch, and RSRC2.SCRATCH_EN is 0; set it and TMPRING_SIZE")
-  if place + size > limit: raise OutOfBounds(f"lane {lane}: scratch offset {place:#x}, and a lane has {limit} bytes; raise TMPRING_SIZE")
+  if not wave.registers.scratch_enabled:
+    raise OutOfBounds("the kernel uses scratch, and RSRC2.SCRATCH_EN is 0; set it and TMPRING_SIZE")
+  if place + size > limit:
+    raise OutOfBounds(f"lane {lane}: scratch offset {place:#x}, and a lane has {limit} bytes; raise TMPRING_SIZE")
   end = place + size
   while place < end:
     count = min(4 - place % 4, end - place)
@@ -41,7 +44,10 @@ def store_private(wave: Wave, lane: int, place: int, data: bytes) -> None:
     data = data[count:]
 
 def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
-  """The function of a scratch instruction, or None. An offset has three parts: a register of the lane, a scalar one, a constant."""
+  """The function of a scratch instruction, or None.
+
+  An offset has three parts: a register of the lane, a scalar one, a constant.
+  """
   space, _, rest = uses.name.partition("_")
   action, _, what = rest.partition("_")
   if space != "scratch": return None
@@ -55,10 +61,13 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
     return [start + (wave.u[vector][lane] if vector is not None else 0) & 0xffffffff for lane in wave.active]
   def load(wave: Wave) -> None:
     lanes = wave.active
-    if lanes: put_lanes(wave, row, element, lanes, [load_private(wave, *where, element.bytes) for where in zip(lanes, places(wave))])
+    if lanes:
+      put_lanes(wave, row, element, lanes,
+                [load_private(wave, *where, element.bytes) for where in zip(lanes, places(wave))])
   def store(wave: Wave) -> None:
     lanes = wave.active
-    for lane, place, data in zip(lanes, places(wave), get_lanes(wave, row, element, lanes)): store_private(wave, lane, place, data)
+    for lane, place, data in zip(lanes, places(wave), get_lanes(wave, row, element, lanes)):
+      store_private(wave, lane, place, data)
   return load if action == "load" else store
 
 # ***** flat addresses *****
@@ -77,7 +86,8 @@ class Flat:
     if address - PRIVATE in _APERTURE: return load_private(wave, lane, address - PRIVATE, size)
     return wave.memory.load(address, size, kind)
 
-  def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes], kind: Kind) -> None:
+  def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes],
+              kind: Kind) -> None:
     """Store what each lane has."""
     if max(addresses) < SHARED: wave.memory.scatter(addresses, data, kind)
     else:
@@ -103,7 +113,8 @@ class Global(Flat):
   """Memory as global instructions see it."""
   def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int, kind: Kind) -> list[bytes]:
     return wave.memory.gather(addresses, size, kind)
-  def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes], kind: Kind) -> None:
+  def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes],
+              kind: Kind) -> None:
     wave.memory.scatter(addresses, data, kind)
   def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: Kind) -> int:
     return wave.memory.atomic(address, size, update, kind)

@@ -1,8 +1,10 @@
-"""A workgroup that executes: its waves, in a seeded random order, from exact bytes. The registers of a wave are in state.py.
+"""A workgroup that executes: its waves, in a seeded random order, from exact bytes. The registers of a wave are in
+state.py.
 
-`Workgroup.step` lets one wave after the other run for some instructions until a budget is spent. Everything strict is checked where it happens: see
-strict.py for what. Nothing here knows an instruction: decoded.py makes functions of them. Where the host can, hot blocks of them run as translated
-code (translate.py), and turns end at the ends of blocks; with somebody who watches, or with EMULATE_TRANSLATE=0, all go step by step.
+`Workgroup.step` lets one wave after the other run for some instructions until a budget is spent. Everything strict is
+checked where it happens: see strict.py for what. Nothing here knows an instruction: decoded.py makes functions of them.
+Where the host can, hot blocks of them run as translated code (translate.py), and turns end at the ends of blocks; with
+somebody who watches, or with EMULATE_TRANSLATE=0, all go step by step.
 """
 from __future__ import annotations
 import random
@@ -24,30 +26,37 @@ class Status(IntEnum):
   BARRIER = 1  # all waves came to a barrier and passed it
   DONE = 2     # all waves have ended
 
-TURNS = (2, 24, 400, 8192)  # most instructions of one wave in a row: one of these is drawn for each turn, and then the number
+TURNS = (2, 24, 400, 8192)  # most instructions of one wave in a row: one of these is drawn for each turn, and then the
+                            # number
 
 class Workgroup:
   """One workgroup of a dispatch.
 
-  code_reader(address, size) gives code bytes, or raises PageFault. group_id: of x, y, z. seed: of the order in which waves run and of what is in
-  registers and LDS at the start. wave_base: how many dispatch-wide wave numbers precede, for scratch. watch: called before each instruction. decoder:
-  one of the same dispatch, if there is one already.
+  code_reader(address, size) gives code bytes, or raises PageFault. group_id: of x, y, z. seed: of the order in which
+  waves run and of what is in registers and LDS at the start. wave_base: how many dispatch-wide wave numbers precede,
+  for scratch. watch: called before each instruction. decoder: one of the same dispatch, if there is one already.
   """
-  def __init__(self, arch: str, code_reader: Callable[[int, int], bytes], registers: DispatchRegisters, group_id: tuple[int, int, int],
-               memory: WindowedMemory, lds_bytes: int, seed: int, watch: Callable[[Wave, Step], None] | None = None, wave_base: int = 0,
+  def __init__(self, arch: str, code_reader: Callable[[int, int], bytes], registers: DispatchRegisters,
+               group_id: tuple[int, int, int],
+               memory: WindowedMemory, lds_bytes: int, seed: int, watch: Callable[[Wave, Step], None] | None = None,
+               wave_base: int = 0,
                decoder: Decoder | None = None):
     self.registers, self.group_id, self.watch = registers, group_id, watch
     self.random = random.Random(seed)
     self.lds = LocalMemory(lds_bytes, self.random)
     self.decoder = decoder or Decoder(arch, registers, code_reader)
     self.translation: Translation | None = None
-    if watch is None and config.EMULATE_TRANSLATE: self.translation = self.decoder.shared(lambda: translation(registers, self.decoder))
+    if watch is None and config.EMULATE_TRANSLATE:
+      self.translation = self.decoder.shared(lambda: translation(registers, self.decoder))
     self.waves = start(registers, group_id, memory, self.lds, self.random, wave_base)
     self.alive = list(self.waves)
     self.executed = 0
 
   def step(self, budget: int) -> Status:
-    """Execute up to `budget` instructions, of waves in a random order. Raises EmulatorError naming instruction and kernel, or PageFault."""
+    """Execute up to `budget` instructions, of waves in a random order.
+
+    Raises EmulatorError naming instruction and kernel, or PageFault.
+    """
     while budget > 0:
       ready = [wave for wave in self.alive if not wave.waiting]
       if not ready:
@@ -65,7 +74,8 @@ class Workgroup:
 
   def release(self) -> None:
     """All waves that still run have come to the barrier."""
-    self.lds.barrier([(wave.number, access) for wave in self.alive for access in (*self.unfinished_local(wave), *wave.between)])
+    self.lds.barrier([(wave.number, access) for wave in self.alive
+                      for access in (*self.unfinished_local(wave), *wave.between)])
     for wave in self.alive:
       wave.waiting = False
       wave.between.clear()
@@ -80,7 +90,8 @@ class Workgroup:
     done = 0
     try:
       while done < count and not wave.waiting and not wave.ended:
-        found = self.translation if wave.strict.vectors.rows else None  # after they were given back strict.py looks at each instruction
+        found = self.translation if wave.strict.vectors.rows else None  # after they were given back strict.py looks at
+                                                                        # each instruction
         block = None if found is None else found.block(wave.pc, wave.mode, self.decoder)
         if found is not None and block is not None:
           done += found.run(wave, block, count - done, self.decoder)
@@ -116,4 +127,5 @@ class Workgroup:
     try: where += f": {(self.decoder.steps(wave.mode).get(pc) or self.decoder.decode(pc, wave.mode)).text}"
     except StrictError: pass  # it is about what could not be decoded
     lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
-    return error.located(f"\n  at {where}\n  {lane}wave {wave.number} of workgroup {self.group_id}, {self.registers.describe()}")
+    return error.located(f"\n  at {where}\n  {lane}wave {wave.number} of workgroup {self.group_id}, "
+                         f"{self.registers.describe()}")

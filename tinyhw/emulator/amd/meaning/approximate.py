@@ -1,8 +1,10 @@
-"""Functions that the hardware approximates, as far off as it may be: reciprocals, roots, exponentials, logarithms, sines; v_trig_preop.
+"""Functions that the hardware approximates, as far off as it may be: reciprocals, roots, exponentials, logarithms,
+sines; v_trig_preop.
 
-A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's bits and EMULATE_SEED decide, so
-that no program can rely on correct rounding; denormals are flushed. A float64 result has the 24 bits that the hardware promises. Sources: ISA guides;
-LLVM's AMDGPU backend, which corrects what these instructions leave (legalizeFDIV, legalizeFSQRT).
+A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's
+bits and EMULATE_SEED decide, so that no program can rely on correct rounding; denormals are flushed. A float64 result
+has the 24 bits that the hardware promises. Sources: ISA guides; LLVM's AMDGPU backend, which corrects what these
+instructions leave (legalizeFDIV, legalizeFSQRT).
 """
 from __future__ import annotations
 import math
@@ -16,14 +18,16 @@ ONES = 0x7fffff  # a mantissa
 chance = EMULATE_SEED.value  # another number gives another choice of neighbours
 
 def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
-  """A float32 function as the hardware has it: denormals are flushed, inexact results are less than 1 unit in the last place off."""
+  """A float32 function as the hardware has it: denormals are flushed, inexact results are less than 1 unit in the last
+  place off."""
   def call(x: float) -> float:
     x = flush_f32(x)
     value = exact(x)
     result = round_float32(value)
     if result == value or result != result or math.isinf(result): return flush_f32(result)
     bits = bits_of_float32(x)
-    if bits & ONES == ONES: return flush_f32(result)  # guess: exact, else no division by such a number were (Markstein 1990, theorem 8.3)
+    if bits & ONES == ONES: return flush_f32(result)  # guess: exact, else no division by such a number were (Markstein
+                                                      # 1990, theorem 8.3)
     if (bits ^ chance * 0x61c88647) * 2654435761 >> 31 & 1: return flush_f32(result)
     return flush_f32(float32_of(bits_of_float32(result) + (1 if abs(value) > abs(result) else -1)))
   return call
@@ -52,14 +56,16 @@ def _turns(function: Callable[[float], float], outside: float) -> Callable[[floa
     if not math.isfinite(x): return math.nan
     if abs(x) > 256: return outside
     fraction = math.fmod(x, 1.0) * 4  # quarters are exact
-    if fraction == int(fraction): return (function is math.sin and (0.0, 1.0, 0.0, -1.0) or (1.0, 0.0, -1.0, 0.0))[int(fraction) % 4]
+    if fraction == int(fraction):
+      return (function is math.sin and (0.0, 1.0, 0.0, -1.0) or (1.0, 0.0, -1.0, 0.0))[int(fraction) % 4]
     return function(fraction * (math.pi / 2))
   return call
 
 sine, cosine = _turns(math.sin, 0.0), _turns(math.cos, 1.0)
 
 def trig_preop(x: float, segment: int) -> float:
-  """53 bits of 2/pi from the place that the exponent of x and `segment` name, scaled: the product with x is a part of x * 2/pi."""
+  """53 bits of 2/pi from the place that the exponent of x and `segment` name, scaled: the product with x is a part of
+  x * 2/pi."""
   exponent = bits_of_float64(x) >> 52 & 0x7ff
   shift = (segment & 31) * 53 + max(exponent - 1077, 0)
   value = (TWO_OVER_PI << shift & (1 << 1201) - 1) >> 1201 - 53

@@ -1,4 +1,5 @@
-"""Division in steps: v_div_scale, v_div_fmas and v_div_fixup, around an approximate reciprocal and fused multiply-adds between.
+"""Division in steps: v_div_scale, v_div_fmas and v_div_fixup, around an approximate reciprocal and fused multiply-adds
+between.
 
 Sources: ISA guides, with the corrections that are marked; LLVM's legalizeFDIV32 and legalizeFDIV64 for the sequence.
 """
@@ -25,8 +26,10 @@ def _single_of(x: Fraction) -> float:
 class Division:
   """The three steps of a division in one float type, after the ISA guides."""
   def __init__(self, smallest: float, distance: int, scale: int, tiny: int, least_exponent: int, vanishing: int,
-               rounding: Callable[[Fraction], float], fused: Callable[[float, float, float], float], ldexp: Callable[[float, int], float]):
-    self.smallest, self.distance, self.scale, self.tiny, self.least_exponent = smallest, distance, scale, tiny, least_exponent
+               rounding: Callable[[Fraction], float], fused: Callable[[float, float, float], float],
+               ldexp: Callable[[float, int], float]):
+    self.smallest, self.distance, self.scale, self.tiny, self.least_exponent = (smallest, distance, scale, tiny,
+                                                                                least_exponent)
     self.vanishing, self.rounding, self.fused, self.ldexp = vanishing, rounding, fused, ldexp
 
   def exponent(self, x: float) -> int:
@@ -38,7 +41,8 @@ class Division:
   def small(self, numerator: float, denominator: float) -> bool:
     """Whether the quotient is a denormal, which also means one that rounds to 0."""
     if not math.isfinite(denominator) or numerator == 0: return False
-    return math.frexp(numerator)[1] - math.frexp(denominator)[1] <= math.frexp(self.smallest)[1] and abs(numerator / denominator) < self.smallest
+    return (math.frexp(numerator)[1] - math.frexp(denominator)[1] <= math.frexp(self.smallest)[1]
+            and abs(numerator / denominator) < self.smallest)
 
   def flag(self, denominator: float, numerator: float) -> bool:
     """VCC of v_div_scale: whether v_div_fmas has to scale the quotient back."""
@@ -47,9 +51,11 @@ class Division:
     return not self.denormal(denominator) and self.small(numerator, denominator)
 
   def scaled(self, value: float, denominator: float, numerator: float) -> float:
-    """The result of v_div_scale: `value`, which is the denominator or the numerator, scaled so that the steps between neither overflow nor vanish."""
+    """The result of v_div_scale: `value`, which is the denominator or the numerator, scaled so that the steps between
+    neither overflow nor vanish."""
     if denominator == 0 or numerator == 0: return math.nan
-    if self.exponent(numerator) - self.exponent(denominator) >= self.distance: return self.ldexp(value, self.scale) if value == denominator else value
+    if self.exponent(numerator) - self.exponent(denominator) >= self.distance:
+      return self.ldexp(value, self.scale) if value == denominator else value
     if self.denormal(denominator): return self.ldexp(value, self.scale)
     inverse_small, quotient_small = self.small(1.0, denominator), self.small(numerator, denominator)
     if inverse_small and quotient_small: return self.ldexp(value, -self.scale) if value == denominator else value
@@ -78,7 +84,8 @@ class Division:
     if quotient != quotient: return math.copysign(math.inf, sign)  # the steps between overflowed, so the quotient does
     return math.copysign(quotient, sign)
 
-# ERRATA the guides have fmas multiply with 2**32 or 2**64 always, and div_scale enlarge a denominator that is too large already; no quotient would be
+# ERRATA the guides have fmas multiply with 2**32 or 2**64 always, and div_scale enlarge a denominator that is too large
+# already; no quotient would be
 # right then. guess: as here; the sequence that compilers emit gives correctly rounded quotients
 DIVISION = {"f32": Division(SMALLEST_F32, 96, 64, 23, -127, -150, _single_of, fused_float32, scaled_f32),
              "f64": Division(SMALLEST_F64, 768, 128, 53, -1023, -1075, _double_of, fused_float64, scaled(float))}

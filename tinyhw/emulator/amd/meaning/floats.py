@@ -1,4 +1,5 @@
-"""Floats and their bits: float16, float32, float64 as Python floats, flushing, scaling, clamping, and when a second rounding does no harm."""
+"""Floats and their bits: float16, float32, float64 as Python floats, flushing, scaling, clamping, and when a second
+rounding does no harm."""
 from __future__ import annotations
 import math
 import struct
@@ -10,19 +11,23 @@ from tinyhw.arithmetic import round_float32
 _F32, _U32, _F64, _U64 = struct.Struct("<f"), struct.Struct("<I"), struct.Struct("<d"), struct.Struct("<Q")
 SMALLEST_F32, SMALLEST_F16, SMALLEST_F64 = 2.0 ** -126, 2.0 ** -14, 2.0 ** -1022  # normal numbers
 
-def float32_of(bits: int) -> float: return _F32.unpack(_U32.pack(bits))[0]  # type: ignore[no-any-return]  # struct gives Any
+# struct gives Any
+def float32_of(bits: int) -> float: return _F32.unpack(_U32.pack(bits))[0]  # type: ignore[no-any-return]
 def bits_of_float32(x: float) -> int:
   """The 32 bits of x, rounded."""
   try: return _U32.unpack(_F32.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return 0xff800000 if x < 0 else 0x7f800000
-def float64_of(bits: int) -> float: return _F64.unpack(_U64.pack(bits))[0]  # type: ignore[no-any-return]  # struct gives Any
-def bits_of_float64(x: float) -> int: return _U64.unpack(_F64.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
+# struct gives Any
+def float64_of(bits: int) -> float: return _F64.unpack(_U64.pack(bits))[0]  # type: ignore[no-any-return]
+# struct gives Any
+def bits_of_float64(x: float) -> int: return _U64.unpack(_F64.pack(x))[0]  # type: ignore[no-any-return]
 
 def flush_f32(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F32 < x < SMALLEST_F32 else x
 def flush_f64(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F64 < x < SMALLEST_F64 else x
 def flush_f16(x: float) -> float: return math.copysign(0.0, x) if -SMALLEST_F16 < x < SMALLEST_F16 else x
 
-HALVES: tuple[float, ...] = struct.unpack("<65536e", b"".join(i.to_bytes(2, "little") for i in range(65536)))  # float16 values by their bits
+# float16 values by their bits
+HALVES: tuple[float, ...] = struct.unpack("<65536e", b"".join(i.to_bytes(2, "little") for i in range(65536)))
 
 def scaled(rounding: Callable[[float], float]) -> Callable[[float, int], float]:
   def call(x: float, n: int) -> float:
@@ -38,10 +43,12 @@ def clamp_float(x: float) -> float: return min(max(x, 0.0), 1.0) if x == x else 
 _LARGE = bytes(n for n in range(256) if n & 0x7f > 896 >> 4)  # last bytes of doubles that are no denormals as float32
 
 def doubtful(sums: list[float]) -> list[int]:
-  """Which of these doubles, each an exact product plus a float32, rounded, may not give the correctly rounded float32 when they are rounded again.
+  """Which of these doubles, each an exact product plus a float32, rounded, may not give the correctly rounded float32
+  when they are rounded again.
 
-  Where rounding may have made a tie between two float32 numbers: there fused_float32 has to decide. A look at single bytes settles most cases: a tie
-  has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where that does not settle it (CPython 3.12).
+  Where rounding may have made a tie between two float32 numbers: there fused_float32 has to decide. A look at single
+  bytes settles most cases: a tie has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where
+  that does not settle it (CPython 3.12).
   """
   data = array("d", sums).tobytes()
   if 0 not in data[2::8] and not data[7::8].translate(None, _LARGE): return []

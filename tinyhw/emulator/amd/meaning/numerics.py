@@ -1,19 +1,23 @@
 """The functions of the notation: what AMD's arithmetic gives on one lane, in Python numbers. No registers, no lanes.
 
-notation.py says what each takes and gives, `environment` has the Python functions. Floats are Python floats that their type can hold. Conversions of
-floats to integers truncate and saturate, NaN gives 0. Signalling NaNs are taken as quiet ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
+notation.py says what each takes and gives, `environment` has the Python functions. Floats are Python floats that their
+type can hold. Conversions of floats to integers truncate and saturate, NaN gives 0. Signalling NaNs are taken as quiet
+ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
 """
 from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.arithmetic import (decode_bfloat16, decode_float16, divide, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32,
+from tinyhw.arithmetic import (decode_bfloat16, decode_float16, divide, encode_bfloat16, encode_float16, fused_float32,
+                               fused_float64, int_to_float32,
                                round_bfloat16, round_float16, round_float32, square_root)
 from tinyhw.dtype import DType, decode_float, dtypes, encode_float
-from tinyhw.emulator.amd.meaning.approximate import approximate, coarse, cosine, exponential, logarithm, reciprocal, reciprocal_root, sine, trig_preop
+from tinyhw.emulator.amd.meaning.approximate import (
+  approximate, coarse, cosine, exponential, logarithm, reciprocal, reciprocal_root, sine, trig_preop)
 from tinyhw.emulator.amd.meaning.division import DIVISION
-from tinyhw.emulator.amd.meaning.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful, flush_f16, flush_f32, flush_f64,
+from tinyhw.emulator.amd.meaning.floats import (HALVES, bits_of_float32, bits_of_float64, clamp_float, doubtful,
+                                                flush_f16, flush_f32, flush_f64,
                                         float32_of, float64_of, scaled, scaled_f32)
 
 # ***** conversions *****
@@ -87,7 +91,8 @@ def median(a: float, b: float, c: float) -> float:
 def median_integer(a: int, b: int, c: int) -> int: return sorted((a, b, c))[1]
 
 def _classify(bits: int, mask: int, exponent_bits: int, mantissa_bits: int) -> bool:
-  """Whether the float is of one of the classes in mask: bit 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4 -denormal, 5 -0, 6..9 +0 to +inf."""
+  """Whether the float is of one of the classes in mask: bit 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4
+  -denormal, 5 -0, 6..9 +0 to +inf."""
   sign, exponent = bits >> exponent_bits + mantissa_bits, bits >> mantissa_bits & (1 << exponent_bits) - 1
   mantissa = bits & (1 << mantissa_bits) - 1
   if exponent == (1 << exponent_bits) - 1:
@@ -116,7 +121,8 @@ def frexp_mant(x: float) -> float: return math.frexp(x)[0] if math.isfinite(x) e
 def frexp_exp(x: float) -> int: return math.frexp(x)[1] if math.isfinite(x) else 0
 
 def mul_zero(a: float, b: float) -> float: return 0.0 if a == 0 or b == 0 else round_float32(a * b)
-def fma_zero(a: float, b: float, c: float) -> float: return round_float32(c) if a == 0 or b == 0 else fused_float32(a, b, c)
+def fma_zero(a: float, b: float, c: float) -> float:
+  return round_float32(c) if a == 0 or b == 0 else fused_float32(a, b, c)
 
 # ***** integers *****
 
@@ -134,7 +140,8 @@ def ones(x: int) -> int: return bin(x).count("1")
 def _reversed(bits: int) -> Callable[[int], int]: return lambda x: int(f"{x:0{bits}b}"[::-1], 2)
 
 def perm(high: int, low: int, selectors: int) -> int:
-  """Four bytes chosen from the eight of high:low. 0..7 a byte, 8..11 the sign of a 16-bit half, 12 zero, 13 and more 0xff."""
+  """Four bytes chosen from the eight of high:low. 0..7 a byte, 8..11 the sign of a 16-bit half, 12 zero, 13 and more
+  0xff."""
   source = high << 32 | low
   result = 0
   for i in range(4):
@@ -160,7 +167,8 @@ def _halved(rounding: Callable[[float], float]) -> Callable[[Callable[[float], f
   return lambda function: lambda x: rounding(function(x))
 
 def _fused_half(rounding: Callable[[float], float]) -> Callable[[float, float, float], float]:
-  """The product of two 16-bit floats is exact in a double, and so is its sum with a third unless that is far away, where an odd last bit decides."""
+  """The product of two 16-bit floats is exact in a double, and so is its sum with a third unless that is far away,
+  where an odd last bit decides."""
   return lambda a, b, c: rounding(_sum_to_odd(a * b, c))
 
 def _sum_to_odd(a: float, b: float) -> float:
@@ -175,29 +183,37 @@ def _sum_to_odd(a: float, b: float) -> float:
 def _by_type() -> dict[str, Callable[..., Any]]:
   """Implementations of functions that differ by type: name_type."""
   found: dict[str, Callable[..., Any]] = {}
-  rounding: dict[str, Callable[[float], float]] = {"f16": round_float16, "bf16": round_bfloat16, "f32": round_float32, "f64": float}
+  rounding: dict[str, Callable[[float], float]] = {"f16": round_float16, "bf16": round_bfloat16, "f32": round_float32,
+                                                   "f64": float}
   for name, rounded in rounding.items():
     half = name in ("f16", "bf16")
     fused = fused_float64 if name == "f64" else fused_float32
     exact = _halved(rounded) if half else coarse if name == "f64" else approximate
-    found |= {f"{f.__name__}_{name}": f for f in (min_num, max_num, minimum, maximum, median, trunc, floor, ceil, rndne, frexp_mant, frexp_exp)}
+    found |= {f"{f.__name__}_{name}": f for f in (min_num, max_num, minimum, maximum, median, trunc, floor, ceil, rndne,
+                                                  frexp_mant, frexp_exp)}
     found |= {
-      f"magnitude_{name}": abs, f"isnan_{name}": math.isnan, f"ldexp_{name}": scaled_f32 if name == "f32" else scaled(rounded),
+      f"magnitude_{name}": abs, f"isnan_{name}": math.isnan, f"ldexp_{name}": scaled_f32 if name == "f32"
+      else scaled(rounded),
       f"fma_{name}": _fused_half(rounded) if half else fused,
-      f"fract_{name}": _fract(math.nextafter(1.0, 0.0) if name == "f64" else 1 - 2.0 ** {"f16": -11, "bf16": -8, "f32": -24}[name], rounded),
+      f"fract_{name}": _fract(math.nextafter(1.0, 0.0) if name == "f64"
+                              else 1 - 2.0 ** {"f16": -11, "bf16": -8, "f32": -24}[name], rounded),
       f"rcp_{name}": exact(reciprocal), f"rsq_{name}": exact(reciprocal_root), f"sqrt_{name}": exact(square_root),
-      f"exp_{name}": exact(exponential), f"log_{name}": exact(logarithm), f"sin_{name}": exact(sine), f"cos_{name}": exact(cosine)}
+      f"exp_{name}": exact(exponential), f"log_{name}": exact(logarithm), f"sin_{name}": exact(sine),
+      f"cos_{name}": exact(cosine)}
   for name, division in DIVISION.items():
-    found |= {f"div_scale_{name}": division.scaled, f"div_scale_flag_{name}": division.flag, f"div_fmas_{name}": division.fmas,
+    found |= {f"div_scale_{name}": division.scaled, f"div_scale_flag_{name}": division.flag,
+              f"div_fmas_{name}": division.fmas,
               f"div_fixup_{name}": division.fixup}
   found["div_fixup_f16"] = DIVISION["f32"].fixup
   found |= {"mul_zero_f32": mul_zero, "fma_zero_f32": fma_zero}
   for bits in (8, 16, 32, 64):
     for sign in "ui":
       name = f"{sign}{bits}"
-      found |= {f"least_{name}": least, f"most_{name}": most, f"median_{name}": median_integer, f"magnitude_{name}": abs,
+      found |= {f"least_{name}": least, f"most_{name}": most, f"median_{name}": median_integer,
+                f"magnitude_{name}": abs,
                 f"leading_zeros_{name}": _leading_zeros(bits), f"trailing_zeros_{name}": trailing_zeros,
-                f"leading_signs_{name}": _leading_signs(bits), f"ones_{name}": ones, f"reversed_{name}": _reversed(bits)}
+                f"leading_signs_{name}": _leading_signs(bits), f"ones_{name}": ones,
+                f"reversed_{name}": _reversed(bits)}
   return found
 
 def _float_code(fnuz: bool) -> dict[str, Callable[..., Any]]:
@@ -209,10 +225,15 @@ def _float_code(fnuz: bool) -> dict[str, Callable[..., Any]]:
 
 def environment(fnuz: bool) -> dict[str, Any]:
   """The names that Python made from a meaning may use."""
-  plain = (class_f16, class_f32, class_f64, perm, f16_rtz, snorm, unorm, saturate_i16, saturate_u16, saturate_u8, sum_differences, mask_to_bits,
-           trig_preop, clamp_float, lane_bits, doubtful, flush_f16, flush_f32, flush_f64, float_to_integer, integer_to_f16, integer_to_f64,
-           float32_of, bits_of_float32, float64_of, bits_of_float64, round_float16, round_bfloat16, round_float32, encode_float16, decode_float16,
+  plain = (class_f16, class_f32, class_f64, perm, f16_rtz, snorm, unorm, saturate_i16, saturate_u16, saturate_u8,
+           sum_differences, mask_to_bits,
+           trig_preop, clamp_float, lane_bits, doubtful, flush_f16, flush_f32, flush_f64, float_to_integer,
+           integer_to_f16, integer_to_f64,
+           float32_of, bits_of_float32, float64_of, bits_of_float64, round_float16, round_bfloat16, round_float32,
+           encode_float16, decode_float16,
            encode_bfloat16, decode_bfloat16, divide)
   return {f.__name__: f for f in plain} | _by_type() | _float_code(fnuz) | {
-    "integer_to_f32": int_to_float32, "as_f32": float32_of, "as_f64": float64_of, "as_f16": HALVES.__getitem__, "raw_f32": bits_of_float32,
-    "raw_f16": encode_float16, "raw_bf16": encode_bfloat16, "HALVES": HALVES, "inf": math.inf, "nan": math.nan, "copysign": math.copysign}
+    "integer_to_f32": int_to_float32, "as_f32": float32_of, "as_f64": float64_of, "as_f16": HALVES.__getitem__,
+    "raw_f32": bits_of_float32,
+    "raw_f16": encode_float16, "raw_bf16": encode_bfloat16, "HALVES": HALVES, "inf": math.inf, "nan": math.nan,
+    "copysign": math.copysign}

@@ -1,7 +1,8 @@
-"""Instructions that compute as machine code of the host, from the same meanings as python/lanes.py: functions for records.
+"""Instructions that compute as machine code of the host, from the same meanings as python/lanes.py: functions for
+records.
 
-What is not plain (permutations, clamped integers, flushed denormals, approximate functions, 128 bits) stays Python, and so does everything on other
-processors. Both give the same bits but for NaNs (test_native.py).
+What is not plain (permutations, clamped integers, flushed denormals, approximate functions, 128 bits) stays Python, and
+so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
 """
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ class Translator(Lanes):
         elif target == "SCC": stores.append(self.word_store(UOp.const(dtypes.int32, SCC), self.number(value)))
         elif target == "EXEC": stores += self.exec_stores(value)
         elif target in ("PC", "CARRY"): raise Untranslatable
-        elif target in self.targets: stores += self.write(target, assignment.type, self.modified(value, assignment.type))
+        elif target in self.targets:
+          stores += self.write(target, assignment.type, self.modified(value, assignment.type))
         elif target.startswith("D") and target[1:].isdigit() or target == "D": raise Untranslatable
         else: self.locals[target] = value
     return stores + [self.row_store(name, part, bits) for (name, part), bits in self.results.items()]
@@ -67,7 +69,8 @@ class Translator(Lanes):
     form = self.targets[target]
     if form.kind == "none": return []
     words = self.words(value, kind)
-    if form.kind == "s": return [self.word_store(self.operand("scalar", target, form.dword + i), word) for i, word in enumerate(words)]
+    if form.kind == "s":
+      return [self.word_store(self.operand("scalar", target, form.dword + i), word) for i, word in enumerate(words)]
     if kind.bits >= 32 and not form.width:
       for i, word in enumerate(words): self.results[target, form.dword + i] = word
     else: self.results[target, form.dword] = self.part(target, form, kind, words[0])
@@ -80,7 +83,8 @@ class Translator(Lanes):
     if width < kind.bits: bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, mask))
     if form.extend and not form.keep:
       moved = self.constant(dtypes.int32, 32 - width)
-      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR, moved).bitcast(self.vector(dtypes.uint32))
+      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR,
+                                                                             moved).bitcast(self.vector(dtypes.uint32))
     if form.shift: bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, form.shift))
     if not form.keep: return bits
     old = self.results.get((target, form.dword))
@@ -115,7 +119,8 @@ class Translator(Lanes):
     """A lane mask as a number of 64 bits."""
     low = self.scalar_word(register).cast(dtypes.uint64)
     if self.wave == 32: return low
-    return low.alu(Ops.OR, self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
+    return low.alu(Ops.OR,
+                   self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
 
   def raw(self, name: str, form: Form, part: int) -> UOp:
     """32 bits of an operand."""
@@ -138,20 +143,24 @@ class Translator(Lanes):
     host = self.vector(HOST[kind.name])
     if kind.bits == 64:
       if form.width or form.shift: raise Untranslatable
-      return self.signed(self.pair(self.raw(name, form, 0), self.raw(name, form, 1)).bitcast(host), form.negate, form.magnitude, kind)
+      return self.signed(self.pair(self.raw(name, form, 0), self.raw(name, form, 1)).bitcast(host), form.negate,
+                         form.magnitude, kind)
     bits, width = self.raw(name, form, 0), form.width or kind.bits
     if form.shift: bits = bits.alu(Ops.SHR, self.constant(dtypes.uint32, form.shift))
     extended = kind.kind == "i" and (width == kind.bits or form.signed) or form.signed
     if width < 32 and extended:
       moved = self.constant(dtypes.int32, 32 - width)
-      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR, moved).bitcast(self.vector(dtypes.uint32))
+      bits = bits.bitcast(self.vector(dtypes.int32)).alu(Ops.SHL, moved).alu(Ops.SHR,
+                                                                             moved).bitcast(self.vector(dtypes.uint32))
     low = kind.bits if form.signed else min(width, kind.bits)
-    if low < 32 and not (kind.kind == "i" and extended): bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, (1 << low) - 1))
+    if low < 32 and not (kind.kind == "i" and extended):
+      bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, (1 << low) - 1))
     if kind.name == "f16": return self.signed(self.half_of(bits), form.negate, form.magnitude, kind)
     if kind.name == "bf16": bits = bits.alu(Ops.SHL, self.constant(dtypes.uint32, 16))
     return self.signed(bits.bitcast(host), form.negate, form.magnitude, kind)
 
 @once
 def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
-  """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not active."""
+  """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not
+  active."""
   return built(lambda host: Translator(shape, masked, lanes, host))

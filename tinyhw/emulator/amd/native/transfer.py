@@ -1,4 +1,5 @@
-"""Loads and stores that translated code does itself, by native/access.py: plain global and LDS ones of vectors, loads into scalar registers.
+"""Loads and stores that translated code does itself, by native/access.py: plain global and LDS ones of vectors, loads
+into scalar registers.
 
 Atomic operations, buffers, flat addresses and scratch stay Python, and so do accesses that pass by caches.
 """
@@ -20,7 +21,8 @@ def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | 
   if uses.name.startswith("ds_") and not uses.get("gds"): return _local(uses, mode, row_word)
   for action in ("load", "store"):
     start = f"global_{action}_"
-    if uses.name.startswith(start) and cache_scope(uses, mode) == Scope.UNIT: return _vector(uses, mode, action, uses.name[len(start):], row_word)
+    if uses.name.startswith(start) and cache_scope(uses, mode) == Scope.UNIT:
+      return _vector(uses, mode, action, uses.name[len(start):], row_word)
   return None
 
 def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, int]) -> Transfer | None:
@@ -32,7 +34,8 @@ def _vector(uses: Uses, mode: Mode, action: str, what: str, row_word: dict[int, 
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   if count * mode.lanes > MOST_PLACES: return None
   data = row_at(uses, "vdst" if action == "load" else "vdata")
-  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "vaddr")], high=row_bytes if base is None else 0, base=scalar,
+  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "vaddr")], high=row_bytes if base is None else 0,
+                          base=scalar,
                           offset=uses.get("offset"), data=4 * row_word[data], row=row_bytes, words=count, unaligned=0)
   return Transfer(function, operands, Access(VECTOR, action == "store"))
 
@@ -43,7 +46,8 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   if function is None or element is None: return None
   count, row_bytes = max(element.bytes // 4, 1), 4 * mode.lanes
   data = row_at(uses, "vdst" if action == "load" else "data0")
-  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "addr")], high=0, base=-1, offset=uses.get("offset"), data=4 * row_word[data],
+  operands = VectorAccess(addresses=4 * row_word[row_at(uses, "addr")], high=0, base=-1, offset=uses.get("offset"),
+                          data=4 * row_word[data],
                           row=row_bytes, words=count, unaligned=0)
   return Transfer(f"local_{function}", operands, None)
 
@@ -61,5 +65,6 @@ def _scalar(uses: Uses) -> Transfer | None:
   register = uses.get("soffset")
   moved = uses.get("offset") + (0 if isinstance(register, Reg) else int(register or 0))
   place = 4 * register.index if isinstance(register, Reg) and register.index is not None else -1
-  operands = ScalarAccess(base=4 * uses["sbase"].index, register=place, offset=moved, data=4 * uses["sdata"].index, words=element.bytes // 4)
+  operands = ScalarAccess(base=4 * uses["sbase"].index, register=place, offset=moved, data=4 * uses["sdata"].index,
+                          words=element.bytes // 4)
   return Transfer("load_scalar", operands, Access(SCALAR, False))

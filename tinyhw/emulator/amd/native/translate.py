@@ -1,7 +1,8 @@
 """Blocks of AMD's waves as records of threaded code, and what is foreseen of them.
 
-An instruction that computes becomes a record whose function is machine code (native.py), one that only steers the watch none at all, any other one a
-record that Python executes. Before each stretch in which EXEC stays what it is stands a check of the registers that the stretch reads.
+An instruction that computes becomes a record whose function is machine code (native.py), one that only steers the watch
+none at all, any other one a record that Python executes. Before each stretch in which EXEC stays what it is stands a
+check of the registers that the stretch reads.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -108,7 +109,8 @@ CONDITIONS = {"s_cbranch_scc0": ("jump_zero", SCC), "s_cbranch_scc1": ("jump_set
               "s_cbranch_execz": ("jump_zero", regs.EXEC), "s_cbranch_execnz": ("jump_set", regs.EXEC)}
 
 def stretches(steps: list[Step]) -> Iterator[tuple[int, int]]:
-  """Parts of a run, (first, behind the last), in which one check of vector registers is enough: EXEC is written at the end at most."""
+  """Parts of a run, (first, behind the last), in which one check of vector registers is enough: EXEC is written at the
+  end at most."""
   first = 0
   for i, step in enumerate(steps):
     apart = step.inst.row.name in lanes.ONE_LANE or step.all_lanes

@@ -1,7 +1,9 @@
-"""Expressions of the notation as texts of Python: what python/lanes.py makes functions of. Operands are its business (python/operands.py).
+"""Expressions of the notation as texts of Python: what python/lanes.py makes functions of. Operands are its business
+(python/operands.py).
 
-Integers are computed without wrapping: a `Value` has bounds, and a mask is applied only where a value could be outside of its type and somebody would
-see it. Floats are doubles that are rounded where their type is narrower. Functions that texts call are those of numerics.py.
+Integers are computed without wrapping: a `Value` has bounds, and a mask is applied only where a value could be outside
+of its type and somebody would see it. Floats are doubles that are rounded where their type is narrower. Functions that
+texts call are those of numerics.py.
 """
 from __future__ import annotations
 
@@ -106,12 +108,16 @@ class Expressions:
     return Value(f"({text} >> {low} & {mask:#x})" if low else f"({text} & {mask:#x})", 0, mask)
 
   def convert(self, node: Node) -> Value:
-    """A number as another type. An integer that becomes another integer is wrapped to the type that it had, not yet to the one that it gets."""
+    """A number as another type.
+
+    An integer that becomes another integer is wrapped to the type that it had, not yet to the one that it gets.
+    """
     source, kind = node.args[0].type, node.type
     if kind.kind == "f":
       if source.kind != "f": return Value(f"integer_to_{kind.name}({self.exact(node.args[0])})")
       return Value(self.exact(node.args[0]), rounded=kind.bits > source.bits or kind is source)
-    if source.kind == "f": return Value(f"float_to_integer({self.exact(node.args[0])}, {kind.low}, {kind.high})", kind.low, kind.high)
+    if source.kind == "f":
+      return Value(f"float_to_integer({self.exact(node.args[0])}, {kind.low}, {kind.high})", kind.low, kind.high)
     if source.kind == "b": return Value(self.exact(node.args[0]), 0, 1)
     inner = self.value(node.args[0])
     if inner.low >= source.low and inner.high <= source.high: return inner

@@ -1,7 +1,8 @@
 """Python functions from meanings: one executes an instruction on the registers of a wave.
 
-A `Shape` (shapes.py) is all that the text of a function depends on; register numbers and constants are arguments of its maker, so that instructions
-that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on vector registers this is made:
+A `Shape` (shapes.py) is all that the text of a function depends on; register numbers and constants are arguments of its
+maker, so that instructions that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on vector
+registers this is made:
 
     def make(S0, S1, D):
       def run(w):                             # a wave: state.Wave
@@ -9,7 +10,8 @@ that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on
         D_f0 = w.f[D]                         # rows of lanes, as float32
         XS0F0 = w.f[S0]
         XS1F0 = w.f[S1]
-        if w.full:                            # all lanes at once: where a meaning is one assignment of a plain 32-bit value, or of a lane mask
+        if w.full:                            # all lanes at once: where a meaning is one assignment of a plain 32-bit
+        value, or of a lane mask
           w.f[D][:] = array('f', [(xs0f0 + xs1f0) for xs0f0, xs1f0 in zip(XS0F0.tolist(),XS1F0.tolist())])
           return
         for l in w.active:                    # else one by one
@@ -18,8 +20,8 @@ that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on
           D_f0[l] = (xs0f0 + xs1f0)
       return run
 
-A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py what is read, this file what is written, and
-the frame.
+A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py what is read,
+this file what is written, and the frame.
 """
 from __future__ import annotations
 from array import array
@@ -36,8 +38,8 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 class Compiled(NamedTuple):
-  """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register number, or a constant's
-  (python_operands.constant_argument)."""
+  """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register
+  number, or a constant's (python_operands.constant_argument)."""
   make: Callable[..., Callable[[Any], None]]
   parameters: tuple[str, ...]
   text: str
@@ -92,7 +94,8 @@ class Writer(Operands):
   # ***** all lanes at once *****
 
   def all_at_once(self) -> list[str]:
-    """The lines for a wave whose lanes are all active, where the meaning is one assignment of a whole register or of a lane mask; else none."""
+    """The lines for a wave whose lanes are all active, where the meaning is one assignment of a whole register or of a
+    lane mask; else none."""
     if len(self.meaning) != 1 or len(self.shape.passes) != 1 or self.shape.permuted: return []
     target, kind, value = self.meaning[0].target, self.meaning[0].type, self.meaning[0].value
     self.begin(self.shape.passes[0])
@@ -103,19 +106,22 @@ class Writer(Operands):
     result = self.exact(value) if mask else self.result(value, kind, rounding=False).text
     streams, self.streams, self.inline = self.streams, {}, False
     if not streams: return []
-    lists = [name.upper() if storage.startswith(("lane_bits", "range")) else f"{name.upper()}.tolist()" for name, storage in streams.items()]
+    lists = [name.upper() if storage.startswith(("lane_bits", "range")) else f"{name.upper()}.tolist()"
+             for name, storage in streams.items()]
     each = f"for {', '.join(streams)} in {lists[0] if len(lists) == 1 else f'zip({chr(44).join(lists)})'}"
     if mask: return ["if w.full:", f"  w.set_mask(CARRY, sum(compress(BITS, [{result} {each}])))", "  return"]
     stored = f"w.{VIEW[kind.name]}[{target}][:] = array('{_CODE[kind.name]}', "
     if wide is None: return ["if w.full:", f"  {stored}[{result} {each}])", "  return"]
     reads = [f"    {name} = {name.upper()}[l]" for name in streams]
-    return ["if w.full:", f"  sums = [{wide} {each}]", "  for l in doubtful(sums):", *reads, f"    sums[l] = {result}", f"  {stored}sums)",
+    return ["if w.full:", f"  sums = [{wide} {each}]", "  for l in doubtful(sums):", *reads, f"    sums[l] = {result}",
+            f"  {stored}sums)",
             "  return"]
 
   def unrounded_fma(self, value: Node) -> str | None:
-    """A fused multiplication and addition of float32 as two operations on doubles, if that is what the meaning is; `doubtful` says where it may be
-    wrong."""
-    if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32: return None
+    """A fused multiplication and addition of float32 as two operations on doubles, if that is what the meaning is;
+    `doubtful` says where it may be wrong."""
+    if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32:
+      return None
     a, b, c = (self.exact(argument) for argument in value.args)
     return f"{a} * {b} + {c}"
 
@@ -149,7 +155,10 @@ class Writer(Operands):
     self.locals[target] = Value(name, found.low if within else low, found.high if within else high)
 
   def result(self, value: Node, kind: Type, rounding: bool = True) -> Value:
-    """The value as it is written: modified, rounded, with denormals flushed as the mode says. Without `rounding` storing a float32 rounds it."""
+    """The value as it is written: modified, rounded, with denormals flushed as the mode says.
+
+    Without `rounding` storing a float32 rounds it.
+    """
     found, flushes = self.value(value), self.shape.flushes(kind)
     if kind.kind == "f":
       if not (rounding or self.shape.omod or self.shape.clamp or flushes): return found
@@ -157,7 +166,9 @@ class Writer(Operands):
       if self.shape.omod: text = self.rounded(Value(f"({text} * {2.0 ** self.shape.omod})", rounded=False), kind)
       if self.shape.clamp: text = f"clamp_float({text})"
       return Value(f"flush_{kind.name}({text})" if flushes else text)
-    if self.shape.clamp: return Value(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low), min(found.high, kind.high))
+    if self.shape.clamp:
+      return Value(f"min(max({found.text}, {kind.low}), {kind.high})", max(found.low, kind.low),
+                   min(found.high, kind.high))
     return Value(self.wrapped(found, kind), kind.low, kind.high)
 
   def write(self, target: str, form: Target, kind: Type, value: Node) -> None:
@@ -198,6 +209,9 @@ class Writer(Operands):
     name, width = f"{target}_u{form.dword}", form.width or kind.bits
     if width < kind.bits: bits = f"({bits} & {(1 << width) - 1:#x})"
     moved = f"({bits} << {form.shift})" if form.shift else bits
-    if form.keep: self.inside.append(f"{name}[l] = {name}[l] & {0xffffffff ^ ((1 << width) - 1 << form.shift):#x} | {moved}")
-    elif form.extend: self.inside.append(f"{name}[l] = (({bits} ^ {1 << width - 1:#x}) - {1 << width - 1:#x} << {form.shift}) & 0xffffffff")
+    if form.keep:
+      self.inside.append(f"{name}[l] = {name}[l] & {0xffffffff ^ ((1 << width) - 1 << form.shift):#x} | {moved}")
+    elif form.extend:
+      self.inside.append(f"{name}[l] = (({bits} ^ {1 << width - 1:#x}) - {1 << width - 1:#x} << {form.shift}) & "
+                         f"0xffffffff")
     else: self.inside.append(f"{name}[l] = {moved}")

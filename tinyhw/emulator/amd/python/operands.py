@@ -1,8 +1,9 @@
 """Operands of an instruction as texts of Python: where the function of a shape reads them, and as what.
 
-A function (python/lanes.py) has a part that is executed once, and one for each active lane `l`. Here texts are put into both: a scalar operand is
-read once (`before`), a vector register is looked up once and indexed for each lane (`streams`), and what a lane's bits mean as a type has a name
-there (`inside`). Constants and register numbers are parameters of the function's maker.
+A function (python/lanes.py) has a part that is executed once, and one for each active lane `l`. Here texts are put into
+both: a scalar operand is read once (`before`), a vector register is looked up once and indexed for each lane
+(`streams`), and what a lane's bits mean as a type has a name there (`inside`). Constants and register numbers are
+parameters of the function's maker.
 """
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from tinyhw.emulator.notation import TYPES, Node, Type
 from tinyhw.isa.amd.table import regs
 
 VIEW = {"u32": "u", "i32": "i", "f32": "f"}    # types that a wave's registers can be seen as: the Rows of state.Wave
-_DECODE = {"f16": "HALVES[{} & 0xffff]", "bf16": "decode_bfloat16({} & 0xffff)", "f32": "float32_of({})", "f64": "float64_of({})"}
+_DECODE = {"f16": "HALVES[{} & 0xffff]", "bf16": "decode_bfloat16({} & 0xffff)", "f32": "float32_of({})",
+           "f64": "float64_of({})"}
 _BITS = {"scc": "w.scc", "vccz": f"(0 if w.mask({regs.VCC}) else 1)", "execz": "(0 if w.exec else 1)"}
 
 def plus(n: int) -> str:
@@ -48,8 +50,9 @@ def constant_argument(parameter: str, bits: int) -> int | float:
 class Operands(Expressions):
   """The operands of a shape.
 
-  parameters: arguments of the maker, in order. before: lines that are executed once. streams: names of what is read for each lane -> the sequence
-  that it comes from, as `before` knows it. inside: lines for each lane. inline: all is to be one expression, so nothing may be put into `inside`.
+  parameters: arguments of the maker, in order. before: lines that are executed once. streams: names of what is read for
+  each lane -> the sequence that it comes from, as `before` knows it. inside: lines for each lane. inline: all is to be
+  one expression, so nothing may be put into `inside`.
   sources, targets: of the pass that is written; reads: what has been read in it, by name and type.
   """
   def __init__(self, shape: Shape):
@@ -103,7 +106,8 @@ class Operands(Expressions):
     return Value(self.stream("xmask", f"lane_bits(w.mask(VCC), {self.shape.lanes})"), 0, 1)
 
   def operand(self, name: str, form: Form, kind: Type, element: str) -> Value:
-    """An operand as a type. element: what tells it from others of the same form and type that are parts of one register."""
+    """An operand as a type. element: what tells it from others of the same form and type that are parts of one
+    register."""
     if form.kind == "v": return self.lane_value(name, form, kind)
     if form.kind == "k":
       parameter = self.parameter(constant_parameter(name, form, kind))
@@ -125,7 +129,8 @@ class Operands(Expressions):
     self.parameter(name)
     if kind.name in VIEW and not form.width and not form.shift: text = self.register(name, VIEW[kind.name], form.dword)
     elif kind.bits > 32:
-      text = " | ".join(f"{self.register(name, 'u', form.dword + i)}{f' << {32 * i}' if i else ''}" for i in range(kind.bits // 32))
+      text = " | ".join(f"{self.register(name, 'u', form.dword + i)}{f' << {32 * i}' if i else ''}"
+                        for i in range(kind.bits // 32))
       text = self.typed(f"({text})", form, kind)
     else: text = self.typed(self.register(name, "u", form.dword), form, kind)
     found = self.modified(Value(text, kind.low, kind.high), form, kind)
@@ -137,13 +142,16 @@ class Operands(Expressions):
   def register(self, name: str, view: str, dword: int) -> str:
     """This lane's element of a vector register."""
     row = f"w.{view}[{name}{plus(dword)}]"
-    return self.stream(f"x{name.lower()}{view}{dword}", f"w.moved({row}, moves)" if self.shape.permuted and name == "S0" else row)
+    return self.stream(f"x{name.lower()}{view}{dword}", f"w.moved({row}, moves)" if self.shape.permuted and name == "S0"
+                       else row)
 
   def typed(self, raw: str, form: Form, kind: Type) -> str:
     """Raw bits (32 of them, or as many as the type has, if more) as a value of the type."""
     width = form.width or kind.bits
-    if width < 32 or form.shift: raw = f"({raw} >> {form.shift} & {(1 << width) - 1:#x})" if form.shift else f"({raw} & {(1 << width) - 1:#x})"
-    if form.signed and width < 32: raw = f"((({raw}) ^ {1 << width - 1:#x}) - {1 << width - 1:#x} & {(1 << kind.bits) - 1:#x})"
+    if width < 32 or form.shift:
+      raw = f"({raw} >> {form.shift} & {(1 << width) - 1:#x})" if form.shift else f"({raw} & {(1 << width) - 1:#x})"
+    if form.signed and width < 32:
+      raw = f"((({raw}) ^ {1 << width - 1:#x}) - {1 << width - 1:#x} & {(1 << kind.bits) - 1:#x})"
     if kind.kind == "u": return raw if kind.bits >= 16 else f"({raw} & {kind.high:#x})"
     if kind.kind == "i":
       half = 1 << kind.bits - 1

@@ -1,7 +1,8 @@
-"""What the function of an instruction is made for: how its operands are read, how its results are written, and which modes count.
+"""What the function of an instruction is made for: how its operands are read, how its results are written, and which
+modes count.
 
-Register numbers and constants are no part of a `Shape`, so instructions that differ in these only share one function: in Python (python/lanes.py),
-and as machine code of the host (native.py). arithmetic.py makes shapes of instructions.
+Register numbers and constants are no part of a `Shape`, so instructions that differ in these only share one function:
+in Python (python/lanes.py), and as machine code of the host (native.py). arithmetic.py makes shapes of instructions.
 """
 from __future__ import annotations
 
@@ -12,9 +13,10 @@ class Form(NamedTuple):
   """How an operand is read, but for its number.
 
   kind: "v" a vector register, "s" a scalar one, "k" a constant, "scc"/"vccz"/"execz" a bit as a number.
-  dword: counted from the operand's first register. shift, width: the part of that dword that is used, 0 bits: what the type wants. signed: the part
-  is sign extended. halves, negates: which half elements 0 and 1 of a pair of 16-bit values are, and which of them are negated. mix: of an
-  operand that is a float16 or float32 which half the float16 is, or None for a float32.
+  dword: counted from the operand's first register. shift, width: the part of that dword that is used, 0 bits: what the
+  type wants. signed: the part is sign extended. halves, negates: which half elements 0 and 1 of a pair of 16-bit values
+  are, and which of them are negated. mix: of an operand that is a float16 or float32 which half the float16 is, or None
+  for a float32.
   """
   kind: str
   dword: int = 0
@@ -31,7 +33,8 @@ class Form(NamedTuple):
     """The form of element `index` of an operand that is an array of narrow values (S0.i8(2) in the notation)."""
     if kind.bits == 16 and index < 2:
       return self._replace(shift=16 * self.halves[index], width=16, negate=self.negates[index], magnitude=False)
-    return self._replace(dword=self.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits, negate=False, magnitude=False)
+    return self._replace(dword=self.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits,
+                         negate=False, magnitude=False)
 
   def mixed(self) -> tuple[Form, Type]:
     """The form and the type of an operand of a mixed instruction (M0.f32 in the notation)."""
@@ -41,8 +44,8 @@ class Form(NamedTuple):
 class Target(NamedTuple):
   """How a result is written.
 
-  kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as of a Form. keep: bits of the register outside of the part
-  that is written stay, else they are 0 (or, with extend, its sign).
+  kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as of a Form. keep: bits of the
+  register outside of the part that is written stay, else they are 0 (or, with extend, its sign).
   """
   kind: str
   dword: int = 0
@@ -52,14 +55,18 @@ class Target(NamedTuple):
   extend: bool = False
 
 class Pass(NamedTuple):
-  """One evaluation of a meaning: packed instructions have two, for the halves of their operands. Operands have the notation's names."""
+  """One evaluation of a meaning: packed instructions have two, for the halves of their operands.
+
+  Operands have the notation's names.
+  """
   sources: tuple[tuple[str, Form], ...]
   targets: tuple[tuple[str, Target], ...]
 
 class Shape(NamedTuple):
   """What a function is made for.
 
-  lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1). flush32, flush64: denormals of float32, and of float16 and
+  lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1). flush32, flush64: denormals of
+  float32, and of float16 and
   float64, become 0. fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other lanes (DPP).
   """
   meaning: str

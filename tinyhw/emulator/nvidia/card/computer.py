@@ -1,10 +1,11 @@
 """A computer with virtual NVIDIA GPUs: its files, and the calls of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm.
 
-A call whose size is not this version's is refused, as the kernel's driver does. What a file is bound to follows open-gpu-kernel-modules,
-src/nvidia/arch/nvalloc/unix/src/escape.c.
+A call whose size is not this version's is refused, as the kernel's driver does. What a file is bound to follows
+open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/escape.c.
 
-Processes (`Box.process`) have objects, address spaces and channels of their own. They share the GPUs with their memory and caches, the numbers that
-doorbells are told, and the system memory that GPUs may use. An error stops the channel group that it is of, and nothing else.
+Processes (`Box.process`) have objects, address spaces and channels of their own. They share the GPUs with their memory
+and caches, the numbers that doorbells are told, and the system memory that GPUs may use. An error stops the channel
+group that it is of, and nothing else.
 """
 from __future__ import annotations
 import ctypes
@@ -36,8 +37,10 @@ QUERY_VERSION = ord("2")
 FIRST_TOKEN = 0x10000
 
 class Computer(Box):
-  """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach each other's memory."""
-  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1, version: tuple[int, ...] = VERSION, peers: bool = True):
+  """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach
+  each other's memory."""
+  def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1,
+               version: tuple[int, ...] = VERSION, peers: bool = True):
     super().__init__(name, seed, strict)
     self.version, self.peers = version, peers
     self.structures = rm.structures(version)
@@ -46,7 +49,8 @@ class Computer(Box):
     self.caches_of = {gpu: Caches(gpu.name) for gpu in self.gpus}
     self.tokens = itertools.count(FIRST_TOKEN)
     self.texts["/sys/module/nvidia/version"] = ".".join(map(str, version)) + "\n"
-    for gpu in self.gpus: self.texts[f"/proc/driver/nvidia/gpus/0000:{gpu.bus:02x}:00.0/information"] = gpu.information()
+    for gpu in self.gpus:
+      self.texts[f"/proc/driver/nvidia/gpus/0000:{gpu.bus:02x}:00.0/information"] = gpu.information()
     self.begin_process()
 
   def begin_process(self) -> None:
@@ -58,7 +62,8 @@ class Computer(Box):
   def control_file(self, number: int) -> ControlFile:
     """The open control file with this descriptor. Refused where there is none."""
     found = self.descriptor(number)
-    if not isinstance(found, ControlFile): raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {number} is no {CONTROL}")
+    if not isinstance(found, ControlFile):
+      raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {number} is no {CONTROL}")
     return found
 
   def forget(self, frames: Frames) -> None:
@@ -72,7 +77,8 @@ class Computer(Box):
     """A Status is the resource manager's answer to a call that the kernel takes."""
     return Refusal(number, f"injected into {call}") if isinstance(number, Status) else super().failing(number, call)
 
-  def tables(self) -> list[PageTable]: return [item.table for item in self.objects.items.values() if isinstance(item, SpaceItem)]
+  def tables(self) -> list[PageTable]:
+    return [item.table for item in self.objects.items.values() if isinstance(item, SpaceItem)]
 
   def devices_census(self) -> dict[str, int]:
     return {"objects": len(self.objects.items), "ranges": len(self.uvm.ranges), "registered": len(self.uvm.spaces),
@@ -96,7 +102,8 @@ class File(VirtualFile):
     number, size = request & 0xFF, request >> 16 & 0x3FFF
     found = self.calls.get(number)
     if request >> 8 & 0xFF != ord("F") or found is None: raise refuse(errno.EINVAL, f"request {request:#x}")
-    if size != ctypes.sizeof(found[0]): raise refuse(errno.EINVAL, f"{found[0].__name__} has {ctypes.sizeof(found[0])} bytes, not {size}")
+    if size != ctypes.sizeof(found[0]):
+      raise refuse(errno.EINVAL, f"{found[0].__name__} has {ctypes.sizeof(found[0])} bytes, not {size}")
     return found
 
   def ioctl(self, request: int, argument: Any) -> None:
@@ -114,7 +121,8 @@ class File(VirtualFile):
   def answer(self, kind: Any, function: Callable[[Any], None], argument: Any) -> None:
     """Call, and write the status."""
     own = kind()
-    if ctypes.sizeof(argument) < ctypes.sizeof(own):   # calls of UVM do not tell their size: the kernel would read what lies behind
+    if ctypes.sizeof(argument) < ctypes.sizeof(own):   # calls of UVM do not tell their size: the kernel would read what
+                                                       # lies behind
       raise refuse(errno.EFAULT, f"{kind.__name__} has {ctypes.sizeof(own)} bytes, not {ctypes.sizeof(argument)}")
     ctypes.memmove(ctypes.addressof(own), ctypes.addressof(argument), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
     status = Status.OK
@@ -125,7 +133,8 @@ class File(VirtualFile):
     ctypes.memmove(ctypes.addressof(argument), ctypes.addressof(own), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
 
 class MappedFile(File):
-  """A file through which one mapping can be made. prepared: what it is going to be of, by RmMapMemory: the object, the offset, the bytes."""
+  """A file through which one mapping can be made. prepared: what it is going to be of, by RmMapMemory: the object, the
+  offset, the bytes."""
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
     self.prepared: tuple[Item, int, int] | None = None
@@ -135,11 +144,13 @@ class MappedFile(File):
       self.check("mmap")
       if self.prepared is None: raise refuse(errno.EINVAL, "no mapping is prepared: RmMapMemory")
       item, start, most = self.prepared
-      if offset or length > pages(most): raise refuse(errno.EINVAL, f"{length:#x} bytes at {offset:#x} of a mapping of {most:#x}")
+      if offset or length > pages(most):
+        raise refuse(errno.EINVAL, f"{length:#x} bytes at {offset:#x} of a mapping of {most:#x}")
       if not isinstance(item, MemoryItem): return self.usermode(length, address, prot)
       memory = self.computer.physical.map(item.frames, start, length, address, prot)
       item.users += 1
-      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item.frames, start, memory.address, length, item, item.release))
+      return VirtualMapping(self.computer, memory, MemoryWatcher(self.computer, item.frames, start, memory.address,
+                                                                 length, item, item.release))
 
   def usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
     """The page of doorbells."""
@@ -152,7 +163,8 @@ class ControlFile(MappedFile):
     s, objects = computer.structures, computer.objects
     self.clients: list[int] = []
     self.calls = {kind.NUMBER: (kind, function) for kind, function in (
-      (s.RmAlloc, self._alloc), (s.RmControl, objects.control), (s.RmFree, self._free), (s.RmMapMemory, self._map), (s.CheckVersion, self._version))}
+      (s.RmAlloc, self._alloc), (s.RmControl, objects.control), (s.RmFree, self._free), (s.RmMapMemory, self._map),
+      (s.CheckVersion, self._version))}
 
   def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
     if request & 0xFFFF == ord("F") << 8 | self.computer.structures.CardInfo.NUMBER:
@@ -165,7 +177,8 @@ class ControlFile(MappedFile):
     """Controls have the name of their own structure."""
     if kind is self.computer.structures.RmControl and argument.cmd in self.computer.objects.controls:
       return str(self.computer.objects.controls[argument.cmd][0].__name__)
-    return str(self.computer.structures.CardInfo.__name__) if "CardInfo" in kind.__name__ else super().called(kind, argument)
+    return (str(self.computer.structures.CardInfo.__name__) if "CardInfo" in kind.__name__
+            else super().called(kind, argument))
 
   def _alloc(self, request: Any) -> None:
     self.computer.objects.alloc(request)
@@ -179,7 +192,8 @@ class ControlFile(MappedFile):
     """Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, rm_perform_version_check."""
     text = ".".join(map(str, self.computer.version)).encode()
     same = bytes(request.versionString).rstrip(b"\0") == text
-    if request.cmd != QUERY_VERSION and not same: raise Refusal(Status.INVALID_ARGUMENT, "library and kernel module are of different versions")
+    if request.cmd != QUERY_VERSION and not same:
+      raise Refusal(Status.INVALID_ARGUMENT, "library and kernel module are of different versions")
     request.versionString[:len(text)], request.reply = text, 1
 
   def _cards(self, request: Any) -> None:
@@ -193,13 +207,16 @@ class ControlFile(MappedFile):
     objects.client(request.hClient)
     file, item = self.computer.descriptor(request.fd), objects.find(request.hMemory)
     if isinstance(item, MemoryItem) and not item.own:
-      if not isinstance(file, ControlFile): raise Refusal(Status.INVALID_ARGUMENT, f"host memory is mapped through a file of {CONTROL}")
+      if not isinstance(file, ControlFile):
+        raise Refusal(Status.INVALID_ARGUMENT, f"host memory is mapped through a file of {CONTROL}")
     elif not isinstance(file, CardFile) or file.control is None:
       raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.fd} is no registered card")
     if file.prepared is not None: raise Refusal(Status.STATE_IN_USE, "the file has a mapping")
     if isinstance(item, MemoryItem):
-      if request.offset % PAGE or request.offset + request.length > item.frames.size: raise Refusal(Status.INVALID_LIMIT, "behind the memory's end")
-    elif item.gpu is None or item.kind not in item.gpu.chip.usermode: raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} cannot be mapped")
+      if request.offset % PAGE or request.offset + request.length > item.frames.size:
+        raise Refusal(Status.INVALID_LIMIT, "behind the memory's end")
+    elif item.gpu is None or item.kind not in item.gpu.chip.usermode:
+      raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} cannot be mapped")
     file.prepared = item, int(request.offset), int(request.length)
 
   def released(self) -> None:
@@ -213,7 +230,8 @@ class CardFile(MappedFile):
     self.gpu = gpu
     self.control: ControlFile | None = None
     s = computer.structures
-    self.calls = {kind.NUMBER: (kind, function) for kind, function in ((s.RegisterFd, self._register), (s.RmAllocMemory, computer.objects.pin))}
+    self.calls = {kind.NUMBER: (kind, function) for kind, function in ((s.RegisterFd, self._register),
+                                                                       (s.RmAllocMemory, computer.objects.pin))}
 
   def _register(self, request: Any) -> None:
     if self.control is not None: raise refuse(errno.EINVAL, "the file is registered")
@@ -227,9 +245,11 @@ class CardFile(MappedFile):
     return VirtualMapping(self.computer, memory, DoorbellWatcher(self.computer, self.gpu, frames))
 
 class UvmFile(File):
-  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures have. begun: by UvmInitialize.
+  """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures
+  have. begun: by UvmInitialize.
 
-  holds: the file that this one holds the process's memory for, by UvmMmInitialize. Source: kernel-open/nvidia-uvm/uvm.c.
+  holds: the file that this one holds the process's memory for, by UvmMmInitialize. Source:
+  kernel-open/nvidia-uvm/uvm.c.
   """
   status = "rmStatus"
 
@@ -241,7 +261,8 @@ class UvmFile(File):
     self.calls = {kind.NUMBER: (kind, function) for kind, function in (
       (s.UvmInitialize, self._initialize), (s.UvmMmInitialize, self._hold), (s.UvmRegisterGpu, uvm.register_gpu),
       (s.UvmUnregisterGpu, uvm.unregister_gpu),
-      (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space), (s.UvmRegisterChannel, uvm.register_channel),
+      (s.UvmRegisterVaSpace, uvm.register_space), (s.UvmUnregisterVaSpace, uvm.unregister_space),
+      (s.UvmRegisterChannel, uvm.register_channel),
       (s.UvmUnregisterChannel, uvm.unregister_channel), (s.UvmCreateExternal, uvm.create), (s.UvmMapExternal, uvm.map),
       (s.UvmUnmapExternal, uvm.unmap), (s.UvmFree, uvm.free), (s.UvmEnablePeerAccess, uvm.enable_peers))}
 
@@ -258,7 +279,8 @@ class UvmFile(File):
     other = self.computer.descriptor(request.uvmFd)
     if not isinstance(other, UvmFile) or not other.begun:
       raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {request.uvmFd} is no {UVM} that has begun")
-    if self.begun or self.holds is not None or self.computer.uvm.held: raise Refusal(Status.INVALID_STATE, "the memory is held")
+    if self.begun or self.holds is not None or self.computer.uvm.held:
+      raise Refusal(Status.INVALID_STATE, "the memory is held")
     self.holds, self.computer.uvm.held = other, True
 
   def released(self) -> None:

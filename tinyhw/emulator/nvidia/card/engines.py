@@ -1,7 +1,8 @@
 """Engines of virtual NVIDIA GPUs: what reads channels (the host engine), copies, and starts kernels.
 
-A channel is an actor: each step reads an entry of its ring, or executes a method. Its position (GPGet) is written when an entry has been read whole.
-What an engine would misread, or hang on, is a PacketError at once. Source: autogen/nvidia/methods.py.
+A channel is an actor: each step reads an entry of its ring, or executes a method. Its position (GPGet) is written when
+an entry has been read whole. What an engine would misread, or hang on, is a PacketError at once. Source:
+autogen/nvidia/methods.py.
 """
 from __future__ import annotations
 import time
@@ -27,7 +28,8 @@ if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import Computer
 
 class DoorbellWatcher:
   """The usermode page of a GPU: the clock, and the doorbell that is told a channel's token."""
-  def __init__(self, computer: Computer, gpu: Gpu, frames: Frames): self.computer, self.gpu, self.frames = computer, gpu, frames
+  def __init__(self, computer: Computer, gpu: Gpu, frames: Frames):
+    self.computer, self.gpu, self.frames = computer, gpu, frames
 
   def before_load(self, offset: int, size: int) -> None:
     self.frames.view[methods.USERMODE_TIME:methods.USERMODE_TIME + 8] = self.gpu.clock().to_bytes(8, "little")
@@ -42,7 +44,8 @@ class DoorbellWatcher:
   def closed(self) -> None: self.computer.physical.free(self.frames)
 
 class Engines:
-  """The channels of a process that run, and the grids that they have started. make_block: what executes a block; tests may put another one there."""
+  """The channels of a process that run, and the grids that they have started. make_block: what executes a block; tests
+  may put another one there."""
   def __init__(self, computer: Computer):
     self.computer = computer
     self.channels: dict[int, Processor] = {}
@@ -66,18 +69,24 @@ class Engines:
     """The doorbell."""
     found = self.channels.get(token)
     if found is None or found.gpu is not gpu:
-      raise DoorbellError(f"the doorbell of {gpu.name} is told {token:#x}, which is no channel's token; ask for it (GetWorkSubmitToken)")
+      raise DoorbellError(f"the doorbell of {gpu.name} is told {token:#x}, which is no channel's token; ask for it "
+                          f"(GetWorkSubmitToken)")
     found.rung()
 
   def fail(self, channel: ChannelItem, xid: int, fault: PageFault | None = None) -> None:
-    """An error of a channel: the driver stops its whole group, and writes into the notifiers which error it was. Other groups go on."""
+    """An error of a channel: the driver stops its whole group, and writes into the notifiers which error it was.
+
+    Other groups go on.
+    """
     group = channel.group
     group.fault = fault
-    if fault is not None: self.computer.fault = f"{fault.summary}; {group.space.table.nearest(fault.address)}{fault.where}"
+    if fault is not None:
+      self.computer.fault = f"{fault.summary}; {group.space.table.nearest(fault.address)}{fault.where}"
     for item in group.children:
       notifier = getattr(item, "notifier", None)
       if notifier is None: continue
-      notifier.frames.view[:16] = time.monotonic_ns().to_bytes(8, "little") + xid.to_bytes(4, "little") + b"\0\0\xff\xff"
+      notifier.frames.view[:16] = time.monotonic_ns().to_bytes(8,
+                                                               "little") + xid.to_bytes(4, "little") + b"\0\0\xff\xff"
     for processor in self.channels.values():
       if processor.channel.group is group: processor.stopped = True
     for grid in list(self.work):
@@ -88,7 +97,8 @@ class Engines:
     for caches in self.caches_of.values(): yield from caches.made.values()
 
 class Processor:
-  """What reads one channel. subchannels: the class of the engine object that each speaks to; registers: what methods have set, by subchannel."""
+  """What reads one channel. subchannels: the class of the engine object that each speaks to; registers: what methods
+  have set, by subchannel."""
   def __init__(self, engines: Engines, channel: ChannelItem):
     self.engines, self.channel, self.computer = engines, channel, engines.computer
     gpu = channel.gpu
@@ -115,7 +125,8 @@ class Processor:
   def rung(self) -> None:
     """There are new entries."""
     put = int.from_bytes(self._userd(methods.USERD_PUT), "little")
-    if put >= self.channel.entries: raise DoorbellError(f"{self.name}: GPPut is {put}, and the ring has {self.channel.entries} entries")
+    if put >= self.channel.entries:
+      raise DoorbellError(f"{self.name}: GPPut is {put}, and the ring has {self.channel.entries} entries")
     self.put, self.agent.idle = put, False
     if self.computer.order is not None: self.known |= self.computer.order.host.known
 
@@ -145,10 +156,12 @@ class Processor:
     data = self.port.load(self.channel.ring + 8 * self.get, 8, ENGINE)
     try: entry = methods.ENTRY.decode([int.from_bytes(data[:4], "little"), int.from_bytes(data[4:], "little")])
     except ValueError as error: raise PacketError(f"{self.name}: entry {self.get} of the ring: {error}") from error
-    if not entry["length"]: raise PacketError(f"{self.name}: entry {self.get} of the ring has no words: it would be read as an opcode")
+    if not entry["length"]:
+      raise PacketError(f"{self.name}: entry {self.get} of the ring has no words: it would be read as an opcode")
     words = self.port.load(entry["address"] << 2, 4 * entry["length"], ENGINE)
     try: calls = methods.decode([int.from_bytes(words[i:i + 4], "little") for i in range(0, len(words), 4)])
-    except ValueError as error: raise PacketError(f"{self.name}: the pushbuffer at {entry['address'] << 2:#x}: {error}") from error
+    except ValueError as error:
+      raise PacketError(f"{self.name}: the pushbuffer at {entry['address'] << 2:#x}: {error}") from error
     self.calls.extend(calls)
     self.open = True
 
@@ -164,13 +177,16 @@ class Processor:
 
   def _fields(self, table: methods.Methods, call: Call) -> tuple[str, dict[str, Any]]:
     method = table.offsets.get(call.offset)
-    if method is None: raise PacketError(f"{self.name}: method {call.offset:#x} of subchannel {call.subchannel} is none that the emulator knows")
+    if method is None:
+      raise PacketError(f"{self.name}: method {call.offset:#x} of subchannel {call.subchannel} is none that the "
+                        f"emulator knows")
     try: return method.name, method.decode([call.data])
     except ValueError as error: raise PacketError(f"{self.name}: {error}") from error
 
   def _bind(self, call: Call) -> bool:
     if call.data not in self.channel.engines:
-      raise PacketError(f"{self.name}: SET_OBJECT {call.data:#x}, and the channel has no object of this class; allocate it on the channel")
+      raise PacketError(f"{self.name}: SET_OBJECT {call.data:#x}, and the channel has no object of this class; "
+                        f"allocate it on the channel")
     self.subchannels[call.subchannel] = call.data
     return True
 
@@ -190,7 +206,8 @@ class Processor:
   def _semaphore(self, state: dict[int, int], fields: dict[str, Any]) -> bool:
     host = self.tables.host
     address = self._word(state, host, "SEM_ADDR_LO") | self._word(state, host, "SEM_ADDR_HI") << 32
-    value = self._word(state, host, "SEM_PAYLOAD_LO") | (self._word(state, host, "SEM_PAYLOAD_HI") << 32 if fields["payload_size"] else 0)
+    value = self._word(state, host, "SEM_PAYLOAD_LO") | (self._word(state, host, "SEM_PAYLOAD_HI") << 32
+                                                         if fields["payload_size"] else 0)
     size = 8 if fields["payload_size"] else 4
     if fields["operation"] == methods.RELEASE:
       if fields["release_wfi"] and not self._all_ended(): return False
@@ -207,7 +224,8 @@ class Processor:
   def _engine(self, call: Call) -> bool:
     bound = self.subchannels.get(call.subchannel)
     if bound is None:
-      raise PacketError(f"{self.name}: method {call.offset:#x} on subchannel {call.subchannel}, to which no object is bound (SET_OBJECT)")
+      raise PacketError(f"{self.name}: method {call.offset:#x} on subchannel {call.subchannel}, to which no object is "
+                        f"bound (SET_OBJECT)")
     computes = bound == self.gpu.chip.compute
     if call.subchannel != (COMPUTE_SUBCHANNEL if computes else COPY_SUBCHANNEL):
       raise PacketError(f"{self.name}: class {bound:#x} on subchannel {call.subchannel}")
@@ -229,15 +247,19 @@ class Processor:
   def _compute(self, name: str, fields: dict[str, Any], state: dict[int, int]) -> bool:
     if name == "WAIT_FOR_IDLE": return self._all_ended()
     if name in ("INVALIDATE_SHADER_CACHES_NO_WFI", "INVALIDATE_SHADER_CACHES"):
-      for flag, unit in (("instruction", Unit.INSTRUCTION), ("global_data", Unit.VECTOR), ("data", Unit.VECTOR), ("constant", Unit.SCALAR)):
+      for flag, unit in (("instruction", Unit.INSTRUCTION), ("global_data", Unit.VECTOR), ("data", Unit.VECTOR),
+                         ("constant", Unit.SCALAR)):
         if fields.get(flag): self.engines.caches_of[self.gpu].forget(unit)
     elif name == "SEND_SIGNALING_PCAS2_B":
       if fields["pcas_action"] != methods.INVALIDATE_COPY_SCHEDULE:
-        raise PacketError(f"{self.name}: PCAS action {fields['pcas_action']} leaves what the scheduler has of a QMD at this address from before; "
+        raise PacketError(f"{self.name}: PCAS action {fields['pcas_action']} leaves what the scheduler has of a QMD "
+                          f"at this address from before; "
                           f"use {methods.INVALIDATE_COPY_SCHEDULE}")
-      if not self.channel.registered: raise PacketError(f"{self.name}: a kernel before UvmRegisterChannel: its engine has no memory for its state")
+      if not self.channel.registered:
+        raise PacketError(f"{self.name}: a kernel before UvmRegisterChannel: its engine has no memory for its state")
       Grid(self, self._word(state, self.tables.compute, "SEND_PCAS_A") << 8, state)
-    elif name in ("LAUNCH_DMA", "LOAD_INLINE_DATA", "SEND_SIGNALING_PCAS_B"): raise PacketError(f"{self.name}: {name} is not emulated")
+    elif name in ("LAUNCH_DMA", "LOAD_INLINE_DATA", "SEND_SIGNALING_PCAS_B"):
+      raise PacketError(f"{self.name}: {name} is not emulated")
     return True
 
   # **** copies ****
@@ -251,7 +273,8 @@ class Processor:
         raise PacketError(f"{self.name}: a semaphore of a copy without FLUSH_ENABLE may be seen before the bytes")
       address = self._word(state, table, "SET_SEMAPHORE_A") << 32 | self._word(state, table, "SET_SEMAPHORE_B")
       data = self._word(state, table, "SET_SEMAPHORE_PAYLOAD").to_bytes(4, "little")
-      if fields["semaphore_type"] == methods.FOUR_WORDS: data = data.ljust(8, b"\0") + self.gpu.clock().to_bytes(8, "little")
+      if fields["semaphore_type"] == methods.FOUR_WORDS:
+        data = data.ljust(8, b"\0") + self.gpu.clock().to_bytes(8, "little")
       self.port.store(address, data, ENGINE)
     return True
 
@@ -259,7 +282,8 @@ class Processor:
     table = self.tables.copy
     if fields["remap_enable"] or fields["multi_line_enable"] or fields["src_type"] or fields["dst_type"]:
       raise PacketError(f"{self.name}: only copies of one line between virtual addresses are emulated")
-    if not fields["src_memory_layout"] or not fields["dst_memory_layout"]: raise PacketError(f"{self.name}: a copy of block-linear memory; set PITCH")
+    if not fields["src_memory_layout"] or not fields["dst_memory_layout"]:
+      raise PacketError(f"{self.name}: a copy of block-linear memory; set PITCH")
     source = self._word(state, table, "OFFSET_IN_UPPER") << 32 | self._word(state, table, "OFFSET_IN_LOWER")
     target = self._word(state, table, "OFFSET_OUT_UPPER") << 32 | self._word(state, table, "OFFSET_OUT_LOWER")
     size, races = self._word(state, table, "LINE_LENGTH_IN"), Copied()

@@ -7,7 +7,10 @@ from enum import IntEnum
 from tinyhw.emulator.nvidia.chips import Chip
 
 class ComputeMode(IntEnum):
-  """Who may compute on a GPU, as its administrator has set it. Source: open-gpu-kernel-modules, ctrl2080gpu.h, COMPUTE_MODE_RULES."""
+  """Who may compute on a GPU, as its administrator has set it.
+
+  Source: open-gpu-kernel-modules, ctrl2080gpu.h, COMPUTE_MODE_RULES.
+  """
   NONE, EXCLUSIVE_COMPUTE, COMPUTE_PROHIBITED, EXCLUSIVE_COMPUTE_PROCESS = range(4)
 
 XID_MMU = 31  # the driver's number of an access that the page table does not allow
@@ -15,7 +18,8 @@ XID_MMU = 31  # the driver's number of an access that the page table does not al
 FIRST_BUS = 0x17   # of PCI
 
 class Gpu:
-  """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: that have been started on it.
+  """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: that have been started
+  on it.
 
   bus: of PCI, where it is. reserved: the client that computes on it, where the mode lets only one.
   """

@@ -1,7 +1,8 @@
-"""The resource manager of the virtual kernel driver: its objects, what it checks before it makes one, and what it answers when it is asked.
+"""The resource manager of the virtual kernel driver: its objects, what it checks before it makes one, and what it
+answers when it is asked.
 
-Statuses follow open-gpu-kernel-modules, src/nvidia/src/kernel/rmapi/{alloc_free,control}.c, gpu/fifo/kernel_channel.c and mem_mgr. A refusal is a
-`Refusal` with a status; the files turn it into the answer of a call.
+Statuses follow open-gpu-kernel-modules, src/nvidia/src/kernel/rmapi/{alloc_free,control}.c, gpu/fifo/kernel_channel.c
+and mem_mgr. A refusal is a `Refusal` with a status; the files turn it into the answer of a call.
 """
 from __future__ import annotations
 import ctypes
@@ -27,7 +28,8 @@ EXTERNALLY_OWNED = rm.flags("NV_VASPACE_ALLOCATION_FLAGS_", "IS_EXTERNALLY_OWNED
 USERD_UNIT = methods.USERD_BYTES
 MOST_ENTRIES = 1 << 21
 GRAPHICS, COPY_ENGINES = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS"), range(rm.flags("NV2080_ENGINE_TYPE_", "COPY0"),
-                                                                            rm.flags("NV2080_ENGINE_TYPE_", "COPY0") + 10)
+                                                                            rm.flags("NV2080_ENGINE_TYPE_", "COPY0")
+                                                                            + 10)
 MOST_CHANNELS = 2048   # of a GPU, of all processes: as many numbers as its list of channels that can run has
 
 class Refusal(Exception):
@@ -55,7 +57,8 @@ class Item:
   def __repr__(self) -> str: return f"object {self.handle:#x} of class {self.kind:#x}"
 
 class MemoryItem(Item):
-  """Memory. frames: its pages. users: the object itself, mappings of GPUs and of the program; the pages stay as long as there is one."""
+  """Memory. frames: its pages. users: the object itself, mappings of GPUs and of the program; the pages stay as long
+  as there is one."""
   def __init__(self, handle: int, kind: int, parent: Item, gpu: Gpu, frames: Frames, objects: Objects):
     super().__init__(handle, kind, parent, gpu)
     self.frames, self.objects, self.users = frames, objects, 1
@@ -70,7 +73,8 @@ class MemoryItem(Item):
     if self.users == 0: self.objects.give_back(self)
 
   def freed(self) -> None: self.release()
-  def __repr__(self) -> str: return f"{'memory of ' + self.gpu.name if self.own and self.gpu else 'host memory'} {self.handle:#x}"
+  def __repr__(self) -> str:
+    return f"{'memory of ' + self.gpu.name if self.own and self.gpu else 'host memory'} {self.handle:#x}"
 
 class SubdeviceItem(Item):
   """One GPU of a device, which has one."""
@@ -94,17 +98,20 @@ class SpaceItem(Item):
     self.table, self.external = PageTable(), external
 
 class GroupItem(Item):
-  """A channel group. engine: the type of that which its channels are for; running: they have been scheduled. fault: the access that stopped it."""
+  """A channel group. engine: the type of that which its channels are for; running: they have been scheduled. fault:
+  the access that stopped it."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem, engine: int):
     super().__init__(handle, rm.CHANNEL_GROUP, parent, gpu)
     self.space, self.engine, self.running = space, engine, False
     self.fault: PageFault | None = None
 
 class ChannelItem(Item):
-  """A channel: where its ring and its pointers are. engine: the classes of its engine objects; registered: memory that engines want is set up."""
+  """A channel: where its ring and its pointers are. engine: the classes of its engine objects; registered: memory that
+  engines want is set up."""
   def __init__(self, handle: int, kind: int, group: GroupItem, token: int, request: Any, userd: MemoryItem, place: int):
     super().__init__(handle, kind, group, group.gpu)
-    self.group, self.token, self.ring, self.entries = group, token, int(request.gpFifoOffset), int(request.gpFifoEntries)
+    self.group, self.token, self.ring, self.entries = group, token, int(request.gpFifoOffset), int(
+      request.gpFifoEntries)
     self.userd, self.place = userd, place
     self.engines: set[int] = set()
     self.registered = False
@@ -123,15 +130,21 @@ class Objects:
     self.system_used = 0
     s = computer.structures
     self.makers: dict[int, tuple[Any, tuple[int, ...], Callable[[int, Item, Any], Item]]] = {
-      rm.DEVICE: (s.DeviceParams, (rm.ROOT,), self._device), rm.SUBDEVICE: (s.SubdeviceParams, (rm.DEVICE,), self._subdevice),
-      rm.VA_SPACE: (s.VaSpaceParams, (rm.DEVICE,), self._space), rm.CHANNEL_GROUP: (s.ChannelGroupParams, (rm.DEVICE,), self._group),
+      rm.DEVICE: (s.DeviceParams, (rm.ROOT,), self._device),
+      rm.SUBDEVICE: (s.SubdeviceParams, (rm.DEVICE,), self._subdevice),
+      rm.VA_SPACE: (s.VaSpaceParams, (rm.DEVICE,), self._space),
+      rm.CHANNEL_GROUP: (s.ChannelGroupParams, (rm.DEVICE,), self._group),
       rm.CONTEXT_SHARE: (s.ContextShareParams, (rm.CHANNEL_GROUP,), self._share),
-      rm.MEMORY_LOCAL: (s.MemoryParams, (rm.DEVICE,), self._video), rm.MEMORY_SYSTEM: (s.MemoryParams, (rm.DEVICE,), self._system)}
+      rm.MEMORY_LOCAL: (s.MemoryParams, (rm.DEVICE,), self._video),
+      rm.MEMORY_SYSTEM: (s.MemoryParams, (rm.DEVICE,), self._system)}
     self.controls: dict[int, tuple[Any, Callable[[Item, Any], None]]] = {
       kind.NUMBER: (kind, function) for kind, function in (
-        (s.GetIdInfo, self._id_info), (s.GetClassList, self._class_list), (s.GetNameString, self._name), (s.GetGidInfo, self._gid),
-        (s.AcquireComputeModeReservation, self._reserve), (s.GetProbedIds, self._probed), (s.GrGetInfo, self._graphics_info),
-        (s.GrGetGpcMask, self._gpcs), (s.GrGetTpcMask, self._tpcs), (s.FbGetInfo, self._memory_info), (s.GroupSchedule, self._schedule),
+        (s.GetIdInfo, self._id_info), (s.GetClassList, self._class_list), (s.GetNameString, self._name),
+        (s.GetGidInfo, self._gid),
+        (s.AcquireComputeModeReservation, self._reserve), (s.GetProbedIds, self._probed),
+        (s.GrGetInfo, self._graphics_info),
+        (s.GrGetGpcMask, self._gpcs), (s.GrGetTpcMask, self._tpcs), (s.FbGetInfo, self._memory_info),
+        (s.GroupSchedule, self._schedule),
         (s.GetWorkSubmitToken, self._token), (s.GetMmuFaultInfo, self._fault_info), (s.GetTimeCorrelation, self._times),
         (s.GetArchInfo, self._architecture))}
 
@@ -164,7 +177,8 @@ class Objects:
 
   def _make(self, handle: int, parent: Item, request: Any) -> Item:
     kind, gpu = request.hClass, parent.gpu
-    if gpu is not None and kind not in gpu.chip.classes: raise Refusal(Status.INVALID_CLASS, f"{gpu.name} has no class {kind:#x}")
+    if gpu is not None and kind not in gpu.chip.classes:
+      raise Refusal(Status.INVALID_CLASS, f"{gpu.name} has no class {kind:#x}")
     if kind in self.makers:
       structure, parents, maker = self.makers[kind]
       self._below(parent, parents, kind)
@@ -172,7 +186,8 @@ class Objects:
     if gpu is None: raise Refusal(Status.INVALID_CLASS, f"{kind:#x}")
     if kind in gpu.chip.usermode:
       self._below(parent, (rm.SUBDEVICE,), kind)
-      given = kind >= rm.HOPPER_USERMODE and request.pAllocParms  # without parameters it is the page among the registers
+      given = kind >= rm.HOPPER_USERMODE and request.pAllocParms  # without parameters it is the page among the
+                                                                  # registers
       if given and self._parameters(request, self.computer.structures.UsermodeParams).bPriv:
         raise Refusal(Status.INSUFFICIENT_PERMISSIONS, "bPriv")
       return Item(handle, kind, parent, gpu)
@@ -180,14 +195,17 @@ class Objects:
       self._below(parent, (rm.CHANNEL_GROUP,), kind)
       return self._channel(handle, kind, parent, self._parameters(request, self.computer.structures.ChannelParams))
     if kind == gpu.chip.compute or kind in gpu.chip.copies:
-      if not isinstance(parent, ChannelItem): raise Refusal(Status.INVALID_OBJECT_PARENT, f"an engine object below {parent!r}")
-      if kind == gpu.chip.compute and parent.group.engine != GRAPHICS: raise Refusal(Status.INVALID_CLASS, "a compute object in a group of copies")
+      if not isinstance(parent, ChannelItem):
+        raise Refusal(Status.INVALID_OBJECT_PARENT, f"an engine object below {parent!r}")
+      if kind == gpu.chip.compute and parent.group.engine != GRAPHICS:
+        raise Refusal(Status.INVALID_CLASS, "a compute object in a group of copies")
       parent.engines.add(kind)
       return Item(handle, kind, parent, gpu)
     raise Refusal(Status.NOT_SUPPORTED, f"class {kind:#x} is not emulated")
 
   def _below(self, parent: Item, kinds: tuple[int, ...], kind: int) -> None:
-    if parent.kind not in kinds: raise Refusal(Status.INVALID_OBJECT_PARENT, f"an object of class {kind:#x} below {parent!r}")
+    if parent.kind not in kinds:
+      raise Refusal(Status.INVALID_OBJECT_PARENT, f"an object of class {kind:#x} below {parent!r}")
 
   def _parameters(self, request: Any, structure: Any) -> Any:
     """RM takes as many bytes as it knows of, whatever the caller says."""
@@ -201,8 +219,10 @@ class Objects:
     if found is None: raise Refusal(Status.NOT_SUPPORTED, f"the control {request.cmd:#x} is not emulated")
     structure, function = found
     if request.paramsSize != ctypes.sizeof(structure):
-      raise Refusal(Status.INVALID_ARGUMENT, f"{structure.__name__} has {ctypes.sizeof(structure)} bytes, not {request.paramsSize}")
-    if bool(request.params) != bool(request.paramsSize): raise Refusal(Status.INVALID_ARGUMENT, f"{request.paramsSize} bytes at {request.params:#x}")
+      raise Refusal(Status.INVALID_ARGUMENT, f"{structure.__name__} has {ctypes.sizeof(structure)} bytes, not "
+                    f"{request.paramsSize}")
+    if bool(request.params) != bool(request.paramsSize):
+      raise Refusal(Status.INVALID_ARGUMENT, f"{request.paramsSize} bytes at {request.params:#x}")
     function(item, structure.from_address(request.params) if request.params else None)
 
   def free(self, request: Any) -> None:
@@ -233,13 +253,15 @@ class Objects:
 
   def _group(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
-    if request.engineType not in (GRAPHICS, *COPY_ENGINES): raise Refusal(Status.INVALID_ARGUMENT, f"a group of engine {request.engineType}")
+    if request.engineType not in (GRAPHICS, *COPY_ENGINES):
+      raise Refusal(Status.INVALID_ARGUMENT, f"a group of engine {request.engineType}")
     return GroupItem(handle, parent, parent.gpu, self.find(request.hVASpace, SpaceItem), int(request.engineType))
 
   def _share(self, handle: int, parent: Item, request: Any) -> Item:
     space = self.find(request.hVASpace, SpaceItem)
     assert isinstance(parent, GroupItem)
-    if space is not parent.space: raise Refusal(Status.INVALID_ARGUMENT, "the context share has another address space than its group")
+    if space is not parent.space:
+      raise Refusal(Status.INVALID_ARGUMENT, "the context share has another address space than its group")
     return Item(handle, rm.CONTEXT_SHARE, parent, parent.gpu)
 
   def _channel(self, handle: int, kind: int, group: Item, request: Any) -> Item:
@@ -247,17 +269,22 @@ class Objects:
     if request.hVASpace: raise Refusal(Status.INVALID_ARGUMENT, "hVASpace of a channel in a group must be 0")
     if request.hContextShare:
       share = self.find(request.hContextShare)
-      if share.kind != rm.CONTEXT_SHARE or share.parent is not group: raise Refusal(Status.INVALID_OBJECT_HANDLE, "hContextShare is not of the group")
+      if share.kind != rm.CONTEXT_SHARE or share.parent is not group:
+        raise Refusal(Status.INVALID_OBJECT_HANDLE, "hContextShare is not of the group")
     if not 0 < request.gpFifoEntries <= MOST_ENTRIES or request.gpFifoEntries & request.gpFifoEntries - 1:
       raise Refusal(Status.INVALID_ARGUMENT, f"a ring of {request.gpFifoEntries} entries")
     userd, place = self.find(request.hUserdMemory[0], MemoryItem), int(request.userdOffset[0])
-    if place % USERD_UNIT or place + USERD_UNIT > userd.frames.size: raise Refusal(Status.INVALID_ARGUMENT, f"USERD at {place:#x} of {userd!r}")
+    if place % USERD_UNIT or place + USERD_UNIT > userd.frames.size:
+      raise Refusal(Status.INVALID_ARGUMENT, f"USERD at {place:#x} of {userd!r}")
     end = request.gpFifoOffset + 8 * request.gpFifoEntries
     found = group.space.table.find(request.gpFifoOffset)
     if self.computer.strict and (found is None or end > found.end):
-      raise PacketError(f"the ring at {request.gpFifoOffset:#x} is not mapped in the channel's address space; map it before the channel is made")
-    everybodys = (item for process in self.computer.processes for item in process.objects.items.values() if item.gpu is group.gpu)
-    if sum(isinstance(item, ChannelItem) for item in everybodys) >= MOST_CHANNELS: raise Refusal(Status.NO_FREE_FIFOS, f"{MOST_CHANNELS} channels")
+      raise PacketError(f"the ring at {request.gpFifoOffset:#x} is not mapped in the channel's address space; map it "
+                        f"before the channel is made")
+    everybodys = (item for process in self.computer.processes for item in process.objects.items.values()
+                  if item.gpu is group.gpu)
+    if sum(isinstance(item, ChannelItem) for item in everybodys) >= MOST_CHANNELS:
+      raise Refusal(Status.NO_FREE_FIFOS, f"{MOST_CHANNELS} channels")
     made = ChannelItem(handle, kind, group, next(self.tokens), request, userd, place)
     if request.hObjectError: made.notifier = self.find(request.hObjectError, MemoryItem)
     return made
@@ -265,22 +292,27 @@ class Objects:
   def _video(self, handle: int, parent: Item, request: Any) -> Item:
     gpu = parent.gpu
     assert gpu is not None
-    if request.size == 0 or request.alignment and request.alignment & request.alignment - 1: raise Refusal(Status.INVALID_ARGUMENT, "size")
+    if request.size == 0 or request.alignment and request.alignment & request.alignment - 1:
+      raise Refusal(Status.INVALID_ARGUMENT, "size")
     size = pages(request.size)
-    if gpu.vram_used + size > gpu.chip.vram: raise Refusal(Status.NO_MEMORY, f"{gpu.chip.vram - gpu.vram_used:#x} bytes are left")
+    if gpu.vram_used + size > gpu.chip.vram:
+      raise Refusal(Status.NO_MEMORY, f"{gpu.chip.vram - gpu.vram_used:#x} bytes are left")
     gpu.vram_used += size
     return MemoryItem(handle, rm.MEMORY_LOCAL, parent, gpu, self._pages(size, cleared=not self.computer.strict), self)
 
   def _system(self, handle: int, parent: Item, request: Any) -> Item:
     assert parent.gpu is not None
     if request.size == 0: raise Refusal(Status.INVALID_ARGUMENT, "size 0")
-    if request.attr >> 25 & 3 != 1: raise Refusal(Status.INVALID_ARGUMENT, "host memory has another LOCATION among its attributes")
+    if request.attr >> 25 & 3 != 1:
+      raise Refusal(Status.INVALID_ARGUMENT, "host memory has another LOCATION among its attributes")
     size = pages(request.size)
-    if sum(process.objects.system_used for process in self.computer.processes) + size > SYSTEM_LIMIT: raise Refusal(Status.NO_MEMORY)
+    if sum(process.objects.system_used for process in self.computer.processes) + size > SYSTEM_LIMIT:
+      raise Refusal(Status.NO_MEMORY)
     self.system_used += size
     return MemoryItem(handle, rm.MEMORY_SYSTEM, parent, parent.gpu, self._pages(size), self)
 
-  def _pages(self, size: int, cleared: bool = True) -> Frames: return self.computer.physical.allocate(size, cleared, holder=self.computer)
+  def _pages(self, size: int, cleared: bool = True) -> Frames:
+    return self.computer.physical.allocate(size, cleared, holder=self.computer)
 
   def pin(self, request: Any) -> None:
     """RmAllocMemory: pages of the program."""
@@ -290,7 +322,8 @@ class Objects:
     if request.hClass != rm.MEMORY_OF_PROGRAM: raise Refusal(Status.INVALID_CLASS, f"{request.hClass:#x}")
     if request.pMemory % PAGE or (request.limit + 1) % PAGE: raise Refusal(Status.INVALID_LIMIT, "no whole pages")
     if not request.hObjectNew: raise Refusal(Status.INVALID_OBJECT_HANDLE, "hObjectNew")
-    if request.hObjectNew in self.items: raise Refusal(Status.INSERT_DUPLICATE_NAME, f"the handle {request.hObjectNew:#x} is taken")
+    if request.hObjectNew in self.items:
+      raise Refusal(Status.INSERT_DUPLICATE_NAME, f"the handle {request.hObjectNew:#x} is taken")
     assert parent.gpu is not None
     frames = self.computer.physical.foreign(request.pMemory, request.limit + 1)
     made = MemoryItem(request.hObjectNew, request.hClass, parent, parent.gpu, frames, self)
@@ -335,11 +368,15 @@ class Objects:
     request.data[:16], request.length = self._gpu(item).uuid, 16
 
   def _reserve(self, item: Item, request: None) -> None:
-    """Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c. It ends with the client's subdevice."""
+    """Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c.
+
+    It ends with the client's subdevice.
+    """
     if not isinstance(item, SubdeviceItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no subdevice")
     gpu = item.card
     if gpu.mode == ComputeMode.COMPUTE_PROHIBITED: raise Refusal(Status.STATE_IN_USE, "nobody may compute on it")
-    if gpu.mode != ComputeMode.NONE and gpu.reserved is not None: raise Refusal(Status.STATE_IN_USE, f"{gpu.reserved!r} computes on it")
+    if gpu.mode != ComputeMode.NONE and gpu.reserved is not None:
+      raise Refusal(Status.STATE_IN_USE, f"{gpu.reserved!r} computes on it")
     gpu.reserved = item.client
 
   def _gpcs(self, item: Item, request: Any) -> None: request.gpcMask = (1 << len(self._gpu(item).chip.gpcs)) - 1
@@ -352,7 +389,8 @@ class Objects:
   def _graphics_info(self, item: Item, request: Any) -> None:
     """By indices of ctrl0080gr.h."""
     chip = self._gpu(item).chip
-    known = {0x07: len(chip.gpcs), 0x09: sum(chip.gpcs), 0x0D: chip.warps, 0x0E: 32, 0x14: len(chip.gpcs), 0x17: max(chip.gpcs), 0x20: 2}
+    known = {0x07: len(chip.gpcs), 0x09: sum(chip.gpcs), 0x0D: chip.warps, 0x0E: 32, 0x14: len(chip.gpcs),
+             0x17: max(chip.gpcs), 0x20: 2}
     if not request.grInfoList: raise Refusal(Status.INVALID_ARGUMENT, "no list")
     for entry in (self.computer.structures.GrInfo * request.grInfoListSize).from_address(request.grInfoList):
       if entry.index not in known: raise Refusal(Status.NOT_SUPPORTED, f"information {entry.index:#x}")
@@ -360,13 +398,17 @@ class Objects:
 
   def _memory_info(self, item: Item, request: Any) -> None:
     gpu = self._gpu(item)
-    known = {0x07: gpu.chip.vram >> 10, 0x08: gpu.chip.vram >> 10, 0x16: gpu.chip.vram - gpu.vram_used >> 10, 0x1B: gpu.chip.l2_kib}
+    known = {0x07: gpu.chip.vram >> 10, 0x08: gpu.chip.vram >> 10, 0x16: gpu.chip.vram - gpu.vram_used >> 10,
+             0x1B: gpu.chip.l2_kib}
     for entry in request.fbInfoList[:request.fbInfoListSize]:
       if entry.index not in known: raise Refusal(Status.NOT_SUPPORTED, f"information {entry.index:#x}")
       entry.data = known[entry.index]
 
   def _schedule(self, item: Item, request: Any) -> None:
-    """If unified memory keeps the address space, it knows the channels. Source: gpu/fifo/kernel_channel.c, kchannelIsSchedulable."""
+    """If unified memory keeps the address space, it knows the channels.
+
+    Source: gpu/fifo/kernel_channel.c, kchannelIsSchedulable.
+    """
     if not isinstance(item, GroupItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no channel group")
     for channel in item.children:
       if isinstance(channel, ChannelItem) and item.space.external and not channel.registered:
@@ -374,7 +416,10 @@ class Objects:
     item.running = bool(request.bEnable)
 
   def _token(self, item: Item, request: Any) -> None:
-    """What the doorbell is told. A channel has it as soon as it is made: from Ampere on its runlist is that of its group's engine."""
+    """What the doorbell is told.
+
+    A channel has it as soon as it is made: from Ampere on its runlist is that of its group's engine.
+    """
     if not isinstance(item, ChannelItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no channel")
     request.workSubmitToken = item.token
     self.computer.engines.begin(item)
@@ -387,7 +432,9 @@ class Objects:
     text = ("FAULT_RO_VIOLATION" if fault.reason == "read only" else "FAULT_PTE").encode()
     request.faultString[:len(text)] = text
 
-  def _architecture(self, item: Item, request: Any) -> None: request.architecture, request.implementation = self._gpu(item).chip.architecture
+  def _architecture(self, item: Item, request: Any) -> None:
+    request.architecture, request.implementation = self._gpu(item).chip.architecture
 
   def _times(self, item: Item, request: Any) -> None:
-    for i in range(request.sampleCount): request.samples[2 * i], request.samples[2 * i + 1] = time.monotonic_ns(), self._gpu(item).clock()
+    for i in range(request.sampleCount):
+      request.samples[2 * i], request.samples[2 * i + 1] = time.monotonic_ns(), self._gpu(item).clock()

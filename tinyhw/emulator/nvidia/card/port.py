@@ -1,7 +1,8 @@
 """Which caches a block, a channel or a copy engine of a virtual NVIDIA GPU meets on its way to memory.
 
-Loads of lanes go through the multiprocessor's L1, constants and code through caches of their own; writes go through to the L2, which all see. What a
-cache has kept from before somebody else's write is a StaleRead (memory/cache.py): an INVALIDATE_SHADER_CACHES is missing.
+Loads of lanes go through the multiprocessor's L1, constants and code through caches of their own; writes go through to
+the L2, which all see. What a cache has kept from before somebody else's write is a StaleRead (memory/cache.py): an
+INVALIDATE_SHADER_CACHES is missing.
 """
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from tinyhw.emulator.memory.cache import Coherence, ReadCache, WriteBuffer
 from tinyhw.emulator.memory.memory import Kind, Scope, Unit
 from tinyhw.emulator.memory.pages import PageTable
 
-NAMES = {Unit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"), Unit.SCALAR: ("constant cache", "constant"),
+NAMES = {Unit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"),
+         Unit.SCALAR: ("constant cache", "constant"),
          Unit.INSTRUCTION: ("instruction cache", "instruction")}
 
 class Caches:
@@ -25,7 +27,8 @@ class Caches:
     if key not in self.made:
       name, flag = NAMES[unit]
       self.made[key] = ReadCache(f"the {name.format(index=index)} of {self.gpu}",
-                                 f"was not invalidated since; set {flag} in an INVALIDATE_SHADER_CACHES_NO_WFI before the kernel")
+                                 f"was not invalidated since; set {flag} in an INVALIDATE_SHADER_CACHES_NO_WFI before "
+                                 f"the kernel")
     return self.made[key]
 
   def forget(self, unit: Unit) -> None:
@@ -34,13 +37,16 @@ class Caches:
       if kind is unit: cache.clear()
 
 class Port(port.Port):
-  """Memory as one agent sees it. caches, index: of the multiprocessor where blocks run; None for channels and copy engines, which meet no cache."""
-  def __init__(self, table: PageTable, coherence: Coherence | None, who: str, caches: Caches | None = None, index: int = 0):
+  """Memory as one agent sees it. caches, index: of the multiprocessor where blocks run; None for channels and copy
+  engines, which meet no cache."""
+  def __init__(self, table: PageTable, coherence: Coherence | None, who: str, caches: Caches | None = None,
+               index: int = 0):
     super().__init__(table, coherence, who)
     self.caches, self.index = caches, index
 
   def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
-    if self.caches is None or kind.unit is Unit.ENGINE or kind.unit is Unit.VECTOR and kind.scope > Scope.GROUP: return ()
+    if self.caches is None or kind.unit is Unit.ENGINE or kind.unit is Unit.VECTOR and kind.scope > Scope.GROUP:
+      return ()
     return (self.caches.find(kind.unit, self.index),)
 
   def _is_of_lanes(self) -> bool: return self.caches is not None

@@ -1,4 +1,5 @@
-"""Unified memory (UVM) of the virtual kernel driver: which GPUs take part, and ranges of addresses that memory of the resource manager is mapped to.
+"""Unified memory (UVM) of the virtual kernel driver: which GPUs take part, and ranges of addresses that memory of the
+resource manager is mapped to.
 
 Statuses follow open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_map_external.c and uvm_va_space.c.
 """
@@ -18,7 +19,8 @@ HUGE_PAGE = 2 << 20
 READ_WRITE_ATOMIC, READ_ONLY = 1, 3
 
 class External:
-  """Addresses that the program has set aside. maps: memory on each GPU. channel: they are an engine's, whose memory the kernel puts there."""
+  """Addresses that the program has set aside. maps: memory on each GPU. channel: they are an engine's, whose memory
+  the kernel puts there."""
   def __init__(self, start: int, size: int, channel: ChannelItem | None = None):
     self.start, self.end, self.channel = start, start + size, channel
     self.maps: dict[Gpu, tuple[MemoryItem, Range]] = {}
@@ -50,10 +52,13 @@ class Uvm:
   def register_space(self, request: Any) -> None:
     key = self._registered(request.gpuUuid)
     self.computer.control_file(request.rmCtrlFd)
-    if not self.held: raise Refusal(Status.PAGE_TABLE_NOT_AVAIL, "UvmMmInitialize comes first: uvm_va_space.c, uvm_va_space_register_gpu_va_space")
+    if not self.held:
+      raise Refusal(Status.PAGE_TABLE_NOT_AVAIL, "UvmMmInitialize comes first: uvm_va_space.c, "
+                    "uvm_va_space_register_gpu_va_space")
     space = self.computer.objects.find(request.hVaSpace, SpaceItem)
     if self.spaces[key] is not None: raise Refusal(Status.INVALID_STATE, "it has an address space")
-    if space.gpu is None or space.gpu.uuid != key: raise Refusal(Status.INVALID_ARGUMENT, "the address space is that of another GPU")
+    if space.gpu is None or space.gpu.uuid != key:
+      raise Refusal(Status.INVALID_ARGUMENT, "the address space is that of another GPU")
     self.spaces[key] = space
 
   def unregister_space(self, request: Any) -> None:
@@ -71,10 +76,12 @@ class Uvm:
   def unregister_channel(self, request: Any) -> None:
     channel = self.computer.objects.find(request.hChannel, ChannelItem)
     channel.registered = False
-    for start in [start for start, external in self.ranges.items() if external.channel is channel]: del self.ranges[start]
+    for start in [start for start, external in self.ranges.items() if external.channel is channel]:
+      del self.ranges[start]
 
   def _add(self, made: External) -> None:
-    if made.start % PAGE or made.end % PAGE or made.start >= made.end: raise Refusal(Status.INVALID_ADDRESS, f"{made.start:#x}..{made.end:#x}")
+    if made.start % PAGE or made.end % PAGE or made.start >= made.end:
+      raise Refusal(Status.INVALID_ADDRESS, f"{made.start:#x}..{made.end:#x}")
     if any(made.start < other.end and other.start < made.end for other in self.ranges.values()):
       raise Refusal(Status.UVM_ADDRESS_IN_USE, f"{made.start:#x}..{made.end:#x}")
     self.ranges[made.start] = made
@@ -97,7 +104,8 @@ class Uvm:
     memory = self.computer.objects.find(request.hMemory, MemoryItem)
     if request.offset % PAGE or request.offset + request.length > memory.frames.size:
       raise Refusal(Status.INVALID_ARGUMENT, "behind the memory's end")
-    if memory.own and request.base % HUGE_PAGE: raise Refusal(Status.INVALID_ADDRESS, "memory in huge pages at an address between two of them")
+    if memory.own and request.base % HUGE_PAGE:
+      raise Refusal(Status.INVALID_ADDRESS, "memory in huge pages at an address between two of them")
     for attributes in request.perGpuAttributes[:request.gpuAttributesCount]:
       key = self._registered(attributes.gpuUuid)
       space = self.spaces[key]
@@ -106,7 +114,8 @@ class Uvm:
         raise Refusal(Status.INVALID_DEVICE, "the GPUs are no peers")
       if space.gpu in external.maps: raise Refusal(Status.INVALID_STATE, "it is mapped")
       writable = attributes.gpuMappingType not in (READ_ONLY,)
-      made = Range(request.base, memory.frames, request.offset, request.length, writable, True, False, not memory.own, memory)
+      made = Range(request.base, memory.frames, request.offset, request.length, writable, True, False, not memory.own,
+                   memory)
       space.table.map(made)
       memory.users += 1
       external.maps[space.gpu] = memory, made
@@ -125,7 +134,8 @@ class Uvm:
 
   def free(self, request: Any) -> None:
     external = self.ranges.get(request.base)
-    if external is None or external.channel is not None: raise Refusal(Status.INVALID_ADDRESS, f"no range begins at {request.base:#x}")
+    if external is None or external.channel is not None:
+      raise Refusal(Status.INVALID_ADDRESS, f"no range begins at {request.base:#x}")
     for gpu in list(external.maps): self._unmap(external, gpu)
     del self.ranges[request.base]
 

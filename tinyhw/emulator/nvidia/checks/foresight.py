@@ -1,7 +1,7 @@
 """What strict.py will say of instructions before they run: a schedule depends on the way that a warp has taken alone.
 
-A `Known` is a `Schedule` in a form that is equal for warps to which the same will happen: times count back from now, and what can make no difference
-any more is left out. So loops come to a few of them.
+A `Known` is a `Schedule` in a form that is equal for warps to which the same will happen: times count back from now,
+and what can make no difference any more is left out. So loops come to a few of them.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -55,7 +55,8 @@ def known(schedule: Schedule) -> Known:
   """What a Schedule knows. Nothing is waited for longer than MOST cycles, and one more by who overwrites."""
   now = schedule.clock
   return Known(
-    due=tuple(sorted(Due(unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items() if now - at <= MOST)),
+    due=tuple(sorted(Due(unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items()
+                     if now - at <= MOST)),
     fetched=tuple(sorted(Fetched(unit, now - at) for unit, at in schedule.fetched.items() if now - at < FIXED_READ)),
     written=tuple(sorted(Coming(unit, boards) for unit, boards in schedule.written.items())),
     read=tuple(sorted(Reading(unit, tuple(sorted(set(boards)))) for unit, boards in schedule.read.items())),

@@ -1,8 +1,9 @@
 """Vector registers that asynchronous products of a warpgroup (HGMMA) have, as one warp is watched for them.
 
-WARPGROUP.ARRIVE hands registers over: what the warp has read or written before is settled, what it touches afterwards wants another one before a
-product has it. A product has the registers of its sums, and of a factor that is in registers, until WARPGROUP.DEPBAR has waited for the group that it
-is in; a product whose text has gsb0 ends a group. Only products of the same shape may have the same sums meanwhile: they are done in order.
+WARPGROUP.ARRIVE hands registers over: what the warp has read or written before is settled, what it touches afterwards
+wants another one before a product has it. A product has the registers of its sums, and of a factor that is in
+registers, until WARPGROUP.DEPBAR has waited for the group that it is in; a product whose text has gsb0 ends a group.
+Only products of the same shape may have the same sums meanwhile: they are done in order.
 Source: PTX ISA, wgmma.fence, wgmma.commit_group, wgmma.wait_group.
 """
 from __future__ import annotations
@@ -24,8 +25,8 @@ class KnownProducts(NamedTuple):
 class Products:
   """arrived: registers have been handed over at least once. touched: those that the warp has used since.
 
-  taken: unit -> (age, owner). age: how many groups have ended since a product took it, that of the product included. owner: shape and first register
-  of the sums that it is one of; "" of a factor.
+  taken: unit -> (age, owner). age: how many groups have ended since a product took it, that of the product included.
+  owner: shape and first register of the sums that it is one of; "" of a factor.
   """
   __slots__ = ("arrived", "touched", "taken")
 
@@ -37,7 +38,8 @@ class Products:
   def known(self) -> KnownProducts:
     """What is known."""
     if not self.arrived: return KnownProducts()
-    return KnownProducts(True, tuple(sorted(self.touched)), tuple(sorted((unit, age, owner) for unit, (age, owner) in self.taken.items())))
+    return KnownProducts(True, tuple(sorted(self.touched)),
+                         tuple(sorted((unit, age, owner) for unit, (age, owner) in self.taken.items())))
 
   def tell(self, what: KnownProducts) -> None:
     """Make it known."""
@@ -45,8 +47,8 @@ class Products:
     self.taken = {unit: (age, owner) for unit, age, owner in what.taken}
 
   def issue(self, inst: MInst, uses: Uses, coming: Collection[Unit]) -> None:
-    """Check that an instruction may have its registers, and note what it changes. coming: those whose result has not been waited for. Raises
-    MissingWait."""
+    """Check that an instruction may have its registers, and note what it changes. coming: those whose result has not
+    been waited for. Raises MissingWait."""
     name = inst.row.name
     if uses.product: self.multiply(inst, uses)
     elif name == ARRIVAL: self.arrived, self.touched = True, {unit for unit in coming if unit[0] == "R"}
@@ -54,7 +56,9 @@ class Products:
       if name == PRODUCTS_DONE: self.wait(inst.operands[inst.row.isa.index["n"]])
       units = [unit for unit in (*(unit for unit, _ in uses.reads), *uses.writes) if unit[0] == "R"]
       for unit in units:
-        if unit in self.taken: raise MissingWait(f"{named(unit)} belongs to an asynchronous product: no WARPGROUP.DEPBAR has waited for its group")
+        if unit in self.taken:
+          raise MissingWait(f"{named(unit)} belongs to an asynchronous product: no WARPGROUP.DEPBAR has waited for "
+                            f"its group")
       self.touched.update(units)
 
   def wait(self, left: int) -> None:
@@ -69,8 +73,12 @@ class Products:
     owner = f"{form.key} {sums.cls.name} {sums.index}"
     wanted = {unit: "" for unit, _ in uses.reads if unit[0] == "R"} | dict.fromkeys(uses.writes, owner)
     for unit, whose in sorted(wanted.items()):
-      if unit in self.touched: raise MissingWait(f"{named(unit)} was read or written after the last WARPGROUP.ARRIVE: another one must hand it over")
+      if unit in self.touched:
+        raise MissingWait(f"{named(unit)} was read or written after the last WARPGROUP.ARRIVE: another one must hand "
+                          f"it over")
       if unit in self.taken and self.taken[unit][1] != whose:
-        raise MissingWait(f"{named(unit)} belongs to another asynchronous product: no WARPGROUP.DEPBAR has waited for its group")
+        raise MissingWait(f"{named(unit)} belongs to another asynchronous product: no WARPGROUP.DEPBAR has waited for "
+                          f"its group")
     self.taken.update((unit, (0, whose)) for unit, whose in wanted.items())
-    if inst.operands[form.index["group"]] != NO_GROUP: self.taken = {unit: (age + 1, owner) for unit, (age, owner) in self.taken.items()}
+    if inst.operands[form.index["group"]] != NO_GROUP:
+      self.taken = {unit: (age + 1, owner) for unit, (age, owner) in self.taken.items()}

@@ -1,5 +1,5 @@
-"""Results of warps' instructions that nothing reads (unused.py). What a guard lets be written overwrites nothing: other lanes keep the old value.
-Code that goes where only registers tell (calls, indirect branches) is left alone.
+"""Results of warps' instructions that nothing reads (unused.py). What a guard lets be written overwrites nothing: other
+lanes keep the old value. Code that goes where only registers tell (calls, indirect branches) is left alone.
 """
 from __future__ import annotations
 import functools
@@ -24,7 +24,8 @@ def check(launch: Launch, decoder: Decoder) -> None:
 
 @functools.lru_cache(maxsize=256)
 def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
-  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be reached."""
+  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be
+  reached."""
   pieces = dict(code)
   decoder = Decoder(arch, lambda at, size: pieces[at])
   return unused({at: node(decoder.at(at), at) for at in pieces}, SCALAR)
@@ -33,4 +34,5 @@ def node(step: Decoded, at: int) -> Node:
   """An instruction with what it reads and writes."""
   reads, writes = frozenset(unit for unit, _ in step.uses.reads), frozenset(step.uses.writes)
   results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
-  return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False, tuple(follow(step, at)))
+  return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False,
+              tuple(follow(step, at)))

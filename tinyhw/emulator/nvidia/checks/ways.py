@@ -32,7 +32,8 @@ def reachable(code: int, decoder: Decoder) -> tuple[dict[int, Decoded], bool]:
 def follow(step: Decoded, at: int) -> list[int]:
   """The addresses that may come next."""
   values = dict(zip(step.inst.row.isa.index, step.inst.operands))
-  always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT and not values["pp_not"])
+  always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT
+                                                                  and not values["pp_not"])
   if step.inst.row.name == "EXIT": return [] if always else [at + BYTES]
   if step.inst.row.name == "BSSY": return [at + BYTES + values["t"], at + BYTES]   # it says where BSYNC leads
   if "t" not in values or not step.inst.row.effects & Effect.JUMP: return [at + BYTES]
@@ -41,8 +42,8 @@ def follow(step: Decoded, at: int) -> list[int]:
 _kept: dict[tuple[str, int], tuple[bytes, bool]] = {}
 
 def is_asynchronous(launch: Launch, decoder: Decoder) -> bool:
-  """Whether a kernel has instructions that meet shared memory beside its warps, or mbarriers. One whose instructions are all known is looked at once,
-  as long as its code is the same."""
+  """Whether a kernel has instructions that meet shared memory beside its warps, or mbarriers. One whose instructions
+  are all known is looked at once, as long as its code is the same."""
   if not Generation(launch.arch).has("9+"): return False
   key = launch.arch, launch.code
   code, answer = _kept.get(key, (b"", False))

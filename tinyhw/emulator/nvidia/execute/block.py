@@ -1,7 +1,7 @@
 """A block that executes: its warps, in a seeded random order, from exact bytes, under the checks of strict.py.
 
-Where the host can, hot runs of instructions go as translated code (translate.py), and turns end at the ends of those; with EMULATE_TRANSLATE=0 all go
-step by step.
+Where the host can, hot runs of instructions go as translated code (translate.py), and turns end at the ends of those;
+with EMULATE_TRANSLATE=0 all go step by step.
 """
 from __future__ import annotations
 import random
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.card.grid import Grid
   from tinyhw.emulator.nvidia.card.port import Port
 
-TURNS = (2, 24, 400, 8192)  # most instructions of one warp in a row: one of these is drawn for each turn, and then the number
+TURNS = (2, 24, 400, 8192)  # most instructions of one warp in a row: one of these is drawn for each turn, and then the
+                            # number
 
 class Block:
-  """One block of a grid. seed: of the order in which warps run, and of what is in registers and memory at the start. decoder: one of the same launch,
-  if there is one already. watch: called before each instruction, which then all go step by step."""
+  """One block of a grid. seed: of the order in which warps run, and of what is in registers and memory at the start.
+  decoder: one of the same launch, if there is one already. watch: called before each instruction, which then all go
+  step by step."""
 
   def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, decoder: Decoder | None = None,
                watch: Callable[[Warp, Decoded], None] | None = None):
@@ -43,12 +45,15 @@ class Block:
     self.decoder = decoder or Decoder(launch.arch, lambda address, size: memory.load(address, size, INSTRUCTION))
     count = -(-launch.threads // LANES)
     beside = is_asynchronous(launch, self.decoder)
-    self.shared = SharedMemory(launch.shared_bytes, self.random, count) if beside else LocalMemory(launch.shared_bytes, self.random, WORDS)
-    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), Convergence(self.random), self.random) for k in range(count)]
+    self.shared = SharedMemory(launch.shared_bytes, self.random,
+                               count) if beside else LocalMemory(launch.shared_bytes, self.random, WORDS)
+    self.warps = [Warp(launch, k, number, memory, self.shared, Schedule(), Copies(), Convergence(self.random),
+                       self.random) for k in range(count)]
     if isinstance(self.shared, SharedMemory): group_warps(self.warps, self.shared)
     self.alive = list(self.warps)
     self.translation: Translation | None = None
-    if watch is None and config.EMULATE_TRANSLATE: self.translation = self.decoder.shared(lambda: translation(launch, self.decoder))
+    if watch is None and config.EMULATE_TRANSLATE:
+      self.translation = self.decoder.shared(lambda: translation(launch, self.decoder))
     self.executed = 0
 
   def run(self) -> int:
@@ -57,8 +62,8 @@ class Block:
     return self.executed
 
   def step(self, budget: int) -> bool:
-    """Execute so many instructions, of warps in a random order, or up to the end of a run more; True when all have ended. Raises EmulatorError naming
-    instruction and kernel, or PageFault."""
+    """Execute so many instructions, of warps in a random order, or up to the end of a run more; True when all have
+    ended. Raises EmulatorError naming instruction and kernel, or PageFault."""
     until = self.executed + budget
     while self.alive and self.executed < until:
       for warp in self.alive: warp.wake()
@@ -71,8 +76,9 @@ class Block:
     return not self.alive
 
   def release(self) -> None:
-    """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before it; but for copies under
-    way. Where one waits for something else, a copy arrives that may be it. Raises Hang if there is none."""
+    """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before
+    it; but for copies under way. Where one waits for something else, a copy arrives that may be it. Raises Hang if
+    there is none."""
     lost = next((warp for warp in self.alive if warp.until is not None), None)
     if lost is not None:
       try:
@@ -124,17 +130,24 @@ class Block:
     try: where += f": {self.decoder.at(warp.at).text}"
     except (StrictError, PageFault): pass  # it is about what could not be decoded
     lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
-    return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel {self.launch.name}")
+    return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel "
+                         f"{self.launch.name}")
 
 def check_together(decoded: Decoded) -> None:
-  """Lanes that go different ways have their uniform registers together. Raises EmulatorError for a write to one of them."""
-  written = [unit for unit in decoded.uses.writes if unit[0] in ("UR", "UP")]
-  if written: raise EmulatorError(f"{named(written[0])} is written while lanes go different ways, and all of them have it")
+  """Lanes that go different ways have their uniform registers together.
 
-def block_of_grid(grid: Grid, number: int, port: Port, seed: int, watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
+  Raises EmulatorError for a write to one of them.
+  """
+  written = [unit for unit in decoded.uses.writes if unit[0] in ("UR", "UP")]
+  if written:
+    raise EmulatorError(f"{named(written[0])} is written while lanes go different ways, and all of them have it")
+
+def block_of_grid(grid: Grid, number: int, port: Port, seed: int,
+                  watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
   """A block of a grid that a QMD started."""
   get = grid.fields.get
-  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers - bank.HIDDEN_REGISTERS, bytes(grid.bank), grid.lanes,
+  launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers - bank.HIDDEN_REGISTERS,
+                  bytes(grid.bank), grid.lanes,
                   grid.blocks, grid.shared_bytes, grid.private_bytes, get("barrier_count", 0))
   block = Block(launch, number, port, seed, grid.decoder, watch)
   if grid.decoder is None and grid.processor.computer.strict > 1: unused.check(launch, block.decoder)

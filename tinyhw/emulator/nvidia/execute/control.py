@@ -43,8 +43,10 @@ def barrier(o: Operands) -> Step:
   number, threads = o.number("id"), o.number("n")
   if threads: raise UnknownInstruction("a barrier for some threads of a block has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:
-    if number >= warp.launch.barriers: raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
-    if mask != warp.active or warp.convergence.parted: raise EmulatorError("some lanes of a warp are at a barrier, others are not")
+    if number >= warp.launch.barriers:
+      raise OutOfBounds(f"barrier {number}: the launch has {warp.launch.barriers}; raise BARRIER_COUNT")
+    if mask != warp.active or warp.convergence.parted:
+      raise EmulatorError("some lanes of a warp are at a barrier, others are not")
     warp.waiting = True
   return run
 
@@ -54,7 +56,8 @@ VOTES: dict[str, Callable[[int, int], bool]] = {  # from lanes with the predicat
 def vote(o: Operands) -> Step:
   """What lanes have in common; with ANY, a register gets the lanes whose predicate is true."""
   word, condition, ballot, put_truth = o.word("vote"), o.predicate("pp"), o.sink("d"), o.sink("pu", "p")
-  if word != "ANY" and o.values["d"] != regs.RZ: raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
+  if word != "ANY" and o.values["d"] != regs.RZ:
+    raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:
     yes = condition(warp) & mask
     put_truth(warp, ALL if VOTES[word](yes, mask) else 0, mask)
@@ -74,12 +77,16 @@ def special(o: Operands) -> Step:
   return lambda warp, mask: put(warp, index, read(warp), mask)
 
 def ordered(o: Operands) -> Step:
-  """MEMBAR of a block: accesses of a warp to its memory are done in order here. Raises UnknownInstruction for wider ones."""
+  """MEMBAR of a block: accesses of a warp to its memory are done in order here.
+
+  Raises UnknownInstruction for wider ones.
+  """
   o.word("order")
   if o.word("mem") != "CTA": raise UnknownInstruction(f"MEMBAR of {o.word('mem')} has no meaning here yet")
   return lambda warp, mask: None
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote, "MEMBAR": ordered,
+  "BRA": branch, "BSSY": meeting, "BSYNC": meet, "EXIT": leave, "BAR": barrier, "S2R": special, "VOTE": vote,
+  "MEMBAR": ordered,
   "NOP": lambda o: lambda warp, mask: None,
 }

@@ -1,6 +1,7 @@
 """Instructions made ready: bytes to what a warp executes, once for all blocks of a grid.
 
-A `Decoded` has the function of the instruction, its control word, and which registers it uses. `Decoder` has those of one launch's code, by address.
+A `Decoded` has the function of the instruction, its control word, and which registers it uses. `Decoder` has those of
+one launch's code, by address.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 from tinyhw.emulator.errors import MissingHazard, OutOfBounds, UnknownInstruction
 from tinyhw.emulator.nvidia.execute import control, matrix, shuffle, uniform, warpgroup
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.meaning import floats as semantics_float, half as semantics_half, integer as semantics_integer
+from tinyhw.emulator.nvidia.meaning import (
+  floats as semantics_float, half as semantics_half, integer as semantics_integer)
 from tinyhw.emulator.nvidia.meaning.integer import Step
 from tinyhw.emulator.nvidia.memory import copies, fragments, mbarrier, tensor_copies, transfer
 from tinyhw.errors import DecodeError
@@ -26,14 +28,17 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.native.translate import Translation
 
-MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantics_half.MEANINGS, **transfer.MEANINGS, **control.MEANINGS,
-            **shuffle.MEANINGS, **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS, **warpgroup.MEANINGS,
+MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantics_half.MEANINGS, **transfer.MEANINGS,
+            **control.MEANINGS,
+            **shuffle.MEANINGS, **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS,
+            **warpgroup.MEANINGS,
             **mbarrier.MEANINGS, **tensor_copies.MEANINGS}
-ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})   # pipes, and names, of instructions that may lead elsewhere, end lanes, or make warps wait
+ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})   # pipes, and names, of instructions that may lead elsewhere,
+                                                         # end lanes, or make warps wait
 
 class Decoded(NamedTuple):
-  """An instruction made ready. guard, inverted: the index of its predicate, and whether it is executed where that is false. ends: a block of steps
-  ends behind it."""
+  """An instruction made ready. guard, inverted: the index of its predicate, and whether it is executed where that is
+  false. ends: a block of steps ends behind it."""
   inst: MInst
   control: Control
   uses: Uses
@@ -57,18 +62,24 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
   if guard.cls.bank is regs.UNIFORM_PREDICATE and guard is not regs.UPT:
     raise UnknownInstruction(f"{o.form.key} with the guard {guard} has no meaning here yet: branch around it")
   text = f"{control_word} {show(inst, control_word, address)}"
-  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]), bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
+  return Decoded(inst, control_word, uses_of(inst), guard.index, bool(o.values["guard_not"]),
+                 bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
 
 def check_reuse(inst: MInst, control_word: Control) -> None:
-  """What is kept for the next instruction stays true: it reads the same, wherever that comes from. Raises MissingHazard."""
+  """What is kept for the next instruction stays true: it reads the same, wherever that comes from.
+
+  Raises MissingHazard.
+  """
   form: Form = inst.row.isa
   written = {unit for r in inst.writes() for unit in units_of(r)}
   for spec, value in zip(form.specs, inst.operands):
     if spec.reuse < 0 or not control_word.reuse >> spec.reuse & 1 or not isinstance(value, Reg): continue
-    if written.intersection(units_of(value)): raise MissingHazard(f"{value}.reuse keeps what its own instruction overwrites for the next one")
+    if written.intersection(units_of(value)):
+      raise MissingHazard(f"{value}.reuse keeps what its own instruction overwrites for the next one")
 
 class Decoder:
-  """The instructions of a launch's code, and their translation, once a block has asked for it. read(address, size): bytes of the code."""
+  """The instructions of a launch's code, and their translation, once a block has asked for it. read(address, size):
+  bytes of the code."""
   def __init__(self, arch: str, read: Callable[[int, int], bytes]):
     self.arch, self.read = arch, read
     self.steps: dict[int, Decoded] = {}

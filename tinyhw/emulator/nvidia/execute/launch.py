@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Launch:
-  """A grid in one dimension. code: the address of its first instruction. registers: that a lane may use, R0 and up. constants: constant bank 0.
+  """A grid in one dimension. code: the address of its first instruction. registers: that a lane may use, R0 and up.
+  constants: constant bank 0.
 
   shared_bytes: of a block. local_bytes: of a lane. barriers: that a block may use.
   """

@@ -1,10 +1,11 @@
-"""Products of one warp with sums of 32 bits: HMMA.16816, (16, 16) x (16, 8) of float16 or bfloat16, HMMA.1688, (16, 8) x (8, 8) of TF32,
-IMMA.16832 and QMMA.16832, (16, 32) x (32, 8) of integers and floats of a byte.
+"""Products of one warp with sums of 32 bits: HMMA.16816, (16, 16) x (16, 8) of float16 or bfloat16, HMMA.1688, (16, 8)
+x (8, 8) of TF32, IMMA.16832 and QMMA.16832, (16, 32) x (32, 8) of integers and floats of a byte.
 
-The sum of floats is exact as far as doubles go and rounded once; hardware adds in an order of its own, so results may differ in the last place.
-Of QMMA 13 bits of the sum's mantissa are kept, the rest is cut off (Zhang et al., arXiv 2411.10958, section 3.2). Sums of integers wrap. TF32 is a
-float32 whose lowest 13 bits count for nothing: NVIDIA's compiler rounds by an addition and leaves them as they are. Layouts are those of the PTX ISA,
-"Matrix Fragments for mma": g is lane / 4, t is lane % 4; a register has elements beside each other.
+The sum of floats is exact as far as doubles go and rounded once; hardware adds in an order of its own, so results may
+differ in the last place. Of QMMA 13 bits of the sum's mantissa are kept, the rest is cut off (Zhang et al., arXiv
+2411.10958, section 3.2). Sums of integers wrap. TF32 is a float32 whose lowest 13 bits count for nothing: NVIDIA's
+compiler rounds by an addition and leaves them as they are. Layouts are those of the PTX ISA, "Matrix Fragments for
+mma": g is lane / 4, t is lane % 4; a register has elements beside each other.
 """
 from __future__ import annotations
 import math
@@ -30,8 +31,10 @@ def place_a(lane: int, register: int, at: int, each: int) -> tuple[int, int]:
   """Row and step of element `at` of the `each` in a register."""
   return lane // 4 + 8 * (register & 1), each * (lane % 4 + 4 * (register >> 1)) + at
 
-def place_b(lane: int, register: int, at: int, each: int) -> tuple[int, int]: return each * (lane % 4 + 4 * register) + at, lane // 4
-def place_c(lane: int, register: int) -> tuple[int, int]: return lane // 4 + 8 * (register >> 1), 2 * (lane % 4) + (register & 1)
+def place_b(lane: int, register: int, at: int, each: int) -> tuple[int, int]:
+  return each * (lane % 4 + 4 * register) + at, lane // 4
+def place_c(lane: int, register: int) -> tuple[int, int]:
+  return lane // 4 + 8 * (register >> 1), 2 * (lane % 4) + (register & 1)
 
 def rows_of(warp: Warp, index: int, count: int) -> list[list[int]]:
   return [ZEROS if index == regs.ZERO else warp.registers[index + k] for k in range(count)]
@@ -52,7 +55,8 @@ def matrix(rows: list[list[int]], place: Place, decode: Decode, shape: tuple[int
 def total(c: float, row: Sequence[float], column: Sequence[float]) -> float:
   """c plus the products; infinities and NaNs as sums of them have it."""
   try: return math.fsum((c, *map(operator.mul, row, column)))
-  except (ValueError, OverflowError): return sum((c, *map(operator.mul, row, column)))  # infinities of both signs; sums beyond doubles
+  # infinities of both signs; sums beyond doubles
+  except (ValueError, OverflowError): return sum((c, *map(operator.mul, row, column)))
 
 def short(x: float) -> float:
   """The leading 14 bits of a number, as sums of products of 8-bit floats are kept."""
@@ -66,9 +70,11 @@ def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int:
   products: Iterable[int] = map(operator.mul, row, column)
   return c + sum(products) & WORD
 
-def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Callable[[list[int]], list[Any]], add: Callable[..., Any],
+def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Callable[[list[int]], list[Any]],
+             add: Callable[..., Any],
              words: Callable[[list[Any]], list[int]]) -> Step:
-  """d = a * b + c. each: elements of a register. numbers, words: of the sums' registers, there and back. add: a sum and a row times a column."""
+  """d = a * b + c. each: elements of a register. numbers, words: of the sums' registers, there and back. add: a sum
+  and a row times a column."""
   a, b, c, d = (o.values[name].index for name in "abcd")
   steps = 8 * each
   def run(warp: Warp, mask: int) -> None:
@@ -102,4 +108,5 @@ def qmma(o: Operands) -> Step:
   left, right = o.word("fp8mma").split(".")
   return multiply(o, 4, (FP8[left], FP8[right]), floats_of, short_total, words_of)
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"HMMA.16816": hmma, "HMMA.1688.TF32": tf32, "IMMA.16832": imma, "QMMA": qmma}
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"HMMA.16816": hmma, "HMMA.1688.TF32": tf32, "IMMA.16832": imma,
+                                                   "QMMA": qmma}

@@ -1,7 +1,10 @@
-"""The operands of one instruction as functions of a warp: sources as lists of numbers with their signs applied, and what takes results.
+"""The operands of one instruction as functions of a warp: sources as lists of numbers with their signs applied, and
+what takes results.
 
-A meaning asks for each modifier that it knows (`word`, `flag`); `finish` refuses an instruction with one that says something and was not asked for.
-Kinds of numbers: "u" 32 bits, "s" the same with a sign, "f" float32; of a pair "q" 64 bits, "sq" with a sign, "d" float64; "p" a predicate.
+A meaning asks for each modifier that it knows (`word`, `flag`); `finish` refuses an instruction with one that says
+something and was not asked for.
+Kinds of numbers: "u" 32 bits, "s" the same with a sign, "f" float32; of a pair "q" 64 bits, "sq" with a sign, "d"
+float64; "p" a predicate.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -55,7 +58,8 @@ class Operands:
   def finish(self) -> None:
     """Raise UnknownInstruction if something was said that nobody asked for."""
     for spec in self.form.specs:
-      if spec.kind not in ("enum", "flag") or spec.name in self.asked or self.values[spec.name] == spec.implied: continue
+      if spec.kind not in ("enum", "flag") or spec.name in self.asked or self.values[spec.name] == spec.implied:
+        continue
       said = spec.enumeration.words[self.values[spec.name]] if spec.enumeration is not None else spec.name
       raise UnknownInstruction(f"{self.form.key} with {said} has no meaning here yet")
 
@@ -83,7 +87,8 @@ class Operands:
     if kind in ("q", "sq", "d"):
       high = index if index == regs.ZERO else index + 1
       if kind == "q": return lambda warp: longs_of(warp.registers[index], warp.registers[high])
-      if kind == "sq": return lambda warp: [signed(x, 64) for x in longs_of(warp.registers[index], warp.registers[high])]
+      if kind == "sq":
+        return lambda warp: [signed(x, 64) for x in longs_of(warp.registers[index], warp.registers[high])]
       return lambda warp: doubles_of(longs_of(warp.registers[index], warp.registers[high]))
     if kind == "f": return lambda warp: floats_of(warp.registers[index])
     if kind == "s": return lambda warp: [signed(x) for x in warp.registers[index]]
@@ -136,7 +141,8 @@ def uniform(index: int, kind: str) -> Source:
   def word(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index]
   def pair(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index] | warp.uniform[index + 1] << 32
   convert: dict[str, Callable[[Warp], Any]] = {
-    "u": word, "s": lambda warp: signed(word(warp)), "f": lambda warp: float_of(word(warp)), "q": pair, "d": lambda warp: double_of(pair(warp))}
+    "u": word, "s": lambda warp: signed(word(warp)), "f": lambda warp: float_of(word(warp)), "q": pair,
+    "d": lambda warp: double_of(pair(warp))}
   return lambda warp: [convert[kind](warp)] * LANES
 
 def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
@@ -144,7 +150,8 @@ def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
   if bank: raise OutOfBounds(f"constant bank {bank} has not been given to this launch")
   if address < 0 or address + size > len(warp.launch.constants):
     raise OutOfBounds(f"constant memory {address:#x}: bank 0 has {len(warp.launch.constants)} bytes")
-  if address % size: raise OutOfBounds(f"an access of {size} bytes at {address:#x}: the address is no multiple of its size")
+  if address % size:
+    raise OutOfBounds(f"an access of {size} bytes at {address:#x}: the address is no multiple of its size")
   return warp.launch.constants[address:address + size]
 
 def in_bank(bank: int, offset: int, kind: str) -> Source:

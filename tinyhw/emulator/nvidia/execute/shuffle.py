@@ -1,8 +1,9 @@
 """SHFL: lanes of a warp read a register of each other.
 
-The third source has a clamp in its lowest five bits, and in bits 8 to 12 the bits of a lane's number that say which segment it is in. A lane whose
-partner is beyond the clamp keeps its own value, and its predicate becomes false. Source: PTX ISA, shfl.sync. What that leaves open is an error: a
-partner that does not execute the instruction. Sources are the registers of all lanes that do (strict.py).
+The third source has a clamp in its lowest five bits, and in bits 8 to 12 the bits of a lane's number that say which
+segment it is in. A lane whose partner is beyond the clamp keeps its own value, and its predicate becomes false. Source:
+PTX ISA, shfl.sync. What that leaves open is an error: a partner that does not execute the instruction. Sources are the
+registers of all lanes that do (strict.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -23,7 +24,8 @@ def partner(mode: str, lane: int, distance: int, clamp: int) -> tuple[int, bool]
   segment, limit, distance = clamp >> SEGMENT_AT & FIELD, clamp & FIELD, distance & FIELD
   first = lane & segment
   last = first | limit & ~segment
-  found = {"IDX": first | distance & ~segment, "UP": lane - distance, "DOWN": lane + distance, "BFLY": lane ^ distance}[mode]
+  found = {"IDX": first | distance & ~segment, "UP": lane - distance, "DOWN": lane + distance,
+           "BFLY": lane ^ distance}[mode]
   allowed = found >= last if mode == "UP" else found <= last
   return (found, True) if allowed else (lane, False)
 
@@ -32,7 +34,8 @@ def partners_of(mode: str, distances: list[int], clamps: list[int]) -> Partners:
   return [other for other, _ in found], mask_of([allowed for _, allowed in found])
 
 @once
-def same_partners(mode: str, distance: int, clamp: int) -> Partners: return partners_of(mode, [distance] * LANES, [clamp] * LANES)
+def same_partners(mode: str, distance: int, clamp: int) -> Partners:
+  return partners_of(mode, [distance] * LANES, [clamp] * LANES)
 
 def step(o: Operands, mode: str, partners: Callable[[Warp], Partners]) -> Step:
   """The instruction, where each lane knows its partner."""
@@ -49,7 +52,8 @@ def check_partners(mode: str, others: list[int], mask: int) -> None:
   """Lanes that execute the instruction read those that do. Raises StrictError."""
   for lane in lanes_of(mask):
     if not mask >> others[lane] & 1:
-      raise StrictError(f"SHFL.{mode}: lane {lane} reads lane {others[lane]}, which does not execute it; have all lanes that are read run")
+      raise StrictError(f"SHFL.{mode}: lane {lane} reads lane {others[lane]}, which does not execute it; have all "
+                        f"lanes that are read run")
 
 def shuffle(o: Operands) -> Step:
   """The distance, or the clamp, or both, in registers."""
@@ -68,4 +72,5 @@ def either(o: Operands, number: str, register: str) -> Source:
   same = [o.number(number)] * LANES
   return lambda warp: same
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"SHFL": shuffle, "SHFL.M": shuffle, "SHFL.L": shuffle, "SHFL.LM": constant_shuffle}
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"SHFL": shuffle, "SHFL.M": shuffle, "SHFL.L": shuffle,
+                                                   "SHFL.LM": constant_shuffle}

@@ -1,8 +1,8 @@
 """A warp: its lanes' registers, predicates, uniform registers, local memory, and where it is.
 
-All registers are one piece of memory, which translated code works on: a context; words of the warp (predicates as masks of lanes,
-uniform registers, the lanes that run); for each register a mask of the lanes in which something has written it; the registers, 32 words each, and
-one of zeros; constant bank 0. What nothing has written is garbage.
+All registers are one piece of memory, which translated code works on: a context; words of the warp (predicates as masks
+of lanes, uniform registers, the lanes that run); for each register a mask of the lanes in which something has written
+it; the registers, 32 words each, and one of zeros; constant bank 0. What nothing has written is garbage.
 """
 from __future__ import annotations
 import random
@@ -28,7 +28,8 @@ LANES = 32
 ALL = (1 << LANES) - 1
 ZEROS = [0] * LANES
 REGISTERS, UNIFORM, PREDICATES = 255, 63, 7
-# words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds; FIRST: the number of its first lane
+# words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds;
+# FIRST: the number of its first lane
 # in its block, BLOCK: that of the block
 P_AT, UP_AT, UR_AT, RUNNING, GUARDED, FIRST, BLOCK = 0, 8, 16, 80, 81, 82, 83
 STATE_AT = CONTEXT_BYTES
@@ -45,7 +46,10 @@ _ROW = struct.Struct(f"<{LANES}I")
 _ACTIVE, _PARTIAL, _ALL, _LOCAL = (AT[name] for name in ("ACTIVE", "PARTIAL", "ALL", "LOCAL"))
 
 def row_word(index: int, registers: int) -> int:
-  """Where the row of a register of a launch that gives `registers` begins, in words of the state. Raises KeyError if there is none."""
+  """Where the row of a register of a launch that gives `registers` begins, in words of the state.
+
+  Raises KeyError if there is none.
+  """
   if index != regs.ZERO and index >= registers: raise KeyError(index)
   return (ROWS_AT - STATE_AT + ROW_BYTES * min(index, registers)) // 4
 
@@ -60,7 +64,8 @@ class Rows:
   def __init__(self, memory: bytearray): self.memory = memory
   def __getitem__(self, index: int) -> list[int]:
     return ZEROS if index == regs.ZERO else list(_ROW.unpack_from(self.memory, ROWS_AT + ROW_BYTES * index))
-  def __setitem__(self, index: int, words: list[int]) -> None: _ROW.pack_into(self.memory, ROWS_AT + ROW_BYTES * index, *words)
+  def __setitem__(self, index: int, words: list[int]) -> None:
+    _ROW.pack_into(self.memory, ROWS_AT + ROW_BYTES * index, *words)
 
 class Written:
   """Of each register the lanes in which something has written it."""
@@ -75,16 +80,20 @@ class Written:
     return self.masks[UNITS[unit]]
 
 class Warp:
-  """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the block. numbered: what strict
-  checks know is a state of translated code, by number. reach: shared memory as translated code reaches it. group: the warpgroup. convergence:
-  lanes that go other ways. until: what ends its waiting, but for that at a barrier, and goal: what it waits for, in words.
+  """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the
+  block. numbered: what strict checks know is a state of translated code, by number. reach: shared memory as translated
+  code reaches it. group: the warpgroup. convergence: lanes that go other ways. until: what ends its waiting, but for
+  that at a barrier, and goal: what it waits for, in words.
   """
-  __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform", "uniform_predicates",
-               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies", "reach", "numbered", "group",
+  __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform",
+               "uniform_predicates",
+               "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies",
+               "reach", "numbered", "group",
                "until", "goal", "convergence")
   mode = 0   # nothing of its state changes what instructions do
 
-  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory, schedule: Schedule, copies: Copies,
+  def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory,
+               schedule: Schedule, copies: Copies,
                convergence: Convergence, source: random.Random):
     self.launch, self.number, self.block, self.memory, self.shared = launch, number, block, memory, shared
     self.schedule, self.copies, self.convergence = schedule, copies, convergence

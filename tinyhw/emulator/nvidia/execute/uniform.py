@@ -27,7 +27,8 @@ def put_truth(warp: Warp, index: int, truth: bool) -> None:
 def the_same(warp: Warp, words: list[int], mask: int) -> int:
   """What all lanes of a mask hold. Raises EmulatorError."""
   found = {words[lane] for lane in lanes_of(mask)}
-  if len(found) > 1: raise EmulatorError(f"lanes hold {len(found)} different values: which of them R2UR takes is not known")
+  if len(found) > 1:
+    raise EmulatorError(f"lanes hold {len(found)} different values: which of them R2UR takes is not known")
   return found.pop()
 
 def from_lanes(o: Operands) -> Step:
@@ -104,6 +105,7 @@ def elect(o: Operands) -> Step:
   return run
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "R2UR": from_lanes, "UMOV": move, "UIADD3": add, "UIADD3.X": add, "ULOP3.LUT": combine, "USHF": shift, "ULEA": scaled_sum, "S2UR": special,
+  "R2UR": from_lanes, "UMOV": move, "UIADD3": add, "UIADD3.X": add, "ULOP3.LUT": combine, "USHF": shift,
+  "ULEA": scaled_sum, "S2UR": special,
   "VOTEU": vote, "ELECT": elect,
 }

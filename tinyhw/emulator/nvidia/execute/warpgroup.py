@@ -1,13 +1,14 @@
 """Asynchronous products of four warps: HGMMA, IGMMA and QGMMA, and WARPGROUP, which waits for them.
 
-(64, K) x (K, N) with K of 32 bytes and N of 8 to 256. The second factor is in shared memory (descriptors.py), the first one too or, of each warp's 16
-rows, in registers as HMMA has it. Warp w of a group has rows 16 w to 16 w + 15 of the sum: register i of a lane is row lane / 4 + 8 * (i / 2 % 2),
-column 8 * (i / 4) + 2 * (lane % 4) + i % 2; of sums in float16 a register has two columns. Source: PTX ISA, "Asynchronous warpgroup level matrix
-instructions".
+(64, K) x (K, N) with K of 32 bytes and N of 8 to 256. The second factor is in shared memory (descriptors.py), the first
+one too or, of each warp's 16 rows, in registers as HMMA has it. Warp w of a group has rows 16 w to 16 w + 15 of the
+sum: register i of a lane is row lane / 4 + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * (lane % 4) + i % 2; of sums in
+float16 a register has two columns. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 
-A product begins when all four warps have issued it, and may read shared memory until WARPGROUP.DEPBAR has waited for its group in one of them: nobody
-may write there meanwhile. Here it is computed when it begins; products.py and shared.py see to it that nobody looks too early. Sums of floats are
-exact as far as doubles go and rounded once, those of HMMA (matrix.py); hardware keeps fewer bits of each term. Those of QGMMA are as short as QMMA's.
+A product begins when all four warps have issued it, and may read shared memory until WARPGROUP.DEPBAR has waited for
+its group in one of them: nobody may write there meanwhile. Here it is computed when it begins; products.py and
+shared.py see to it that nobody looks too early. Sums of floats are exact as far as doubles go and rounded once, those
+of HMMA (matrix.py); hardware keeps fewer bits of each term. Those of QGMMA are as short as QMMA's.
 """
 from __future__ import annotations
 import functools
@@ -18,7 +19,8 @@ from typing import Any
 
 from tinyhw.arithmetic import decode_bfloat16, decode_float16, encode_float16
 from tinyhw.emulator.errors import EmulatorError, UninitialisedRead, UnknownInstruction
-from tinyhw.emulator.nvidia.execute.matrix import FP8, decode_tf32, matrix, place_a, rows_of, short_total, total, whole_total
+from tinyhw.emulator.nvidia.execute.matrix import (
+  FP8, decode_tf32, matrix, place_a, rows_of, short_total, total, whole_total)
 from tinyhw.emulator.nvidia.execute.operands import Operands, put
 from tinyhw.emulator.nvidia.execute.state import ALL, LANES, ZEROS, Warp, named
 from tinyhw.emulator.nvidia.meaning.numbers import floats_of, signed, words_of
@@ -33,7 +35,8 @@ Rows = list[list[Any]]
 WARPS, ROWS = 4, 16   # of a group, of a warp
 
 class Kind(NamedTuple):
-  """What a product is of. element: bytes of a factor's. decode_a, decode_b: of an element. each: sums in a register; numbers, words: of registers,
+  """What a product is of. element: bytes of a factor's. decode_a, decode_b: of an element. each: sums in a register;
+  numbers, words: of registers,
   there and back. add: a sum, a row and a column."""
   element: int
   decode_a: Callable[[int], Any]
@@ -44,8 +47,9 @@ class Kind(NamedTuple):
   add: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 
 class Product(NamedTuple):
-  """An instruction with what the four warps have in common. d, a: registers; a is -1 where the first factor is in shared memory, too. turned: whether
-  the factors are MN-major. signs: 1 or -1. factors: descriptors. sums: whether d is added to."""
+  """An instruction with what the four warps have in common. d, a: registers; a is -1 where the first factor is in
+  shared memory, too. turned: whether the factors are MN-major. signs: 1 or -1. factors: descriptors. sums: whether d is
+  added to."""
   pc: int
   kind: Kind
   columns: int
@@ -58,8 +62,8 @@ class Product(NamedTuple):
   ends: bool
 
 class Warpgroup:
-  """Four warps, or the fewer ones at a block's end, which issue no products. issued: how many products of each warp; ends: the numbers of those that
-  end a group; begun: how many have."""
+  """Four warps, or the fewer ones at a block's end, which issue no products. issued: how many products of each warp;
+  ends: the numbers of those that end a group; begun: how many have."""
   def __init__(self, warps: Sequence[Warp], shared: SharedMemory):
     self.warps, self.shared = warps, shared
     self.name = f"the products of warps {warps[0].number} to {warps[-1].number}"
@@ -76,7 +80,8 @@ class Warpgroup:
       self.products.append(product)
       if product.ends: self.ends.append(number)
     elif self.products[number] != product:
-      raise EmulatorError(f"warp {warp.number} issues another product than the warps before it: the four of a group issue the same ones")
+      raise EmulatorError(f"warp {warp.number} issues another product than the warps before it: the four of a group "
+                          f"issue the same ones")
     self.issued[warp.number] += 1
     for index in range(product.d, product.d + registers_of(product)): warp.known["R", index] = ALL
     if min(self.issued.values()) > self.begun: self.begin()
@@ -119,7 +124,8 @@ def lines(group: Warpgroup, product: Product, which: int, count: int) -> Rows:
   place: Descriptor = descriptor(product.factors[which])
   turned, sign = product.turned[which], product.signs[which]
   addresses = mn_major(place, count * size // PIECE, DEPTH // size) if turned else k_major(place, count)
-  found = [[x for address in line for x in elements(group.shared.look(group.actor, address, PIECE), size, decode, sign)] for line in addresses]
+  found = [[x for address in line for x in elements(group.shared.look(group.actor, address, PIECE), size, decode, sign)]
+           for line in addresses]
   return [list(line) for line in zip(*found)] if turned else found
 
 def rows_in_registers(warp: Warp, product: Product) -> Rows:
@@ -152,8 +158,10 @@ def places(first: int, each: int) -> list[tuple[int, int]]:
 
 SHAPES = ("gmma16", "gmma16h", "gmma8", "gmma32", "gmmai")   # modifiers that have rows, columns and steps
 _PAIRS = struct.Struct(f"<{LANES}I"), struct.Struct(f"<{2 * LANES}H")
-def halves(words: list[int]) -> list[float]: return [decode_float16(x) for x in _PAIRS[1].unpack(_PAIRS[0].pack(*words))]
-def words_of_halves(numbers: list[float]) -> list[int]: return list(_PAIRS[0].unpack(_PAIRS[1].pack(*map(encode_float16, numbers))))
+def halves(words: list[int]) -> list[float]:
+  return [decode_float16(x) for x in _PAIRS[1].unpack(_PAIRS[0].pack(*words))]
+def words_of_halves(numbers: list[float]) -> list[int]:
+  return list(_PAIRS[0].unpack(_PAIRS[1].pack(*map(encode_float16, numbers))))
 
 def kind_of(o: Operands) -> Kind:
   """Raises UnknownInstruction."""
@@ -182,9 +190,11 @@ def multiply(o: Operands) -> Step:
   check_always(o)
   kind, shape = kind_of(o), next(name for name in SHAPES if o.has(name))
   columns, d, c = int(o.word(shape).split("x")[1]), o.values["d"], o.values["c"]
-  if c not in (d, regs.RZ): raise UnknownInstruction(f"{o.form.key} adds to {c} and writes {d}: only {d} or RZ has a meaning here")
+  if c not in (d, regs.RZ):
+    raise UnknownInstruction(f"{o.form.key} adds to {c} and writes {d}: only {d} or RZ has a meaning here")
   a, descriptors = (o.values["a"].index, o.values["ub"].index - 2) if o.has("a") else (-1, o.values["ua"].index)
-  turned, signs = (bool(o.word("tnspA")), bool(o.word("tnspB"))), (-1 if o.word("negA") else 1, -1 if o.word("negB") else 1)
+  turned, signs = (bool(o.word("tnspA")), bool(o.word("tnspB"))), (-1 if o.word("negA") else 1,
+                                                                   -1 if o.word("negB") else 1)
   accumulate = o.predicate("qi")
   ends = o.number("group") != NO_GROUP
   def run(warp: Warp, mask: int) -> None:
@@ -200,11 +210,13 @@ def multiply(o: Operands) -> Step:
 def check_known(warp: Warp, first: int, count: int) -> None:
   """Raises UninitialisedRead for sums that nothing has written."""
   for index in range(first, first + count):
-    if warp.known["R", index] != ALL: raise UninitialisedRead(f"{named(('R', index))} is added to, and nothing has written it in all lanes")
+    if warp.known["R", index] != ALL:
+      raise UninitialisedRead(f"{named(('R', index))} is added to, and nothing has written it in all lanes")
 
 def group_of(warp: Warp, what: str) -> Warpgroup:
   """The group of a warp. Raises EmulatorError if it has fewer than four."""
-  if warp.group is None or len(warp.group.warps) < WARPS: raise EmulatorError(f"{what} wants groups of four warps; this block's last one is smaller")
+  if warp.group is None or len(warp.group.warps) < WARPS:
+    raise EmulatorError(f"{what} wants groups of four warps; this block's last one is smaller")
   return warp.group
 
 def arrive(o: Operands) -> Step:
@@ -219,7 +231,8 @@ def wait(o: Operands) -> Step:
   left = o.number("n")
   def run(warp: Warp, mask: int) -> None:
     group = group_of(warp, "WARPGROUP.DEPBAR")
-    if not group.wait(warp, left): warp.wait_until(lambda: group.wait(warp, left), f"for {group.name}, which not all of them have issued")
+    if not group.wait(warp, left):
+      warp.wait_until(lambda: group.wait(warp, left), f"for {group.name}, which not all of them have issued")
   return run
 
 def fence(o: Operands) -> Step:

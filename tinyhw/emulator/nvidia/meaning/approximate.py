@@ -1,9 +1,10 @@
 """The functions of the special function unit, as far off as they may be.
 
-A result that is not exact is the one farthest above or below, as the operand's bits and EMULATE_SEED decide, so that no program can rely on more than
-is promised. Of reciprocals and their roots more is known: NVIDIA's own code for rcp.rn and sqrt.rn makes them correctly rounded by one step of
-Newton's method, so where the farthest result would spoil that, a nearer one comes. Denormal operands and results are zeros. The units for float64 see
-the upper word alone, and give one: 20 bits of the mantissa. Source: CUDA C++ programming guide, "Mathematical Functions": maximum errors in units of
+A result that is not exact is the one farthest above or below, as the operand's bits and EMULATE_SEED decide, so that no
+program can rely on more than is promised. Of reciprocals and their roots more is known: NVIDIA's own code for rcp.rn
+and sqrt.rn makes them correctly rounded by one step of Newton's method, so where the farthest result would spoil that,
+a nearer one comes. Denormal operands and results are zeros. The units for float64 see the upper word alone, and give
+one: 20 bits of the mantissa. Source: CUDA C++ programming guide, "Mathematical Functions": maximum errors in units of
 the last place; of log2 between 0.5 and 2 an absolute one.
 """
 from __future__ import annotations
@@ -41,13 +42,15 @@ def leads_to_root(x: float, found: float) -> bool:
   first = round_float32(x * found)
   return fused_float32(fused_float32(-first, first, x), found / 2, first) == round_float32(math.sqrt(x))
 
-def single(exact: Callable[[float], float], bound: Bound, fine: Callable[[float, float], bool] = always) -> Callable[[int], int]:
+def single(exact: Callable[[float], float], bound: Bound,
+           fine: Callable[[float, float], bool] = always) -> Callable[[int], int]:
   """A function of float32, on bits. bound: how far off it may be; fine: whether an operand may have some result."""
   def call(word: int) -> int:
     x = flushed(float_of(word), SMALLEST_FLOAT)
     value = exact(x)
     nearest = round_float32(value)
-    if nearest == value or nearest != nearest or math.isinf(nearest) or abs(value) < SMALLEST_FLOAT: return word_of(flushed(nearest, SMALLEST_FLOAT))
+    if nearest == value or nearest != nearest or math.isinf(nearest) or abs(value) < SMALLEST_FLOAT:
+      return word_of(flushed(nearest, SMALLEST_FLOAT))
     side = 1 if (word ^ chance * 0x61c88647) * HASH >> 31 & 1 else -1
     most = bound(x, value)
     farthest = word_of(round_float32(value + side * most))
@@ -66,6 +69,8 @@ def upper(exact: Callable[[float], float]) -> Callable[[int], int]:
   return call
 
 FUNCTIONS: dict[str, Callable[[int], int]] = {
-  "RCP": single(reciprocal, units(1), inverts), "RSQ": single(reciprocal_root, units(2), leads_to_root), "SQRT": single(root, units(1)),
-  "EX2": single(exp2, units(2)), "LG2": single(log2, near_one), "RCP64H": upper(reciprocal), "RSQ64H": upper(reciprocal_root),
+  "RCP": single(reciprocal, units(1), inverts), "RSQ": single(reciprocal_root, units(2), leads_to_root),
+  "SQRT": single(root, units(1)),
+  "EX2": single(exp2, units(2)), "LG2": single(log2, near_one), "RCP64H": upper(reciprocal),
+  "RSQ64H": upper(reciprocal_root),
 }

@@ -1,10 +1,14 @@
-"""What instructions of floats, and conversions, mean. Rounding is to nearest, denormals are kept: what says otherwise is refused (operands.py)."""
+"""What instructions of floats, and conversions, mean.
+
+Rounding is to nearest, denormals are kept: what says otherwise is refused (operands.py).
+"""
 from __future__ import annotations
 import math
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.arithmetic import CODED, decode_float16, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32, truncate_float
+from tinyhw.arithmetic import (
+  CODED, decode_float16, encode_bfloat16, encode_float16, fused_float32, fused_float64, int_to_float32, truncate_float)
 from tinyhw.dtype import FLOAT_FORMATS, decode_float, dtypes
 from tinyhw.emulator.errors import UnknownInstruction
 from tinyhw.emulator.nvidia.execute.operands import Operands
@@ -52,7 +56,8 @@ def fmnmx(o: Operands) -> Step:
   least, put = o.predicate("pp"), o.sink("d", "f")
   def run(warp: Warp, mask: int) -> None:
     lowest = least(warp)
-    put(warp, [larger_or_smaller(a, b, bool(lowest >> lane & 1), keeps) for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
+    put(warp, [larger_or_smaller(a, b, bool(lowest >> lane & 1), keeps)
+               for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
   return run
 
 # ***** conversions *****
@@ -62,8 +67,9 @@ def mufu(o: Operands) -> Step:
   if name not in FUNCTIONS: raise UnknownInstruction(f"MUFU.{name} has no meaning here yet")
   return elementwise(o, FUNCTIONS[name], "b")
 
-INTEGERS = {"": (32, True), "U32": (32, False), "S64": (64, True), "U64": (64, False), **{f"{letter}{bits}": (bits, letter == "S")
-                                                                                        for letter in "US" for bits in (8, 16)}}
+INTEGERS = {"": (32, True), "U32": (32, False), "S64": (64, True), "U64": (64, False),
+            **{f"{letter}{bits}": (bits, letter == "S")
+             for letter in "US" for bits in (8, 16)}}
 
 def limits(word: str) -> tuple[int, int]:
   bits, is_signed = INTEGERS[word]
@@ -90,12 +96,14 @@ def integer_to_float(modifier: str, result: str) -> Callable[[Operands], Step]:
   return meaning
 
 def widen(o: Operands) -> Step:
-  if (o.word("f2f8") or o.word("f2f32")) != "F32": raise UnknownInstruction("F2F.F64 of other types than F32 has no meaning here yet")
+  if (o.word("f2f8") or o.word("f2f32")) != "F32":
+    raise UnknownInstruction("F2F.F64 of other types than F32 has no meaning here yet")
   return elementwise(o, lambda x: x, "b", kind="f", result="d")
 
 def narrow(o: Operands) -> Step:
   for name in ("f2f", "f2f88"):
-    if o.has(name) and o.word(name) != "F32": raise UnknownInstruction("F2F to other types than F32 has no meaning here yet")
+    if o.has(name) and o.word(name) != "F32":
+      raise UnknownInstruction("F2F to other types than F32 has no meaning here yet")
   return elementwise(o, lambda x: x, "b", kind="d", result="f")
 
 def truncated(kind: str) -> Callable[[Operands], Step]:
@@ -113,12 +121,17 @@ def pack_halves(o: Operands) -> Step:
 def unpack_bytes(o: Operands) -> Step:
   """F2FP.UNPACK_B: two floats of a byte as halves, which have all of their numbers; a NaN is 0x7fff."""
   decode, high = CODED[FP8[o.word("fp8")]][0], o.word("h1hi") == "H1"
-  if o.word("f2relu") or o.word("f2to") != "F16": raise UnknownInstruction("F2FP.UNPACK_B has a meaning for F16 without RELU only")
+  if o.word("f2relu") or o.word("f2to") != "F16":
+    raise UnknownInstruction("F2FP.UNPACK_B has a meaning for F16 without RELU only")
   halves = [0x7fff if number != number else encode_float16(number) for number in map(decode, range(256))]
-  return elementwise(o, lambda x: halves[x >> 24 if high else x >> 8 & 0xff] << 16 | halves[x >> 16 & 0xff if high else x & 0xff], "b")
+  return elementwise(o, lambda x: halves[x >> 24 if high else x >> 8 & 0xff] << 16
+                     | halves[x >> 16 & 0xff if high else x & 0xff], "b")
 
 def pack_bytes(o: Operands) -> Step:
-  """F2FP.PACK_AB_MERGE_C: b in the lowest byte, a in the next one. What is too large is the largest number; a NaN is 0x7f."""
+  """F2FP.PACK_AB_MERGE_C: b in the lowest byte, a in the next one.
+
+  What is too large is the largest number; a NaN is 0x7f.
+  """
   dtype = FP8[o.word("fp8to")]
   if o.word("satfinite") != "SATFINITE" or o.values["c"] is not regs.RZ:
     raise UnknownInstruction("F2FP.PACK_AB_MERGE_C without SATFINITE or with a third source has no meaning here yet")
@@ -147,7 +160,9 @@ MEANINGS: dict[str, Callable[[Operands], Step]] = {
   "MUFU": mufu, "MUFU.64H": mufu, "FRND": truncated("f"), "FRND.F64": truncated("d"),
   "F2I": float_to_integer("f2i", "f", "u"), "F2I.F64": float_to_integer("f2i", "d", "u"),
   "F2I.S64": float_to_integer("f2i64", "", "q"),
-  "I2F": integer_to_float("ifrom", "f"), "I2F.F64": integer_to_float("ifrom", "d"), "I2F.S64": integer_to_float("ifrom64", "f"),
+  "I2F": integer_to_float("ifrom", "f"), "I2F.F64": integer_to_float("ifrom", "d"),
+  "I2F.S64": integer_to_float("ifrom64", "f"),
   "I2F.F64.S64": integer_to_float("ifrom64", "d"),
-  "F2F.F64": widen, "F2F": narrow, "F2FP": pack_halves, "F2FP.UNPACK": unpack_bytes, "F2FP.PACK8": pack_bytes, "HADD2.F32": half_to_float,
+  "F2F.F64": widen, "F2F": narrow, "F2FP": pack_halves, "F2FP.UNPACK": unpack_bytes, "F2FP.PACK8": pack_bytes,
+  "HADD2.F32": half_to_float,
 }

@@ -1,4 +1,5 @@
-"""What packed instructions of float16 and bfloat16 mean: both halves of a word by themselves. Each result is rounded once, to nearest; denormals are
+"""What packed instructions of float16 and bfloat16 mean: both halves of a word by themselves. Each result is rounded
+once, to nearest; denormals are
 kept: what says otherwise is refused (operands.py)."""
 from __future__ import annotations
 from collections.abc import Callable
@@ -27,7 +28,8 @@ PLACES = {"": (0, 16), "H0_H0": (0, 0), "H1_H1": (16, 16)}    # where the low an
 def type_of(o: Operands) -> Half: return BFLOAT16 if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else FLOAT16
 
 def operand(o: Operands, name: str, kind: Half, half: str = "") -> Pairs:
-  """A source with its signs; an immediate has a code for each half. half: the letter of the modifier that chooses halves."""
+  """A source with its signs; an immediate has a code for each half. half: the letter of the modifier that chooses
+  halves."""
   if o.has(f"{name}_low"):
     low, high = (kind.decode(o.number(f"{name}_{which}") & ONES) for which in ("low", "high"))
     return lambda warp: ([low] * len(warp.registers[0]), [high] * len(warp.registers[0]))
@@ -51,7 +53,8 @@ def packed(o: Operands, function: Callable[..., float], kind: Half, *sources: Pa
   return run
 
 def arithmetic(function: Callable[..., float], *names: str) -> Callable[[Operands], Step]:
-  """Doubles hold sums and products of both types, or what rounds as they do. names: of sources, and of the letter that chooses their halves."""
+  """Doubles hold sums and products of both types, or what rounds as they do. names: of sources, and of the letter that
+  chooses their halves."""
   def meaning(o: Operands) -> Step:
     kind = type_of(o)
     return packed(o, function, kind, *[operand(o, name[0], kind, name[-1]) for name in names])
@@ -64,7 +67,8 @@ def extreme(o: Operands) -> Step:
   def run(warp: Warp, mask: int) -> None:
     smaller, found = least(warp), []
     for a, b in zip(first(warp), second(warp)):
-      found.append([kind.encode(larger_or_smaller(x, y, bool(smaller >> lane & 1), keeps)) for lane, (x, y) in enumerate(zip(a, b))])
+      found.append([kind.encode(larger_or_smaller(x, y, bool(smaller >> lane & 1), keeps))
+                    for lane, (x, y) in enumerate(zip(a, b))])
     put(warp, [low | high << 16 for low, high in zip(*found)], mask)
   return run
 
@@ -83,11 +87,13 @@ def mask_or_one(o: Operands) -> Step:
   return run
 
 def truths(o: Operands) -> Step:
-  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp; with H_AND both together, and what is not that.
-  Raises UnknownInstruction where pp is combined with the second of these: nothing says how."""
+  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp; with H_AND both
+  together, and what is not that. Raises UnknownInstruction where pp is combined with the second of these: nothing says
+  how."""
   kind, compare, whole = type_of(o), float_compare(o.word("fcmp")), o.word("hand") == "H_AND"
   combine, other, first, second = COMBINE[o.word("bool")], o.predicate("pp"), o.sink("pu", "p"), o.sink("pv", "p")
-  if whole and o.values["pv"] is not regs.PT and (o.word("bool"), o.values["pp"], o.flag("pp_not")) != ("AND", regs.PT, False):
+  if whole and o.values["pv"] is not regs.PT and (o.word("bool"), o.values["pp"],
+                                                  o.flag("pp_not")) != ("AND", regs.PT, False):
     raise UnknownInstruction("HSETP2.H_AND with a second result and another predicate has no meaning here yet")
   sources = operand(o, "a", kind), operand(o, "b", kind)
   def run(warp: Warp, mask: int) -> None:
@@ -99,10 +105,12 @@ def truths(o: Operands) -> Step:
   return run
 
 def exact_sum(a: float, b: float) -> float:
-  """A sum; what a double does not hold of it (of bfloat16 numbers far apart) is rounded to odd, so that it is rounded as if it was whole."""
+  """A sum; what a double does not hold of it (of bfloat16 numbers far apart) is rounded to odd, so that it is rounded
+  as if it was whole."""
   return fused_to_odd(a, 1.0, b)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "HADD2": arithmetic(exact_sum, "a", "b"), "HMUL2": arithmetic(product, "a", "b"), "HFMA2": arithmetic(fused_to_odd, "a", "b", "hc"),
+  "HADD2": arithmetic(exact_sum, "a", "b"), "HMUL2": arithmetic(product, "a", "b"),
+  "HFMA2": arithmetic(fused_to_odd, "a", "b", "hc"),
   "HMNMX2": extreme, "HSET2": mask_or_one, "HSETP2": truths,
 }

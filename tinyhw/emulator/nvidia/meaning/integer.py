@@ -1,4 +1,5 @@
-"""What instructions of integers, logic, choices and predicates mean: functions from the operands of one to what it does to a warp.
+"""What instructions of integers, logic, choices and predicates mean: functions from the operands of one to what it does
+to a warp.
 
 Source: PTX ISA, from whose instructions they are made; truth tables have source a in bits 0xf0, b in 0xcc, c in 0xaa.
 """
@@ -59,7 +60,8 @@ def imad(o: Operands) -> Step:
 def imad_wide(o: Operands) -> Step:
   kind = "u" if o.word("u32") else "s"
   negative = o.flag("c_neg")
-  sources, addition, put, carry = [o.source(name, kind) for name in "ab"], o.raw("c", "q"), o.sink("d", "q"), o.sink("pu", "p")
+  sources, addition, put, carry = [o.source(name, kind)
+                                   for name in "ab"], o.raw("c", "q"), o.sink("d", "q"), o.sink("pu", "p")
   def run(warp: Warp, mask: int) -> None:
     c = [(x ^ LONG) + 1 for x in addition(warp)] if negative else addition(warp)
     totals = [(a * b & LONG) + c for a, b, c in zip(sources[0](warp), sources[1](warp), c)]
@@ -139,7 +141,8 @@ def minimum_or_maximum(o: Operands) -> Step:
   first, second, least, put = o.source("a", kind), o.source("b", kind), o.predicate("pp"), o.sink("d")
   def run(warp: Warp, mask: int) -> None:
     lowest = least(warp)
-    put(warp, [(min if lowest >> lane & 1 else max)(a, b) for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
+    put(warp, [(min if lowest >> lane & 1 else max)(a, b)
+               for lane, (a, b) in enumerate(zip(first(warp), second(warp)))], mask)
   return run
 
 def compared(o: Operands, test: Callable[[Warp], int]) -> Step:
@@ -162,7 +165,8 @@ def isetp(o: Operands) -> Step:
   return compared(o, test)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {
-  "IADD3": iadd3, "IADD3.X": iadd3, "IMAD": imad, "IMAD.WIDE": imad_wide, "LOP3.LUT": lop3, "PLOP3.LUT": plop3, "PRMT": prmt,
+  "IADD3": iadd3, "IADD3.X": iadd3, "IMAD": imad, "IMAD.WIDE": imad_wide, "LOP3.LUT": lop3, "PLOP3.LUT": plop3,
+  "PRMT": prmt,
   "SHF": lambda o: elementwise(o, shift_of(o), "a", "b", "c"),
   "SGXT": sgxt,
   "SEL": sel, "IMNMX": minimum_or_maximum, "VIMNMX": minimum_or_maximum, "ISETP": isetp, "ISETP.EX": isetp,

@@ -1,4 +1,7 @@
-"""Registers of all lanes as numbers, and back: float32, float64 of pairs, integers of 64 bits. Rounding is to nearest, ties to even."""
+"""Registers of all lanes as numbers, and back: float32, float64 of pairs, integers of 64 bits.
+
+Rounding is to nearest, ties to even.
+"""
 from __future__ import annotations
 import math
 import struct
@@ -8,7 +11,8 @@ from tinyhw.emulator.nvidia.execute.state import LANES
 
 _WORDS, _FLOATS = struct.Struct(f"<{LANES}I"), struct.Struct(f"<{LANES}f")
 _LONGS, _DOUBLES = struct.Struct(f"<{LANES}Q"), struct.Struct(f"<{LANES}d")
-_ONE_WORD, _ONE_FLOAT, _ONE_LONG, _ONE_DOUBLE = struct.Struct("<I"), struct.Struct("<f"), struct.Struct("<Q"), struct.Struct("<d")
+_ONE_WORD, _ONE_FLOAT, _ONE_LONG, _ONE_DOUBLE = struct.Struct("<I"), struct.Struct("<f"), struct.Struct(
+  "<Q"), struct.Struct("<d")
 WORD, LONG = (1 << 32) - 1, (1 << 64) - 1
 
 def floats_of(words: list[int]) -> list[float]: return list(_FLOATS.unpack(_WORDS.pack(*words)))
@@ -20,13 +24,16 @@ def words_of(floats: list[float]) -> list[int]:
 
 def longs_of(low: list[int], high: list[int]) -> list[int]: return [h << 32 | l for l, h in zip(low, high)]
 
-def halves_of(longs: list[int]) -> tuple[list[int], list[int]]: return [x & WORD for x in longs], [x >> 32 & WORD for x in longs]
+def halves_of(longs: list[int]) -> tuple[list[int], list[int]]:
+  return [x & WORD for x in longs], [x >> 32 & WORD for x in longs]
 
 def doubles_of(longs: list[int]) -> list[float]: return list(_DOUBLES.unpack(_LONGS.pack(*longs)))
 def longs_of_doubles(doubles: list[float]) -> list[int]: return list(_LONGS.unpack(_DOUBLES.pack(*doubles)))
 
-def float_of(word: int) -> float: return _ONE_FLOAT.unpack(_ONE_WORD.pack(word))[0]  # type: ignore[no-any-return]  # struct gives Any
-def word_of(x: float) -> int: return _ONE_WORD.unpack(_ONE_FLOAT.pack(round_float32(x)))[0]  # type: ignore[no-any-return]
+# struct gives Any
+def float_of(word: int) -> float: return _ONE_FLOAT.unpack(_ONE_WORD.pack(word))[0]  # type: ignore[no-any-return]
+def word_of(x: float) -> int:
+  return _ONE_WORD.unpack(_ONE_FLOAT.pack(round_float32(x)))[0]  # type: ignore[no-any-return]
 def double_of(long: int) -> float: return _ONE_DOUBLE.unpack(_ONE_LONG.pack(long))[0]  # type: ignore[no-any-return]
 def long_of_double(x: float) -> int: return _ONE_LONG.unpack(_ONE_DOUBLE.pack(x))[0]  # type: ignore[no-any-return]
 

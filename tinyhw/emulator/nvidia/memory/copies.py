@@ -1,9 +1,10 @@
 """Asynchronous copies from global to shared memory: LDGSTS, and what waits for them, LDGDEPBAR and DEPBAR.LE.
 
-A copy may write to shared memory at any time until its warp has waited for it. So from its start on nobody may read those bytes, nor write them;
-other warps may not have done so since the last barrier either. When the warp waits, the bytes are there for it; for others behind the next barrier.
-LDGDEPBAR makes a group of the copies that the warp has started since the last one, and counts it in a scoreboard; groups are done in order, and
-DEPBAR.LE waits until the scoreboard counts no more than so many. A copy that is never waited for is never seen.
+A copy may write to shared memory at any time until its warp has waited for it. So from its start on nobody may read
+those bytes, nor write them; other warps may not have done so since the last barrier either. When the warp waits, the
+bytes are there for it; for others behind the next barrier. LDGDEPBAR makes a group of the copies that the warp has
+started since the last one, and counts it in a scoreboard; groups are done in order, and DEPBAR.LE waits until the
+scoreboard counts no more than so many. A copy that is never waited for is never seen.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -36,7 +37,8 @@ class Copies:
 
   def unfinished(self) -> list[Access]:
     """The accesses to shared memory that may still happen."""
-    return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups)) for copy in copies]
+    return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups))
+            for copy in copies]
 
   def finish(self, board: int, left: int) -> list[Copy]:
     """The copies that are done when a scoreboard counts `left` groups at most; they are under way no longer."""
@@ -57,7 +59,8 @@ def based_start(o: Operands) -> Step:
 
 def started(o: Operands, place: Source) -> Step:
   size = SIZES[o.word("copy")]
-  if o.word("bypass") and size != BYPASS: raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
+  if o.word("bypass") and size != BYPASS:
+    raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
   o.word("ltcs")  # how the second cache is used
   hints(o)
   if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")

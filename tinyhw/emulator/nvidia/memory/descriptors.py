@@ -1,12 +1,16 @@
-"""Matrices in shared memory as asynchronous products find them: a descriptor of 64 bits, and where the pieces of 16 bytes of a matrix are.
+"""Matrices in shared memory as asynchronous products find them: a descriptor of 64 bits, and where the pieces of 16
+bytes of a matrix are.
 
-Bits of a descriptor: 0-13 the address, 16-29 the leading offset, 32-45 the stride offset, each in units of 16 bytes, 49-51 the base offset, 62-63 the
-swizzle. A matrix is "major" in the direction in which elements lie beside each other: along the steps of the sum (K), or along its rows or columns
-(MN). In pieces of 16 bytes, with s of them in a swizzled line (2, 4, 8 for 32, 64, 128 bytes; without swizzle K-major lines are one piece apart):
-  K-major         row r, piece j   (r % 8) * s + (r / 8) * stride + j            none: (r % 8) + (r / 8) * stride + j * leading
-  MN-major        step k, piece i  i % s + (i / s) * leading + (k % 8) * s + (k / 8) * stride     none: i * stride + k % 8 + (k / 8) * leading
-A swizzle changes bits 4 to 6 (5, 4) of the address by bits 7 to 9 (8, 7). Sources: PTX ISA, "Shared Memory Matrix Layout"; CUTLASS,
-include/cute/atom/mma_traits_sm90_gmma.hpp (canonical layouts).
+Bits of a descriptor: 0-13 the address, 16-29 the leading offset, 32-45 the stride offset, each in units of 16 bytes,
+49-51 the base offset, 62-63 the swizzle. A matrix is "major" in the direction in which elements lie beside each other:
+along the steps of the sum (K), or along its rows or columns (MN). In pieces of 16 bytes, with s of them in a swizzled
+line (2, 4, 8 for 32, 64, 128 bytes; without swizzle K-major lines are one piece apart):
+  K-major         row r, piece j   (r % 8) * s + (r / 8) * stride + j            none: (r % 8) + (r / 8) * stride + j *
+                  leading
+  MN-major        step k, piece i  i % s + (i / s) * leading + (k % 8) * s + (k / 8) * stride     none: i * stride + k %
+                  8 + (k / 8) * leading
+A swizzle changes bits 4 to 6 (5, 4) of the address by bits 7 to 9 (8, 7). Sources: PTX ISA, "Shared Memory Matrix
+Layout"; CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp (canonical layouts).
 """
 from __future__ import annotations
 
@@ -27,12 +31,16 @@ class Descriptor(NamedTuple):
 
 def descriptor(word: int) -> Descriptor:
   """What the 64 bits say. Raises UnknownInstruction, OutOfBounds."""
-  if word & RESERVED: raise UnknownInstruction(f"matrix descriptor {word:#x}: bits {word & RESERVED:#x} have no meaning")
-  if word >> 49 & 7: raise UnknownInstruction(f"matrix descriptor {word:#x}: a base offset has no meaning here yet; begin at a whole pattern")
+  if word & RESERVED:
+    raise UnknownInstruction(f"matrix descriptor {word:#x}: bits {word & RESERVED:#x} have no meaning")
+  if word >> 49 & 7:
+    raise UnknownInstruction(f"matrix descriptor {word:#x}: a base offset has no meaning here yet; begin at a whole "
+                             f"pattern")
   address, leading, stride = ((word >> at & FIELD) * PIECE for at in (0, 16, 32))
   line = LINE_BYTES[word >> 62]
   if line > PIECE and address % (LINES * line) >= line:
-    raise OutOfBounds(f"matrix descriptor {word:#x}: {address:#x} is not in the first line of a pattern; align tiles to {LINES * line} bytes")
+    raise OutOfBounds(f"matrix descriptor {word:#x}: {address:#x} is not in the first line of a pattern; align tiles "
+                      f"to {LINES * line} bytes")
   return Descriptor(address, leading, stride, line)
 
 def swizzled(address: int, line: int) -> int:
@@ -43,14 +51,17 @@ def k_major(matrix: Descriptor, rows: int) -> list[list[int]]:
   """Of each row the addresses of its two pieces. Raises OutOfBounds."""
   plain = matrix.line == PIECE
   if not plain and matrix.address % matrix.line + DEPTH > matrix.line:
-    raise OutOfBounds(f"a product begins at byte {matrix.address % matrix.line} of a line of {matrix.line}: its {DEPTH} bytes end behind it")
+    raise OutOfBounds(f"a product begins at byte {matrix.address % matrix.line} of a line of {matrix.line}: its "
+                      f"{DEPTH} bytes end behind it")
   step = matrix.leading if plain else PIECE
-  return [[swizzled(matrix.address + r % LINES * matrix.line + r // LINES * matrix.stride + j * step, matrix.line) for j in range(DEPTH // PIECE)]
+  return [[swizzled(matrix.address + r % LINES * matrix.line + r // LINES * matrix.stride + j * step, matrix.line)
+           for j in range(DEPTH // PIECE)]
           for r in range(rows)]
 
 def mn_major(matrix: Descriptor, pieces: int, steps: int) -> list[list[int]]:
   """Of each step the addresses of its pieces, each of which has elements of as many rows or columns."""
   span = matrix.line // PIECE
   along, across = (matrix.stride, matrix.leading) if span == 1 else (matrix.leading, matrix.stride)
-  return [[swizzled(matrix.address + i % span * PIECE + i // span * along + k % LINES * matrix.line + k // LINES * across, matrix.line)
+  return [[swizzled(matrix.address + i % span * PIECE + i // span * along + k % LINES * matrix.line + k // LINES
+                    * across, matrix.line)
            for i in range(pieces)] for k in range(steps)]

@@ -1,7 +1,8 @@
 """LDSM: blocks of 8 rows of 16 bytes of shared memory, by all lanes of a warp together.
 
-Lane 8b + r gives the address of row r of block b. Of each block a lane gets one register: word number lane % 4 of row lane / 4, or, with
-transposition (MT88), of elements of two bytes the one number lane / 4 of rows 2 * (lane % 4) and the next one. Source: PTX ISA, ldmatrix.
+Lane 8b + r gives the address of row r of block b. Of each block a lane gets one register: word number lane % 4 of row
+lane / 4, or, with transposition (MT88), of elements of two bytes the one number lane / 4 of rows 2 * (lane % 4) and the
+next one. Source: PTX ISA, ldmatrix.
 """
 from __future__ import annotations
 from collections.abc import Callable

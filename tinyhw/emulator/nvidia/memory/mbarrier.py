@@ -1,9 +1,11 @@
-"""Barriers in shared memory (mbarriers): SYNCS, which initialises them, arrives, expects bytes of copies, and looks whether a phase has completed.
+"""Barriers in shared memory (mbarriers): SYNCS, which initialises them, arrives, expects bytes of copies, and looks
+whether a phase has completed.
 
-A phase completes when `count` threads have arrived and all bytes that were expected have come; then the next one begins. Its parity is that of its
-number. The word in memory, as code of NVIDIA's assembler makes and takes apart: bit 63 the parity, bits 43 to 62 2^20 - arrivals that are missing,
-bits 21 to 42 bytes that are missing, bits 1 to 20 2^20 - count. Who arrives passes on what it knows (shared.py), who sees that the phase has
-completed learns it. Copies see a barrier when who initialised it has fenced it. Sources: PTX ISA, mbarrier; ptxas.
+A phase completes when `count` threads have arrived and all bytes that were expected have come; then the next one
+begins. Its parity is that of its number. The word in memory, as code of NVIDIA's assembler makes and takes apart: bit
+63 the parity, bits 43 to 62 2^20 - arrivals that are missing, bits 21 to 42 bytes that are missing, bits 1 to 20 2^20 -
+count. Who arrives passes on what it knows (shared.py), who sees that the phase has completed learns it. Copies see a
+barrier when who initialised it has fenced it. Sources: PTX ISA, mbarrier; ptxas.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -18,10 +20,12 @@ from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 MOST = (1 << 20) - 1             # arrivals, and bytes
-HASTE, LATE = 2, 8               # drawn: one of so many looks with patience gives up at once, at one of so many looks a copy arrives
+HASTE, LATE = 2, 8               # drawn: one of so many looks with patience gives up at once, at one of so many looks a
+                                 # copy arrives
 
 class Mbarrier:
-  """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of the copies that it counts.
+  """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of
+  the copies that it counts.
 
   gathered: what those know who have arrived; published: the same, when a phase completed last."""
   def __init__(self, shared: SharedMemory, address: int, count: int):
@@ -44,7 +48,8 @@ class Mbarrier:
   def arrive(self, known: Clock, arrivals: int, expects: int) -> None:
     """So many threads arrive, and say that so many bytes will come. Raises EmulatorError."""
     if arrivals > self.missing:
-      raise EmulatorError(f"mbarrier {self.address:#x}: {arrivals} arrive where {self.missing} of {self.count} are missing; the phase is not "
+      raise EmulatorError(f"mbarrier {self.address:#x}: {arrivals} arrive where {self.missing} of {self.count} are "
+                          f"missing; the phase is not "
                           f"complete ({self.expected} bytes are under way)")
     for actor, time in known.items(): self.gathered[actor] = max(time, self.gathered.get(actor, 0))
     self.change(arrivals, expects)
@@ -56,10 +61,13 @@ class Mbarrier:
   def change(self, arrivals: int, expects: int) -> None:
     """Count, and begin the next phase if this one is complete."""
     self.missing, self.expected = self.missing - arrivals, self.expected + expects
-    if not -MOST <= self.expected <= MOST: raise EmulatorError(f"mbarrier {self.address:#x}: {self.expected} bytes are expected, {MOST} are the most")
+    if not -MOST <= self.expected <= MOST:
+      raise EmulatorError(f"mbarrier {self.address:#x}: {self.expected} bytes are expected, {MOST} are the most")
     if not self.missing and not self.expected:
       late = self.under_way()
-      if late: raise EmulatorError(f"mbarrier {self.address:#x}: a phase is complete while {late} of its copies are under way: expect all bytes")
+      if late:
+        raise EmulatorError(f"mbarrier {self.address:#x}: a phase is complete while {late} of its copies are under "
+                            f"way: expect all bytes")
       self.phase += 1
       self.missing, self.published = self.count, {**self.gathered, self.actor: self.phase}
     self.write()
@@ -67,7 +75,8 @@ class Mbarrier:
 def barrier_at(shared: SharedMemory, address: int) -> Mbarrier:
   """Raises UninitialisedRead."""
   found = shared.mbarriers.get(address)
-  if found is None: raise UninitialisedRead(f"shared memory {address:#x}: no mbarrier has been initialised there (SYNCS.EXCH)")
+  if found is None:
+    raise UninitialisedRead(f"shared memory {address:#x}: no mbarrier has been initialised there (SYNCS.EXCH)")
   return found
 
 def shared_of(warp: Warp) -> SharedMemory:
@@ -76,7 +85,8 @@ def shared_of(warp: Warp) -> SharedMemory:
 
 def checked(address: int) -> int:
   """Raises OutOfBounds."""
-  if address % MBARRIER_BYTES: raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {MBARRIER_BYTES}")
+  if address % MBARRIER_BYTES:
+    raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {MBARRIER_BYTES}")
   return address
 
 # ***** instructions *****
@@ -93,8 +103,10 @@ def initialise(o: Operands) -> Step:
   def run(warp: Warp, mask: int) -> None:
     address, word, shared = checked(base(warp)[0] + offset & WORD), source(warp)[0], shared_of(warp)
     count = MOST + 1 - (word >> 1 & MOST)
-    if count > MOST: raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is a word of {count} arrivals; there are 1 to {MOST}")
-    if address in shared.mbarriers: raise EmulatorError(f"mbarrier {address:#x} is initialised again: SYNCS.CCTL.IV must end it before")
+    if count > MOST:
+      raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is a word of {count} arrivals; there are 1 to {MOST}")
+    if address in shared.mbarriers:
+      raise EmulatorError(f"mbarrier {address:#x} is initialised again: SYNCS.CCTL.IV must end it before")
     shared.touch(warp.number, address, MBARRIER_BYTES, WRITE)
     if Mbarrier(shared, address, count).word() != word:
       raise EmulatorError(f"mbarrier {address:#x}: {word:#x} is no word of a barrier whose first phase has just begun")
@@ -108,7 +120,8 @@ ARRIVALS: dict[str, Callable[[int], tuple[int, int]]] = {
 def arrive(o: Operands) -> Step:
   """SYNCS.ARRIVE, of every lane. d: the upper word of the barrier before."""
   kind, red = o.word("arrive"), o.word("red")
-  if kind not in ARRIVALS or red == "TMASK": raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} has no meaning here yet")
+  if kind not in ARRIVALS or red == "TMASK":
+    raise UnknownInstruction(f"SYNCS.ARRIVE.{red}.{kind} has no meaning here yet")
   meaning, address, source, index = ARRIVALS[kind], place(o), o.raw("b", "u"), o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
     shared, places, values, words = shared_of(warp), address(warp), source(warp), list(ZEROS)
@@ -136,7 +149,8 @@ def look(o: Operands) -> Step:
       now = see()
       if now == mask: truth(warp, now, mask)
       return now == mask
-    warp.wait_until(until, f"for the phases of mbarrier {places[lanes_of(mask)[0]]:#x}, for which arrivals or bytes are missing")
+    warp.wait_until(until, f"for the phases of mbarrier {places[lanes_of(mask)[0]]:#x}, for which arrivals or bytes "
+                    f"are missing")
   return run
 
 def has_completed(warp: Warp, address: int, parity: int) -> bool:
@@ -155,9 +169,11 @@ def forget(o: Operands) -> Step:
     shared, places = shared_of(warp), address(warp)
     for at in {places[lane] for lane in lanes_of(mask)}:
       if late := barrier_at(shared, checked(at)).under_way():
-        raise EmulatorError(f"mbarrier {at:#x} ends while {late} of its copies are under way: wait for their phase before")
+        raise EmulatorError(f"mbarrier {at:#x} ends while {late} of its copies are under way: wait for their phase "
+                            f"before")
       del shared.mbarriers[at]
       shared.touch(warp.number, at, MBARRIER_BYTES, WRITE)
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive, "SYNCS.PHASECHK": look, "SYNCS.IV": forget}
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"SYNCS.EXCH": initialise, "SYNCS.ARRIVE": arrive,
+                                                   "SYNCS.PHASECHK": look, "SYNCS.IV": forget}

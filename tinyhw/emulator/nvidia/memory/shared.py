@@ -1,12 +1,13 @@
 """Shared memory of a block whose warps do not meet at barriers alone, and in which not only warps read and write.
 
-Races are found by clocks, where lds.py has barriers only: each warp, each warpgroup's products and each mbarrier's copies are an actor with a clock,
-and each actor has a table of what it knows of the others. What an actor does is stamped with its clock; who touches the same byte must know of that
-time. Barriers of the block, mbarriers and waits for products pass knowledge on (`release`, `acquire`).
+Races are found by clocks, where lds.py has barriers only: each warp, each warpgroup's products and each mbarrier's
+copies are an actor with a clock, and each actor has a table of what it knows of the others. What an actor does is
+stamped with its clock; who touches the same byte must know of that time. Barriers of the block, mbarriers and waits for
+products pass knowledge on (`release`, `acquire`).
 
-Loads and stores of warps go another way than products and tensor copies do (the generic and the asynchronous proxy): what a warp has stored is
-visible to these when the same warp has executed FENCE.VIEW.ASYNC afterwards. Source: PTX ISA, "Async proxy"; that a fence of who reads would do as
-well is not relied on.
+Loads and stores of warps go another way than products and tensor copies do (the generic and the asynchronous proxy):
+what a warp has stored is visible to these when the same warp has executed FENCE.VIEW.ASYNC afterwards. Source: PTX ISA,
+"Async proxy"; that a fence of who reads would do as well is not relied on.
 """
 from __future__ import annotations
 import random
@@ -42,8 +43,10 @@ class Marks:
     self.times, self.latest = array("I", bytes(4 * size)), 0
 
 class SharedMemory(LocalMemory):
-  """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when an actor knows what others have
-  done. marks: by kind and actor, its accesses. unfenced: of each byte the warp, plus 1, that has stored it and not made visible to the asynchronous
+  """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when
+  an actor knows what others have
+  done. marks: by kind and actor, its accesses. unfenced: of each byte the warp, plus 1, that has stored it and not made
+  visible to the asynchronous
   proxy since. mbarriers: by address. deliveries: tensor copies under way."""
 
   def __init__(self, size: int, source: random.Random, warps: int):
@@ -101,7 +104,8 @@ class SharedMemory(LocalMemory):
 
   def finish(self, wave: int, address: int, data: bytes) -> None:
     super().finish(wave, address, data)
-    self.mark(wave, address, len(data), WRITE)   # it may have written until now: who knows of the start only does not know this
+    self.mark(wave, address, len(data), WRITE)   # it may have written until now: who knows of the start only does not
+                                                 # know this
     self.hide(wave, address, len(data))
 
   def hide(self, warp: int, address: int, size: int) -> None:
@@ -116,7 +120,9 @@ class SharedMemory(LocalMemory):
 
   def check_end(self) -> None:
     """Raise DataRace if the block ends too early."""
-    if self.deliveries: raise DataRace(f"the block ends, and {len(self.deliveries)} copies to its memory have not been waited for (SYNCS.PHASECHK)")
+    if self.deliveries:
+      raise DataRace(f"the block ends, and {len(self.deliveries)} copies to its memory have not been waited for "
+                     f"(SYNCS.PHASECHK)")
 
   def deliver(self) -> bool:
     """A copy arrives, any of them. Whether there was one under way."""
@@ -128,7 +134,8 @@ class SharedMemory(LocalMemory):
 
   def fence(self, warp: int) -> None:
     """What a warp has stored is visible to the asynchronous proxy from now on, for those who know that it is."""
-    for found in re.finditer(re.escape(bytes((warp + 1,))) + b"+", self.unfenced): self.mark(warp, found.start(), found.end() - found.start(), VIEW)
+    for found in re.finditer(re.escape(bytes((warp + 1,))) + b"+", self.unfenced):
+      self.mark(warp, found.start(), found.end() - found.start(), VIEW)
     self.unfenced = bytearray(self.unfenced.translate(bytes(0 if mark == warp + 1 else mark for mark in range(256))))
 
   def look(self, actor: int, address: int, size: int) -> bytes:
@@ -141,7 +148,8 @@ class SharedMemory(LocalMemory):
   def check_fenced(self, address: int, size: int) -> None:
     warps = set(self.unfenced[address:address + size]) - {0}
     if warps:
-      raise DataRace(f"shared memory address {address:#x}: a product or tensor copy meets what warp {min(warps) - 1} has stored: that warp "
+      raise DataRace(f"shared memory address {address:#x}: a product or tensor copy meets what warp {min(warps) - 1} "
+                     f"has stored: that warp "
                      "must execute FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
@@ -153,14 +161,16 @@ class SharedMemory(LocalMemory):
       for other, marks in self.marks[rival].items():
         seen = known.get(other, 0)
         if other == wave or marks.latest <= seen: continue
-        if max(marks.times[address:address + size]) > seen: raise DataRace(self.conflict(wave, address, kind, other, rival))
+        if max(marks.times[address:address + size]) > seen:
+          raise DataRace(self.conflict(wave, address, kind, other, rival))
     self.mark(wave, address, size, kind)
 
   def check_no_mbarrier(self, address: int, size: int) -> None:
     """Raises EmulatorError for memory that only SYNCS may touch."""
     for at in self.mbarriers:
       if at < address + size and address < at + MBARRIER_BYTES:
-        raise EmulatorError(f"shared memory address {address:#x}: {size} bytes are read or written where an mbarrier is, at {at:#x}: until "
+        raise EmulatorError(f"shared memory address {address:#x}: {size} bytes are read or written where an mbarrier "
+                            f"is, at {at:#x}: until "
                             "SYNCS.CCTL.IV only SYNCS may touch it")
 
   def mark(self, actor: int, address: int, size: int, kind: int) -> None:
@@ -172,4 +182,5 @@ class SharedMemory(LocalMemory):
   def conflict(self, actor: int, address: int, kind: int, other: int, rival: int) -> str:
     cure = self.words.apart if other in self.warps else \
       "wait until that is done (WARPGROUP.DEPBAR, SYNCS.PHASECHK), and let who did meet who has not"
-    return f"shared memory address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does {DONE[rival]} there; {cure}"
+    return (f"shared memory address {address:#x}: {WHAT[kind]} by {self.names[actor]}, and {self.names[other]} does "
+            f"{DONE[rival]} there; {cure}")

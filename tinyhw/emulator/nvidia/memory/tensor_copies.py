@@ -1,11 +1,14 @@
-"""Copies from global to shared memory that an mbarrier counts: UTMALDG, a box of a tensor, and UBLKCP, a run of bytes. One for each warp.
+"""Copies from global to shared memory that an mbarrier counts: UTMALDG, a box of a tensor, and UBLKCP, a run of bytes.
+One for each warp.
 
-A tensor map of 128 bytes in global memory says where a tensor is, how many elements and what strides it has, and how large a box is; the instruction
-adds the coordinates of the box's first element, the innermost one first. What is outside of the tensor is 0. Rows of a box lie one after the other in
-shared memory, with a swizzle as descriptors.py has it. Sources: PTX ISA, "Tensor copies"; fields of the map as NVIDIA's assembler sets them
-(tensormap.replace); those behind byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
+A tensor map of 128 bytes in global memory says where a tensor is, how many elements and what strides it has, and how
+large a box is; the instruction adds the coordinates of the box's first element, the innermost one first. What is
+outside of the tensor is 0. Rows of a box lie one after the other in shared memory, with a swizzle as descriptors.py has
+it. Sources: PTX ISA, "Tensor copies"; fields of the map as NVIDIA's assembler sets them (tensormap.replace); those
+behind byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
 
-A copy may write at any time until its mbarrier's phase is complete and the reader has seen that; here its bytes come at some look at an mbarrier.
+A copy may write at any time until its mbarrier's phase is complete and the reader has seen that; here its bytes come at
+some look at an mbarrier.
 """
 from __future__ import annotations
 import struct
@@ -31,8 +34,8 @@ SEES = (*RIVALS[ATOMIC], VIEW)               # what a copy must know of when an 
 FLAGS = 0x67ff0                             # rank, type, interleave, swizzle, and what the second-level cache is told
 
 class TensorMap(NamedTuple):
-  """address: of the first element. size: bytes of an element. line: of a swizzled line, 16 without. dims, box: elements; strides: bytes, innermost
-  first."""
+  """address: of the first element. size: bytes of an element. line: of a swizzled line, 16 without. dims, box:
+  elements; strides: bytes, innermost first."""
   address: int
   size: int
   line: int
@@ -56,11 +59,15 @@ def tensor_map(data: bytes) -> TensorMap:
   if steps & (1 << 3 * rank) - 1: raise wrong("steps between elements have no meaning here yet")
   if address % PIECE: raise wrong(f"the tensor begins at {address:#x}, which is no multiple of {PIECE}")
   strides = [((high >> 4 * k & 15) << 32 | words[k]) * PIECE for k in range(rank - 1)]
-  made = TensorMap(address, SIZES[kind], line, tuple(n + 1 for n in dims[:rank]), (SIZES[kind], *strides), tuple(n + 1 for n in box[:rank]))
-  if made.row_bytes % PIECE: raise wrong(f"a row of the box has {made.row_bytes} bytes, which is no multiple of {PIECE}")
-  if line > PIECE and made.row_bytes != line: raise wrong(f"a row of the box has {made.row_bytes} bytes, a line of the swizzle {line}")
+  made = TensorMap(address, SIZES[kind], line, tuple(n + 1 for n in dims[:rank]), (SIZES[kind], *strides),
+                   tuple(n + 1 for n in box[:rank]))
+  if made.row_bytes % PIECE:
+    raise wrong(f"a row of the box has {made.row_bytes} bytes, which is no multiple of {PIECE}")
+  if line > PIECE and made.row_bytes != line:
+    raise wrong(f"a row of the box has {made.row_bytes} bytes, a line of the swizzle {line}")
   total, period = struct.unpack_from("<I4xI", data, 64)
-  if total != prod(made.box) * made.size: raise wrong(f"byte 64 says that a box has {total} bytes; it has {prod(made.box) * made.size}")
+  if total != prod(made.box) * made.size:
+    raise wrong(f"byte 64 says that a box has {total} bytes; it has {prod(made.box) * made.size}")
   if period != (LINES * line if line > PIECE else PIECE): raise wrong(f"byte 72 says that a pattern has {period} bytes")
   return made
 
@@ -76,7 +83,10 @@ def rows(warp: Warp, tensor: TensorMap, first: tuple[int, ...]) -> Iterator[byte
       yield bytes((low - first[0]) * tensor.size) + found + bytes((first[0] + tensor.box[0] - high) * tensor.size)
 
 def deliver_later(warp: Warp, barrier: int, pieces: list[tuple[int, bytes]]) -> None:
-  """Pieces of 16 bytes are under way to shared memory, and an mbarrier counts them. Raises UninitialisedRead, OutOfBounds, DataRace."""
+  """Pieces of 16 bytes are under way to shared memory, and an mbarrier counts them.
+
+  Raises UninitialisedRead, OutOfBounds, DataRace.
+  """
   shared = shared_of(warp)
   counter = barrier_at(shared, checked(barrier))
   shared.knows[counter.actor], shared.now[counter.actor] = shared.release(warp.number), counter.phase + 1
@@ -101,7 +111,8 @@ def load_box(o: Operands) -> Step:
     if len(tensor.dims) != rank: raise OutOfBounds(f"UTMALDG.{rank}D of a tensor with {len(tensor.dims)} dimensions")
     aligned("a box at shared memory", goal, BOX_ALIGN)
     data = b"".join(rows(warp, tensor, tuple(map(signed, first))))
-    deliver_later(warp, barrier, [(swizzled(goal + at, tensor.line), data[at:at + PIECE]) for at in range(0, len(data), PIECE)])
+    deliver_later(warp, barrier,
+                  [(swizzled(goal + at, tensor.line), data[at:at + PIECE]) for at in range(0, len(data), PIECE)])
   return run
 
 def load_run(o: Operands) -> Step:
@@ -110,7 +121,8 @@ def load_run(o: Operands) -> Step:
   def run(warp: Warp, mask: int) -> None:
     goal, barrier = warp.uniform[base], warp.uniform[base + 1]
     address, size = source(warp)[0], count(warp)[0] & WORD
-    for what, number in (("a copy to shared memory", goal), ("a copy from", address), ("a number of bytes", size)): aligned(what, number, PIECE)
+    for what, number in (("a copy to shared memory", goal), ("a copy from", address), ("a number of bytes", size)):
+      aligned(what, number, PIECE)
     data = warp.memory.load(address, size)
     deliver_later(warp, barrier, [(goal + at, data[at:at + PIECE]) for at in range(0, size, PIECE)])
   return run
@@ -118,8 +130,11 @@ def load_run(o: Operands) -> Step:
 def forget(o: Operands) -> Step:
   """UTMACCTL.IV: what the unit knows of a map is read anew. PF, which has it read, changes nothing here."""
   map_at = o.raw("ua", "q")
-  if o.word("utmacctl") not in ("IV", "PF"): raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} has no meaning here yet")
-  def run(warp: Warp, mask: int) -> None: tensor_map(warp.memory.load(aligned("a tensor map at", map_at(warp)[0], MAP_ALIGN), MAP_BYTES))
+  if o.word("utmacctl") not in ("IV", "PF"):
+    raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} has no meaning here yet")
+  def run(warp: Warp, mask: int) -> None:
+    tensor_map(warp.memory.load(aligned("a tensor map at", map_at(warp)[0], MAP_ALIGN), MAP_BYTES))
   return run
 
-MEANINGS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run, "UTMACCTL": forget}
+MEANINGS: dict[str, Callable[[Operands], Step]] = {"UTMALDG.plain": load_box, "UBLKCP.S.G": load_run,
+                                                   "UTMACCTL": forget}

@@ -16,7 +16,8 @@ from tinyhw.isa.sass.table import regs
 Step = Callable[[Warp, int], None]
 Load = Callable[[Warp, list[int], list[int], int], list[bytes]]     # warp, lanes, addresses, size
 Store = Callable[[Warp, list[int], list[int], list[bytes]], None]
-SIZES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True), "": (4, False), "64": (8, False), "128": (16, False)}
+SIZES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True), "": (4, False), "64": (8, False),
+         "128": (16, False)}
 
 def load(o: Operands, address: Source, fetch: Load) -> Step:
   """d = memory, narrow elements extended to 32 bits."""
@@ -56,7 +57,8 @@ def store(o: Operands, address: Source, write: Store) -> Step:
 
 def aligned(addresses: list[int], size: int) -> list[int]:
   for address in addresses:
-    if address % size: raise OutOfBounds(f"an access of {size} bytes at {address:#x}: the address is no multiple of its size")
+    if address % size:
+      raise OutOfBounds(f"an access of {size} bytes at {address:#x}: the address is no multiple of its size")
   return addresses
 
 # ***** addresses *****
@@ -83,8 +85,10 @@ def hints(o: Operands) -> None:
 
 # ***** global memory *****
 
-def gather(warp: Warp, lanes: list[int], addresses: list[int], size: int) -> list[bytes]: return warp.memory.gather(addresses, size)
-def scatter(warp: Warp, lanes: list[int], addresses: list[int], data: list[bytes]) -> None: warp.memory.scatter(addresses, data)
+def gather(warp: Warp, lanes: list[int], addresses: list[int], size: int) -> list[bytes]:
+  return warp.memory.gather(addresses, size)
+def scatter(warp: Warp, lanes: list[int], addresses: list[int], data: list[bytes]) -> None:
+  warp.memory.scatter(addresses, data)
 
 def global_load(o: Operands) -> Step:
   hints(o)
@@ -120,7 +124,8 @@ def local_gather(warp: Warp, lanes: list[int], addresses: list[int], size: int) 
   for lane, address in zip(lanes, addresses):
     inside(warp, address, size)
     if 0 in warp.local_known[lane][address:address + size]:
-      raise UninitialisedRead(f"local memory {address:#x}: {size} bytes are read, which lane {lane} has not all written")
+      raise UninitialisedRead(f"local memory {address:#x}: {size} bytes are read, which lane {lane} has not all "
+                              f"written")
     found.append(bytes(warp.local[lane][address:address + size]))
   return found
 
@@ -132,7 +137,8 @@ def local_scatter(warp: Warp, lanes: list[int], addresses: list[int], data: list
 
 def inside(warp: Warp, address: int, size: int) -> None:
   if address + size > warp.launch.local_bytes:
-    raise OutOfBounds(f"local memory {address:#x}: a lane has {warp.launch.local_bytes} bytes; raise SHADER_LOCAL_MEMORY_LOW_SIZE")
+    raise OutOfBounds(f"local memory {address:#x}: a lane has {warp.launch.local_bytes} bytes; raise "
+                      f"SHADER_LOCAL_MEMORY_LOW_SIZE")
 
 def local_load(o: Operands) -> Step:
   hints(o)

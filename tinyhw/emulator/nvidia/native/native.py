@@ -1,4 +1,5 @@
-"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of those.
+"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of
+those.
 
 What has no meaning there, modifiers that it does not know and functions that native/expressions.py has not stay Python.
 """
@@ -10,7 +11,8 @@ from tinyhw.emulator.native.expressions import HOST, Untranslatable
 from tinyhw.emulator.native.native import Lanes, Native, built
 from tinyhw.emulator.notation import Assignment, Node, Type, nodes, parse
 from tinyhw.emulator.nvidia.execute.operands import Operands
-from tinyhw.emulator.nvidia.execute.state import BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word
+from tinyhw.emulator.nvidia.execute.state import (
+  BLOCK, FIRST, GUARDED, LANES, P_AT, UP_AT, UR_AT, constants_word, row_word)
 from tinyhw.emulator.nvidia.meaning.meanings import MEANINGS
 from tinyhw.isa.sass.table import regs
 from tinyhw.machine.ir.inst import MInst, Reg
@@ -21,7 +23,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Form(NamedTuple):
-  """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero. upper: a constant is the upper
+  """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero.
+  upper: a constant is the upper
   word of a float64. shift: of a half of a word."""
   kind: str
   negate: bool = False
@@ -30,7 +33,8 @@ class Form(NamedTuple):
   shift: int = 0
 
 class Shape(NamedTuple):
-  """What a function is made for. targets: operands, and "v", "s" or "m". lanes: 0 for what concerns no lanes: uniform registers, whole predicates."""
+  """What a function is made for. targets: operands, and "v", "s" or "m". lanes: 0 for what concerns no lanes: uniform
+  registers, whole predicates."""
   meaning: str
   sources: tuple[tuple[str, Form], ...]
   targets: tuple[tuple[str, str], ...]
@@ -45,11 +49,13 @@ STATE_WORDS = {"LANES": GUARDED, "FIRST": FIRST, "BLOCK": BLOCK}
 BUILT_IN = ("LANE",)
 
 def computation(inst: MInst, registers: int, constants: int) -> Computation | None:
-  """What an instruction computes, or None if it stays Python. registers: of the launch; constants: bytes of its constant bank."""
+  """What an instruction computes, or None if it stays Python. registers: of the launch; constants: bytes of its
+  constant bank."""
   meaning = MEANINGS.get(inst.row.name)
   if meaning is None: return None
   o = Operands(inst)
-  if any(name.endswith("_bank") for name in o.values): return None   # operands in constant memory, which no compiled kernel has
+  if any(name.endswith("_bank") for name in o.values): return None   # operands in constant memory, which no compiled
+                                                                     # kernel has
   try:
     text = meaning if isinstance(meaning, str) else meaning(o)
     if not text: return None
@@ -67,7 +73,8 @@ class Binder:
 
   def computation(self) -> Computation | None:
     """Raises Untranslatable, UnknownInstruction, KeyError for what is not plain."""
-    reads: dict[str, Node] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read" and n.value not in BUILT_IN}
+    reads: dict[str, Node] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read"
+                              and n.value not in BUILT_IN}
     sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
     targets = tuple((a.target, kind) for a in self.meaning if (kind := self.target(a)))
     if not targets: return None
@@ -127,9 +134,11 @@ class Translator(Lanes):
     for target, kind, node in ((a.target, a.type, a.value) for a in self.meaning):
       form = self.targets.get(target)
       if form == "m": self.put_mask(target, self.value(node))
-      elif form == "v": stores += [self.row_store(target, i, word) for i, word in enumerate(self.words(self.value(node), kind))]
+      elif form == "v":
+        stores += [self.row_store(target, i, word) for i, word in enumerate(self.words(self.value(node), kind))]
       elif form == "s":
-        stores += [self.word_store(self.operand("scalar", target, i), word) for i, word in enumerate(self.words(self.value(node), kind))]
+        stores += [self.word_store(self.operand("scalar", target, i), word)
+                   for i, word in enumerate(self.words(self.value(node), kind))]
       else: self.locals[target] = self.value(node)
     return stores
 
@@ -168,7 +177,10 @@ def native(shape: Shape, masked: bool) -> Native | None:
   return built(lambda host: Translator(shape, masked, host))
 
 def words_of(made: Native, found: Computation, registers: int) -> list[int]:
-  """The operands of a record of the function, for a launch with so many registers. Raises KeyError for a register that it has not."""
+  """The operands of a record of the function, for a launch with so many registers.
+
+  Raises KeyError for a register that it has not.
+  """
   words = []
   for kind, name, part in made.operands:
     value = found.arguments[name]

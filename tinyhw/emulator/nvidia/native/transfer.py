@@ -1,4 +1,5 @@
-"""Loads and stores that translated code does itself, by native/access.py: plain global ones, and those of shared memory.
+"""Loads and stores that translated code does itself, by native/access.py: plain global ones, and those of shared
+memory.
 
 Local memory, atomic operations, and addresses that are constants stay Python.
 """
@@ -17,8 +18,8 @@ from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Moves(NamedTuple):
-  """What an instruction moves. action: "load" or "store"; data: the name of the operand; outside: to or from global memory, not shared memory; base:
-  the uniform registers that are added to 32 bits of each lane, or ""."""
+  """What an instruction moves. action: "load" or "store"; data: the name of the operand; outside: to or from global
+  memory, not shared memory; base: the uniform registers that are added to 32 bits of each lane, or ""."""
   action: str
   data: str
   outside: bool
@@ -36,7 +37,9 @@ def transfer_of(inst: MInst, registers: int) -> Transfer | None:
   o = Operands(inst)
   base, value = o.values.get("a"), o.values.get(data)
   if not isinstance(base, Reg) or base.index is None or not isinstance(value, Reg) or value.index is None: return None
-  if outside and base.index == regs.ZERO or action == "load" and value.index == regs.ZERO or o.has("index") and o.word("index"): return None
+  if (outside and base.index == regs.ZERO or action == "load" and value.index == regs.ZERO or o.has("index")
+      and o.word("index")):
+    return None
   first = o.values[start].index if start else 0
   if first == regs.ZERO: return None
   hints(o)
@@ -49,6 +52,8 @@ def transfer_of(inst: MInst, registers: int) -> Transfer | None:
   if count * (ROW_BYTES // 4) > MOST_PLACES: return None
   function = f"{action}{min(size, 4)}" + "s" * (action == "load" and signed)
   operands = VectorAccess(addresses=4 * row_word(base.index, registers), high=ROW_BYTES * (outside and not start),
-                          base=4 * (UR_AT + first) if start else -1, offset=offset, data=4 * row_word(value.index, registers),
+                          base=4 * (UR_AT + first) if start else -1, offset=offset,
+                          data=4 * row_word(value.index, registers),
                           row=ROW_BYTES * (value.index != regs.ZERO), words=count, unaligned=size - 1)
-  return Transfer(function, operands, Access(VECTOR, action == "store")) if outside else Transfer(f"local_{function}", operands, None)
+  return (Transfer(function, operands, Access(VECTOR, action == "store")) if outside
+          else Transfer(f"local_{function}", operands, None))

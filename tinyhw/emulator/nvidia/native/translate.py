@@ -1,8 +1,8 @@
 """Blocks of warps' instructions as records of threaded code, and what is foreseen of them.
 
-An instruction that computes becomes a record whose function is machine code (native.py), a plain load or store one of windows.py, any other one a
-record that Python executes. Lanes in which the guard holds are the active ones: where the guard changes, a record sets them, and before each stretch
-with one guard stands a check of the registers that it reads.
+An instruction that computes becomes a record whose function is machine code (native.py), a plain load or store one of
+windows.py, any other one a record that Python executes. Lanes in which the guard holds are the active ones: where the
+guard changes, a record sets them, and before each stretch with one guard stands a check of the registers that it reads.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -162,8 +162,8 @@ class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
     return not step.ends
 
 def is_alone(step: Decoded) -> bool:
-  """What goes step by step: barriers of lanes that part, who go so until they have met; with a guard, what writes uniform registers, or asks
-  predicates of all lanes that run besides the guard."""
+  """What goes step by step: barriers of lanes that part, who go so until they have met; with a guard, what writes
+  uniform registers, or asks predicates of all lanes that run besides the guard."""
   if step.inst.row.name in ("BSSY", "BSYNC"): return True
   if step.guard == regs.TRUE or step.ends: return False
   return any(bank in UNIFORM for bank, _ in step.uses.writes) or \
@@ -171,4 +171,5 @@ def is_alone(step: Decoded) -> bool:
 
 def translation(launch: Launch, decoder: Decoder) -> Translation | None:
   """The translation of a launch's kernel; None on a host without the loop."""
-  return kept((launch.arch, launch.code, launch.registers, len(launch.constants)), decoder, lambda loop: Translation(launch, loop))
+  return kept((launch.arch, launch.code, launch.registers, len(launch.constants)), decoder,
+              lambda loop: Translation(launch, loop))

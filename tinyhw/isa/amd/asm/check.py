@@ -13,7 +13,8 @@ from tinyhw.machine.notation.text import one_of
 from tinyhw.named_tuple import NamedTuple
 
 class Check(NamedTuple):
-  """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector registers."""
+  """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector
+  registers."""
   reason: Callable[[Form, Encoding, list[Any]], str]
   scalars: bool = False
 
@@ -31,7 +32,8 @@ def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   if "vcc" in form.reads: seen.add("vcc" if form.halves else (regs.VCC, 2))
   limit = 1 if "scalar1" in form.words else form.generation.scalar_limit
   if len(seen) <= limit: return ""
-  return f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the others to vector registers first"
+  return (f"reads {len(seen)} scalar values (registers, literals), {form.generation.arch} can read {limit}; move the "
+          f"others to vector registers first")
 
 def address_units(form: Form, operands: list[Any]) -> int:
   """How many registers the vector address of a memory instruction has."""
@@ -42,25 +44,32 @@ def address_units(form: Form, operands: list[Any]) -> int:
   return 2 if operands[index["saddr"]] is None else 1
 
 def address(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """Whether the vector address has as many registers as the other operands say, and th says whether an atomic returns."""
+  """Whether the vector address has as many registers as the other operands say, and th says whether an atomic
+  returns."""
   at = form.index.get("vaddr", -1)
   if at >= 0 and not (operands[at] is None and form.specs[at].optional and encoding.format_name == "scratch"):
     units = address_units(form, operands)
     given = 0 if operands[at] is None else operands[at].cls.units
     if units != given:
-      return f"vaddr has {given} registers; with {'idxen and offen' if 'idxen' in form.index else 'this saddr'} it has {units}"
+      return (f"vaddr has {given} registers; with {'idxen and offen' if 'idxen' in form.index else 'this saddr'} it "
+              f"has {units}")
   if "atomic" in form.words and "th" in form.index:
     returns, th = form.key.endswith("_rtn"), operands[form.index["th"]]
-    if bool(th & 1) != returns: return f"th must be {'odd' if returns else 'even'}: bit 0 says that the old value is returned"
-    if th == BYPASS and operands[form.index["scope"]] == SYSTEM: return "th 3 (NT_RETURN) does not go with scope 3 (SYS)"
+    if bool(th & 1) != returns:
+      return f"th must be {'odd' if returns else 'even'}: bit 0 says that the old value is returned"
+    if th == BYPASS and operands[form.index["scope"]] == SYSTEM:
+      return "th 3 (NT_RETURN) does not go with scope 3 (SYS)"
   return ""
 
 def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """C is in the file of D, and is D or apart from it; operands of a product with formats have the registers that these say."""
+  """C is in the file of D, and is D or apart from it; operands of a product with formats have the registers that these
+  say."""
   d, c = operands[0], operands[form.index["src2"]]
   if isinstance(c, Reg) and not form.specs[0].access & 1:
-    if c.cls.bank is not d.cls.bank: return f"src2 ({c}) and vdst ({d}) must both be vector or both accumulation registers"
-    if 0 < abs(c.index - d.index) < d.cls.units: return f"src2 ({c}) overlaps vdst ({d}) in part; it must be the same or apart"
+    if c.cls.bank is not d.cls.bank:
+      return f"src2 ({c}) and vdst ({d}) must both be vector or both accumulation registers"
+    if 0 < abs(c.index - d.index) < d.cls.units:
+      return f"src2 ({c}) overlaps vdst ({d}) in part; it must be the same or apart"
   if "mx" in form.words:
     for name, source in (("cbsz", "src0"), ("blgp", "src1")):
       code, given = operands[form.index[name]], operands[form.index[source]].cls.units
@@ -69,18 +78,24 @@ def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   return ""
 
 def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """The rules of two operations in one instruction: which banks of registers they read and write, and how many scalar values."""
+  """The rules of two operations in one instruction: which banks of registers they read and write, and how many scalar
+  values."""
   named = dict(zip((spec.name for spec in form.specs), operands))
-  if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]: return "both operations must have the same literal"
-  first, second = (Half(name, named[f"vdst{c}"], named[f"src{c}0"], named.get(f"vsrc{c}1")) for name, c in zip(form.key.split("::"), "xy"))
-  if bank(first.result, 2) == bank(second.result, 2): return f"{first.result} and {second.result} are written; one must be even and one odd"
+  if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]:
+    return "both operations must have the same literal"
+  first, second = (Half(name, named[f"vdst{c}"], named[f"src{c}0"], named.get(f"vsrc{c}1"))
+                   for name, c in zip(form.key.split("::"), "xy"))
+  if bank(first.result, 2) == bank(second.result, 2):
+    return f"{first.result} and {second.result} are written; one must be even and one odd"
   # Two moves on RDNA4 read by different ways.
   moves = form.generation.family == "rdna4" and form.key == "v_dual_mov_b32::v_dual_mov_b32"
   for place, a, b in (("first", first.source, second.source), ("second", first.factor(), second.factor())):
     if not moves and is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
-      return f"{a} and {b} are the {place} sources; their numbers must differ in the last two bits (they are in one bank)"
+      return (f"{a} and {b} are the {place} sources; their numbers must differ in the last two bits (they are in one "
+              f"bank)")
   a, b = first.added(), second.added()
-  if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2): return f"{a} and {b} are added; one must be even and one odd"
+  if is_vector(a) and is_vector(b) and bank(a, 2) == bank(b, 2):
+    return f"{a} and {b} are added; one must be even and one odd"
   return scalar_values(form, encoding, operands)
 
 class Half(NamedTuple):
@@ -96,7 +111,8 @@ class Half(NamedTuple):
 
   def added(self) -> Any:
     """What a multiply-add adds, if it is a register."""
-    return self.other if "fmamk" in self.name else self.result if "fmac" in self.name or "dot2acc" in self.name else None
+    return (self.other if "fmamk" in self.name else self.result if "fmac" in self.name or "dot2acc" in self.name
+            else None)
 
 def is_vector(value: Any) -> TypeGuard[Reg]:
   return isinstance(value, Reg) and value.cls.bank is regs.VGPR
@@ -122,7 +138,8 @@ FILES = {"vgpr": "vector", "sgpr": "scalar", "agpr": "accumulation"}
 def describe(spec: Spec) -> str:
   """What an operand takes, in words."""
   if spec.kinds == "i": return "an integer"
-  words = [f"{cls.units} {FILES[cls.bank.name]} registers" if cls.units > 1 else f"a {FILES[cls.bank.name]} register".replace("a a", "an a")
+  words = [f"{cls.units} {FILES[cls.bank.name]} registers" if cls.units > 1
+           else f"a {FILES[cls.bank.name]} register".replace("a a", "an a")
            for cls in spec.classes]
   if "c" in spec.kinds: words.append("an inline constant")
   if "l" in spec.kinds: words.append("a literal")
@@ -136,7 +153,9 @@ def explain(form: Form, operands: list[Any]) -> str:
   for name, i in encoding.places.items():
     reason = wrong_operand(form, encoding, name, i, operands[i], literals)
     if reason: return reason
-  if len(literals) > 1: return f"one literal at most can be in an instruction, got {' and '.join(map(hex, literals))}; move one to a register first"
+  if len(literals) > 1:
+    return (f"one literal at most can be in an instruction, got {' and '.join(map(hex, literals))}; move one to a "
+            f"register first")
   for i, value in encoding.needs.items():
     if operands[i] != value: return f"operand {form.specs[i].name} must be {value} here, got {operands[i]}"
   check = CHECKS.get(encoding.format_name.partition("_")[0])
@@ -150,19 +169,24 @@ def wrong_operand(form: Form, encoding: Encoding, name: str, i: int, value: Any,
     low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
     if spec.mask >= 0 and isinstance(value, int) and (value ^ spec.implied) & ~spec.mask:
       return f"{spec.name} has bits for operands that take none: {value:#b}, of which {spec.mask:#b} can be set"
-    return "" if isinstance(value, int) and low <= value <= high else f"{spec.name} must be in {low}..{high}, got {value}"
+    return ("" if isinstance(value, int) and low <= value <= high else f"{spec.name} must be in {low}..{high}, got "
+            f"{value}")
   if value is None: return "" if spec.optional else f"operand {spec.name} is missing; it wants {describe(spec)}"
   if isinstance(value, Reg):
     if value.cls not in spec.classes: return f"operand {spec.name} wants {describe(spec)}, got {value}"
     return "" if value.index is not None else f"operand {spec.name} is virtual: {value!r}"
-  if name not in encoding.sources or spec.type is None: return f"operand {spec.name} wants {describe(spec)}, got {value:#x}"
+  if name not in encoding.sources or spec.type is None:
+    return f"operand {spec.name} wants {describe(spec)}, got {value:#x}"
   kind = spec.type.constants
   if not -1 << kind.bits - 1 <= value <= kind.mask: return f"operand {spec.name} has {kind.bits} bits, got {value:#x}"
   if value & kind.mask in kind.codes: return ""
   if not encoding.literal or "l" not in spec.kinds:
-    return (f"operand {spec.name}: {value:#x} is no inline constant, and this instruction takes no literal on {form.generation.arch}; "
+    return (f"operand {spec.name}: {value:#x} is no inline constant, and this instruction takes no literal on "
+            f"{form.generation.arch}; "
             "move it to a register first")
   dword = kind.literal(value & kind.mask)
-  if dword is None: return f"operand {spec.name}: {value:#x} is no literal of 32 bits as a {spec.type.name}; move it to a register first"
+  if dword is None:
+    return (f"operand {spec.name}: {value:#x} is no literal of 32 bits as a {spec.type.name}; move it to a register "
+            f"first")
   literals[dword] = i
   return ""

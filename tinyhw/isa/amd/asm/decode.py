@@ -48,7 +48,8 @@ class Decoder:
 
   def __init__(self, rows: Table):
     self.table = rows
-    self.starts: dict[int, list[tuple[str, Format, int]]] = {}               # topmost 9 bits -> formats, with their size in bytes
+    # topmost 9 bits -> formats, with their size in bytes
+    self.starts: dict[int, list[tuple[str, Format, int]]] = {}
     self.encodings: dict[tuple[str, int], list[tuple[Inst, Encoding]]] = {}
     self.readers: dict[tuple[int, int], list[tuple[str, int, Reader | None]]] = {}
 
@@ -62,9 +63,11 @@ class Decoder:
         found = self.match(row, encoding, fields, code, offset + size)
         if found is None: continue
         try: return self.held(found[0], encoding), found[1] - offset
-        except EncodeError as error: raise DecodeError(f"offset {offset}: {error.message}: {code[offset:found[1]].hex(' ')}") from None
+        except EncodeError as error:
+          raise DecodeError(f"offset {offset}: {error.message}: {code[offset:found[1]].hex(' ')}") from None
     rest = code[offset:offset + 16]
-    why = "the code ends within an instruction" if len(rest) < 4 else f"{self.table.generation.arch} has no instruction that starts here"
+    why = ("the code ends within an instruction" if len(rest) < 4 else f"{self.table.generation.arch} has no "
+           f"instruction that starts here")
     raise DecodeError(f"offset {offset}: {why}: {rest.hex(' ')}")
 
   def formats(self, top: int) -> list[tuple[str, Format, int]]:
@@ -83,7 +86,10 @@ class Decoder:
     return found
 
   def search(self, name: str, op: int) -> Iterator[tuple[Inst, Encoding]]:
-    """The same, by going through the table. Two halves make a dual opcode; in VOP3 stand the opcodes of short formats, too, from a number on."""
+    """The same, by going through the table.
+
+    Two halves make a dual opcode; in VOP3 stand the opcodes of short formats, too, from a number on.
+    """
     base = name.split("_")[0] if name not in self.table.index.sections else name
     family = self.table.generation.family
     if base == "vopd":
@@ -93,14 +99,16 @@ class Decoder:
           if row is not None and row.isa.encodings[0].format_name == name: yield row, row.isa.encodings[0]
       return
     bases = [(base, op)]
-    if base in ("vop3", "vop3sd"): bases = [("vop3", op), ("vop3sd", op)] + [(short, op - first[family]) for short, first in PROMOTED.items()]
+    if base in ("vop3", "vop3sd"):
+      bases = [("vop3", op), ("vop3sd", op)] + [(short, op - first[family]) for short, first in PROMOTED.items()]
     for key in bases:
       for instruction in self.table.index.by_opcode.get(key, ()):
         for row in self.table.rows_of(instruction):
           for encoding in row.isa.encodings:
             if encoding.format_name == name and encoding.values["op"] == op: yield row, encoding
 
-  def match(self, row: Inst, encoding: Encoding, fields: dict[str, int], code: bytes, end: int) -> tuple[MInst, int] | None:
+  def match(self, row: Inst, encoding: Encoding, fields: dict[str, int], code: bytes,
+            end: int) -> tuple[MInst, int] | None:
     """The instruction, and where it ends, if the fields are this encoding of the row."""
     for name, value in encoding.values.items():
       if fields[name] != value: return None
@@ -128,7 +136,8 @@ class Decoder:
     if "vaddr" in form.index: operands[form.index["vaddr"]] = self.address(form, operands, fields["vaddr"])
     if form.halves:
       at = form.index["vdsty"]
-      operands[at] = regs.v(operands[at].index & ~1 | ~operands[0].index & 1)  # of which only the upper bits are in the instruction
+      # of which only the upper bits are in the instruction
+      operands[at] = regs.v(operands[at].index & ~1 | ~operands[0].index & 1)
       if "literaly" in form.index: operands[form.index["literaly"]] = fields["literal"]
     if "mx" in form.words and not self.sized(form, operands): return None
     if "src2" in form.index and isinstance(operands[0], Reg) and operands[0].cls.bank is regs.AGPR:
@@ -140,10 +149,12 @@ class Decoder:
   def accumulate(self, form: Form, operands: list[Any], at: int) -> None:
     """The third source of an MFMA is in the file of the result."""
     value = operands[at]
-    if isinstance(value, Reg) and "a" in form.specs[at].kinds: operands[at] = regs.reg(regs.AE[value.cls.units], value.index or 0)
+    if isinstance(value, Reg) and "a" in form.specs[at].kinds:
+      operands[at] = regs.reg(regs.AE[value.cls.units], value.index or 0)
 
   def sized(self, form: Form, operands: list[Any]) -> bool:
-    """Give the sources of a product with formats as many registers as these say; False for a format that there is not."""
+    """Give the sources of a product with formats as many registers as these say; False for a format that there is
+    not."""
     for name, source in (("cbsz", "src0"), ("blgp", "src1")):
       code, at = operands[form.index[name]], form.index[source]
       if code >= len(MX_UNITS): return False
@@ -162,7 +173,8 @@ class Decoder:
     key = id(encoding), acc
     found = self.readers.get(key)
     if found is None:
-      found = [(name, i, None if form.specs[i].kinds == "i" else self.codes(form, encoding, name, i, acc)) for name, i in encoding.places.items()]
+      found = [(name, i, None if form.specs[i].kinds == "i" else self.codes(form, encoding, name, i, acc))
+               for name, i in encoding.places.items()]
       self.readers[key] = found
     return found
 
@@ -170,7 +182,8 @@ class Decoder:
     """What the codes of a field mean for an operand."""
     spec = form.specs[i]
     meaning: Reader = {}
-    if "c" in spec.kinds and name in encoding.sources and spec.type is not None: meaning.update(spec.type.constants.values)
+    if "c" in spec.kinds and name in encoding.sources and spec.type is not None:
+      meaning.update(spec.type.constants.values)
     split = "acc" in encoding.format.fields
     for cls, codes in field_codes(form, encoding, name, spec).items():
       if split and cls.bank is not regs.SGPR and "a" in spec.kinds and (cls.bank is regs.AGPR) != bool(acc): continue
@@ -180,7 +193,10 @@ class Decoder:
     return meaning
 
   def held(self, inst: MInst, encoding: Encoding) -> MInst:
-    """The instruction with the row that the encoder would encode in the same way. Raises EncodeError if it breaks a rule that no field says."""
+    """The instruction with the row that the encoder would encode in the same way.
+
+    Raises EncodeError if it breaks a rule that no field says.
+    """
     form: Form = inst.row.isa
     if chosen(inst).name != encoding.name:
       row = self.table.get(form.key.removesuffix("_dpp").removesuffix("_dpp8") + encoding.name)

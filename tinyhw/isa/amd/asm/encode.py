@@ -22,13 +22,17 @@ Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register 
 Encode = Callable[[list[Any]], "bytes | None"]
 
 def encode(inst: MInst) -> bytes:
-  """The bytes of an instruction over physical registers. Raises EncodeError saying which operand does not fit, and what would."""
+  """The bytes of an instruction over physical registers.
+
+  Raises EncodeError saying which operand does not fit, and what would.
+  """
   form: Form = inst.row.isa
   try:
     for encoding in form.encodings:
       code = (encoding.encode or compiled(form, encoding))(inst.operands)
       if code is not None: return code
-  except (AttributeError, TypeError): pass  # an operand is of another kind: None, an integer or virtual where a register belongs
+  except (AttributeError, TypeError): pass  # an operand is of another kind: None, an integer or virtual where a
+                                            # register belongs
   raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
 
 def chosen(inst: MInst) -> Encoding:
@@ -36,23 +40,26 @@ def chosen(inst: MInst) -> Encoding:
   form: Form = inst.row.isa
   code = encode(inst)
   if len(form.encodings) == 1: return form.encodings[0]
-  return next(encoding for encoding in form.encodings if (encoding.encode or compiled(form, encoding))(inst.operands) == code)
+  return next(encoding for encoding in form.encodings if (encoding.encode or compiled(form, encoding))(inst.operands)
+              == code)
 
 # ---- how a field says a register
 
 # Fields with the number of a scalar register divided by this.
 GRANULE = {"sbase": 2, "srsrc": 4}
-# Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a register at all.
-# Registers that cannot stand in a field.
+# Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a
+# register at all. Registers that cannot stand in a field.
 RESULTS = {"nom0": (regs.M0,), "noexec": (regs.EXEC, regs.EXEC + 1)}  # by a word of the line
 NOT_SAID = {**RESULTS, "saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
 NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": -1, "rdna3": 124, "rdna4": 124}}
 
 @once
-def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half: bool, source: bool, none: int) -> tuple[int, ...]:
+def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half: bool, source: bool,
+             none: int) -> tuple[int, ...]:
   """The codes of the registers of a class in a field.
 
-  kind: as kind_of has it. half: only half of the vector registers. source: it can be a constant, too. none: the code that says that there is none.
+  kind: as kind_of has it. half: only half of the vector registers. source: it can be a constant, too. none: the code
+  that says that there is none.
   """
   codes = [-1] * cls.bank.count
   for i in range(0, cls.bank.count - cls.units + 1, cls.align):
@@ -75,7 +82,10 @@ def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str, so
   return code // granule if code % granule == 0 else -1
 
 def whole(generation: Generation, units: int, index: int, source: bool) -> bool:
-  """Whether a group of scalar registers lies in one kind of them. What can only be read is no group, but a source of 64 bits reads it, too."""
+  """Whether a group of scalar registers lies in one kind of them.
+
+  What can only be read is no group, but a source of 64 bits reads it, too.
+  """
   if index < regs.SGPRS: return index + units <= generation.sgprs
   if regs.TTMP <= index < regs.TTMP + 16: return index + units <= regs.TTMP + 16
   if index >= min(regs.READ_ONLY.values()): return source and units <= 2
@@ -95,18 +105,22 @@ def field_codes(form: Form, encoding: Encoding, name: str, spec: Spec) -> Codes:
   """For each class that the operand takes, the codes of its registers in a field."""
   bits = encoding.format.fields[name]
   half = short_half(form, encoding, spec)
-  kind = next((word for word in RESULTS if word in form.words and spec.access is Access.WRITE), kind_of(encoding, name, bits))
+  kind = next((word for word in RESULTS if word in form.words and spec.access is Access.WRITE),
+              kind_of(encoding, name, bits))
   none = none_code(form, name) if spec.optional else -1
   if "m" in spec.kinds:
     m0 = tuple(form.generation.codes[i] if i == regs.M0 else -1 for i in range(regs.SCALARS))
     return {cls: m0 for cls in spec.classes}
-  return {cls: codes_of(form.generation, cls, kind, bits.width, half, name in encoding.sources, none if cls.bank is regs.SGPR else -1)
+  return {cls: codes_of(form.generation, cls, kind, bits.width, half, name in encoding.sources,
+                        none if cls.bank is regs.SGPR else -1)
           for cls in spec.classes if cls.bank is regs.VGPR or name != "vsrc1"}
 
 def short_half(form: Form, encoding: Encoding, spec: Spec) -> bool:
-  """Whether only v0 to v127 can be said: RDNA3 and later use the topmost bit of a 16-bit operand of a short encoding for the half of the register."""
+  """Whether only v0 to v127 can be said: RDNA3 and later use the topmost bit of a 16-bit operand of a short encoding
+  for the half of the register."""
   short = encoding.format_name[:4] in ("vop1", "vop2", "vopc")
-  return short and not form.generation.cdna and spec.type is not None and spec.type.bits * spec.type.elements == 16 and "s" not in spec.kinds[:1]
+  return (short and not form.generation.cdna and spec.type is not None and spec.type.bits * spec.type.elements == 16
+          and "s" not in spec.kinds[:1])
 
 def none_code(form: Form, name: str) -> int:
   """What a field has where there is no register; -1 if it cannot say that."""
@@ -115,7 +129,10 @@ def none_code(form: Form, name: str) -> int:
 # ---- an encoding as a function
 
 class Integer(NamedTuple):
-  """A piece of an integer operand. Bits of it beside `free` must be those of `implied`; its piece is shifted down by `low`, then up by `shift`."""
+  """A piece of an integer operand.
+
+  Bits of it beside `free` must be those of `implied`; its piece is shifted down by `low`, then up by `shift`.
+  """
   operand: int
   least: int
   most: int
@@ -126,7 +143,8 @@ class Integer(NamedTuple):
   shift: int
 
 class Value(NamedTuple):
-  """A piece of an operand that is a register, a constant of some kind, or (code none) may be left out. counts: it is one of a vector's sources."""
+  """A piece of an operand that is a register, a constant of some kind, or (code none) may be left out. counts: it is
+  one of a vector's sources."""
   operand: int
   codes: Codes
   none: int
@@ -140,7 +158,8 @@ class Value(NamedTuple):
 def integers(i: int, spec: Spec, bits: Field) -> list[Integer]:
   """The pieces of an integer operand."""
   least, most = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range
-  return [Integer(i, least, most, spec.implied if spec.mask >= 0 else 0, spec.mask, p.low, (1 << p.width) - 1, p.shift) for p in bits.pieces]
+  return [Integer(i, least, most, spec.implied if spec.mask >= 0 else 0, spec.mask, p.low, (1 << p.width) - 1, p.shift)
+          for p in bits.pieces]
 
 def values(form: Form, encoding: Encoding, i: int, name: str) -> list[Value]:
   """The pieces of an operand that is a register or constant."""
@@ -149,27 +168,34 @@ def values(form: Form, encoding: Encoding, i: int, name: str) -> list[Value]:
   kind = spec.type.constants if name in encoding.sources and spec.type is not None else None
   none = none_code(form, name) if spec.optional else -1
   counts = bits.width >= 9 and name[:3] == "src"
-  return [Value(i, codes, none, kind, encoding.literal and "l" in spec.kinds, counts and not k, p.low, (1 << p.width) - 1, p.shift)
+  return [Value(i, codes, none, kind, encoding.literal and "l" in spec.kinds, counts and not k, p.low,
+                (1 << p.width) - 1, p.shift)
           for k, p in enumerate(bits.pieces)]
 
 def compiled(form: Form, encoding: Encoding) -> Encode:
   """The function of an encoding: operands -> bytes, or None if it does not fit.
 
-  It walks lists of pieces. Text compiled with exec would encode in half the time, but takes 0.3 ms to make, that of 300 instructions.
+  It walks lists of pieces. Text compiled with exec would encode in half the time, but takes 0.3 ms to make, that of 300
+  instructions.
   """
   fields, literal_at = encoding.format.fields, encoding.places.get("literal", -1)
   needs, size = tuple(encoding.needs.items()), encoding.format.width // 8
   constant = encoding.format.constant
   for name, value in encoding.values.items(): constant |= place(fields[name], value)
-  numbers = [piece for name, i in encoding.places.items() if form.specs[i].kinds == "i" for piece in integers(i, form.specs[i], fields[name])]
-  others = [piece for name, i in encoding.places.items() if form.specs[i].kinds != "i" for piece in values(form, encoding, i, name)]
+  numbers = [piece for name, i in encoding.places.items() if form.specs[i].kinds == "i"
+             for piece in integers(i, form.specs[i], fields[name])]
+  others = [piece for name, i in encoding.places.items() if form.specs[i].kinds != "i"
+            for piece in values(form, encoding, i, name)]
   special = "sdwa" in encoding.format_name  # scalar registers have codes above those of vector registers there
   check = CHECKS.get(encoding.format_name.partition("_")[0])
   most_scalars = scalars_unchecked(form, encoding, check) if any(piece.counts for piece in others) else -1
   more = [step for step in (accumulation_bit(form, encoding), half_bits(form, encoding)) if step is not None]
 
   def encode_operands(o: list[Any]) -> bytes | None:
-    """Numbers, registers and constants into their places; then what concerns several operands. A loop for each kind, since all of them are hot."""
+    """Numbers, registers and constants into their places; then what concerns several operands.
+
+    A loop for each kind, since all of them are hot.
+    """
     for i, need in needs:
       if o[i] != need: return None
     code, scalars, literal = constant, 0, None if literal_at < 0 else o[literal_at]
@@ -217,7 +243,8 @@ Step = Callable[[list[Any]], "int | None"]  # operands -> bits of the code, None
 def accumulation_bit(form: Form, encoding: Encoding) -> Step | None:
   """The bit that says that all data is in accumulation registers; None where there is no such bit."""
   bits = encoding.format.fields.get("acc")
-  data = [i for i, spec in enumerate(form.specs) if spec.name in ("vdst", "vdata", "data0", "data1") and "a" in spec.kinds]
+  data = [i for i, spec in enumerate(form.specs) if spec.name in ("vdst", "vdata", "data0", "data1")
+          and "a" in spec.kinds]
   if bits is None or not data: return None
   bit = place(bits, 1)
   def accumulation(o: list[Any]) -> int | None:
@@ -226,11 +253,13 @@ def accumulation_bit(form: Form, encoding: Encoding) -> Step | None:
   return accumulation
 
 def half_bits(form: Form, encoding: Encoding) -> Step | None:
-  """What op_sel says of halves, which only vector registers have; short encodings have it in the fields of the registers."""
+  """What op_sel says of halves, which only vector registers have; short encodings have it in the fields of the
+  registers."""
   if not encoding.halves: return None
   at = form.index["op_sel"]
   short, fixed = "op_sel" not in encoding.places, ~form.specs[at].mask
-  fields = [(1 << bit, encoding.places[name], encoding.format.fields[name].width == 9, place(encoding.format.fields[name], 128))
+  fields = [(1 << bit, encoding.places[name], encoding.format.fields[name].width == 9,
+             place(encoding.format.fields[name], 128))
             for name, bit in encoding.halves.items()]
   def halves(o: list[Any]) -> int | None:
     h, code = o[at], 0

@@ -1,19 +1,23 @@
-"""The modifiers behind the operands of AMD text: how each is shown and parsed. A modifier is an integer operand of the row, by its name.
+"""The modifiers behind the operands of AMD text: how each is shown and parsed. A modifier is an integer operand of the
+row, by its name.
 
 Sources: the ISA guides; the spelling is LLVM's.
 """
 from __future__ import annotations
 from tinyhw.errors import ParseError
-from tinyhw.isa.amd.asm.immediates import DPP_COUNTED, DPP_PLAIN, integer, parse_dpp, parse_list, parse_swizzle, show_dpp
+from tinyhw.isa.amd.asm.immediates import (
+  DPP_COUNTED, DPP_PLAIN, integer, parse_dpp, parse_list, parse_swizzle, show_dpp)
 from tinyhw.isa.amd.table.form import Form
 from tinyhw.machine.notation.text import one_of
 
 FLAGS = ("clamp", "glc", "slc", "dlc", "sc0", "nt", "sc1", "idxen", "offen", "gds", "lds")
 OMOD = {"mul:2": 1, "mul:4": 2, "div:2": 3}
 SELECT = ("BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3", "WORD_0", "WORD_1", "DWORD")
-NAMED = {"src0_sel": SELECT, "src1_sel": SELECT, "dst_sel": SELECT, "dst_unused": ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"),
+NAMED = {"src0_sel": SELECT, "src1_sel": SELECT, "dst_sel": SELECT,
+         "dst_unused": ("UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"),
          "scope": ("SCOPE_CU", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")}
-TH = {"LOAD": ("RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT"), "STORE": ("RT", "NT", "HT", "WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"),
+TH = {"LOAD": ("RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT"),
+      "STORE": ("RT", "NT", "HT", "WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"),
       "ATOMIC": ("RT", "RETURN", "NT", "NT_RETURN", "CASCADE_RT", "", "CASCADE_NT")}
 BYPASS, SYSTEM = 3, 3  # th, scope: past all caches
 ALSO = {"BYPASS": BYPASS, "RT_RETURN": 1, "RT_WB": 3}
@@ -40,8 +44,10 @@ def show_all(form: Form, operands: list[int]) -> list[str]:
   if "halves" in form.words: names.remove("op_sel")  # which is in the names of the registers
   for name in sorted(names, key=lambda n: FIRST.index(n) if n in FIRST else len(FIRST)):
     value = operands[form.index[name]]
-    if value != form.specs[form.index[name]].implied or name in ALWAYS: words.append(show_one(form, name, value, operands))
-  words += [word for word in FLAGS if any(encoding.values.get(word) and f"{word}:1" in form.words for encoding in form.encodings)]
+    if value != form.specs[form.index[name]].implied or name in ALWAYS:
+      words.append(show_one(form, name, value, operands))
+  words += [word for word in FLAGS if any(encoding.values.get(word) and f"{word}:1" in form.words
+                                          for encoding in form.encodings)]
   words += [flag for flag in ("glc", "sc0") if form.key.endswith("_rtn") and form.encodings[0].values.get(flag)]
   return words
 
@@ -58,7 +64,8 @@ def show_one(form: Form, name: str, value: int, operands: list[int]) -> str:
   if name in LISTS: return f"{name}:[{','.join(str(bit) for bit in bits_of(form, name, value))}]"
   if name == "th":
     words = TH[kind_of_access(form)]
-    if value == BYPASS and operands[form.index["scope"]] == SYSTEM and "atomic" not in form.words: return f"th:TH_{kind_of_access(form)}_BYPASS"
+    if value == BYPASS and operands[form.index["scope"]] == SYSTEM and "atomic" not in form.words:
+      return f"th:TH_{kind_of_access(form)}_BYPASS"
     return f"th:TH_{kind_of_access(form)}_{words[value]}" if value < len(words) and words[value] else f"th:{value}"
   if name in NAMED: return f"{name}:{NAMED[name][value]}" if value < len(NAMED[name]) else f"{name}:{value}"
   return f"{name}:{hex(value) if name in HEXADECIMAL else value}"
@@ -76,7 +83,8 @@ def bits_of(form: Form, name: str, value: int) -> list[int]:
   return bits[:2] if "lanes" in form.words else bits[:count] + bits[3:]
 
 def named_bit_by_bit(form: Form, name: str) -> bool:
-  """Whether all four bits of op_sel are listed, as bits 2 and 3 say which byte of the result is written where there are two sources."""
+  """Whether all four bits of op_sel are listed, as bits 2 and 3 say which byte of the result is written where there
+  are two sources."""
   return bool(form.specs[form.index[name]].mask & 7 & -1 << len(sources(form)))
 
 BYTE_BITS = {"v_cvt_f32": (1, 0), "v_cvt_sr_": (2, 3)}  # which bits of op_sel select the byte, the low one first
@@ -94,7 +102,8 @@ def parse_one(form: Form, word: str) -> tuple[str, int]:
   name, colon, text = word.partition(":")
   if word in FLAGS: return word, 1
   if word in OMOD: return "omod", OMOD[word]
-  if name in ("quad_perm", "row_bcast", "dpp_ctrl", *DPP_COUNTED, *DPP_PLAIN): return "dpp_ctrl", parse_dpp(name, text, form.generation)
+  if name in ("quad_perm", "row_bcast", "dpp_ctrl", *DPP_COUNTED, *DPP_PLAIN):
+    return "dpp_ctrl", parse_dpp(name, text, form.generation)
   if not colon: raise ParseError(f"{word} is no modifier")
   if name == "dpp8":
     lanes = parse_list(text, name)
@@ -105,7 +114,8 @@ def parse_one(form: Form, word: str) -> tuple[str, int]:
     value = integer(text, name)
     return "op_sel", (value & 1) << low | (value >> 1) << high
   if name == "index_key" and "index_key" in form.words: return "op_sel", integer(text, name)
-  if name in LISTS or name == "neg" and form.encodings[0].format_name == "mfma": return parse_bits(form, name, parse_list(text, name))
+  if name in LISTS or name == "neg" and form.encodings[0].format_name == "mfma":
+    return parse_bits(form, name, parse_list(text, name))
   if name == "th" and text[:3] == "TH_": return name, parse_th(form, text)
   if name == "offset" and text[:8] == "swizzle(": return name, parse_swizzle(text)
   if name == "format" and text == "[BUF_FMT_INVALID]": return name, 0
@@ -131,5 +141,6 @@ def parse_th(form: Form, text: str) -> int:
   _, given, rest = text.split("_", 2)
   if given != kind: raise ParseError(f"th of this instruction is TH_{kind}_..., got {text}")
   if rest in ALSO: return ALSO[rest]
-  if rest not in TH[kind]: raise ParseError(f"th must be {one_of([f'TH_{kind}_{n}' for n in TH[kind] if n])}, got {text}")
+  if rest not in TH[kind]:
+    raise ParseError(f"th must be {one_of([f'TH_{kind}_{n}' for n in TH[kind] if n])}, got {text}")
   return TH[kind].index(rest)

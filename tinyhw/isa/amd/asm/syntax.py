@@ -1,4 +1,5 @@
-"""AMD assembly text as LLVM writes it: `v_add_f32_e64 v0, -v1, |s2| clamp`, `global_load_b32 v1, v[2:3], off offset:16`.
+"""AMD assembly text as LLVM writes it: `v_add_f32_e64 v0, -v1, |s2| clamp`,
+`global_load_b32 v1, v[2:3], off offset:16`.
 
 `show` prints the suffix of the encoding that the encoder takes (_e32, _e64, _dpp, _sdwa); `parse` takes a mnemonic
 with or without one, each name that any generation has for it, numbers in all notations, and modifiers in any order.
@@ -32,7 +33,8 @@ def assemble(text: str, arch: str) -> bytes:
 def disassemble(code: bytes, arch: str) -> str:
   """The text of the instruction that the bytes are, all of them."""
   inst, size = decode(code, 0, arch)
-  if size < len(code): raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
+  if size < len(code):
+    raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
   return show(inst)
 
 # ---- printing
@@ -49,7 +51,8 @@ def show(inst: MInst) -> str:
   if "soffset" in form.index and inst.row.pipe == "smem":
     at, offset = shown.index(form.index["soffset"]), hex(inst.operands[form.index["offset"]])
     words = [word for word in words if word[:7] != "offset:"]
-    if form.specs[form.index["soffset"]].name != form.specs[shown[-1]].name: parts[at:at + 1] = [offset, parts[at]]  # a prefetch has both
+    # a prefetch has both
+    if form.specs[form.index["soffset"]].name != form.specs[shown[-1]].name: parts[at:at + 1] = [offset, parts[at]]
     elif inst.operands[form.index["soffset"]] is None: parts[at] = offset
     elif offset != "0x0": words.insert(0, f"offset:{offset}")
   virtual = any(isinstance(o, Reg) and o.index is None for o in inst.operands)
@@ -73,7 +76,10 @@ def show_operand(form: Form, at: int, operands: list[Any]) -> str:
   return str(text)
 
 def half_of(form: Form, at: int, operands: list[Any]) -> str:
-  """.l or .h, where the text says so the half of a vector register; elsewhere op_sel does. Where all are lower ones the text may leave it out."""
+  """.l or .h, where the text says so the half of a vector register; elsewhere op_sel does.
+
+  Where all are lower ones the text may leave it out.
+  """
   if "halves" not in form.words or operands[at].cls.bank is not regs.VGPR or not is_half(form.specs[at]): return ""
   if "true16" not in form.words and not operands[form.index["op_sel"]]: return ""
   order = sources(form)
@@ -90,7 +96,8 @@ def show_constant(spec: Spec, value: int) -> str:
   kind = spec.type.constants
   value &= kind.mask
   if value in kind.names: return kind.names[value]
-  if value in kind.codes and kind.codes[value] < FIRST_FLOAT: return str(value if value <= 64 else value - kind.mask - 1)
+  if value in kind.codes and kind.codes[value] < FIRST_FLOAT:
+    return str(value if value <= 64 else value - kind.mask - 1)
   if kind.signed and value >> 63: return str(value - (1 << 64))
   return hex(value >> kind.shift)
 
@@ -101,7 +108,10 @@ FLOAT = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?$")
 COMMENT = re.compile(r"/\*.*?\*/")
 
 def parse(text: str, arch: str) -> MInst:
-  """The instruction that a line of text means. Raises ParseError or EncodeError saying what is wrong and what is expected."""
+  """The instruction that a line of text means.
+
+  Raises ParseError or EncodeError saying what is wrong and what is expected.
+  """
   rows = table(arch)
   text = ascii_only(COMMENT.sub("", text).strip())
   mnemonic, _, rest = text.partition(" ")
@@ -121,7 +131,8 @@ def parse_pair(text: str, rows: Table) -> MInst:
   if len(halves) != 2: raise ParseError(f"one :: joins two operations, got {len(halves)}")
   names = [name.lower() for name, _, _ in halves]
   row = rows.get("::".join(names))
-  if row is None: raise ParseError(f"{rows.generation.arch} has no instruction that does {names[0]} and then {names[1]}")
+  if row is None:
+    raise ParseError(f"{rows.generation.arch} has no instruction that does {names[0]} and then {names[1]}")
   form: Form = row.isa
   operands = [split_operands(rest) for _, _, rest in halves]
   for name, given, wanted in zip(names, operands, (form.halves, len(form.specs) - form.halves)):
@@ -138,7 +149,8 @@ def candidates(mnemonic: str, rest: str, rows: Table) -> list[str]:
     if suffix[-3:] == "dpp" and "dpp8:" in rest: suffix += "8"
     keys = [key + ending for key in found for ending in ((suffix,) if suffix else ("", "_rtn"))]
     alone = {"_e32": ("vop1", "vop2", "vopc"), "_e64": ("vop3", "vop3sd")}.get(suffix, ())
-    keys += [key for key in found if rows.line(key).format in alone]  # there is no other encoding, so the name has no suffix
+    keys += [key for key in found if rows.line(key).format in alone]  # there is no other encoding, so the name has no
+                                                                      # suffix
     return [key for key in keys if rows.get(key) is not None]
   return []
 
@@ -151,7 +163,8 @@ def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
   """The operands, and the words behind them."""
   form: Form = row.isa
   specs = [spec for spec in form.specs if spec.show]
-  if len(specs) == 1 and specs[0].integer in ("waitcnt", "depctr", "delay"): return [text.strip()] if text.strip() else [], []
+  if len(specs) == 1 and specs[0].integer in ("waitcnt", "depctr", "delay"):
+    return [text.strip()] if text.strip() else [], []
   operands, words = split_operands(text), []
   if operands:
     last, *behind = words_of(operands[-1])
@@ -175,8 +188,10 @@ def fill(row: Inst, given: list[str], words: list[str]) -> MInst:
   if len(given) + 1 == len(specs) and row.name[:6] == "v_cmpx": given = [str(form.generation.vcc), *given]
   if len(given) != len(specs):
     names = [spec.name for _, spec in specs]
-    missing = f"; {' and '.join(names[len(given):])} {'is' if len(names) == len(given) + 1 else 'are'} missing" if len(given) < len(names) else ""
-    raise ParseError(f"{form.mnemonic} takes {len(names)} operand{'s' * (len(names) != 1)} ({', '.join(names)}), got {len(given)}{missing}")
+    missing = (f"; {' and '.join(names[len(given):])} {'is' if len(names) == len(given) + 1 else 'are'} missing"
+               if len(given) < len(names) else "")
+    raise ParseError(f"{form.mnemonic} takes {len(names)} operand{'s' * (len(names) != 1)} ({', '.join(names)}), got "
+                     f"{len(given)}{missing}")
   order = sources(form)
   marks: dict[str, int] = {}
   for (i, spec), text in zip(specs, given):
@@ -195,7 +210,8 @@ def fill(row: Inst, given: list[str], words: list[str]) -> MInst:
       flags.discard(word)
       continue
     name, value = parse_one(form, word)
-    if name not in form.index or form.specs[form.index[name]].show: raise ParseError(f"{form.mnemonic} has no modifier {word}{known_modifiers(form)}")
+    if name not in form.index or form.specs[form.index[name]].show:
+      raise ParseError(f"{form.mnemonic} has no modifier {word}{known_modifiers(form)}")
     values[form.index[name]] = value
   if flags: raise ParseError(f"{form.mnemonic} with these operands wants {', '.join(sorted(flags))}")
   return MInst(row, values)
@@ -209,10 +225,12 @@ def scalar_memory(form: Form, given: list[str], words: list[str]) -> tuple[list[
   shown = [i for i, spec in enumerate(form.specs) if spec.show]
   at = shown.index(form.index["soffset"])
   if len(given) == len(shown) + 1: return given[:at] + given[at + 1:], [f"offset:{given[at]}", *words]
-  if at < len(given) and parse_integer(given[at]) is not None: return given[:at] + ["null"] + given[at + 1:], [f"offset:{given[at]}", *words]
+  if at < len(given) and parse_integer(given[at]) is not None:
+    return given[:at] + ["null"] + given[at + 1:], [f"offset:{given[at]}", *words]
   return given, words
 
-MARKS = (("neg", re.compile(r"neg\((.*)\)$")), ("sext", re.compile(r"sext\((.*)\)$")), ("abs", re.compile(r"abs\((.*)\)$")),
+MARKS = (("neg", re.compile(r"neg\((.*)\)$")), ("sext", re.compile(r"sext\((.*)\)$")),
+         ("abs", re.compile(r"abs\((.*)\)$")),
          ("abs", re.compile(r"\|(.*)\|$")), ("neg", re.compile(r"-(?!\s*[\d.])(.*)$")))
 
 def marked(text: str) -> tuple[str, list[str]]:
@@ -245,7 +263,8 @@ def parse_operand(text: str, spec: Spec, form: Form) -> Any:
 
 def parse_literal(text: str, spec: Spec) -> int:
   """The dword of an instruction that always has one; a float is one of the instruction's type."""
-  if FLOAT.match(text) and not text.lstrip("-").isdecimal(): return float_bits(float(text), "f" if spec.integer == "k32" else "e")
+  if FLOAT.match(text) and not text.lstrip("-").isdecimal():
+    return float_bits(float(text), "f" if spec.integer == "k32" else "e")
   value = integer(text, "the literal") & 0xffffffff
   return value
 
@@ -260,7 +279,9 @@ def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
   cls = files[letter].get(units)
   bank = {"s": generation.sgprs, "ttmp": 16}.get(letter, 256)
   if cls is None or index + units > bank: raise ParseError(f"{text}: {generation.arch} has no such register")
-  if index % cls.align: raise ParseError(f"{text}: a group of {units} {letter} registers starts at a multiple of {cls.align} on {generation.arch}")
+  if index % cls.align:
+    raise ParseError(f"{text}: a group of {units} {letter} registers starts at a multiple of {cls.align} on "
+                     f"{generation.arch}")
   if cls not in spec.classes: raise ParseError(f"operand {spec.name} wants {describe(spec)}, got {text}")
   return regs.reg(cls, index + (regs.TTMP if letter == "ttmp" else 0))
 
@@ -268,7 +289,8 @@ def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
 def special_names(family: str, units: int) -> dict[str, int]:
   """Names of scalar registers that are not s and a number: name -> index."""
   codes = regs.NUMBERS["cdna" if family == "cdna" else "rdna"].codes
-  names = {name: i for i, name in enumerate(regs.scalar_names(units)) if codes[i] >= 0 and i >= regs.SGPRS and not REGISTER.match(name)}
+  names = {name: i for i, name in enumerate(regs.scalar_names(units)) if codes[i] >= 0 and i >= regs.SGPRS
+           and not REGISTER.match(name)}
   return {**names, **{name[4:]: i for name, i in names.items() if name[:4] == "src_"}}
 
 def special_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
@@ -277,7 +299,8 @@ def special_register(text: str, spec: Spec, generation: Generation) -> Reg | Non
     names = special_names(generation.family, cls.units) if cls.bank is regs.SGPR else {}
     if text in names: return regs.reg(cls, names[text])
   for units in regs.S:
-    if text in special_names(generation.family, units): raise ParseError(f"operand {spec.name} wants {describe(spec)}, got {text}")
+    if text in special_names(generation.family, units):
+      raise ParseError(f"operand {spec.name} wants {describe(spec)}, got {text}")
   return None
 
 def parse_constant(text: str, spec: Spec) -> int | None:
@@ -290,8 +313,10 @@ def parse_constant(text: str, spec: Spec) -> int | None:
   if value is None:
     if not FLOAT.match(text): return None
     return parse_float(text, spec)
-  if kind.shift and value & kind.mask not in kind.codes and -1 << 31 <= value < 1 << 32: return (value & 0xffffffff) << kind.shift
-  if not -1 << kind.bits - 1 <= value <= kind.mask: raise ParseError(f"operand {spec.name}: {text} does not fit {kind.bits} bits")
+  if kind.shift and value & kind.mask not in kind.codes and -1 << 31 <= value < 1 << 32:
+    return (value & 0xffffffff) << kind.shift
+  if not -1 << kind.bits - 1 <= value <= kind.mask:
+    raise ParseError(f"operand {spec.name}: {text} does not fit {kind.bits} bits")
   return value & kind.mask
 
 def parse_float(text: str, spec: Spec) -> int:
@@ -300,10 +325,14 @@ def parse_float(text: str, spec: Spec) -> int:
   kind = spec.type.constants
   if not kind.letter: raise ParseError(f"operand {spec.name} is {spec.type.name}: write {text} as an integer")
   try: return float_bits(float(text), kind.letter)
-  except (OverflowError, struct.error): raise ParseError(f"operand {spec.name}: {text} does not fit {spec.type.name}") from None
+  except (OverflowError, struct.error):
+    raise ParseError(f"operand {spec.name}: {text} does not fit {spec.type.name}") from None
 
 def canonical(inst: MInst, rows: Table) -> MInst:
-  """The instruction with the row that is held to no encoding, if the encoder takes the same one for that. Raises EncodeError if nothing fits."""
+  """The instruction with the row that is held to no encoding, if the encoder takes the same one for that.
+
+  Raises EncodeError if nothing fits.
+  """
   form: Form = inst.row.isa
   encoding = chosen(inst)
   name, suffix = rows.split(form.key)

@@ -1,7 +1,7 @@
 """Take out copies between vector registers (machine/order/copies.py), and make fused additions short.
 
-A v_fma into its own sum is v_fmac, which is shorter and can be one of two operations in an instruction. Needs: physical code without macros; before
-waits and hazards.
+A v_fma into its own sum is v_fmac, which is shorter and can be one of two operations in an instruction. Needs: physical
+code without macros; before waits and hazards.
 """
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Two operations in one instruction (VOPD): RDNA's vector unit does both at once, in waves of 32 lanes.
 
-Each instruction that can be one of two looks for a partner among those that follow, in between which nothing stands in the way of either: then the
-partner moves up, or the instruction down. Which pairs there are is asked of the encoder, which knows the rules of banks and scalar values; operands
-that may change places are tried both ways. Nothing crosses a wait, a jump, a barrier, or what changes exec.
+Each instruction that can be one of two looks for a partner among those that follow, in between which nothing stands in
+the way of either: then the partner moves up, or the instruction down. Which pairs there are is asked of the encoder,
+which knows the rules of banks and scalar values; operands that may change places are tried both ways. Nothing crosses a
+wait, a jump, a barrier, or what changes exec.
 
 Needs: physical code with its waits, before hazards. Cost: linear in the instructions, times WINDOW.
 """
@@ -21,10 +22,12 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 WINDOW = 24  # instructions among which a partner is looked for
-COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32", "v_dual_and_b32"})
+COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32",
+                         "v_dual_and_b32"})
 REVERSED = {"v_dual_sub_f32": "v_dual_subrev_f32", "v_dual_subrev_f32": "v_dual_sub_f32"}
 PAIRED = frozenset({"valu", "dot"})  # pipes of what may be one of two
-SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; of others it is operand 2
+SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; of others it is
+                                  # operand 2
 Half = tuple[str, tuple[Any, ...]]  # an operation and its operands
 
 def pair_operations(function: Function, target: Target) -> Function:
@@ -37,7 +40,8 @@ def pair_operations(function: Function, target: Target) -> Function:
   return function
 
 class Pairs:
-  """One block. reads, writes: the registers of each instruction, as bits, none of one that is gone. halves: what it could be as one of two."""
+  """One block. reads, writes: the registers of each instruction, as bits, none of one that is gone. halves: what it
+  could be as one of two."""
   def __init__(self, insts: list[MInst], halves: list[tuple[Half, ...]], rows: Table):
     self.rows, self.halves = rows, halves
     self.insts: list[MInst | None] = list(insts)
@@ -87,14 +91,17 @@ class Pairs:
     row = pair_row(self.rows, a[0], b[0])
     if row is None: return None
     operands = [*a[1], *b[1]]
-    banks = tuple([o.index % BANKS for o in operands if o.__class__ is Reg and o.cls is WORD])  # type: ignore[operator]  # all are physical
-    return MInst(row, operands) if (in_banks(row, banks) if len(banks) == len(operands) else is_encodable(row, operands)) else None
+    # all are physical
+    banks = tuple([o.index % BANKS for o in operands if o.__class__ is Reg and o.cls is WORD])  # type: ignore[operator]
+    return MInst(row, operands) if (in_banks(row, banks) if len(banks) == len(operands)
+                                    else is_encodable(row, operands)) else None
 
 BANKS, WORD = 4, regs.V[1]   # vector registers are in banks by the lowest bits of their numbers
 
 @once
 def in_banks(row: Inst, banks: tuple[int, ...]) -> bool:
-  """Whether there is an instruction of two operations with vector registers in these banks: nothing else of their numbers matters."""
+  """Whether there is an instruction of two operations with vector registers in these banks: nothing else of their
+  numbers matters."""
   return is_encodable(row, [regs.v(bank) for bank in banks])
 
 def is_encodable(row: Inst, operands: list[Any]) -> bool:
@@ -105,8 +112,10 @@ def is_encodable(row: Inst, operands: list[Any]) -> bool:
 def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
 
 class Shape(NamedTuple):
-  """What an instruction is as one of two operations. shown: its operands in order; usual: what the others must be, for it to have no modifiers;
-  second: which operand must be a vector register, if there are so many; swapped: the operation with its first two sources exchanged, or ""."""
+  """What an instruction is as one of two operations. shown: its operands in order; usual: what the others must be, for
+  it to have no modifiers;
+  second: which operand must be a vector register, if there are so many; swapped: the operation with its first two
+  sources exchanged, or ""."""
   name: str
   shown: tuple[int, ...]
   usual: tuple[tuple[int, Any], ...]
@@ -142,7 +151,8 @@ def touched(inst: MInst, places: tuple[int, ...]) -> int:
   found = 0
   for i in places:
     r = inst.operands[i]
-    if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]  # type: ignore[operator]  # all are physical
+    # all are physical
+    if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]  # type: ignore[operator]
   return found
 
 EXEC = 3 << regs.EXEC + SCALARS

@@ -1,4 +1,5 @@
-"""Laid out code as bytes: every instruction by its row, jumps by the distance between blocks, then what the fetch of instructions may run into."""
+"""Laid out code as bytes: every instruction by its row, jumps by the distance between blocks, then what the fetch of
+instructions may run into."""
 from __future__ import annotations
 
 from tinyhw.errors import EncodeError
@@ -26,5 +27,6 @@ def encode_function(function: Function, generation: Generation) -> tuple[bytes, 
 def jump(function: Function, inst: MInst, at: int, starts: dict[Block, int]) -> MInst:
   """A jump with the number of dwords from the next instruction in place of its block."""
   distance = [(starts[o] - at - 4) // 4 for o in inst.operands if isinstance(o, Block)]
-  if not -(1 << 15) <= distance[0] < 1 << 15: raise EncodeError(f"{function.name}: a jump of {distance[0]} dwords; 32767 is the most: unroll less")
+  if not -(1 << 15) <= distance[0] < 1 << 15:
+    raise EncodeError(f"{function.name}: a jump of {distance[0]} dwords; 32767 is the most: unroll less")
   return MInst(inst.row, [distance[0] if isinstance(o, Block) else o for o in inst.operands])

@@ -1,10 +1,13 @@
-"""64-bit values of which only one half is wanted are made as that half: an index of which an address takes the low word, or a word of a pair.
+"""64-bit values of which only one half is wanted are made as that half: an index of which an address takes the low
+word, or a word of a pair.
 
-A value is wanted in halves by the macros that take one (low, high), and by what is itself made for one half only: the low half of a sum or product
-needs the low halves of its operands, either half of a choice or of logic the same halves (TEXT). Everything else wants all of a value. What is wanted
-spreads from users to operands until nothing changes; then instructions are replaced, and readers of a half read it where it was made.
+A value is wanted in halves by the macros that take one (low, high), and by what is itself made for one half only: the
+low half of a sum or product needs the low halves of its operands, either half of a choice or of logic the same halves
+(TEXT). Everything else wants all of a value. What is wanted spreads from users to operands until nothing changes; then
+instructions are replaced, and readers of a half read it where it was made.
 
-Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops what nobody wants any more. Cost: linear.
+Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops what nobody wants
+any more. Cost: linear.
 """
 from __future__ import annotations
 from typing import Any
@@ -18,8 +21,9 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
 
-# What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row, with a point the same half of
-# one; "=" takes the operand itself. A number of bits to shift by must be known, and less than 32.
+# What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row,
+# with a point the same half of one; "=" takes the operand itself. A number of bits to shift by must be known, and less
+# than 32.
 TEXT = """
 add64          low   v_add_nc_u32   a. b.
 sub64          low   v_sub_nc_u32   a. b.
@@ -67,7 +71,8 @@ def parse(text: str) -> dict[tuple[str, int], Way]:
 WAYS = parse(TEXT)
 MADE = frozenset(name for name, _ in WAYS)
 
-def named(inst: MInst) -> dict[str, Any]: return {operand.name: value for operand, value in zip(inst.row.operands, inst.operands)}
+def named(inst: MInst) -> dict[str, Any]:
+  return {operand.name: value for operand, value in zip(inst.row.operands, inst.operands)}
 
 def taken(inst: MInst) -> int:
   """The half that a macro takes of its source, or 0."""
@@ -130,7 +135,8 @@ class Halving:
       for inst in block.insts:
         half, source = self.wants.half_of(inst), inst.operands[1] if taken(inst) else None
         if half: self.parts[inst.operands[0].id, half] = self.made(inst, half, out)
-        elif isinstance(source, Reg) and (source.id, taken(inst)) in self.parts: self.same[inst.operands[0].id] = self.parts[source.id, taken(inst)]
+        elif isinstance(source, Reg) and (source.id, taken(inst)) in self.parts:
+          self.same[inst.operands[0].id] = self.parts[source.id, taken(inst)]
         else: out.append(inst)
       block.insts = out
     if not self.same: return
@@ -148,7 +154,8 @@ class Halving:
   def made(self, inst: MInst, half: int, out: list[MInst]) -> Reg:
     """The half of an instruction's result; what makes it is put into `out`."""
     way, values = WAYS[inst.row.name, half], named(inst)
-    sources: list[Any] = [self.half(values[str(name)], half, out, inst) if same else values.get(str(name), name) for name, same in way.operands]
+    sources: list[Any] = [self.half(values[str(name)], half, out, inst) if same else values.get(str(name), name)
+                          for name, same in way.operands]
     if way.key == "=":
       source: Reg = sources[0]
       return source
@@ -156,7 +163,8 @@ class Halving:
     form: Form = row.isa
     result = self.function.new_reg((regs.S if inst.operands[0].cls.bank is regs.SGPR else regs.V)[1])
     operands = [result, *sources, *(spec.implied for spec in form.specs[1 + len(sources):])]
-    out.append(MInst(concrete(row, tuple(o.cls if isinstance(o, Reg) else None for o in operands)), operands, inst.origin))
+    out.append(MInst(concrete(row, tuple(o.cls if isinstance(o, Reg) else None for o in operands)), operands,
+                     inst.origin))
     return result
 
   def half(self, value: Any, half: int, out: list[MInst], inst: MInst) -> Any:

@@ -1,11 +1,13 @@
 """What the hardware does not notice: instructions that come too soon behind another one are held back.
 
-A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches them, with fewer than so many
-*states* between them. A state is an issued instruction of the kinds that the rule counts. The states that registers still lack flow through the
-blocks; where paths meet the larger number holds, and where something is lacking the cure is put before the second instruction. A rule is about one
-bank of registers, and sets of them are ints used as bitsets. What three instructions do together is in hazards_rdna.py.
+A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches
+them, with fewer than so many *states* between them. A state is an issued instruction of the kinds that the rule counts.
+The states that registers still lack flow through the blocks; where paths meet the larger number holds, and where
+something is lacking the cure is put before the second instruction. A rule is about one bank of registers, and sets of
+them are ints used as bitsets. What three instructions do together is in hazards_rdna.py.
 
-Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide, section 5.7.
+Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide,
+section 5.7.
 """
 from __future__ import annotations
 import re
@@ -62,7 +64,8 @@ def name_of(bank: Bank, mask: int) -> str:
 VALU = frozenset({"valu", "dual", "trans", "f64", "dot", "wmma", "mfma"})
 
 class Kind(NamedTuple):
-  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank count."""
+  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank
+  count."""
   pipes: frozenset[str]
   bank: Bank
   registers: Callable[[MInst, Bank], int]
@@ -86,7 +89,8 @@ def stored_wide(inst: MInst, bank: Bank) -> int:
 
 def factors(inst: MInst, bank: Bank) -> int:
   """A and B of a product of matrices."""
-  return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1") and isinstance(r, Reg)], bank)
+  return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1")
+               and isinstance(r, Reg)], bank)
 
 # ***** rules *****
 
@@ -95,7 +99,8 @@ def any_instruction(inst: MInst) -> bool: return True
 def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
 
 class Rule(NamedTuple):
-  """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells it of the first instruction.
+  """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells
+  it of the first instruction.
   cure: "nop", "result" (wait until vector results are there) or "vector" (any vector instruction)."""
   first: Kind
   then: Kind
@@ -104,12 +109,17 @@ class Rule(NamedTuple):
   cure: str = "nop"
 
 def touches(inst: MInst, bank: Bank) -> int:
-  """Registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they are passed on inside."""
-  if inst.row.pipe == "mfma" and inst.operands[inst.row.isa.index["src2"]] == inst.operands[0]: return factors(inst, bank)
+  """Registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they
+  are passed on inside."""
+  if inst.row.pipe == "mfma" and inst.operands[inst.row.isa.index["src2"]] == inst.operands[0]:
+    return factors(inst, bank)
   return read(inst, bank) | written(inst, bank)
 
 def results_of_products(inst: MInst) -> int:
-  """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4. Source: MI300 and CDNA4 ISA guides, section 4.5."""
+  """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4.
+
+  Source: MI300 and CDNA4 ISA guides, section 4.5.
+  """
   generation: Generation = inst.row.isa.generation
   passes = matrix_cycles(inst.row.name, generation.name, generation.family) // 4
   return passes + 3 + (generation.name == "gfx950" and passes != 2)
@@ -139,9 +149,11 @@ RULES: dict[str, tuple[Rule, ...]] = {
   ),
 }
 
-# What has hazards that no rule is about, since selection makes none of it: DPP, SDWA, exec written by comparisons, dot products, m0, modes, products
-# of doubles (memory must wait longer for those: 18 states for 16x16x4, 9 for 4x4x4; LLVM, GCNHazardRecognizer::checkMAIVALUHazards).
-UNRULED = re.compile(r"v_cmpx|v_dot|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
+# What has hazards that no rule is about, since selection makes none of it: DPP, SDWA, exec written by comparisons, dot
+# products, m0, modes, products of doubles (memory must wait longer for those: 18 states for 16x16x4, 9 for 4x4x4; LLVM,
+# GCNHazardRecognizer::checkMAIVALUHazards).
+UNRULED = re.compile(
+  r"v_cmpx|v_dot|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
 
 Lacking = tuple[int, int]           # states, and the registers that lack them
 State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
@@ -158,13 +170,15 @@ def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
   return list(first.items()), list(then.items())
 
 def _writes_upper(inst: MInst) -> bool:
-  """Whether op_sel puts a result into the upper half: CDNA then wants a state before it is read (LLVM, hasDstSelForwardingHazard)."""
+  """Whether op_sel puts a result into the upper half: CDNA then wants a state before it is read (LLVM,
+  hasDstSelForwardingHazard)."""
   return bool(inst.operands[inst.row.isa.index["op_sel"]] & 8)
 
 class Recognizer:
   """The pass over one function.
 
-  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time until which they lack something.
+  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time until
+  which they lack something.
   """
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
@@ -175,7 +189,8 @@ class Recognizer:
       halved = {row for row in rows_used if "op_sel" in row.isa.index and "op_sel_hi" not in row.isa.index}
       unruled += [f"{inst.row.isa.key} with op_sel" for block in function.blocks for inst in block.insts
                   if inst.row in halved and _writes_upper(inst)]
-    assert not unruled, f"{function.name}: there are hazards of {', '.join(unruled)}, and no rules, as nothing emitted them; add the rules"
+    assert not unruled, (f"{function.name}: there are hazards of {', '.join(unruled)}, and no rules, as nothing "
+                         f"emitted them; add the rules")
     kinds = [kinds_of(row, rows.generation.family) for row in rows_used]
     first, then = ({number for found in kinds for _, numbers in found[way] for number in numbers} for way in (0, 1))
     self.active = frozenset(first & then)  # rules for which the function has instructions of both kinds
@@ -212,7 +227,8 @@ class Recognizer:
     return found
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    """Put a block's instructions into `out`, and cures before those that would come too soon. What registers lack at its end.
+    """Put a block's instructions into `out`, and cures before those that would come too soon. What registers lack at
+    its end.
 
     until: as `start`, but with times on the block's clocks in the place of states.
     """
@@ -230,18 +246,21 @@ class Recognizer:
         mask = kind.registers(inst, kind.bank)
         for now, entries, cure in pending:
           for time, registers in entries:
-            if registers & mask: lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
+            if registers & mask:
+              lacking[cure] = max((time - now, name_of(kind.bank, registers & mask)), lacking.get(cure, (0, "")))
       for cure, (states, name) in lacking.items():
         for new in self.cures(cure, states, until):
           new.origin, new.comment = inst.origin, f"hazard: {name} in {states} state{'s' if states > 1 else ''}"
           self.issue(clock, until, new, out)
       self.issue(clock, until, inst, out)
-    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries] for number, entries in until.items()}
+    left = {number: [(time - clock[self.clock_of[number]], mask) for time, mask in entries]
+            for number, entries in until.items()}
     return {number: [entry for entry in entries if entry[0] > 0] for number, entries in left.items()}
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
     """The instructions that hold one back."""
-    if cure == "nop": return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
+    if cure == "nop":
+      return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
     if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
     for number in [number for number in state if self.rules[number].cure == cure]: del state[number]
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
@@ -256,7 +275,9 @@ class Recognizer:
       if not mask: continue
       for number in numbers:
         states = self.rules[number].states
-        until.setdefault(number, []).append((clock[self.clock_of[number]] + (states if isinstance(states, int) else states(inst)), mask))
+        until.setdefault(number,
+                         []).append((clock[self.clock_of[number]] + (states if isinstance(states, int)
+                                                                     else states(inst)), mask))
     out.append(inst)
 
 MOST_NOPS = 16           # that one s_nop is

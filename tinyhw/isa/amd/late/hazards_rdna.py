@@ -1,20 +1,23 @@
 """Hazards of RDNA that three instructions make, which no rule about two (hazards.py) can tell.
 
-Scalar registers: a vector instruction reads one, then it is written, then it is read, and may be what it was. The writer is waited for. RDNA4
-(VALUReadSGPR): any register, of which both of a pair count, until a scalar load or a buffer instruction. RDNA3 in waves of 64 (VALUMaskWrite):
-registers that were read as masks of lanes.
+Scalar registers: a vector instruction reads one, then it is written, then it is read, and may be what it was. The
+writer is waited for. RDNA4 (VALUReadSGPR): any register, of which both of a pair count, until a scalar load or a buffer
+instruction. RDNA3 in waves of 64 (VALUMaskWrite): registers that were read as masks of lanes.
 
-Vector registers (VALUPartialForwarding), RDNA3 in waves of 64: one is written, a scalar instruction writes exec, another one is written, and an
-instruction reads both. Until an access to memory, or a wait for vector results. Macros put an access between any two writes of exec, so that our
-kernels have none of these; the pass is there for what may come.
+Vector registers (VALUPartialForwarding), RDNA3 in waves of 64: one is written, a scalar instruction writes exec,
+another one is written, and an instruction reads both. Until an access to memory, or a wait for vector results. Macros
+put an access between any two writes of exec, so that our kernels have none of these; the pass is there for what may
+come.
 
-Needs: code after `avoid_hazards`. Sources: LLVM, AMDGPUWaitSGPRHazards, GCNHazardRecognizer (fixVALUMaskWriteHazard, fixVALUPartialForwardingHazard).
+Needs: code after `avoid_hazards`. Sources: LLVM, AMDGPUWaitSGPRHazards, GCNHazardRecognizer (fixVALUMaskWriteHazard,
+fixVALUPartialForwardingHazard).
 """
 from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from tinyhw.isa.amd.late.hazards import EXEC_BITS, SGPR, VALU, VECTOR_RESULTS, VGPR, bits, indices, name_of, named, read, written
+from tinyhw.isa.amd.late.hazards import (
+  EXEC_BITS, SGPR, VALU, VECTOR_RESULTS, VGPR, bits, indices, name_of, named, read, written)
 from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.form import Form
 from tinyhw.isa.amd.table.table import Table, build, table
@@ -31,11 +34,13 @@ VECTOR_VCC = 0xff9d                              # until va_vcc is 0
 def masks(inst: MInst) -> int:
   """The scalar registers that a vector instruction reads as masks of lanes."""
   form: Form = inst.row.isa
-  found = [r for spec, r in zip(form.specs, inst.operands) if spec.type is not None and spec.type.name == "mask" and spec.access is Access.READ]
+  found = [r for spec, r in zip(form.specs, inst.operands) if spec.type is not None and spec.type.name == "mask"
+           and spec.access is Access.READ]
   return bits([r for r in found if isinstance(r, Reg)], SGPR) | (named(("vcc",)) if "vcc" in form.reads else 0)
 
 class Reread(NamedTuple):
-  """A chip's hazard of scalar registers. counts: those of a vector instruction's that begin it. unit: how many registers are one. wait: the cure.
+  """A chip's hazard of scalar registers. counts: those of a vector instruction's that begin it. unit: how many
+  registers are one. wait: the cure.
   ended: whether accesses to memory end it."""
   counts: Callable[[MInst], int]
   unit: int
@@ -46,9 +51,10 @@ RDNA4 = Reread(lambda inst: read(inst, SGPR), 2, "s_wait_alu", True)
 RDNA3_WAVE64 = Reread(masks, 1, "s_waitcnt_depctr", False)
 
 def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
-  """ERRATA a scalar register (of a pair) that a vector instruction read, was written since and is read again may give the old value to a vector
-  instruction, and what a scalar instruction wrote also to a scalar one; waiting for the writer avoids it; on gfx1200, gfx1201, and of masks on
-  gfx1100 with 64 lanes. Blocks begin and end with all writers waited for.
+  """ERRATA a scalar register (of a pair) that a vector instruction read, was written since and is read again may give
+  the old value to a vector instruction, and what a scalar instruction wrote also to a scalar one; waiting for the
+  writer avoids it; on gfx1200, gfx1201, and of masks on gfx1100 with 64 lanes. Blocks begin and end with all writers
+  waited for.
   """
   vectors = [inst for block in function.blocks for inst in block.insts if inst.row.pipe in VALU]
   seen = {index // hazard.unit for inst in vectors for index in indices(hazard.counts(inst))}
@@ -58,12 +64,14 @@ def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
     pending: dict[int, int] = {}  # register or pair -> mask of the wait
     for inst in block.insts:
       vector = inst.row.pipe in VALU
-      used = {index // hazard.unit for index in indices(read(inst, SGPR))} if vector or inst.row.pipe == "salu" else set()
+      used = ({index // hazard.unit for index in indices(read(inst, SGPR))} if vector or inst.row.pipe == "salu"
+              else set())
       leaving = inst is block.insts[-1]
       mask = 0xffff
       for unit, needed in pending.items():
         if unit in used and vector or leaving: mask &= needed
-        elif unit in used and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by themselves
+        elif unit in used and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by
+                                                                      # themselves
       if mask != 0xffff:
         out.append(build(rows[hazard.wait], mask))
         out[-1].origin, out[-1].comment = inst.origin, "hazard: scalars"
@@ -73,7 +81,8 @@ def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
       for index in indices(written(inst, SGPR)) if inst.row.pipe != "smem" else ():
         unit = index // hazard.unit
         if unit in seen: pending[unit] = pending.get(unit, 0xffff) & kind_of_write(vector, index)
-    if pending: out.append(build(rows[hazard.wait], functools.reduce(int.__and__, pending.values())))  # the last instruction, no jump, has written
+    # the last instruction, no jump, has written
+    if pending: out.append(build(rows[hazard.wait], functools.reduce(int.__and__, pending.values())))
     block.insts = out
 
 def kind_of_write(vector: bool, index: int) -> int:
@@ -88,8 +97,8 @@ FAR = 8      # vector instructions behind that for which they do: at most two, t
 MEMORY = ("vmem", "flat", "lds")
 
 class Sides(NamedTuple):
-  """Vector registers written by the last vector instructions, the last one first; by those before and behind a write of exec, for as many vector
-  instructions as are left."""
+  """Vector registers written by the last vector instructions, the last one first; by those before and behind a write of
+  exec, for as many vector instructions as are left."""
   recent: tuple[int, ...] = ()
   before: int = 0
   behind: int = 0
@@ -107,16 +116,19 @@ def after(inst: MInst, state: Sides) -> Sides:
   return Sides((), functools.reduce(int.__or__, recent, before), behind if left else 0, FAR)
 
 def wait_for_halves(function: Function, rows: Table) -> None:
-  """ERRATA a vector instruction that reads two registers, written before and behind a write of exec by a scalar one, may see only parts of them;
-  waiting for vector results avoids it; on gfx1100 with 64 lanes."""
-  if not any(inst.row.pipe == "salu" and written(inst, SGPR) & EXEC_BITS for block in function.blocks for inst in block.insts): return
+  """ERRATA a vector instruction that reads two registers, written before and behind a write of exec by a scalar one,
+  may see only parts of them; waiting for vector results avoids it; on gfx1100 with 64 lanes."""
+  if not any(inst.row.pipe == "salu" and written(inst, SGPR) & EXEC_BITS for block in function.blocks
+             for inst in block.insts):
+    return
 
   def walk(block: Block, state: Sides, out: list[MInst]) -> Sides:
     for inst in block.insts:
       used = read(inst, VGPR) if state.left and inst.row.pipe in VALU else 0
       if used & state.before and used & state.behind:
         out.append(build(rows["s_waitcnt_depctr"], VECTOR_RESULTS))
-        out[-1].origin, out[-1].comment = inst.origin, f"hazard: {name_of(VGPR, used & state.before)}, exec, {name_of(VGPR, used & state.behind)}"
+        out[-1].origin, out[-1].comment = (inst.origin, f"hazard: {name_of(VGPR, used & state.before)}, exec, "
+                                           f"{name_of(VGPR, used & state.behind)}")
         state = Sides()
       out.append(inst)
       state = after(inst, state)

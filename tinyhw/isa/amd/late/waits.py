@@ -1,10 +1,11 @@
 """Wait for what is in flight before its registers are touched, and for local memory before a barrier.
 
-Loads write their registers later, and instructions that follow do not wait by themselves: a counter says how many are in flight, and a wait
-instruction lets go on when it is low enough. Of each register in flight is known how many instructions that use the same counter came *behind*
-it: they finish in order, so that is what the counter may still be. Scalar loads finish in any order; with one of them in flight the counter must
-become 0. Where paths meet, the smaller number holds. Stores need no wait: what they store is read when they are issued, and the kernel's end
-waits for memory.
+Loads write their registers later, and instructions that follow do not wait by themselves: a counter says how many are
+in flight, and a wait instruction lets go on when it is low enough. Of each register in flight is known how many
+instructions that use the same counter came *behind*
+it: they finish in order, so that is what the counter may still be. Scalar loads finish in any order; with one of them
+in flight the counter must become 0. Where paths meet, the smaller number holds. Stores need no wait: what they store is
+read when they are issued, and the kernel's end waits for memory.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -30,7 +31,10 @@ def _waits_cdna(rows: Table, wanted: dict[str, int]) -> list[MInst]:
   return [build(rows["s_waitcnt"], vector & 15 | 7 << 4 | other << 8 | vector >> 4 << 14)]
 
 def _waits_rdna3(rows: Table, wanted: dict[str, int]) -> list[MInst]:
-  """RDNA3 ISA guide, S_WAITCNT: expcnt in bits 2:0, lgkmcnt in 9:4, vmcnt in 15:10. Stores have a counter and an instruction of their own."""
+  """RDNA3 ISA guide, S_WAITCNT: expcnt in bits 2:0, lgkmcnt in 9:4, vmcnt in 15:10.
+
+  Stores have a counter and an instruction of their own.
+  """
   return [build(rows["s_waitcnt"], 7 | wanted.get("lgkmcnt", 63) << 4 | wanted.get("vmcnt", 63) << 10)]
 
 def _waits_rdna4(rows: Table, wanted: dict[str, int]) -> list[MInst]:
@@ -45,8 +49,9 @@ FAMILIES = {
 LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counts accesses to local memory
 
 class Flight:
-  """What one counter counts. registers: those of what is in flight, oldest first, so that the place from the end is how many came behind; a
-  set of them is an int used as a bitset. unordered: a scalar load may be in flight. busy: anything may be.
+  """What one counter counts. registers: those of what is in flight, oldest first, so that the place from the end is how
+  many came behind; a set of them is an int used as a bitset. unordered: a scalar load may be in flight. busy: anything
+  may be.
   """
   __slots__ = ("registers", "unordered", "busy")
 
@@ -105,7 +110,8 @@ class Waiter:
     family = rows.generation.family
     self.waits, self.local = FAMILIES[family], LOCAL[family]
 
-  def run(self) -> None: rewrite(self.function.blocks, {name: Flight() for name in self.waits.counters}, self.walk, self.meet)
+  def run(self) -> None:
+    rewrite(self.function.blocks, {name: Flight() for name in self.waits.counters}, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
     """What may be under way where two paths meet; None if that was known."""

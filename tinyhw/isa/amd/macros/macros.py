@@ -1,13 +1,17 @@
-"""Instructions that are several: what selection treats as one row, because its parts must stay together or write parts of a register.
+"""Instructions that are several: what selection treats as one row, because its parts must stay together or write parts
+of a register.
 
-The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between the writer and the reader of
-vcc. machine/select/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1 x2 (vector, scalar or constant), m (a bit for each lane),
-i (an integer). A line is an instruction's key, then operands: a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|"
-around it for the absolute one, numbers, and vcc, exec.
+The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between
+the writer and the reader of vcc. machine/select/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1
+x2 (vector, scalar or constant), m (a bit for each lane), i (an integer). A line is an instruction's key, then operands:
+a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|" around it for the absolute one,
+numbers, and vcc, exec.
 
-div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e, is correctly rounded but for
-divisors with a mantissa of ones: 1/b is a little above the middle of two numbers, e*e, which the step leaves out. With 2*e*e in it all quotients are
-right: the same recipe in all formats of 4 to 8 bits, from all estimates with half of them right, for all operands, is (test_macros.py).
+div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e,
+is correctly rounded but for divisors with a mantissa of ones: 1/b is a little above the middle of two numbers, e*e,
+which the step leaves out. With 2*e*e in it all quotients are
+right: the same recipe in all formats of 4 to 8 bits, from all estimates with half of them right, for all operands, is
+(test_macros.py).
 """
 from __future__ import annotations
 import functools
@@ -164,7 +168,8 @@ MACROS = parse_macros(TEXT, parse_line)
 @once
 def classes_of(generation: Generation) -> dict[str, RegClass]:
   """Register classes by the letters of the text."""
-  return {"v1": regs.V[1], "v2": generation.vectors[2], "s1": regs.S[1], "s2": regs.S[2], "m": regs.S[generation.wave // 32]}
+  return {"v1": regs.V[1], "v2": generation.vectors[2], "s1": regs.S[1], "s2": regs.S[2],
+          "m": regs.S[generation.wave // 32]}
 
 @once
 def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None, ...]) -> Inst:
@@ -180,9 +185,11 @@ def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None,
   return Inst(name, MACRO, tuple(operands), rows[0].pipe, effects, isa=(generation, macro))
 
 def make(function: Function, generation: Generation, name: str, *operands: Any) -> MInst:
-  """A macro over virtual registers, with temporary registers of its own. operands: those that the text has before "|"."""
+  """A macro over virtual registers, with temporary registers of its own. operands: those that the text has before
+  "|"."""
   macro = MACROS[name]
-  classes = tuple(x.cls if isinstance(x, Reg) else None for x, (_, _, letters) in zip(operands, macro.operands) if letters[0] == "x")
+  classes = tuple(x.cls if isinstance(x, Reg) else None for x, (_, _, letters) in zip(operands, macro.operands)
+                  if letters[0] == "x")
   row = macro_row(generation, name, classes)
   temporary = [function.new_reg(o.cls) for o in row.operands[macro.shown:] if o.cls is not None]
   return MInst(row, [*operands, *temporary])
@@ -191,7 +198,10 @@ def make(function: Function, generation: Generation, name: str, *operands: Any) 
 
 @once
 def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
-  """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes. An integer may be its last operand."""
+  """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes.
+
+  An integer may be its last operand.
+  """
   kept = name == "keep"
   operands = [Operand("d", Access.READ if kept else Access.WRITE, cls, early=not kept)]
   operands += [Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)]
@@ -200,14 +210,18 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
   pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
 
-Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high half, number of the selector
+Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high
+                                                      # half, number of the selector
 
 @once
-def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int, pattern: Pattern) -> Inst:
+def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int,
+              pattern: Pattern) -> Inst:
   """A macro that makes a group of 16-bit elements of other groups, each two of them by one v_perm_b32."""
-  operands = [Operand("d", Access.WRITE, cls, early=True), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
+  operands = [Operand("d", Access.WRITE, cls, early=True),
+              *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
               *(Operand(f"s{k}", Access.READ, regs.S[1]) for k in range(selectors))]
-  return Inst(f"weave_{cls.name}", MACRO, tuple(operands), "valu", 0, isa=(generation, functools.partial(weave, pattern, len(sources))))
+  return Inst(f"weave_{cls.name}", MACRO, tuple(operands), "valu", 0,
+              isa=(generation, functools.partial(weave, pattern, len(sources))))
 
 def weave(pattern: Pattern, count: int, generation: Generation, operands: list[Any]) -> list[MInst]:
   groups, selectors = [registers(group) for group in operands[1:count + 1]], operands[count + 1:]
@@ -216,16 +230,19 @@ def weave(pattern: Pattern, count: int, generation: Generation, operands: list[A
           for d, (low, first, high, second, n) in zip(registers(operands[0]), pattern)]
 
 def selector_of(low: int, high: int) -> int:
-  """What v_perm_b32 picks of its sources: bytes 0 to 3 are those of the second one, 4 to 7 of the first. low, high: elements of 16 bits."""
+  """What v_perm_b32 picks of its sources: bytes 0 to 3 are those of the second one, 4 to 7 of the first. low, high:
+  elements of 16 bits."""
   return (0x0302 if low % 2 else 0x0100) | (0x0706 if high % 2 else 0x0504) << 16
 
 def registers(group: Reg) -> list[Reg]:
   """The single registers of a group."""
   assert group.index is not None, f"{group!r} has no register yet"
-  return [regs.reg((regs.S if group.cls.bank is regs.SGPR else regs.V)[1], group.index + k) for k in range(group.cls.units)]
+  return [regs.reg((regs.S if group.cls.bank is regs.SGPR else regs.V)[1], group.index + k)
+          for k in range(group.cls.units)]
 
 def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
-  """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in bytes."""
+  """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in
+  bytes."""
   assert group.index is not None, f"{group!r} has no register yet"
   found, at = [], 0
   while at < group.cls.units:
@@ -237,33 +254,39 @@ def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
 def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   """From local memory; the address is a multiple of the size of each piece."""
   rows, (dst, address, offset) = table(generation.arch), operands
-  return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at) for d, at in pieces(generation, dst)]
+  return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at)
+          for d, at in pieces(generation, dst)]
 
 def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   """To scratch memory, which each lane has; kept_group has it back."""
   rows, (value, slot) = table(generation.arch), operands
   made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
-  return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at) for v, at in pieces(generation, value)]
+  return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at)
+                 for v, at in pieces(generation, value)]
 
 def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
   rows, (value, slot) = table(generation.arch), operands
   made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
-  return made + [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, base, offset=slot - start + at) for v, at in pieces(generation, value)]
+  return made + [build(rows[f"scratch_load_b{32 * v.cls.units}"], v, None, base, offset=slot - start + at)
+                 for v, at in pieces(generation, value)]
 
 def scratch_base(generation: Generation, slot: int, size: int) -> tuple[list[MInst], Reg | None, int]:
-  """What an offset within an instruction's reach starts from: nothing, or a part that is put into vcc, which holds nothing between instructions."""
+  """What an offset within an instruction's reach starts from: nothing, or a part that is put into vcc, which holds
+  nothing between instructions."""
   if slot + size <= OFFSETS[generation.family][1]: return [], None, 0
   base, start = regs.reg(regs.S[1], regs.VCC), slot - slot % SCRATCH_STEP
   return [build(table(generation.arch)["s_mov_b32"], base, start)], base, start
 
-OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}  # bytes in an instruction that accesses memory
+# bytes in an instruction that accesses memory
+OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}
 SCRATCH_STEP = 2048  # of what is in a register; the rest and a group's bytes are within reach
 
 def copy_words(generation: Generation, operands: list[Any]) -> list[MInst]:
   """Words from vector or scalar registers, one after the other."""
   dst, *sources = operands
   row = table(generation.arch)["v_mov_b32"]
-  return [build(row, d, word) for d, word in zip(registers(dst), [word for source in sources for word in registers(source)])]
+  return [build(row, d, word)
+          for d, word in zip(registers(dst), [word for source in sources for word in registers(source)])]
 
 def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
   """Codes of 16 bits, extended with zeros."""
@@ -272,7 +295,8 @@ def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
   return [build(row, d, high, 16, low) for d, low, high in zip(registers(dst), sources[::2], sources[1::2])]
 
 def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off, but above the last of fewer than four."""
+  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off, but above the last of
+  fewer than four."""
   rows, (dst, spare, *sources) = table(generation.arch), operands
   found = []
   for k, d in enumerate(registers(dst)):
@@ -303,25 +327,33 @@ def fill_group(generation: Generation, operands: list[Any]) -> list[MInst]:
 
 GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
   "load": load_group, "keep": keep_group, "kept": kept_group,
-  "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8), "i8": extract("v_bfe_i32", 8),
-  "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves, "pack8": pack_bytes,
+  "pick": pick_group, "u16": extract("v_bfe_u32", 16), "i16": extract("v_bfe_i32", 16), "u8": extract("v_bfe_u32", 8),
+  "i8": extract("v_bfe_i32", 8),
+  "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves,
+  "pack8": pack_bytes,
 }
 SPARE = frozenset({"pack8"})  # that need a register to compute in
-NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})  # whose last operand is an integer
+# whose last operand is an integer
+NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})
 
 # ***** loads and stores of some lanes *****
 
 @once
 def masked_row(row: Inst, generation: Generation) -> Inst:
-  """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec. A load replaces a value."""
+  """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec.
+
+  A load replaces a value.
+  """
   mask = classes_of(generation)["m"]
-  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True), *merging(row).operands)
+  operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True),
+              *merging(row).operands)
   return Inst(f"masked_{row.name}", MACRO, operands, row.pipe, row.effects | Effect.WRITE_FLAGS, isa=(generation, row))
 
 @once
 def merging(row: Inst) -> Inst:
   """A row that leaves what it writes as it was in some lanes."""
-  return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o for o in row.operands))
+  return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o
+                                     for o in row.operands))
 
 # ***** expansion *****
 

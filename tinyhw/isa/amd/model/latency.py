@@ -1,19 +1,23 @@
-"""What instructions of AMD's GPUs take: latency and resources by kind of instruction, cycles of matrix instructions. Cards are in rates.py.
+"""What instructions of AMD's GPUs take: latency and resources by kind of instruction, cycles of matrix instructions.
+Cards are in rates.py.
 
-A table is text, a row a line: a pipe of the instruction table, or an instruction's name, which goes before its pipe; cycles until the result is
-there; what a wave takes of which resource, separated by "|"; evidence. Resources are letters, `v*4` is four cycles of the vector unit. What memory
-instructions take of LDS and caches depends on their bytes, so those rows tell the latency, and what the instruction takes at least.
-All is for waves as wide as usual; a wave of 64 lanes on RDNA takes vector units twice as long.
+A table is text, a row a line: a pipe of the instruction table, or an instruction's name, which goes before its pipe;
+cycles until the result is there; what a wave takes of which resource, separated by "|"; evidence. Resources are
+letters, `v*4` is four cycles of the vector unit. What memory instructions take of LDS and caches depends on their
+bytes, so those rows tell the latency, and what the instruction takes at least. All is for waves as wide as usual; a
+wave of 64 lanes on RDNA takes vector units twice as long.
 
 Evidence: p published, a assumed. Nothing of this was measured here: there was no AMD GPU.
 
-Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix instruction calculator
-(cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing is hard" (2023-06-14): the last-level cache of a
-7900 XTX answers vector loads after 150.3 ns and scalar ones after 128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches).
-RDNA3 ISA guide, "Dual Issue VALU": each of the four banks of vector registers gives a first, a second and a third source at once, so that no
-instruction waits for registers; of two operations that would, none is made (check.py).
-Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its own, and its last-level cache is
-as fast beside its memory; the latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
+Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix
+instruction calculator (cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing
+is hard" (2023-06-14): the last-level cache of a 7900 XTX answers vector loads after 150.3 ns and scalar ones after
+128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches). RDNA3 ISA guide, "Dual Issue VALU":
+each of the four banks of vector registers gives a first, a second and a third source at once, so that no instruction
+waits for registers; of two operations that would, none is made (check.py).
+Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its
+own, and its last-level cache is as fast beside its memory; the latencies of LDS, and those of CDNA's memory, whose
+last-level cache is on another die.
 """
 from __future__ import annotations
 
@@ -22,9 +26,12 @@ from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
 # letter -> whose waves share it, what it is
-RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"), "x": ("simd", "the matrix unit"),
-             "s": ("simd", "the scalar unit"), "b": ("simd", "the branch unit"), "c": ("unit", "scalar memory"), "d": ("unit", "LDS"),
-             "g": ("unit", "vector memory"), "2": ("unit", "the second-level cache"), "l": ("unit", "the last-level cache"), "m": ("unit", "memory")}
+RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"),
+             "x": ("simd", "the matrix unit"),
+             "s": ("simd", "the scalar unit"), "b": ("simd", "the branch unit"), "c": ("unit", "scalar memory"),
+             "d": ("unit", "LDS"),
+             "g": ("unit", "vector memory"), "2": ("unit", "the second-level cache"),
+             "l": ("unit", "the last-level cache"), "m": ("unit", "memory")}
 
 RDNA3 = """
 salu            2    s        p
@@ -81,7 +88,8 @@ def costs(family: str) -> dict[str, PipeCost]:
 
 # ***** products of matrices *****
 
-# CDNA: rows of a block -> cycles of one block, and of several at once. Types of 8 and 16 bits take as long, whatever their steps
+# CDNA: rows of a block -> cycles of one block, and of several at once. Types of 8 and 16 bits take as long, whatever
+# their steps
 BLOCK = {32: 32, 16: 16}
 BLOCKS = {32: 64, 16: 32, 4: 8}
 # RDNA: bits of an element -> cycles
@@ -99,7 +107,10 @@ def element_of_matrix(name: str) -> str:
 
 @once
 def matrix_cycles(name: str, generation: str, family: str) -> int:
-  """Cycles that a product holds the matrix unit. Source: AMD's matrix instruction calculator; CDNA4's own shapes: CDNA4 ISA guide, section 7."""
+  """Cycles that a product holds the matrix unit.
+
+  Source: AMD's matrix instruction calculator; CDNA4's own shapes: CDNA4 ISA guide, section 7.
+  """
   shape = shape_of(name)
   if family != "cdna": return WMMA[family][BITS.get(shape.a, 8)]
   slower = 2 if generation == "gfx950" else 1

@@ -1,5 +1,5 @@
-"""Sizes and rates of cards with AMD's GPUs, one for each architecture, as the model of listings sees them. What instructions take is in latency.py,
-which says what the evidence is.
+"""Sizes and rates of cards with AMD's GPUs, one for each architecture, as the model of listings sees them. What
+instructions take is in latency.py, which says what the evidence is.
 """
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from tinyhw.machine.model.hardware import Hardware
 from tinyhw.once import once
 
 _RDNA3_FLOPS = {"f16": 256, "bf16": 256, "iu8": 256, "iu4": 512, "vf32": 128, "vf16": 128, "vf64": 4}
-_RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128, "vf64": 4}
-_CDNA3_FLOPS = {"f16": 512, "bf16": 512, "i8": 1024, "fp8": 1024, "bf8": 1024, "f32": 64, "xf32": 256, "f64": 64, "vf32": 64, "vf16": 64, "vf64": 32}
-_CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048, "f32": 64, "f64": 32, "f8f6f4": 2048, "vf32": 64, "vf16": 64,
+_RDNA4_FLOPS = {"f16": 512, "bf16": 512, "iu8": 1024, "iu4": 2048, "fp8": 1024, "bf8": 1024, "vf32": 128, "vf16": 128,
+                "vf64": 4}
+_CDNA3_FLOPS = {"f16": 512, "bf16": 512, "i8": 1024, "fp8": 1024, "bf8": 1024, "f32": 64, "xf32": 256, "f64": 64,
+                "vf32": 64, "vf16": 64, "vf64": 32}
+_CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048, "f32": 64, "f64": 32, "f8f6f4": 2048,
+                "vf32": 64, "vf16": 64,
                 "vf64": 32}
 
-# Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2; MI300: 64 and, on each of
-# eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3 white paper); CDNA4 reads LDS faster, not counted here
+# Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2;
+# MI300: 64 and, on each of eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3
+# white paper); CDNA4 reads LDS faster, not counted here
 CARDS = {
   "gfx942": Hardware("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, 17200, _CDNA3_FLOPS, 8),
   "gfx950": Hardware("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, 17200, _CDNA4_FLOPS, 8),
@@ -23,7 +27,8 @@ CARDS = {
   "gfx1200": Hardware("RX 9060 XT", UNITS["gfx1200"], 16, 3.13, 256, 128, 1024, 320, 1750, _RDNA4_FLOPS),
   "gfx1201": Hardware("RX 9070 XT", UNITS["gfx1200"], 32, 2.97, 256, 128, 2048, 640, 3500, _RDNA4_FLOPS),
 }
-SOURCE = "published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as RDNA3; nothing is measured"
+SOURCE = ("published: LLVM's SISchedule.td, AMD's matrix instruction calculator, ISA guides; assumed: LDS, RDNA4 as "
+          "RDNA3; nothing is measured")
 
 @once
 def card(generation: Generation) -> Hardware:

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping
 
 from tinyhw.isa.amd.asm.immediates import WAIT
-from tinyhw.isa.amd.model.latency import ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, costs, element_of_matrix, matrix_cycles, shape_of
+from tinyhw.isa.amd.model.latency import (
+  ISSUE, MATRIX_SHARES_VECTOR, RESOURCES, costs, element_of_matrix, matrix_cycles, shape_of)
 from tinyhw.isa.amd.model.rates import card
 from tinyhw.isa.amd.table.form import Form, Generation
 from tinyhw.machine.ir.inst import MInst
@@ -21,23 +22,28 @@ def touched(inst: MInst) -> int:
   """Bytes of memory that an instruction of one wave names: of all its lanes, the same ones too."""
   form: Form = inst.row.isa
   if inst.row.pipe not in MEMORY: return 0
-  data = [spec for spec in form.specs if spec.name in ("vdata", "data0", "data1", "sdata")] or [spec for spec in form.specs if spec.name == "vdst"]
+  data = ([spec for spec in form.specs if spec.name in ("vdata", "data0", "data1", "sdata")]
+          or [spec for spec in form.specs if spec.name == "vdst"])
   bits = sum(spec.type.bits * spec.type.elements for spec in data if spec.type is not None)
   return bits // 8 * (1 if inst.row.pipe == "smem" else form.generation.wave)
 
 # What one element costs: the end of a name between v_ and the type -> operations
-OPERATIONS = {"fma": 2, "fmac": 2, "fmaak": 2, "fmamk": 2, "mad": 2, "add": 1, "sub": 1, "subrev": 1, "mul": 1, "min": 1, "max": 1, "rcp": 1,
-              "rsq": 1, "sqrt": 1, "exp": 1, "log": 1, "sin": 1, "cos": 1, "trunc": 1, "floor": 1, "ceil": 1, "rndne": 1}
+OPERATIONS = {"fma": 2, "fmac": 2, "fmaak": 2, "fmamk": 2, "mad": 2, "add": 1, "sub": 1, "subrev": 1, "mul": 1,
+              "min": 1, "max": 1, "rcp": 1,
+              "rsq": 1, "sqrt": 1, "exp": 1, "log": 1, "sin": 1, "cos": 1, "trunc": 1, "floor": 1, "ceil": 1,
+              "rndne": 1}
 NAME = re.compile(r"v_(?P<pk>pk_)?(?:dual_)?(?P<op>[a-z]+)(?:_num|_legacy)?_(?P<type>b?f\d+)$")
 MIXED, ONE = "v_fma_mix", 0x3f800000   # a conversion is a product with 1.0 and a sum with 0
 DOT = re.compile(r"v_(?:dual_)?dot(?P<n>\d)(?:acc|c)?_f32_")
 
 def element_of(inst: MInst) -> str:
-  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the vector unit; "" of others."""
+  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the
+  vector unit; "" of others."""
   if inst.row.pipe in MATRIX: return element_of_matrix(inst.row.name)
   if inst.row.name.startswith(MIXED): return "vf32"
   found = NAME.match(inst.row.name.partition("::")[0])
-  return f"v{found['type']}" if found is not None and found["op"] in OPERATIONS else "vf32" if DOT.match(inst.row.name) else ""
+  return (f"v{found['type']}" if found is not None and found["op"] in OPERATIONS else "vf32" if DOT.match(inst.row.name)
+          else "")
 
 def operations(inst: MInst) -> int:
   """Operations of one wave: a multiply-add is two for each element, of integers only products of matrices count."""
@@ -80,7 +86,8 @@ def counters(inst: MInst) -> list[str]:
 # ***** what they take *****
 
 class Costs:
-  """What instructions of a generation take of the card's resources. traffic: what accesses take; without it, of which nothing is known."""
+  """What instructions of a generation take of the card's resources. traffic: what accesses take; without it, of which
+  nothing is known."""
 
   def __init__(self, generation: Generation, traffic: Traffic | None = None):
     self.generation, self.rows = generation, costs(generation.family)
@@ -101,7 +108,8 @@ class Costs:
     found: dict[str, float] = {}
     for letter in cost.ports.split("|") if cost is not None else (): found[letter] = found.get(letter, 0.0) + 1.0
     found.pop("", None)
-    if not self.generation.cdna and self.generation.wave == 64: found = {letter: n * (2 if letter in "vt" else 1) for letter, n in found.items()}
+    if not self.generation.cdna and self.generation.wave == 64:
+      found = {letter: n * (2 if letter in "vt" else 1) for letter, n in found.items()}
     if pipe in MATRIX:
       cycles = float(matrix_cycles(name, self.generation.name, self.generation.family))
       found["x"] = cycles

@@ -1,6 +1,8 @@
-"""What waves share on AMD's GPUs: registers of a SIMD, LDS of a compute unit or workgroup processor, and in what steps they are given out.
+"""What waves share on AMD's GPUs: registers of a SIMD, LDS of a compute unit or workgroup processor, and in what steps
+they are given out.
 
-Sources: RDNA3, RDNA4 and MI300 ISA guides; LLVM's GCNSubtarget, whose occupancy agrees for all numbers of vector registers.
+Sources: RDNA3, RDNA4 and MI300 ISA guides; LLVM's GCNSubtarget, whose occupancy agrees for all numbers of vector
+registers.
 """
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ RDNA = {32: {"vgpr": RegisterFile(1536, 24)}, 64: {"vgpr": RegisterFile(768, 12)
 
 def workgroup_processor(wave: int) -> Unit: return Unit("WGP", 4, 16, wave, RDNA[wave], 128 << 10, 1024, 32)
 
-UNITS = {"gfx942": Unit("CU", 4, 8, 64, CDNA, 64 << 10, 512, 16), "gfx950": Unit("CU", 4, 8, 64, CDNA, 160 << 10, 1280, 16),
+UNITS = {"gfx942": Unit("CU", 4, 8, 64, CDNA, 64 << 10, 512, 16),
+         "gfx950": Unit("CU", 4, 8, 64, CDNA, 160 << 10, 1280, 16),
          "gfx1100": workgroup_processor(32), "gfx1200": workgroup_processor(32)}
 
 @once

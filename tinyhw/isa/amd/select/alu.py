@@ -1,4 +1,5 @@
-"""Arithmetic, comparisons and choices, by the scalar unit where a result is the same in all lanes, else by the vector unit."""
+"""Arithmetic, comparisons and choices, by the scalar unit where a result is the same in all lanes, else by the vector
+unit."""
 from __future__ import annotations
 from typing import Any
 
@@ -13,34 +14,46 @@ from tinyhw.machine.select.recipes import followed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-# op -> key, for 32-bit integers (u: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are exchanged
-VECTOR_32 = {Ops.ADD: "v_add_nc_u32", Ops.SUB: "v_sub_nc_u32", Ops.MUL: "v_mul_lo_u32", Ops.AND: "v_and_b32", Ops.OR: "v_or_b32",
+# op -> key, for 32-bit integers (u: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are
+# exchanged
+VECTOR_32 = {Ops.ADD: "v_add_nc_u32", Ops.SUB: "v_sub_nc_u32", Ops.MUL: "v_mul_lo_u32", Ops.AND: "v_and_b32",
+             Ops.OR: "v_or_b32",
              Ops.XOR: "v_xor_b32", Ops.SHL: "~v_lshlrev_b32", Ops.SHR: "~v_ashrrev_i32", Ops.MAX: "v_max_i32"}
 VECTOR_32_UNSIGNED = {**VECTOR_32, Ops.SHR: "~v_lshrrev_b32", Ops.MAX: "v_max_u32"}
-VECTOR_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64", Ops.SHL: "~v_lshlrev_b64",
+VECTOR_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64",
+             Ops.SHL: "~v_lshlrev_b64",
              Ops.SHR: "~v_ashrrev_i64"}
 VECTOR_64_UNSIGNED = {**VECTOR_64, Ops.SHR: "~v_lshrrev_b64"}
-SCALAR_32 = {Ops.ADD: "s_add_u32", Ops.SUB: "s_sub_u32", Ops.MUL: "s_mul_i32", Ops.AND: "s_and_b32", Ops.OR: "s_or_b32", Ops.XOR: "s_xor_b32",
+SCALAR_32 = {Ops.ADD: "s_add_u32", Ops.SUB: "s_sub_u32", Ops.MUL: "s_mul_i32", Ops.AND: "s_and_b32", Ops.OR: "s_or_b32",
+             Ops.XOR: "s_xor_b32",
              Ops.SHL: "s_lshl_b32", Ops.SHR: "s_ashr_i32", Ops.MAX: "s_max_i32"}
 SCALAR_32_UNSIGNED = {**SCALAR_32, Ops.SHR: "s_lshr_b32", Ops.MAX: "s_max_u32"}
-SCALAR_64 = {Ops.ADD: "s_add64", Ops.SUB: "s_sub64", Ops.MUL: "s_mul64", Ops.AND: "s_and_b64", Ops.OR: "s_or_b64", Ops.XOR: "s_xor_b64",
+SCALAR_64 = {Ops.ADD: "s_add64", Ops.SUB: "s_sub64", Ops.MUL: "s_mul64", Ops.AND: "s_and_b64", Ops.OR: "s_or_b64",
+             Ops.XOR: "s_xor_b64",
              Ops.SHL: "s_lshl_b64", Ops.SHR: "s_ashr_i64"}
 SCALAR_64_UNSIGNED = {**SCALAR_64, Ops.SHR: "s_lshr_b64"}
-FLOAT_32 = {Ops.ADD: "v_add_f32", Ops.SUB: "v_sub_f32", Ops.MUL: "v_mul_f32", Ops.FDIV: "div_f32", Ops.SQRT: "sqrt_f32", Ops.TRUNC: "v_trunc_f32",
-            Ops.MULACC: "v_fma_f32", Ops.RECIPROCAL: "reciprocal_f32", Ops.EXP2: "exp2_f32", Ops.EXP: "exp_f32", Ops.LOG2: "log2_f32",
+FLOAT_32 = {Ops.ADD: "v_add_f32", Ops.SUB: "v_sub_f32", Ops.MUL: "v_mul_f32", Ops.FDIV: "div_f32", Ops.SQRT: "sqrt_f32",
+            Ops.TRUNC: "v_trunc_f32",
+            Ops.MULACC: "v_fma_f32", Ops.RECIPROCAL: "reciprocal_f32", Ops.EXP2: "exp2_f32", Ops.EXP: "exp_f32",
+            Ops.LOG2: "log2_f32",
             Ops.LOG: "log_f32"}
-FLOAT_64 = {Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64", Ops.TRUNC: "v_trunc_f64", Ops.MULACC: "v_fma_f64"}
+FLOAT_64 = {Ops.ADD: "v_add_f64", Ops.MUL: "v_mul_f64", Ops.FDIV: "div_f64", Ops.SQRT: "sqrt_f64",
+            Ops.TRUNC: "v_trunc_f64", Ops.MULACC: "v_fma_f64"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
 TABLES = {  # (varying, bytes, unsigned)
-  (True, 4, False): VECTOR_32, (True, 4, True): VECTOR_32_UNSIGNED, (True, 8, False): VECTOR_64, (True, 8, True): VECTOR_64_UNSIGNED,
-  (False, 4, False): SCALAR_32, (False, 4, True): SCALAR_32_UNSIGNED, (False, 8, False): SCALAR_64, (False, 8, True): SCALAR_64_UNSIGNED,
+  (True, 4, False): VECTOR_32, (True, 4, True): VECTOR_32_UNSIGNED, (True, 8, False): VECTOR_64,
+  (True, 8, True): VECTOR_64_UNSIGNED,
+  (False, 4, False): SCALAR_32, (False, 4, True): SCALAR_32_UNSIGNED, (False, 8, False): SCALAR_64,
+  (False, 8, True): SCALAR_64_UNSIGNED,
 }
 SHIFTS = (Ops.SHL, Ops.SHR)
 COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR)
 
 def scalar_first(a: Any, b: Any) -> tuple[Any, Any]:
-  """Two operands with a constant, or a scalar register, before a vector register: short instructions have room for it there."""
-  return (b, a) if isinstance(a, Reg) and a.cls.bank is regs.VGPR and not (isinstance(b, Reg) and b.cls.bank is regs.VGPR) else (a, b)
+  """Two operands with a constant, or a scalar register, before a vector register: short instructions have room for it
+  there."""
+  return (b, a) if isinstance(a, Reg) and a.cls.bank is regs.VGPR and not (isinstance(b, Reg)
+                                                                           and b.cls.bank is regs.VGPR) else (a, b)
 
 def letters(dtype: DType) -> str:
   """The type as comparisons name it: f32, i64, u32."""
@@ -58,9 +71,11 @@ class Arithmetic(Part):
     return self.float_operation(u) if dtypes.is_float(u.dtype) else self.integer_operation(u)
 
   def integer_operation(self, u: UOp) -> Reg:
-    """The instruction of the operation's table; before it those that are made in another way, or cheaper for these operands."""
+    """The instruction of the operation's table; before it those that are made in another way, or cheaper for these
+    operands."""
     cls, varying = self.home(u), u in self.varying
-    if u.op is Ops.NEG: return self.keyed(cls, TABLES[varying, u.dtype.itemsize, False][Ops.SUB], 0, self.value(u.src[0]))
+    if u.op is Ops.NEG:
+      return self.keyed(cls, TABLES[varying, u.dtype.itemsize, False][Ops.SUB], 0, self.value(u.src[0]))
     if u.op is Ops.MUL and varying and u.dtype.itemsize == 8:
       narrow = [self.low_half(s) for s in u.src]
       if None not in narrow: return self.op(cls, "mul_wide", *narrow)
@@ -71,7 +86,8 @@ class Arithmetic(Part):
     if u.op in SHIFTS and u.dtype.itemsize == 8: b = self.half(b, "low")
     if varying and u.op in COMMUTATIVE: a, b = scalar_first(a, b)
     if u.op is Ops.MUL and varying and u.dtype.itemsize == 4 and not isinstance(a, Reg) and a & a - 1 == 0 and a > 0:
-      return self.op(cls, VECTOR_32[Ops.SHL][1:], a.bit_length() - 1, b)   # products of integers take four times as long
+      # products of integers take four times as long
+      return self.op(cls, VECTOR_32[Ops.SHL][1:], a.bit_length() - 1, b)
     return self.keyed(cls, key, a, b)
 
   def keyed(self, cls: RegClass, key: str, a: Any, b: Any) -> Reg:
@@ -94,7 +110,8 @@ class Arithmetic(Part):
     cls, wide = self.home(u), u.dtype.itemsize == 8
     values = [self.value(s) for s in u.src]
     if u.op is Ops.NEG:
-      return self.op(cls, "negate_f64", self.vector(u.src[0])) if wide else self.op(cls, "v_xor_b32", 0x80000000, self.vector(u.src[0]))
+      return self.op(cls, "negate_f64", self.vector(u.src[0])) if wide else self.op(cls, "v_xor_b32", 0x80000000,
+                                                                                    self.vector(u.src[0]))
     if u.op is Ops.SUB and wide: return self.op(cls, "v_add_f64", *values, neg=2)
     key = (FLOAT_64 if wide else FLOAT_32).get(u.op)
     if key is None: raise CompileError(f"{self.function.name}: AMD has no {u.op.name} of {u.dtype}")
@@ -118,7 +135,8 @@ class Arithmetic(Part):
   def perform(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """An instruction, a macro or a recipe."""
     if key not in RECIPES: return self.op(cls, key, *sources)
-    found: Reg = followed(RECIPES[key], sources, lambda line, values: self.op(self.result_class(line.key), line.key, *values, **line.modifiers))
+    found: Reg = followed(RECIPES[key], sources, lambda line,
+                          values: self.op(self.result_class(line.key), line.key, *values, **line.modifiers))
     return found
 
   def comparison(self, u: UOp) -> Reg:
@@ -134,7 +152,8 @@ class Arithmetic(Part):
     """A comparison by the scalar unit; its result is in scc."""
     name = "lg" if predicate == "ne" else predicate
     if dtype.itemsize == 8:
-      if name in ("eq", "lg"): return self.emit(f"s_cmp_{name}_u64", self.in_scalar(a, regs.S[2]), self.in_scalar(b, regs.S[2]))
+      if name in ("eq", "lg"):
+        return self.emit(f"s_cmp_{name}_u64", self.in_scalar(a, regs.S[2]), self.in_scalar(b, regs.S[2]))
       a, b = self.half(a, "low"), self.half(b, "low")  # counters and their ends: small numbers
     if not isinstance(a, Reg) and not isinstance(b, Reg): a = self.in_scalar(a, regs.S[1])
     self.emit(f"s_cmp_{name}_{'u' if dtypes.is_unsigned(dtype) and name not in ('eq', 'lg') else 'i'}32", a, b)
@@ -144,7 +163,8 @@ class Arithmetic(Part):
   def logic(self, u: UOp) -> Reg:
     """AND, OR, XOR of bools."""
     name = u.op.name.lower()
-    if u in self.varying: return self.op(self.mask_class, f"s_{name}_b{self.generation.wave}", *[self.mask(s) for s in u.src])
+    if u in self.varying:
+      return self.op(self.mask_class, f"s_{name}_b{self.generation.wave}", *[self.mask(s) for s in u.src])
     return self.op(regs.S[1], f"s_{name}_b32", *[self.value(s) for s in u.src])
 
   def choose(self, u: UOp) -> Reg:
@@ -153,7 +173,8 @@ class Arithmetic(Part):
     if u not in self.varying:
       self.emit("s_cmp_lg_u32", self.in_scalar(self.value(condition), regs.S[1]), 0)
       cls = self.home(u)
-      return self.op(cls, f"s_cselect_b{32 * cls.units}", self.wide_constant(self.value(yes), cls), self.wide_constant(self.value(no), cls))
+      return self.op(cls, f"s_cselect_b{32 * cls.units}", self.wide_constant(self.value(yes), cls),
+                     self.wide_constant(self.value(no), cls))
     mask = self.in_scalar(self.mask(condition), self.mask_class)
     if u.dtype is dtypes.bool: return self.choose_mask(mask, self.mask(yes), self.mask(no))
     if u.dtype.itemsize == 8: return self.op(self.home(u), "choose64", mask, self.vector(yes), self.vector(no))

@@ -16,11 +16,13 @@ CONVERSIONS = {  # (from, to) -> instruction or recipe
   (dtypes.int32, dtypes.float64): "v_cvt_f64_i32", (dtypes.uint32, dtypes.float64): "v_cvt_f64_u32",
   (dtypes.float32, dtypes.float64): "v_cvt_f64_f32", (dtypes.float64, dtypes.float32): "v_cvt_f32_f64",
   (dtypes.float16, dtypes.float32): "v_cvt_f32_f16", (dtypes.float32, dtypes.float16): "v_cvt_f16_f32",
-  (dtypes.float32, dtypes.int32): "f32_to_i32", (dtypes.float64, dtypes.int32): "f64_to_i32", (dtypes.float64, dtypes.uint32): "f64_to_u32",
+  (dtypes.float32, dtypes.int32): "f32_to_i32", (dtypes.float64, dtypes.int32): "f64_to_i32",
+  (dtypes.float64, dtypes.uint32): "f64_to_u32",
 }
 
 class Casts(Arithmetic):
-  """The part of Selector that converts. codes: registers of which the low half is a float16, whatever the high one is."""
+  """The part of Selector that converts. codes: registers of which the low half is a float16, whatever the high one
+  is."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
@@ -56,7 +58,8 @@ class Casts(Arithmetic):
     return self.op(cls, "pack64", 0, word) if dtypes.is_float(target) else self.op(cls, "pack64", word, 0)
 
   def moved(self, value: Any, u: UOp) -> Reg:
-    return self.in_vector(value, u.dtype.itemsize) if u in self.varying else self.in_scalar(value, regs.S[max(1, u.dtype.itemsize // 4)])
+    return (self.in_vector(value, u.dtype.itemsize) if u in self.varying
+            else self.in_scalar(value, regs.S[max(1, u.dtype.itemsize // 4)]))
 
   def widen(self, value: Any, source: DType, u: UOp) -> Reg:
     if u in self.varying:

@@ -1,7 +1,7 @@
 """Values of several registers: vectors that are loaded, stored, and taken apart into elements.
 
-Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. A vector that is the same in all lanes may be in
-scalar registers. There is no arithmetic on vectors, but on matrices (select/matrix.py).
+Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. A vector that is
+the same in all lanes may be in scalar registers. There is no arithmetic on vectors, but on matrices (select/matrix.py).
 """
 from __future__ import annotations
 from typing import Any
@@ -47,12 +47,14 @@ class Groups(Casts):
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
 
   def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
-    """16-bit elements of groups, or the lowest bits of registers, two by two: also what is turned on its way to local memory."""
+    """16-bit elements of groups, or the lowest bits of registers, two by two: also what is turned on its way to local
+    memory."""
     groups = list(dict.fromkeys(group for group, _ in halves))
     numbers = [(groups.index(group), number) for group, number in halves]
     selectors = [macros.selector_of(low, high) for (_, low), (_, high) in zip(numbers[::2], numbers[1::2])]
     constants = {selector: self.constant(selector, 1) for selector in selectors}
-    pattern = tuple((*low, *high, list(constants).index(selector)) for low, high, selector in zip(numbers[::2], numbers[1::2], selectors))
+    pattern = tuple((*low, *high, list(constants).index(selector))
+                    for low, high, selector in zip(numbers[::2], numbers[1::2], selectors))
     cls = self.group_class(dtype)
     dst = self.new(cls)
     row = macros.woven_row(self.generation, cls, tuple(group.cls for group in groups), len(constants), pattern)
@@ -62,9 +64,11 @@ class Groups(Casts):
   def part_of(self, u: UOp) -> Reg:
     (source, first), scalar, count = origin_of(u), u.dtype.scalar(), u.dtype.count
     if source.op in LOOSE:
-      own = source.src[first:first + count] if source.op is Ops.VECTORIZE else source.src or (UOp.const(scalar, source.arg),)
+      own = (source.src[first:first + count] if source.op is Ops.VECTORIZE else source.src
+             or (UOp.const(scalar, source.arg),))
       return self.packed(u.dtype, [self.value(s) for s in own] * (count // len(own)))
-    if u.dtype.itemsize % 4: return self.packed(u.dtype, [self.element(scalar, source, first + k) for k in range(count)])
+    if u.dtype.itemsize % 4:
+      return self.packed(u.dtype, [self.element(scalar, source, first + k) for k in range(count)])
     return self.put_group("pick", self.group_class(u.dtype), [self.group(source)], first // count)
 
   def filled(self, dtype: DType, number: Any) -> Reg:
@@ -83,14 +87,17 @@ class Groups(Casts):
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
     """One element of a group."""
     whole = self.values[source]
-    if dtype.itemsize < 4: return self.put_group(f"{'i' if dtype in dtypes.sints else 'u'}{dtype.bitsize}", regs.V[1], [whole], number)
+    if dtype.itemsize < 4:
+      return self.put_group(f"{'i' if dtype in dtypes.sints else 'u'}{dtype.bitsize}", regs.V[1], [whole], number)
     units = dtype.itemsize // 4
-    return self.put_group("pick", regs.S[units] if whole.cls.bank is regs.SGPR else self.generation.vectors[units], [whole], number)
+    return self.put_group("pick", regs.S[units] if whole.cls.bank is regs.SGPR else self.generation.vectors[units],
+                          [whole], number)
 
   def loaded(self, u: UOp, address: Reg, offset: int) -> Reg:
     """A vector of local memory that is more than one instruction loads."""
     return self.put_group("load", self.group_class(u.dtype), [address], offset)
 
   def constant_group(self, u: UOp) -> Any:
-    """A constant vector as an instruction takes it that has one number for all elements; another one in its registers."""
+    """A constant vector as an instruction takes it that has one number for all elements; another one in its
+    registers."""
     return self.value(UOp.const(u.dtype.scalar(), u.arg)) if u.op is Ops.CONST else self.group(u)

@@ -26,7 +26,8 @@ class Matrices(Mixed):
     modifiers: dict[str, Any] = {"neg_lo": unit.neg_lo} if unit.neg_lo else {}
     inst = self.instruction(unit.key, dst, columns, rows, c, **modifiers)  # products are made transposed (matrix.py)
     sums = next(i for i, o in enumerate(inst.row.operands) if o.name == "src2")
-    written = inst.row.operands[0]._replace(tie=sums) if isinstance(c, Reg) else inst.row.operands[0]._replace(early=True)
+    written = inst.row.operands[0]._replace(tie=sums) if isinstance(c,
+                                                                    Reg) else inst.row.operands[0]._replace(early=True)
     inst.row = replace(inst.row, operands=(written, *inst.row.operands[1:]))
     inst.origin = self.origin
     self.block.insts.append(inst)

@@ -1,9 +1,12 @@
-"""Arithmetic of float16: what float32 is computed from elements of 16 bits, and rounded to them (macros/mixed.py), without conversions between.
+"""Arithmetic of float16: what float32 is computed from elements of 16 bits, and rounded to them (macros/mixed.py),
+without conversions between.
 
 Codegen computes narrow floats in float32 and rounds what is stored. The same bits come from
-- v_pk_add_f16 and v_pk_mul_f16, if two neighbours are one rounded sum or product (machine/select/narrow.py) of elements that stand in the same words;
-- v_fma_mixlo_f16 and v_fma_mixhi_f16, whatever the last operation is: a product of two float16 is exact in float32, so that a fused addition to it
-  rounds as often as the two operations do. What is no sum or product is rounded as x * 1.0 + -0.0.
+- v_pk_add_f16 and v_pk_mul_f16, if two neighbours are one rounded sum or product (machine/select/narrow.py) of elements
+  that stand in the same words;
+- v_fma_mixlo_f16 and v_fma_mixhi_f16, whatever the last operation is: a product of two float16 is exact in float32, so
+  that a fused addition to it rounds as often as the two operations do. What is no sum or product is rounded as x * 1.0
+  + -0.0.
 v_pk_fma_f16 rounds once where the other ways round to float32 first: other bits in rare cases, so it is not used.
 """
 from __future__ import annotations
@@ -18,7 +21,8 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.isa.amd.table.constants import KINDS, float_bits
 from tinyhw.machine.ir.inst import Function, MInst, Reg
 from tinyhw.machine.ir.structure import LOOSE, element_of, origin_of
-from tinyhw.machine.select.narrow import Both, Finder, Neighbours, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned
+from tinyhw.machine.select.narrow import (
+  Both, Finder, Neighbours, Parts, is_number_of, is_rounded, is_widened, parts_of, unsigned)
 from tinyhw.machine.select.selection import constant_bits
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
@@ -30,7 +34,8 @@ Sources = dict[Reg, int]   # of a macro, numbered
 ONE = UOp.const(dtypes.float32, 1.0)
 ONES = Neighbours(ONE, ONE)
 PACKED = {Ops.ADD: "v_pk_add_f16", Ops.MUL: "v_pk_mul_f16"}
-FEW = 2   # readers of an element for which it is not converted: instructions that read it can not be one of two that are issued together
+FEW = 2   # readers of an element for which it is not converted: instructions that read it can not be one of two that
+          # are issued together
 
 class Mixed(Groups):
   """The part of Selector that computes with float16. uses: how many nodes read a node."""
@@ -53,14 +58,16 @@ class Mixed(Groups):
 
   def mixed(self, fused: Fused, sources: Sources) -> Reg:
     dst = self.new(regs.V[1])
-    self.block.insts.append(MInst(fused_row(self.generation, tuple(s.cls for s in sources), fused), [dst, *sources], self.origin))
+    self.block.insts.append(MInst(fused_row(self.generation, tuple(s.cls for s in sources), fused), [dst, *sources],
+                                  self.origin))
     return dst
 
   def make_group(self, u: UOp) -> Reg:
     """A vector; of float16, of which some elements were rounded one by one, too."""
     if u.op is not Ops.VECTORIZE or not any(map(is_rounded, u.src)): return super().make_group(u)
     sources: Sources = {}
-    return self.rounded_group(u, [self.word_of_halves(low, high, sources) for low, high in zip(u.src[::2], u.src[1::2])], sources)
+    return self.rounded_group(u, [self.word_of_halves(low, high, sources)
+                                  for low, high in zip(u.src[::2], u.src[1::2])], sources)
 
   def word_of_halves(self, low: UOp, high: UOp, sources: Sources) -> Word:
     """Two float16, each of them rounded or as it stands."""
@@ -77,7 +84,8 @@ class Mixed(Groups):
     sources: Sources = {}
     vector, start = origin_of(u.src[0]) if u.src[0].op is Ops.GEP else (u.src[0], 0)
     if vector.op in LOOSE:
-      words = [self.rounded_word(element_of(vector, start + k), element_of(vector, start + k + 1), sources) for k in range(0, u.dtype.count, 2)]
+      words = [self.rounded_word(element_of(vector, start + k), element_of(vector, start + k + 1), sources)
+               for k in range(0, u.dtype.count, 2)]
     else:
       group = sources.setdefault(self.group(vector), 0)
       sums = [Fused(Term(group, start + k), UNIT, NOTHING) for k in range(u.dtype.count)]
@@ -87,7 +95,8 @@ class Mixed(Groups):
   def rounded_group(self, u: UOp, words: list[Word], sources: Sources) -> Reg:
     cls = self.group_class(u.dtype)
     dst = self.new(cls)
-    self.block.insts.append(MInst(rounded_row(self.generation, cls, tuple(s.cls for s in sources), tuple(words)), [dst, *sources], self.origin))
+    self.block.insts.append(MInst(rounded_row(self.generation, cls, tuple(s.cls for s in sources), tuple(words)),
+                                  [dst, *sources], self.origin))
     return dst
 
   # ***** two at once *****
@@ -103,7 +112,8 @@ class Mixed(Groups):
     return self.sum_of(low, sources), self.sum_of(high, sources)
 
   def packed_word(self, key: str, operands: Iterable[Neighbours], sources: Sources) -> Pair:
-    def terms(o: Neighbours) -> tuple[Term, Term]: return self.pair_term(o.low, o.signs[0], sources), self.pair_term(o.high, o.signs[1], sources)
+    def terms(o: Neighbours) -> tuple[Term, Term]:
+      return self.pair_term(o.low, o.signs[0], sources), self.pair_term(o.high, o.signs[1], sources)
     return Pair(key, tuple(map(terms, operands)))
 
   def beside(self, low: UOp, high: UOp) -> bool:
@@ -130,14 +140,18 @@ class Mixed(Groups):
     return self.mixed(self.fused(parts, sources), sources)
 
   def sum_of(self, u: UOp, sources: Sources) -> Fused:
-    """A float32 that was computed before as a fused product and sum that rounds as it does. Variables may have changed since."""
+    """A float32 that was computed before as a fused product and sum that rounds as it does.
+
+    Variables may have changed since.
+    """
     parts = parts_of(u)
     changed = any(part is not None and unsigned(part)[0].op is Ops.ACC for part in parts)
     return self.fused((u, None, None) if changed else parts, sources)
 
   def fused(self, parts: Parts, sources: Sources) -> Fused:
     a, b, c = parts
-    return Fused(self.term(a, sources), UNIT if b is None else self.term(b, sources), NOTHING if c is None else self.term(c, sources))
+    return Fused(self.term(a, sources), UNIT if b is None else self.term(b, sources),
+                 NOTHING if c is None else self.term(c, sources))
 
   def term(self, u: UOp, sources: Sources) -> Term:
     """An operand of a fused operation."""
@@ -148,10 +162,12 @@ class Mixed(Groups):
     return negated(found) if minus else found
 
   def constant_term(self, u: UOp, sources: Sources) -> Term:
-    """What has a code of its own stands in the instruction; of other constants, those of float16 are in both halves of a register."""
+    """What has a code of its own stands in the instruction; of other constants, those of float16 are in both halves of
+    a register."""
     bits = constant_bits(u)
     if bits in KINDS["f32"].codes: return Term(-1, bits)
-    if not is_number_of(dtypes.float16, u.arg): return Term(sources.setdefault(self.in_vector(bits, 4), len(sources)), 0)
+    if not is_number_of(dtypes.float16, u.arg):
+      return Term(sources.setdefault(self.in_vector(bits, 4), len(sources)), 0)
     return Term(sources.setdefault(self.in_vector(float_bits(u.arg, "e") * 0x10001, 4), len(sources)), 0, 0)
 
   def half_term(self, u: UOp, sources: Sources) -> Term:

@@ -1,4 +1,5 @@
-"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction takes."""
+"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction
+takes."""
 from __future__ import annotations
 from typing import Any
 
@@ -20,12 +21,16 @@ class Part(Selection):
     self.generation = generation
     self.table = table(generation.arch)
     self.mask_class = classes_of(generation)["m"]
-    self.constants: dict[tuple[int, int], Reg] = {}   # (bits, registers) -> where the function's beginning has left them
+    self.constants: dict[tuple[int, int], Reg] = {}   # (bits, registers) -> where the function's beginning has left
+                                                      # them
 
   # ***** instructions *****
 
   def instruction(self, key: str, *operands: Any, arguments: tuple[list[Reg], ...] = (), **modifiers: Any) -> MInst:
-    """An instruction or macro. What a vector instruction cannot take as it stands is brought into a vector register before."""
+    """An instruction or macro.
+
+    What a vector instruction cannot take as it stands is brought into a vector register before.
+    """
     if key in MACROS: return macros.make(self.function, self.generation, key, *self.fit_macro(key, operands))
     row = self.table[key]
     form: Form = row.isa
@@ -52,7 +57,8 @@ class Part(Selection):
   def once(self, cls: RegClass, key: str, *sources: Any) -> Reg:
     """The same, once in a block. "mask_of" is a macro of this file: a flag as a mask."""
     name = (key, *sources)
-    if name not in self.made: self.made[name] = self.mask_of(*sources) if key == "mask_of" else self.op(cls, key, *sources)
+    if name not in self.made:
+      self.made[name] = self.mask_of(*sources) if key == "mask_of" else self.op(cls, key, *sources)
     return self.made[name]
 
   def result_class(self, key: str) -> RegClass:
@@ -66,10 +72,12 @@ class Part(Selection):
   def fit(self, form: Form, values: list[Any]) -> None:
     """Change values so that an encoding takes them. Which do is what the encoder itself says of stand-ins."""
     if encodable(form, values): return
-    sources = [i for i, spec in enumerate(form.specs) if spec.show and spec.access == 1 and "v" in spec.kinds and values[i] is not None]
+    sources = [i for i, spec in enumerate(form.specs) if spec.show and spec.access == 1 and "v" in spec.kinds
+               and values[i] is not None]
     if self.fit_constants(form, values, sources): return
     def scalar(i: int) -> bool: return not isinstance(values[i], Reg) or values[i].cls.bank is regs.SGPR
-    for i in sorted(sources, key=lambda i: (isinstance(values[i], Reg), -i)):  # constants first, and from the last one: src0 takes most
+    # constants first, and from the last one: src0 takes most
+    for i in sorted(sources, key=lambda i: (isinstance(values[i], Reg), -i)):
       if not scalar(i): continue
       spec = form.specs[i]
       values[i] = self.in_vector(values[i], 4 * (spec.type.units if spec.type is not None else 1))
@@ -77,7 +85,8 @@ class Part(Selection):
     raise CompileError(f"{self.function.name}: {form.mnemonic} does not take {values}")
 
   def fit_constants(self, form: Form, values: list[Any], sources: list[int]) -> bool:
-    """The same with constants in scalar registers alone, as far as an instruction may read those: this costs the vector unit nothing."""
+    """The same with constants in scalar registers alone, as far as an instruction may read those: this costs the
+    vector unit nothing."""
     for i in reversed(sources):
       if isinstance(values[i], Reg): continue
       kind = form.specs[i].type
@@ -110,9 +119,11 @@ class Part(Selection):
   def fit_macro(self, name: str, operands: tuple[Any, ...]) -> list[Any]:
     """Operands in the banks that a macro wants."""
     found = []
-    full = self.generation.scalar_limit == 1 and any(letters == "m" for _, _, letters in MACROS[name].operands)  # a mask is a scalar value, too
+    # a mask is a scalar value, too
+    full = self.generation.scalar_limit == 1 and any(letters == "m" for _, _, letters in MACROS[name].operands)
     for value, (_, access, letters) in zip(operands, MACROS[name].operands):
-      if (letters[0] == "v" or letters[0] == "x" and full) and access == 1: value = self.in_vector(value, 4 * int(letters[1]))
+      if (letters[0] == "v" or letters[0] == "x" and full) and access == 1:
+        value = self.in_vector(value, 4 * int(letters[1]))
       elif letters in ("s1", "s2") and access == 1: value = self.in_scalar(value, regs.S[int(letters[1])])
       elif letters == "m" and access == 1: value = self.in_scalar(value, self.mask_class)
       found.append(value)
@@ -129,13 +140,15 @@ class Part(Selection):
     if isinstance(value, Reg):
       if value.cls.bank is regs.SGPR: return value
       raise CompileError(f"{self.function.name}: {value!r} differs between lanes and is wanted in a scalar register")
-    if cls.units == 2 and not -16 <= value <= 64: return self.once(cls, "s_pack64", value & 0xffffffff, value >> 32 & 0xffffffff)
+    if cls.units == 2 and not -16 <= value <= 64:
+      return self.once(cls, "s_pack64", value & 0xffffffff, value >> 32 & 0xffffffff)
     return self.once(cls, f"s_mov_b{32 * cls.units}", value)
 
   def half(self, value: Any, which: str) -> Any:
     """The low or high half of 64 bits."""
     if not isinstance(value, Reg): return value >> (32 if which == "high" else 0) & 0xffffffff
-    return self.once(regs.V[1], which, value) if value.cls.bank is regs.VGPR else self.once(regs.S[1], f"s_{which}", value)
+    return self.once(regs.V[1], which, value) if value.cls.bank is regs.VGPR else self.once(regs.S[1], f"s_{which}",
+                                                                                            value)
 
   def mask_of(self, flag: Any) -> Reg:
     """A flag, 0 or 1, as a mask."""

@@ -1,9 +1,11 @@
-"""Products of float32 on the vector unit of RDNA: a macro of fused additions, in an order in which two are one instruction (dual.py).
+"""Products of float32 on the vector unit of RDNA: a macro of fused additions, in an order in which two are one
+instruction (dual.py).
 
-A lane has a square of sums (matrix.VECTOR), and for each step of the sum an element of each row and of each column. Two operations in one instruction
-must write registers of which one is even and one odd, and have their first sources in different banks, and their second ones, too, where sources may
-change places. So which can be pairs depends on where the allocator has put the factors; steps of one sum stay in order. What finds no partner here
-may find one in the next macro.
+A lane has a square of sums (matrix.VECTOR), and for each step of the sum an element of each row and of each column. Two
+operations in one instruction must write registers of which one is even and one odd, and have their first sources in
+different banks, and their second ones, too, where sources may change places. So which can be pairs depends on where the
+allocator has put the factors; steps of one sum stay in order. What finds no partner here may find one in the next
+macro.
 """
 from __future__ import annotations
 import functools
@@ -30,25 +32,35 @@ class Fused(NamedTuple):
   b: int
 
 @once
-def products_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], places: tuple[Place, ...]) -> Inst:
-  """A macro that adds products to a square of sums. places: of the first factor's elements, row by row, then of the second's, column by column."""
+def products_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...],
+                 places: tuple[Place, ...]) -> Inst:
+  """A macro that adds products to a square of sums. places: of the first factor's elements, row by row, then of the
+  second's, column by column."""
   operands = [Operand("d", Access.BOTH, cls), *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources))]
-  return Inst(f"products_{cls.name}", MACRO, tuple(operands), "valu", 0, isa=(generation, functools.partial(products, places)))
+  return Inst(f"products_{cls.name}", MACRO, tuple(operands), "valu", 0,
+              isa=(generation, functools.partial(products, places)))
 
 def products(places: tuple[Place, ...], generation: Generation, operands: list[Any]) -> list[MInst]:
-  sums, words, row = registers(operands[0]), [registers(source) for source in operands[1:]], table(generation.arch)["v_fmac_f32"]
+  sums, words, row = registers(operands[0]), [registers(source)
+                                              for source in operands[1:]], table(generation.arch)["v_fmac_f32"]
   factors = [words[source][number] for source, number in places]
-  order = in_pairs(tuple([r.index % BANKS for r in factors]), math.isqrt(len(sums)))  # type: ignore[operator]  # physical
+  # physical
+  order = in_pairs(tuple([r.index % BANKS for r in factors]), math.isqrt(len(sums)))  # type: ignore[operator]
   return [build(row, sums[fused.sum], factors[fused.a], factors[fused.b]) for fused in order]
 
 @once
 def in_pairs(banks: tuple[int, ...], side: int) -> tuple[Fused, ...]:
-  """The operations for a square, partners beside each other. banks: of the elements of both factors. Those with the fewest partners left go first."""
+  """The operations for a square, partners beside each other. banks: of the elements of both factors.
+
+  Those with the fewest partners left go first.
+  """
   steps, count = len(banks) // 2 // side, side * side
-  every = [Fused(y * side + x, y * steps + step, (side + x) * steps + step) for step in range(steps) for y in range(side) for x in range(side)]
+  every = [Fused(y * side + x, y * steps + step, (side + x) * steps + step) for step in range(steps)
+           for y in range(side) for x in range(side)]
   partners = [sum([1 << k for k, g in enumerate(every) if are_partners(f, g, banks)]) for f in every]   # as bits
   left, now = (1 << len(every)) - 1, 0
-  following, added = list(range(count)), [-LATENCY] * count   # of each sum: its next operation, and when it was added to last
+  following, added = list(range(count)), [-LATENCY] * count   # of each sum: its next operation, and when it was added
+                                                              # to last
   found: list[Fused] = []
   def pair_of(ready: list[int]) -> list[int]:
     among = sum([1 << k for k in ready])

@@ -1,15 +1,22 @@
-"""Operations of floats that are several instructions: approximate units with what makes their results good, and conversions.
+"""Operations of floats that are several instructions: approximate units with what makes their results good, and
+conversions.
 
-In the notation that machine/select/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform` (select/alu.py) follows them.
+In the notation that machine/select/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform`
+(select/alu.py) follows them.
 
-How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off, and flush subnormal numbers
-(RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows (emulator/amd/meaning/approximate.py). Of what is here:
+How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off,
+and flush subnormal numbers (RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows
+(emulator/amd/meaning/approximate.py). Of what is here:
 
-  exp2   2**rest, rest exact and at most 1/2: below 1 ULP, and powers of whole numbers are exact. v_ldexp rounds once more where it is subnormal.
-  exp    the same, with rest off by 2**-25: 0.35 ULP more. What is infinite or NaN comes back in by the last addition to rest.
+  exp2   2**rest, rest exact and at most 1/2: below 1 ULP, and powers of whole numbers are exact. v_ldexp rounds once
+         more where it is subnormal.
+  exp    the same, with rest off by 2**-25: 0.35 ULP more. What is infinite or NaN comes back in by the last addition to
+         rest.
   log2   below 1 ULP; subnormal numbers are scaled.
-  log    a unit of log2 is at most 1.39 units of its product with log(2), which is rounded and has a rounded factor: 0.55 more.
-  sqrt   correctly rounded: the residuals of the root's neighbours tell which one is nearest. Zeros and infinity stay: their residuals are NaN or 0.
+  log    a unit of log2 is at most 1.39 units of its product with log(2), which is rounded and has a rounded factor:
+         0.55 more.
+  sqrt   correctly rounded: the residuals of the root's neighbours tell which one is nearest. Zeros and infinity stay:
+         their residuals are NaN or 0.
 
 test/isa/amd/select/test_recipes.py measures them; docs/numerics.md has the bars.
 """

@@ -1,15 +1,16 @@
-"""From a Program to AMD instructions over virtual registers: values, memory, control. Arithmetic is in select/alu.py, conversions in select/cast.py,
-the pass over the program in machine/select/selection.py.
+"""From a Program to AMD instructions over virtual registers: values, memory, control. Arithmetic is in select/alu.py,
+conversions in select/cast.py, the pass over the program in machine/select/selection.py.
 
 A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
 
-  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their sign where they have one
-  float16, bfloat16, fp8                       their codes, extended with zeros
-  bool                                         varying: a bit for each lane, in one scalar register or two; uniform: 0 or 1 in a scalar register
+  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their
+  sign where they have one float16, bfloat16, fp8                       their codes, extended with zeros
+  bool                                         varying: a bit for each lane, in one scalar register or two; uniform: 0
+  or 1 in a scalar register
 
-Constants are operands. Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. What must be several
-instructions is a macro (macros.py). exec is what the hardware made it everywhere but inside of macros: a lane without work computes
-along, and stores nothing.
+Constants are operands. Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA
+form. What must be several instructions is a macro (macros.py). exec is what the hardware made it everywhere but inside
+of macros: a lane without work computes along, and stores nothing.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -43,8 +44,8 @@ class Selector(Matrices):
     self.function.local_bytes = program.local_bytes
 
   def incoming(self) -> list[Reg]:
-    """The pointer to the arguments, the number of the workgroup and that of the lane. A register that no value may have (RDNA4's ttmp9) is no
-    parameter."""
+    """The pointer to the arguments, the number of the workgroup and that of the lane. A register that no value may have
+    (RDNA4's ttmp9) is no parameter."""
     found: list[Reg] = []
     for r in (self.abi.arguments, self.abi.workgroup, self.abi.lane):
       if r.cls.bank is regs.SGPR and r.index is not None and r.index >= regs.SGPRS: found.append(r)
@@ -77,7 +78,8 @@ class Selector(Matrices):
 
   def pick(self, u: UOp) -> Reg:
     source, number = origin_of(u)
-    if u.dtype.itemsize == 2 and u in self.varying and source.op not in LOOSE: self.halves[u] = self.values[source], number
+    if u.dtype.itemsize == 2 and u in self.varying and source.op not in LOOSE:
+      self.halves[u] = self.values[source], number
     return super().pick(u)
 
   # ***** memory *****
@@ -197,7 +199,8 @@ class Selector(Matrices):
     cls = regs.S[dtype.itemsize // 4]
     return self.op(cls, f"s_mov_b{32 * cls.units}", 0)
 
-  def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "s_add_u32" if counter.cls.units == 1 else "s_add64", counter, 1)
+  def count(self, counter: Reg) -> Reg:
+    return self.op(counter.cls, "s_add_u32" if counter.cls.units == 1 else "s_add64", counter, 1)
 
   def branch_unless(self, condition: UOp, block: Block) -> None:
     self.emit("s_cmp_eq_u32", self.in_scalar(self.value(condition), regs.S[1]), 0)

@@ -1,10 +1,11 @@
 """Which values of a Program differ between the lanes of a wave.
 
-A value that is the same in all lanes is uniform, and can live in a scalar register and be computed by the scalar unit; one that differs is varying
-and lives in vector registers, as does every float that is computed, since the scalar unit (before RDNA4) has no floats.
+A value that is the same in all lanes is uniform, and can live in a scalar register and be computed by the scalar unit;
+one that differs is varying and lives in vector registers, as does every float that is computed, since the scalar unit
+(before RDNA4) has no floats.
 
-The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to users and around loops through
-variables until nothing changes (machine/ir/structure.py).
+The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to
+users and around loops through variables until nothing changes (machine/ir/structure.py).
 """
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ def varying_values(program: Program) -> set[UOp]:
   return spread(program.uops, {u for u in program.uops if differs(u, program)})
 
 def differs(u: UOp, program: Program) -> bool:
-  """Whether a node is varying by itself: the lane's number, arithmetic of floats, and memory that only the vector unit can read."""
+  """Whether a node is varying by itself: the lane's number, arithmetic of floats, and memory that only the vector unit
+  can read."""
   if u.op is Ops.RANGE: return u.arg[1] is AxisType.LOCAL
   if u.op is Ops.ACC: return dtypes.is_float(u.dtype) or u.dtype.count > 1
   if u.op is Ops.MMA: return True
@@ -27,10 +29,12 @@ def differs(u: UOp, program: Program) -> bool:
   if u.op not in GroupOp.Elementwise: return False
   if u.op is Ops.BITCAST: return False
   if dtypes.is_float(u.dtype) or any(dtypes.is_float(s.dtype) for s in u.src): return True
-  return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8   # the scalar unit compares 64 bits for equality only
+  # the scalar unit compares 64 bits for equality only
+  return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8
 
 def scalar_load(u: UOp, program: Program) -> bool:
-  """Whether the scalar unit could do a load if its index is uniform: up to 16 whole dwords of a buffer that the kernel does not write, ungated."""
+  """Whether the scalar unit could do a load if its index is uniform: up to 16 whole dwords of a buffer that the kernel
+  does not write, ungated."""
   buffer = u.src[0].src[0]
   read_only = buffer.op is Ops.PARAM and buffer.arg[0] not in program.written
   return read_only and len(u.src) == 1 and buffer.dtype.itemsize in (4, 8) and u.dtype.itemsize <= 64

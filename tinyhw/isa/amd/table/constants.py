@@ -15,7 +15,10 @@ FIRST_FLOAT, LITERAL = 240, 255
 INVERSE_TWO_PI = {"e": 0x3118, "f": 0x3e22f983, "d": 0x3fc45f306dc9c882}
 
 def float_bits(value: float, letter: str) -> int:
-  """The bits of a float as `struct` packs it: e (f16), f (f32) or d (f64), rounded to nearest even. Raises OverflowError."""
+  """The bits of a float as `struct` packs it: e (f16), f (f32) or d (f64), rounded to nearest even.
+
+  Raises OverflowError.
+  """
   return int.from_bytes(struct.pack("<" + letter, value), "little")
 
 def _floats(letter: str) -> list[int]:
@@ -24,15 +27,19 @@ def _floats(letter: str) -> list[int]:
 class Constants:
   """The constants of operands of one kind of type. `bits`: of the operand.
 
-  codes: bits -> code; values: code -> bits; names: bits of inline floats -> text. letter: how struct spells its floats, or "" for integers.
-  shift: of a literal within the operand. signed: the literal is sign-extended. twice: an inline float is in both halves.
+  codes: bits -> code; values: code -> bits; names: bits of inline floats -> text. letter: how struct spells its floats,
+  or "" for integers.
+  shift: of a literal within the operand. signed: the literal is sign-extended. twice: an inline float is in both
+  halves.
   """
 
-  def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False, twice: bool = False):
+  def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False,
+               twice: bool = False):
     self.bits, self.letter, self.shift, self.signed, self.twice = bits, letter, shift, signed, twice
     self.mask = (1 << bits) - 1
     if twice: floats = [value * 0x10001 for value in floats]
-    self.names = dict(zip(floats, (*FLOAT_NAMES[:-1], "0.15915494309189532" if bits == 64 else FLOAT_NAMES[-1]))) if not twice else {}
+    self.names = (dict(zip(floats, (*FLOAT_NAMES[:-1], "0.15915494309189532" if bits == 64 else FLOAT_NAMES[-1])))
+                  if not twice else {})
     self.codes = {value: FIRST_FLOAT + i for i, value in enumerate(floats)}
     self.codes.update({value & self.mask: 128 + value if value >= 0 else 192 - value for value in range(-16, 65)})
     self.values = {code: value for value, code in self.codes.items()}

@@ -23,23 +23,27 @@ GENERATIONS = ("gfx942", "gfx950", "gfx1100", "gfx1200")  # the columns of the t
 FAMILY = {"gfx942": "cdna", "gfx950": "cdna", "gfx1100": "rdna3", "gfx1200": "rdna4"}
 SAME = {"gfx1201": "gfx1200"}
 # A word of a line may be limited to some generations by "@" and one of these.
-GROUPS = {"cdna": ("gfx942", "gfx950"), "rdna": ("gfx1100", "gfx1200"), "rdna3": ("gfx1100",), "rdna4": ("gfx1200",), "cdna3": ("gfx942",),
+GROUPS = {"cdna": ("gfx942", "gfx950"), "rdna": ("gfx1100", "gfx1200"), "rdna3": ("gfx1100",), "rdna4": ("gfx1200",),
+          "cdna3": ("gfx942",),
           "cdna4": ("gfx950",)}
 
 class Generation:
   """A column of the table for one size of waves: what its instructions are made of.
 
   arch: gfx942, gfx950, gfx1100, gfx1200 or gfx1201; after a colon wave64 for waves of 64 lanes where 32 are usual.
-  codes: scalar register -> its code; indices: the other way. scalar_limit: scalar values that one vector instruction may read.
+  codes: scalar register -> its code; indices: the other way. scalar_limit: scalar values that one vector instruction
+  may read.
   """
 
   def __init__(self, arch: str):
     self.arch = arch
     name, colon, wave = arch.partition(":")
     self.name = SAME.get(name, name)
-    if self.name not in FAMILY or wave not in ("wave32", "wave64") and (wave or colon) or wave == "wave32" and FAMILY[self.name] == "cdna":
+    if (self.name not in FAMILY or wave not in ("wave32", "wave64") and (wave or colon) or wave == "wave32"
+        and FAMILY[self.name] == "cdna"):
       known = ", ".join((*GENERATIONS, *SAME))
-      raise EncodeError(f"no AMD architecture is called {arch}; there is {known}, those from gfx1100 on also with :wave64")
+      raise EncodeError(f"no AMD architecture is called {arch}; there is {known}, those from gfx1100 on also with "
+                        f":wave64")
     self.column, self.family = GENERATIONS.index(self.name), FAMILY[self.name]
     self.cdna = self.family == "cdna"
     self.wave = 64 if self.cdna or wave == "wave64" else 32
@@ -76,7 +80,8 @@ class Type(NamedTuple):
   @property
   def constants(self) -> Constants:
     """The constants that such an operand can be."""
-    if self.elements > 1 and self.bits == 16 and self.floating: return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
+    if self.elements > 1 and self.bits == 16 and self.floating:
+      return constants.KINDS[f"{self.kind}16x2{' twice' * self.twice}"]
     if self.half: return constants.KINDS[f"{self.kind}16" if self.floating else "i16"]
     if self.bits == 64: return constants.KINDS["f64" if self.kind == "f" else "i64" if self.kind == "i" else "b64"]
     return constants.KINDS["f32" if self.floating and self.bits == 32 else "i32"]
@@ -85,7 +90,8 @@ class Type(NamedTuple):
 def type_of(text: str, wave: int) -> Type:
   """The type that a word of the table means.
 
-  "mask" has a bit for each lane; "mx" is fp8, bf8, fp6, bf6 or fp4; f32x8/4 has 8 elements in waves of 32, and 4 in those of 64.
+  "mask" has a bit for each lane; "mx" is fp8, bf8, fp6, bf6 or fp4; f32x8/4 has 8 elements in waves of 32, and 4 in
+  those of 64.
   """
   if text == "mask": return Type("mask", "b", wave, 1, wave // 32)
   if text == "mx": return Type("mx", "mx", 32, 8, 8)
@@ -99,11 +105,14 @@ def type_of(text: str, wave: int) -> Type:
 # ---- operands
 
 class Spec(NamedTuple):
-  """What an operand of a row is beyond machine.inst.Operand. kinds: letters of what it may be: v, s, a (registers), c (constant), l (literal)
-  or "i", an integer that is no value. type: of a register or constant. classes: the register classes that it takes, the usual one first.
+  """What an operand of a row is beyond machine.inst.Operand. kinds: letters of what it may be: v, s, a (registers), c
+  (constant), l (literal) or "i", an integer that is no value. type: of a register or constant. classes: the register
+  classes that it takes, the usual one first.
 
-  show: it is among the operands of the text; else it is a modifier (`clamp`, `offset:16`). implied: what it is where an encoding has no field for it.
-  integer: of an integer, what it means and how the text spells it. mask: its bits that may differ from those of `implied`.
+  show: it is among the operands of the text; else it is a modifier (`clamp`, `offset:16`). implied: what it is where an
+  encoding has no field for it.
+  integer: of an integer, what it means and how the text spells it. mask: its bits that may differ from those of
+  `implied`.
   """
   name: str
   access: Access
@@ -117,16 +126,19 @@ class Spec(NamedTuple):
   mask: int = -1
 
 class Encoding:
-  """One way to write a row. name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" where there is only one way.
+  """One way to write a row. name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" where there is only
+  one way.
 
   values: fields that always have this value. needs: operands that must have this value. places: field -> operand index.
-  halves: field -> bit of op_sel that stands for it; in a short encoding bit 7 of the field is that bit, if the field has a vector register.
+  halves: field -> bit of op_sel that stands for it; in a short encoding bit 7 of the field is that bit, if the field
+  has a vector register.
   literal: a dword may follow for a source that is a literal. sources: fields that may be constants.
   encode: operands -> bytes, or None if the operands do not fit this encoding; made at first use.
   """
   encode: Callable[[list[Any]], bytes | None] | None = None
 
-  def __init__(self, name: str, format: Format, format_name: str, values: dict[str, int], needs: dict[int, Any], places: dict[str, int],
+  def __init__(self, name: str, format: Format, format_name: str, values: dict[str, int], needs: dict[int, Any],
+               places: dict[str, int],
                literal: bool, sources: tuple[str, ...], halves: dict[str, int]):
     self.name, self.format, self.format_name, self.values, self.needs = name, format, format_name, values, needs
     self.places, self.literal, self.sources, self.halves = places, literal, sources, halves
@@ -134,16 +146,22 @@ class Encoding:
 class Form:
   """What an AMD row has in `Inst.isa`.
 
-  key: of the table. mnemonic: as the generation spells it. specs: parallel to the row's operands. index: operand name -> index.
-  reads, writes: registers that the instruction reads and writes besides its operands (vcc, exec, scc, m0, vcc), by name.
-  counter: what it increments until it is done: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt, dscnt, kmcnt ... ; several joined by "+".
-  words: the properties of its line for this generation. halves: of two operations in one instruction, how many operands the first one has.
+  key: of the table. mnemonic: as the generation spells it. specs: parallel to the row's operands. index: operand name
+  -> index.
+  reads, writes: registers that the instruction reads and writes besides its operands (vcc, exec, scc, m0, vcc), by
+  name.
+  counter: what it increments until it is done: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt, dscnt, kmcnt ... ;
+  several joined by "+".
+  words: the properties of its line for this generation. halves: of two operations in one instruction, how many operands
+  the first one has.
   row: whose form it is.
   """
   row: Inst | None = None
 
-  def __init__(self, key: str, mnemonic: str, generation: Generation, specs: tuple[Spec, ...], encodings: tuple[Encoding, ...],
-               reads: tuple[str, ...] = (), writes: tuple[str, ...] = (), counter: str = "", words: frozenset[str] = frozenset(),
+  def __init__(self, key: str, mnemonic: str, generation: Generation, specs: tuple[Spec, ...],
+               encodings: tuple[Encoding, ...],
+               reads: tuple[str, ...] = (), writes: tuple[str, ...] = (), counter: str = "",
+               words: frozenset[str] = frozenset(),
                halves: int = 0):
     self.key, self.mnemonic, self.generation, self.specs, self.encodings = key, mnemonic, generation, specs, encodings
     self.reads, self.writes, self.counter, self.words, self.halves = reads, writes, counter, words, halves
@@ -154,4 +172,5 @@ INTEGERS = ("imm", "simm", "block", "waitcnt", "depctr", "delay", "hwreg", "send
 SIGNED = ("simm", "block")  # those that a field without a sign has
 MX_UNITS = (8, 8, 6, 6, 4)  # registers of an operand of an f8f6f4 product by its format: fp8, bf8, fp6, bf6, fp4
 
-EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
+EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END,
+           "barrier": Effect.BARRIER, "call": Effect.CALL}

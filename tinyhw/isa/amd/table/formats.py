@@ -29,7 +29,8 @@ COMMON = {
   "vopc": "0111110 op:8 vsrc1:8 src0:9",
 }
 CDNA = {
-  # The offset is a number (imm), in a scalar register whose number is in the field `offset`, or the sum of both (soffset_en).
+  # The offset is a number (imm), in a scalar register whose number is in the field `offset`, or the sum of both
+  # (soffset_en).
   "smem_imm": "_:7 _:4 offset:21s 110000 op:8 1 glc:1 _:1 0 _:1 sdata:7 sbase:6",
   "smem_register": "_:7 _:4 _:14 soffset:7 110000 op:8 0 glc:1 _:1 0 _:1 sdata:7 sbase:6",
   "smem_both": "soffset:7 _:4 offset:21s 110000 op:8 1 glc:1 _:1 1 _:1 sdata:7 sbase:6",
@@ -40,13 +41,15 @@ CDNA = {
   "vop3p": f"{PACKED} 110100111 op:7 clamp:1 op_sel_hi[2] op_sel:3 neg_hi:3 vdst:8",
   "mfma": f"{MATRIX} abid:4 cbsz:3 vdst[7:0]",
   # The prefix with the sources of the scales is the lower half, the MFMA that it scales the upper one.
-  "mfma_scale": f"{MATRIX} 0001 cbsz:3 vdst[7:0]  _:3 op_sel_hi:2 _:9 scale_src1:9 scale_src0:9 1101001110101100 _:2 _:1 op_sel:2 _:11",
+  "mfma_scale": f"{MATRIX} 0001 cbsz:3 vdst[7:0]  _:3 op_sel_hi:2 _:9 scale_src1:9 scale_src0:9 1101001110101100 _:2 "
+  f"_:1 op_sel:2 _:11",
   "ds": "vdst:8 data1:8 data0:8 addr:8 110110 acc:1 op:8 gds:1 offset:16",
   "ds2": "vdst:8 data1:8 data0:8 addr:8 110110 acc:1 op:8 gds:1 offset1:8 offset0:8",
   "flat": "vdst:8 acc:1 _:7 vdata:8 vaddr:8 110111 sc1:1 op:7 nt:1 sc0:1 00 _:2 offset:12",
   "scratch": "vdst:8 acc:1 saddr:7 vdata:8 vaddr[7:0] 110111 sc1:1 op:7 nt:1 sc0:1 01 vaddr[8] offset:13s",
   "global": "vdst:8 acc:1 saddr:7 vdata:8 vaddr:8 110111 sc1:1 op:7 nt:1 sc0:1 10 _:1 offset:13s",
-  "mubuf": "soffset:8 acc:1 _:2 srsrc:5 vdata:8 vaddr:8 111000 _:1 op:7 nt:1 lds:1 sc1:1 sc0:1 idxen:1 offen:1 offset:12",
+  "mubuf": "soffset:8 acc:1 _:2 srsrc:5 vdata:8 vaddr:8 111000 _:1 op:7 nt:1 lds:1 sc1:1 sc0:1 idxen:1 offen:1 "
+  "offset:12",
 }
 RDNA3 = {
   "smem": "soffset:7 _:4 offset:21s 111101 op:8 _:3 glc:1 dlc:1 sdata:7 sbase:6",
@@ -69,13 +72,16 @@ RDNA4 = {
   "flat": "offset:24s vaddr:8 _:1 vdata:8 th:3 scope:2 _:10 vdst:8 11101100 _:2 op:8 _:7 1111100",
   "scratch": "offset:24s vaddr[7:0] _:1 vdata:8 th:3 scope:2 vaddr[8] _:9 vdst:8 11101101 _:2 op:8 _:7 saddr:7",
   "global": "offset:24s vaddr:8 _:1 vdata:8 th:3 scope:2 _:10 vdst:8 11101110 _:2 op:8 _:7 saddr:7",
-  "mubuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 0000001 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
-  "mtbuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 format:7 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 soffset:7",
+  "mubuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 0000001 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 "
+  "soffset:7",
+  "mtbuf": "_:1 offset:23 vaddr:8 idxen:1 offen:1 format:7 th:3 scope:2 srsrc:9 _:1 vdata:8 110001 _:3 tfe:1 op:8 _:7 "
+  "soffset:7",
 }
 FAMILIES = {"cdna": CDNA, "rdna3": RDNA3, "rdna4": RDNA4}
 
-# What follows an instruction whose src0 has a code that is no source: 250 DPP, 233 and 234 (lanes that are off are read, too) DPP8, 249 SDWA.
-# With VOP3 the modifiers of the sources are in its own dwords. SDWA takes scalar registers as sources: src[8] is set.
+# What follows an instruction whose src0 has a code that is no source: 250 DPP, 233 and 234 (lanes that are off are
+# read, too) DPP8, 249 SDWA. With VOP3 the modifiers of the sources are in its own dwords. SDWA takes scalar registers
+# as sources: src[8] is set.
 DPP = "row_mask:4 bank_mask:4 {modifiers} bound_ctrl:1 {fi} _:1 dpp_ctrl:9 src0:8"
 DPP_MODIFIERS = "abs[1] neg[1] abs[0] neg[0]"
 DPP8 = "dpp8:24 src0:8"
@@ -91,12 +97,14 @@ def texts(family: str) -> dict[str, str]:
     text, long = made[name], name[:4] == "vop3"
     if family == "cdna" and long: continue
     fi = "_:1" if family == "cdna" else "fi:1"
-    made[name + "_dpp"] = f"{DPP.format(modifiers='_:4' if long else DPP_MODIFIERS, fi=fi)} {text.replace('src0:9', DPP_CODE)}"
+    made[name + "_dpp"] = (f"{DPP.format(modifiers='_:4' if long else DPP_MODIFIERS, fi=fi)} "
+                           f"{text.replace('src0:9', DPP_CODE)}")
     if family != "cdna":
       made[name + "_dpp8"] = f"{DPP8} {text.replace('src0:9', DPP8_CODE)}"
       made[name + "_dpp8fi"] = f"{DPP8} {text.replace('src0:9', DPP8_FI_CODE)}"
     else:
-      sdwa = SDWA.format(second="_:8" if name == "vop1" else SDWA_SECOND, result="sdst:8" if name == "vopc" else SDWA_RESULT)
+      sdwa = SDWA.format(second="_:8" if name == "vop1" else SDWA_SECOND, result="sdst:8" if name == "vopc"
+                         else SDWA_RESULT)
       made[name + "_sdwa"] = f"{sdwa} {text.replace('src0:9', SDWA_CODE).replace('vsrc1:8', 'src1[7:0]')}"
   for name in ("sop2", "sopk", "vop2", "vopd"):
     if name in made: made[name + "_k"] = f"literal:32 {made[name]}"

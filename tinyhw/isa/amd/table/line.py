@@ -1,4 +1,5 @@
-"""A line of the table of AMD instructions as one generation has it, taken apart; the notation is explained in table.py."""
+"""A line of the table of AMD instructions as one generation has it, taken apart; the notation is explained in
+table.py."""
 from __future__ import annotations
 import re
 
@@ -11,9 +12,12 @@ SLOTS = {
   "sop1": "sdst ssrc0", "sop2": "sdst ssrc0 ssrc1", "sopc": "ssrc0 ssrc1", "sopk": "sdst simm16", "sopp": "simm16",
   "vop1": "vdst src0", "vop2": "vdst src0 src1", "vopc": "sdst src0 src1", "vop3": "vdst src0 src1 src2",
   "vop3_bitop": "vdst src0 src1 src2", "vop3p": "vdst src0 src1 src2",
-  "vop3sd": "vdst sdst src0 src1 src2", "mfma": "vdst src0 src1 src2", "mfma_scale": "vdst src0 src1 src2 scale_src0 scale_src1",
-  "vopd": "vdst src0 vsrc1", "smem": "sdata sbase soffset", "ds": "vdst addr data0 data1", "ds2": "vdst addr data0 data1", "flat": "vdst vaddr vdata",
-  "global": "vdst vaddr vdata saddr", "scratch": "vdst vaddr vdata saddr", "mubuf": "vdata vaddr srsrc soffset", "mtbuf": "vdata vaddr srsrc soffset",
+  "vop3sd": "vdst sdst src0 src1 src2", "mfma": "vdst src0 src1 src2", "mfma_scale": "vdst src0 src1 src2 scale_src0 "
+  "scale_src1",
+  "vopd": "vdst src0 vsrc1", "smem": "sdata sbase soffset", "ds": "vdst addr data0 data1",
+  "ds2": "vdst addr data0 data1", "flat": "vdst vaddr vdata",
+  "global": "vdst vaddr vdata saddr", "scratch": "vdst vaddr vdata saddr", "mubuf": "vdata vaddr srsrc soffset",
+  "mtbuf": "vdata vaddr srsrc soffset",
 }
 
 # Formats in which RDNA can name the halves of a register for operands of 16 bits.

@@ -12,12 +12,14 @@ from tinyhw.isa.amd.table.line import Line, Token
 from tinyhw.machine.ir.inst import Access, Effect, Inst, Operand
 
 # What an operand may be, by its name; "a" where the generation has accumulation registers.
-KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s", "saddr": "s", "srsrc": "s", "soffset": "sc",
+KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s", "saddr": "s", "srsrc": "s",
+         "soffset": "sc",
          "vaddr": "v", "addr": "v"}
 DATA = ("vdst", "vdata", "data0", "data1")
 # An encoding has this in a field for which the row has no operand.
 FIELD_VALUES = {"op_sel_hi": 7, "dst_sel": 6}
-OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "neg_lo": ("neg",), "neg_hi": ("abs",)}
+OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "neg_lo": ("neg",),
+               "neg_hi": ("abs",)}
 # Modifiers that are what is on the right where they are left out.
 IMPLIED = {"op_sel_hi": 7, "row_mask": 15, "bank_mask": 15, "src0_sel": 6, "src1_sel": 6, "dst_sel": 6}
 NEWBCAST = 0x150  # row_newbcast:0, the first of the lane permutations that CDNA has for 64 bits
@@ -25,7 +27,8 @@ NEWBCAST = 0x150  # row_newbcast:0, the first of the lane permutations that CDNA
 LANES = ("dpp_ctrl", "row_mask", "bank_mask", "bound_ctrl")
 PARTS = ("dst_sel", "dst_unused", "src0_sel", "src1_sel")
 MATRIX = ("op_sel", "op_sel_hi", "cbsz", "abid", "blgp")
-MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope", "format", "gds")
+MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope",
+          "format", "gds")
 # What a short opcode becomes in VOP3.
 PROMOTED = {"vopc": {"cdna": 0, "rdna3": 0, "rdna4": 0}, "vop2": {"cdna": 0x100, "rdna3": 0x100, "rdna4": 0x100},
             "vop1": {"cdna": 0x140, "rdna3": 0x180, "rdna4": 0x180}}
@@ -42,11 +45,13 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
   encodings = tuple(encoding_of(v, line, specs, suffix, generation) for v in chosen)
   reads = behind("reads:", line.words) + (() if line.pipe in SCALAR_PIPES else ("exec",))
   writes = behind("writes:", line.words)
-  form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes, counter_of(line, suffix, generation), line.words)
+  form = Form(key, line.mnemonic, generation, tuple(specs), encodings, reads, writes,
+              counter_of(line, suffix, generation), line.words)
   effects = sum({EFFECTS[w] for w in line.words if w in EFFECTS})
   if "scc" in reads: effects |= Effect.READ_FLAGS
   if "scc" in writes: effects |= Effect.WRITE_FLAGS
-  clobbers = tuple((regs.SGPR, regs.SPECIAL[w][0] + i) for w in writes if w in regs.SPECIAL for i in range(regs.SPECIAL[w][1]))
+  clobbers = tuple((regs.SGPR, regs.SPECIAL[w][0] + i) for w in writes if w in regs.SPECIAL
+                   for i in range(regs.SPECIAL[w][1]))
   name = line.name + ("_rtn" if suffix == "_rtn" else "")
   operands = tuple(machine_operand(spec, line.words) for spec in specs)
   row = Inst(name, line.text, operands, line.pipe, effects, isa=form, clobbers=clobbers)
@@ -55,14 +60,16 @@ def make_row(key: str, line: Line, suffix: str, generation: Generation) -> Inst 
 
 def make_pair(x: Line, y: Line, generation: Generation) -> Inst:
   """The row of two operations in one instruction."""
-  tokens = [token._replace(name=placed(token.name, place)) for line, place in ((x, "x"), (y, "y")) for token in line.operands]
+  tokens = [token._replace(name=placed(token.name, place)) for line, place in ((x, "x"), (y, "y"))
+            for token in line.operands]
   specs = [spec_of(token, x, "", generation) for token in tokens]
   literal = any(spec.integer == "k32" for spec in specs)
   encoding = encoding_of(("", "vopd_k" if literal else "vopd", x.op << 5 | y.op, {}), x, specs, "", generation)
   encoding.needs.clear()
   reads = behind("reads:", x.words | y.words) + ("exec",)
   key = f"{x.name}::{y.name}"
-  form = Form(key, f"{x.mnemonic} :: {y.mnemonic}", generation, tuple(specs), (encoding,), reads, words=x.words | y.words,
+  form = Form(key, f"{x.mnemonic} :: {y.mnemonic}", generation, tuple(specs), (encoding,), reads,
+              words=x.words | y.words,
               halves=len(x.operands))
   row = Inst(key, f"{x.text} :: {y.text}", tuple(map(machine_operand, specs)), "dual", isa=form)
   form.row = row
@@ -87,7 +94,8 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
   found: list[Variant] = []
   names = {token.name for token in line.operands}
   if base == "smem" and generation.cdna:
-    return [("", name, op, {}) for name in (("smem_imm", "smem_register", "smem_both") if "soffset" in names else ("smem_none",))]
+    return [("", name, op, {}) for name in (("smem_imm", "smem_register", "smem_both") if "soffset" in names
+                                            else ("smem_none",))]
   if base in PROMOTED and "short" not in words:
     found += [("_e32", base, op, {}), ("_e64", long_format(line), op + PROMOTED[base][generation.family], {})]
   else: found.append(("", base + ("_k" if "literal" in names else ""), op, {}))
@@ -97,9 +105,11 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
     long = "" if suffix != "_e64" and base in PROMOTED else "_e64"
     if name + "_dpp" in generation.formats and "nodpp" not in words and not (long and "nodpp64" in words):
       found.append((f"{long}_dpp", name + "_dpp", code, {}))
-    if name + "_dpp8" in generation.formats and "nodpp" not in words and "nodpp8" not in words and not (long and "nodpp64" in words):
+    if (name + "_dpp8" in generation.formats and "nodpp" not in words and "nodpp8" not in words
+        and not (long and "nodpp64" in words)):
       found += [(f"{long}_dpp8", name + "_dpp8", code, {}), (f"{long}_dpp8", name + "_dpp8fi", code, {"fi": 1})]
-    if name + "_sdwa" in generation.formats and not wide and "nosdwa" not in words: found.append(("_sdwa", name + "_sdwa", code, {}))
+    if name + "_sdwa" in generation.formats and not wide and "nosdwa" not in words:
+      found.append(("_sdwa", name + "_sdwa", code, {}))
   return found
 
 def wide_operand(token: Token) -> bool:
@@ -120,7 +130,8 @@ MASKS = {"k16": 0xffff, "gpr_idx": 15, "length": 31}  # of integers that do not 
 
 def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Spec:
   """The operand that a word of a line means in a form of the row."""
-  if token.type in INTEGERS: return Spec(token.name, token.access, "i", integer=token.type, mask=MASKS.get(token.type, -1))
+  if token.type in INTEGERS:
+    return Spec(token.name, token.access, "i", integer=token.type, mask=MASKS.get(token.type, -1))
   name, access = token.name, token.access
   kinds = token.kinds or KINDS.get(name, "vscl")
   if name[:4] in ("vdst", "vsrc") and not token.kinds: kinds = "v"
@@ -144,8 +155,10 @@ def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Sp
 
 ACCUMULATING = ("ds", "ds2", "flat", "global", "scratch", "mubuf")
 
-def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: list[Spec], generation: Generation) -> list[Spec]:
-  """The integers that stand behind the operands of a form: those that the line allows and an encoding has a field for."""
+def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: list[Spec],
+                 generation: Generation) -> list[Spec]:
+  """The integers that stand behind the operands of a form: those that the line allows and an encoding has a field
+  for."""
   fields = {name for _, form, _, _ in variants for name in generation.formats[form].fields}
   if "mix" in line.words: fields |= {"neg", "abs"}  # which are called neg_lo and neg_hi there
   if "halves" in line.words: fields.add("op_sel")   # which the registers' fields have in short encodings
@@ -175,7 +188,8 @@ def vector_names(line: Line, suffix: str, specs: list[Spec], given: set[str]) ->
   gives_floats = bool(specs) and specs[0].type is not None and specs[0].type.floating
   names: list[str] = []
   if "mix" in given: names += ["neg", "abs"]
-  elif (reads_floats or "neg" in given) and "noneg" not in given: names += ["neg_lo", "neg_hi"] if packed else ["neg", "abs"]
+  elif (reads_floats or "neg" in given) and "noneg" not in given:
+    names += ["neg_lo", "neg_hi"] if packed else ["neg", "abs"]
   elif sdwa and "noneg" not in given: names.append("sext")
   if "op_sel" in given: names.append("op_sel")
   if "clamp" in given or sdwa: names.append("clamp")
@@ -201,7 +215,8 @@ def mask_of(name: str, specs: list[Spec], line: Line, implied: int, generation: 
   every = (1 << len(sources)) - 1
   given = next((w for w in line.words if w.partition("=")[0] == name and "=" in w), "")
   if given: return int(given.partition("=")[2].split("/")[-1 if generation.wave == 64 else 0])
-  if name in ("neg", "abs") and "mix" not in line.words: return sum(1 << i for i, s in enumerate(sources) if s.type is not None and s.type.floating)
+  if name in ("neg", "abs") and "mix" not in line.words:
+    return sum(1 << i for i, s in enumerate(sources) if s.type is not None and s.type.floating)
   if name in ("neg", "abs", "sext", "neg_lo", "neg_hi", "op_sel_hi"): return every
   if name == "op_sel" and "halves" in line.words:
     return sum(1 << bit for spec, bit in zip(specs, bits_of_op_sel(specs)) if bit >= 0 and is_half(spec))
@@ -241,8 +256,10 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
     halves = {field: bits_of[i] for field, i in places.items() if is_half(specs[i])}
   elsewhere = {*places.values(), *([index["op_sel"]] if halves else [])}
   needs = {i: extra.get(spec.name, spec.implied) for i, spec in enumerate(specs) if i not in elsewhere}
-  literal = "dpp" not in name and "sdwa" not in name and not (generation.cdna and name[:4] in ("vop3", "mfma")) and name[:4] != "mfma"
-  wide = {field: specs[i] for field, i in places.items() if form.fields[field].width >= 8 and field not in VECTOR_FIELDS}
+  literal = ("dpp" not in name and "sdwa" not in name and not (generation.cdna and name[:4] in ("vop3", "mfma"))
+             and name[:4] != "mfma")
+  wide = {field: specs[i] for field, i in places.items() if form.fields[field].width >= 8
+          and field not in VECTOR_FIELDS}
   sources = tuple(field for field, spec in wide.items() if "c" in spec.kinds and "sdwa" not in name)
   return Encoding(ending, form, name, values, needs, places, literal, sources, halves)
 
@@ -250,16 +267,20 @@ VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector registe
 
 def machine_operand(spec: Spec, words: Collection[str] = ()) -> Operand:
   """The operand as machine code shared by all ISAs sees it. words: properties of the instruction."""
-  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, "reg" if spec.classes else spec.integer, optional=spec.optional,
+  return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None,
+                 "reg" if spec.classes else spec.integer, optional=spec.optional,
                  early="early" in words and spec.name == "vdst", shared="early:sum" in words and spec.name == "src2")
 
 # What an instruction increments until it is done: for (pipe, whether it only stores).
 COUNTERS = {
-  "cdna": {"vmem": ("vmcnt", "vmcnt"), "flat": ("vmcnt+lgkmcnt", "vmcnt+lgkmcnt"), "lds": ("lgkmcnt", "lgkmcnt"), "smem": ("lgkmcnt", "lgkmcnt"),
+  "cdna": {"vmem": ("vmcnt", "vmcnt"), "flat": ("vmcnt+lgkmcnt", "vmcnt+lgkmcnt"), "lds": ("lgkmcnt", "lgkmcnt"),
+           "smem": ("lgkmcnt", "lgkmcnt"),
            "message": ("lgkmcnt", "lgkmcnt")},
-  "rdna3": {"vmem": ("vmcnt", "vscnt"), "flat": ("vmcnt+lgkmcnt", "vscnt+lgkmcnt"), "lds": ("lgkmcnt", "lgkmcnt"), "smem": ("lgkmcnt", "lgkmcnt"),
+  "rdna3": {"vmem": ("vmcnt", "vscnt"), "flat": ("vmcnt+lgkmcnt", "vscnt+lgkmcnt"), "lds": ("lgkmcnt", "lgkmcnt"),
+            "smem": ("lgkmcnt", "lgkmcnt"),
             "message": ("lgkmcnt", "lgkmcnt")},
-  "rdna4": {"vmem": ("loadcnt", "storecnt"), "flat": ("loadcnt+dscnt", "storecnt+dscnt"), "lds": ("dscnt", "dscnt"), "smem": ("kmcnt", "kmcnt"),
+  "rdna4": {"vmem": ("loadcnt", "storecnt"), "flat": ("loadcnt+dscnt", "storecnt+dscnt"), "lds": ("dscnt", "dscnt"),
+            "smem": ("kmcnt", "kmcnt"),
             "message": ("kmcnt", "kmcnt")},
 }
 

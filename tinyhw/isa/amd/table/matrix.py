@@ -1,12 +1,14 @@
 """The shapes of matrix units that kernels are given, by generation: the instruction, and how lanes share the matrices.
 
-Of the result an instruction gives a lane one column and several rows. Memory has neighbours in a row, so products are made transposed: the second
-factor's columns are what the instruction calls rows, and the other way round. Which column of the result is which of the instruction's rows is free,
-too, and is such that a lane has 16 bytes of halves beside each other: it stores them at once.
+Of the result an instruction gives a lane one column and several rows. Memory has neighbours in a row, so products are
+made transposed: the second factor's columns are what the instruction calls rows, and the other way round. Which column
+of the result is which of the instruction's rows is free, too, and is such that a lane has 16 bytes of halves beside
+each other: it stores them at once.
 
-The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads steps over lanes in small
-pieces, the layout here has them in one piece, so that a lane's elements stand beside each other in memory. Sources: AMD's matrix instruction
-calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA guide, section 7.1.
+The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads
+steps over lanes in small pieces, the layout here has them in one piece, so that a lane's elements stand beside each
+other in memory. Sources: AMD's matrix instruction calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply
+Accumulate"; MI300 ISA guide, section 7.1.
 """
 from __future__ import annotations
 
@@ -16,13 +18,16 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import Digit, Layout, Matrix
 
 class Unit(NamedTuple):
-  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are signed."""
+  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are
+  signed."""
   key: str
   matrix: Matrix
   neg_lo: int = 0
 
-def transposed(size: int, k: int, operand: DType, result: DType, lanes: int, group: int, copies: bool = False) -> Matrix:
-  """A square of the result whose columns the instruction takes as rows: a lane has a row of it, and groups of so many of the instruction's rows.
+def transposed(size: int, k: int, operand: DType, result: DType, lanes: int, group: int,
+               copies: bool = False) -> Matrix:
+  """A square of the result whose columns the instruction takes as rows: a lane has a row of it, and groups of so many
+  of the instruction's rows.
 
   Lanes that have the same row (or column) have different steps, or copies of all of them.
   """
@@ -53,7 +58,8 @@ RDNA3 = (
   Unit("v_wmma_i32_16x16x16_iu8", transposed(16, 16, INT8, INT32, 32, 1, copies=True), neg_lo=3),
 )
 RDNA4 = (
-  *(Unit(f"v_wmma_f32_16x16x16_{name}_{name}", transposed(16, 16, dtype, FLOAT, 32, 8)) for name, dtype in zip(("fp8", "bf8"), dtypes.fp8_ocp)),
+  *(Unit(f"v_wmma_f32_16x16x16_{name}_{name}", transposed(16, 16, dtype, FLOAT, 32, 8))
+    for name, dtype in zip(("fp8", "bf8"), dtypes.fp8_ocp)),
   Unit("v_wmma_f32_16x16x16_f16", transposed(16, 16, HALF, FLOAT, 32, 8)),
   Unit("v_wmma_f32_16x16x16_bf16", transposed(16, 16, BFLOAT, FLOAT, 32, 8)),
   Unit("v_wmma_i32_16x16x16_iu8", transposed(16, 16, INT8, INT32, 32, 8), neg_lo=3),
@@ -84,15 +90,17 @@ SINGLE = (  # last: it takes what the others' operands can be widened to
   Unit("v_mfma_f32_32x32x2_f32", transposed(32, 2, FLOAT, FLOAT, 64, 4)),
   Unit("v_mfma_f32_16x16x4_f32", transposed(16, 4, FLOAT, FLOAT, 64, 4)),
 )
-# On the vector unit, where there are no products of float32: a lane has a square of the result, so that what it loads of a factor (16 bytes) serves
-# four operations, and so many sums that none is waited for (products.py)
+# On the vector unit, where there are no products of float32: a lane has a square of the result, so that what it loads
+# of a factor (16 bytes) serves four operations, and so many sums that none is waited for (products.py)
 SQUARE = 4
 VECTOR = Unit("v_fmac_f32", Matrix(4 * SQUARE, 8 * SQUARE, 4, FLOAT, FLOAT, 32,
                                    Layout((("", 8, 0), ("row", 4, SQUARE)), (("step", 4, 1), ("row", SQUARE, 1))),
                                    Layout((("column", 8, SQUARE), ("", 4, 0)), (("step", 4, 1), ("column", SQUARE, 1))),
-                                   Layout((("column", 8, SQUARE), ("row", 4, SQUARE)), (("column", SQUARE, 1), ("row", SQUARE, 1)))))
+                                   Layout((("column", 8, SQUARE), ("row", 4, SQUARE)),
+                                          (("column", SQUARE, 1), ("row", SQUARE, 1)))))
 
-# In waves of the usual size. Factors go to the first unit whose type has all of their numbers, so narrow types are before those that have theirs
+# In waves of the usual size. Factors go to the first unit whose type has all of their numbers, so narrow types are
+# before those that have theirs
 UNITS = {"gfx1100": (*RDNA3, VECTOR), "gfx1200": (*RDNA4, VECTOR),
          "gfx942": narrow(dtypes.fp8_fnuz) + CDNA + SINGLE, "gfx950": narrow(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
 

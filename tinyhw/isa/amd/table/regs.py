@@ -14,10 +14,13 @@ SGPRS = 106
 
 # name: (index, how many registers). Single registers of a pair have names with _lo and _hi.
 VCC, TTMP, NULL, M0, EXEC, FLAT_SCRATCH, XNACK_MASK = 106, 108, 124, 125, 126, 128, 130
-SPECIAL = {"vcc": (VCC, 2), "null": (NULL, 1), "m0": (M0, 1), "exec": (EXEC, 2), "flat_scratch": (FLAT_SCRATCH, 2), "xnack_mask": (XNACK_MASK, 2)}
-# Values that an instruction can read as if they were registers; a 64-bit operand reads them too. They are two apart, so that none is half of another.
+SPECIAL = {"vcc": (VCC, 2), "null": (NULL, 1), "m0": (M0, 1), "exec": (EXEC, 2), "flat_scratch": (FLAT_SCRATCH, 2),
+           "xnack_mask": (XNACK_MASK, 2)}
+# Values that an instruction can read as if they were registers; a 64-bit operand reads them too. They are two apart, so
+# that none is half of another.
 READ_ONLY = {name: 132 + 2 * i for i, name in enumerate((
-  "src_shared_base", "src_shared_limit", "src_private_base", "src_private_limit", "src_pops_exiting_wave_id", "src_vccz", "src_execz", "src_scc"))}
+  "src_shared_base", "src_shared_limit", "src_private_base", "src_private_limit", "src_pops_exiting_wave_id",
+  "src_vccz", "src_execz", "src_scc"))}
 SCALARS = 132 + 2 * len(READ_ONLY)
 
 SGPR = Bank("sgpr", SCALARS, tuple(range(SGPRS)))
@@ -31,7 +34,8 @@ def _group(letter: str, index: int, units: int) -> str:
 
 @once
 def scalar_names(units: int) -> tuple[str, ...]:
-  """s4, s[4:5], vcc, vcc_lo, ttmp[4:7], by index; names are those of RDNA, where s102 to s105 are registers as all others."""
+  """s4, s[4:5], vcc, vcc_lo, ttmp[4:7], by index; names are those of RDNA, where s102 to s105 are registers as all
+  others."""
   names = [_group("s", i, units) for i in range(SCALARS)]
   for i in range(16): names[TTMP + i] = _group("ttmp", i, units)
   for name, (at, count) in SPECIAL.items():
@@ -69,9 +73,11 @@ def ve(index: int, units: int = 1) -> Reg:
   return reg(VE[units], index)
 
 class Numbers:
-  """The scalar registers of a family (cdna, rdna): which code stands for which index, and how a name that the other family lacks is spelled.
+  """The scalar registers of a family (cdna, rdna): which code stands for which index, and how a name that the other
+  family lacks is spelled.
 
-  codes: index -> code in an instruction, or -1 where the family has no such register; indices: the other way. A group has the code of its first.
+  codes: index -> code in an instruction, or -1 where the family has no such register; indices: the other way. A group
+  has the code of its first.
   """
 
   def __init__(self, cdna: bool):

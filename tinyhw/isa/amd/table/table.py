@@ -1,11 +1,13 @@
 """The AMD instruction table: a line for each instruction with a column for each generation; rows are made when they are
 asked for.
 
-  table("gfx1100")["v_add_f32"]             the instruction in any encoding; the encoder takes the shortest that can say the operands
+  table("gfx1100")["v_add_f32"]             the instruction in any encoding; the encoder takes the shortest that can say
+                                            the operands
   table("gfx1100")["v_add_f32_e64"]         the same, held to one encoding
-  table("gfx1100")["v_add_f32_dpp"]         its forms with operands of their own: _dpp, _dpp8, _sdwa, and _e64_dpp, _e64_dpp8
-  table("gfx1100")["global_atomic_add_u32_rtn"]   an atomic that returns the old value, where the text has no name of its own for that
-  table("gfx1100")["v_dual_mul_f32::v_dual_add_f32"]   two operations in one instruction (VOPD)
+  table("gfx1100")["v_add_f32_dpp"]         its forms with operands of their own: _dpp, _dpp8, _sdwa, and _e64_dpp,
+                                            _e64_dpp8
+  table("gfx1100")["global_atomic_add_u32_rtn"]   an atomic that returns the old value, where the text has no name of
+  its own for that table("gfx1100")["v_dual_mul_f32::v_dual_add_f32"]   two operations in one instruction (VOPD)
 
 Operands of an MInst are those of the text in its order, then the modifiers that the row knows, as integers: neg, abs,
 clamp, omod, op_sel, offset, glc ... `build` fills in the modifiers that are left out. neg, abs, op_sel ... have a bit
@@ -33,8 +35,9 @@ say it; "?" may be left out. Properties, each limited to some generations by "@c
   clamp omod op_sel neg noneg        modifiers of VOP3; neg and abs are had by what reads floats, without being named
   op_sel=3 op_sel=1/3 neg_lo=4       only these bits can be set; with a slash in waves of 64 lanes
   byte_sel index_key lanes           what the text calls op_sel: a byte, a part of src2, fi
-  true16                             the text always says the half of a register; RDNA's rows with operands of 16 bits in
-                                     VOP1, VOP2, VOPC and VOP3 have op_sel for that anyway, unless they say op_sel themselves
+  true16                             the text always says the half of a register; RDNA's rows with operands of 16 bits
+                                     in VOP1, VOP2, VOPC and VOP3 have op_sel for that anyway, unless they say op_sel
+                                     themselves
   mix                                neg_lo and neg_hi are neg and abs
   short nodpp nodpp64 nodpp8 nosdwa  encodings that there are not
   vdpp nodst                         with DPP each source is a vector register; SDWA selects no part of the result
@@ -84,15 +87,16 @@ def entries() -> dict[str, list[Entry]]:
         entry = line, section
         if first in found: found[first].append(entry)
         else: found[first] = [entry]
-        if line[end + 1] != " ": others += [(name.partition("@")[0], entry) for name in line[end:line.index("  ")].split()]
+        if line[end + 1] != " ":
+          others += [(name.partition("@")[0], entry) for name in line[end:line.index("  ")].split()]
   for name, entry in others: found.setdefault(name, []).append(entry)
   return found
 
 class Index:
   """What only decoder, text and those who want all rows ask of a generation's table.
 
-  names: the one name of each instruction. by_opcode: (format, opcode) -> names. by_spelling: any name -> names. sections: formats that sections and
-  opcodes name.
+  names: the one name of each instruction. by_opcode: (format, opcode) -> names. by_spelling: any name -> names.
+  sections: formats that sections and opcodes name.
   """
 
   def __init__(self, generation: Generation):
@@ -131,7 +135,9 @@ class Table:
   def entry(self, name: str) -> Entry | None:
     """The line of any name that this generation has, or None."""
     if name in self.found: return self.found[name]
-    return self.found.setdefault(name, next((entry for entry in entries().get(name, ()) if opcode(*entry, self.generation)[1] >= 0), None))
+    return self.found.setdefault(name,
+                                 next((entry for entry in entries().get(name, ()) if opcode(*entry, self.generation)[1]
+                                       >= 0), None))
 
   def __getitem__(self, key: str) -> Inst:
     """The row of a key. Raises EncodeError if there is none."""
@@ -184,10 +190,13 @@ class Table:
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
   def rows_of(self, name: str) -> list[Inst]:
-    """The rows of one name that are not held to an encoding: the plain one, _dpp, _dpp8, _sdwa, _rtn; all pairs of one of rows/dual.py."""
+    """The rows of one name that are not held to an encoding: the plain one, _dpp, _dpp8, _sdwa, _rtn; all pairs of one
+    of rows/dual.py."""
     if self.line(name).format == "vopd":
-      return [row for other in self.index.names if other[:7] == "v_dual_" and (row := self.get(f"{name}::{other}")) is not None]
-    return [row for row in map(self.get, (name, name + "_rtn", name + "_dpp", name + "_dpp8", name + "_sdwa")) if row is not None]
+      return [row for other in self.index.names if other[:7] == "v_dual_"
+              and (row := self.get(f"{name}::{other}")) is not None]
+    return [row for row in map(self.get, (name, name + "_rtn", name + "_dpp", name + "_dpp8", name + "_sdwa"))
+            if row is not None]
 
   def __iter__(self) -> Iterator[Inst]:
     """Every row that is not held to one encoding; makes them all."""
@@ -195,19 +204,25 @@ class Table:
 
 @once
 def table(arch: str) -> Table:
-  """The table of an architecture: gfx942, gfx950, gfx1100, gfx1200, gfx1201; for waves of 64 lanes on RDNA "gfx1100:wave64"."""
+  """The table of an architecture: gfx942, gfx950, gfx1100, gfx1200, gfx1201; for waves of 64 lanes on RDNA
+  "gfx1100:wave64"."""
   return Table(arch)
 
 def build(row: Inst, *operands: Any, **modifiers: int) -> MInst:
-  """An instruction over physical registers: the operands of the text in its order, then modifiers by name; those left out have their usual value,
-  and so have bits for operands that the row does not have (op_sel_hi=0 of two sources is 0b100).
+  """An instruction over physical registers: the operands of the text in its order, then modifiers by name; those left
+  out have their usual value, and so have bits for operands that the row does not have (op_sel_hi=0 of two sources is
+  0b100).
 
   Raises EncodeError for a number of operands or a modifier that the row does not have.
   """
   form: Form = row.isa
   shown = sum(spec.show for spec in form.specs)
   names = [spec.name for spec in form.specs]
-  if len(operands) != shown: raise EncodeError(f"{form.mnemonic} takes {shown} operands ({', '.join(names[:shown])}), got {len(operands)}")
-  values = [*operands, *(modifiers.pop(spec.name, spec.implied) | spec.implied & ~spec.mask for spec in form.specs[shown:])]
-  if modifiers: raise EncodeError(f"{form.mnemonic} has no modifier {', '.join(modifiers)}; it has {', '.join(names[shown:]) or 'none'}")
+  if len(operands) != shown:
+    raise EncodeError(f"{form.mnemonic} takes {shown} operands ({', '.join(names[:shown])}), got {len(operands)}")
+  values = [*operands, *(modifiers.pop(spec.name, spec.implied) | spec.implied & ~spec.mask
+                         for spec in form.specs[shown:])]
+  if modifiers:
+    raise EncodeError(f"{form.mnemonic} has no modifier {', '.join(modifiers)}; it has "
+                      f"{', '.join(names[shown:]) or 'none'}")
   return MInst(row, values)

@@ -6,7 +6,8 @@ from tinyhw.isa.sass.table import regs
 from tinyhw.isa.sass.table.form import Form
 from tinyhw.machine.ir.inst import Reg
 
-MEANINGS = {"MOV": "one factor is zero, or 0x1 and nothing is added", "SHL": "the second source is a power of two and nothing is added",
+MEANINGS = {"MOV": "one factor is zero, or 0x1 and nothing is added", "SHL": "the second source is a power of two and "
+            "nothing is added",
             "IADD": "the second source is 0x1"}
 
 def special_case(form: Form, values: dict[str, Any]) -> str:

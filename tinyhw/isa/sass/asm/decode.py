@@ -18,10 +18,12 @@ from tinyhw.machine.ir.inst import Inst, MInst
 def decode(code: bytes, offset: int = 0, arch: str = "sm_90") -> tuple[MInst, Control]:
   """The instruction at an offset and its control word. Raises DecodeError, naming the offset."""
   piece = code[offset:offset + BYTES]
-  if len(piece) < BYTES: raise DecodeError(f"offset {offset}: an instruction has {BYTES} bytes, there are {len(piece)}: {piece.hex(' ')}")
+  if len(piece) < BYTES:
+    raise DecodeError(f"offset {offset}: an instruction has {BYTES} bytes, there are {len(piece)}: {piece.hex(' ')}")
   word, rows = int.from_bytes(piece, "little"), table(arch)
   control = unpack(word)
-  if control is None: raise DecodeError(f"offset {offset}: the control word {word >> SHIFT:#x} has no meaning: {piece.hex(' ')}")
+  if control is None:
+    raise DecodeError(f"offset {offset}: the control word {word >> SHIFT:#x} has no meaning: {piece.hex(' ')}")
   for key in rows.opcodes.get(word & 0xfff, ()):
     row = rows[key]
     operands = operands_of(row, word & (1 << SHIFT) - 1)
@@ -39,7 +41,8 @@ def why_not(word: int, keys: list[str], arch: str) -> str:
   formats = [rows[key].isa.format for key in keys]
   best = min(((word & (1 << SHIFT) - 1 ^ form.constant) & form.mask for form in formats), key=int.bit_count)
   at, names = [str(bit) for bit in range(SHIFT) if best >> bit & 1], " or ".join(keys)
-  return f"{names} has no meaning with bits {', '.join(at)} so" if at else f"a modifier of {names} has a value without a meaning"
+  return (f"{names} has no meaning with bits {', '.join(at)} so" if at else f"a modifier of {names} has a value "
+          f"without a meaning")
 
 def operands_of(row: Inst, word: int) -> list[Any] | None:
   """The operands of a word, or None if it is not of this row."""
@@ -49,7 +52,8 @@ def operands_of(row: Inst, word: int) -> list[Any] | None:
   values: list[Any] = [fields[spec.name] * SCALE.get(spec.kind, 1) for spec in form.specs]
   for spec, value in zip(form.specs, values):
     if value not in ALLOWED.get(spec.kind, (value,)): return None
-    if spec.enumeration is not None and (value >= len(spec.enumeration.words) or spec.enumeration.words[value] == "?"): return None
+    if spec.enumeration is not None and (value >= len(spec.enumeration.words) or spec.enumeration.words[value] == "?"):
+      return None
   for i, spec in enumerate(form.specs):
     if spec.register:
       found = register_of(form, spec, values[i], values)

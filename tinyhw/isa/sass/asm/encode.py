@@ -1,6 +1,7 @@
 """MInst to the 16 bytes of an instruction: the fields of its row, and its control word.
 
-What an operand can be has its bits in tables, which fields of a kind share. What is in none of them is refused, and only then somebody asks why.
+What an operand can be has its bits in tables, which fields of a kind share. What is in none of them is refused, and
+only then somebody asks why.
 Cost: 4 us (CPython 3.11).
 """
 from __future__ import annotations
@@ -22,8 +23,10 @@ BYTES = 16  # of each instruction
 Registers = Mapping[RegClass, Sequence["int | None"]]
 
 class Field(NamedTuple):
-  """The bits of an operand. registers: of registers. sizes: the same for each value of the modifier that says how many there are, which is operand
-  number `size`. numbers: of integers, where not all have a meaning. None of them: an integer that the field has room for."""
+  """The bits of an operand. registers: of registers. sizes: the same for each value of the modifier that says how many
+  there are, which is operand
+  number `size`. numbers: of integers, where not all have a meaning. None of them: an integer that the field has room
+  for."""
   spec: Spec
   registers: Registers | None = None
   numbers: Mapping[int, int] | None = None
@@ -31,7 +34,10 @@ class Field(NamedTuple):
   size: int = -1
 
 def encode(inst: MInst, control: Control = USUAL) -> bytes:
-  """The bytes of an instruction over physical registers. Raises EncodeError saying which operand does not fit, and what would."""
+  """The bytes of an instruction over physical registers.
+
+  Raises EncodeError saying which operand does not fit, and what would.
+  """
   form: Form = inst.row.isa
   word, operands = form.constant | control.pack(), inst.operands
   fields: Sequence[Field] = form.fields or fields_of(form)
@@ -57,7 +63,8 @@ def field_of(form: Form, spec: Spec) -> Field:
     size = form.index[spec.units]
     enumeration = form.specs[size].enumeration
     assert enumeration is not None, f"{form.key}: {spec.units} is no modifier"
-    return Field(spec, sizes=[registers_of(spec.kind, units, spec.at, spec.inverse) for units in enumeration.units], size=size)
+    return Field(spec, sizes=[registers_of(spec.kind, units, spec.at, spec.inverse) for units in enumeration.units],
+                 size=size)
   if spec.register: return Field(spec, registers_of(spec.kind, spec.units, spec.at, spec.inverse))
   if spec.enumeration is not None: return Field(spec, numbers=words_of(spec.enumeration.words, spec.at))
   if spec.kind == "flag": return Field(spec, numbers=words_of(("", ""), spec.at))
@@ -81,7 +88,8 @@ def words_of(words: tuple[str, ...], at: Ranges) -> Mapping[int, int]:
   """For a modifier: the values that have a meaning."""
   return numbers_of([value for value, word in enumerate(words[:1 << width_of(at)]) if word != "?"], at)
 
-def numbers_of(values: Sequence[int], at: Ranges) -> Mapping[int, int]: return {value: placed(at, value) for value in values}
+def numbers_of(values: Sequence[int], at: Ranges) -> Mapping[int, int]:
+  return {value: placed(at, value) for value in values}
 
 def number(spec: Spec, value: int) -> int:
   """Of an integer that the field has room for; what it has none for raises TypeError."""
@@ -99,7 +107,8 @@ def limits(spec: Spec) -> tuple[int, int]:
 def refusal(form: Form, operands: list[Any]) -> str:
   """Which operand does not fit, and what would."""
   for spec, value in zip(form.specs, operands):
-    why = register_refusal(form, spec, value, units_of(form, spec, operands)) if spec.register else number_refusal(spec, value)
+    why = (register_refusal(form, spec, value, units_of(form, spec, operands)) if spec.register
+           else number_refusal(spec, value))
     if why: return why
   raise AssertionError(f"{form.key}: {operands} fit, but have no bits")
 
@@ -109,11 +118,14 @@ def number_refusal(spec: Spec, value: Any) -> str:
   if spec.enumeration is not None:
     words = spec.enumeration.words
     if value in words_of(words, spec.at): return ""
-    return f"modifier {spec.name} is one of {', '.join(f'{i} {w}'.strip() for i, w in enumerate(words) if w != '?')}, got {value}"
-  if value not in ALLOWED.get(spec.kind, (value,)): return f"operand {spec.name} is one of {ALLOWED[spec.kind]}, got {value}"
+    return (f"modifier {spec.name} is one of "
+            f"{', '.join(f'{i} {w}'.strip() for i, w in enumerate(words) if w != '?')}, got {value}")
+  if value not in ALLOWED.get(spec.kind, (value,)):
+    return f"operand {spec.name} is one of {ALLOWED[spec.kind]}, got {value}"
   scale, (low, high) = SCALE.get(spec.kind, 1), limits(spec)
   if value % scale: return f"operand {spec.name} must be a multiple of {scale}, got {value:#x}"
-  return "" if low <= value // scale <= high else f"operand {spec.name} must be in {low * scale}..{high * scale}, got {value}"
+  return ("" if low <= value // scale <= high else f"operand {spec.name} must be in {low * scale}..{high * scale}, "
+          f"got {value}")
 
 def units_of(form: Form, spec: Spec, operands: list[Any]) -> int:
   """How many registers an operand has; 1 if its modifier has no meaning."""
@@ -125,12 +137,14 @@ def units_of(form: Form, spec: Spec, operands: list[Any]) -> int:
 
 def register_refusal(form: Form, spec: Spec, value: Any, units: int) -> str:
   """Why an operand is no register of a field, or ""."""
-  names = one_of([f"{kind} register" if n == 1 else f"group of {n} {kind} registers" for kind, n in ((spec.kind, units),)])
+  names = one_of([f"{kind} register" if n == 1 else f"group of {n} {kind} registers"
+                  for kind, n in ((spec.kind, units),)])
   if not isinstance(value, Reg): return f"operand {spec.name} wants a {names}, got {value}"
   if value.index is None: return f"operand {spec.name} is virtual: {value!r}"
   codes = registers_of(spec.kind, units, spec.at, spec.inverse).get(value.cls)
   if codes is None or value.cls.units != units and codes[value.index] is None:
     return f"operand {spec.name} wants a {names}, got {value} of class {value.cls.name}"
   if value.index < len(codes) and codes[value.index] is not None: return ""
-  if value.index % value.cls.align: return f"operand {spec.name}: a {names} starts at a multiple of {value.cls.align}, got {value}"
+  if value.index % value.cls.align:
+    return f"operand {spec.name}: a {names} starts at a multiple of {value.cls.align}, got {value}"
   return f"operand {spec.name}: {form.generation.arch} has no {value} of {units} registers here"

@@ -24,7 +24,10 @@ def to_float(bits: int, kind: str) -> float:
   return float(struct.unpack("<f", (bits << (16 if kind == "bf16" else 0)).to_bytes(4, "little"))[0])
 
 def to_bits(value: float, kind: str) -> int:
-  """The bits of a field whose value is nearest. Raises ParseError if it has a fraction that the field cannot say, or is too large."""
+  """The bits of a field whose value is nearest.
+
+  Raises ParseError if it has a fraction that the field cannot say, or is too large.
+  """
   try:
     if kind == "f64": return int.from_bytes(struct.pack("<d", value), "little") >> 32
     if kind == "f16": return int.from_bytes(struct.pack("<e", value), "little")

@@ -36,7 +36,8 @@ def show_token(form: Form, token: Token, values: dict[str, Any], control: Contro
   if token.spaced: return " ".join(map(one, token.parts()))
   if not token.brackets: return one(token.parts()[0])
   signed = next((part for part in token.parts() if part.sign or part.absolute), None)
-  bare = token if signed is None else Token(tuple((prefix, tuple(Part(p.name) for p in parts)) for prefix, parts in token.groups))
+  bare = token if signed is None else Token(tuple((prefix, tuple(Part(p.name) for p in parts))
+                                                  for prefix, parts in token.groups))
   groups: list[str] = []
   for prefix, parts in bare.groups:
     inside = show_sum(form, parts, values, one)
@@ -119,7 +120,8 @@ def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc:
   if [prefix for prefix, _ in found] != wanted or rest:
     raise ParseError(f"{''.join(f'{prefix}[..]' for prefix in wanted)} is expected, got {text}")
   reuse = 0
-  for (_, inside), (_, parts) in zip(found, token.groups): reuse |= parse_sum(form, inside, parts, values, pc, signed is not None)
+  for (_, inside), (_, parts) in zip(found, token.groups):
+    reuse |= parse_sum(form, inside, parts, values, pc, signed is not None)
   return reuse
 
 def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, Any], pc: int, bare: bool) -> int:
@@ -129,8 +131,10 @@ def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, 
   if len(words) > 1 and not words[-1]: words[-2:] = [words[-2] + "+"]
   for word in words:
     number = parse_integer(word) is not None
-    at = next((i for i, part in enumerate(left) if form.specs[form.index[part.name]].register != number and (number or word[:2] != "UR"
-               or form.specs[form.index[part.name]].kind == "UR") and (word[:1] != "R" or form.specs[form.index[part.name]].kind == "R")), None)
+    at = next((i for i, part in enumerate(left) if form.specs[form.index[part.name]].register != number
+               and (number or word[:2] != "UR"
+               or form.specs[form.index[part.name]].kind == "UR")
+               and (word[:1] != "R" or form.specs[form.index[part.name]].kind == "R")), None)
     if at is None: raise ParseError(f"{word} is unexpected in [{text}]")
     part = left.pop(at)
     reuse |= parse_part(form, Part(part.name) if bare else part, word, values, pc)
@@ -145,7 +149,8 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     values[part.name] = parse_number(form, spec, body, values, pc)
     return 0
   name, *words = body.split(".")
-  if name not in regs.NAMES and not name.lstrip("URB").isdigit() or "" in words: raise ParseError(not_a_register(part.name, spec, text))
+  if name not in regs.NAMES and not name.lstrip("URB").isdigit() or "" in words:
+    raise ParseError(not_a_register(part.name, spec, text))
   kind, index = named(name, form, spec)
   if kind != spec.kind: raise ParseError(f"operand {part.name} wants a {spec.kind} register, got {text}")
   reuse = 0
@@ -155,29 +160,36 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
     reuse = 1 << spec.reuse
   take_suffixes(form, part, words, values, text)
   if part.following:
-    if index != following(values[part.name]).index: raise ParseError(f"the register behind {values[part.name]} is expected, got {text}")
+    if index != following(values[part.name]).index:
+      raise ParseError(f"the register behind {values[part.name]} is expected, got {text}")
     return reuse
   values[part.name] = register(form, spec, index, values)
   return reuse
 
 def not_a_register(name: str, spec: Spec, text: str) -> str:
-  """What is wrong with an operand that has to be a register here. A number is, also where other forms take one of 32 bits."""
+  """What is wrong with an operand that has to be a register here.
+
+  A number is, also where other forms take one of 32 bits.
+  """
   value = parse_integer(text)
   if value is not None and not -1 << 31 <= value < 1 << 32:
-    return f"operand {name}: {text} has more than the 32 bits of an immediate; make it of two registers, or load it from constant memory"
+    return (f"operand {name}: {text} has more than the 32 bits of an immediate; make it of two registers, or load it "
+            f"from constant memory")
   return f"operand {name} wants a {spec.kind} register, got {text}"
 
 def named(name: str, form: Form, spec: Spec) -> tuple[str, int]:
   """The bank and index that a name means."""
   if name not in regs.NAMES: raise ParseError(f"{form.generation.arch} has no register {name}")
   kind, index = regs.NAMES[name]
-  if kind == spec.kind and index != regs.ZERO and index >= (1 << width_of(spec.at)): raise ParseError(f"{form.generation.arch} has no {name} here")
+  if kind == spec.kind and index != regs.ZERO and index >= (1 << width_of(spec.at)):
+    raise ParseError(f"{form.generation.arch} has no {name} here")
   return kind, index
 
 def register(form: Form, spec: Spec, index: int, values: dict[str, Any]) -> Reg:
   """The register or group of an operand."""
   group = regs.KINDS[spec.kind]
-  units = units_of(form, spec, [values[s.name] for s in form.specs]) if spec.kind in ("R", "UR") and index != regs.ZERO else 1
+  units = (units_of(form, spec, [values[s.name] for s in form.specs]) if spec.kind in ("R", "UR") and index != regs.ZERO
+           else 1)
   return regs.reg(group[units], index)
 
 def take_signs(part: Part, text: str, values: dict[str, Any]) -> str:
@@ -204,9 +216,11 @@ def take_suffixes(form: Form, part: Part, words: list[str], values: dict[str, An
       continue
     spec = form.specs[form.index[suffix]]
     assert spec.enumeration is not None, f"{form.key}: {suffix} is no modifier"
-    if words and words[0] in spec.enumeration.words and words[0] != "?": values[suffix], words = spec.enumeration.words.index(words[0]), words[1:]
+    if words and words[0] in spec.enumeration.words and words[0] != "?":
+      values[suffix], words = spec.enumeration.words.index(words[0]), words[1:]
     elif spec.enumeration.implied >= 0: values[suffix] = spec.enumeration.implied
-    else: raise ParseError(f"operand {part.name} is written with one of {', '.join(spec.enumeration.words)}, got {text}")
+    else:
+      raise ParseError(f"operand {part.name} is written with one of {', '.join(spec.enumeration.words)}, got {text}")
   if words: raise ParseError(f"operand {part.name}: .{words[0]} is unexpected in {text}")
 
 def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: int) -> int:
@@ -218,7 +232,8 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   if spec.kind in LETTERS or spec.kind == "boards": return parse_boards(spec, text)
   value = parse_integer(text)
   if value is None and spec.kind in ("to", "at"):
-    raise ParseError(f"operand {spec.name} is an address, got {text}; labels are known to `python3 -m tinyhw emulate`, not to a single line")
+    raise ParseError(f"operand {spec.name} is an address, got {text}; labels are known to `python3 -m tinyhw "
+                     f"emulate`, not to a single line")
   if value is None: raise ParseError(f"operand {spec.name} is an integer, got {text}")
   if spec.kind in ("to", "at"):
     scale = SCALE.get(spec.kind, 1)
@@ -235,5 +250,6 @@ def parse_boards(spec: Spec, text: str) -> int:
       raise ParseError(f"scoreboards are written {{5,4,0}}, got {text}")
     return sum(1 << int(i) for i in set(inside) if i)
   letters = LETTERS[spec.kind]
-  if text[:-1] != letters or text[-1] not in "0123456789": raise ParseError(f"operand {spec.name} is written {letters}0, got {text}")
+  if text[:-1] != letters or text[-1] not in "0123456789":
+    raise ParseError(f"operand {spec.name} is written {letters}0, got {text}")
   return int(text[len(letters):])

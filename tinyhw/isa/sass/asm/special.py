@@ -1,6 +1,7 @@
 """Names of the special registers that S2R, S2UR and CS2R read, by number. Others are written SR and the number.
 
-A line has `number:name` in hexadecimal, without SR_; "=" is before a name without it, "%" before the generations that have it.
+A line has `number:name` in hexadecimal, without SR_; "=" is before a name without it, "%" before the generations that
+have it.
 Source: NVIDIA's disassembler, version 13.1.
 """
 from __future__ import annotations
@@ -43,4 +44,5 @@ def parse_special(text: str, generation: Generation) -> int:
   for number, name in names(generation).items():
     if name == text: return number
   if text[:2] == "SR" and text[2:].isdecimal() and int(text[2:]) < 256: return int(text[2:])
-  raise ParseError(f"{generation.arch} has no special register {text}; there are SR_LANEID, SR_TID.X, SR_CTAID.X ..., or SR and a number")
+  raise ParseError(f"{generation.arch} has no special register {text}; there are SR_LANEID, SR_TID.X, SR_CTAID.X ..., "
+                   f"or SR and a number")

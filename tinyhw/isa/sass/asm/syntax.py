@@ -40,7 +40,8 @@ def plain(code: bytes, arch: str) -> str:
 # ---- printing
 
 def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
-  """The text of an instruction at an address, without the control word but for the operands that stay in the reuse cache."""
+  """The text of an instruction at an address, without the control word but for the operands that stay in the reuse
+  cache."""
   form: Form = inst.row.isa
   values = dict(zip(form.index, inst.operands))
   words = [word for word in (form.mnemonic, alias.special_case(form, values)) if word]
@@ -69,13 +70,17 @@ def show_guard(values: dict[str, Any]) -> str:
 # ---- parsing
 
 def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
-  """The instruction and control word that a line means, at an address. Raises ParseError or EncodeError saying what is wrong and what is expected."""
+  """The instruction and control word that a line means, at an address.
+
+  Raises ParseError or EncodeError saying what is wrong and what is expected.
+  """
   control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0
   if text[:1] == "@":
     word, *text_behind = text.split(None, 1)
     inverted = int(word[1:2] == "!")
-    if word[1 + inverted:] not in GUARDS: raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {word}")
+    if word[1 + inverted:] not in GUARDS:
+      raise ParseError(f"a guard is @P0 to @P6, @PT, @UP0 to @UP6 or @UPT, or with !, as in @!P0; got {word}")
     kind, index = regs.NAMES[word[1 + inverted:]]
     guard, text = regs.reg(regs.KINDS[kind][1], index), "".join(text_behind)
   mnemonic, _, rest = text.partition(" ")
@@ -106,8 +111,8 @@ class Likely:
     self.marks = tuple([any([mark in text for text in texts]) for mark in ("c[", "UR", "desc[")])
 
   def order(self, form: tuple[Line, int]) -> tuple[int, bool, int]:
-    """How much a form wants that the text does not have, or the other way; of forms where that is equal, those come first that have an immediate last
-    as the text has, then those with most words of their own."""
+    """How much a form wants that the text does not have, or the other way; of forms where that is equal, those come
+    first that have an immediate last as the text has, then those with most words of their own."""
     line, opcode = form
     kinds = "" if "plain" in line.properties else FORMS[opcode >> 9]
     amiss = ((line.numbers + ("I" in kinds) != self.numbers) + any([word not in self.words for word in line.words])
@@ -117,13 +122,15 @@ class Likely:
 GUARD = -1000   # the depth of a text whose guard does not fit
 
 class Unfit(Exception):
-  """A text is none of a row. depth: how much of it fits: how many of its operands, or less than none where a word or the guard does not."""
+  """A text is none of a row. depth: how much of it fits: how many of its operands, or less than none where a word or
+  the guard does not."""
 
   def __init__(self, depth: int, error: TinyError):
     self.depth, self.error = depth, error
 
 def without_frames(error: TinyError) -> TinyError:
-  """An error that is kept for later: without the frames in which it was raised, which would keep it, and all that callers have, in a circle."""
+  """An error that is kept for later: without the frames in which it was raised, which would keep it, and all that
+  callers have, in a circle."""
   return error.with_traceback(None)
 
 def suggestion(name: str, rows: Table) -> str:
@@ -132,12 +139,16 @@ def suggestion(name: str, rows: Table) -> str:
   return f"; did you mean {', '.join(close)}?" if close else ""
 
 def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None, int], pc: int) -> tuple[MInst, int]:
-  """The instruction of a row from the dotted words and the operands of a text, and its bits in the reuse cache. Raises Unfit."""
+  """The instruction of a row from the dotted words and the operands of a text, and its bits in the reuse cache.
+
+  Raises Unfit.
+  """
   form: Form = row.isa
   values: dict[str, Any] = {spec.name: spec.implied for spec in form.specs}
   if guard[0] is not None:
     wanted = form.specs[form.index["guard"]].classes[0]
-    if guard[0].cls is not wanted: raise Unfit(GUARD, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
+    if guard[0].cls is not wanted:
+      raise Unfit(GUARD, ParseError(f"the guard of {form.mnemonic} is a {wanted.name} register, got {guard[0]}"))
     values["guard"], values["guard_not"] = guard
   case, given = alias.without(words, form)
   if not take_words(form, list(form.words), given, values):
@@ -147,10 +158,13 @@ def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None,
                            f"{form.mnemonic} with these operands takes {known}, and the text has none"))
   state = Matching(form, texts, values, pc)
   if not state.match(0, 0):
-    if len(texts) > len(form.tokens): raise Unfit(0, ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
-    raise Unfit(state.depth, state.error or ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
+    if len(texts) > len(form.tokens):
+      raise Unfit(0, ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
+    raise Unfit(state.depth,
+                state.error or ParseError(f"{form.mnemonic} takes {len(form.tokens)} operands, got {len(texts)}"))
   if case and case != alias.special_case(form, values):
-    raise Unfit(len(texts), ParseError(f"{form.mnemonic}.{case} is an {form.mnemonic} where {alias.MEANINGS[case]}; without {case} it is any"))
+    raise Unfit(len(texts), ParseError(f"{form.mnemonic}.{case} is an {form.mnemonic} where {alias.MEANINGS[case]}; "
+                                       f"without {case} it is any"))
   return MInst(row, [values[spec.name] for spec in form.specs]), state.reuse
 
 def known_words(form: Form, given: list[str]) -> int:
@@ -190,7 +204,8 @@ def choices_of(words: tuple[str, ...]) -> list[tuple[list[str], int]]:
   return sorted(choices, key=lambda choice: -len(choice[0]))
 
 class Matching:
-  """Gives the operands of a text to those of a row, of which some may be left out. depth, error: where it failed last, and why."""
+  """Gives the operands of a text to those of a row, of which some may be left out. depth, error: where it failed last,
+  and why."""
 
   def __init__(self, form: Form, texts: list[str], values: dict[str, Any], pc: int):
     self.form, self.texts, self.values, self.pc = form, texts, values, pc
@@ -205,7 +220,8 @@ class Matching:
     if text < len(self.texts):
       try:
         self.reuse |= parse_token(self.form, current, self.texts[text], self.values, self.pc)
-        if current in self.form.tokens[:token] and self.values != saved: raise ParseError(f"{self.texts[text]} must be the operand before it")
+        if current in self.form.tokens[:token] and self.values != saved:
+          raise ParseError(f"{self.texts[text]} must be the operand before it")
         if self.match(token + 1, text + 1): return True
       except (ParseError, EncodeError) as error:
         if self.error is None or text >= self.depth: self.depth, self.error = text, without_frames(error)

@@ -13,7 +13,9 @@ def copied(inst: MInst) -> tuple[int, int] | None:
   if inst.row.encoding is BRANCH or inst.row.name != "MOV": return None
   form: Form = inst.row.isa
   to, source = (inst.operands[form.index[name]] for name in ("d", "b"))
-  if inst.operands[form.index["guard"]] != regs.PT or inst.operands[form.index["guard_not"]] or not isinstance(source, Reg): return None
+  if (inst.operands[form.index["guard"]] != regs.PT or inst.operands[form.index["guard_not"]]
+      or not isinstance(source, Reg)):
+    return None
   if source.cls is not regs.R[1] or regs.ZERO in (to.index, source.index): return None
   assert to.index is not None and source.index is not None, f"{inst!r} has no registers yet"
   return to.index, source.index

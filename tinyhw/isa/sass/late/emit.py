@@ -1,4 +1,5 @@
-"""Scheduled code as bytes: every instruction with its control word, jumps by their distance, then what the fetch of instructions may run into."""
+"""Scheduled code as bytes: every instruction with its control word, jumps by their distance, then what the fetch of
+instructions may run into."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.asm.encode import BYTES, encode

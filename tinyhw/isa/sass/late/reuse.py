@@ -1,8 +1,10 @@
-"""Marks sources for the reuse cache: what the next instruction reads at the same place is kept for it, and not read again from its bank.
+"""Marks sources for the reuse cache: what the next instruction reads at the same place is kept for it, and not read
+again from its bank.
 
-A bank of registers gives two of them a cycle, so of instructions with three sources in one bank, that begin with the same factor, all but the first
-one are faster. Only registers of 32 bits on the pipes of integers and floats, of instructions that stand next to each other in a block, are always
-executed, do not write what they keep, and need not be waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
+A bank of registers gives two of them a cycle, so of instructions with three sources in one bank, that begin with the
+same factor, all but the first one are faster. Only registers of 32 bits on the pipes of integers and floats, of
+instructions that stand next to each other in a block, are always executed, do not write what they keep, and need not be
+waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
 """
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ def sources(inst: MInst) -> dict[int, int]:
   found: dict[int, int] = {}
   for i, bit in places[:-1]:
     value = operands[i]
-    if value.__class__ is Reg and value.cls is regs.R[1] and value.index not in (None, regs.ZERO): found[bit] = value.index
+    if value.__class__ is Reg and value.cls is regs.R[1] and value.index not in (None, regs.ZERO):
+      found[bit] = value.index
   return found
 
 def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]]:
@@ -39,7 +42,8 @@ def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]
   for at in range(len(out) - 1, -1, -1):
     inst, control = out[at]
     own = sources(inst)
-    written = {r.index + k for r in inst.writes() if r.cls.bank is regs.VECTOR and r.index is not None for k in range(r.cls.units)} if own else set()
+    written = {r.index + k for r in inst.writes() if r.cls.bank is regs.VECTOR and r.index is not None
+               for k in range(r.cls.units)} if own else set()
     marks = sum(1 << bit for bit, index in own.items() if following.get(bit) == index and index not in written)
     if marks: out[at] = inst, control._replace(reuse=marks)
     following = own if not control.wait else {}

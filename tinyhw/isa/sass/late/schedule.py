@@ -1,14 +1,17 @@
-"""The control word of every instruction: stalls until results of fixed time are there, scoreboards for those that take their time, and waits.
+"""The control word of every instruction: stalls until results of fixed time are there, scoreboards for those that take
+their time, and waits.
 
-Results of fixed time are followed by their age in cycles since their instruction was issued; where a reader would be too early the instruction
-before it stalls longer, or a NOP does. Before a loop the last instruction stalls, so that its iterations do not.
+Results of fixed time are followed by their age in cycles since their instruction was issued; where a reader would be
+too early the instruction before it stalls longer, or a NOP does. Before a loop the last instruction stalls, so that its
+iterations do not.
 
-What takes no fixed time gets one of six scoreboards, by what it waits for: global memory 0 and 1, shared memory 2 and 3, other results 4, the reading
-of sources that stores and global loads read late 5. Where there are asynchronous copies, 0 counts their groups, and nothing else. Loads with the
-same first reader share one; the next ones take the other. The first instruction that reads such a result, or overwrites it, or overwrites a source
-that may still be read, waits for its scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier what uses
-shared memory is waited for. Before WARPGROUP.ARRIVE, which hands vector registers over to asynchronous products, all results are: what such
-products write is waited for by WARPGROUP.DEPBAR, which selection has put where it belongs.
+What takes no fixed time gets one of six scoreboards, by what it waits for: global memory 0 and 1, shared memory 2 and
+3, other results 4, the reading of sources that stores and global loads read late 5. Where there are asynchronous
+copies, 0 counts their groups, and nothing else. Loads with the same first reader share one; the next ones take the
+other. The first instruction that reads such a result, or overwrites it, or overwrites a source that may still be read,
+waits for its scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier what
+uses shared memory is waited for. Before WARPGROUP.ARRIVE, which hands vector registers over to asynchronous products,
+all results are: what such products write is waited for by WARPGROUP.DEPBAR, which selection has put where it belongs.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -16,7 +19,8 @@ from __future__ import annotations
 
 from tinyhw.isa.sass.table.control import MOST_STALL, NONE, Control
 from tinyhw.isa.sass.table.form import Generation
-from tinyhw.isa.sass.model.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAST_STALL, MOST, Latency, distance, latency_of,
+from tinyhw.isa.sass.model.latency import (BOARD_STALL, FIXED_READ, LATE_READERS, LEAST_STALL, MOST, Latency, distance,
+                                           latency_of,
                                            overwrite_distance, reuse_distance)
 from tinyhw.isa.sass.late.reuse import mark_reuse
 from tinyhw.isa.sass.table.table import build, table
@@ -29,20 +33,26 @@ Scheduled = list[tuple[Block, Lines]]
 
 BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDG.U": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
 OTHER_BOARD, READ_BOARD = 4, 5
-COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing else takes it then
+COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing
+                                         # else takes it then
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
-SLOW = frozenset({"LDG", "LDG.plain", "LDG.U"})  # whose sources have been read long before the result is there: a scoreboard tells that, too
+SLOW = frozenset({"LDG", "LDG.plain", "LDG.U"})  # whose sources have been read long before the result is there: a
+                                                 # scoreboard tells that, too
 ORDERS = "MEMBAR"  # is done when the scoreboard of late sources is free: memory is its source
 MEMORY: tuple[tuple[Unit, bool], ...] = ((("memory", 0), False),)
 MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
 
-Written = tuple[Latency, str, int]  # an instruction of fixed time that writes a unit: its latency, its pipe, when it was issued
+Written = tuple[Latency, str, int]  # an instruction of fixed time that writes a unit: its latency, its pipe, when it
+                                    # was issued
 
 class State:
-  """What is under way at a place, in cycles since some moment; `now` is the place's own. At the start of a block it is 0.
+  """What is under way at a place, in cycles since some moment; `now` is the place's own. At the start of a block it is
+  0.
 
-  results: unit -> what writes it; where paths meet there may be several. fetched: unit -> when an instruction of fixed time began to read it.
-  written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it late, the scoreboards of which
+  results: unit -> what writes it; where paths meet there may be several. fetched: unit -> when an instruction of fixed
+  time began to read it.
+  written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it
+  late, the scoreboards of which
   any tells that it has. view: scoreboards of FENCE that may be taken.
   """
   __slots__ = ("now", "results", "fetched", "written", "read", "view")
@@ -66,7 +76,8 @@ class State:
 
   def due(self) -> int:
     """Cycles until any instruction may read what is under way in a fixed time."""
-    return max([due_after(unit, latency) + at - self.now for unit, writers in self.results.items() for latency, _, at in writers], default=0)
+    return max([due_after(unit, latency) + at - self.now for unit, writers in self.results.items()
+                for latency, _, at in writers], default=0)
 
   def waited(self, boards: int) -> None:
     """These scoreboards are free."""
@@ -95,7 +106,8 @@ def meet(known: State | None, state: State) -> State | None:
   for unit, taken in state.written.items():
     if taken & ~known.written.get(unit, 0): known.written[unit], changed = known.written.get(unit, 0) | taken, True
   for unit, readers in state.read.items():
-    if not readers <= known.read.get(unit, frozenset()): known.read[unit], changed = known.read.get(unit, frozenset()) | readers, True
+    if not readers <= known.read.get(unit, frozenset()):
+      known.read[unit], changed = known.read.get(unit, frozenset()) | readers, True
   if state.view & ~known.view: known.view, changed = known.view | state.view, True
   return known if changed else None
 
@@ -114,7 +126,8 @@ class Scheduler:
     self.uses: dict[int, Uses] = {}    # by id of the instruction
     self.board: dict[int, int] = {}    # of results
     self.counts = any(inst.row.name == COUNTED for block in function.blocks for inst in block.insts)
-    self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:]) if following.depth > block.depth}
+    self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:])
+                         if following.depth > block.depth}
     for block in function.blocks:
       for inst in block.insts: self.uses[id(inst)] = uses_of(inst)
       self.choose(block)
@@ -126,7 +139,8 @@ class Scheduler:
   def choose(self, block: Block) -> None:
     """A scoreboard for each instruction of a block that needs one."""
     readers = first_readers([self.uses[id(inst)] for inst in block.insts])
-    last: dict[str, tuple[int, int]] = {}  # name -> the first reader of its last group of loads, the number of the group
+    last: dict[str, tuple[int, int]] = {}  # name -> the first reader of its last group of loads, the number of the
+                                           # group
     for k, inst in enumerate(block.insts):
       uses, boards = self.uses[id(inst)], BOARDS.get(inst.row.name)
       if uses.board and boards is not None:
@@ -157,7 +171,8 @@ class Scheduler:
     """The scoreboards to wait for."""
     found = state.view if uses.view == WANTS else 0
     if inst.row.name == ARRIVAL: return found | state.boards(sources=False)
-    if inst.row.effects & Effect.BARRIER and not uses.product and inst.row.name != PRODUCTS_DONE: return found | state.boards() & SHARED_BOARDS
+    if inst.row.effects & Effect.BARRIER and not uses.product and inst.row.name != PRODUCTS_DONE:
+      return found | state.boards() & SHARED_BOARDS
     written, read = state.written, state.read
     if written:
       for unit, _ in uses.reads: found |= written.get(unit, 0)
@@ -216,8 +231,8 @@ class Scheduler:
     state.now += stall
 
 def first_readers(uses: list[Uses]) -> list[int]:
-  """For each instruction of a block that a scoreboard tells of, the position of the first one behind it that reads or overwrites what it writes; the
-  block's length if none, and for other instructions."""
+  """For each instruction of a block that a scoreboard tells of, the position of the first one behind it that reads or
+  overwrites what it writes; the block's length if none, and for other instructions."""
   found = [len(uses)] * len(uses)
   makers: dict[Unit, int] = {}
   for k, one in enumerate(uses):

@@ -1,14 +1,16 @@
-"""Instructions as selection writes them: SASS text with names for operands, one line or several (machine/select/macros.py).
+"""Instructions as selection writes them: SASS text with names for operands, one line or several
+(machine/select/macros.py).
 
-A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves of a pair, `name.0` to
-`name.3` the registers of a group, `name.r4` and so on the further ones of a large group. Everything else is as the disassembler writes it: `@p FSEL
-d, -a, b, !q`. A line is parsed once for each kind of operands, with stand-ins for them; where there are registers a form with registers is taken,
-where there are constants one with an immediate, and if there is none, the text is refused and selection brings the constant into a register. A
-macro of one line, without parts of operands, is that instruction; others are rows of their own until allocation. `UNLESS p` is a jump behind the
-macro, taken by all lanes or none.
+A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves
+of a pair, `name.0` to `name.3` the registers of a group, `name.r4` and so on the further ones of a large group.
+Everything else is as the disassembler writes it: `@p FSEL d, -a, b, !q`. A line is parsed once for each kind of
+operands, with stand-ins for them; where there are registers a form with registers is taken, where there are constants
+one with an immediate, and if there is none, the text is refused and selection brings the constant into a register. A
+macro of one line, without parts of operands, is that instruction; others are rows of their own until allocation.
+`UNLESS p` is a jump behind the macro, taken by all lanes or none.
 
-Classes of operands: v1 v2 v4 v128 ... (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an integer). "%8x", "%9+" ...
-behind a name limits it to generations, as in table.py.
+Classes of operands: v1 v2 v4 v128 ... (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an
+integer). "%8x", "%9+" ... behind a name limits it to generations, as in table.py.
 """
 from __future__ import annotations
 import bisect
@@ -32,25 +34,28 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 TEXTS = (integer.TEXT, floats.TEXT, memory.text())
-CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P, **{f"v{n}": cls for n, cls in regs.R.items()}}
+CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P,
+                                **{f"v{n}": cls for n, cls in regs.R.items()}}
 NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)|r\d+))?(?![\w\[])")
 APART = 8                       # between the registers that stand for operands, at least
 NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
 NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
 UNLESS = "UNLESS "
 BASE = "UR0"                    # that stands for all bases of accesses
-PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3, **{f"r{k}": k for k in range(4, 128)}}
+PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3,
+                                **{f"r{k}": k for k in range(4, 128)}}
 
 class Kind(NamedTuple):
-  """The class of a register. part: the operand is an element of it; where that begins is an integer among the operands, behind the macro's own."""
+  """The class of a register. part: the operand is an element of it; where that begins is an integer among the
+  operands, behind the macro's own."""
   cls: RegClass
   part: bool = False
 
 Kinds = tuple[Kind | None, ...]  # of a macro's operands; None: a constant
 
 class Slot(NamedTuple):
-  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a constant. begin: the operand
-  that says where an element begins, of an element."""
+  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a
+  constant. begin: the operand that says where an element begins, of an element."""
   operand: int
   at: int = 0
   begin: int | None = None
@@ -73,7 +78,8 @@ def macros_of(arch: str) -> Mapping[str, Macro]:
   return Lazy(found, lambda source: source[0][source[1]])
 
 def macro_of(arch: str, what: str | Macro) -> Macro:
-  """A macro of the texts by its name, with "+UR4" behind an access with a base; one that was made for a single use is itself."""
+  """A macro of the texts by its name, with "+UR4" behind an access with a base; one that was made for a single use is
+  itself."""
   if not isinstance(what, str): return what
   name, _, base = what.partition("+")
   return memory.with_base(macros_of(arch)[name], base) if base else macros_of(arch)[name]
@@ -96,10 +102,12 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
   """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
   macro = macro_of(arch, what)
-  made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters]) for found, (_, _, letters) in zip(kinds, macro.operands)))
+  made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters])
+                                  for found, (_, _, letters) in zip(kinds, macro.operands)))
   begins = begins_of(kinds)
   if made is None or not begins: return made
-  return tuple([one._replace(slots=tuple([(i, slot._replace(begin=begins.get(slot.operand))) for i, slot in one.slots])) for one in made])
+  return tuple([one._replace(slots=tuple([(i, slot._replace(begin=begins.get(slot.operand))) for i, slot in one.slots]))
+                for one in made])
 
 def begins_of(kinds: Kinds) -> dict[int, int]:
   """For operands that are elements of groups, the number of the operand that says where each begins."""
@@ -108,7 +116,10 @@ def begins_of(kinds: Kinds) -> dict[int, int]:
 
 @once
 def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
-  """The same where operands are of the macro's own classes, or constants. Accesses with a base are parsed with one of the bases only."""
+  """The same where operands are of the macro's own classes, or constants.
+
+  Accesses with a base are parsed with one of the bases only.
+  """
   name, _, base = what.partition("+") if isinstance(what, str) else ("", "", "")
   if base not in ("", BASE): return with_base(parsed(arch, f"{name}+{BASE}", kinds), int(base.removeprefix("UR")))
   macro = macro_of(arch, what)
@@ -122,11 +133,17 @@ def with_base(made: tuple[Piece, ...] | None, number: int) -> tuple[Piece, ...] 
   """The instructions of an access with BASE, with the base that begins with a uniform register of this number."""
   if made is None: return None
   base, other = regs.reg(regs.UR[2], int(BASE.removeprefix("UR"))), regs.reg(regs.UR[2], number)
-  return tuple([one._replace(operands=tuple([other if value is base else value for value in one.operands])) for one in made])
+  return tuple([one._replace(operands=tuple([other if value is base else value for value in one.operands]))
+                for one in made])
 
 def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
-  """A line, parsed. Stand-ins for an operand begin at the first part of it that the line has, so lines that differ in names and parts are one."""
-  if line.startswith(UNLESS): return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
+  """A line, parsed.
+
+  Stand-ins for an operand begin at the first part of it that the line has, so lines that differ in names and parts are
+  one.
+  """
+  if line.startswith(UNLESS):
+    return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
   words = NAME.split(line)  # what is between names, a name, its part, and so on
   found = [(names[name], PARTS[part]) for name, part in zip(words[1::3], words[2::3])]
   first: dict[int, int] = {}
@@ -150,7 +167,8 @@ def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int]
   text = words[0] + "".join([stand_in(*place) + word for place, word in zip(places, words[1:])])
   inst, _ = parse(text, arch)
   form: Form = inst.row.isa
-  found = [(i, slot_of(spec, value, starts, predicates, numbers)) for i, (spec, value) in enumerate(zip(form.specs, inst.operands))]
+  found = [(i, slot_of(spec, value, starts, predicates, numbers))
+           for i, (spec, value) in enumerate(zip(form.specs, inst.operands))]
   slots = tuple([(i, slot) for i, slot in found if slot is not None])
   missing = set(numbers) - {slot for _, slot in slots}
   assert not missing, f"{text} has no operand for {missing}"
@@ -159,14 +177,16 @@ def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int]
 @once
 def guarded(row: Inst) -> Inst:
   """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
-  return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None else o for o in row.operands))
+  return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None
+                                     else o for o in row.operands))
 
 def starts_of(kinds: Kinds) -> tuple[int, ...]:
   """The registers that stand for operands, and the first one behind them."""
   sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
   return (0, *itertools.accumulate(sizes))
 
-def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int], numbers: dict[Slot, int]) -> Slot | None:
+def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int],
+            numbers: dict[Slot, int]) -> Slot | None:
   """What an operand of a parsed line stands for."""
   if isinstance(value, Reg):
     assert value.index is not None
@@ -198,8 +218,9 @@ def immediate(spec: Spec, value: int) -> int:
 # ***** instructions over virtual registers *****
 
 class Ready(NamedTuple):
-  """What is known of a macro with operands of some kinds. piece: what it is where it is one instruction, of whole operands. temporary: the classes of
-  registers that it has beside the operands. parts: the operands that are elements of groups."""
+  """What is known of a macro with operands of some kinds. piece: what it is where it is one instruction, of whole
+  operands. temporary: the classes of registers that it has beside the operands. parts: the operands that are elements
+  of groups."""
   row: Inst
   piece: Piece | None
   temporary: tuple[RegClass, ...]
@@ -207,7 +228,10 @@ class Ready(NamedTuple):
 
 @once
 def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
-  """A macro over operands of these kinds; None if an immediate has no place. What is read and written in one register has Access.BOTH."""
+  """A macro over operands of these kinds; None if an immediate has no place.
+
+  What is read and written in one register has Access.BOTH.
+  """
   macro = macro_of(arch, what)
   assert len(shown) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(shown)}"
   temporary = tuple([CLASSES[letters] for _, _, letters in macro.operands[macro.shown:]])
@@ -216,7 +240,8 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   if made is None: return None
   if single(made, kinds): return Ready(plain_row(macro, made[0], kinds), made[0], temporary, ())
   several, parts = len(made) > 1, tuple(begins_of(kinds))
-  operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm", early=several and access is Access.WRITE)
+  operands = tuple(Operand(operand, access, kind.cls if kind else None, "reg" if kind else "imm",
+                           early=several and access is Access.WRITE)
                    for (operand, access, _), kind in zip(macro.operands, kinds))
   operands += tuple(Operand(f"{macro.operands[k][0]}_begin", Access.READ, None, "imm") for k in parts)
   effects = 0
@@ -231,16 +256,20 @@ def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
   return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
 def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
-  """The row of a single instruction as allocation reads it: the classes of its operands, and which of them keep what they had. Registers that the
-  text names (RZ, PT, UR4) are none of allocation's business."""
+  """The row of a single instruction as allocation reads it: the classes of its operands, and which of them keep what
+  they had. Registers that the text names (RZ, PT, UR4) are none of allocation's business."""
   given = {i for i, _ in one.slots}
-  row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None for i, value in enumerate(one.operands)))
-  repeat = not any(cls is not None for cls, (_, access, _) in zip(kinds, macro.operands) if access is not Access.WRITE) and repeatable(one)
+  row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None
+                                for i, value in enumerate(one.operands)))
+  repeat = (not any(cls is not None for cls, (_, access, _) in zip(kinds, macro.operands) if access is not Access.WRITE)
+            and repeatable(one))
   both = {i for i, slot in one.slots if macro.operands[slot.operand][1] is Access.BOTH}
-  operands = tuple(o._replace(access=Access.BOTH) if i in both and o.access is Access.WRITE else o for i, o in enumerate(row.operands))
+  operands = tuple(o._replace(access=Access.BOTH) if i in both and o.access is Access.WRITE else o
+                   for i, o in enumerate(row.operands))
   hidden = any(isinstance(value, Reg) and i not in given and o.access & Access.WRITE and value not in NOTHING
                for i, (value, o) in enumerate(zip(one.operands, one.row.operands)))
-  effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)  # what is written to a named register stays where it is
+  # what is written to a named register stays where it is
+  effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)
   return replace(row, operands=operands, effects=effects, rematerialize=repeat)
 
 def repeatable(one: Piece) -> bool:
@@ -259,8 +288,10 @@ def kind(cls: RegClass, part: bool = False) -> Kind:
   """A Kind; the same object each time."""
   return Kind(cls, part)
 
-def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None, ties: tuple[Reg, ...] = ()) -> MInst | None:
-  """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands: those before "|"."""
+def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None,
+         ties: tuple[Reg, ...] = ()) -> MInst | None:
+  """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands:
+  those before "|"."""
   found = ready(arch, what, tuple([kind_of(x) for x in operands]))
   if found is None: return None
   row, one, temporary, parts = found

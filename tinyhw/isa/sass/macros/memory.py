@@ -1,14 +1,16 @@
-"""Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size of an access.
+"""Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size
+of an access.
 
 Global memory is reached by plain addresses (abi.py says why). Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
-"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere. "+UR4" behind: a lane's address is 32 bits without a sign,
-and 64 of UR4 and UR5 are added.
+"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere. "+UR4" behind: a lane's
+address is 32 bits without a sign, and 64 of UR4 and UR5 are added.
 """
 from __future__ import annotations
 
 from tinyhw.machine.select.macros import Macro
 
-SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16": (".S16", "v1"), "b32": ("", "v1"), "b64": (".64", "v2"),
+SIZES = {"u8": (".U8", "v1"), "s8": (".S8", "v1"), "u16": (".U16", "v1"), "s16": (".S16", "v1"), "b32": ("", "v1"),
+         "b64": (".64", "v2"),
          "b128": (".128", "v4")}
 ACCESSES = """
 load_{size}          d={cls} a:v2 o:i
@@ -100,13 +102,15 @@ KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOA
 OF_ADA = {"e4m3": ("QMMA.16832.F32.E4M3.E4M3", BYTES), "e5m2": ("QMMA.16832.F32.E5M2.E5M2", BYTES)}
 
 def vector_products() -> str:
-  """d += a * (w, x, y, z), step by step; an element is added to again three to five instructions later. A step begins with a column whose sum is in
-  the other bank than its factors, which the reuse cache does not have yet."""
+  """d += a * (w, x, y, z), step by step; an element is added to again three to five instructions later. A step begins
+  with a column whose sum is in the other bank than its factors, which the reuse cache does not have yet."""
   found = []
   for order in ("columns", "steps"):
-    factors = [[f"{'wxyz'[column]}.{step}" if order == "columns" else f"{'wxyz'[step]}.{column}" for column in range(4)] for step in range(4)]
+    factors = [[f"{'wxyz'[column]}.{step}" if order == "columns" else f"{'wxyz'[step]}.{column}" for column in range(4)]
+               for step in range(4)]
     orders = [(0, 1, 2, 3) if step % 2 else (1, 0, 3, 2) for step in range(4)]
-    lines = [f"  FFMA d.{column}, a.{step}, {factors[step][column]}, d.{column}\n" for step in range(4) for column in orders[step]]
+    lines = [f"  FFMA d.{column}, a.{step}, {factors[step][column]}, d.{column}\n" for step in range(4)
+             for column in orders[step]]
     found.append(VECTOR.format(order=order) + "".join(lines))
   return "".join(found)
 
@@ -115,17 +119,22 @@ def tf32_rounding(units: int) -> str:
   letters = "pqrs"[:units]
   tests = "".join(f"  FSETP.GEU.AND {letter}, PT, |d.{k}|, 0x7f800000, PT\n" for k, letter in enumerate(letters))
   additions = "".join(f"  @!{letter} IADD3 d.{k}, d.{k}, 0x1000, RZ\n" for k, letter in enumerate(letters))
-  return ROUND_TF32.format(units=units, predicates=" ".join(f"{letter}=p" for letter in letters), tests=tests, additions=additions)
+  return ROUND_TF32.format(units=units, predicates=" ".join(f"{letter}=p" for letter in letters), tests=tests,
+                           additions=additions)
 
 def with_base(plain: Macro, base: str) -> Macro:
   """An access to global memory with a base in uniform registers. base: the first of two, as "UR4"."""
   line, = plain.lines
-  operands = [("a", access, "v1") if operand == "a" else (operand, access, letters) for operand, access, letters in plain.operands]
-  return plain._replace(operands=tuple(operands), lines=(line.replace("[a+", f"[a.U32+{base}+").replace("[a.64+", f"[a.U32+{base}+"),))
+  operands = [("a", access, "v1") if operand == "a" else (operand, access, letters)
+              for operand, access, letters in plain.operands]
+  return plain._replace(operands=tuple(operands),
+                        lines=(line.replace("[a+", f"[a.U32+{base}+").replace("[a.64+", f"[a.U32+{base}+"),))
 
 def text() -> str:
   """All of them."""
   products = "".join(PRODUCTS.format(kind=kind, group=group, word=word, row=row, column=column)
-                     for group, kinds in (("", KINDS), ("%89", OF_ADA)) for kind, (word, (row, column)) in kinds.items())
+                     for group, kinds in (("", KINDS), ("%89", OF_ADA))
+                     for kind, (word, (row, column)) in kinds.items())
   products += tf32_rounding(2) + tf32_rounding(4)
-  return products + vector_products() + "".join(ACCESSES.format(size=size, word=word, cls=cls) for size, (word, cls) in SIZES.items()) + OTHERS
+  return products + vector_products() + "".join(ACCESSES.format(size=size, word=word, cls=cls)
+                                                for size, (word, cls) in SIZES.items()) + OTHERS

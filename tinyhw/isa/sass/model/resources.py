@@ -1,8 +1,9 @@
 """What NVIDIA's instructions do and what they take of a card's resources, for the model of machine/model/waves.py.
 
-Control words (schedule.py) are part of it: an instruction holds its warp back by its stall, waits for scoreboards, and takes some. A scoreboard that
-counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE. Products of a warpgroup go on while their warps do other things: the tensor core is
-busy for as long as their operations take, and "gsb" counts the groups that WARPGROUP.DEPBAR waits for.
+Control words (schedule.py) are part of it: an instruction holds its warp back by its stall, waits for scoreboards, and
+takes some. A scoreboard that counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE. Products of a warpgroup go
+on while their warps do other things: the tensor core is busy for as long as their operations take, and "gsb" counts the
+groups that WARPGROUP.DEPBAR waits for.
 """
 from __future__ import annotations
 import math
@@ -43,8 +44,8 @@ def mnemonic(inst: MInst) -> str:
 # ***** what instructions do *****
 
 def touched(inst: MInst, waves: int = 1) -> int:
-  """Bytes of memory that an instruction of one warp names: of all its lanes, the same ones too. waves: warps of a block, of which one asks for a box,
-  where the model has all of them do what one does: each has a share of it."""
+  """Bytes of memory that an instruction of one warp names: of all its lanes, the same ones too. waves: warps of a
+  block, of which one asks for a box, where the model has all of them do what one does: each has a share of it."""
   if mnemonic(inst) == BOX: return box_bytes(inst) // waves
   if not inst.row.effects & MOVES_DATA or inst.row.encoding is BRANCH or mnemonic(inst) in NO_DATA: return 0
   form: Form = inst.row.isa
@@ -73,15 +74,18 @@ def modifier(inst: MInst, name: str) -> str:
   return words[operand(inst, name)]
 
 SHAPE = re.compile(r"=(?P<m>16|8)x?8x?(?P<k>16|32|64|8|4)$")
-OPERATIONS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "FMNMX": 1, "MUFU": 1, "DFMA": 2, "DADD": 1, "DMUL": 1, "HFMA2": 4, "HADD2": 2, "HMUL2": 2,
+OPERATIONS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "FMNMX": 1, "MUFU": 1, "DFMA": 2, "DADD": 1, "DMUL": 1, "HFMA2": 4,
+              "HADD2": 2, "HMUL2": 2,
               "HMNMX2": 2}
 ELEMENTS = {"F": "vf32", "M": "vf32", "D": "vf64", "H": "vf16"}
 
 def element_of(inst: MInst) -> str:
-  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the pipes of lanes; "" of others."""
+  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the
+  pipes of lanes; "" of others."""
   name = mnemonic(inst)
   if inst.row.pipe == PRODUCTS:
-    return WARPGROUP_ELEMENTS.get(inst.row.name.removesuffix(".R"), "") or f"wgmma {'bf16' if has_word(inst, 'gmbf') else 'f16'}"
+    return WARPGROUP_ELEMENTS.get(inst.row.name.removesuffix(".R"),
+                                  "") or f"wgmma {'bf16' if has_word(inst, 'gmbf') else 'f16'}"
   if inst.row.pipe != "tensor": return ELEMENTS[name[0]] if name in OPERATIONS else ""
   if name == "HMMA": return next((kind for kind in ("bf16", "tf32") if kind.upper() in words_of(inst)), "f16")
   return {"IMMA": "i8", "QMMA": "fp8", "DMMA": "f64"}.get(name, "")
@@ -90,7 +94,8 @@ WARPGROUP_ELEMENTS = {"IGMMA": "wgmma i8", "QGMMA": "wgmma fp8", "HGMMA.TF32": "
 
 def words_of(inst: MInst) -> set[str]:
   """Literal words of an instruction's text, and what the modifiers say that tell the type of a product."""
-  return {*(word.lstrip("=") for word in inst.row.isa.words), *(modifier(inst, name) for name in ("mmabf", "mmafmt") if name in inst.row.isa.index)}
+  return {*(word.lstrip("=") for word in inst.row.isa.words),
+          *(modifier(inst, name) for name in ("mmabf", "mmafmt") if name in inst.row.isa.index)}
 
 def has_word(inst: MInst, name: str) -> bool:
   """Whether a modifier says something."""
@@ -98,14 +103,15 @@ def has_word(inst: MInst, name: str) -> bool:
 
 def product_shape(inst: MInst) -> tuple[int, int, int]:
   """Rows, columns and steps of a product of a warpgroup."""
-  rows, columns, steps = map(int, modifier(inst, next(name for name in SHAPES if name in inst.row.isa.index)).split("x"))
+  rows, columns, steps = map(int,
+                             modifier(inst, next(name for name in SHAPES if name in inst.row.isa.index)).split("x"))
   return rows, columns, steps
 
 SHAPES = ("gmma16", "gmma16h", "gmma8", "gmma32", "gmmai")
 
 def factor_bytes(inst: MInst) -> int:
-  """Bytes of shared memory that a product of a warpgroup reads for each of its warps: a row of the first factor is for one warp, columns are for
-  all."""
+  """Bytes of shared memory that a product of a warpgroup reads for each of its warps: a row of the first factor is for
+  one warp, columns are for all."""
   rows, columns, _ = product_shape(inst)
   return PIECE * (columns + (0 if "a" in inst.row.isa.index else rows)) // WARPGROUP
 
@@ -114,7 +120,8 @@ def ends_group(inst: MInst) -> bool: return inst.row.pipe == PRODUCTS and operan
 def operations(inst: MInst) -> int:
   """Operations of one warp: a multiply-add is two for each element, of integers only products of matrices count."""
   if inst.row.pipe == PRODUCTS: return 2 * math.prod(product_shape(inst)) // WARPGROUP
-  shapes = [found for found in map(SHAPE.match, inst.row.isa.words) if found is not None] if inst.row.pipe == "tensor" else []
+  shapes = ([found for found in map(SHAPE.match, inst.row.isa.words) if found is not None] if inst.row.pipe == "tensor"
+            else [])
   if shapes: return 2 * int(shapes[0]["m"]) * 8 * int(shapes[0]["k"])
   return OPERATIONS.get(mnemonic(inst), 0) * WARP
 
@@ -131,8 +138,8 @@ def only_waits(inst: MInst) -> bool: return mnemonic(inst) == "DEPBAR" or inst.r
 # ***** what they take *****
 
 def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[int, int]:
-  """Instructions, by id, that take longer since they read three registers of one bank, and by how many cycles. What the instruction before has marked
-  for reuse at the same source is not read again."""
+  """Instructions, by id, that take longer since they read three registers of one bank, and by how many cycles. What the
+  instruction before has marked for reuse at the same source is not read again."""
   found: dict[int, int] = {}
   kept: dict[int, int] = {}  # source -> register in the cache
   for block in function.blocks:
@@ -142,7 +149,9 @@ def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[in
       form: Form = inst.row.isa
       sources: dict[int, int] = {}
       for spec, value in zip(form.specs, inst.operands):
-        if spec.reuse < 0 or not isinstance(value, Reg) or value.cls.bank is not regs.VECTOR or value.index in (None, regs.ZERO): continue
+        if (spec.reuse < 0 or not isinstance(value, Reg) or value.cls.bank is not regs.VECTOR
+            or value.index in (None, regs.ZERO)):
+          continue
         sources[spec.reuse] = value.index or 0
       read = {index for slot, index in sources.items() if kept.get(slot) != index}
       more = max([[index % BANKS for index in read].count(bank) for bank in range(BANKS)]) - PORTS
@@ -152,7 +161,8 @@ def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[in
   return found
 
 class Costs:
-  """What instructions of an architecture take. traffic: what accesses take; without it, of which nothing is known. controls: by id of instructions.
+  """What instructions of an architecture take. traffic: what accesses take; without it, of which nothing is known.
+  controls: by id of instructions.
 
   conflicts: cycles more, by id. waves: warps of a block. sm_86 differs from sm_80 here.
   """
@@ -194,7 +204,10 @@ class Costs:
     return operations(inst) / rate if rate else 0.0
 
   def latency(self, inst: MInst) -> float:
-    """Cycles until the result is there. Those of fixed time are in the stalls, and products add to what comes from the one before without delay."""
+    """Cycles until the result is there.
+
+    Those of fixed time are in the stalls, and products add to what comes from the one before without delay.
+    """
     if inst.row.pipe == PRODUCTS or not self.counters(inst): return 0
     cost = COSTS.get(mnemonic(inst)) or COSTS.get(inst.row.pipe)
     return cost.latency if cost is not None else 1
@@ -232,7 +245,8 @@ class Costs:
     control = self.control(inst)
     waits = " ".join(str(board) for board in range(SCOREBOARDS) if control.wait >> board & 1)
     parts = [f"after {waits}" if waits else "", f"result {control.write}" if control.write != NONE else "",
-             f"sources {control.read}" if control.read != NONE else "", f"{control.stall} cycle{'s' if control.stall != 1 else ''}"]
+             f"sources {control.read}" if control.read != NONE else "",
+             f"{control.stall} cycle{'s' if control.stall != 1 else ''}"]
     return "; ".join(part for part in parts if part)
 
 def operand(inst: MInst, name: str) -> int:
@@ -244,4 +258,5 @@ def operand(inst: MInst, name: str) -> int:
 def model(own: Costs) -> Model:
   """The card of an architecture as waves.py wants it."""
   scopes, names = {k: scope for k, (scope, _) in RESOURCES.items()}, {k: name for k, (_, name) in RESOURCES.items()}
-  return Model(own.traffic.hardware.unit, own.takes, scopes, names, own.latency, own.issue, own.counters, own.waits, meets, own.early)
+  return Model(own.traffic.hardware.unit, own.takes, scopes, names, own.latency, own.issue, own.counters, own.waits,
+               meets, own.early)

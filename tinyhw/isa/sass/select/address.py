@@ -1,11 +1,12 @@
 """Addresses: where an element of a buffer, or of the block's memory, is.
 
-The beginning of a buffer is the same for all lanes: it is in two uniform registers, from the kernel's begin on, and each lane adds 32 bits without a
-sign and the instruction a constant ([R2.U32+UR4+0x10]). So an index in bytes is made once for all buffers whose elements have that size, and takes
-one register. Where 32 bits may be too few, or uniform registers are, a lane has an address of 64 bits.
+The beginning of a buffer is the same for all lanes: it is in two uniform registers, from the kernel's begin on, and
+each lane adds 32 bits without a sign and the instruction a constant ([R2.U32+UR4+0x10]). So an index in bytes is made
+once for all buffers whose elements have that size, and takes one register. Where 32 bits may be too few, or uniform
+registers are, a lane has an address of 64 bits.
 
-Uniform registers are not allocated: products of four warps and copies of boxes have numbers of their own (DESCRIPTORS, BOXES, MAPS), and bases get
-what these leave.
+Uniform registers are not allocated: products of four warps and copies of boxes have numbers of their own (DESCRIPTORS,
+BOXES, MAPS), and bases get what these leave.
 """
 from __future__ import annotations
 from dataclasses import replace
@@ -33,16 +34,17 @@ MAPS = range(40, 62, 2)    # pairs of them, for the addresses of maps
 PAIRS = range(0, 62, 2)    # of all
 
 class Place(NamedTuple):
-  """An address. prefix: of names of macros; register: of each lane; offset: bytes to add; base: the first of two uniform registers with the beginning
-  of a buffer, to which the register's 32 bits are added; None: the register is the address."""
+  """An address. prefix: of names of macros; register: of each lane; offset: bytes to add; base: the first of two
+  uniform registers with the beginning of a buffer, to which the register's 32 bits are added; None: the register is the
+  address."""
   prefix: str
   register: Reg
   offset: int
   base: int | None = None
 
 class Addresses(Packed):
-  """The part of Selector that knows addresses. slots: of arguments in constant memory; offsets: of the block's arrays; bases: of buffers, the first
-  of two uniform registers; pairs: those that are free."""
+  """The part of Selector that knows addresses. slots: of arguments in constant memory; offsets: of the block's arrays;
+  bases: of buffers, the first of two uniform registers; pairs: those that are free."""
   abi: Abi
   slots: dict[UOp, int]
   offsets: dict[UOp, int]
@@ -60,7 +62,8 @@ class Addresses(Packed):
     enough = (not near or not more) and short_buffer(buffer) or near and short_index(rest, size, bias)
     base = self.base_of(buffer) if enough else None
     if base is None: return self.wide_place(index, reach)
-    if rest is None: return Place("", regs.RZ, more * size, base) if near else Place("", self.in_register(more * size, 1), 0, base)
+    if rest is None:
+      return Place("", regs.RZ, more * size, base) if near else Place("", self.in_register(more * size, 1), 0, base)
     if near: return Place("", self.scaled(rest, size, bias), (more - bias) * size, base)
     return Place("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
 
@@ -72,7 +75,8 @@ class Addresses(Packed):
     if not -FARTHEST <= more * size < FARTHEST: more, rest = 0, i
     if rest is not None:
       wide = rest.dtype.itemsize == 8
-      address = self.once(regs.R[2], "address64" if wide else "address", self.in_register(self.value(rest), 2 if wide else 1), size, address)
+      address = self.once(regs.R[2], "address64" if wide else "address",
+                          self.in_register(self.value(rest), 2 if wide else 1), size, address)
     if -reach <= more * size < reach: return Place("", address, more * size)
     return Place("", self.once(regs.R[2], "add64", address, more * size), 0)
 
@@ -87,8 +91,12 @@ class Addresses(Packed):
     return self.values[buffer]
 
   def begin(self) -> None:
-    """What the kernel begins with: beginnings of buffers. Bases stay where they are: nobody else sees who reads uniform registers."""
-    first = [self.argument(self.values[buffer], buffer) for buffer in self.slots if buffer.op is Ops.PARAM and buffer in self.values]
+    """What the kernel begins with: beginnings of buffers.
+
+    Bases stay where they are: nobody else sees who reads uniform registers.
+    """
+    first = [self.argument(self.values[buffer], buffer) for buffer in self.slots if buffer.op is Ops.PARAM
+             and buffer in self.values]
     if self.bases:
       inst = self.instruction(beginnings(tuple(self.bases.values())), *[self.slots[buffer] for buffer in self.bases])
       inst.row = first_of_all(inst.row)
@@ -116,7 +124,8 @@ class Addresses(Packed):
     if self.loops and i.op is Ops.ADD and self.is_steady(i.src[0]) != self.is_steady(i.src[1]):
       steady, other = i.src if self.is_steady(i.src[0]) else i.src[::-1]
       start = self.scaled(steady, size, bias)
-      if other.op is not Ops.MUL or other.src[1].op is not Ops.CONST: return self.once(regs.R[1], "add32", start, self.scaled(other, size))
+      if other.op is not Ops.MUL or other.src[1].op is not Ops.CONST:
+        return self.once(regs.R[1], "add32", start, self.scaled(other, size))
       return self.once(regs.R[1], "mad32", self.lowest(other.src[0]), other.src[1].arg * size & FULL, start)
     value = self.lowest(i)
     if not isinstance(value, Reg): return self.in_register((value + bias) * size, 1)
@@ -134,7 +143,8 @@ class Addresses(Packed):
   def is_steady(self, i: UOp) -> bool:
     """Whether the innermost loop leaves an index as it is."""
     value = self.value(i)
-    return not isinstance(value, Reg) or (value.group if isinstance(value, regs.Element) else value).id < self.loops[-1].counter.id
+    return not isinstance(value, Reg) or (value.group if isinstance(value, regs.Element)
+                                          else value).id < self.loops[-1].counter.id
 
   def access(self, place: Place, name: str) -> str:
     """The macro of a load, a store or a copy, by its name for an address of 64 bits in each lane."""
@@ -142,7 +152,8 @@ class Addresses(Packed):
 
 @once
 def beginnings(pairs: tuple[int, ...]) -> Macro:
-  """The beginnings of so many buffers, from constant memory. pairs: the first of two uniform registers of each; operands: their slots."""
+  """The beginnings of so many buffers, from constant memory. pairs: the first of two uniform registers of each;
+  operands: their slots."""
   names = [f"o{k}" for k in range(len(pairs))]
   return Macro("addresses of buffers", tuple((name, Access.READ, "i") for name in names), len(names),
                tuple(f"ULDC.64 UR{first}, c[0x0][{name}]" for first, name in zip(pairs, names)))

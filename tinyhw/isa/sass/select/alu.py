@@ -17,13 +17,17 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 # op -> macro, by kind
-BITS_32 = {Ops.ADD: "add32", Ops.SUB: "sub32", Ops.MUL: "mul32", Ops.AND: "and32", Ops.OR: "or32", Ops.XOR: "xor32", Ops.SHL: "shl32"}
-BITS_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64", Ops.SHL: "shl64"}
+BITS_32 = {Ops.ADD: "add32", Ops.SUB: "sub32", Ops.MUL: "mul32", Ops.AND: "and32", Ops.OR: "or32", Ops.XOR: "xor32",
+           Ops.SHL: "shl32"}
+BITS_64 = {Ops.ADD: "add64", Ops.SUB: "sub64", Ops.MUL: "mul64", Ops.AND: "and64", Ops.OR: "or64", Ops.XOR: "xor64",
+           Ops.SHL: "shl64"}
 TABLES = {
-  "s32": {**BITS_32, Ops.SHR: "shr_s32", Ops.MAX: "max_s32"}, "u32": {**BITS_32, Ops.SHR: "shr_u32", Ops.MAX: "max_u32"},
+  "s32": {**BITS_32, Ops.SHR: "shr_s32", Ops.MAX: "max_s32"},
+  "u32": {**BITS_32, Ops.SHR: "shr_u32", Ops.MAX: "max_u32"},
   "s64": {**BITS_64, Ops.SHR: "shr_s64"}, "u64": {**BITS_64, Ops.SHR: "shr_u64"},
   **{f"f{bits}": {op: f"{name}_f{bits}" for op, name in (
-    (Ops.ADD, "add"), (Ops.SUB, "sub"), (Ops.MUL, "mul"), (Ops.MULACC, "fma"), (Ops.FDIV, "div"), (Ops.SQRT, "sqrt"), (Ops.TRUNC, "trunc"),
+    (Ops.ADD, "add"), (Ops.SUB, "sub"), (Ops.MUL, "mul"), (Ops.MULACC, "fma"), (Ops.FDIV, "div"), (Ops.SQRT, "sqrt"),
+    (Ops.TRUNC, "trunc"),
     (Ops.NEG, "neg"), (Ops.RECIPROCAL, "reciprocal"))} for bits in (32, 64)},
 }
 TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of folds; MAX of two floats is made of other operations
@@ -31,7 +35,8 @@ SHIFTS = (Ops.SHL, Ops.SHR)
 COMMON = 60  # exponents of float32 that recipes divide without a second look
 LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
-MIRRORED = {"lt_s32": "gt_s32", "lt_u32": "gt_u32", "lt_f32": "gt_f32"}  # with their operands exchanged; others mean the same
+# with their operands exchanged; others mean the same
+MIRRORED = {"lt_s32": "gt_s32", "lt_u32": "gt_u32", "lt_f32": "gt_f32"}
 
 def kind_of(dtype: DType) -> str:
   """The kind of numbers in registers: narrower integers are extended to 32 bits."""
@@ -41,7 +46,8 @@ def kind_of(dtype: DType) -> str:
 class Arithmetic(Fused):
   """The part of Selector that computes."""
 
-  def logic(self, u: UOp) -> Reg: return self.compared_and(u) or self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
+  def logic(self, u: UOp) -> Reg:
+    return self.compared_and(u) or self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
 
   def number(self, u: UOp) -> Reg:
     cls, kind = self.home(u), kind_of(u.dtype)
@@ -52,7 +58,8 @@ class Arithmetic(Fused):
     if u.op is Ops.MAX and kind[1:] == "64": return self.max64(kind, *sources)
     name = TABLES[kind].get(u.op)
     if name is None: raise CompileError(f"{self.function.name}: NVIDIA selection has no {u.op.name} of {u.dtype}")
-    if u.op is Ops.SUB and not isinstance(sources[1], Reg): name, sources[1] = TABLES[kind][Ops.ADD], negated(sources[1], kind)
+    if u.op is Ops.SUB and not isinstance(sources[1], Reg):
+      name, sources[1] = TABLES[kind][Ops.ADD], negated(sources[1], kind)
     if u.op in GroupOp.Commutative and not isinstance(sources[0], Reg): sources.reverse()
     if u.op is Ops.MULACC and not isinstance(sources[0], Reg): sources[:2] = sources[1], sources[0]
     if u.op in SHIFTS: sources[1] = self.half(sources[1], "low") if kind[1:] == "64" else sources[1]
@@ -63,8 +70,10 @@ class Arithmetic(Fused):
     return self.perform(cls, name, *sources)
 
   def product_and_sum(self, u: UOp) -> Reg | None:
-    """A sum with a product that is exact in float32, as one instruction with the same bits; None if it is none, or others want the product."""
-    if u.op not in (Ops.ADD, Ops.SUB) or not any(self.inner(s, Ops.MUL) and is_exact_product(s) for s in u.src): return None
+    """A sum with a product that is exact in float32, as one instruction with the same bits; None if it is none, or
+    others want the product."""
+    if u.op not in (Ops.ADD, Ops.SUB) or not any(self.inner(s, Ops.MUL) and is_exact_product(s) for s in u.src):
+      return None
     a, b, c = parts_of(u)
     if b is None or c is None: return None
     (a, negative), (b, other), (c, minus) = (unsigned(x) for x in (a, b, c))
@@ -77,7 +86,8 @@ class Arithmetic(Fused):
     """A float32 divided by a constant of common size."""
     whole = x.op is Ops.CAST and dtypes.is_int(x.src[0].dtype) and x.src[0].dtype.itemsize <= 4
     inverse = int.from_bytes(to_bytes(1 / y.arg, dtypes.float32), "little")
-    return self.perform(regs.R[1], "div_integer_f32" if whole else "div_constant_f32", self.value(x), self.value(y), inverse)
+    return self.perform(regs.R[1], "div_integer_f32" if whole else "div_constant_f32", self.value(x), self.value(y),
+                        inverse)
 
   def perform(self, cls: RegClass, name: str, *sources: Any) -> Reg:
     """An instruction, a macro or a recipe."""
@@ -108,7 +118,8 @@ class Arithmetic(Fused):
     kind = kind_of(u.src[0].dtype)
     if u.op is not Ops.CMPLT and kind[0] == "s": kind = f"u{kind[1:]}"
     name = f"{PREDICATES[u.op]}_{kind}"
-    if not isinstance(a, Reg) and (u.op is not Ops.CMPLT or name in MIRRORED): a, b, name = b, a, MIRRORED.get(name, name)
+    if not isinstance(a, Reg) and (u.op is not Ops.CMPLT or name in MIRRORED):
+      a, b, name = b, a, MIRRORED.get(name, name)
     return name, a, b
 
   def compare_bools(self, op: Ops, a: Any, b: Any) -> Reg:
@@ -128,7 +139,8 @@ class Arithmetic(Fused):
 
   def choice_of(self, condition: Any, yes: Any, no: Any) -> tuple[str, Any, Any, Any]:
     """The macro of a choice of 32 bits and its sources: a constant has a place as the second one."""
-    return ("choose_not", condition, no, yes) if not isinstance(yes, Reg) and isinstance(no, Reg) else ("choose", condition, yes, no)
+    return (("choose_not", condition, no, yes) if not isinstance(yes, Reg) and isinstance(no, Reg)
+            else ("choose", condition, yes, no))
 
 class Limit(NamedTuple):
   """A number that a constant bounds."""
@@ -136,11 +148,16 @@ class Limit(NamedTuple):
   x: UOp
   bound: UOp
 
-# (the constant is the left one of those compared, it is taken if so) -> the macro; what is taken if not is taken for NaN, too
-LIMITS = {(False, True): "most_nan_f32", (False, False): "least_f32", (True, True): "least_nan_f32", (True, False): "most_f32"}
+# (the constant is the left one of those compared, it is taken if so) -> the macro; what is taken if not is taken for
+# NaN, too
+LIMITS = {(False, True): "most_nan_f32", (False, False): "least_f32", (True, True): "least_nan_f32",
+          (True, False): "most_f32"}
 
 def limit_of(u: UOp) -> Limit | None:
-  """A choice of the larger or smaller one of a float32 and a constant, which is one instruction. Not of zeros: of equal ones it takes any."""
+  """A choice of the larger or smaller one of a float32 and a constant, which is one instruction.
+
+  Not of zeros: of equal ones it takes any.
+  """
   test, yes, no = u.src
   if u.dtype is not dtypes.float32 or test.op is not Ops.CMPLT or {yes, no} != set(test.src) or yes is no: return None
   bound = next((s for s in test.src if s.op is Ops.CONST and s.arg and s.arg == s.arg), None)
@@ -148,7 +165,8 @@ def limit_of(u: UOp) -> Limit | None:
   return Limit(LIMITS[test.src[0] is bound, yes is bound], no if yes is bound else yes, bound)
 
 def is_common(u: UOp) -> bool:
-  """A constant divisor for which quotients of common numbers are common, and its reciprocal is correctly rounded from float64."""
+  """A constant divisor for which quotients of common numbers are common, and its reciprocal is correctly rounded from
+  float64."""
   return u.op is Ops.CONST and 2.0 ** -COMMON <= abs(u.arg) <= 2.0 ** COMMON
 
 def negated(value: int, kind: str) -> int:

@@ -25,7 +25,8 @@ class Casts(Arithmetic):
     if source is dtypes.bool: return self.from_bool(value, target)
     if dtypes.is_int(source) and dtypes.is_int(target): return self.resize(u)
     name = f"{code_of(source)}_to_{code_of(target)}"
-    if name not in macros_of(self.generation.arch) or any(dtypes.is_int(x) and x.itemsize == 1 for x in (source, target)):
+    if name not in macros_of(self.generation.arch) or any(dtypes.is_int(x) and x.itemsize == 1
+                                                          for x in (source, target)):
       raise CompileError(f"{self.function.name}: NVIDIA selection does not convert {source} to {target}")
     if source.itemsize == 2:
       word, high = self.half_of_word(u.src[0])

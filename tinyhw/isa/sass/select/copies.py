@@ -1,10 +1,12 @@
-"""Copies to shared memory that go on by themselves: of lanes (LDGSTS), and of boxes by the unit that moves them (UTMALDG).
+"""Copies to shared memory that go on by themselves: of lanes (LDGSTS), and of boxes by the unit that moves them
+(UTMALDG).
 
-Boxes. A signal is an mbarrier of one arrival: the first thread of a block arrives, and says how many bytes will come; then its warp asks for the
-boxes, and every warp that waits looks until the phase has completed. Maps of tensors are data of the launch (tensor_map.py), whose address is its
-last argument; the first warp keeps their addresses in uniform registers, and has the unit forget what it knows of them from launches before, which
-may have had other maps there (PTX ISA: fence.proxy.tensormap). The warp comes to UTMALDG whole, and the unit is asked once then: it has uniform
-operands only; that this is so for all lanes of a warp is a guess.
+Boxes. A signal is an mbarrier of one arrival: the first thread of a block arrives, and says how many bytes will come;
+then its warp asks for the boxes, and every warp that waits looks until the phase has completed. Maps of tensors are
+data of the launch (tensor_map.py), whose address is its last argument; the first warp keeps their addresses in uniform
+registers, and has the unit forget what it knows of them from launches before, which may have had other maps there (PTX
+ISA: fence.proxy.tensormap). The warp comes to UTMALDG whole, and the unit is asked once then: it has uniform operands
+only; that this is so for all lanes of a warp is a guess.
 """
 from __future__ import annotations
 from typing import Any
@@ -30,8 +32,10 @@ ARRIVALS = 1 << 20      # of which a signal's word has what is missing
 PARITY = 31             # the bit of a number that is a phase's parity
 
 class Copies(Matrices):
-  """The part of Selector that knows copies. started: those of lanes that are in no group yet: the FETCH, a macro and its operands; boxes: FETCHes of
-  no signal yet. maps: of the program, numbered; their addresses are in the slot `maps_slot`. counted: there are groups of lanes' copies."""
+  """The part of Selector that knows copies. started: those of lanes that are in no group yet: the FETCH, a macro and
+  its operands; boxes: FETCHes of
+  no signal yet. maps: of the program, numbered; their addresses are in the slot `maps_slot`. counted: there are groups
+  of lanes' copies."""
   started: list[tuple[UOp, str, tuple[Any, ...]]]
   boxes: list[UOp]
   maps: dict[Map, int]
@@ -41,8 +45,8 @@ class Copies(Matrices):
   counted: bool
 
   def fetch(self, u: UOp) -> None:
-    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are read late, so they have
-    registers of their own, if there are enough."""
+    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are
+    read late, so they have registers of their own, if there are enough."""
     if u.src[1].op is Ops.BOX:
       self.boxes.append(u)
       return
@@ -80,7 +84,8 @@ class Copies(Matrices):
   # ***** boxes *****
 
   def signals(self, u: UOp) -> None:
-    """SIGNALS: the first warp makes mbarriers, or ends them. groups.py makes them visible to the unit before the next meeting."""
+    """SIGNALS: the first warp makes mbarriers, or ends them. groups.py makes them visible to the unit before the next
+    meeting."""
     address, count = self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1]
     if u.arg == "end":
       after = self.first_warp(None)
@@ -103,9 +108,11 @@ class Copies(Matrices):
     for k, box in enumerate(boxes):
       self.origin = box
       place = box.src[1]
-      first = [self.in_register(self.half(self.value(x), "low") if x.dtype.itemsize == 8 else self.value(x), 1) for x in place.src[1:]]
+      first = [self.in_register(self.half(self.value(x), "low") if x.dtype.itemsize == 8 else self.value(x), 1)
+               for x in place.src[1:]]
       number = self.maps[place.src[0].arg[0], place.arg, place.dtype]
-      self.emit(asked(PLACES[k % len(PLACES)], MAPS[number], len(first)), self.shared_address(box.src[0]), signal, *first)
+      self.emit(asked(PLACES[k % len(PLACES)], MAPS[number], len(first)), self.shared_address(box.src[0]), signal,
+                *first)
     self.origin = u
     self.go_on(after)
 
@@ -113,8 +120,10 @@ class Copies(Matrices):
     """Wait until a phase is complete: a loop of its own."""
     address = self.shared_address(signal)
     number = self.value(phase)
-    parity = self.in_register(self.once(regs.R[1], "shl32", number, PARITY) if isinstance(number, Reg) else (number & 1) << PARITY, 1)
-    again, after = self.function.new_block(self.block.depth + 1, "look"), self.function.new_block(self.block.depth, "after")
+    parity = self.in_register(self.once(regs.R[1], "shl32", number, PARITY) if isinstance(number, Reg)
+                              else (number & 1) << PARITY, 1)
+    again, after = self.function.new_block(self.block.depth + 1,
+                                           "look"), self.function.new_block(self.block.depth, "after")
     self.branch(again, [])
     self.enter(again)
     self.jump_unless(self.op(regs.P, "phase_done", address, parity, 0), again)
@@ -133,14 +142,16 @@ class Copies(Matrices):
 
   def first_warp(self, gate: Reg | None) -> Block:
     """Begin what only the first warp does, where a gate holds; the block where all go on."""
-    after, inside = self.function.new_block(self.block.depth, "after"), self.function.new_block(self.block.depth, "first")
+    after, inside = self.function.new_block(self.block.depth,
+                                            "after"), self.function.new_block(self.block.depth, "first")
     first = self.op(regs.P, "lt_s32", self.lane(), WARP)
     self.jump_unless(first if gate is None else self.op(regs.P, "p_and", first, gate), after)
     self.branch(inside, [])
     self.enter(inside)
     return after
 
-  def jump_unless(self, predicate: Reg, block: Block) -> None: self.block.insts.append(MInst(JUMP_IF, [block, predicate, 1], self.origin, ([],)))
+  def jump_unless(self, predicate: Reg, block: Block) -> None:
+    self.block.insts.append(MInst(JUMP_IF, [block, predicate, 1], self.origin, ([],)))
 
   def go_on(self, block: Block) -> None:
     self.branch(block, [])
@@ -149,20 +160,25 @@ class Copies(Matrices):
 @once
 def begin(address: int, signals: int, maps: int) -> Macro:
   """Maps into their registers, and signals, from an address of shared memory on. a: the address of the first map."""
-  if maps > len(MAPS): raise CompileError(f"a kernel with {maps} tensors whose boxes are copied; there is room for {len(MAPS)}")
+  if maps > len(MAPS):
+    raise CompileError(f"a kernel with {maps} tensors whose boxes are copied; there is room for {len(MAPS)}")
   lines = []
   for k in range(maps):
     at = MAPS[k]
-    lines += [f"IADD3 x, c, a.lo, {BYTES * k:#x}, RZ", "IADD3.X y, a.hi, RZ, RZ, c, !PT", f"R2UR UR{at}, x", f"R2UR UR{at + 1}, y"]
+    lines += [f"IADD3 x, c, a.lo, {BYTES * k:#x}, RZ", "IADD3.X y, a.hi, RZ, RZ, c, !PT", f"R2UR UR{at}, x",
+              f"R2UR UR{at + 1}, y"]
     lines.append(f"UTMACCTL.IV [UR{at}]")
   word, missing = PLACES[0] + 2, ARRIVALS - 1
-  lines += [f"UMOV UR{PLACES[0]}, {address:#x}", f"UMOV UR{word}, {missing << 1:#x}", f"UMOV UR{word + 1}, {missing << 11 & 0xffffffff:#x}"]
+  lines += [f"UMOV UR{PLACES[0]}, {address:#x}", f"UMOV UR{word}, {missing << 1:#x}",
+            f"UMOV UR{word + 1}, {missing << 11 & 0xffffffff:#x}"]
   lines += [f"SYNCS.EXCH.64 URZ, [UR{PLACES[0]}+{SIGNAL_BYTES * k:#x}], UR{word}" for k in range(signals)]
-  return Macro("signals", (("a", Access.READ, "v2"), ("x", Access.WRITE, "v1"), ("y", Access.WRITE, "v1"), ("c", Access.WRITE, "p")), 1, tuple(lines))
+  return Macro("signals", (("a", Access.READ, "v2"), ("x", Access.WRITE, "v1"), ("y", Access.WRITE, "v1"),
+                           ("c", Access.WRITE, "p")), 1, tuple(lines))
 
 @once
 def asked(place: int, map_at: int, axes: int) -> Macro:
   """A box, for a place in shared memory (g), a signal (s) and coordinates (x, y, z ...)."""
   names = ("g", "s", *"xyzvw"[:axes])
   lines = [f"R2UR UR{place + k}, {name}" for k, name in enumerate(names)]
-  return Macro("box", tuple((name, Access.READ, "v1") for name in names), len(names), (*lines, f"UTMALDG.{axes}D [UR{place}], [UR{map_at}]"))
+  return Macro("box", tuple((name, Access.READ, "v1") for name in names), len(names),
+               (*lines, f"UTMALDG.{axes}D [UR{place}], [UR{map_at}]"))

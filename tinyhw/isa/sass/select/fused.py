@@ -1,7 +1,7 @@
 """Instructions that do two operations: sums with a product or a third term, comparisons combined with another truth.
 
-The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes (machine/select/unused.py). What a
-variable holds may have changed since, so operations on variables are left alone.
+The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes
+(machine/select/unused.py). What a variable holds may have changed since, so operations on variables are left alone.
 """
 from __future__ import annotations
 import operator
@@ -18,7 +18,8 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 # types whose numbers a register holds as 32 bits, by how those are extended to 64
-EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8), "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
+EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8),
+            "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
 TRUTH = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
 BITS = (0xf0, 0xcc, 0xaa)                  # what the sources of LOP3 are in the table of its truths
 PLACES = ((0, 2, 1), (0, 1, 2), (1, 0, 2))  # for a constant that is the last, the second or the first of three
@@ -48,7 +49,8 @@ class Fused(Part):
 
   def product_and(self, product: UOp, other: UOp) -> Reg | None:
     """product + other."""
-    if product.dtype.itemsize == 4: return self.op(regs.R[1], "mad32", *self.register_first([self.value(s) for s in product.src]), self.value(other))
+    if product.dtype.itemsize == 4:
+      return self.op(regs.R[1], "mad32", *self.register_first([self.value(s) for s in product.src]), self.value(other))
     found = self.narrow_factors(product)
     if found is None: return None
     return self.op(regs.R[2], f"mad_wide_{found[0]}", *found[1], self.in_register(self.value(other), 2))
@@ -56,7 +58,9 @@ class Fused(Part):
   def difference(self, u: UOp) -> Reg | None:
     """x - y * constant."""
     first, product = u.src
-    if u.dtype.itemsize != 4 or first.op is Ops.CONST or not self.inner(product, Ops.MUL) or product.src[1].op is not Ops.CONST: return None
+    if u.dtype.itemsize != 4 or first.op is Ops.CONST or not self.inner(product,
+                                                                        Ops.MUL) or product.src[1].op is not Ops.CONST:
+      return None
     return self.op(regs.R[1], "mad32", self.value(product.src[0]), -product.src[1].arg & FULL, self.value(first))
 
   def register_first(self, values: list[Any]) -> list[Any]: return sorted(values, key=lambda x: not isinstance(x, Reg))
@@ -82,13 +86,15 @@ class Fused(Part):
     for left, right in (u.src, u.src[::-1]):
       if u.dtype is not dtypes.uint32 or not (self.inner(left, Ops.SHL) and self.inner(right, Ops.SHR)): continue
       (x, n), (same, m) = left.src, right.src
-      if x is same and n.op is Ops.CONST and m.op is Ops.CONST and n.arg + m.arg == 32 and 0 < n.arg < 32: return x, n.arg
+      if x is same and n.op is Ops.CONST and m.op is Ops.CONST and n.arg + m.arg == 32 and 0 < n.arg < 32:
+        return x, n.arg
     return None
 
   # ***** products of 64 bits *****
 
   def narrow_factors(self, u: UOp) -> tuple[str, list[Any]] | None:
-    """The factors of a product of 64 bits as 32 bits each, if both were made of such, and how they are extended; None if not."""
+    """The factors of a product of 64 bits as 32 bits each, if both were made of such, and how they are extended; None
+    if not."""
     for letter in EXTENDED:
       found = [self.narrow(s, letter) for s in u.src]
       if None not in found: return letter, self.register_first(found)
@@ -98,7 +104,8 @@ class Fused(Part):
     """32 bits that an integer of 64 bits is an extension of; None if it is not known to be one."""
     low, high = LIMITS[letter]
     if u.op is Ops.CONST: return int(u.arg) & FULL if low <= u.arg <= high else None
-    if u.op is Ops.CAST and u.src[0].dtype in EXTENDED[letter] and u.src[0].op is not Ops.ACC: return self.value(u.src[0])
+    if u.op is Ops.CAST and u.src[0].dtype in EXTENDED[letter] and u.src[0].op is not Ops.ACC:
+      return self.value(u.src[0])
     return None
 
   # ***** truths *****
@@ -117,7 +124,8 @@ class Fused(Part):
 
 @once
 def three_bits(inside: Ops, outside: Ops, places: tuple[int, int, int]) -> Macro:
-  """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be a constant."""
+  """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be
+  a constant."""
   x, y, z = (BITS[place] for place in places)
   table = TRUTH[outside](TRUTH[inside](x, y), z)
   operands = (("d", Access.WRITE, "v1"), ("a", Access.READ, "v1"), ("b", Access.READ, "x1"), ("c", Access.READ, "v1"))

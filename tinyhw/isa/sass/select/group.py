@@ -1,8 +1,8 @@
 """Values of several registers: vectors that are loaded, stored, and taken apart into elements.
 
-Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. What a vector is made of is told byte by byte,
-so that it is put together straight from the registers in which other vectors have them. There is no arithmetic on vectors, but on matrices
-(select/matrix.py).
+Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. What a vector is
+made of is told byte by byte, so that it is put together straight from the registers in which other vectors have them.
+There is no arithmetic on vectors, but on matrices (select/matrix.py).
 """
 from __future__ import annotations
 from typing import Any
@@ -48,7 +48,8 @@ class Groups(Casts):
     size = dtype.scalar().itemsize
     places: list[Place] = []
     if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
-      return self.words(dtype, [self.rounded_word(dtype.scalar(), low.src[0], high.src[0]) for low, high in zip(elements[::2], elements[1::2])])
+      return self.words(dtype, [self.rounded_word(dtype.scalar(), low.src[0], high.src[0])
+                                for low, high in zip(elements[::2], elements[1::2])])
     if dtype.scalar() is dtypes.bool: return self.truths(dtype, [self.value(e) for e in elements])
     for e in elements:
       value, first = self.place_of(e)
@@ -60,9 +61,12 @@ class Groups(Casts):
     if u.dtype.count == 1: return super().cast(u)
     source, first = origin_of(u.src[0]) if u.src[0].op is Ops.GEP else (u.src[0], 0)
     scalar, numbers = u.dtype.scalar(), range(first, first + u.dtype.count, 2)
-    if source.op in LOOSE: return self.words(u.dtype, [self.rounded_word(scalar, element_of(source, k), element_of(source, k + 1)) for k in numbers])
+    if source.op in LOOSE:
+      return self.words(u.dtype, [self.rounded_word(scalar, element_of(source, k), element_of(source, k + 1))
+                                  for k in numbers])
     group = self.group(source)
-    return self.words(u.dtype, [self.rounded_pair(scalar, *[self.part(regs.R[1], group, k + i) for i in (0, 1)]) for k in numbers])
+    return self.words(u.dtype, [self.rounded_pair(scalar, *[self.part(regs.R[1], group, k + i) for i in (0, 1)])
+                                for k in numbers])
 
   def words(self, dtype: DType, words: list[Reg]) -> Reg:
     """Words as a vector."""
@@ -74,7 +78,8 @@ class Groups(Casts):
     return word or self.rounded_pair(dtype, *[self.in_register(self.value(u), 1) for u in (low, high)])
 
   def unpacked(self, low: UOp, high: UOp) -> Reg | None:
-    """Two float32 that were fp8 of one kind as halves, which have all of their numbers, if an instruction converts two."""
+    """Two float32 that were fp8 of one kind as halves, which have all of their numbers, if an instruction converts
+    two."""
     sources = [u.src[0] for u in (low, high) if u.op is Ops.CAST and u.src[0].dtype in dtypes.fp8_ocp]
     if len(sources) < 2 or sources[0].dtype is not sources[1].dtype: return None
     name = f"two_{code_of(sources[0].dtype)}"
@@ -84,7 +89,8 @@ class Groups(Casts):
       value, first = self.gathered(regs.R[1], [(value, first), (other, second)] * 2), 0
     return self.once(regs.R[1], f"{name}_high" if first % 4 else name, self.part(regs.R[1], value, first // 4))
 
-  def rounded_pair(self, dtype: DType, low: Reg, high: Reg) -> Reg: return self.once(regs.R[1], f"both_to_{code_of(dtype)}", low, high)
+  def rounded_pair(self, dtype: DType, low: Reg, high: Reg) -> Reg:
+    return self.once(regs.R[1], f"both_to_{code_of(dtype)}", low, high)
 
   def truths(self, dtype: DType, values: list[Any]) -> Reg:
     """Predicates as bytes of 0 and 1."""
@@ -111,13 +117,15 @@ class Groups(Casts):
 
   def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
     """A group of bytes from other registers; a group that is all of them is itself."""
-    places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte) for value, byte in places]
+    places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte)
+              for value, byte in places]
     first = places[0][0]
     if isinstance(first, Reg) and first.cls is cls and places == [(first, k) for k in range(len(places))]: return first
     sources = {id(value): value for value, _ in places}
     numbers = {key: k for k, key in enumerate(sources)}
     units = tuple([s.cls.units if isinstance(s, Reg) else 0 for s in sources.values()])
-    return self.op(cls, gathering(units, tuple([(numbers[id(value)], byte) for value, byte in places])), *sources.values())
+    return self.op(cls, gathering(units, tuple([(numbers[id(value)], byte) for value, byte in places])),
+                   *sources.values())
 
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
     """One element of a group; narrow ones are extended to 32 bits."""
@@ -142,25 +150,31 @@ def constant_words(dtype: DType, number: Any) -> list[int]:
 
 @once
 def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Macro:
-  """A macro that makes a group of single bytes. units: registers of its sources, 0: a constant; places: source and byte of each byte of the group.
+  """A macro that makes a group of single bytes. units: registers of its sources, 0: a constant; places: source and byte
+  of each byte of the group.
 
   A word that is one of a source is moved, bytes of two words take one PRMT, those of more than two take three.
   """
   words = [places[k:k + 4] for k in range(0, len(places), 4)]
-  operands = [("d", Access.WRITE, f"v{len(words)}"), *((f"s{k}", Access.READ, f"v{n}" if n else "x1") for k, n in enumerate(units))]
+  operands = [("d", Access.WRITE, f"v{len(words)}"),
+              *((f"s{k}", Access.READ, f"v{n}" if n else "x1") for k, n in enumerate(units))]
   lines: list[str] = []
   for k, word in enumerate(words):
     goal, found = part("d", k) if len(words) > 1 else "d", sorted({(source, byte // 4) for source, byte in word})
-    if len(found) == 1 and [byte % 4 for _, byte in word] == [0, 1, 2, 3]: lines.append(f"MOV {goal}, {named(found[0], units)}")
+    if len(found) == 1 and [byte % 4 for _, byte in word] == [0, 1, 2, 3]:
+      lines.append(f"MOV {goal}, {named(found[0], units)}")
     elif len(found) <= 2: lines.append(permutation(goal, word, units))
-    else: lines += [permutation("t", word[:2], units), permutation(goal, word[2:], units), f"PRMT {goal}, t, 0x5410, {goal}"]
+    else:
+      lines += [permutation("t", word[:2], units), permutation(goal, word[2:], units),
+                f"PRMT {goal}, t, 0x5410, {goal}"]
   if any(line.startswith("PRMT t") for line in lines): operands.append(("t", Access.WRITE, "v1"))
   return Macro("gather", tuple(operands), 1 + len(units), tuple(lines))
 
 @once
 def zeros(units: int) -> Macro:
   """A macro that clears a group, two registers at once."""
-  return Macro("zeros", (("d", Access.WRITE, f"v{units}"),), 1, tuple([f"IMAD.WIDE {part('d', k)}, RZ, RZ, RZ" for k in range(0, units, 2)]))
+  return Macro("zeros", (("d", Access.WRITE, f"v{units}"),), 1,
+               tuple([f"IMAD.WIDE {part('d', k)}, RZ, RZ, RZ" for k in range(0, units, 2)]))
 
 def named(word: tuple[int, int], units: tuple[int, ...]) -> str:
   """A word of a source in the text of a macro."""
@@ -179,7 +193,8 @@ def permutation(goal: str, places: tuple[tuple[int, int], ...], units: tuple[int
   return f"PRMT {goal}, {named(found[0], units)}, {selects:#x}, {named(found[1], units) if len(found) > 1 else 'RZ'}"
 
 def selector(first: int, size: int, signed: bool) -> int:
-  """What PRMT extends one or two bytes of a register by: a digit for each byte, 4 is a zero, 8 and a byte's number its sign."""
+  """What PRMT extends one or two bytes of a register by: a digit for each byte, 4 is a zero, 8 and a byte's number its
+  sign."""
   digits = [first + k for k in range(size)]
   digits += [digits[-1] | 8 if signed else 4] * (4 - size)
   return sum(digit << 4 * k for k, digit in enumerate(digits))

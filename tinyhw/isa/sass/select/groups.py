@@ -1,16 +1,20 @@
 """Products of four warps (HGMMA) go on by themselves: what says so to the hardware, put where it is needed.
 
-Their sums stay in registers that nothing else may touch meanwhile, and their factors are read from shared memory in a way of its own. So there is
+Their sums stay in registers that nothing else may touch meanwhile, and their factors are read from shared memory in a
+way of its own. So there is
 
-  WARPGROUP.ARRIVE             before a product, behind anything else that touches sums, and behind each meeting of warps
-  gsb0                         at the last product before a wait, a meeting or the end of a block: those since the last one are a group
-  WARPGROUP.DEPBAR.LE gsb0, 0  before an instruction that touches sums of products that may still go on, and before a meeting, behind which others may
-                               overwrite the factors, unless the program has waited itself (WAIT with two numbers): it knows which groups matter
-  MEMBAR, FENCE.VIEW.ASYNC     before a meeting, where a warp has written shared memory (STS, signals), or has waited for its own copies: the units
-                               that multiply and copy see it then
+  WARPGROUP.ARRIVE             before a product, behind anything else that touches sums, and behind each meeting of
+                               warps
+  gsb0                         at the last product before a wait, a meeting or the end of a block: those since the last
+                               one are a group
+  WARPGROUP.DEPBAR.LE gsb0, 0  before an instruction that touches sums of products that may still go on, and before a
+                               meeting, behind which others may overwrite the factors, unless the program has waited
+                               itself (WAIT with two numbers): it knows which groups matter
+  MEMBAR, FENCE.VIEW.ASYNC     before a meeting, where a warp has written shared memory (STS, signals), or has waited
+                               for its own copies: the units that multiply and copy see it then
 
-A state flows over the blocks, so that a loop's products are waited for where a register is touched in its next iteration, or behind it. Functions
-without products stay as they are.
+A state flows over the blocks, so that a loop's products are waited for where a register is touched in its next
+iteration, or behind it. Functions without products stay as they are.
 
 Needs: physical code whose macros are expanded. Cost: linear in the instructions, times the depth of loops.
 """
@@ -26,10 +30,12 @@ from tinyhw.named_tuple import NamedTuple
 
 FIRST_GROUP = 0   # the only one that there is
 NUMBERED = (1 << regs.ZERO) - 1
-WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared memory
+WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared
+                                                                 # memory
 
 class State(NamedTuple):
-  """going: registers of sums that may not be done, a bit for each. waited: the program has waited for products itself, since the last one.
+  """going: registers of sums that may not be done, a bit for each. waited: the program has waited for products itself,
+  since the last one.
   written: shared memory was, and products do not see it yet."""
   going: int = 0
   waited: bool = True
@@ -47,7 +53,8 @@ def touched(inst: MInst) -> int:
   """All vector registers of an instruction, a bit for each; RZ is none."""
   found = 0
   for value in inst.operands:
-    if isinstance(value, Reg) and value.cls.bank is regs.VECTOR and value.index is not None: found |= (1 << value.cls.units) - 1 << value.index
+    if isinstance(value, Reg) and value.cls.bank is regs.VECTOR and value.index is not None:
+      found |= (1 << value.cls.units) - 1 << value.index
   return found & NUMBERED
 
 def wait_products(arch: str, left: int) -> MInst:
@@ -60,7 +67,8 @@ class Groups:
   def __init__(self, function: Function, arch: str):
     self.arch, self.rows = arch, table(arch)
     self.sums = 0
-    for inst in [inst for block in function.blocks for inst in block.insts if is_product(inst)]: self.sums |= touched(inst)
+    for inst in [inst for block in function.blocks for inst in block.insts if is_product(inst)]:
+      self.sums |= touched(inst)
 
   def walk(self, block: Block, state: State, out: list[MInst]) -> State:
     """The block with what is missing; the state at its end."""
@@ -70,7 +78,8 @@ class Groups:
         if not ready: out.append(build(self.rows["WARPGROUP/9c5"], wgwait="ARRIVE"))
         ready, state = True, State(state.going | touched(inst), False, state.written)
       elif inst.row.name == "BAR":
-        if state.written: out += [build(self.rows["MEMBAR/992"], order="ALL", mem="CTA"), build(self.rows["FENCE/3c6"], sync="S")]
+        if state.written:
+          out += [build(self.rows["MEMBAR/992"], order="ALL", mem="CTA"), build(self.rows["FENCE/3c6"], sync="S")]
         if not state.waited: out.append(wait_products(self.arch, 0))
         ready, state = False, State(state.going if state.waited else 0, True, False)
       elif inst.row.name == PRODUCTS_DONE:

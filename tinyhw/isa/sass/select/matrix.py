@@ -50,7 +50,8 @@ class Matrices(Addresses):
 
   def multiply_lanes(self, u: UOp, a: Reg) -> Reg:
     """Products on the FMA pipe: each lane's own. The second factor is 16 elements, columns one after the other."""
-    elements = [element_of(u.src[1], k) if u.src[1].op is Ops.VECTORIZE else UOp(Ops.GEP, u.dtype.scalar(), (u.src[1],), k) for k in range(16)]
+    elements = [element_of(u.src[1], k) if u.src[1].op is Ops.VECTORIZE else UOp(Ops.GEP, u.dtype.scalar(), (u.src[1],),
+                                                                                 k) for k in range(16)]
     groups = {"columns": [elements[4 * k:4 * k + 4] for k in range(4)], "steps": [elements[k::4] for k in range(4)]}
     order = "steps" if all(whole_of(group).op is not Ops.VECTORIZE for group in groups["steps"]) else "columns"
     factors = [self.group(whole_of(group)) for group in groups[order]]
@@ -59,25 +60,32 @@ class Matrices(Addresses):
     return result
 
   def multiply_panels(self, u: UOp, unit: Unit) -> Reg:
-    """A product of four warps: instructions whose factors are descriptors. Where they are waited for, groups.py knows."""
+    """A product of four warps: instructions whose factors are descriptors.
+
+    Where they are waited for, groups.py knows.
+    """
     c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
     places, factors = [], []
     for factor in u.src[:2]:
       address, offset = self.shared_place(factor.src[0])
-      places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address, DESCRIBED_BYTES.bit_length() - 1))
+      places.append(address if address is regs.RZ else self.once(regs.R[1], "shr_u32", address,
+                                                                 DESCRIBED_BYTES.bit_length() - 1))
       factors.append((offset // DESCRIBED_BYTES | leading(factor) << 16, advance(factor), factor.arg.turned))
-    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors), result, *places, ties=(c,))
+    self.emit(product_of_panels(unit.key.format(unit.matrix.n), u.dtype.count, LINE_BYTES // UNIT_BYTES, *factors),
+              result, *places, ties=(c,))
     return result
 
   def fragment(self, u: UOp) -> Reg:
     """FRAGMENT: LDSM, whose addresses are those of rows."""
     address, offset = self.shared_place(u.src[0])
-    return self.op(self.group_class(u.dtype), f"{'columns' if u.arg else 'rows'}_b{8 * u.dtype.itemsize}", address, offset)
+    return self.op(self.group_class(u.dtype), f"{'columns' if u.arg else 'rows'}_b{8 * u.dtype.itemsize}", address,
+                   offset)
 
 def whole_of(elements: list[UOp]) -> UOp:
   """The vector that these are all elements of, in order, or one that is made of them."""
   source = elements[0].src[0] if elements[0].op is Ops.GEP else elements[0]
-  fine = source.dtype.count == len(elements) and all(e.op is Ops.GEP and e.src[0] is source and e.arg == k for k, e in enumerate(elements))
+  fine = source.dtype.count == len(elements) and all(e.op is Ops.GEP and e.src[0] is source and e.arg == k
+                                                     for k, e in enumerate(elements))
   return source if fine else UOp(Ops.VECTORIZE, elements[0].dtype.vec(len(elements)), tuple(elements))
 
 def half_of(u: UOp) -> tuple[UOp, int] | None:
@@ -88,7 +96,8 @@ def half_of(u: UOp) -> tuple[UOp, int] | None:
 # ***** descriptors: the lower half is an address and, from bit 16 on, the distance of panels *****
 
 def leading(panel: UOp) -> int:
-  """What a descriptor says of the distance from one panel to the next, which matters only where a factor's rows (or columns) take several."""
+  """What a descriptor says of the distance from one panel to the next, which matters only where a factor's rows (or
+  columns) take several."""
   return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.turned else 1
 
 def advance(panel: UOp) -> int:
@@ -96,15 +105,18 @@ def advance(panel: UOp) -> int:
   return (UNIT_LINES * LINE_BYTES if panel.arg.turned else UNIT_BYTES) // DESCRIBED_BYTES
 
 @once
-def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool], b: tuple[int, int, bool]) -> Macro:
-  """So many instructions, each with descriptors of its own: all are made before the first one. a, b: what is added to the lower half of the first
-  descriptor, by how much it grows, whether the factor is turned."""
+def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool],
+                      b: tuple[int, int, bool]) -> Macro:
+  """So many instructions, each with descriptors of its own: all are made before the first one. a, b: what is added to
+  the lower half of the first descriptor, by how much it grows, whether the factor is turned."""
   made, products = [], []
   turned = ".tnspA" * a[2] + ".tnspB" * b[2]
   for k in range(times):
     first = DESCRIPTORS[4 * k]
-    made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ", f"UMOV UR{first + 1}, {PANEL_WORD:#x}",
+    made += [f"IADD3 x, a, {a[0] + k * a[1]:#x}, RZ", f"IADD3 y, b, {b[0] + k * b[1]:#x}, RZ",
+             f"UMOV UR{first + 1}, {PANEL_WORD:#x}",
              f"UMOV UR{first + 3}, {PANEL_WORD:#x}", f"R2UR UR{first}, x", f"R2UR UR{first + 2}, y"]
     products.append(f"{instruction} d, gdesc[UR{first}]{turned}, d")
-  operands = [("d", Access.BOTH, f"v{sums}"), *((name, Access.READ, "v1") for name in "ab"), *((name, Access.WRITE, "v1") for name in "xy")]
+  operands = [("d", Access.BOTH, f"v{sums}"), *((name, Access.READ, "v1") for name in "ab"),
+              *((name, Access.WRITE, "v1") for name in "xy")]
   return Macro("product of panels", tuple(operands), 3, (*made, *products))

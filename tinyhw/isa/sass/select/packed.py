@@ -1,9 +1,11 @@
-"""Arithmetic of float16 and bfloat16, two neighbours in one instruction, where that has the bits of float32 rounded (machine/select/narrow.py).
+"""Arithmetic of float16 and bfloat16, two neighbours in one instruction, where that has the bits of float32 rounded
+(machine/select/narrow.py).
 
-A sum or product is HADD2 or HMUL2, a comparison HSET2, which makes a mask, and a choice LOP3 by that mask; a bound that is not zero is HMNMX2. An
-operand is a word whose halves are taken as they stand, or one of them twice; other elements are brought together by PRMT. HFMA2 rounds a product and
-a sum once where codegen wants the bits of two roundings, so it is there only for sums of bfloat16 on generations whose HADD2 has none. Its products
-are too small for float32 in rare cases, so they are not here. What the elements were converted to stays unread, and goes (machine/select/unused.py).
+A sum or product is HADD2 or HMUL2, a comparison HSET2, which makes a mask, and a choice LOP3 by that mask; a bound that
+is not zero is HMNMX2. An operand is a word whose halves are taken as they stand, or one of them twice; other elements
+are brought together by PRMT. HFMA2 rounds a product and a sum once where codegen wants the bits of two roundings, so it
+is there only for sums of bfloat16 on generations whose HADD2 has none. Its products are too small for float32 in rare
+cases, so they are not here. What the elements were converted to stays unread, and goes (machine/select/unused.py).
 """
 from __future__ import annotations
 import functools
@@ -22,7 +24,8 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-Term = tuple[Reg | None, str]   # an operand: its register, and how the text of the instruction spells it with "?" in its place; None: a constant
+Term = tuple[Reg | None, str]   # an operand: its register, and how the text of the instruction spells it with "?" in
+                                # its place; None: a constant
 
 SUMS, PRODUCTS = frozenset({Ops.ADD, Ops.NEG}), frozenset({Ops.MUL})
 CHOICES = frozenset({Ops.WHERE, *GroupOp.Comparison, Ops.AND, Ops.OR, Ops.XOR})
@@ -30,10 +33,12 @@ LOGIC = {Ops.AND: "and32", Ops.OR: "or32", Ops.XOR: "xor32"}
 COMPARISONS = {Ops.CMPLT: "LT", Ops.CMPEQ: "EQ", Ops.CMPNE: "NEU"}
 MIRRORED = {"LT": "GT"}        # with operands exchanged; others mean the same
 SIGNS = 0x80008000
-EXTREMES = {"least_f32": ("", "PT"), "least_nan_f32": (".NAN", "PT"), "most_f32": ("", "!PT"), "most_nan_f32": (".NAN", "!PT")}
+EXTREMES = {"least_f32": ("", "PT"), "least_nan_f32": (".NAN", "PT"), "most_f32": ("", "!PT"),
+            "most_nan_f32": (".NAN", "!PT")}
 
 class Packed(Groups):
-  """The part of Selector that computes two elements at once. uses: of nodes by others; kept: how many of those keep it in memory."""
+  """The part of Selector that computes two elements at once. uses: of nodes by others; kept: how many of those keep it
+  in memory."""
   kept: Counter[UOp] = Counter()
 
   @functools.cached_property
@@ -49,14 +54,16 @@ class Packed(Groups):
 
   def cast(self, u: UOp) -> Reg:
     """A single number is computed as both halves of a register, if nobody but memory sees the upper one."""
-    if u.dtype not in HALVES or u.src[0].dtype is not dtypes.float32 or self.kept[u] < self.uses[u]: return super().cast(u)
+    if u.dtype not in HALVES or u.src[0].dtype is not dtypes.float32 or self.kept[u] < self.uses[u]:
+      return super().cast(u)
     found = self.finders[u.dtype].rounded(u.src[0], u.src[0])
     return super().cast(u) if not isinstance(found, Both) else self.both(found, u.dtype)
 
   def both(self, found: Found, dtype: DType) -> Reg:
     """A register with the results, once in a block; of a comparison all bits or none of each half."""
     key = (found, dtype)
-    if key not in self.made: self.made[key] = self.together(found, dtype) if isinstance(found, Neighbours) else self.computed(found, dtype)
+    if key not in self.made:
+      self.made[key] = self.together(found, dtype) if isinstance(found, Neighbours) else self.computed(found, dtype)
     return self.made[key]
 
   def together(self, found: Neighbours, dtype: DType) -> Reg:
@@ -83,8 +90,8 @@ class Packed(Groups):
     return self.packed_line(f"HFMA2{kind}", dtype, a, b, middle="1, 1, ")
 
   def chosen(self, found: Both, dtype: DType) -> Reg:
-    """WHERE: the bits of one or the other. The larger or smaller one of a number and a bound is one instruction; not of zeros, which have an order
-    there."""
+    """WHERE: the bits of one or the other. The larger or smaller one of a number and a bound is one instruction; not of
+    zeros, which have an order there."""
     condition, yes, no = found.sources
     limit = limit_of(found)
     if limit is not None:
@@ -100,8 +107,10 @@ class Packed(Groups):
 
   def chosen_by_truths(self, condition: Neighbours, yes: Found, no: Found, dtype: DType) -> Reg:
     """By a truth for each half: whole words are chosen by each of them, and half of each is taken."""
-    words = [constant_word(s, dtype) if isinstance(s, Neighbours) and is_constant(s) else self.both(s, dtype) for s in (yes, no)]
-    low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words)) for truth in (condition.low, condition.high))
+    words = [constant_word(s, dtype) if isinstance(s, Neighbours) and is_constant(s) else self.both(s, dtype)
+             for s in (yes, no)]
+    low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words))
+                 for truth in (condition.low, condition.high))
     return low if low is high else self.op(regs.R[1], "beside", low, high)
 
   # ***** operands *****
@@ -109,7 +118,8 @@ class Packed(Groups):
   def packed_line(self, key: str, dtype: DType, a: Found, b: Found, end: str = "", middle: str = "") -> Reg:
     """An instruction of two operands. middle: the text between them; end: behind them."""
     terms = [self.register_term(a, dtype), self.register_term(b, dtype) if middle else self.term(b, dtype)]
-    return self.op(regs.R[1], packed_macro(key, tuple(text for _, text in terms), middle, end), *[r for r, _ in terms if r is not None])
+    return self.op(regs.R[1], packed_macro(key, tuple(text for _, text in terms), middle, end),
+                   *[r for r, _ in terms if r is not None])
 
   def register_term(self, found: Found, dtype: DType) -> Term:
     """An operand that is no constant in the text."""
@@ -125,7 +135,8 @@ class Packed(Groups):
     sign = "-" * found.signs[0]
     if not self.beside(found.low, found.high): return self.both(found._replace(signs=(False, False)), dtype), f"{sign}?"
     (group, first), (_, second) = self.half_place(found.low), self.half_place(found.high)
-    return self.part(regs.R[1], group, first // 2), sign + {(0, 1): "?", (0, 0): "?.H0_H0", (1, 1): "?.H1_H1"}[first % 2, second % 2]
+    return self.part(regs.R[1], group, first // 2), sign + {(0, 1): "?", (0, 0): "?.H0_H0",
+                                                            (1, 1): "?.H1_H1"}[first % 2, second % 2]
 
   def beside(self, low: UOp, high: UOp) -> bool:
     """Whether two numbers are halves of a word as an instruction takes them: both, or one of them twice."""
@@ -147,17 +158,22 @@ def is_constant(found: Found) -> bool:
 def constant_text(found: Neighbours) -> str:
   """Two constants in the text of an instruction, the upper one first."""
   low, high = (-u.arg if minus else u.arg for u, minus in zip(found[:2], found.signs))
-  return "RZ" if str(low) == str(high) == "0.0" else ", ".join({"inf": "+INF ", "-inf": "-INF "}.get(str(x), repr(float(x))) for x in (high, low))
+  return ("RZ" if str(low) == str(high) == "0.0"
+          else ", ".join({"inf": "+INF ", "-inf": "-INF "}.get(str(x), repr(float(x))) for x in (high, low)))
 
 def constant_word(found: Neighbours, dtype: DType) -> int:
   """The bits of two constants."""
-  low, high = (int.from_bytes(to_bytes(-u.arg if minus else u.arg, dtype), "little") for u, minus in zip(found[:2], found.signs))
+  low, high = (int.from_bytes(to_bytes(-u.arg if minus else u.arg, dtype), "little")
+               for u, minus in zip(found[:2], found.signs))
   return high << 16 | low
 
 def limit_of(found: Both) -> str | None:
-  """The name in EXTREMES of a choice of the larger or smaller one of a number and a constant bound that is not zero; None if it is none."""
+  """The name in EXTREMES of a choice of the larger or smaller one of a number and a constant bound that is not zero;
+  None if it is none."""
   condition, yes, no = found.sources
-  if not isinstance(condition, Both) or condition.op is not Ops.CMPLT or yes == no or {yes, no} != set(condition.sources): return None
+  if not isinstance(condition, Both) or condition.op is not Ops.CMPLT or yes == no or {yes,
+                                                                                       no} != set(condition.sources):
+    return None
   bound = next((s for s in (yes, no) if isinstance(s, Neighbours) and is_constant(s)), None)
   if bound is None or not bound.low.arg or not bound.high.arg: return None
   return LIMITS[condition.sources[0] == bound, yes == bound]

@@ -1,4 +1,5 @@
-"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction takes."""
+"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction
+takes."""
 from __future__ import annotations
 from typing import Any
 
@@ -23,7 +24,8 @@ class Part(Selection):
   # ***** instructions *****
 
   def instruction(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
-    """A macro over these operands; constants that have no place in it are brought into registers before, from the first one on."""
+    """A macro over these operands; constants that have no place in it are brought into registers before, from the
+    first one on."""
     values = [value if isinstance(value, Reg) else self.fitting(what, k, value) for k, value in enumerate(operands)]
     made = make(self.generation.arch, what, values, self.new, ties)
     for k, value in enumerate(values):

@@ -1,14 +1,19 @@
-"""Operations of float32 that are several instructions: the special function unit with what makes its results correctly rounded.
+"""Operations of float32 that are several instructions: the special function unit with what makes its results correctly
+rounded.
 
-In the notation that machine/select/recipes.py explains; keys are macros. `Arithmetic.perform` (select/alu.py) follows them.
+In the notation that machine/select/recipes.py explains; keys are macros. `Arithmetic.perform` (select/alu.py) follows
+them.
 
-MUFU.RCP and MUFU.RSQ are off by a unit or two, and take subnormal numbers for zeros. One step of Newton's method makes them correctly rounded, for
-every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the emulator's units err by no more than it allows. A quotient is that of
-a correctly rounded reciprocal, with one step by the remainder (Markstein 1990, theorem 8.2). That holds where nothing on the way is too large or
-too small: roots are scaled; a quotient of numbers out of 2**-60 to 2**60 (and 0) in some lane is made again, by the whole warp (macros/floats.py).
+MUFU.RCP and MUFU.RSQ are off by a unit or two, and take subnormal numbers for zeros. One step of Newton's method makes
+them correctly rounded, for
+every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the emulator's units err by no more than it
+allows. A quotient is that of a correctly rounded reciprocal, with one step by the remainder (Markstein 1990, theorem
+8.2). That holds where nothing on the way is too large or
+too small: roots are scaled; a quotient of numbers out of 2**-60 to 2**60 (and 0) in some lane is made again, by the
+whole warp (macros/floats.py).
 
-div_constant_f32 is that for a divisor of common size whose reciprocal is known; div_integer_f32, whose dividend was an integer of at most 32 bits (so
-no -0), needs no check either.
+div_constant_f32 is that for a divisor of common size whose reciprocal is known; div_integer_f32, whose dividend was an
+integer of at most 32 bits (so no -0), needs no check either.
 
 EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows; they are the expressions of codegen.
 """

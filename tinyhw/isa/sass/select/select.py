@@ -1,14 +1,15 @@
-"""From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in select/alu.py, conversions in
-select/cast.py, vectors in select/group.py, addresses in select/address.py, matrices in select/matrix.py, copies to shared memory in
-select/copies.py, the pass itself in machine/select/selection.py.
+"""From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in
+select/alu.py, conversions in select/cast.py, vectors in select/group.py, addresses in select/address.py, matrices in
+select/matrix.py, copies to shared memory in select/copies.py, the pass itself in machine/select/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
-  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their sign where they have one
-  float16, bfloat16, fp8                       their codes, extended with zeros
+  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their
+  sign where they have one float16, bfloat16, fp8                       their codes, extended with zeros
   bool                                         a predicate
 
-Constants are operands. Instructions are macros (macros.py). A gate is the guard of the load or store; lanes never go different ways.
+Constants are operands. Instructions are macros (macros.py). A gate is the guard of the load or store; lanes never go
+different ways.
 """
 from __future__ import annotations
 from collections import Counter
@@ -43,7 +44,8 @@ class Selector(Copies):
   def __init__(self, program: Program, arch: str, registers: int):
     super().__init__(generation_of(arch), Function(program.name))
     self.abi, self.offsets = ABI[self.generation.name], program.local_offsets
-    self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL})
+    self.varying = spread(program.uops, {u for u in program.uops if u.op is Ops.MMA or u.op is Ops.RANGE
+                                         and u.arg[1] is AxisType.LOCAL})
     self.slots = {u: self.abi.arguments + 8 * k for k, u in enumerate([*program.params, *program.variables])}
     self.uses = Counter(s for u in program.uops for s in u.src)
     self.kept = Counter(u.src[1] for u in program.uops if u.op is Ops.STORE)
@@ -53,7 +55,8 @@ class Selector(Copies):
     self.maps_slot = self.abi.arguments + 8 * len(self.slots)
     self.lanes = next((u for u in program.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), None)
     self.counted = any(u.op is Ops.FETCH and u.src[1].op is Ops.INDEX for u in program.uops)
-    sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels], default=0)
+    sums = max([memory_bytes(u.dtype) // REGISTER_BYTES for u in program.uops if u.op is Ops.MMA and u.arg.panels],
+               default=0)
     self.crowded = registers - sums < ROOM
     self.bases, self.pairs = {}, free_pairs(program)
 
@@ -75,7 +78,9 @@ class Selector(Copies):
     """By SHFL. Words and pairs of them; a predicate goes as a number."""
     value, number = self.value(u.src[0]), u.arg
     assert number < WARP, f"lanes of a warp are no {number} apart"
-    if u.dtype is dtypes.bool: return self.op(regs.P, "ne_u32", self.op(regs.R[1], "exchange_b32", self.op(regs.R[1], "flag", value, 1), number), 0)
+    if u.dtype is dtypes.bool:
+      return self.op(regs.P, "ne_u32", self.op(regs.R[1], "exchange_b32", self.op(regs.R[1], "flag", value, 1), number),
+                     0)
     units = 2 if u.dtype.itemsize == 8 else 1
     return self.op(regs.R[units], f"exchange_b{32 * units}", self.in_register(value, units), number)
 
@@ -87,11 +92,15 @@ class Selector(Copies):
     if len(u.src) == 1: result = self.op(cls, self.access(place, name), place.register, place.offset)
     else:
       old, result = self.alternative(u.src[2]), self.new(cls)
-      self.emit(self.access(place, f"{name}_if"), result, self.value(u.src[1]), place.register, place.offset, ties=(old,))
+      self.emit(self.access(place, f"{name}_if"), result, self.value(u.src[1]), place.register, place.offset,
+                ties=(old,))
     return self.op(regs.P, "ne_u32", result, 0) if u.dtype is dtypes.bool else result
 
   def alternative(self, u: UOp) -> Reg:
-    """u as memory holds it, in registers that a load may write to. Constants are made anew, which is no more than a copy."""
+    """u as memory holds it, in registers that a load may write to.
+
+    Constants are made anew, which is no more than a copy.
+    """
     constant = u.src[0] if u.op is Ops.BROADCAST else u
     if constant.op is not Ops.CONST or u.dtype is dtypes.bool: return self.stored(u)
     return self.filled(u.dtype, constant.arg) if u.dtype.count > 1 else self.made_anew(self.value(u), u.dtype)
@@ -110,12 +119,14 @@ class Selector(Copies):
   def store(self, u: UOp) -> None:
     place, name, value = self.place(u.src[0]), f"store_{access_of(u.src[1].dtype)}", self.stored(lowest_bits(u.src[1]))
     gate = gate_of(u)
-    if gate is not None: self.emit(self.access(place, f"{name}_if"), self.value(gate), place.register, value, place.offset)
+    if gate is not None:
+      self.emit(self.access(place, f"{name}_if"), self.value(gate), place.register, value, place.offset)
     else: self.emit(self.access(place, name), place.register, value, place.offset)
 
   # ***** control *****
 
-  def branch(self, block: Block, values: list[Reg]) -> None: self.block.insts.append(MInst(JUMP, [block], self.origin, (values,)))
+  def branch(self, block: Block, values: list[Reg]) -> None:
+    self.block.insts.append(MInst(JUMP, [block], self.origin, (values,)))
 
   def jump_if(self, predicate: Reg, block: Block, values: list[Reg]) -> None:
     self.block.insts.append(MInst(JUMP_IF, [block, predicate, 0], self.origin, (values,)))
@@ -123,9 +134,11 @@ class Selector(Copies):
   def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
     self.jump_if(self.op(regs.P, f"{predicate}_s{8 * dtype.itemsize}", a, b), block, values)
 
-  def counter(self, dtype: DType) -> Reg: return self.op(regs.R[1], "move", 0) if dtype.itemsize == 4 else self.op(regs.R[2], "pack64", 0, 0)
+  def counter(self, dtype: DType) -> Reg:
+    return self.op(regs.R[1], "move", 0) if dtype.itemsize == 4 else self.op(regs.R[2], "pack64", 0, 0)
 
-  def count(self, counter: Reg) -> Reg: return self.op(counter.cls, "add32" if counter.cls is regs.R[1] else "add64", counter, 1)
+  def count(self, counter: Reg) -> Reg:
+    return self.op(counter.cls, "add32" if counter.cls is regs.R[1] else "add64", counter, 1)
 
   def branch_unless(self, condition: UOp, block: Block) -> None:
     value = self.value(condition)

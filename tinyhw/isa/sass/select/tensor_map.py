@@ -1,8 +1,9 @@
-"""Tensor maps: the 128 bytes by which the unit that copies boxes (TMA, sm_90) knows a tensor, made from a Box (uop/boxes.py).
+"""Tensor maps: the 128 bytes by which the unit that copies boxes (TMA, sm_90) knows a tensor, made from a Box
+(uop/boxes.py).
 
-They have 0 as the address of the tensor, to which a launch adds the buffer's (`Code.descriptors`). Boxes lie in shared memory with the 128-byte
-swizzle; what is outside of the tensor is 0. Fields as NVIDIA's assembler sets them (tensormap.replace); those behind byte 64 as in
-reed-lau/cute-gemm, which found them equal to the driver's.
+They have 0 as the address of the tensor, to which a launch adds the buffer's (`Code.descriptors`). Boxes lie in shared
+memory with the 128-byte swizzle; what is outside of the tensor is 0. Fields as NVIDIA's assembler sets them
+(tensormap.replace); those behind byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
 """
 from __future__ import annotations
 import struct
@@ -39,8 +40,10 @@ def tensor_map(box: Box, dtype: DType) -> bytes:
   """The map of a tensor at address 0. Raises CompileError for one that no map can say."""
   size, axes = dtype.itemsize, len(box.dims)
   strides = [stride * size for stride in box.strides[1:]]
-  if axes > MOST_AXES or any(stride % STRIDE_UNIT or stride >> 40 for stride in strides) or max(box.dims) > 1 << 32 or max(box.sizes) > 256:
-    raise CompileError(f"no tensor map can say {box}: axes are {MOST_AXES} at most, strides multiples of {STRIDE_UNIT} bytes, boxes up to 256 wide")
+  if (axes > MOST_AXES or any(stride % STRIDE_UNIT or stride >> 40 for stride in strides) or max(box.dims) > 1 << 32
+      or max(box.sizes) > 256):
+    raise CompileError(f"no tensor map can say {box}: axes are {MOST_AXES} at most, strides multiples of "
+                       f"{STRIDE_UNIT} bytes, boxes up to 256 wide")
   made = bytearray(BYTES)
   struct.pack_into("<I", made, 8, axes - 1 << 4 | TYPES.get(dtype, BY_SIZE[size]) << 7 | SWIZZLE_128)
   for k, stride in enumerate(strides): struct.pack_into("<I", made, 12 + 4 * k, stride // STRIDE_UNIT & 0xffffffff)

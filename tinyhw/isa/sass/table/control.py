@@ -1,4 +1,5 @@
-"""The control word: the upper bits of each instruction, which say when it may issue and what later instructions wait for.
+"""The control word: the upper bits of each instruction, which say when it may issue and what later instructions wait
+for.
 
 The text is a prefix of the instruction: `[B0-2---:R3:W-:Y:S04]` waits until scoreboards 0 and 2 are free, takes
 scoreboard 3 until its sources have been read, none for its result, and the next instruction of the warp issues 4 cycles
@@ -11,7 +12,8 @@ import re
 from tinyhw.errors import EncodeError, ParseError
 from tinyhw.named_tuple import NamedTuple
 
-# Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. Those above have no name; they are 0 in all code that was seen.
+# Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. Those above have no name; they are
+# 0 in all code that was seen.
 WIDTHS = {"stall": 4, "yields": 1, "write": 3, "read": 3, "wait": 6, "reuse": 4}
 SHIFT = 105
 NONE = 7          # the scoreboard that is none
@@ -20,8 +22,9 @@ MOST_STALL = 15
 PREFIX = r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*"
 
 class Control(NamedTuple):
-  """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the scoreboard that is taken until the
-  result is written, the sources are read; 7 is none. wait: bits of the scoreboards that must be free. reuse: bit 0 to 2 for sources a, b and c."""
+  """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the
+  scoreboard that is taken until the result is written, the sources are read; 7 is none. wait: bits of the scoreboards
+  that must be free. reuse: bit 0 to 2 for sources a, b and c."""
   stall: int = 1
   yields: bool = True
   write: int = NONE
@@ -33,7 +36,8 @@ class Control(NamedTuple):
   def pack(self) -> int:
     """The bits in their places in the instruction. Raises EncodeError for what the hardware does not know."""
     for name, board in (("write", self.write), ("read", self.read)):
-      if board != NONE and not 0 <= board < SCOREBOARDS: raise EncodeError(f"scoreboard {name} must be in 0..5, or 7 for none, got {board}")
+      if board != NONE and not 0 <= board < SCOREBOARDS:
+        raise EncodeError(f"scoreboard {name} must be in 0..5, or 7 for none, got {board}")
     if self.yields and self.stall in (0, *range(12, MOST_STALL + 1)):
       raise EncodeError(f"stall {self.stall} does not go with yields; it goes with stalls 1 to 11")
     word, at = 0, SHIFT

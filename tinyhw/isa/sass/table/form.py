@@ -1,5 +1,5 @@
-"""What a line of the table means: generations, the fields of an instruction, and what the encoder, decoder and text need
-of a row (`Inst.isa`).
+"""What a line of the table means: generations, the fields of an instruction, and what the encoder, decoder and text
+need of a row (`Inst.isa`).
 
 The notation is explained in table.py.
 """
@@ -21,7 +21,8 @@ GENERATIONS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
 SAME = {"sm_86": "sm_80", "sm_90a": "sm_90", "sm_100a": "sm_100", "sm_120a": "sm_120"}
 # A word of a line may be limited to some generations by "%" and one of these.
 GROUPS = {
-  "80": GENERATIONS[:1], "89": GENERATIONS[1:2], "90": GENERATIONS[2:3], "100": GENERATIONS[3:4], "120": GENERATIONS[4:],
+  "80": GENERATIONS[:1], "89": GENERATIONS[1:2], "90": GENERATIONS[2:3], "100": GENERATIONS[3:4],
+  "120": GENERATIONS[4:],
   "9-": GENERATIONS[:3], "10-": GENERATIONS[:4], "89+": GENERATIONS[1:], "9+": GENERATIONS[2:], "10+": GENERATIONS[3:],
   "8x": GENERATIONS[:2], "9x": GENERATIONS[2:4], "80,90": ("sm_80", "sm_90"),
 }
@@ -29,12 +30,14 @@ GROUPS = {
 class Generation:
   """A column of the table. arch: sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120, with or without an "a" behind it.
 
-  wide: fields of uniform registers have eight bits. split: the offset of a branch has its low bits apart from the others.
+  wide: fields of uniform registers have eight bits. split: the offset of a branch has its low bits apart from the
+  others.
   """
 
   def __init__(self, arch: str):
     self.arch, self.name = arch, SAME.get(arch, arch)
-    if self.name not in GENERATIONS: raise EncodeError(f"no NVIDIA architecture is called {arch}; there is {', '.join((*GENERATIONS, *SAME))}")
+    if self.name not in GENERATIONS:
+      raise EncodeError(f"no NVIDIA architecture is called {arch}; there is {', '.join((*GENERATIONS, *SAME))}")
     self.wide = self.name in GROUPS["10+"]
     self.split = self.name in GROUPS["9+"]
 
@@ -69,7 +72,8 @@ def placed(places: Ranges, value: int) -> int:
 WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one of its control word
 
 def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int]) -> Format:
-  """The format of an instruction without its control word: fields by name with whether they are signed, bits that never change, zeros elsewhere."""
+  """The format of an instruction without its control word: fields by name with whether they are signed, bits that
+  never change, zeros elsewhere."""
   from tinyhw.machine.notation.bits import fmt  # the encoder needs no format
   bits = ["0"] * CONTROL_BIT
   for at, value in constants.items():
@@ -88,15 +92,17 @@ def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int])
 SIGNED = ("s", "to", "at", "rel", "s24", "w")
 SCALE = {"to": 4, "rel": 4, "w": 4}
 NO_GROUP = 7  # of a matrix product: it is in no group that can be waited for
-ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}  # what integers can be, where not all values have a meaning
+ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}  # what integers can be, where not all values have
+                                                                       # a meaning
 
 class Spec(NamedTuple):
   """A field of a row, which is an operand of its instructions.
 
-  kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u (unsigned), s, s24 (signed),
-  w (signed, in words), to (a place in the code, from the end of the instruction), at (the same in
-  bytes), rel (a distance), f32, f64, half (the bits of a float), sr (a
-  special register), sb (a scoreboard), boards (a set of them), gsb, gsb0 (a group of matrix products; none or 0, only 0).
+  kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u
+  (unsigned), s, s24 (signed), w (signed, in words), to (a place in the code, from the end of the instruction), at (the
+  same in bytes), rel (a distance), f32, f64, half (the bits of a float), sr (a
+  special register), sb (a scoreboard), boards (a set of them), gsb, gsb0 (a group of matrix products; none or 0, only
+  0).
   implied: what it is where the text leaves it out. units: registers of a group, or the modifier that says how many.
   reuse: of a source, its bit in Control.reuse; -1 if it cannot stay in the cache.
   """
@@ -128,7 +134,8 @@ class Part(NamedTuple):
   following: bool = False  # the register behind that of the field, which the text spells out, too
 
 class Token(NamedTuple):
-  """An operand of the text: brackets with a word before them and a sum inside, or one bare part. optional: it is left out where it says nothing."""
+  """An operand of the text: brackets with a word before them and a sum inside, or one bare part. optional: it is left
+  out where it says nothing."""
   groups: tuple[tuple[str, tuple[Part, ...]], ...]
   optional: bool = False
   brackets: bool = False
@@ -139,7 +146,8 @@ class Token(NamedTuple):
   def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
 
 def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
-  """What stands in brackets, each with the small letters before them, and the rest of the text: "desc[UR4][R2.64].x" is desc UR4, R2.64 and .x."""
+  """What stands in brackets, each with the small letters before them, and the rest of the text: "desc[UR4][R2.64].x"
+  is desc UR4, R2.64 and .x."""
   found: list[tuple[str, str]] = []
   rest = ""
   while "[" in text:
@@ -160,15 +168,19 @@ def mnemonic_of(key: str) -> str:
 class Form:
   """What a row has in `Inst.isa`.
 
-  key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or literal words ("=WIDE").
-  specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name -> position.
-  constants: bits that are always so. properties: the words of its line. result: "fixed" or "board", whether the result comes after a fixed time or
-  releases a scoreboard. sources: the same of the reading of the sources. row: whose form it is. fields: what the encoder keeps.
+  key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or
+  literal words ("=WIDE").
+  specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name ->
+  position.
+  constants: bits that are always so. properties: the words of its line. result: "fixed" or "board", whether the result
+  comes after a fixed time or releases a scoreboard. sources: the same of the reading of the sources. row: whose form it
+  is. fields: what the encoder keeps.
   """
   row: Inst | None = None
   fields: tuple[Any, ...] = ()
 
-  def __init__(self, key: str, generation: Generation, words: tuple[str, ...], tokens: tuple[Token, ...], specs: tuple[Spec, ...],
+  def __init__(self, key: str, generation: Generation, words: tuple[str, ...], tokens: tuple[Token, ...],
+               specs: tuple[Spec, ...],
                constants: dict[Ranges, int], properties: frozenset[str]):
     self.key, self.mnemonic, self.generation = key, mnemonic_of(key), generation
     self.words, self.tokens, self.specs, self.constants, self.properties = words, tokens, specs, constants, properties

@@ -1,13 +1,16 @@
-"""The shapes of the matrix unit that kernels are given: the instruction, and how the lanes of a warp share the matrices.
+"""The shapes of the matrix unit that kernels are given: the instruction, and how the lanes of a warp share the
+matrices.
 
-Products of a warp. A lane has the row (of the sum: the rows) lane / 4, and of that the places that lane % 4 tells: of the steps two that stand beside
-each other, and those eight further on. A warp loads the factors together (LDSM). Source: PTX ISA, "Matrix Fragments for mma.m16n8k16"; registers of
-SASS are in the same order.
+Products of a warp. A lane has the row (of the sum: the rows) lane / 4, and of that the places that lane % 4 tells: of
+the steps two that stand beside each other, and those eight further on. A warp loads the factors together (LDSM).
+Source: PTX ISA, "Matrix Fragments for mma.m16n8k16"; registers of SASS are in the same order.
 
-Products of four warps (wgmma, sm_90), whose unit reads the factors from shared memory itself: the steps of four instructions, 32 bytes each, are
-what a line of a panel has. Source: PTX ISA, "Register Fragments for wgmma.mma_async.m64nNk16", "Matrix descriptor".
+Products of four warps (wgmma, sm_90), whose unit reads the factors from shared memory itself: the steps of four
+instructions, 32 bytes each, are what a line of a panel has. Source: PTX ISA, "Register Fragments for
+wgmma.mma_async.m64nNk16", "Matrix descriptor".
 
-Some units are less exact than docs/numerics.md promises of sums in float32: kernels are given them only where a variable of config.py allows it.
+Some units are less exact than docs/numerics.md promises of sums in float32: kernels are given them only where a
+variable of config.py allows it.
 """
 from __future__ import annotations
 
@@ -17,7 +20,8 @@ from tinyhw.once import once
 from tinyhw.uop.matrix import LINE_BYTES, Layout, Matrix
 
 class Unit(NamedTuple):
-  """The macro that multiplies (macros.py), or of several warps the instruction, without its number of columns; and its shape."""
+  """The macro that multiplies (macros.py), or of several warps the instruction, without its number of columns; and its
+  shape."""
   key: str
   matrix: Matrix
 
@@ -43,32 +47,40 @@ def product_16832(operand: DType, result: DType) -> Matrix:
   return Matrix(16, 8, 32, operand, result, 32, a, b, c, fragments=True)
 
 UNITS = (Unit("product_f16", product_16816(dtypes.float16)), Unit("product_bf16", product_16816(dtypes.bfloat16)),
-         Unit("product_i8", product_16832(dtypes.int8, dtypes.int32)), Unit("product_u8", product_16832(dtypes.uint8, dtypes.uint32)))
+         Unit("product_i8", product_16832(dtypes.int8, dtypes.int32)),
+         Unit("product_u8", product_16832(dtypes.uint8, dtypes.uint32)))
 
-# On the FMA pipe: a lane has four columns of a row, so that each factor that it loads (16 bytes) serves four operations of four
+# On the FMA pipe: a lane has four columns of a row, so that each factor that it loads (16 bytes) serves four operations
+# of four
 _LANES = ("column", 8, 4), ("row", 4, 1)
-VECTOR = Unit("product_f32", Matrix(4, 32, 4, dtypes.float32, dtypes.float32, 32, Layout((("", 8, 0), ("row", 4, 1)), (("step", 4, 1),)),
-                                    Layout((("column", 8, 4), ("", 4, 0)), (("step", 4, 1), ("column", 4, 1))), Layout(_LANES, (("column", 4, 1),))))
+VECTOR = Unit("product_f32", Matrix(4, 32, 4, dtypes.float32, dtypes.float32, 32,
+                                    Layout((("", 8, 0), ("row", 4, 1)), (("step", 4, 1),)),
+                                    Layout((("column", 8, 4), ("", 4, 0)), (("step", 4, 1), ("column", 4, 1))),
+                                    Layout(_LANES, (("column", 4, 1),))))
 
 GROUP_COLUMNS = (256, 128, 64)   # of the products of four warps that are used: whole lines of a panel that has them
 
 def product_of_group(columns: int, operand: DType, result: DType = dtypes.float32) -> Matrix:
   """(64, k) x (k, columns) of lines of panels, summed in 32 bits."""
-  c = Layout((("column", 4, 2), ("row", 8, 1), ("row", 4, 16)), (("column", 2, 1), ("row", 2, 8), ("column", columns // 8, 8)))
+  c = Layout((("column", 4, 2), ("row", 8, 1), ("row", 4, 16)),
+             (("column", 2, 1), ("row", 2, 8), ("column", columns // 8, 8)))
   return Matrix(64, columns, LINE_BYTES // operand.itemsize, operand, result, 128, c=c, panels=True)
 
 def of_groups(key: str, operand: DType, result: DType = dtypes.float32) -> tuple[Unit, ...]:
   return tuple(Unit(key, product_of_group(columns, operand, result)) for columns in GROUP_COLUMNS)
 
 OF_GROUPS = (*of_groups("HGMMA.64x{}x16.F32", dtypes.float16), *of_groups("HGMMA.64x{}x16.F32.BF16", dtypes.bfloat16),
-             *of_groups("IGMMA.64x{}x32.S8.S8", dtypes.int8, dtypes.int32), *of_groups("IGMMA.64x{}x32.U8.U8", dtypes.uint8, dtypes.uint32))
+             *of_groups("IGMMA.64x{}x32.S8.S8", dtypes.int8, dtypes.int32),
+             *of_groups("IGMMA.64x{}x32.U8.U8", dtypes.uint8, dtypes.uint32))
 
 def units(generation: str) -> tuple[Unit, ...]:
   """The shapes that a generation has, best first; those of several warps last."""
   return (*UNITS, VECTOR, *(OF_GROUPS if generation == "sm_90" else ()))
 
-# Sums of products of fp8 keep 13 bits of mantissa (Zhang et al., arXiv 2411.10958, section 3.2; DeepSeek-V3, arXiv 2412.19437, section 3.5.2)
-FP8_OF_WARPS = tuple(Unit(f"product_{name}", product_16832(operand, dtypes.float32)) for name, operand in zip(("e4m3", "e5m2"), dtypes.fp8_ocp))
+# Sums of products of fp8 keep 13 bits of mantissa (Zhang et al., arXiv 2411.10958, section 3.2; DeepSeek-V3, arXiv
+# 2412.19437, section 3.5.2)
+FP8_OF_WARPS = tuple(Unit(f"product_{name}", product_16832(operand, dtypes.float32))
+                     for name, operand in zip(("e4m3", "e5m2"), dtypes.fp8_ocp))
 FP8_OF_GROUPS = tuple(unit for name, operand in zip(("E4M3", "E5M2"), dtypes.fp8_ocp)
                       for unit in of_groups(f"QGMMA.64x{{}}x32.F32.{name}.{name}", operand))
 TF32 = Unit("product_tf32", product_1688())
@@ -78,7 +90,8 @@ LESS_EXACT: dict[str, dict[str, tuple[Unit, ...]]] = {
 
 def less_exact(generation: str) -> dict[str, tuple[Unit, ...]]:
   """Shapes that a generation has besides, by the variable that allows them."""
-  return {variable: by_generation[generation] for variable, by_generation in LESS_EXACT.items() if generation in by_generation}
+  return {variable: by_generation[generation] for variable, by_generation in LESS_EXACT.items()
+          if generation in by_generation}
 
 @once
 def every_unit(generation: str) -> tuple[Unit, ...]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from tinyhw.machine.notation.lazy import Lazy
 from tinyhw.named_tuple import NamedTuple
 
-SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM STRONG.SYS "
+SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU "
+         "MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")
 # Of what writes. The last three mean other things on sm_100.
-WRITE_SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE STRONG.SM.PRIVATE STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU MMIO.GPU CONSTANT.SM "
+WRITE_SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE STRONG.SM.PRIVATE STRONG.SM STRONG.GPU.PRIVATE "
+               "STRONG.GPU MMIO.GPU CONSTANT.SM "
                "STRONG.SYS CONSTANT.SM.PRIVATE MMIO.SYS ? ? ?")
 COMPARE = "LT EQ LE GT NE GE"
 UNORDERED = "LTU EQU LEU GTU NEU GEU"
@@ -166,14 +168,16 @@ arvcnt  70-71  - ARVCNT TRANSCNT
 """
 # How a product of N columns is written, by its field. An accumulator in float32 has N/2 registers, one in float16 N/4.
 COLUMNS = tuple(range(8, 257, 8))
-BYTE_COLUMNS = dict(zip((*range(0, 7, 3), *range(9, 52, 3)), (8, 16, 24, *range(32, 257, 16))))  # integers; others have no meaning
+# integers; others have no meaning
+BYTE_COLUMNS = dict(zip((*range(0, 7, 3), *range(9, 52, 3)), (8, 16, 24, *range(32, 257, 16))))
 TEXT += "".join(f"{name:<7} 53-57  {' '.join(f'64x{n}x{depth}*{n // share}' for n in COLUMNS)}\n"
                 for name, depth, share in (("gmma16", 16, 2), ("gmma16h", 16, 4), ("gmma8", 8, 2), ("gmma32", 32, 2)))
-TEXT += f"gmmai   53-58  {' '.join(f'64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}' if i in BYTE_COLUMNS else '?' for i in range(52))}\n"
+TEXT += (f"gmmai   53-58  "
+         f"{' '.join(f'64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}' if i in BYTE_COLUMNS else '?' for i in range(52))}\n")
 
 class Enumeration(NamedTuple):
-  """A modifier. bits: where it usually is. words: the text of each value, "" where it is left out, "?" where there is none. units: registers by
-  value."""
+  """A modifier. bits: where it usually is. words: the text of each value, "" where it is left out, "?" where there is
+  none. units: registers by value."""
   name: str
   bits: str
   words: tuple[str, ...]
@@ -188,6 +192,8 @@ def enumeration(line: str) -> Enumeration:
   """A line of the text."""
   name, bits, *words = line.split()
   split = [word.partition("*") for word in words]
-  return Enumeration(name, bits, tuple("" if word == "-" else word for word, _, _ in split), tuple(int(units or 1) for _, _, units in split))
+  return Enumeration(name, bits, tuple("" if word == "-" else word for word, _, _ in split),
+                     tuple(int(units or 1) for _, _, units in split))
 
-ENUMERATIONS = Lazy({line.split(None, 1)[0]: line for line in TEXT.replace("\n ", " ").split("\n") if line}, enumeration)
+ENUMERATIONS = Lazy({line.split(None, 1)[0]: line for line in TEXT.replace("\n ", " ").split("\n") if line},
+                    enumeration)

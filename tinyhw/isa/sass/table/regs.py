@@ -1,5 +1,5 @@
-"""The registers of NVIDIA GPUs from sm_80 on: vector registers R, uniform registers UR, predicates P and UP, convergence
-barriers B.
+"""The registers of NVIDIA GPUs from sm_80 on: vector registers R, uniform registers UR, predicates P and UP,
+convergence barriers B.
 
 The last register of a bank reads as zero (RZ, URZ) or true (PT, UPT) and forgets what is written. URZ has index 255
 here; a field of six bits says it as 63. A group of registers starts at a multiple of its size, up to 8.
@@ -26,7 +26,8 @@ SIZES = (1, 2, 3, 4, *range(6, 129, 2))  # registers of a group; more than 4 onl
 
 def classes(bank: Bank, names: tuple[str, ...], sizes: tuple[int, ...]) -> dict[int, RegClass]:
   """The classes of a bank by how many registers they have."""
-  return {n: RegClass(bank.name + (f"x{n}" if n > 1 else ""), bank, 32 * n, n, {1: 1, 2: 2}.get(n, 4 if n % 8 else 8), names) for n in sizes}
+  return {n: RegClass(bank.name + (f"x{n}" if n > 1 else ""), bank, 32 * n, n, {1: 1, 2: 2}.get(n, 4 if n % 8 else 8),
+                      names) for n in sizes}
 
 R = classes(VECTOR, numbered("R", 256, "RZ"), SIZES)
 UR = classes(UNIFORM, numbered("UR", 256, "URZ"), (1, 2, 3, 4, 5, 6, 7))
@@ -35,7 +36,10 @@ UP = RegClass("UP", UNIFORM_PREDICATE, 1, names=numbered("UP", 8, "UPT"))
 B = RegClass("B", BARRIER, 32, names=tuple(f"B{i}" for i in range(16)))
 
 class Element(Reg):
-  """Registers of a group as a source of an instruction: from number `at` on. Selection makes the whole group the operand."""
+  """Registers of a group as a source of an instruction: from number `at` on.
+
+  Selection makes the whole group the operand.
+  """
   __slots__ = ("group", "at")
 
   def __init__(self, cls: RegClass, group: Reg, at: int):

@@ -1,5 +1,5 @@
-"""The NVIDIA instruction table: a line for each instruction, with the opcodes of its forms; a row for each form, made when it
-is asked for.
+"""The NVIDIA instruction table: a line for each instruction, with the opcodes of its forms; a row for each form, made
+when it is asked for.
 
   table("sm_90")["FFMA/223"]     FFMA with three registers: the name of the line and the opcode
   table("sm_90").rows_of("FFMA") all forms
@@ -8,11 +8,11 @@ Operands of an MInst are the registers and integers of the text in its order, th
 then the guard (`guard`, `guard_not`). `build` fills in what is left out.
 
 The text. Columns are separated by two spaces: name, opcodes, operands, modifiers, properties. A line "@ properties"
-sets the first properties of what follows, and bits that are always so. A word may be limited to generations by "%8x", "%9+" ... (form.GROUPS).
-The name is the mnemonic; what follows a dot tells rows apart.
+sets the first properties of what follows, and bits that are always so. A word may be limited to generations by "%8x",
+"%9+" ... (form.GROUPS). The name is the mnemonic; what follows a dot tells rows apart.
 
-An opcode is bits 0 to 11, in hexadecimal, or `bits 0 to 8:forms`, a row for each of the forms. A form is in bits 9 to 11
-and tells what sources b and c are:
+An opcode is bits 0 to 11, in hexadecimal, or `bits 0 to 8:forms`, a row for each of the forms. A form is in bits 9 to
+11 and tells what sources b and c are:
   1  both registers             2  c is an immediate           3  c is in constant memory (up to sm_90)
   4  b is an immediate          5  b is in constant memory (up to sm_90)
   6  b is a uniform register    7  c is a uniform register
@@ -24,8 +24,8 @@ An operand is a slot (SLOTS) or `name:kind@bits` (form.Spec), and in this order:
   .word  a modifier that is written behind it, or a literal word (capitals or digits)
   :n     a group of n registers; :size the modifier tells how many
   = +    it is written; read and written
-or brackets with a sum, as in the text: `desc[uc][a.64:2+o]`, `c[bank][a+o16]`; "&" for two that are separated by a blank; `x'` is the
-register behind that of operand x.
+or brackets with a sum, as in the text: `desc[uc][a.64:2+o]`, `c[bank][a+o16]`; "&" for two that are separated by a
+blank; `x'` is the register behind that of operand x.
 A modifier is its name (modifiers.py), `name@bits`, a literal word WORD, a literal word that is set bits WORD@74,
 WORD@70-71=2, or bits without text, @81-83=7.
 Properties: the pipe; f32, f64, half, s32 (the type of immediates; f64 also makes all registers pairs); load, store,
@@ -40,7 +40,8 @@ from collections.abc import Iterator, Sequence
 from tinyhw.errors import EncodeError
 from tinyhw.isa.sass.rows import control, floats, integer, matrix, memory, uniform
 from tinyhw.isa.sass.table import regs
-from tinyhw.isa.sass.table.form import NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, bracketed, mnemonic_of, ranges
+from tinyhw.isa.sass.table.form import (
+  NO_GROUP, Form, Generation, Part, Ranges, Spec, Token, bracketed, mnemonic_of, ranges)
 from tinyhw.isa.sass.table.modifiers import ENUMERATIONS, Enumeration
 from tinyhw.machine.ir.inst import Access, Effect, Inst, MInst, Operand
 from tinyhw.named_tuple import NamedTuple
@@ -49,7 +50,8 @@ from tinyhw.once import once
 TEXTS = tuple(rows.TEXT for rows in (integer, floats, memory, control, matrix, uniform))
 
 class Slot(NamedTuple):
-  """A usual place of an operand: its kind, its bits, those that negate it and make it absolute, and its bit in the reuse cache."""
+  """A usual place of an operand: its kind, its bits, those that negate it and make it absolute, and its bit in the
+  reuse cache."""
   kind: str
   at: str
   negate: str = ""
@@ -57,23 +59,31 @@ class Slot(NamedTuple):
   reuse: int = -1
 
 SLOTS = {
-  "d": Slot("R", "16-23"), "a": Slot("R", "24-31", "72", "73", 0), "b": Slot("R", "32-39", "63", "62", 1), "c": Slot("R", "64-71", "75", "74", 2),
+  "d": Slot("R", "16-23"), "a": Slot("R", "24-31", "72", "73", 0), "b": Slot("R", "32-39", "63", "62", 1),
+  "c": Slot("R", "64-71", "75", "74", 2),
   "h": Slot("R", "64-71", "84", "83", 2),  # source c of HFMA2
-  "pu": Slot("P", "81-83"), "pv": Slot("P", "84-86"), "pp": Slot("P", "87-89", "90"), "pq": Slot("P", "77-79", "80"), "pr": Slot("P", "68-70", "71"),
-  "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"), "qq": Slot("UP", "77-79", "80"),
-  "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"), "uc": Slot("UR", "64-69", "75"),
+  "pu": Slot("P", "81-83"), "pv": Slot("P", "84-86"), "pp": Slot("P", "87-89", "90"), "pq": Slot("P", "77-79", "80"),
+  "pr": Slot("P", "68-70", "71"),
+  "qu": Slot("UP", "81-83"), "qv": Slot("UP", "84-86"), "qp": Slot("UP", "87-89", "90"),
+  "qq": Slot("UP", "77-79", "80"),
+  "ud": Slot("UR", "16-21"), "ua": Slot("UR", "24-29", "72"), "ub": Slot("UR", "32-37", "63"),
+  "uc": Slot("UR", "64-69", "75"),
   "ue": Slot("UR", "40-45"),
   "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
   "bar": Slot("B", "16-19"), "sr": Slot("sr", "72-79"), "o": Slot("s24", "40-63"),
 }
 FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
-EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END, "barrier": Effect.BARRIER, "call": Effect.CALL}
+EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END,
+           "barrier": Effect.BARRIER, "call": Effect.CALL}
 ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
 @once
 def token_of(word: str) -> dict[str, str] | None:
-  """The parts of an operand, which are those of many lines: ?-|name.suffixes|:type@bits=. None for what has brackets, or several names."""
+  """The parts of an operand, which are those of many lines: ?-|name.suffixes|:type@bits=.
+
+  None for what has brackets, or several names.
+  """
   rest, access = (word[:-1], word[-1]) if word[-1] in "=+" else (word, "")
   rest, _, bits = rest.partition("@")
   rest, _, kind = rest.partition(":")
@@ -85,8 +95,8 @@ def token_of(word: str) -> dict[str, str] | None:
           "sign": sign if sign in "-~" else "", "absolute": "|" if absolute == "|" else ""}
 
 class Line(NamedTuple):
-  """A line of the table as it is in one generation. words: literal ones of its modifiers; numbers: how many of its operands are immediates in each
-  form; described: whether an address has a descriptor."""
+  """A line of the table as it is in one generation. words: literal ones of its modifiers; numbers: how many of its
+  operands are immediates in each form; described: whether an address has a descriptor."""
   name: str
   opcodes: tuple[int, ...]
   operands: tuple[str, ...]
@@ -119,13 +129,15 @@ def entries() -> dict[str, list[Entry]]:
 def line_of(entry: Entry, generation: Generation) -> Line | None:
   """A line as it is in a generation; None if it has no opcode there."""
   text, section = entry
-  name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ") if column not in ("", " ")], "", "", "")[:5]
+  name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ")
+                                                      if column not in ("", " ")], "", "", "")[:5]
   name, _, group = name.partition("%")
   if not generation.has(group): return None
   codes = tuple(code for word in limited(opcodes, generation) for code in opcodes_of(word, generation))
   if not codes: return None
   fields, modifiers_of = limited(operands, generation), limited(modifiers, generation)
-  words = tuple([word for modifier in modifiers_of for word in modifier.partition("@")[0].split(".") if word.isupper() or word.isdigit()])
+  words = tuple([word for modifier in modifiers_of for word in modifier.partition("@")[0].split(".") if word.isupper()
+                 or word.isdigit()])
   numbers = sum([":u" in field and "[" not in field for field in fields])
   return Line(name, codes, fields, modifiers_of, limited(f"{section} {properties}", generation), text, words, numbers,
               any(["desc[" in field for field in fields]))
@@ -223,10 +235,12 @@ class Maker:
     self.type = next((p for p in line.properties if p in TYPES), "u32")
     self.plain = "plain" in self.properties
     names = [found["name"] for found in map(token_of, line.operands) if found]
-    self.second_is_c = not {"c", "h"} & set(names) and any(code >> 9 in (2, 3, 7) for code in line.opcodes) and not self.plain
+    self.second_is_c = (not {"c", "h"} & set(names) and any(code >> 9 in (2, 3, 7) for code in line.opcodes)
+                        and not self.plain)
     self.third = "h" if "h" in names else "c"
     swapped = kinds[1] != "R" and self.third in names
-    self.kinds = {"b": "R" if swapped else kinds.replace("R", "") or "R", self.third: kinds[1], "ub": kinds[0].replace("U", "R")}
+    self.kinds = {"b": "R" if swapped else kinds.replace("R", "") or "R", self.third: kinds[1],
+                  "ub": kinds[0].replace("U", "R")}
     self.moved = {"b": self.third, self.third: "b"} if swapped and not self.plain else {}
     if "U" in kinds and not self.plain: self.constants[ranges("91")] = 1
 
@@ -237,7 +251,8 @@ class Maker:
     kind, true = ("UP", regs.UPT) if "up" in self.properties else ("P", regs.PT)
     guard = Spec("guard", kind, ranges("12-14"), implied=true, classes=(true.cls,))
     specs = (*self.specs, *self.flags, guard, Spec("guard_not", "flag", ranges("15")))
-    made = Form(f"{line.name}/{self.opcode:03x}", self.generation, words, tokens, specs, self.constants, self.properties)
+    made = Form(f"{line.name}/{self.opcode:03x}", self.generation, words, tokens, specs, self.constants,
+                self.properties)
     effects = sum({EFFECTS[p] for p in self.properties if p in EFFECTS})
     row = Inst(line.name, line.text, tuple(map(machine_operand, specs)), line.properties[0], effects, isa=made)
     made.row = row
@@ -258,9 +273,12 @@ class Maker:
     found_token = token_of(word)
     name = found_token["name"] if found_token else ""
     kind = self.kinds.get(name, "R") if not self.plain else "R"
-    if kind == "C": return [Token((("c", (self.number(f"{name}_bank", "u", "54-58"),)), ("c", (self.place_constant(word, name),))), optional, True)]
+    if kind == "C":
+      return [Token((("c", (self.number(f"{name}_bank", "u", "54-58"),)), ("c", (self.place_constant(word, name),))),
+                    optional, True)]
     if kind == "I" and self.type == "half":
-      return [Token((("", (self.number(f"{name}_high", "half", "48-63"),)),)), Token((("", (self.number(f"{name}_low", "half", "32-47"),)),))]
+      return [Token((("", (self.number(f"{name}_high", "half", "48-63"),)),)),
+              Token((("", (self.number(f"{name}_low", "half", "32-47"),)),))]
     return [Token((("", (self.part(word),)),), optional)]
 
   def number(self, name: str, kind: str, at: str) -> Part:
@@ -300,7 +318,10 @@ class Maker:
     return spec_of(name, slot, found["access"], found["type"], 2 if self.type == "f64" else 1, wide, reuse)
 
   def reuse(self, name: str, slot: Slot) -> int:
-    """The bit of a source in the reuse cache: of the operand, wherever its form has it. The second of two is c where there are forms 2, 3 or 7."""
+    """The bit of a source in the reuse cache: of the operand, wherever its form has it.
+
+    The second of two is c where there are forms 2, 3 or 7.
+    """
     sources = REUSE.get(self.line.properties[0], "")
     if name not in sources: return -1
     if name == "b" and self.second_is_c: name = "c"
@@ -317,7 +338,8 @@ class Maker:
     if name == "b" and self.moved:  # the suffixes of the place where it is
       found = next(other for other in map(token_of, self.line.operands) if other and other["name"] == self.third)
     if found["absolute"]: absolute = self.flag(f"{name}_abs", slot.absolute)
-    suffixes = tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR") and slot.at != "32-37" else ()
+    suffixes = (tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR")
+                and slot.at != "32-37" else ())
     return Part(name, negate, sign, absolute, found["sign"] == "~", suffixes)
 
   def suffix(self, name: str, word: str) -> str:
@@ -342,7 +364,8 @@ class Maker:
 
 @once
 def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
-  """The field of a slot, which many rows have. size: registers of a group, or the modifier that tells it; units: those where nothing is said.
+  """The field of a slot, which many rows have. size: registers of a group, or the modifier that tells it; units: those
+  where nothing is said.
   wide: a uniform register's field has eight bits."""
   kind, at = slot.kind.lstrip("~"), slot.at
   if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[access], NO_GROUP if kind == "gsb" else 0)
@@ -355,7 +378,8 @@ def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wid
   elif size and size.isdecimal(): units = int(size)
   sizes = sorted(set(ENUMERATIONS[units].units)) if isinstance(units, str) else [units]
   none = regs.reg(group[1], regs.TRUE if kind in ("P", "UP") else regs.ZERO if kind != "B" else 0)
-  return Spec(name, kind, ranges(at), ACCESS[access], none, tuple(group[n] for n in sizes), units, reuse=reuse, inverse=slot.kind[0] == "~")
+  return Spec(name, kind, ranges(at), ACCESS[access], none, tuple(group[n] for n in sizes), units, reuse=reuse,
+              inverse=slot.kind[0] == "~")
 
 def machine_operand(spec: Spec) -> Operand:
   """The operand as machine code shared by all ISAs sees it."""
@@ -363,18 +387,21 @@ def machine_operand(spec: Spec) -> Operand:
   return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, kind)
 
 def build(row: Inst, *operands: Any, **others: Any) -> MInst:
-  """An instruction over physical registers: the operands of the text in its order, then by name what is not usual: modifiers by value or word,
-  flags, the guard.
+  """An instruction over physical registers: the operands of the text in its order, then by name what is not usual:
+  modifiers by value or word, flags, the guard.
 
   Raises EncodeError for a number of operands or a name that the row does not have.
   """
   form: Form = row.isa
   shown = [spec for spec in form.specs if spec.kind not in ("enum", "flag") and spec.name != "guard"]
   if len(operands) != len(shown):
-    raise EncodeError(f"{form.key} takes {len(shown)} operands ({', '.join(s.name for s in shown)}), got {len(operands)}")
+    raise EncodeError(f"{form.key} takes {len(shown)} operands ({', '.join(s.name for s in shown)}), got "
+                      f"{len(operands)}")
   values = [*operands]
   for spec in form.specs[len(shown):]: values.append(value_of(form, spec, others.pop(spec.name, spec.implied)))
-  if others: raise EncodeError(f"{form.key} has no {', '.join(others)}; it has {', '.join(s.name for s in form.specs[len(shown):])}")
+  if others:
+    raise EncodeError(f"{form.key} has no {', '.join(others)}; it has "
+                      f"{', '.join(s.name for s in form.specs[len(shown):])}")
   return MInst(row, values)
 
 def value_of(form: Form, spec: Spec, value: Any) -> Any:
@@ -382,7 +409,9 @@ def value_of(form: Form, spec: Spec, value: Any) -> Any:
   if spec.enumeration is None: return value
   words: Sequence[str] = spec.enumeration.words
   if isinstance(value, str):
-    if value not in words: raise EncodeError(f"{form.key}: {spec.name} is one of {', '.join(w for w in words if w not in ('', '?'))}, got {value}")
+    if value not in words:
+      raise EncodeError(f"{form.key}: {spec.name} is one of {', '.join(w for w in words if w not in ('', '?'))}, got "
+                        f"{value}")
     return words.index(value)
   if value < 0: raise EncodeError(f"{form.key}: {spec.name} must be given: {', '.join(w for w in words if w != '?')}")
   return value

@@ -1,7 +1,9 @@
-"""What warps share on NVIDIA's GPUs: registers of a sub-partition, shared memory of a multiprocessor (SM), and in what steps they are given out.
+"""What warps share on NVIDIA's GPUs: registers of a sub-partition, shared memory of a multiprocessor (SM), and in what
+steps they are given out.
 
-An SM has four sub-partitions, which have every fourth warp of a block each, and 65536 bytes of registers, 512 for each lane; a warp gets them by
-eights for each lane, of which the hardware keeps two (autogen/nvidia/bank.py). Each block takes a KiB of shared memory more than its kernel wants.
+An SM has four sub-partitions, which have every fourth warp of a block each, and 65536 bytes of registers, 512 for each
+lane; a warp gets them by eights for each lane, of which the hardware keeps two (autogen/nvidia/bank.py). Each block
+takes a KiB of shared memory more than its kernel wants.
 Source: CUDA C++ Programming Guide, "Compute Capabilities".
 """
 from __future__ import annotations
@@ -23,7 +25,8 @@ def multiprocessor(warps: int, blocks: int, shared_kib: int) -> Unit:
   return Unit("SM", PARTITIONS, warps // PARTITIONS, WARP, {"R": FILE}, shared_kib << 10, 128, blocks, WORDS)
 
 # by architecture: sm_86 has the instructions of sm_80
-UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100), "sm_89": multiprocessor(48, 24, 100),
+UNITS = {"sm_80": multiprocessor(64, 32, 164), "sm_86": multiprocessor(48, 16, 100),
+         "sm_89": multiprocessor(48, 24, 100),
          "sm_90": multiprocessor(64, 32, 228)}
 
 def column(arch: str) -> str:
@@ -31,4 +34,5 @@ def column(arch: str) -> str:
   return arch.rstrip("a")
 
 # Of a lane's registers: with more than each of these fewer warps run at once, or predicates are short
-STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS) if n + FILE.extra <= bank.MOST_REGISTERS), "P": (PREDICATES,)}
+STEPS = {"R": tuple(n for n in steps(UNITS["sm_80"].files["R"], FEWEST // PARTITIONS)
+                    if n + FILE.extra <= bank.MOST_REGISTERS), "P": (PREDICATES,)}

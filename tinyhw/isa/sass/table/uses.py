@@ -1,4 +1,5 @@
-"""Which registers an instruction reads and writes, and how it is waited for: what scheduling and the emulator's checks ask."""
+"""Which registers an instruction reads and writes, and how it is waited for: what scheduling and the emulator's checks
+ask."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.table import regs
@@ -15,13 +16,16 @@ MAKES, WANTS = "makes_view", "wants_view"
 PRODUCTS = "gmma"   # the pipe of products of a warpgroup; registers are handed over to them, and are there again
 ARRIVAL, PRODUCTS_DONE = "WARPGROUP", "WARPGROUP.DEPBAR"
 
-NOTHING = {regs.VECTOR: regs.ZERO, regs.UNIFORM: regs.ZERO, regs.PREDICATE: regs.TRUE, regs.UNIFORM_PREDICATE: regs.TRUE}
+NOTHING = {regs.VECTOR: regs.ZERO, regs.UNIFORM: regs.ZERO, regs.PREDICATE: regs.TRUE,
+           regs.UNIFORM_PREDICATE: regs.TRUE}
 
 class Uses(NamedTuple):
-  """reads: (unit, whether it decides what is executed). board: the result wants a scoreboard. late: sources are read later than at issue.
+  """reads: (unit, whether it decides what is executed). board: the result wants a scoreboard. late: sources are read
+  later than at issue.
 
-  product: it is an asynchronous product of a warpgroup, which has its vector registers until its group has been waited for. view: MAKES, what was
-  written to shared memory is made visible to the asynchronous proxy, which a scoreboard tells; WANTS, that must have been waited for; or "".
+  product: it is an asynchronous product of a warpgroup, which has its vector registers until its group has been waited
+  for. view: MAKES, what was written to shared memory is made visible to the asynchronous proxy, which a scoreboard
+  tells; WANTS, that must have been waited for; or "".
   """
   reads: tuple[tuple[Unit, bool], ...]
   writes: tuple[Unit, ...]
@@ -37,9 +41,13 @@ def units_of(reg: Reg) -> list[Unit]:
 
 @once
 def units_from(cls: RegClass, index: int | None) -> tuple[Unit, ...]:
-  """The same of the register of a class with an index. Barriers of lanes that part are the branch unit's, and want no schedule."""
+  """The same of the register of a class with an index.
+
+  Barriers of lanes that part are the branch unit's, and want no schedule.
+  """
   assert index is not None, "a physical register has an index"
-  return () if cls.bank is regs.BARRIER or index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k) for k in range(cls.units))
+  return () if cls.bank is regs.BARRIER or index == NOTHING.get(cls.bank) else tuple((cls.bank.name, index + k)
+                                                                                     for k in range(cls.units))
 
 @once
 def reads_from(cls: RegClass, index: int | None, guard: bool) -> tuple[tuple[Unit, bool], ...]:
@@ -47,7 +55,8 @@ def reads_from(cls: RegClass, index: int | None, guard: bool) -> tuple[tuple[Uni
   return tuple((unit, guard) for unit in units_from(cls, index))
 
 class Roles(NamedTuple):
-  """The operands of a row that may be registers: positions of those that are read, each with whether it decides what is executed, and of those that
+  """The operands of a row that may be registers: positions of those that are read, each with whether it decides what is
+  executed, and of those that
   are written. uses: of an instruction without registers."""
   reads: tuple[tuple[int, bool], ...]
   writes: tuple[int, ...]

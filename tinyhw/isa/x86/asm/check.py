@@ -22,7 +22,8 @@ def problem(inst: MInst) -> str | None:
     if operand.cls is not None and value is not None and operand.cls.bank is VEC and value.index > 15:
       if any(e.space == "evex" for e in form.encodings): continue
       return f"operand {i} ({operand.name}) wants a register below 16, got {value}: no EVEX form exists"
-  if form.mask >= 0 and inst.operands[form.mask].index == 0: return "k0 cannot be a mask: as a mask it means that there is none"
+  if form.mask >= 0 and inst.operands[form.mask].index == 0:
+    return "k0 cannot be a mask: as a mask it means that there is none"
   return None
 
 def register_problem(operand: Operand, value: Any) -> str | None:
@@ -34,8 +35,10 @@ def register_problem(operand: Operand, value: Any) -> str | None:
   if value.index is None: return f"wants a physical {cls.name}, got {value}; allocate registers first"
   if operand.name == "base" and value.cls is RIP_CLASS: return None
   if value.cls is not cls: return f"wants {cls.name}, got {value}"
-  if operand.fixed is not None and value.index != operand.fixed: return f"must be {cls.name_of(operand.fixed)}, got {value}"
-  if operand.name == "index" and cls.bank is GPR and value.index == 4: return "cannot be rsp: the encoding uses it for \"no index\""
+  if operand.fixed is not None and value.index != operand.fixed:
+    return f"must be {cls.name_of(operand.fixed)}, got {value}"
+  if operand.name == "index" and cls.bank is GPR and value.index == 4:
+    return "cannot be rsp: the encoding uses it for \"no index\""
   return None
 
 def number_problem(form: Form, operand: Operand, value: Any) -> str | None:

@@ -1,7 +1,8 @@
 """Bytes to instructions, from the rows that the encoder uses.
 
-Opcodes lead to the mnemonics that use them, and these to the rows; both indexes are made when they are needed. Where several encodings mean the same,
-the instruction is the same, so encoding it again may give fewer bytes. Bytes that are no instruction of the table raise DecodeError.
+Opcodes lead to the mnemonics that use them, and these to the rows; both indexes are made when they are needed. Where
+several encodings mean the same, the instruction is the same, so encoding it again may give fewer bytes. Bytes that are
+no instruction of the table raise DecodeError.
 """
 from __future__ import annotations
 from typing import Any
@@ -15,8 +16,10 @@ from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.once import once
 
 class Fields:
-  """What the prefixes say. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector prefix; F3 or F2 of a legacy one."""
-  __slots__ = ("space", "map", "opcode", "pp", "w", "l", "r", "x", "b", "v", "vvvv", "mask", "zeroing", "broadcast", "operand16", "lock", "rex")
+  """What the prefixes say. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector prefix;
+  F3 or F2 of a legacy one."""
+  __slots__ = ("space", "map", "opcode", "pp", "w", "l", "r", "x", "b", "v", "vvvv", "mask", "zeroing", "broadcast",
+               "operand16", "lock", "rex")
 
   def __init__(self) -> None:
     self.space, self.map, self.opcode = "legacy", 0, 0
@@ -31,9 +34,12 @@ def decode(code: bytes, offset: int = 0) -> tuple[MInst, int]:
       found = match(row, encoding, fields, code, at)
       if found is None: continue
       inst, end = found
-      if encoding.rel >= 0: inst.operands[encoding.rel] += end - offset  # distances count from the start of the instruction
+      # distances count from the start of the instruction
+      if encoding.rel >= 0: inst.operands[encoding.rel] += end - offset
       return inst, end - offset
-  except IndexError: raise DecodeError(f"offset {offset}: the code ends within an instruction: {code[offset:offset + 16].hex(' ')}") from None
+  except IndexError:
+    raise DecodeError(
+      f"offset {offset}: the code ends within an instruction: {code[offset:offset + 16].hex(' ')}") from None
   raise DecodeError(f"offset {offset}: no instruction of the table starts with {code[offset:offset + 16].hex(' ')}")
 
 def decode_all(code: bytes) -> Iterator[tuple[int, MInst]]:
@@ -100,7 +106,8 @@ def candidates(space: str, map: int, opcode: int) -> list[tuple[Inst, Encoding]]
   if found is None:
     rows = [row for mnemonic in mnemonics().get(key, ()) for row in TABLE.rows(mnemonic)]
     found = CANDIDATES.setdefault(key, [(row, e) for row in rows for e in row.isa.encodings
-                                        if (e.space, e.map) == (space, map) and e.opcode == (opcode & ~7 if e.plus else opcode)])
+                                        if (e.space, e.map) == (space, map)
+                                        and e.opcode == (opcode & ~7 if e.plus else opcode)])
   return found
 
 @once
@@ -122,7 +129,9 @@ def match(row: Inst, e: Encoding, f: Fields, code: bytes, at: int) -> tuple[MIns
   if e.space == "legacy":
     if e.operand16 != f.operand16 or e.lock != f.lock: return None
   elif e.l is not None and e.l != f.l: return None
-  if e.space == "evex" and (form.zeroing != f.zeroing or (form.mask >= 0) != (f.mask > 0) or (form.broadcast > 0) != f.broadcast): return None
+  if e.space == "evex" and (form.zeroing != f.zeroing or (form.mask >= 0) != (f.mask > 0)
+                            or (form.broadcast > 0) != f.broadcast):
+    return None
   if e.suffix:
     if code[at:at + len(e.suffix)] != e.suffix: return None
     at += len(e.suffix)
@@ -143,7 +152,8 @@ def match(row: Inst, e: Encoding, f: Fields, code: bytes, at: int) -> tuple[MIns
   if not put_registers(row, e, f, operands, numbers): return None
   return read_immediates(row, e, code, at, operands)
 
-def read_modrm(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any], numbers: list[tuple[int, int]]) -> int:
+def read_modrm(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any],
+               numbers: list[tuple[int, int]]) -> int:
   """ModRM, SIB and displacement; where they end, or -1 if they do not fit."""
   modrm = code[at]
   mod, reg, rm = modrm >> 6, modrm >> 3 & 7, modrm & 7
@@ -158,7 +168,8 @@ def operand_is_vector(form: Form, at: int) -> bool:
   cls = form.row.operands[at].cls
   return cls is not None and cls.bank is regs.VEC
 
-def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any], mod: int, rm: int) -> int:
+def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any], mod: int,
+                rm: int) -> int:
   """A memory operand; where it ends, or -1."""
   index_class = form.row.operands[e.rm + 1].cls
   gather = index_class.bank is regs.VEC

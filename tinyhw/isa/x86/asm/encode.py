@@ -1,7 +1,9 @@
-"""Rows to bytes. A row becomes a function at first use: everything the table decides is computed once, only operands are left.
+"""Rows to bytes. A row becomes a function at first use: everything the table decides is computed once, only operands
+are left.
 
-`encode` is for one instruction, `encode_function` for a laid out function: it chooses short or long jumps, and places constants. Operands must be
-physical. What is wrong with an instruction is found out only after its function failed (check.py), so that correct code pays nothing.
+`encode` is for one instruction, `encode_function` for a laid out function: it chooses short or long jumps, and places
+constants. Operands must be physical. What is wrong with an instruction is found out only after its function failed
+(check.py), so that correct code pays nothing.
 
 Cost: 0.4 to 0.9 us an instruction over registers, 1 to 1.8 us with a memory operand (CPython 3.11, Zen 3).
 """
@@ -18,7 +20,8 @@ from tinyhw.machine.ir.inst import Block, Function, MInst
 Encoder = Callable[[list[Any]], "bytes | None"]  # None: this encoding cannot say these operands
 
 def encode(inst: MInst) -> bytes:
-  """The bytes of an instruction over physical registers. A block operand must be an int: its distance from the start of the instruction.
+  """The bytes of an instruction over physical registers. A block operand must be an int: its distance from the start of
+  the instruction.
 
   Raises EncodeError, naming the operand and what it should be.
   """
@@ -60,7 +63,8 @@ def shortest(plain: list[Encoder], wide: list[Encoder]) -> Encoder:
   return encoder
 
 def useful(encodings: list[Encoding]) -> list[Encoding]:
-  """Leave out encodings that only the decoder needs: those that can be neither shorter than one before them, nor say more."""
+  """Leave out encodings that only the decoder needs: those that can be neither shorter than one before them, nor say
+  more."""
   found: list[Encoding] = []
   for e in encodings:
     sizes = (e.space, e.imm_bytes, e.rel_bytes)
@@ -69,7 +73,10 @@ def useful(encodings: list[Encoding]) -> list[Encoding]:
   return found
 
 def address(reg: int, base: Any, index: Any, scale: int, disp: int, unit: int) -> tuple[int, bytes]:
-  """ModRM, SIB and displacement; and the high bits of index (2) and base (1). `reg` is the low 3 bits of the other operand."""
+  """ModRM, SIB and displacement; and the high bits of index (2) and base (1).
+
+  `reg` is the low 3 bits of the other operand.
+  """
   reg <<= 3
   if index is None:
     if base is None: return 0, bytes((reg | 4, 0x25)) + disp.to_bytes(4, "little", signed=True)
@@ -242,7 +249,8 @@ def evex(form: Form, e: Encoding) -> Encoder:
   return encoder
 
 class Jump:
-  """A jump to a block in the code that is being laid out: where it stands in its block's bytes, and whether it is long."""
+  """A jump to a block in the code that is being laid out: where it stands in its block's bytes, and whether it is
+  long."""
   __slots__ = ("inst", "target", "short", "long", "far")
 
   def __init__(self, inst: MInst, target: Block):
@@ -262,8 +270,10 @@ def head_of(e: Encoding) -> bytes:
 def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]:
   """The code of a function over physical registers, and the offset of each instruction.
 
-  Jumps are as short as they can be. A jump to the block that follows is left out (and so is its entry). A displacement that is `bytes`, with base
-  RIP, is a constant: constants are placed after the code, once each, aligned to their length, and the displacement leads there.
+  Jumps are as short as they can be. A jump to the block that follows is left out (and so is its entry). A displacement
+  that is `bytes`, with base
+  RIP, is a constant: constants are placed after the code, once each, aligned to their length, and the displacement
+  leads there.
   """
   blocks = function.blocks
   pieces: list[list[bytes | Jump]] = []
@@ -308,7 +318,8 @@ def relax(blocks: list[Block], pieces: list[list[bytes | Jump]]) -> dict[int, in
           ends.append((offset, piece))
     changed = False
     for end, jump in ends:
-      if id(jump.target) not in starts: raise EncodeError(f"{jump.inst.row.name}: block {jump.target} is not in the function")
+      if id(jump.target) not in starts:
+        raise EncodeError(f"{jump.inst.row.name}: block {jump.target} is not in the function")
       if not jump.far and not -128 <= starts[id(jump.target)] - end < 128: jump.far = changed = True
   return starts
 
@@ -323,7 +334,8 @@ def emit(pieces: list[list[bytes | Jump]], kept: list[list[MInst]], starts: dict
       if isinstance(piece, bytes): code += piece
       else:
         distance = starts[id(piece.target)] - len(code) - piece.size()
-        code += piece.long + distance.to_bytes(4, "little", signed=True) if piece.far else piece.short + distance.to_bytes(1, "little", signed=True)
+        code += (piece.long + distance.to_bytes(4, "little", signed=True) if piece.far
+                 else piece.short + distance.to_bytes(1, "little", signed=True))
   for constant in sorted(constants, key=len, reverse=True):
     code += b"\xcc" * (-len(code) % len(constant))
     constants[constant] = len(code)

@@ -1,7 +1,9 @@
-"""x86-64 assembly text, Intel syntax as llvm-mc and objdump print it: `vaddps ymm0 {k1} {z}, ymm1, ymmword ptr [rax + 4*rcx + 16]`.
+"""x86-64 assembly text, Intel syntax as llvm-mc and objdump print it:
+`vaddps ymm0 {k1} {z}, ymm1, ymmword ptr [rax + 4*rcx + 16]`.
 
-`show` prints one way; `parse` takes more: sizes left out where another operand decides, any order in brackets, hex, the usual aliases.
-A jump's target is `.+N` or `.-N`, counted from the start of the jump; in the text of a function it may be a label, `.name`.
+`show` prints one way; `parse` takes more: sizes left out where another operand decides, any order in brackets, hex, the
+usual aliases. A jump's target is `.+N` or `.-N`, counted from the start of the jump; in the text of a function it may
+be a label, `.name`.
 """
 from __future__ import annotations
 import re
@@ -19,11 +21,14 @@ from tinyhw.machine.notation.text import ascii_only, one_of, parse_integer, spli
 
 SIZES = {8: "byte", 16: "word", 32: "dword", 64: "qword", 128: "xmmword", 256: "ymmword", 512: "zmmword"}
 BITS = {**{name: bits for bits, name in SIZES.items()}, "oword": 128}
-CONDITION_ALIASES = {"c": "b", "nae": "b", "nc": "ae", "nb": "ae", "z": "e", "nz": "ne", "na": "be", "nbe": "a", "pe": "p", "po": "np", "nge": "l",
+CONDITION_ALIASES = {"c": "b", "nae": "b", "nc": "ae", "nb": "ae", "z": "e", "nz": "ne", "na": "be", "nbe": "a",
+                     "pe": "p", "po": "np", "nge": "l",
                      "nl": "ge", "ng": "le", "nle": "g"}
-ALIASES = {"sal": "shl", "retq": "ret", "int 3": "int3", **{f"{stem}{alias}": f"{stem}{name}" for stem in ("j", "set", "cmov")
-                                                           for alias, name in CONDITION_ALIASES.items()}}
-PREDICATES = ("eq lt le unord neq nlt nle ord eq_uq nge ngt false neq_oq ge gt true eq_os lt_oq le_oq unord_s neq_us nlt_uq nle_uq ord_s eq_us "
+ALIASES = {"sal": "shl", "retq": "ret", "int 3": "int3",
+           **{f"{stem}{alias}": f"{stem}{name}" for stem in ("j", "set", "cmov")
+             for alias, name in CONDITION_ALIASES.items()}}
+PREDICATES = ("eq lt le unord neq nlt nle ord eq_uq nge ngt false neq_oq ge gt true eq_os lt_oq le_oq unord_s neq_us "
+              "nlt_uq nle_uq ord_s eq_us "
               "nge_uq ngt_uq false_os neq_os ge_oq gt_oq true_us").split()
 INTEGER_PREDICATES = {"eq": 0, "lt": 1, "le": 2, "neq": 4, "nlt": 5, "nle": 6}
 FLOAT_COMPARE = re.compile(r"vcmp(\w+)(ps|pd|ss|sd)$")
@@ -40,7 +45,8 @@ def assemble(text: str, arch: str = "x86_64") -> bytes:
 def disassemble(code: bytes, arch: str = "x86_64") -> str:
   """The text of the instruction that the bytes are, all of them."""
   inst, size = decode(code)
-  if size < len(code): raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
+  if size < len(code):
+    raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
   return show(inst)
 
 def assemble_function(text: str) -> bytes:
@@ -101,7 +107,8 @@ def gathered_bits(row: Inst, kind: Kind) -> int:
   """The size in front of a memory operand. That of a gather is the size of all that it moves."""
   if kind.cls is None: return kind.bits
   data = next(o.cls.bits for o in row.operands if o.cls is not None and o.cls.bank is regs.VEC and o.name != "index")
-  return min(data, kind.cls.bits * kind.bits // (32 if "erd" in row.name else 64))  # gatherd, scatterd: indices of 32 bits
+  # gatherd, scatterd: indices of 32 bits
+  return min(data, kind.cls.bits * kind.bits // (32 if "erd" in row.name else 64))
 
 # ---- parsing
 
@@ -149,7 +156,8 @@ def canonical(mnemonic: str) -> tuple[str, int | None]:
       if predicate.replace("_", "") == name: return f"vcmp{found[2]}", number
   found = INTEGER_COMPARE.match(mnemonic)
   if found: return f"vpcmp{found[2]}", INTEGER_PREDICATES[found[1]]
-  close = [m for m in TABLE.mnemonics() if " " not in m and m[:4] == mnemonic[:4] and abs(len(m) - len(mnemonic)) < 2][:4]
+  close = [m for m in TABLE.mnemonics() if " " not in m and m[:4] == mnemonic[:4]
+           and abs(len(m) - len(mnemonic)) < 2][:4]
   raise ParseError(f"no instruction is called {mnemonic}" + (f"; did you mean {one_of(close)}?" if close else ""))
 
 def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
@@ -159,8 +167,11 @@ def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
     if word == "z": zeroing = True
     elif word[:3] == "1to" and word[3:].isdigit(): lanes = int(word[3:])
     elif word in NAMES and NAMES[word].cls is regs.K: mask = NAMES[word]
-    else: raise ParseError(f"operand {position}: {{{word}}} is neither a mask ({{k1}} to {{k7}}), {{z}} nor a broadcast ({{1to8}})")
-  if mask is not None and mask.index == 0: raise ParseError(f"operand {position}: k0 cannot be a mask: as a mask it means that there is none")
+    else:
+      raise ParseError(f"operand {position}: {{{word}}} is neither a mask ({{k1}} to {{k7}}), {{z}} nor a broadcast "
+                       f"({{1to8}})")
+  if mask is not None and mask.index == 0:
+    raise ParseError(f"operand {position}: k0 cannot be a mask: as a mask it means that there is none")
   return DECORATION.sub("", text).strip(), lanes, mask, zeroing
 
 def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
@@ -173,10 +184,12 @@ def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
     return Given(text, "block", offset)
   found = MEMORY.match(text)
   if found:
-    if found[1] and found[1] not in BITS: raise ParseError(f"operand {position}: {found[1]} is no size; use {one_of(list(BITS))}")
+    if found[1] and found[1] not in BITS:
+      raise ParseError(f"operand {position}: {found[1]} is no size; use {one_of(list(BITS))}")
     return Given(text, "memory", parse_address(found[2], position), BITS.get(found[1], 0), lanes)
   value = parse_integer(text)
-  if value is None: raise ParseError(f"operand {position}: {text or 'nothing'} is no register, memory operand or integer")
+  if value is None:
+    raise ParseError(f"operand {position}: {text or 'nothing'} is no register, memory operand or integer")
   return Given(text, "immediate", value)
 
 def parse_address(text: str, position: int) -> list[Any]:
@@ -197,17 +210,21 @@ def parse_address(text: str, position: int) -> list[Any]:
       raise ParseError(f"operand {position}: {term} is no register, scaled register or integer")
     register = NAMES[names[0]]
     if numbers or register.cls.bank is regs.VEC or base is not None:
-      if index is not None: raise ParseError(f"operand {position}: an address has one index, got {index} and {register}")
+      if index is not None:
+        raise ParseError(f"operand {position}: an address has one index, got {index} and {register}")
       index, scale = register, numbers[0] if numbers else 1
     else: base = register
   if index is not None and scale == 1 and index.cls is regs.R64 and index.index == 4: base, index = index, base
   if scale not in (1, 2, 4, 8): raise ParseError(f"operand {position}: the scale must be 1, 2, 4 or 8, got {scale}")
-  if index is not None and index.cls is regs.R64 and index.index == 4: raise ParseError(f"operand {position}: rsp cannot be an index")
-  if base is not None and base.cls not in (regs.R64, regs.RIP_CLASS): raise ParseError(f"operand {position}: the base wants r64, got {base}")
+  if index is not None and index.cls is regs.R64 and index.index == 4:
+    raise ParseError(f"operand {position}: rsp cannot be an index")
+  if base is not None and base.cls not in (regs.R64, regs.RIP_CLASS):
+    raise ParseError(f"operand {position}: the base wants r64, got {base}")
   if index is not None and (index.cls.bank is regs.MASK or index.cls.bits < 64 or base is regs.RIP):
     raise ParseError(f"operand {position}: the index wants r64 or a vector register, got {index}")
   if not -1 << 31 <= disp < 1 << 31:
-    if not 0 < (1 << 64) - disp <= 1 << 31: raise ParseError(f"operand {position}: the displacement must fit 32 bits, got {disp}")
+    if not 0 < (1 << 64) - disp <= 1 << 31:
+      raise ParseError(f"operand {position}: the displacement must fit 32 bits, got {disp}")
     disp -= 1 << 64  # 0xffffffff80000000 and up
   return [base, index, scale, disp]
 
@@ -229,17 +246,20 @@ def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -
   sizes = {r.isa.bits for r in masked}
   if len(sizes) > 1:
     position = next(i for i, g in enumerate(given, 1) if g.category == "memory")
-    raise ParseError(f"operand {position}: say the size of the memory operand: {one_of([SIZES[s] + ' ptr' for s in sorted(sizes)])}")
+    raise ParseError(f"operand {position}: say the size of the memory operand: "
+                     f"{one_of([SIZES[s] + ' ptr' for s in sorted(sizes)])}")
   return fill(masked[0], given, mask)
 
 SHORT = {cls: name for name, cls in CLASS_OF.items()}
 
 def guess(mnemonic: str, given: list[Given]) -> Inst | None:
-  """The row whose key the operands spell, which saves making all rows of the mnemonic; None where only a search finds it."""
+  """The row whose key the operands spell, which saves making all rows of the mnemonic; None where only a search finds
+  it."""
   words = []
   for g in given:
     if g.category == "register" and g.value.cls in SHORT: words.append(SHORT[g.value.cls])
-    elif g.category == "memory" and not g.lanes and (g.value[1] is None or g.value[1].cls is regs.R64): words.append(f"m{g.bits or ''}")
+    elif g.category == "memory" and not g.lanes and (g.value[1] is None or g.value[1].cls is regs.R64):
+      words.append(f"m{g.bits or ''}")
     elif g.category == "block": words.append("rel")
     elif g.category == "immediate" and g is given[-1]: words.append("i")
     else: return None
@@ -259,12 +279,14 @@ def mismatch(row: Inst, given: list[Given]) -> int:
 def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
   """Whether an operand of a row takes what is written."""
   if kind.category in ("memory", "broadcast"):
-    if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes: return False
+    if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes:
+      return False
     index = g.value[1].cls if g.value[1] is not None else None
     if index is not kind.cls and (kind.cls is not None or index is not regs.R64): return False
     return not g.bits or not kind.bits or kind.cls is not None or g.bits == kind.bits
   if g.category != ("register" if kind.category == "fixed" else kind.category): return False
-  if kind.category in ("register", "fixed"): return isinstance(g.value, Reg) and g.value.cls is kind.cls and kind.fixed in (None, g.value.index)
+  if kind.category in ("register", "fixed"):
+    return isinstance(g.value, Reg) and g.value.cls is kind.cls and kind.fixed in (None, g.value.index)
   if kind.category == "block": return True
   low, high = bounds(form, operand.kind)
   return low <= int(g.value) <= high

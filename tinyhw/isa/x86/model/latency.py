@@ -1,18 +1,22 @@
-"""Latency and ports of x86-64 microarchitectures: which tables there are, what their text means, and which one a processor needs.
+"""Latency and ports of x86-64 microarchitectures: which tables there are, what their text means, and which one a
+processor needs.
 
-A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence. The notation of ports is that of costs.PipeCost, with
-`*4` for a group that stands four times, and `-` for none. Rows of a pipe may differ by width and memory operand, as scoreboard.costs_of has it:
+A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence. The notation of ports is that of
+costs.PipeCost, with `*4` for a group that stands four times, and `-` for none. Rows of a pipe may differ by width and
+memory operand, as scoreboard.costs_of has it:
 
   fma           4  01    1  p      any form
   fma/512       4  05    1  p      with a zmm register
   vec_mov/memory 0  -    1  p      with a memory operand (which costs a "load" or a "store" besides)
   double/512  fma fp_add           rows like those named, but each micro-operation occupies its port for two cycles
 
-A pipe (column of the instruction table) stands for many instructions, so a row is the typical or most used one; what differs much has its own
-pipe.
-Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed. Of a row marked m the throughput is
-measured, and the latency where a chain can show it; latencies of stores, of flags, and each part of a sum that the script prints, are published.
-Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load of the same bytes can go on.
+A pipe (column of the instruction table) stands for many instructions, so a row is the typical or most used one; what
+differs much has its own pipe.
+Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed. Of a row marked
+m the throughput is measured, and the latency where a chain can show it; latencies of stores, of flags, and each part of
+a sum that the script prints, are published.
+Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load
+of the same bytes can go on.
 """
 from __future__ import annotations
 from collections.abc import Collection, Mapping
@@ -23,12 +27,14 @@ from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
 # Pipes that only move data between registers and memory: their ports are the bound by memory.
-MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load", "store_push": "store",
+MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked": "store", "load_pop": "load",
+          "store_push": "store",
           "store_nt": "store", "gather": "load", "scatter": "store", "prefetch": "load"}
 
 @dataclass(frozen=True)
 class Microarchitecture:
-  """A table. ports: what a character of a port group stands for, in the vendor's words. evidence: row -> "p", "m" or "a"."""
+  """A table. ports: what a character of a port group stands for, in the vendor's words. evidence: row -> "p", "m" or
+  "a"."""
   name: str
   title: str
   source: str
@@ -40,28 +46,39 @@ class Microarchitecture:
 # name -> title, source, issue width, names of ports, what evidence in the text is worth for this one, text
 TABLES = {**latency_zen.TABLES, **latency_intel.TABLES}
 
-# vendor -> (family, least and greatest model) -> table. Family and model as CPUID leaf 1 gives them, the extended parts added.
+# vendor -> (family, least and greatest model) -> table. Family and model as CPUID leaf 1 gives them, the extended parts
+# added.
 # Sources: AMD, "Revision Guide" of each family; Intel SDM volume 4, table 2-1.
 PROCESSORS: dict[str, dict[tuple[int, int, int], str]] = {
-  "AuthenticAMD": {(25, 0x00, 0x0f): "zen3", (25, 0x20, 0x5f): "zen3", (25, 0x10, 0x1f): "zen4", (25, 0x60, 0xaf): "zen4",
-                   (23, 0x00, 0xff): "zen3", (26, 0x00, 0xff): "zen4"},  # nearest: Zen, Zen 2 and Zen 5 have no table of their own
-  "GenuineIntel": {(6, 0x55, 0x55): "skylakex", (6, 0x4e, 0x4e): "skylakex", (6, 0x5e, 0x5e): "skylakex", (6, 0x8e, 0x8e): "skylakex",
-                   (6, 0x9e, 0x9e): "skylakex", (6, 0x6a, 0x6a): "icelake", (6, 0x6c, 0x6c): "icelake", (6, 0x7d, 0x7e): "icelake",
-                   (6, 0x8c, 0x8d): "icelake", (6, 0xa7, 0xa7): "icelake", (6, 0x97, 0x97): "alderlake", (6, 0x9a, 0x9a): "alderlake",
-                   (6, 0xb7, 0xb7): "alderlake", (6, 0xba, 0xba): "alderlake", (6, 0xbf, 0xbf): "alderlake", (6, 0x8f, 0x8f): "alderlake",
+  "AuthenticAMD": {(25, 0x00, 0x0f): "zen3", (25, 0x20, 0x5f): "zen3", (25, 0x10, 0x1f): "zen4",
+                   (25, 0x60, 0xaf): "zen4",
+                   # nearest: Zen, Zen 2 and Zen 5 have no table of their own
+                   (23, 0x00, 0xff): "zen3", (26, 0x00, 0xff): "zen4"},
+  "GenuineIntel": {(6, 0x55, 0x55): "skylakex", (6, 0x4e, 0x4e): "skylakex", (6, 0x5e, 0x5e): "skylakex",
+                   (6, 0x8e, 0x8e): "skylakex",
+                   (6, 0x9e, 0x9e): "skylakex", (6, 0x6a, 0x6a): "icelake", (6, 0x6c, 0x6c): "icelake",
+                   (6, 0x7d, 0x7e): "icelake",
+                   (6, 0x8c, 0x8d): "icelake", (6, 0xa7, 0xa7): "icelake", (6, 0x97, 0x97): "alderlake",
+                   (6, 0x9a, 0x9a): "alderlake",
+                   (6, 0xb7, 0xb7): "alderlake", (6, 0xba, 0xba): "alderlake", (6, 0xbf, 0xbf): "alderlake",
+                   (6, 0x8f, 0x8f): "alderlake",
                    (6, 0xcf, 0xcf): "alderlake",  # 8f, cf: Sapphire and Emerald Rapids have the same core
                    (6, 0xad, 0xae): "graniterapids"},
 }
 
-# vendor -> (feature, table of the core that was the first to have it), newest first. A hypervisor may show another model than the processor's, but
-# programs run on features, so those it tells: they have the last word where they are newer. Source: Intel SDM volume 1, table of CPUID features;
-# Intel 319433, Architecture Instruction Set Extensions, table 1-1.
+# vendor -> (feature, table of the core that was the first to have it), newest first. A hypervisor may show another
+# model than the processor's, but programs run on features, so those it tells: they have the last word where they are
+# newer. Source: Intel SDM volume 1, table of CPUID features; Intel 319433, Architecture Instruction Set Extensions,
+# table 1-1.
 INTRODUCED: dict[str, tuple[tuple[str, str], ...]] = {
   "GenuineIntel": (("avx10", "graniterapids"), ("amx_tile", "alderlake"), ("avx512fp16", "alderlake")),
 }
 
 def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
-  """The name of the table for a processor: CPUID's vendor, eax of leaf 1, features. "generic" for one that is not known."""
+  """The name of the table for a processor: CPUID's vendor, eax of leaf 1, features.
+
+  "generic" for one that is not known.
+  """
   for feature, name in INTRODUCED.get(vendor, ()):
     if feature in features: return name
   family, model = signature >> 8 & 15, signature >> 4 & 15
@@ -85,10 +102,12 @@ def find(name: str) -> Microarchitecture:
       for pipe in words[1:]:
         row = pipe + words[0][6:]
         one = costs[pipe]
-        if row not in costs: costs[row], evidence[row] = PipeCost(one.latency, doubled(one.ports), one.memory, one.slots), evidence[pipe]
+        if row not in costs:
+          costs[row], evidence[row] = PipeCost(one.latency, doubled(one.ports), one.memory, one.slots), evidence[pipe]
       continue
     pipe, latency, groups, slots, mark = words
-    costs[pipe], evidence[pipe] = PipeCost(int(latency), repeated(groups), MEMORY.get(pipe.split("/")[0], ""), int(slots)), worth.get(mark, mark)
+    costs[pipe], evidence[pipe] = PipeCost(int(latency), repeated(groups), MEMORY.get(pipe.split("/")[0], ""),
+                                           int(slots)), worth.get(mark, mark)
   return Microarchitecture(name, title, source, issue_width, ports, costs, evidence)
 
 def repeated(groups: str) -> str:

@@ -1,4 +1,7 @@
-"""Conversions for x86-64: CAST and BITCAST of scalars and vectors. Pairs that are missing here are decomposed before selection."""
+"""Conversions for x86-64: CAST and BITCAST of scalars and vectors.
+
+Pairs that are missing here are decomposed before selection.
+"""
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
@@ -23,12 +26,15 @@ class Casts(Level):
     return self.cast_scalar(u, source, target, self.value(u.src[0]))
 
   def _refuse(self, source: DType, target: DType) -> CompileError:
-    return CompileError(f"{self.program.name}: x86-64 does not convert {source} to {target}; decompose it before selection")
+    return CompileError(f"{self.program.name}: x86-64 does not convert {source} to {target}; decompose it before "
+                        f"selection")
 
   def bitcast(self, source: DType, target: DType, value: Reg) -> Reg:
     if source.count > 1: return value
-    if source in FLOATS and target not in FLOATS: return self.op(general(target), "vmovd_r32_x" if source.itemsize == 4 else "vmovq_r64_x", value)
-    if target in FLOATS and source not in FLOATS: return self.op(regs.XMM, "vmovd_x_r32" if source.itemsize == 4 else "vmovq_x_r64", value)
+    if source in FLOATS and target not in FLOATS:
+      return self.op(general(target), "vmovd_r32_x" if source.itemsize == 4 else "vmovq_r64_x", value)
+    if target in FLOATS and source not in FLOATS:
+      return self.op(regs.XMM, "vmovd_x_r32" if source.itemsize == 4 else "vmovq_x_r64", value)
     return value if source in FLOATS else self.normal(target, value)
 
   # ***** scalars *****
@@ -44,11 +50,13 @@ class Casts(Level):
     if source in FLOATS: return self.from_float(source, target, value)
     if target in FLOATS: return self.to_float(source, target, value)
     if target is dtypes.bool: return self.is_nonzero(source, value)
-    if not (dtypes.is_int(target) and (dtypes.is_int(source) or source is dtypes.bool)): raise self._refuse(source, target)
+    if not (dtypes.is_int(target) and (dtypes.is_int(source) or source is dtypes.bool)):
+      raise self._refuse(source, target)
     if target.itemsize == 8:
       return self.op(regs.R64, "movsxd_r64_r32", value) if is_signed(source) and source.itemsize < 8 else value
     if source.itemsize == 8: value = self.op(regs.R32, "mov_r32_r32", value)
-    fits = target.itemsize == 4 or (source.itemsize < target.itemsize and not (is_signed(source) and not is_signed(target))) or source is dtypes.bool
+    fits = target.itemsize == 4 or (source.itemsize < target.itemsize
+                                    and not (is_signed(source) and not is_signed(target))) or source is dtypes.bool
     return value if fits else self.normal(target, value)
 
   def is_nonzero(self, dtype: DType, value: Reg) -> Reg:
@@ -58,7 +66,8 @@ class Casts(Level):
 
   def from_float(self, source: DType, target: DType, value: Reg) -> Reg:
     s = suffix(source)
-    if target in FLOATS: return value if source is target else self.op(regs.XMM, f"vcvt{s}2{suffix(target)}_x_x_x", value, value)
+    if target in FLOATS:
+      return value if source is target else self.op(regs.XMM, f"vcvt{s}2{suffix(target)}_x_x_x", value, value)
     if target is dtypes.bool:
       return self.flag_of_mask(self.scalar_mask(s, value, self.constant(source, 0.0), 4))
     if target is dtypes.uint64: return self.float_to_uint64(source, value)
@@ -67,7 +76,10 @@ class Casts(Level):
     return self.normal(target, self.op(regs.R32, f"vcvtt{s}2si_r32_x", value))
 
   def float_to_uint64(self, source: DType, value: Reg) -> Reg:
-    """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set. From 2**64 on, that is all it has."""
+    """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set.
+
+    From 2**64 on, that is all it has.
+    """
     s, half = suffix(source), self.constant(source, 2.0 ** 63)
     low = self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
     rest = self.op(regs.R64, f"vcvtt{s}2si_r64_x", self.op(regs.XMM, f"vsub{s}_x_x_x", value, half))
@@ -81,7 +93,8 @@ class Casts(Level):
       bits = 64 if source.itemsize == 8 or source is dtypes.uint32 else 32
       return self.op(regs.XMM, f"vcvtsi2{s}_x_x_r{bits}", zero, value)
     # above 2**63: half of it, its last bit kept so that rounding is right, then doubled
-    half = self.tied(regs.R64, "or_r64_r64", self.tied(regs.R64, "shr_r64_i8", value, 1), self.tied(regs.R64, "and_r64_i32", value, 1))
+    half = self.tied(regs.R64, "or_r64_r64", self.tied(regs.R64, "shr_r64_i8", value, 1),
+                     self.tied(regs.R64, "and_r64_i32", value, 1))
     small = self.op(regs.XMM, f"vcvtsi2{s}_x_x_r64", zero, value)
     large = self.op(regs.XMM, f"vcvtsi2{s}_x_x_r64", zero, half)
     large = self.op(regs.XMM, f"vadd{s}_x_x_x", large, large)
@@ -96,7 +109,8 @@ class Casts(Level):
     value = self.value(u.src[0])
     if b is dtypes.bool: return self.to_mask(u, source, value)
     if dtypes.is_int(a) and dtypes.is_int(b): return self.resize(a, b, count, value)
-    if dtypes.is_int(a) and b in FLOATS and a.itemsize < 4: a, value = dtypes.int32, self.resize(a, dtypes.int32, count, value)
+    if dtypes.is_int(a) and b in FLOATS and a.itemsize < 4:
+      a, value = dtypes.int32, self.resize(a, dtypes.int32, count, value)
     middle = dtypes.int32 if a in FLOATS and dtypes.is_int(b) and b.itemsize < 4 else b
     if a is b: return value
     name = self.packed_casts.get((a, middle))

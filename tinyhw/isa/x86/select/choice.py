@@ -1,8 +1,9 @@
 """Choices for x86-64: WHERE, and the comparisons that what chooses makes by itself.
 
-A WHERE that gives the lesser or the greater of what its condition compares is one vmin or vmax. An integer comparison whose only user is a WHERE of
-integers, an IF or the gate of a store leaves its result in the flags, where that user looks. A comparison of floats that only WHEREs of floats want
-is a mask, and never a 0 or 1 in a general register: to bring it there and back would take longer than all the rest.
+A WHERE that gives the lesser or the greater of what its condition compares is one vmin or vmax. An integer comparison
+whose only user is a WHERE of integers, an IF or the gate of a store leaves its result in the flags, where that user
+looks. A comparison of floats that only WHEREs of floats want is a mask, and never a 0 or 1 in a general register: to
+bring it there and back would take longer than all the rest.
 """
 from __future__ import annotations
 
@@ -18,10 +19,11 @@ from tinyhw.uop.ops import UOp
 OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "b": "ae"}   # of the conditions that compare_flags gives
 
 def extremum(u: UOp) -> tuple[str, UOp, UOp] | None:
-  """ "min" or "max", and the operands in the instruction's order, where a WHERE chooses one of the two that it compares by <.
+  """ "min" or "max", and the operands in the instruction's order, where a WHERE chooses one of the two that it compares
+  by <.
 
-  vmin is `first if first < second else second`, vmax `first if first > second else second`; so both give the second operand if one is NaN or both
-  are zeros, as a WHERE does. For integers the order makes no difference.
+  vmin is `first if first < second else second`, vmax `first if first > second else second`; so both give the second
+  operand if one is NaN or both are zeros, as a WHERE does. For integers the order makes no difference.
   """
   condition, yes, no = u.src
   if condition.op is not Ops.CMPLT or condition.dtype.count != u.dtype.count: return None
@@ -31,24 +33,29 @@ def extremum(u: UOp) -> tuple[str, UOp, UOp] | None:
 
 def is_zero(u: UOp) -> bool:
   """Are all bits of all lanes 0?"""
-  return u.op is Ops.CONST and u.dtype.scalar() is not dtypes.bool and code_of(u.dtype.scalar(), u.arg) == 0 and str(u.arg)[0] != "-"
+  return u.op is Ops.CONST and u.dtype.scalar() is not dtypes.bool and code_of(u.dtype.scalar(),
+                                                                               u.arg) == 0 and str(u.arg)[0] != "-"
 
 class Choices(Level):
-  """The part of Selector that chooses. `extrema`: those WHEREs that are one vmin or vmax. `flags`: comparisons that their users make.
+  """The part of Selector that chooses. `extrema`: those WHEREs that are one vmin or vmax. `flags`: comparisons that
+  their users make.
   `lone`: comparisons of scalars whose value is a mask."""
 
   def take_condition(self, u: UOp, fence: int) -> None:
-    """Before selection: take the condition of u away from what is emitted, if u compares by itself. fence: the last store or end before u."""
+    """Before selection: take the condition of u away from what is emitted, if u compares by itself. fence: the last
+    store or end before u."""
     if u.op is Ops.STORE and len(u.src) < 3: return
     condition = u.src[2] if u.op is Ops.STORE else u.src[0]
     found = extremum(u) if u.op is Ops.WHERE else None
     scalar_integers = u.dtype.count == 1 and u.dtype not in FLOATS
-    if found is not None and not scalar_integers and (u.dtype.scalar() in FLOATS or self.target.capabilities.supports(Ops.MAX, u.dtype)):
+    if found is not None and not scalar_integers and (u.dtype.scalar() in FLOATS
+                                                      or self.target.capabilities.supports(Ops.MAX, u.dtype)):
       self.extrema[u] = found
       self.users[condition].remove(u)
       if not self.users[condition]:
         for s in condition.src: self.users[s].remove(condition)
-    elif scalar_integers and condition.op in GroupOp.Comparison and condition.dtype.count == 1 and condition.src[0].dtype not in FLOATS:
+    elif (scalar_integers and condition.op in GroupOp.Comparison and condition.dtype.count == 1
+          and condition.src[0].dtype not in FLOATS):
       if self.users[condition] == [u] and self.position[condition] > fence:
         self.flags.add(condition)
         self.users[condition] = []
@@ -80,7 +87,8 @@ class Choices(Level):
     scalar = u.dtype.scalar()
     if scalar in FLOATS: return self.second(b, f"v{name}{packed(u.dtype)}", self.value(a))
     if self.in_memory(a) and not self.in_memory(b): a, b = b, a
-    return self.second(b, f"vp{name}{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(a))
+    return self.second(b, f"vp{name}{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}",
+                       self.value(a))
 
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
     """yes where the scalar condition is true, else no; scalars, or vectors under one condition."""

@@ -1,8 +1,10 @@
-"""Masks and what depends on them at the AVX-512 level: a vector of bool is a mask register, bit k for lane k, whatever was compared.
+"""Masks and what depends on them at the AVX-512 level: a vector of bool is a mask register, bit k for lane k, whatever
+was compared.
 
-Bits above the number of lanes are undefined: compares leave them 0, `knot` sets them. Where they matter, because a vector is shorter than its
-register and memory is touched, they are cleared (`clipped`). Instructions that have no EVEX form under their name go by another one here (`NAMES`),
-so that all 32 registers can be used. select/mask.py is the AVX2 counterpart.
+Bits above the number of lanes are undefined: compares leave them 0, `knot` sets them. Where they matter, because a
+vector is shorter than its register and memory is touched, they are cleared (`clipped`). Instructions that have no EVEX
+form under their name go by another one here (`NAMES`), so that all 32 registers can be used. select/mask.py is the AVX2
+counterpart.
 """
 from __future__ import annotations
 
@@ -17,10 +19,12 @@ from tinyhw.uop.ops import UOp
 
 NAMES = {
   "vpand": "vpandd", "vpor": "vpord", "vpxor": "vpxord", "vextractf128": "vextractf32x4", "vinsertf128": "vinsertf32x4",
-  "vinserti128": "vinserti32x4", "vroundps": "vrndscaleps", "vroundpd": "vrndscalepd", "vroundss": "vrndscaless", "vroundsd": "vrndscalesd",
+  "vinserti128": "vinserti32x4", "vroundps": "vrndscaleps", "vroundpd": "vrndscalepd", "vroundss": "vrndscaless",
+  "vroundsd": "vrndscalesd",
 }
 MASK_INSTRUCTIONS = {Ops.AND: "kandq", Ops.OR: "korq", Ops.XOR: "kxorq"}
-INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}                                   # of vpcmpd and its like; vpcmpeqd is shorter
+# of vpcmpd and its like; vpcmpeqd is shorter
+INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}
 BLENDS = {1: "vpblendmb", 2: "vpblendmw", 4: "vpblendmd", 8: "vpblendmq"}
 JOINS = {8: "kunpckbw", 16: "kunpckwd", 32: "kunpckdq"}                                # of two masks of so many lanes
 MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # lane by lane under a mask
@@ -28,7 +32,8 @@ MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}         
 def is_run(u: UOp) -> bool:
   """Is a VECTORIZE a run of adjacent lanes of one vector?"""
   first = u.src[0]
-  return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k for k, s in enumerate(u.src))
+  return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k
+                                     for k, s in enumerate(u.src))
 
 def joined_masks(u: UOp) -> list[UOp] | None:
   """The vectors of bool that a VECTORIZE puts together, if they are whole, and as wide as some instruction joins."""
@@ -68,7 +73,8 @@ class EvexMasks(Level):
 
   def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
     """A gate for lanes of a vector in memory, and for nothing after its end."""
-    mask = self.mask(gate) if gate.dtype.count > 1 else self.mask_of_flag(self.value(gate), LETTER_CLASS[letter(dtype.itemsize)])
+    mask = self.mask(gate) if gate.dtype.count > 1 else self.mask_of_flag(self.value(gate),
+                                                                          LETTER_CLASS[letter(dtype.itemsize)])
     return self.clipped(mask, dtype)
 
   def clipped(self, mask: Reg, dtype: DType) -> Reg:
@@ -80,12 +86,14 @@ class EvexMasks(Level):
 
   def assigned_mask(self, variable: UOp, value: UOp) -> Reg: return self.mask(value)
 
-  def broadcast_flag(self, u: UOp) -> Reg: return self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count)])
+  def broadcast_flag(self, u: UOp) -> Reg:
+    return self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count)])
 
   def float_mask(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
     v = letter(dtype.itemsize)
-    return self.op(regs.K, f"vcmp{packed(dtype)}_k_{v}_{v}_i8", self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
+    return self.op(regs.K, f"vcmp{packed(dtype)}_k_{v}_{v}_i8", self.value(u.src[0]), self.value(u.src[1]),
+                   PREDICATES[u.op])
 
   def integer_mask(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
@@ -116,7 +124,8 @@ class EvexMasks(Level):
     if bits == 64: value = self.op(regs.R32, "mov_r32_r32", value)
     return self.tied(regs.R32, "and_r32_i32", value, 1)
 
-  def is_shuffle(self, u: UOp) -> bool: return u.dtype.scalar() is dtypes.bool and (is_run(u) or joined_masks(u) is not None)
+  def is_shuffle(self, u: UOp) -> bool:
+    return u.dtype.scalar() is dtypes.bool and (is_run(u) or joined_masks(u) is not None)
 
   def vectorize_bools(self, u: UOp) -> Reg:
     if all(s.op is Ops.CONST for s in u.src): return self.mask_bits(sum(bool(s.arg) << k for k, s in enumerate(u.src)))
@@ -152,12 +161,14 @@ class EvexMasks(Level):
   def from_mask(self, u: UOp, target: DType) -> Reg:
     """0 and 1 of some type: ones, zeroed where the mask is 0."""
     v = letter(target.itemsize)
-    return self.op(LETTER_CLASS[v], f"{MOVES[target.scalar().itemsize]}_{v}kz_{v}", self.mask(u.src[0]), self.constant(target, 1))
+    return self.op(LETTER_CLASS[v], f"{MOVES[target.scalar().itemsize]}_{v}kz_{v}", self.mask(u.src[0]),
+                   self.constant(target, 1))
 
   def to_mask(self, u: UOp, source: DType, value: Reg) -> Reg:
     """True where not zero; NaN is true."""
     v = letter(source.itemsize)
-    if source.scalar() in FLOATS: return self.op(regs.K, f"vcmp{packed(source)}_k_{v}_{v}_i8", value, self.constant(source, 0), 4)
+    if source.scalar() in FLOATS:
+      return self.op(regs.K, f"vcmp{packed(source)}_k_{v}_{v}_i8", value, self.constant(source, 0), 4)
     return self.op(regs.K, f"vptestm{ELEMENT[source.scalar().itemsize]}_k_{v}_{v}", value, value)
 
   def load_bools(self, u: UOp, value: Reg) -> Reg:
@@ -169,7 +180,8 @@ class EvexMasks(Level):
     """A vector as memory holds it: masks become bytes of 0 and 1."""
     if u.dtype.scalar() is not dtypes.bool: return self.value(u)
     v = letter(u.dtype.count)
-    return self.op(LETTER_CLASS[v], f"vmovdqu8_{v}kz_{v}", self.mask(u), self.constant(dtypes.uint8.vec(u.dtype.count), 1))
+    return self.op(LETTER_CLASS[v], f"vmovdqu8_{v}kz_{v}", self.mask(u),
+                   self.constant(dtypes.uint8.vec(u.dtype.count), 1))
 
   # ***** memory *****
 
@@ -178,7 +190,8 @@ class EvexMasks(Level):
     bools = u.dtype.scalar() is dtypes.bool
     dtype = dtypes.uint8.vec(u.dtype.count) if bools else u.dtype
     v, mask, name = letter(dtype.itemsize), self.gate_mask(gate, dtype), MOVES[dtype.scalar().itemsize]
-    if alt.op is Ops.CONST and alt.arg == 0: value = self.op(LETTER_CLASS[v], f"{name}_{v}kz_m", mask, *self.address(index))
+    if alt.op is Ops.CONST and alt.arg == 0:
+      value = self.op(LETTER_CLASS[v], f"{name}_{v}kz_m", mask, *self.address(index))
     else: value = self.tied(LETTER_CLASS[v], f"{name}_{v}k_m", self.value_bytes(alt), mask, *self.address(index))
     return self.load_bools(u, value) if bools else value
 
@@ -186,7 +199,8 @@ class EvexMasks(Level):
     index, value, gate = u.src[:3]
     dtype = dtypes.uint8.vec(value.dtype.count) if value.dtype.scalar() is dtypes.bool else value.dtype
     stored = self.value_bytes(value)
-    self.emit(f"{MOVES[dtype.scalar().itemsize]}_mk_{letter(dtype.itemsize)}", *self.address(index), self.gate_mask(gate, dtype), stored)
+    self.emit(f"{MOVES[dtype.scalar().itemsize]}_mk_{letter(dtype.itemsize)}", *self.address(index),
+              self.gate_mask(gate, dtype), stored)
 
   def gather(self, u: UOp) -> Reg:
     """One load per lane, at the indices of a vector; lanes whose gate is false read nothing. The mask is used up."""
@@ -207,7 +221,8 @@ class EvexMasks(Level):
 
   # ***** what needs other instructions *****
 
-  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: return self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate)
+  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
+    return self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate)
 
   def flag_of_mask(self, mask: Reg) -> Reg: return self.op(regs.R32, "kmovw_r32_k", mask)
 

@@ -1,7 +1,9 @@
-"""Fused multiply-adds for x86-64: which of the three forms, so that the register that is overwritten holds what nobody wants any more.
+"""Fused multiply-adds for x86-64: which of the three forms, so that the register that is overwritten holds what nobody
+wants any more.
 
   231   addend = a * b + addend            sums: the addend is a variable
-  213   a = b * a + addend                 polynomials: the addend is a constant, which stays; the addend may be in memory
+  213   a = b * a + addend                 polynomials: the addend is a constant, which stays; the addend may be in
+        memory
   132   a = a * b + addend                 the same with b in memory
 """
 from __future__ import annotations
@@ -27,7 +29,8 @@ class Fused(Level):
     a, b, addend = u.src
     if self.in_memory(a) and not self.in_memory(b): a, b = b, a
     spare = next((x for x in (a, b) if self.dies(x) and not self.in_memory(x)), None)
-    if addend.op is Ops.ACC or spare is None or self.dies(addend) and not self.in_memory(addend): form, old, first, last = "231", addend, a, b
+    if addend.op is Ops.ACC or spare is None or self.dies(addend) and not self.in_memory(addend):
+      form, old, first, last = "231", addend, a, b
     else:
       other = b if spare is a else a
       form, old, first, last = ("132", spare, addend, other) if self.in_memory(other) else ("213", spare, other, addend)

@@ -1,5 +1,5 @@
-"""What selection does differently from feature level to feature level: the methods of `Level`, which select/mask.py (AVX2) and select/evex.py
-(AVX-512) define, and `Rows`, the table under the names that a level has for instructions.
+"""What selection does differently from feature level to feature level: the methods of `Level`, which select/mask.py
+(AVX2) and select/evex.py (AVX-512) define, and `Rows`, the table under the names that a level has for instructions.
 
 Everything else asks for these by name, and does not know the level.
 """
@@ -20,7 +20,8 @@ PACKED_CASTS = {  # from, to -> instruction
   (dtypes.int32, dtypes.float32): "vcvtdq2ps", (dtypes.int32, dtypes.float64): "vcvtdq2pd",
   (dtypes.float32, dtypes.int32): "vcvttps2dq", (dtypes.float64, dtypes.int32): "vcvttpd2dq",
 }
-WIDE_CASTS = {    # of 64-bit integers: AVX-512DQ. What a float becomes as uint64 is not what arithmetic.py says where it is negative
+WIDE_CASTS = {    # of 64-bit integers: AVX-512DQ. What a float becomes as uint64 is not what arithmetic.py says where
+                  # it is negative
   (dtypes.int64, dtypes.float32): "vcvtqq2ps", (dtypes.int64, dtypes.float64): "vcvtqq2pd",
   (dtypes.uint64, dtypes.float32): "vcvtuqq2ps", (dtypes.uint64, dtypes.float64): "vcvtuqq2pd",
   (dtypes.float32, dtypes.int64): "vcvttps2qq", (dtypes.float64, dtypes.int64): "vcvttpd2qq",
@@ -36,8 +37,8 @@ def rule_of(name: str) -> Rule:
   return rule
 
 class Rows(dict[str, Inst]):
-  """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning. lacks: how features begin that the level
-  does not have; a row that needs one raises CompileError."""
+  """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning. lacks: how
+  features begin that the level does not have; a row that needs one raises CompileError."""
 
   def __init__(self, names: Mapping[str, str], lacks: str = ""):
     super().__init__()
@@ -47,16 +48,21 @@ class Rows(dict[str, Inst]):
     mnemonic, separator, operands = key.partition("_")
     row = TABLE[self.names.get(mnemonic, mnemonic) + separator + operands]
     if self.lacks and row.feature.startswith(self.lacks):
-      raise CompileError(f"{row.name} needs {row.feature}, which this level of x86-64 does not have; look at its capabilities before")
+      raise CompileError(f"{row.name} needs {row.feature}, which this level of x86-64 does not have; look at its "
+                         f"capabilities before")
     return self.setdefault(key, row)
 
 class Level(Part):
-  """The part of Selector that a feature level defines. A gate, and a vector of bool, is a mask; what a mask is, only the level knows."""
+  """The part of Selector that a feature level defines.
+
+  A gate, and a vector of bool, is a mask; what a mask is, only the level knows.
+  """
   spreads = False       # whether an instruction may spread one element of memory to all lanes
   has_ternary = False   # whether there are rotations of lanes, and logic of three operands
   packed_casts: Mapping[tuple[DType, DType], str] = PACKED_CASTS
 
-  # masks from constants, from a 0 or 1 in a general register, of a vector of bool for lanes of `size` bytes; as the value of a variable
+  # masks from constants, from a 0 or 1 in a general register, of a vector of bool for lanes of `size` bytes; as the
+  # value of a variable
   def mask_constant(self, value: bool) -> Reg: raise NotImplementedError
   def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg: raise NotImplementedError
   def mask(self, u: UOp, size: int) -> Reg: raise NotImplementedError
@@ -84,7 +90,8 @@ class Level(Part):
   def store_masked(self, u: UOp) -> None: raise NotImplementedError
   def gather(self, u: UOp) -> Reg: raise NotImplementedError
 
-  # a scalar comparison of floats, that as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; is a VECTORIZE one move of lanes?
+  # a scalar comparison of floats, that as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; is a VECTORIZE
+  # one move of lanes?
   def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: raise NotImplementedError
   def flag_of_mask(self, mask: Reg) -> Reg: raise NotImplementedError
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg: raise NotImplementedError

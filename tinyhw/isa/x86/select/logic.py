@@ -11,7 +11,8 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 FUNCTIONS = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
-A, B, C = 0xF0, 0xCC, 0xAA   # vpternlog's operands as columns of its truth table: the immediate is the function of these
+A, B, C = 0xF0, 0xCC, 0xAA   # vpternlog's operands as columns of its truth table: the immediate is the function of
+                             # these
 
 def rotation(u: UOp) -> tuple[UOp, int] | None:
   """x and a count, where u is x << count | x >> bits - count."""
@@ -22,7 +23,10 @@ def rotation(u: UOp) -> tuple[UOp, int] | None:
   return (left.src[0], left.src[1].arg) if left.src[1].arg + right.src[1].arg == u.dtype.scalar().bitsize else None
 
 class Logic(Level):
-  """The part of Selector that takes logic together. `rotated`: what is rotated, and how far; `inner`: the operation that a function of three has."""
+  """The part of Selector that takes logic together.
+
+  `rotated`: what is rotated, and how far; `inner`: the operation that a function of three has.
+  """
 
   def take_logic(self, u: UOp, fence: int) -> None:
     """Before selection: take what u does by itself away from what is emitted. fence: the last store or end before u."""

@@ -1,8 +1,8 @@
-"""Masks and what depends on them at the AVX2 level: a vector of bool is a vector register, with lanes of all ones or zeros as wide as what was
-compared.
+"""Masks and what depends on them at the AVX2 level: a vector of bool is a vector register, with lanes of all ones or
+zeros as wide as what was compared.
 
-A user with lanes of another width gets the mask converted (`mask`). select/evex.py has the same methods for AVX-512; both fill in the gaps of
-select/level.py.
+A user with lanes of another width gets the mask converted (`mask`). select/evex.py has the same methods for AVX-512;
+both fill in the gaps of select/level.py.
 """
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class LaneMasks(Level):
 
   def float_mask(self, u: UOp) -> Reg:
     dtype = u.src[0].dtype
-    value = self.vop(dtype.itemsize, f"vcmp{packed(dtype)}_{{v}}_{{v}}_{{v}}_i8", self.value(u.src[0]), self.value(u.src[1]), PREDICATES[u.op])
+    value = self.vop(dtype.itemsize, f"vcmp{packed(dtype)}_{{v}}_{{v}}_{{v}}_i8", self.value(u.src[0]),
+                     self.value(u.src[1]), PREDICATES[u.op])
     return self.mask_result(u, value, dtype.scalar().itemsize)
 
   def integer_mask(self, u: UOp) -> Reg:
@@ -89,7 +90,8 @@ class LaneMasks(Level):
   def mask_where(self, u: UOp) -> Reg:
     condition, yes, no = u.src
     size = self._lane_bytes(*u.src)
-    if condition.dtype.count == 1: gate = self.mask_of_flag(self.value(condition), LETTER_CLASS[letter(u.dtype.count * size)])
+    if condition.dtype.count == 1:
+      gate = self.mask_of_flag(self.value(condition), LETTER_CLASS[letter(u.dtype.count * size)])
     else: gate = self.mask(condition, size)
     value = self.vop(u.dtype.count * size, "vpblendvb_{v}_{v}_{v}_{v}", self.mask(no, size), self.mask(yes, size), gate)
     return self.mask_result(u, value, size)
@@ -105,7 +107,8 @@ class LaneMasks(Level):
     size = mask_lane_bytes(u.dtype)
     v = letter(u.dtype.count * size)
     self.mask_bytes[u] = size
-    if start.op is Ops.CONST: return self.read_constant(f"vpbroadcastb_{v}_m", LETTER_CLASS[v], b"\xff" if start.arg else b"\0")
+    if start.op is Ops.CONST:
+      return self.read_constant(f"vpbroadcastb_{v}_m", LETTER_CLASS[v], b"\xff" if start.arg else b"\0")
     return self.mask(start, size)
 
   def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg:
@@ -125,12 +128,14 @@ class LaneMasks(Level):
   def vectorize_bools(self, u: UOp) -> Reg:
     size = 4 if u.dtype.count <= 8 else 1
     if all(s.op is Ops.CONST for s in u.src):
-      return self.mask_result(u, self.vector_of_constants(b"".join(b"\xff" * size if s.arg else bytes(size) for s in u.src)), size)
+      return self.mask_result(u, self.vector_of_constants(b"".join(b"\xff" * size if s.arg else bytes(size)
+                                                                   for s in u.src)), size)
     each = 16 // size
     scalar = dtypes.int32 if size == 4 else dtypes.int8
     value = self.joined([self.pack(scalar, u.src[i:i + each]) for i in range(0, len(u.src), each)], "i")
     total = u.dtype.count * size
-    value = self.vop(total, f"vpcmpgt{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", value, self.constant(scalar.vec(total // size), 0))
+    value = self.vop(total, f"vpcmpgt{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", value,
+                     self.constant(scalar.vec(total // size), 0))
     return self.mask_result(u, value, size)
 
   def mask_lane(self, source: UOp, k: int) -> Reg:
@@ -147,7 +152,8 @@ class LaneMasks(Level):
   def value_bytes(self, u: UOp) -> Reg:
     """A vector as memory holds it: masks become bytes of 0 and 1."""
     if u.dtype.scalar() is not dtypes.bool: return self.value(u)
-    return self.vop(u.dtype.count, "vpand_{v}_{v}_{v}", self.mask(u, 1), self.constant(dtypes.int8.vec(max(u.dtype.count, 16)), 1))
+    return self.vop(u.dtype.count, "vpand_{v}_{v}_{v}", self.mask(u, 1),
+                    self.constant(dtypes.int8.vec(max(u.dtype.count, 16)), 1))
 
   def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
     """A gate for lanes of a vector in memory, and for nothing after its end."""
@@ -159,7 +165,8 @@ class LaneMasks(Level):
     index, gate, alt = u.src
     dtype, size = u.dtype, u.dtype.scalar().itemsize
     if gate.dtype.count == 1: return self.load_behind_flag(u)
-    if size < 4 or dtype.itemsize < 8: raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
+    if size < 4 or dtype.itemsize < 8:
+      raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
     mask = self.gate_mask(gate, dtype)
     value = self.vop(dtype.itemsize, f"vmaskmov{'ps' if size == 4 else 'pd'}_{{v}}_{{v}}_m", mask, *self.address(index))
     if alt.op is Ops.CONST and alt.arg == 0: return value
@@ -178,15 +185,18 @@ class LaneMasks(Level):
     else:
       value = self.load_vector(dtype, self.address_behind(flag, index))
       mask = self.mask_of_flag(flag, cls)
-    if not (size >= 16 and alt.op is Ops.CONST and alt.arg == 0): value = self.blend(dtype, mask, value, self.value_bytes(alt))
+    if not (size >= 16 and alt.op is Ops.CONST and alt.arg == 0):
+      value = self.blend(dtype, mask, value, self.value_bytes(alt))
     return self.load_bools(u, value) if bools else value
 
   def store_masked(self, u: UOp) -> None:
     index, value, gate = u.src[:3]
     dtype, size = value.dtype, value.dtype.scalar().itemsize
-    if size < 4 or dtype.itemsize < 8: raise CompileError(f"{self.program.name}: x86-64 has no masked store of {dtype}; gate its lanes one by one")
+    if size < 4 or dtype.itemsize < 8:
+      raise CompileError(f"{self.program.name}: x86-64 has no masked store of {dtype}; gate its lanes one by one")
     v = letter(dtype.itemsize)
-    self.emit(f"vmaskmov{'ps' if size == 4 else 'pd'}_m_{v}_{v}", *self.address(index), self.gate_mask(gate, dtype), self.value(value))
+    self.emit(f"vmaskmov{'ps' if size == 4 else 'pd'}_m_{v}_{v}", *self.address(index), self.gate_mask(gate, dtype),
+              self.value(value))
 
   def gather(self, u: UOp) -> Reg:
     """One load per lane, at the indices of a vector; lanes whose gate is false read nothing."""
@@ -214,15 +224,18 @@ class LaneMasks(Level):
 
   def assigned_mask(self, variable: UOp, value: UOp) -> Reg: return self.mask(value, self.mask_bytes[variable])
 
-  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: return self.op(regs.XMM, f"vcmp{suffix}_x_x_x_i8", a, b, predicate)
+  def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
+    return self.op(regs.XMM, f"vcmp{suffix}_x_x_x_i8", a, b, predicate)
 
-  def flag_of_mask(self, mask: Reg) -> Reg: return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
+  def flag_of_mask(self, mask: Reg) -> Reg:
+    return self.tied(regs.R32, "and_r32_i32", self.op(regs.R32, "vmovd_r32_x", mask), 1)
 
   def is_shuffle(self, u: UOp) -> bool: return False
 
   def broadcast_flag(self, u: UOp) -> Reg:
     size = mask_lane_bytes(u.dtype)
-    return self.mask_result(u, self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count * size)]), size)
+    return self.mask_result(u, self.mask_of_flag(self.value(u.src[0]), LETTER_CLASS[letter(u.dtype.count * size)]),
+                            size)
 
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg:
     low = self.op(regs.XMM, "vmovq_x_r64" if size == 8 else "vmovd_x_r32", value)
@@ -244,7 +257,8 @@ class LaneMasks(Level):
 
   def permuted(self, order: tuple[int, ...], value: Reg) -> Reg:
     """The eight lanes of four bytes in another order."""
-    return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in order)), value)
+    return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in order)),
+                   value)
 
   def from_mask(self, u: UOp, target: DType) -> Reg:
     """0 and 1 of some type: the mask, and the bits of 1."""
@@ -255,6 +269,7 @@ class LaneMasks(Level):
     """True where not zero; NaN is true."""
     size, zero = source.scalar().itemsize, self.constant(source, 0)
     if source.scalar() in FLOATS:
-      return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero, 4), size)
+      return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero,
+                                          4), size)
     same = self.vop(source.itemsize, f"vpcmpeq{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", value, zero)
     return self.mask_result(u, self.invert(same, source.itemsize), size)

@@ -1,7 +1,7 @@
 """What the parts of a Selector share: its state, emitting instructions, and the methods that one part asks another for.
 
-A Selector is put together from parts (scalars, vectors, conversions, masks of a feature level). Each derives from `Part`, so it may call what is
-declared here; the part that is named beside a declaration defines it.
+A Selector is put together from parts (scalars, vectors, conversions, masks of a feature level). Each derives from
+`Part`, so it may call what is declared here; the part that is named beside a declaration defines it.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping
@@ -24,7 +24,10 @@ class Position:
   def __init__(self, index: int): self.index = index
 
 class Part:
-  """The state of one selection. `values`: the register that holds a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane."""
+  """The state of one selection.
+
+  `values`: the register that holds a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane.
+  """
   rows: Mapping[str, Inst]
   program: Program
   target: Target

@@ -1,7 +1,9 @@
-"""Scalar arithmetic for x86-64: integers in general registers, floats in the low lane of vector registers. A table from operation to method.
+"""Scalar arithmetic for x86-64: integers in general registers, floats in the low lane of vector registers. A table from
+operation to method.
 
-Integers narrower than 32 bits are kept extended to 32 bits, so each operation that may leave their range extends its result again. lea adds without
-touching flags or operands, so it is what adds. Compares give 0 or 1 in a general register.
+Integers narrower than 32 bits are kept extended to 32 bits, so each operation that may leave their range extends its
+result again. lea adds without touching flags or operands, so it is what adds. Compares give 0 or 1 in a general
+register.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -17,7 +19,8 @@ from tinyhw.uop.ops import UOp
 
 FLOATS = (dtypes.float32, dtypes.float64)
 FLOAT_BINARY = {Ops.ADD: "vadd", Ops.SUB: "vsub", Ops.MUL: "vmul", Ops.FDIV: "vdiv"}
-PREDICATES = {Ops.CMPLT: 17, Ops.CMPEQ: 0, Ops.CMPNE: 4}   # of vcmpps: less (quiet), equal (ordered), not equal (or unordered)
+PREDICATES = {Ops.CMPLT: 17, Ops.CMPEQ: 0, Ops.CMPNE: 4}   # of vcmpps: less (quiet), equal (ordered), not equal (or
+                                                           # unordered)
 TIED = {Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor", Ops.SUB: "sub"}
 SIGNED_LESS, UNSIGNED_LESS = "l", "b"
 
@@ -43,7 +46,8 @@ class Scalars(Level):
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
     table = FLOAT_RULES if operand in FLOATS else INTEGER_RULES
     rule = table.get(u.op)
-    if rule is None: raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
+    if rule is None:
+      raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
     return rule(self, u)
 
   def constant(self, dtype: DType, value: Any) -> Reg:
@@ -75,7 +79,8 @@ class Scalars(Level):
     if dtype.itemsize == 8 and not -(1 << 31) <= value < 1 << 31:
       return self.op(regs.R64, "movabs_r64_i64", (value + (1 << 63)) % (1 << 64) - (1 << 63))
     bits = width(dtype)
-    return self.op(general(dtype), f"mov_r{bits}_i32", value if bits == 64 else (value + (1 << 31)) % (1 << 32) - (1 << 31))
+    return self.op(general(dtype), f"mov_r{bits}_i32", value if bits == 64 else (value + (1 << 31)) % (1 << 32)
+                   - (1 << 31))
 
   def normal(self, dtype: DType, value: Reg) -> Reg:
     """A 32-bit result as a narrower integer type holds it."""
@@ -96,7 +101,8 @@ class Scalars(Level):
     if u in self.rotated: return self.rotate(u.dtype, self.value(self.rotated[u][0]), self.rotated[u][1])
     bits, c, name = width(u.dtype), small(u.src[1]), TIED[u.op]
     source: Any = c if c is not None else self.value(u.src[1])
-    value = self.tied(general(u.dtype), f"{name}_r{bits}_{'i32' if c is not None else f'r{bits}'}", self.value(u.src[0]), source)
+    value = self.tied(general(u.dtype), f"{name}_r{bits}_{'i32' if c is not None else f'r{bits}'}",
+                      self.value(u.src[0]), source)
     return self.normal(u.dtype, value)
 
   def multiply(self, u: UOp) -> Reg:
@@ -129,8 +135,8 @@ class Scalars(Level):
     return self.normal(u.dtype, self.tied(cls, f"cmovae_r{bits}_r{bits}", value, all_out))
 
   def divide(self, u: UOp) -> Reg:
-    """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is wanted, and that
-    no trap is possible."""
+    """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is
+    wanted, and that no trap is possible."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     low = self.copied(self.value(u.src[0]))
     divisor = self.value(u.src[1])
@@ -188,8 +194,10 @@ class Scalars(Level):
 
 _tied, _float2, _float1 = Scalars.tied_integer, Scalars.float_binary, Scalars.float_unary
 INTEGER_RULES: dict[Ops, Rule] = {
-  Ops.ADD: Scalars.add, Ops.SUB: _tied, Ops.AND: _tied, Ops.OR: _tied, Ops.XOR: _tied, Ops.MUL: Scalars.multiply, Ops.NEG: Scalars.negate,
-  Ops.SHL: Scalars.shift, Ops.SHR: Scalars.shift, Ops.IDIV: Scalars.divide, Ops.MOD: Scalars.divide, Ops.MAX: Scalars.maximum,
+  Ops.ADD: Scalars.add, Ops.SUB: _tied, Ops.AND: _tied, Ops.OR: _tied, Ops.XOR: _tied, Ops.MUL: Scalars.multiply,
+  Ops.NEG: Scalars.negate,
+  Ops.SHL: Scalars.shift, Ops.SHR: Scalars.shift, Ops.IDIV: Scalars.divide, Ops.MOD: Scalars.divide,
+  Ops.MAX: Scalars.maximum,
   Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: rule_of("where"),
 }
 FLOAT_RULES: dict[Ops, Rule] = {

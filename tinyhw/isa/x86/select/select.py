@@ -1,17 +1,22 @@
-"""From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in select/scalar.py and
-select/vector.py, conversions in select/cast.py, choices in select/choice.py, products and sums in select/fused.py, several operations of logic as
-one in select/logic.py. What depends on the feature level is in select/mask.py and select/evex.py.
+"""From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in
+select/scalar.py and select/vector.py, conversions in select/cast.py, choices in select/choice.py, products and sums in
+select/fused.py, several operations of logic as one in select/logic.py. What depends on the feature level is in
+select/mask.py and select/evex.py.
 
-One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a constant an immediate or a
-memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting load. Values live where their type says:
+One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a
+constant an immediate or a memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting
+load. Values live where their type says:
 
-  bool and integers up to 64 bits, and the codes of float16, bfloat16 and fp8     a general register, extended to 32 or 64 bits by their sign
-  float32, float64                                                               the low lane of a vector register
-  vectors                                                                        the narrowest of xmm, ymm, zmm that holds them, packed
-  vectors of bool                                                                a mask: AVX2: lanes of all ones or zeros, as wide as what was
-                                                                                 compared; AVX-512: a mask register, one bit a lane
+  bool and integers up to 64 bits, and the codes of float16, bfloat16 and fp8     a general register, extended to 32 or
+  64 bits by their sign float32, float64                                                               the low lane of a
+  vector register vectors                                                                        the narrowest of xmm,
+  ymm, zmm that holds them, packed vectors of bool                                                                a
+  mask: AVX2: lanes of all ones or zeros, as wide as what was
+                                                                                 compared; AVX-512: a mask register, one
+                                                                                 bit a lane
 
-Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is in docs/design.md section 6.
+Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is
+in docs/design.md section 6.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -46,7 +51,10 @@ class Loop:
     self.before: tuple[Block, Position]  # where constants that it uses are made
 
 class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
-  """The state of one selection, but for what depends on the feature level. `select` at the end of this file is the way in."""
+  """The state of one selection, but for what depends on the feature level.
+
+  `select` at the end of this file is the way in.
+  """
 
   def __init__(self, program: Program, target: Target):
     self.program, self.target = program, target
@@ -64,7 +72,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self._analyse()
 
   def _analyse(self) -> None:
-    """Users of each value, variables assigned in each loop, loads that their only user may swallow, offsets of local arrays."""
+    """Users of each value, variables assigned in each loop, loads that their only user may swallow, offsets of local
+    arrays."""
     self.users: dict[UOp, list[UOp]] = {}
     self.assigned: dict[UOp, list[UOp]] = {}
     self.local_offset: dict[UOp, int] = {}
@@ -81,7 +90,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       elif u.op is Ops.END: open_loops.pop()
       elif u.op is Ops.ASSIGN_ACC:
         for r in open_loops:
-          if u.src[0] not in self.assigned[r] and self.position[u.src[0]] < self.position[r]: self.assigned[r].append(u.src[0])
+          if u.src[0] not in self.assigned[r] and self.position[u.src[0]] < self.position[r]:
+            self.assigned[r].append(u.src[0])
       elif u.op is Ops.DEFINE_LOCAL:
         self.local_offset[u] = local
         local += (u.arg[1] * u.dtype.itemsize + 63) // 64 * 64
@@ -114,7 +124,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
 
   def _may_be_spread(self, u: UOp, user: UOp) -> bool:
     """Does only `user` want a broadcast of an element in memory, and does it take one?"""
-    if not self.spreads or user.op not in _SPREADERS or self.users[u] != [user] or u.src[0] not in self.swallowed: return False
+    if not self.spreads or user.op not in _SPREADERS or self.users[u] != [user] or u.src[0] not in self.swallowed:
+      return False
     return u.dtype.itemsize in (16, 32, 64) and u.dtype.scalar().itemsize >= 4
 
   # ***** values *****
@@ -132,10 +143,11 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
 
   def constants_place(self) -> tuple[Block, Position]:
-    """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive through other loops.
+    """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive
+    through other loops.
 
-    In the grid's own body it is made right there, unless that is all there is: then at the start of the function, as long as half of the vector
-    registers can hold what is made there.
+    In the grid's own body it is made right there, unless that is all there is: then at the start of the function, as
+    long as half of the vector registers can hold what is made there.
     """
     if len(self.loops) > 1: return self.loops[1].before
     few = len(self.constants) < self.target.capabilities.vector_registers // 2
@@ -143,7 +155,10 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.block, Position(len(self.block.insts))
 
   def start_value(self, u: UOp) -> Reg:
-    """What a variable starts with. A constant is made here, once a block, so that none stays alive through the loop that uses up all registers."""
+    """What a variable starts with.
+
+    A constant is made here, once a block, so that none stays alive through the loop that uses up all registers.
+    """
     if u.op is not Ops.CONST: return self.value(u)
     key = (self.block, u)
     found = self.starts.get(key)
@@ -174,7 +189,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.op(regs.R64, "lea_r64_m", base, far, 1, 0), index, scale, 0
 
   def wide(self, u: UOp) -> Reg:
-    """An index as a 64-bit register. 32-bit results are zero-extended by the hardware, so only what may be negative needs an instruction."""
+    """An index as a 64-bit register. 32-bit results are zero-extended by the hardware, so only what may be negative
+    needs an instruction."""
     value = self.value(u)
     if u.dtype.itemsize == 8 or u.vmin >= 0: return value
     return self.op(regs.R64, "movsxd_r64_r32", value)
@@ -211,7 +227,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.choose(dtype, u.src[1], value, self.value(u.src[2]))
 
   def address_behind(self, flag: Reg, index: UOp) -> Address:
-    """The address of up to 8 bytes that may be read if flag is 1; if it is 0, of something that is surely there: the first argument."""
+    """The address of up to 8 bytes that may be read if flag is 1; if it is 0, of something that is surely there: the
+    first argument."""
     place = self.op(regs.R64, "lea_r64_m", *self.address(index))
     self.emit("test_r32_r32", flag, flag)
     return self.tied(regs.R64, "cmove_r64_r64", place, self.arguments), None, 1, 0
@@ -259,14 +276,17 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
 
   def define(self, u: UOp) -> None:
     """PARAM, DEFINE_VAR, DEFINE_LOCAL."""
-    if u.op is Ops.PARAM: self.values[u] = self.op(regs.R64, "mov_r64_m64", self.arguments, None, 1, 8 * self.program.params.index(u))
+    if u.op is Ops.PARAM:
+      self.values[u] = self.op(regs.R64, "mov_r64_m64", self.arguments, None, 1, 8 * self.program.params.index(u))
     elif u.op is Ops.DEFINE_LOCAL: self.values[u] = self.scratch
     else:
       slot = len(self.program.params) + self.program.variables.index(u)
       bits = 64 if u.dtype.itemsize == 8 else 32
-      self.values[u] = self.op(regs.R64 if bits == 64 else regs.R32, f"mov_r{bits}_m{bits}", self.arguments, None, 1, 8 * slot)
+      self.values[u] = self.op(regs.R64 if bits == 64 else regs.R32, f"mov_r{bits}_m{bits}", self.arguments, None, 1,
+                               8 * slot)
 
-  def jump(self, block: Block, values: list[Reg] | None = None) -> None: self.emit("jmp_rel", block, arguments=(values or [],))
+  def jump(self, block: Block, values: list[Reg] | None = None) -> None:
+    self.emit("jmp_rel", block, arguments=(values or [],))
 
   def jump_to(self, block: Block) -> None:
     """End this block with a jump to `block`, and go on there."""
@@ -341,7 +361,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       elif op in _CONTROL: self.control(u)
       elif op is Ops.STORE: self.store(u)
       elif op is Ops.ACC: self.values[u] = self.start_of_mask(u, u.src[0]) if is_mask(u) else self.start_value(u.src[0])
-      elif op is Ops.ASSIGN_ACC: self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
+      elif op is Ops.ASSIGN_ACC:
+        self.values[u.src[0]] = self.assigned_mask(*u.src) if is_mask(u.src[0]) else self.value(u.src[1])
       elif op is Ops.LOAD:
         if u not in self.swallowed and u in self.users: self.load(u)
       elif op in _LAZY or u not in self.users or u in self.spread or is_constant_vector(u): continue
@@ -354,13 +375,18 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.function
 
   def _only_addresses(self, u: UOp) -> bool:
-    """Is u a sum with constants that only addresses use? Then the constants become their displacements. Of a scatter's places too: lane by lane."""
+    """Is u a sum with constants that only addresses use?
+
+    Then the constants become their displacements. Of a scatter's places too: lane by lane.
+    """
     if u.op is Ops.BROADCAST: return all(user.op is Ops.ADD and self._only_addresses(user) for user in self.users[u])
     if u.op is not Ops.ADD: return False
     if u.dtype.count > 1:
-      return places_of(u) is not None and all(x.op is Ops.INDEX and all(s.op is Ops.STORE for s in self.users[x]) for x in self.users[u])
+      return places_of(u) is not None and all(x.op is Ops.INDEX and all(s.op is Ops.STORE for s in self.users[x])
+                                              for x in self.users[u])
     return u.src[1].op is Ops.CONST and all(
-      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u or user.op is Ops.BROADCAST and self._only_addresses(user)
+      user.op is Ops.INDEX and user.src[1] is u and user.src[0] is not u or user.op is Ops.BROADCAST
+      and self._only_addresses(user)
       for user in self.users[u])
 
   def compute(self, u: UOp) -> Reg:

@@ -1,7 +1,8 @@
 """Vector arithmetic for x86-64: packed floats and integers, lanes, memory. A table from operation to method.
 
-Masks, and all that depends on what a mask is, are the feature level's (select/level.py). Constants are read from behind the code. Rows
-are named by mnemonic and register letters, so `{v}` is the letter of the narrowest register that holds a vector.
+Masks, and all that depends on what a mask is, are the feature level's (select/level.py). Constants are read from behind
+the code. Rows are named by mnemonic and register letters, so `{v}` is the letter of the narrowest register that holds a
+vector.
 """
 from __future__ import annotations
 import dataclasses
@@ -25,7 +26,8 @@ ELEMENT = {1: "b", 2: "w", 4: "d", 8: "q"}
 PACKED_INTEGER = {Ops.ADD: "vpadd", Ops.SUB: "vpsub"}
 MULTIPLY = {2: "vpmullw", 4: "vpmulld", 8: "vpmullq"}
 LOGIC = {Ops.AND: "vpand", Ops.OR: "vpor", Ops.XOR: "vpxor"}
-LANE_STORES = {4: ("vmovss_m_x", "vextractps_m_x_i8"), 8: ("vmovsd_m_x", "vmovhps_m_x")}  # bytes -> of a register's first lane, of another one
+# bytes -> of a register's first lane, of another one
+LANE_STORES = {4: ("vmovss_m_x", "vextractps_m_x_i8"), 8: ("vmovsd_m_x", "vmovhps_m_x")}
 NO_PLACE = (regs.RIP, None, 1)
 
 def letter(size: int) -> str:
@@ -47,8 +49,8 @@ def constant_row(key: str) -> Inst:
   return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
 
 def is_short_product(u: UOp) -> bool:
-  """Are both factors int16, and is one of them not negative? Then vpmaddwd, which adds the products of two pairs of 16 bits, is the product, as the
-  upper halves of that one are 0; vpmulld takes twice as long."""
+  """Are both factors int16, and is one of them not negative? Then vpmaddwd, which adds the products of two pairs of 16
+  bits, is the product, as the upper halves of that one are 0; vpmulld takes twice as long."""
   return all(-0x8000 <= s.vmin and s.vmax < 0x8000 for s in u.src) and any(s.vmin >= 0 for s in u.src)
 
 class Vectors(Level):
@@ -60,7 +62,8 @@ class Vectors(Level):
     if rule is None:
       numbers = FLOAT_RULES if operand.scalar() in FLOATS else INTEGER_RULES
       rule = (MASK_RULES if operand.scalar() is dtypes.bool else numbers).get(u.op)
-    if rule is None: raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
+    if rule is None:
+      raise CompileError(f"{self.program.name}: x86-64 has no {u.op.name} of {operand}; decompose it before selection")
     return rule(self, u)
 
   def vop(self, size: int, key: str, *sources: Any) -> Reg:
@@ -109,13 +112,16 @@ class Vectors(Level):
 
   def packed_integer(self, u: UOp) -> Reg:
     size = u.dtype.scalar().itemsize
-    if u.op is Ops.NEG: return self.vop(u.dtype.itemsize, f"vpsub{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 0), self.value(u.src[0]))
+    if u.op is Ops.NEG:
+      return self.vop(u.dtype.itemsize, f"vpsub{ELEMENT[size]}_{{v}}_{{v}}_{{v}}", self.constant(u.dtype, 0),
+                      self.value(u.src[0]))
     key = MULTIPLY[size] if u.op is Ops.MUL else PACKED_INTEGER[u.op] + ELEMENT[size]
     if key == "vpmulld" and u.src[1] not in self.spread and is_short_product(u): key = "vpmaddwd"
     return self.second(u.src[1], key, self.value(u.src[0]))
 
   def packed_logic(self, u: UOp) -> Reg:
-    """The size of elements matters only where one of them is spread: rows without it in their name spread four bytes."""
+    """The size of elements matters only where one of them is spread: rows without it in their name spread four
+    bytes."""
     if u in self.rotated: return self.rotate(u.dtype, self.value(self.rotated[u][0]), self.rotated[u][1])
     if u in self.inner: return self.ternary(u)
     wide = u.src[1] in self.spread and u.dtype.scalar().itemsize == 8
@@ -132,7 +138,8 @@ class Vectors(Level):
 
   def packed_integer_maximum(self, u: UOp) -> Reg:
     scalar = u.dtype.scalar()
-    return self.second(u.src[1], f"vpmax{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}", self.value(u.src[0]))
+    return self.second(u.src[1], f"vpmax{'u' if dtypes.is_unsigned(scalar) else 's'}{ELEMENT[scalar.itemsize]}",
+                       self.value(u.src[0]))
 
   # ***** lanes *****
 
@@ -147,12 +154,14 @@ class Vectors(Level):
     address = self.memory(source)
     if address is not None: return self.op(cls, f"{name}_{v}_m", *address)
     value = self.value(source)
-    return self.op(cls, f"{name}_{v}_x", value) if scalar in FLOATS else self.broadcast_general(scalar.itemsize, v, value)
+    return self.op(cls, f"{name}_{v}_x", value) if scalar in FLOATS else self.broadcast_general(scalar.itemsize, v,
+                                                                                                value)
 
   def vectorize(self, u: UOp) -> Reg:
     scalar = u.dtype.scalar()
     if scalar is dtypes.bool: return self.vectorize_bools(u)
-    if all(s.op is Ops.CONST for s in u.src): return self.vector_of_constants(b"".join(bits_of(scalar, s.arg) for s in u.src))
+    if all(s.op is Ops.CONST for s in u.src):
+      return self.vector_of_constants(b"".join(bits_of(scalar, s.arg) for s in u.src))
     each = 16 // scalar.itemsize
     parts = [self.pack(scalar, u.src[i:i + each]) for i in range(0, len(u.src), each)]
     return self.joined(parts, "f")
@@ -160,14 +169,16 @@ class Vectors(Level):
   def joined(self, parts: list[Reg], kind: str) -> Reg:
     """Up to four registers of 16 bytes as one. kind: "f" or "i", for what is in them."""
     if len(parts) == 1: return parts[0]
-    low, *high = [self.op(regs.YMM, f"vinsert{kind}128_y_y_x_i8", *parts[k:k + 2], 1) if len(parts) > k + 1 else parts[k]
+    low, *high = [self.op(regs.YMM, f"vinsert{kind}128_y_y_x_i8", *parts[k:k + 2], 1) if len(parts) > k + 1
+                  else parts[k]
                   for k in range(0, len(parts), 2)]
     return self.op(regs.ZMM, f"vinsert{kind}64x4_z_z_y_i8", low, high[0], 1) if high else low
 
   def pack(self, scalar: DType, sources: tuple[UOp, ...]) -> Reg:
     """Up to 16 bytes from scalars."""
     values = [self.value(s) for s in sources]
-    if scalar is dtypes.float64: return self.op(regs.XMM, "vunpcklpd_x_x_x", values[0], values[1]) if len(values) > 1 else values[0]
+    if scalar is dtypes.float64:
+      return self.op(regs.XMM, "vunpcklpd_x_x_x", values[0], values[1]) if len(values) > 1 else values[0]
     if scalar is dtypes.float32:
       part = values[0]
       for k, v in enumerate(values[1:], 1): part = self.op(regs.XMM, "vinsertps_x_x_x_i8", part, v, k << 4)
@@ -230,7 +241,9 @@ class Vectors(Level):
     for k in range(value.dtype.count):
       if k % each == 0: chunk = self.chunk(value.dtype, whole, k // each)
       if known is not None: address = self.element(buffer, known[0], known[1][k])
-      else: address = self.in_reach(self.values[buffer], self.place(places, k), scalar.itemsize, self.local_offset.get(buffer, 0))
+      else:
+        address = self.in_reach(self.values[buffer], self.place(places, k), scalar.itemsize,
+                                self.local_offset.get(buffer, 0))
       if k % each == 0: self.emit(first, *address, chunk)
       else: self.emit(other, *address, chunk, *[k % each] * (each > 2))
 
@@ -242,7 +255,10 @@ class Vectors(Level):
     return self.op(regs.R64, "movsxd_r64_r32", self.op(regs.R32, "vpextrd_r32_x_i8", chunk, k % each))
 
 def is_constant_vector(u: UOp) -> bool:
-  """A vector of constants, which is made where it is used, like a constant. One of bools has a width that its own rule decides."""
+  """A vector of constants, which is made where it is used, like a constant.
+
+  One of bools has a width that its own rule decides.
+  """
   return u.op is Ops.VECTORIZE and u.dtype.scalar() is not dtypes.bool and all(s.op is Ops.CONST for s in u.src)
 
 def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
@@ -252,9 +268,11 @@ def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
   steps, base = u.src if is_constant_vector(u.src[0]) else u.src[::-1]
   return (base.src[0], [s.arg for s in steps.src]) if base.op is Ops.BROADCAST and is_constant_vector(steps) else None
 
-MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR, Ops.CMPNE: Ops.XOR,
+MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR,
+              Ops.CMPNE: Ops.XOR,
               Ops.CMPEQ: Ops.XOR}
-LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize, Ops.GEP: Vectors.lane}
+LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize,
+                               Ops.GEP: Vectors.lane}
 FLOAT_RULES: dict[Ops, Rule] = {
   **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"),
   Ops.WHERE: rule_of("vector_where"),
@@ -262,10 +280,13 @@ FLOAT_RULES: dict[Ops, Rule] = {
   **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),
 }
 INTEGER_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), Vectors.packed_integer), **dict.fromkeys(LOGIC, Vectors.packed_logic),
-  Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum, Ops.WHERE: rule_of("vector_where"),
+  **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), Vectors.packed_integer),
+  **dict.fromkeys(LOGIC, Vectors.packed_logic),
+  Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum,
+  Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys(GroupOp.Comparison, rule_of("integer_mask")),
 }
 MASK_RULES: dict[Ops, Rule] = {
-  **dict.fromkeys((*MASK_LOGIC, Ops.CMPLT), rule_of("mask_logic")), Ops.NEG: rule_of("mask_not"), Ops.WHERE: rule_of("mask_where"),
+  **dict.fromkeys((*MASK_LOGIC, Ops.CMPLT), rule_of("mask_logic")), Ops.NEG: rule_of("mask_not"),
+  Ops.WHERE: rule_of("mask_where"),
 }

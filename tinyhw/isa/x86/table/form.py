@@ -1,4 +1,7 @@
-"""What a line of the table means: kinds of operands, encodings, and the form of a row (`Inst.isa`). The notation is explained in table.py."""
+"""What a line of the table means: kinds of operands, encodings, and the form of a row (`Inst.isa`).
+
+The notation is explained in table.py.
+"""
 from __future__ import annotations
 from typing import Any
 from collections.abc import Callable
@@ -6,21 +9,26 @@ from collections.abc import Callable
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Access, Effect, RegClass
 
-CLASS_OF = {"r8": regs.R8, "r16": regs.R16, "r32": regs.R32, "r64": regs.R64, "x": regs.XMM, "y": regs.YMM, "z": regs.ZMM, "k": regs.K}
+CLASS_OF = {"r8": regs.R8, "r16": regs.R16, "r32": regs.R32, "r64": regs.R64, "x": regs.XMM, "y": regs.YMM,
+            "z": regs.ZMM, "k": regs.K}
 GENERAL = {8: "r8", 16: "r16", 32: "r32", 64: "r64"}
 VECTOR = {128: "x", 256: "y", 512: "z"}
 SHARE = {"v": 1, "h": 2, "q": 4, "e": 8}
-FIXED = {name: (cls, i) for cls in (regs.R8, regs.R16, regs.R32, regs.R64) for i, name in enumerate(cls.names) if name not in CLASS_OF}
+FIXED = {name: (cls, i) for cls in (regs.R8, regs.R16, regs.R32, regs.R64) for i, name in enumerate(cls.names)
+         if name not in CLASS_OF}
 IMMEDIATES = {"ib": 1, "iw": 2, "id": 4, "io": 8}
 
 class Kind:
-  """What an operand accepts. category: register, fixed, memory, broadcast, immediate, block. `key` and `short` are its part of a row's key.
+  """What an operand accepts. category: register, fixed, memory, broadcast, immediate, block. `key` and `short` are its
+  part of a row's key.
 
-  cls: the register's class, or that of a vector index. bits: of memory or immediate. unit: what an EVEX displacement byte counts, in bytes.
+  cls: the register's class, or that of a vector index. bits: of memory or immediate. unit: what an EVEX displacement
+  byte counts, in bytes.
   """
   __slots__ = ("category", "key", "short", "cls", "fixed", "bits", "unit", "lanes", "touched", "spelled", "signed")
 
-  def __init__(self, category: str, key: str, cls: RegClass | None = None, fixed: int | None = None, bits: int = 0, short: str = ""):
+  def __init__(self, category: str, key: str, cls: RegClass | None = None, fixed: int | None = None, bits: int = 0,
+               short: str = ""):
     self.category, self.key, self.cls, self.fixed, self.bits, self.short = category, key, cls, fixed, bits, short or key
     self.unit, self.lanes, self.touched, self.spelled, self.signed = max(bits // 8, 1), 0, True, False, True
 
@@ -133,15 +141,18 @@ class Line:
     return self.evex_feature + (",avx512vl" if length in (128, 256) else "")
 
 SIZED = {"v": ("rv", "mv", "av", "iz", "Av", "Dv"), "y": ("ry", "my", "Dy")}
-EFFECTS = {"rf": Effect.READ_FLAGS, "wf": Effect.WRITE_FLAGS, "load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END,
+EFFECTS = {"rf": Effect.READ_FLAGS, "wf": Effect.WRITE_FLAGS, "load": Effect.LOAD, "store": Effect.STORE,
+           "jump": Effect.JUMP, "end": Effect.END,
            "call": Effect.CALL, "barrier": Effect.BARRIER}
 HEXADECIMAL = frozenset("0123456789ABCDEF")
 PREFIXES = {"NP": 0, "66": 1, "F3": 2, "F2": 3}
 MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
 
 class Spec:
-  """One encoding as the text has it. digit: of /0 to /7; -1 for /r, -2 without a ModRM byte. lengths: the vector lengths it can say."""
-  __slots__ = ("space", "lengths", "l", "pp", "map", "w", "opcode", "suffix", "digit", "plus", "imm", "is4", "rel", "letters", "lock", "operand16")
+  """One encoding as the text has it. digit: of /0 to /7; -1 for /r, -2 without a ModRM byte. lengths: the vector
+  lengths it can say."""
+  __slots__ = ("space", "lengths", "l", "pp", "map", "w", "opcode", "suffix", "digit", "plus", "imm", "is4", "rel",
+               "letters", "lock", "operand16")
 
   def __init__(self, text: str):
     self.space, self.pp, self.map, self.w = "legacy", 0, 0, "0"
@@ -197,10 +208,13 @@ class Spec:
 class Form:
   """What the x86 encoder and text need of a row, in `Inst.isa`.
 
-  syntax: (operand index, kind) of the operands that are shown, in Intel order. mask, memory, block: operand index, or -1. bits, unit: of memory.
-  broadcast: number of lanes that one element fills, or 0. encode: operands -> bytes; the first call replaces it by a function made for the row.
+  syntax: (operand index, kind) of the operands that are shown, in Intel order. mask, memory, block: operand index, or
+  -1. bits, unit: of memory.
+  broadcast: number of lanes that one element fills, or 0. encode: operands -> bytes; the first call replaces it by a
+  function made for the row.
   """
-  __slots__ = ("key", "syntax", "encodings", "mask", "zeroing", "memory", "bits", "unit", "broadcast", "block", "effects", "row", "encode")
+  __slots__ = ("key", "syntax", "encodings", "mask", "zeroing", "memory", "bits", "unit", "broadcast", "block",
+               "effects", "row", "encode")
 
   def __init__(self, key: str):
     self.key = key
@@ -223,14 +237,19 @@ class Form:
 class Encoding:
   """One encoding of one form, resolved: every field of the instruction has a value or an operand index (-1: none).
 
-  space: legacy, vex, evex. pp: 0, 66, F3, F2. w: 0, 1 or None (ignored). l: 0 to 2 or None. digit as in Spec. imm: operand index and bytes.
-  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operands that are not encoded: it must be rax (al, ...), it must be 1.
+  space: legacy, vex, evex. pp: 0, 66, F3, F2. w: 0, 1 or None (ignored). l: 0 to 2 or None. digit as in Spec. imm:
+  operand index and bytes.
+  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operands that are not encoded: it must be rax (al,
+  ...), it must be 1.
   """
-  __slots__ = ("form", "space", "pp", "map", "opcode", "suffix", "w", "l", "digit", "plus", "lock", "operand16", "reg", "rm", "vvvv", "is4", "opreg",
-               "imm", "imm_bytes", "imm_bits", "imm_signed", "imm_extends", "rel", "rel_bytes", "accumulator", "one", "bytes8")
+  __slots__ = ("form", "space", "pp", "map", "opcode", "suffix", "w", "l", "digit", "plus", "lock", "operand16", "reg",
+               "rm", "vvvv", "is4", "opreg",
+               "imm", "imm_bytes", "imm_bits", "imm_signed", "imm_extends", "rel", "rel_bytes", "accumulator", "one",
+               "bytes8")
 
   def __init__(self, form: Form, spec: Spec, size: int, length: int, places: list[tuple[str, int, Kind]]):
-    self.form, self.space, self.pp, self.map, self.opcode, self.suffix = form, spec.space, spec.pp, spec.map, spec.opcode, spec.suffix
+    self.form, self.space, self.pp, self.map, self.opcode, self.suffix = (form, spec.space, spec.pp, spec.map,
+                                                                          spec.opcode, spec.suffix)
     self.digit, self.plus, self.lock = spec.digit, spec.plus, spec.lock
     legacy = spec.space == "legacy"
     self.operand16 = spec.operand16 or legacy and size == 16
@@ -251,4 +270,5 @@ class Encoding:
         self.imm_extends = kind.bits == 32 and (self.w == 1 or len(places) == 1)
       if kind.cls is regs.R8 and letter in "RMO": self.bytes8.append(at)
 
-FIELD_OF = {"R": "reg", "M": "rm", "V": "vvvv", "4": "is4", "O": "opreg", "I": "imm", "D": "rel", "A": "accumulator", "1": "one"}
+FIELD_OF = {"R": "reg", "M": "rm", "V": "vvvv", "4": "is4", "O": "opreg", "I": "imm", "D": "rel", "A": "accumulator",
+            "1": "one"}

@@ -1,6 +1,7 @@
 """The x86-64 instruction table: rows written in the manual's notation, made when they are asked for.
 
-A row is looked up by its key, the mnemonic and the kinds of the operands that the manual shows, in Intel order, joined by "_":
+A row is looked up by its key, the mnemonic and the kinds of the operands that the manual shows, in Intel order, joined
+by "_":
 
   TABLE["vaddps_y_y_y"]       vaddps ymm, ymm, ymm
   TABLE["vaddps_y_y_m"]       vaddps ymm, ymm, memory
@@ -9,32 +10,37 @@ A row is looked up by its key, the mnemonic and the kinds of the operands that t
   TABLE["mov_m32_r32"]        mov dword ptr [...], r32
 
   r8 r16 r32 r64   a general register            x y z k        xmm, ymm, zmm, mask register
-  m                memory; its size is spelled (m8 ... m256) where no vector or mask register is an operand, and where "m" would be ambiguous
+  m                memory; its size is spelled (m8 ... m256) where no vector or mask register is an operand, and where
+                   "m" would be ambiguous
   mx my mz         memory, each lane with an index of its own: the vector index of a gather or scatter
   b                one element of memory, broadcast
   i8 i16 i32 i64   an immediate, by the widest that is accepted        rel    a block        cl ...   that register
   yk, mk           the destination, merged under a mask              ykz    zeroed where the mask is 0
 
-Operands of an MInst are flat: a memory operand is base, index, scale, displacement (base and index may be None); a mask follows the destination.
-Registers that the manual does not show (rax and rdx of div) are operands with `fixed`, in the order of the row's text. `assemble` fills them in.
-A destination that is also read is one operand with Access.BOTH.
+Operands of an MInst are flat: a memory operand is base, index, scale, displacement (base and index may be None); a mask
+follows the destination. Registers that the manual does not show (rax and rdx of div) are operands with `fixed`, in the
+order of the row's text. `assemble` fills them in. A destination that is also read is one operand with Access.BOTH.
 
-The text. Columns are separated by two spaces: mnemonic, encodings separated by "|", operands, pipe and properties. Encodings are as in the manual,
-with these additions. An operand may have several kinds, separated by "/": one row for each. "=" writes, "+" reads and writes, otherwise it is read;
-in parentheses it is not shown; "!" in parentheses is a register that is lost.
-  rv mv iz    16, 32 and 64 bits (iz: at most 32); ry my: 32 and 64. 66 and REX.W are implied; Wy is W0 for 32 bits and W1 for 64
-  v h q e     the vector register, or the one that holds half, a quarter, an eighth of it; m mh mq me is memory of that size. A VEX encoding without
-              a length has 128 and 256, an EVEX encoding 512 too: one row for each length
+The text. Columns are separated by two spaces: mnemonic, encodings separated by "|", operands, pipe and properties.
+Encodings are as in the manual, with these additions. An operand may have several kinds, separated by "/": one row for
+each. "=" writes, "+" reads and writes, otherwise it is read; in parentheses it is not shown; "!" in parentheses is a
+register that is lost.
+  rv mv iz    16, 32 and 64 bits (iz: at most 32); ry my: 32 and 64. 66 and REX.W are implied; Wy is W0 for 32 bits and
+              W1 for 64
+  v h q e     the vector register, or the one that holds half, a quarter, an eighth of it; m mh mq me is memory of that
+              size. A VEX encoding without a length has 128 and 256, an EVEX encoding 512 too: one row for each length
   b32 b64     an element that is broadcast to the vector (bh32: to half of it)
   vmv32       memory indexed by v, elements of 32 bits; a: an address, memory is not touched
   m:4         the displacement counts elements of 4 bytes, not whole operands; "!": the key spells the size
-  {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is required, and is used up
-  RM MR RVM   where operands are encoded, in order: R reg, M rm, V vvvv, O opcode, I immediate, 4 the immediate's upper half; A: must be the
+  {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is required,
+              and is used up
+  RM MR RVM   where operands are encoded, in order: R reg, M rm, V vvvv, O opcode, I immediate, 4 the immediate's upper
+              half; A: must be the
               accumulator, 1: must be 1. Left out where it follows: memory is M, then R, then V; a digit takes M, or V M
-Properties: rf, wf (flags read, written), load, store, jump, end, call, barrier, repeat (cheaper to repeat than to reload), commutes:01, and
-"@vex/evex", the features that the encodings need. A line "@ vex/evex" sets them for what follows.
-Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest; EVEX only where VEX cannot say it.
-Two lines with one key are one row, whose encodings are joined.
+Properties: rf, wf (flags read, written), load, store, jump, end, call, barrier, repeat (cheaper to repeat than to
+reload), commutes:01, and "@vex/evex", the features that the encodings need. A line "@ vex/evex" sets them for what
+follows. Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest;
+EVEX only where VEX cannot say it. Two lines with one key are one row, whose encodings are joined.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -48,10 +54,14 @@ from tinyhw.machine.ir.inst import Access, Bank, Effect, Inst, MInst, Operand, R
 SIZES = {"v": (16, 32, 64), "y": (32, 64)}
 LENGTHS = (128, 256, 512)
 
-Variant = tuple[Line, int, int, int, str]  # line, operand size, vector length, which kind of the operand that has several, mask
+Variant = tuple[Line, int, int, int, str]  # line, operand size, vector length, which kind of the operand that has
+                                           # several, mask
 
 class Table:
-  """Rows by key. Text is split when the table is made; a mnemonic's keys are listed, and a row is made, at first use."""
+  """Rows by key.
+
+  Text is split when the table is made; a mnemonic's keys are listed, and a row is made, at first use.
+  """
 
   def __init__(self, texts: Sequence[str]):
     self.lines: dict[str, list[str]] = {}          # mnemonic -> lines, each with its features in front
@@ -87,7 +97,10 @@ class Table:
     return self.made.setdefault(key, make_row(key, variants)) if variants else None
 
   def _variants(self, mnemonic: str, shown: int, mask: str) -> dict[str, list[Variant]]:
-    """The keys of a mnemonic with so many operands and this mask. Kept: selection and the runtime's text try several keys of each mnemonic."""
+    """The keys of a mnemonic with so many operands and this mask.
+
+    Kept: selection and the runtime's text try several keys of each mnemonic.
+    """
     found = self._keys.get((mnemonic, shown, mask))
     if found is not None: return found
     keys: dict[str, list[Variant]] = {}
@@ -195,7 +208,8 @@ def make_row(key: str, variants: list[Variant]) -> Inst:
   form.encodings = [e for v in variants for e in encodings_of(form, *v)]
   form.effects = effects
   assert form.encodings, f"{key} has no encoding"
-  row = Inst(line.mnemonic, line.encoding, tuple(operands), line.pipe, effects, line.feature(form.encodings[0], length), form, tuple(clobbers),
+  row = Inst(line.mnemonic, line.encoding, tuple(operands), line.pipe, effects, line.feature(form.encodings[0], length),
+             form, tuple(clobbers),
              rematerialize=line.repeat and form.memory < 0)
   if line.commutes and not mask: row.commutes = commuting(row, line.commutes)
   form.row = row
@@ -204,13 +218,15 @@ def make_row(key: str, variants: list[Variant]) -> Inst:
 def commuting(row: Inst, positions: tuple[int, int]) -> tuple[int, int] | None:
   """The positions, if both are registers of one class in this form."""
   a, b = positions
-  if b >= len(row.operands) or row.operands[a].cls is None or row.operands[a].cls is not row.operands[b].cls: return None
+  if b >= len(row.operands) or row.operands[a].cls is None or row.operands[a].cls is not row.operands[b].cls:
+    return None
   return positions if row.operands[a].access == Access.BOTH else None
 
 def memory_operands(kind: Kind) -> list[Operand]:
   """base, index, scale, displacement."""
   index = kind.cls or regs.R64
-  return [operand("base", Access.READ, regs.R64, optional=True), operand("index", Access.READ, index, optional=kind.cls is None),
+  return [operand("base", Access.READ, regs.R64, optional=True),
+          operand("index", Access.READ, index, optional=kind.cls is None),
           operand("scale", Access.READ, kind="scale"), operand("disp", Access.READ, kind="disp32")]
 
 def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, mask: str) -> Iterator[Encoding]:
@@ -221,7 +237,8 @@ def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, ma
     places = places_of(spec, line, form, choice, size, length)
     if places is not None: yield Encoding(form, spec, size, length, places)
 
-def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int, length: int) -> list[tuple[str, int, Kind]] | None:
+def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int,
+              length: int) -> list[tuple[str, int, Kind]] | None:
   """Where each operand is encoded: (letter, operand index, kind); None if this encoding does not have the form."""
   shown = [(at, kind) for at, kind in form.syntax if kind.category != "fixed"]
   letters = spec.letters or default_letters(spec, [kind for _, kind in shown], line)
@@ -251,7 +268,8 @@ def default_letters(spec: Spec, kinds: list[Kind], line: Line) -> str:
 def assemble(row: Inst | str, *shown: object) -> MInst:
   """An instruction over physical registers from the operands that the manual shows, in Intel order.
 
-  A memory operand is a tuple (base, index, scale, displacement); fixed registers, shown (cl) or not, are left out. A mask follows the destination.
+  A memory operand is a tuple (base, index, scale, displacement); fixed registers, shown (cl) or not, are left out. A
+  mask follows the destination.
   """
   if isinstance(row, str): row = TABLE[row]
   given, flat = iter(shown), []
@@ -261,7 +279,8 @@ def assemble(row: Inst | str, *shown: object) -> MInst:
     elif o.fixed is not None and o.cls is not None: flat.append(regs.reg(o.cls, o.fixed))
     elif i == row.isa.memory:
       value = next(given)
-      assert isinstance(value, tuple) and len(value) == 4, f"{row.isa.key}: memory is (base, index, scale, displacement), not {value}"
+      assert isinstance(value, tuple) and len(value) == 4, (f"{row.isa.key}: memory is (base, index, scale, "
+                                                            f"displacement), not {value}")
       flat += value
       skip = 3
     else: flat.append(next(given))  # type: ignore[arg-type]  # no tuple: memory was taken above
