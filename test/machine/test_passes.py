@@ -7,8 +7,9 @@ from invented import cisc, inputs, lanes, matmul_loop, random_function, run as e
 from tinyhw.config import Context
 from tinyhw.errors import AllocationError
 from tinyhw.machine.ir.inst import Function
+from tinyhw.machine.ir.show import show
 from tinyhw.machine.ir.target import Target
-from tinyhw.machine.passes import ORDER, PASSES, Before, reason_of, reasons, run, steps
+from tinyhw.machine.passes import ORDER, PASSES, Before, hook_reasons, reason_of, reasons, run, steps
 
 def test_order_of_passes() -> None:
   names = list(PASSES)
@@ -28,9 +29,23 @@ def test_hooks_have_names_and_reasons() -> None:
     return function
   target = cisc(10, 12)
   target.hooks = {"before:spill": (tidy,)}
-  found = {name: reason_of(name, step, place) for name, step, place in steps(target)}
+  found = {name: reason_of(name, step, place, target.reasons) for name, step, place in steps(target)}
   assert (list(found)[list(found).index("spill") - 1] == "tidy" and found["tidy"] == "before spill: Tidy up"
           and found["spill"])
+
+def test_reasons_of_hooks_are_checked() -> None:
+  def tidy(function: Function, target: Target) -> Function: return function
+  hooks = {"before:spill": (tidy,)}
+  assert hook_reasons(hooks, [Before("tidy", "spill", "spills are tidy")]) == {"tidy": "before spill: spills are tidy"}
+  with pytest.raises(AssertionError, match="no reason for"): hook_reasons(hooks, [])
+  with pytest.raises(AssertionError, match="pass spill must run before tidy: so"):
+    hook_reasons(hooks, [Before("spill", "tidy", "so")])
+  with pytest.raises(AssertionError, match="after:fly"): hook_reasons({"after:fly": (tidy,)}, [])
+
+def test_dumps_have_control_words() -> None:
+  function = matmul_loop(cisc(), 2, 1)
+  for block in function.blocks: function.controls[block] = [f"<{k}>" for k in range(len(block.insts))]
+  assert all(f"  <{k}> " in show(function) for k in range(len(function.blocks[0].insts)))
 
 def test_hooks_run_at_their_places() -> None:
   seen: list[str] = []

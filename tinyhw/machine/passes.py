@@ -7,7 +7,7 @@ records each of them.
 """
 from __future__ import annotations
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from tinyhw import config, trace
 from tinyhw.machine.allocate.allocate import allocate
@@ -96,6 +96,25 @@ ORDER = (
 
 REASONS = reasons(list(PASSES), ORDER)
 
+def hook_reasons(hooks: Mapping[str, Sequence[Hook]], order: Sequence[Before]) -> dict[str, str]:
+  """Why each hook of a target stands where it stands. A target's module calls this at import.
+
+  order: constraints among hooks and passes. Raises AssertionError as `reasons` does, and where a place is none.
+  """
+  unknown = [place for place in hooks if not _is_place(place)]
+  assert not unknown, f"hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(unknown)}"
+  names: list[str] = []
+  for name in PASSES:
+    names += [hook.__name__ for hook in hooks.get(f"before:{name}", ())]
+    names.append(name)
+    names += [hook.__name__ for hook in hooks.get(f"after:{name}", ())]
+  found = reasons(names, (*ORDER, *order))
+  return {name: reason for name, reason in found.items() if name not in PASSES}
+
+def _is_place(place: str) -> bool:
+  where, _, name = place.partition(":")
+  return where in ("before", "after") and name in PASSES
+
 def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
   """(name, function, place) of each pass and hook of a target, in order. place: where a hook stands, as
   "before:order"; empty for a pass."""
@@ -105,9 +124,10 @@ def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
       else:
         for hook in target.hooks.get(place, ()): yield hook.__name__, hook, place
 
-def reason_of(name: str, step: Hook, place: str) -> str:
-  """Why a pass stands where it stands; of a hook its place, and what its docstring says first."""
+def reason_of(name: str, step: Hook, place: str, reasons: Mapping[str, str]) -> str:
+  """Why a pass stands where it stands. For a hook without a reason: its place, and the head of its docstring."""
   if not place: return REASONS[name]
+  if name in reasons: return reasons[name]
   return f"{place.replace(':', ' ')}: " + " ".join((step.__doc__ or name).split()).partition(". ")[0].rstrip(".")
 
 def run(function: Function, target: Target) -> Function:
@@ -116,7 +136,7 @@ def run(function: Function, target: Target) -> Function:
   Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables.
   """
   hooks = target.hooks
-  assert all(place.partition(":")[2] in PASSES and place.partition(":")[0] in ("before", "after") for place in hooks), \
+  assert all(_is_place(place) for place in hooks), \
     f"{target.name}: hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(hooks)}"
   wanted, recorder = _dump_after(function), trace.recorder
   if wanted == "select": _dump(function, "select")
@@ -124,7 +144,7 @@ def run(function: Function, target: Target) -> Function:
   for name, step, place in steps(target):
     function = step(function, target)
     if wanted == name: _dump(function, name)
-    if recorder is not None: recorder.passed(name, function, reason_of(name, step, place))
+    if recorder is not None: recorder.passed(name, function, reason_of(name, step, place, target.reasons))
   return function
 
 def _dump_after(function: Function) -> str:

@@ -21,9 +21,9 @@ from tinyhw.isa.amd.table.table import Table, build, table
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg, RegClass
 from tinyhw.machine.ir.pseudo import copy
-from tinyhw.machine.ir.target import Target, region
+from tinyhw.machine.ir.target import Hook, Target, region
 from tinyhw.machine.order.interleave import interleave
-from tinyhw.machine.passes import run
+from tinyhw.machine.passes import Before, hook_reasons, run
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.machine.select.unused import drop_unused
 from tinyhw.once import once
@@ -109,6 +109,25 @@ def close_ranks(function: Function, target: Target) -> Function:
   function.used["vgpr"] = written.difference(kept) | {r.index for r in moved.values() if r.index is not None}
   return function
 
+HOOKS: dict[str, tuple[Hook, ...]] = {
+  "before:order": (make_halves, drop_unused, interleave),
+  "before:expand": (split_copies,),
+  "after:expand": (close_ranks, expand_macros, drop_copies),
+  "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)}
+REASONS = hook_reasons(HOOKS, (
+  Before("make_halves", "drop_unused", "the half of a value that has no user goes with its instruction"),
+  Before("drop_unused", "interleave", "an instruction without users would take a place in the schedule"),
+  Before("interleave", "order", "interleave leaves crowded blocks alone; order lowers the register pressure there"),
+  Before("split_copies", "expand", "the hardware copies one vector register at a time"),
+  Before("expand", "close_ranks", "copies, spills and reloads name registers, too"),
+  Before("close_ranks", "expand_macros", "it knows the registers of scalar spills by the macros that use them"),
+  Before("expand_macros", "drop_copies", "macros make copies, too"),
+  Before("layout", "add_waits", "which results are under way depends on the final order of blocks"),
+  Before("add_waits", "pair_operations", "no operation may cross a wait to its partner"),
+  Before("pair_operations", "avoid_hazards", "hazards are between the instructions that are issued, pairs included"),
+  Before("avoid_hazards", "avoid_chains", "the waits that it adds end chains of three, too"),
+))
+
 @once
 def target(arch: str) -> Target:
   """The Target for "gfx1100" and so on."""
@@ -123,9 +142,7 @@ def target(arch: str) -> Target:
     table=table(generation.arch), region=region, abi=abi(generation.family),
     allocatable={"sgpr": tuple(range(generation.sgprs)), "vgpr": tuple(range(SPILL_REGISTERS[0]))},
     latency=costs(generation.family), steps=register_steps(generation),
-    hooks={"before:order": (make_halves, drop_unused, interleave), "before:expand": (split_copies,),
-           "after:expand": (close_ranks, expand_macros, drop_copies),
-           "after:layout": (add_waits, pair_operations, avoid_hazards, avoid_chains)})
+    hooks=HOOKS, reasons=REASONS)
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
   """Those that values of programs have."""

@@ -8,6 +8,7 @@ from tinyhw.isa.sass.asm.encode import BYTES
 from tinyhw.isa.sass.asm.syntax import show
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.late.emit import encode_function
+from tinyhw.isa.sass.late.schedule import lines_of
 from tinyhw.isa.sass.model.rates import CARDS, SOURCE
 from tinyhw.isa.sass.model.resources import (
   Costs, conflicts_of, element_of, is_local, is_private, model, only_waits, operations, touched)
@@ -35,9 +36,9 @@ def text_of(inst: MInst, control: Control) -> str:
 
 def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Control]]:
   """The code, the function with all of its lines, and the control words by id of the instruction."""
-  function, blocks = scheduled(program, arch)
+  function = scheduled(program, arch)
+  blocks = lines_of(function)
   code = code_of(program, arch, function, *encode_function(blocks, generation_of(arch)))
-  for block, lines in blocks: block.insts = [inst for inst, _ in lines]
   return code, function, {id(inst): control for _, lines in blocks for inst, control in lines}
 
 def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> Launch:

@@ -11,7 +11,7 @@ from tinyhw.isa.sass.abi import ABI
 from tinyhw.isa.sass.capabilities import capabilities, generation_of
 from tinyhw.isa.sass.late.copies import drop_copies
 from tinyhw.isa.sass.late.emit import encode_function
-from tinyhw.isa.sass.late.schedule import Scheduled, schedule
+from tinyhw.isa.sass.late.schedule import control_words, lines_of
 from tinyhw.isa.sass.macros.macros import expand_macros, make
 from tinyhw.isa.sass.model.latency import COSTS
 from tinyhw.isa.sass.select import wide
@@ -24,9 +24,9 @@ from tinyhw.isa.sass.table.table import table
 from tinyhw.isa.sass.table.units import FILE, PARTITIONS, STEPS, WARP
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Function, MInst, Reg
-from tinyhw.machine.ir.target import Target, region
+from tinyhw.machine.ir.target import Hook, Target, region
 from tinyhw.machine.order.interleave import interleave
-from tinyhw.machine.passes import run
+from tinyhw.machine.passes import Before, hook_reasons, run
 from tinyhw.machine.select.macros import Macro
 from tinyhw.machine.select.unused import drop_unused
 from tinyhw.once import once
@@ -37,6 +37,24 @@ __all__ = ["capabilities", "compile", "target"]
 # Behind them is the register of the stack frame (frame.py), at most R252. They are whole groups of four, which the
 # allocator fills from below
 ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
+
+HOOKS: dict[str, tuple[Hook, ...]] = {
+  "before:order": (drop_unused, interleave),
+  "after:expand": (expand_macros, drop_copies, order_groups, frame.add_frame),
+  "after:check_results": (control_words,)}
+WITHOUT_GROUPS = {place: tuple(hook for hook in hooks if hook is not order_groups) for place, hooks in HOOKS.items()}
+REASONS = hook_reasons(HOOKS, (
+  Before("drop_unused", "interleave", "an instruction without users would take a place in the schedule"),
+  Before("interleave", "order", "interleave leaves crowded blocks alone; order lowers the register pressure there"),
+  Before("expand", "expand_macros", "copies, spills and reloads may be macros"),
+  Before("expand_macros", "drop_copies", "macros make copies, too"),
+  Before("drop_copies", "order_groups", "a copy of an accumulator that can go would be waited for"),
+  Before("expand_macros", "order_groups", "the instructions of macros may touch accumulators, too"),
+  Before("expand_macros", "add_frame", "lines of macros name the register of the frame"),
+  Before("add_frame", "layout", "the entry block gets instructions"),
+  Before("layout", "control_words", "stalls and scoreboards depend on the final order of blocks"),
+  Before("check_results", "control_words", "no pass may exchange registers or instructions afterwards"),
+))
 
 class Moves:
   """The instructions that the machine passes ask for, of one generation."""
@@ -87,20 +105,17 @@ def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
     table=table(arch), region=region, abi=ABI[generation.name], latency=COSTS,
     allocatable={**ALLOCATABLE, "R": ALLOCATABLE["R"][:registers]},
     steps={**STEPS, "R": tuple(n for n in STEPS["R"] if n < registers)},
-    hooks={"before:order": (drop_unused, interleave),
-           "after:expand": (expand_macros, drop_copies, *[order_groups] * has_groups(arch),
-                                         frame.add_frame)})
+    hooks=HOOKS if has_groups(arch) else WITHOUT_GROUPS, reasons=REASONS)
 
-def scheduled(program: Program, arch: str) -> tuple[Function, Scheduled]:
-  """The laid out function, and its lines with their control words."""
+def scheduled(program: Program, arch: str) -> Function:
+  """The laid out function, with control words."""
   t = target(arch, registers_for(program.lanes))
-  function = run(select(program, t), t)
-  return function, schedule(function, generation_of(arch))
+  return run(select(program, t), t)
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst, Control]]]:
   """The laid out function, its bytes, and each instruction's offset and control word."""
-  function, lines = scheduled(program, arch)
-  return function, *encode_function(lines, generation_of(arch))
+  function = scheduled(program, arch)
+  return function, *encode_function(lines_of(function), generation_of(arch))
 
 def compile(program: Program, arch: str) -> Code:
   """The program as machine code.

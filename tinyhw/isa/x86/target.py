@@ -10,8 +10,8 @@ from tinyhw.isa.x86.table import regs
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.code import Code
 from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
-from tinyhw.machine.ir.target import Target, region
-from tinyhw.machine.passes import run
+from tinyhw.machine.ir.target import Hook, Target, region
+from tinyhw.machine.passes import Before, hook_reasons, run
 from tinyhw.once import once
 from tinyhw.uop.program import Program
 
@@ -64,6 +64,10 @@ def invert(inst: MInst) -> MInst | None:
   if opposite is None: return None
   return MInst(TABLE[f"j{opposite}_rel"], list(inst.operands), inst.origin, inst.arguments)
 
+HOOKS: dict[str, tuple[Hook, ...]] = {"after:expand": (add_frame,)}
+REASONS = hook_reasons(HOOKS, (
+  Before("expand", "add_frame", "the registers that the code writes are known, so those that it must save are"),))
+
 @once
 def target(arch: str) -> Target:
   """The Target for "x86_64:avx2" or "x86_64:avx512"."""
@@ -72,7 +76,7 @@ def target(arch: str) -> Target:
     name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload,
     jump=jump, swap=swap, invert=invert,
     select=select, table=TABLE, allocatable={"vec": tuple(range(caps.vector_registers))}, region=region,
-    hooks={"after:expand": (add_frame,)})
+    hooks=HOOKS, reasons=REASONS)
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
   """The laid out function, its bytes, and the offset of each instruction in them."""

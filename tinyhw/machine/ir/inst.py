@@ -227,6 +227,7 @@ class Function:
     self.spills = self.reloads = 0            # instructions added by spill
     self.liveness: Any = None                 # machine.liveness.Liveness, kept from pass to pass; whoever changes the
                                               # code sets it to None
+    self.controls: dict[Block, list[Any]] = {}  # a control word for each instruction, where the hardware has them
     self.reference: Any = None                # machine.check.Reference with CHECK=1
 
   def new_reg(self, cls: RegClass) -> Reg:

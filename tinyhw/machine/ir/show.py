@@ -4,6 +4,7 @@ registers.
 For people and for comparing in tests; an ISA's own syntax, which parses back, is in its syntax.py.
 """
 from __future__ import annotations
+from collections.abc import Sequence
 
 from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 from tinyhw.machine.ir.pseudo import PARALLEL
@@ -25,12 +26,13 @@ def show_inst(inst: MInst) -> str:
     parts.append(text)
   return f"{row.name} {', '.join(parts)}".rstrip()
 
-def show_block(block: Block) -> list[str]:
+def show_block(block: Block, controls: Sequence[object] = ()) -> list[str]:
   """A block's lines, its name first."""
   params = f"({', '.join(map(repr, block.params))})" if block.params else ""
   lines = [f"{block!r}{params}:" + (f"  ; depth {block.depth}" if block.depth else "")]
-  for inst in block.insts:
-    text = f"  {show_inst(inst)}"
+  words = [f"  {control} " for control in controls] or ["  "] * len(block.insts)
+  for word, inst in zip(words, block.insts):
+    text = f"{word}{show_inst(inst)}"
     lines.append(f"{text:<60}; {inst.comment}" if inst.comment else text)
   if block.insts and not block.insts[-1].row.effects & Effect.END: lines.append("  ; falls through")
   return lines
@@ -42,5 +44,5 @@ def show(function: Function) -> str:
   if function.fixed_params:
     notes.append("parameters in " + ", ".join(f"{i}: {unit}" for i, unit in sorted(function.fixed_params.items())))
   lines = [f"function {function.name}" + (f"  ; {'; '.join(notes)}" if notes else "")]
-  for block in function.blocks: lines += show_block(block)
+  for block in function.blocks: lines += show_block(block, function.controls.get(block, ()))
   return "\n".join(lines)

@@ -115,6 +115,7 @@ class Target:
   latency: pipe, or the name of an instruction -> PipeCost (costs.py); issue_width: micro-operations a cycle.
   abi: the calling convention, for the ISA's own passes.
   hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
+  reasons: the name of a hook -> why it stands there (passes.hook_reasons); else the first sentence of its docstring.
   """
   name: str
   capabilities: Capabilities
@@ -137,6 +138,7 @@ class Target:
   latency: Mapping[str, PipeCost] = field(default_factory=dict)
   issue_width: int = 4
   hooks: Mapping[str, Sequence[Hook]] = field(default_factory=dict)
+  reasons: Mapping[str, str] = field(default_factory=dict)
 
 def region(inst: MInst) -> UOp | None:
   """The buffer that a load or store of the program touches: different buffers do not overlap."""

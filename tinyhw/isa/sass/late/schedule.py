@@ -27,6 +27,7 @@ from tinyhw.isa.sass.table.table import build, table
 from tinyhw.isa.sass.table.uses import ARRIVAL, MAKES, PRODUCTS_DONE, WANTS, Unit, Uses, uses_of
 from tinyhw.machine.ir.flow import walked
 from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
+from tinyhw.machine.ir.target import Target
 
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]
@@ -249,6 +250,17 @@ def due_after(unit: Unit, latency: Latency) -> int:
 def with_stall(control: Control, stall: int) -> Control:
   """The control word with another stall."""
   return Control(stall, 1 <= stall <= MOST_YIELD, control.write, control.read, control.wait, control.reuse)
+
+def control_words(function: Function, target: Target) -> Function:
+  """Give each instruction its control word, and insert NOPs where a stall is longer than one word can say."""
+  scheduled = schedule(function, Generation(target.name))
+  for block, lines in scheduled: block.insts = [inst for inst, _ in lines]
+  function.controls = {block: [control for _, control in lines] for block, lines in scheduled}
+  return function
+
+def lines_of(function: Function) -> Scheduled:
+  """The blocks of a function that has control words as lines."""
+  return [(block, list(zip(block.insts, function.controls[block]))) for block in function.blocks]
 
 def schedule(function: Function, generation: Generation) -> Scheduled:
   """The blocks of a function as lines of instructions with control words."""
