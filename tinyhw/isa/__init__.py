@@ -1,16 +1,18 @@
-"""The registry of instruction sets: the first part of a device's `arch` and the modules that know it. It imports none
-of them.
+"""Registry of instruction sets: the modules that serve an architecture, by the first part of a device's `arch`.
 
-A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) -> Code`. An assembler has, for one
-instruction, `assemble(text, arch) -> bytes` and `disassemble(code, arch) -> text`, which refuse with an error of
-errors.py; `plain(code, arch)` is the text without a control word, if there is one. A lister has
-`compile_listed(program, arch, microarchitecture) -> (Code, listing)`, for DEBUG=7, and
-`microarchitecture(vendor, signature, features)`, the name for what the processor says about itself.
+This module imports none of them. A target has `capabilities(arch) -> Capabilities` and `compile(program, arch) ->
+Code`.
+
+An assembler converts one instruction: `assemble(text, arch) -> bytes` and `disassemble(code, arch) -> text`. Both
+refuse with an error of errors.py. `plain(code, arch)` is the text without a control word, if there is one.
+
+A lister is for DEBUG=7: `compile_listed(program, arch, microarchitecture) -> (Code, listing)`. Its
+`microarchitecture(vendor, signature, features)` names the microarchitecture that the processor reports.
 """
 NVIDIA = ("sm_80", "sm_86", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_120", "sm_120a")
-KERNELS = NVIDIA[:5]  # those of them that kernels are made for
+KERNELS = NVIDIA[:5]  # the NVIDIA architectures that kernels are compiled for
 AMD = ("gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201")
-# behind a colon
+# suffixes of `arch`, after a colon
 VARIANTS = {"x86_64": ("avx2", "avx512"), **dict.fromkeys(AMD[:2], ("wave64",)),
             **dict.fromkeys(AMD[2:], ("wave32", "wave64"))}
 
@@ -21,7 +23,7 @@ TARGETS = {
 }
 
 def register(arch: str, target: str) -> None:
-  """Add an architecture from outside of this tree: the first part of `arch`, and the module that is its target."""
+  """Add an architecture from outside of this tree. arch: its first part; target: the name of its target module."""
   TARGETS[arch] = target
 
 ASSEMBLERS = {

@@ -1,9 +1,10 @@
-"""How a kernel starts: which registers hold what, and what the launch must say so. Data for selection and for `Code`.
+"""The state of a wave at the start of a kernel: which registers hold which value, and the launch settings for that.
 
-A kernel gets one pointer, to its arguments: slots of 8 bytes, addresses of buffers, then integers. The grid has one
-dimension: work item n is
-workgroup n. Source: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; RDNA3, RDNA4 and MI300 ISA guides, "Initial
-wavefront state".
+Selection and `Code` use these data. A kernel gets one pointer, to its arguments. They are slots of 8 bytes: addresses
+of buffers, then integers. The grid has one dimension: work item n is workgroup n.
+
+Sources: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; RDNA3, RDNA4 and MI300 ISA guides, "Initial wavefront
+state".
 """
 from __future__ import annotations
 
@@ -12,19 +13,22 @@ from tinyhw.machine.ir.inst import Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Abi(NamedTuple):
-  """arguments: the pair with the pointer. workgroup: the register with the workgroup's number. lane: the vector
-  register with the lane's number.
+  """Registers that are initialized at the start of a kernel.
 
-  user_sgprs: scalar registers that the launch fills from USER_DATA, what stands behind them is the hardware's.
+  - arguments: the pair with the pointer to the arguments.
+  - workgroup: the register with the workgroup's number.
+  - lane: the vector register with the lane's number.
+  - user_sgprs: the number of scalar registers that the launch fills from USER_DATA; the hardware fills the registers
+    after them.
   """
   arguments: Reg
   workgroup: Reg
   lane: Reg
   user_sgprs: int
 
-# family -> index of the workgroup's number. rdna3: ERRATA 16 scalar registers must be initialised in all, or some are
-# lost; user and workgroup registers are made to be 16 of them; seen on gfx1100, gfx1102. rdna4: it is no argument but
-# stands in ttmp9
+# family -> index of the register with the workgroup's number, user_sgprs. rdna3: ERRATA 16 scalar registers must be
+# initialized, or some are lost; user and workgroup registers are made to be 16; seen on gfx1100, gfx1102. rdna4: the
+# number is no argument, it is in ttmp9.
 _WORKGROUP = {"cdna": (2, 2), "rdna3": (15, 15), "rdna4": (regs.TTMP + 9, 2)}
 
 def abi(family: str) -> Abi:

@@ -1,6 +1,6 @@
-"""What AMD GPUs can compute, generation by generation: `Capabilities` for codegen.
+"""Operations of AMD GPUs by generation: `Capabilities` for codegen.
 
-What is missing here, codegen expresses in what is there.
+Codegen expresses missing operations in those listed here.
 """
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR
            Ops.BITCAST)
 FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.MULACC, Ops.WHERE, Ops.CAST,
          Ops.BITCAST)
-UNITS = (Ops.RECIPROCAL, Ops.EXP2, Ops.EXP, Ops.LOG2, Ops.LOG)  # by approximate units of float32: recipes.py
+# by the approximate float32 units of the hardware: recipes.py
+UNITS = (Ops.RECIPROCAL, Ops.EXP2, Ops.EXP, Ops.LOG2, Ops.LOG)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST)
 MOVES = (Ops.WHERE, Ops.BITCAST)
 NARROW = dtypes.int8s + dtypes.int16s
@@ -31,19 +32,20 @@ SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT
           | pairs(UNITS, dtypes.float32) | pairs(LOGIC, dtypes.bool) | pairs(MOVES, *NARROW, *dtypes.narrow_floats)
           | pairs((Ops.CAST,), *dtypes.int32s, dtypes.float16))
 
-VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
+# of float32: conversion of results of the matrix unit before they are stored
+VECTOR = pairs((Ops.CAST,), dtypes.float16)
 
-LDS_BYTES = 64 * 1024       # that one workgroup may have
-REGISTERS = 248             # of vectors that a lane may have; the others hold spilled scalars
-WAVES_PER_COMPUTE_UNIT = 8  # that a launch should have, so that memory's latency is hidden
+LDS_BYTES = 64 * 1024       # limit of one workgroup
+REGISTERS = 248             # vector registers of a lane at most; the others hold spilled scalars
+WAVES_PER_COMPUTE_UNIT = 8  # waves that a launch should have, to hide the latency of memory
 
-# generation -> compute units of a typical card, and its caches; a device replaces them by what it finds out
+# generation -> compute units and cache sizes of a typical card; a device replaces them by those that it detects
 CARDS = {"gfx1100": (96, (32 << 10, 6 << 20, 96 << 20)), "gfx1200": (32, (32 << 10, 4 << 20, 32 << 20)),
          "gfx942": (304, (32 << 10, 4 << 20, 256 << 20)), "gfx950": (256, (32 << 10, 4 << 20, 256 << 20))}
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "gfx1100" and so on. Raises CompileError for another generation."""
+  """Capabilities of an architecture such as "gfx1100". Raises CompileError for an unknown generation."""
   generation = generation_of(arch)
   compute_units, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, operations=SCALAR, vector_operations=VECTOR,
@@ -53,6 +55,6 @@ def capabilities(arch: str) -> Capabilities:
 
 @once
 def generation_of(arch: str) -> Generation:
-  """The column of the table that an architecture like "gfx1100" or "gfx1100:wave64" means. Raises CompileError."""
+  """The column of the table for an architecture such as "gfx1100" or "gfx1100:wave64". Raises CompileError."""
   try: return Generation(arch)
   except EncodeError as e: raise CompileError(str(e)) from None

@@ -1,4 +1,5 @@
-"""Listings of AMD kernels for DEBUG=7: text and notes of instructions, and the typical card that the model is of."""
+"""Listings of AMD kernels for DEBUG=7: the text of instructions, notes, and the typical card that the model
+describes."""
 from __future__ import annotations
 from collections.abc import Collection, Sequence
 
@@ -21,42 +22,42 @@ from tinyhw.uop.program import Program
 __all__ = ["bounds", "compile_listed", "describe", "microarchitecture"]
 
 def text_of(inst: MInst) -> str:
-  """The instruction; jumps name their block."""
+  """The text of an instruction; a jump shows the name of its block."""
   goals = [o for o in inst.operands if isinstance(o, Block)]
   return f"{inst.row.isa.mnemonic} {goals[0]!r}" if goals else show(inst)
 
 def kernel_of(function: Function, program: Program, generation: Generation) -> Kernel:
-  """What the launch tells the hardware."""
+  """The properties of a kernel's launch: registers, local memory, lanes and grid."""
   code = code_of(program, generation.arch, function, b"")
   return Kernel(dict(code.registers), program.local_bytes, program.lanes, program.grid if isinstance(program.grid, int)
                 else None)
 
 def vendor_of(generation: Generation) -> Vendor:
-  """What is told of a generation."""
+  """The parts of a listing that depend on the generation."""
   noted = Noted(touched, is_local, is_private, lambda inst: 0, lambda inst: bool(waits(inst)))
   cache_bytes = capabilities(generation.arch).cache_bytes[-1]
   return Vendor(card(generation), generation.wave, cache_bytes, SOURCE, text_of, operations, element_of, noted,
                 lambda traffic: model(Costs(generation, traffic)))
 
 def launch(function: Function, program: Program, arch: str) -> Launch:
-  """A laid out kernel on the typical card of an architecture."""
+  """Describe the launch of a laid out kernel on the typical card of an architecture."""
   generation = generation_of(arch)
   return Launch(vendor_of(generation), kernel_of(function, program, generation), function, program)
 
 def bounds(program: Program, arch: str) -> Bounds:
-  """What limits a kernel on the typical card of an architecture, without its listing."""
+  """The limits of a kernel on the typical card of an architecture, without its listing."""
   return launch(assemble(program, arch)[0], program, arch).bounds()
 
 def describe(function: Function, text: bytes, places: Sequence[tuple[int, MInst]], program: Program, arch: str) -> str:
-  """The listing of an encoded function. places: as encode_function gives them."""
+  """The listing of an encoded function. places: offsets and instructions, from encode_function."""
   lines = [Line(offset, text[offset:offset + decode(text, offset, arch)[1]], inst) for offset, inst in places]
   return launch(function, program, arch).listing(lines, target(arch))
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
-  """What target.compile does, and the listing."""
+  """Compile a program as target.compile does, and return the listing too."""
   function, text, places = assemble(program, arch)
   return code_of(program, arch, function, text), describe(function, text, places, program, arch)
 
 def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
-  """AMD's architectures are named by `arch` alone."""
+  """Always "": `arch` alone identifies an AMD architecture."""
   return ""

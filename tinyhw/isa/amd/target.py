@@ -1,5 +1,4 @@
-"""AMD GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to
-Code."""
+"""AMD GPUs as a `Target`: registers, instructions for the machine passes, and compilation of a Program to Code."""
 from __future__ import annotations
 
 from tinyhw.errors import CompileError
@@ -31,13 +30,14 @@ from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 
-# Vector registers that hold spilled scalar registers, a lane each; never given to values. What is left are whole groups
-# of four, which the allocator fills from below. In the end they follow the others (`close_ranks`)
+# Vector registers that hold spilled scalar registers, one in each lane. They are never allocated to values. The others
+# are whole groups of four, which the allocator fills from below. `close_ranks` renumbers these at the end, so that they
+# follow the others.
 SPILL_REGISTERS = tuple(range(248, 256))
 OPPOSITE = {"s_cbranch_scc0": "s_cbranch_scc1", "s_cbranch_scc1": "s_cbranch_scc0"}
 
 class Moves:
-  """The instructions that the machine passes ask for, of one generation."""
+  """Build the instructions that the machine passes ask for, for one generation."""
 
   def __init__(self, rows: Table):
     self.rows, self.wave = rows, rows.generation.wave
@@ -48,7 +48,8 @@ class Moves:
     raise CompileError(f"a copy of {dst.cls.units} vector registers is made of single ones")
 
   def swap(self, a: Reg, b: Reg) -> list[MInst]:
-    """Vector registers have an instruction; scalar ones go by way of vcc, which holds nothing between instructions."""
+    """Swap two registers. Vector registers have an instruction; scalar ones go through vcc, which holds nothing between
+    instructions."""
     if a.cls.bank is regs.VGPR: return [build(self.rows["v_swap_b32"], a, b)]
     spare = regs.reg(a.cls, regs.VCC)
     return [self.move(spare, a), self.move(a, b), self.move(b, spare)]
@@ -62,7 +63,7 @@ class Moves:
     return self.lanes(value, slot, f"kept{32 * value.cls.units}")
 
   def lanes(self, value: Reg, slot: int, name: str) -> MInst:
-    """A scalar register or pair to or from lanes of a vector register: a macro."""
+    """A macro that moves a scalar register or pair to or from lanes of a vector register."""
     number, lane = divmod(slot // 4, self.wave)
     if number >= len(SPILL_REGISTERS):
       raise CompileError(f"more than {len(SPILL_REGISTERS) * self.wave} scalar values are spilled; split the kernel")
@@ -78,8 +79,8 @@ class Moves:
     return None if opposite is None else MInst(self.rows[opposite], list(inst.operands), inst.origin, inst.arguments)
 
 def split_copies(function: Function, target: Target) -> Function:
-  """Copies of several vector registers as copies of single ones, in an order in which none is overwritten before it is
-  read."""
+  """Split copies of several vector registers into copies of single ones, ordered so that no source is overwritten
+  before it is read."""
   for block in function.blocks:
     insts: list[MInst] = []
     for inst in block.insts:
@@ -95,8 +96,10 @@ def single_copies(inst: MInst) -> list[MInst]:
   return [copy(regs.v(dst.index + k), regs.v(src.index + k)) for k in steps] if dst.index != src.index else []
 
 def close_ranks(function: Function, target: Target) -> Function:
-  """Vector registers with spilled scalar ones behind those that values have: the highest one decides how many waves
-  run at once."""
+  """Renumber the vector registers with spilled scalars to follow the vector registers of values.
+
+  The highest register of a kernel decides how many waves run at once.
+  """
   written = function.used.get("vgpr", set())
   kept = sorted(written.intersection(SPILL_REGISTERS))
   if not kept: return function
@@ -130,7 +133,7 @@ REASONS = hook_reasons(HOOKS, (
 
 @once
 def target(arch: str) -> Target:
-  """The Target for "gfx1100" and so on."""
+  """The Target of an architecture such as "gfx1100"."""
   generation = generation_of(arch)
   moves = Moves(table(generation.arch))
   values = generation.vectors
@@ -145,7 +148,7 @@ def target(arch: str) -> Target:
     hooks=HOOKS, reasons=REASONS)
 
 def classes(files: dict[int, RegClass]) -> tuple[RegClass, ...]:
-  """Those that values of programs have."""
+  """The register classes that values of programs can have."""
   return tuple(files[n] for n in (1, 2, 4, 8, 16) if n in files)
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst]]]:
@@ -155,7 +158,7 @@ def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[i
   return function, *encode_function(function, generation_of(arch))
 
 def code_of(program: Program, arch: str, function: Function, text: bytes) -> Code:
-  """The Code of a function: registers are counted up to the highest one."""
+  """The Code of a function. Registers are counted up to the highest one."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   counts = tuple((bank, 1 + max((i for i in used if bank != "sgpr" or i < regs.SGPRS), default=-1))
                  for bank, used in function.used.items())
@@ -164,6 +167,6 @@ def code_of(program: Program, arch: str, function: Function, text: bytes) -> Cod
               wave=generation_of(arch).wave, private_bytes=function.stack_bytes)
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code."""
+  """Compile a program to machine code."""
   function, text, _ = assemble(program, arch)
   return code_of(program, arch, function, text)

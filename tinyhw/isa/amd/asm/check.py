@@ -1,6 +1,6 @@
-"""Rules of AMD instructions that no field expresses, and why an instruction cannot be encoded.
+"""Rules of AMD instructions that no field expresses, and the reasons why an instruction cannot be encoded.
 
-Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; what an assembler refuses (docs/amd.md).
+Sources: RDNA3, RDNA4, MI300 and CDNA4 ISA guides; refusals of an assembler (docs/amd.md).
 """
 from __future__ import annotations
 from typing import Any, TypeGuard
@@ -13,13 +13,16 @@ from tinyhw.machine.notation.text import one_of
 from tinyhw.named_tuple import NamedTuple
 
 class Check(NamedTuple):
-  """A rule: why operands cannot stand together, or "". scalars: it only matters if two sources are no vector
-  registers."""
+  """A rule about operands. reason: the text of a conflict, or "". scalars: the rule only matters if two sources are not
+  vector registers."""
   reason: Callable[[Form, Encoding, list[Any]], str]
   scalars: bool = False
 
 def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """How many scalar registers and literals a vector instruction reads. A register and a pair that it is in are two."""
+  """Limit the scalar registers and literals that a vector instruction reads.
+
+  A register and a pair that contains it count as two.
+  """
   seen: set[object] = set()
   for i, spec in enumerate(form.specs):
     value = operands[i]
@@ -36,7 +39,7 @@ def scalar_values(form: Form, encoding: Encoding, operands: list[Any]) -> str:
           f"others to vector registers first")
 
 def address_units(form: Form, operands: list[Any]) -> int:
-  """How many registers the vector address of a memory instruction has."""
+  """The number of registers of a memory instruction's vector address."""
   index = form.index
   if "idxen" in index: return int(operands[index["idxen"]] + operands[index["offen"]])
   if "saddr" not in index: return 2
@@ -44,8 +47,11 @@ def address_units(form: Form, operands: list[Any]) -> int:
   return 2 if operands[index["saddr"]] is None else 1
 
 def address(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """Whether the vector address has as many registers as the other operands say, and th says whether an atomic
-  returns."""
+  """Check the vector address and the temporal hint th of a memory instruction.
+
+  The vector address must have the number of registers that the other operands imply. th of an atomic must tell whether
+  it returns the old value.
+  """
   at = form.index.get("vaddr", -1)
   if at >= 0 and not (operands[at] is None and form.specs[at].optional and encoding.format_name == "scratch"):
     units = address_units(form, operands)
@@ -62,8 +68,11 @@ def address(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   return ""
 
 def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """C is in the file of D, and is D or apart from it; operands of a product with formats have the registers that these
-  say."""
+  """Check the operands of a matrix product.
+
+  C is in the register file of D. It is D itself or does not overlap D. Operands of a product with formats have the
+  number of registers that the formats imply.
+  """
   d, c = operands[0], operands[form.index["src2"]]
   if isinstance(c, Reg) and not form.specs[0].access & 1:
     if c.cls.bank is not d.cls.bank:
@@ -78,7 +87,7 @@ def matrix(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   return ""
 
 def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """The rules of two operations in one instruction: which banks of registers they read and write, and how many scalar
+  """Check an instruction of two operations: the banks of registers that they read and write, and the number of scalar
   values."""
   named = dict(zip((spec.name for spec in form.specs), operands))
   if "literalx" in named and named.get("literaly", named["literalx"]) != named["literalx"]:
@@ -87,7 +96,7 @@ def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
                    for name, c in zip(form.key.split("::"), "xy"))
   if bank(first.result, 2) == bank(second.result, 2):
     return f"{first.result} and {second.result} are written; one must be even and one odd"
-  # Two moves on RDNA4 read by different ways.
+  # Two moves on RDNA4 read their sources on different paths.
   moves = form.generation.family == "rdna4" and form.key == "v_dual_mov_b32::v_dual_mov_b32"
   for place, a, b in (("first", first.source, second.source), ("second", first.factor(), second.factor())):
     if not moves and is_vector(a) and is_vector(b) and bank(a, 4) == bank(b, 4):
@@ -99,18 +108,18 @@ def dual(form: Form, encoding: Encoding, operands: list[Any]) -> str:
   return scalar_values(form, encoding, operands)
 
 class Half(NamedTuple):
-  """One of two operations in an instruction. other: its second source."""
+  """One of the two operations of an instruction. other: its second source."""
   name: str
   result: Reg
   source: Any
   other: Any
 
   def factor(self) -> Any:
-    """The second source that is multiplied, or None."""
+    """The second source if it is a factor of the product, or None."""
     return None if "fmamk" in self.name else self.other
 
   def added(self) -> Any:
-    """What a multiply-add adds, if it is a register."""
+    """The addend of a multiply-add if it is a register, or None."""
     return (self.other if "fmamk" in self.name else self.result if "fmac" in self.name or "dot2acc" in self.name
             else None)
 
@@ -118,14 +127,14 @@ def is_vector(value: Any) -> TypeGuard[Reg]:
   return isinstance(value, Reg) and value.cls.bank is regs.VGPR
 
 def bank(value: Reg, banks: int) -> int:
-  """Which of so many banks a register is in."""
+  """The number of a register's bank, out of a number of banks."""
   return (value.index or 0) % banks
 
 BYPASS, SYSTEM = 3, 3  # values of th and scope
 
 CHECKS = {name: Check(scalar_values, scalars=True) for name in ("vop1", "vop2", "vopc", "vop3", "vop3sd", "vop3p")}
 def scalar_memory(form: Form, encoding: Encoding, operands: list[Any]) -> str:
-  """A buffer's offset is not negative."""
+  """Refuse a negative offset where the address is a buffer."""
   if "buffer" not in form.key or operands[form.index["offset"]] >= 0: return ""
   return f"offset must not be negative where the address is a buffer, got {operands[form.index['offset']]}"
 
@@ -136,7 +145,7 @@ CHECKS.update({name: Check(address) for name in ("flat", "global", "scratch", "m
 FILES = {"vgpr": "vector", "sgpr": "scalar", "agpr": "accumulation"}
 
 def describe(spec: Spec) -> str:
-  """What an operand takes, in words."""
+  """The operands that a spec accepts, in words."""
   if spec.kinds == "i": return "an integer"
   words = [f"{cls.units} {FILES[cls.bank.name]} registers" if cls.units > 1
            else f"a {FILES[cls.bank.name]} register".replace("a a", "an a")
@@ -147,7 +156,8 @@ def describe(spec: Spec) -> str:
   return one_of(words)
 
 def explain(form: Form, operands: list[Any]) -> str:
-  """Why no encoding of the form takes the operands, from the last, widest one."""
+  """The reason why no encoding of the form fits the operands. It is that of the last encoding, which accepts the
+  most."""
   encoding = form.encodings[-1]
   literals: dict[int, int] = {}
   for name, i in encoding.places.items():
@@ -163,7 +173,7 @@ def explain(form: Form, operands: list[Any]) -> str:
   return reason or f"the operands do not fit together: {', '.join(str(o) for o in operands)}"
 
 def wrong_operand(form: Form, encoding: Encoding, name: str, i: int, value: Any, literals: dict[int, int]) -> str:
-  """Why an operand does not fit its field, or "". Literals are collected, by their dword."""
+  """The reason why an operand does not fit its field, or "". Literals are collected by their dword."""
   spec, bits = form.specs[i], encoding.format.fields[name]
   if spec.kinds == "i":
     low, high = (-1 << bits.width - 1, (1 << bits.width - 1) - 1) if spec.integer in SIGNED else bits.range

@@ -1,10 +1,13 @@
-"""Bytes to instructions, from the rows that the encoder uses.
+"""Decode bytes to instructions, from the same rows as the encoder.
 
-The topmost bits of the first dword lead to the formats that it may be in, a format's opcode to the encodings; both
-indexes are made when they are needed. An instruction in an encoding that the encoder would not take for it has the
-row that is held to the encoding (`v_add_f32_e64`), so that `encode(decode(code))` gives the code again, but for what
-says nothing: bits that are not used, and a literal where an inline constant would do. Cost: 3 us for a vector
-instruction (CPython 3.12). Bytes that are no instruction of the table raise DecodeError.
+The topmost bits of the first dword lead to the formats that it may be in. The opcode of a format leads to its
+encodings. Both indexes are filled on demand.
+
+The encoder would encode some instructions in another way. Such an instruction gets a row that is fixed to its encoding
+(`v_add_f32_e64`), so that `encode(decode(code))` returns the code. Only redundant bits may differ: unused bits, and a
+literal where an inline constant would do.
+
+Cost: 3 us for a vector instruction (CPython 3.12). Bytes that are no instruction of the table raise DecodeError.
 """
 from __future__ import annotations
 from typing import Any
@@ -25,11 +28,11 @@ from tinyhw.once import once
 Reader = dict[int, Any]  # code of a field -> register, bits of a constant or None
 
 def decode(code: bytes, offset: int = 0, arch: str = "gfx1100") -> tuple[MInst, int]:
-  """The instruction at an offset, and its size in bytes. Raises DecodeError, naming the offset."""
+  """Return the instruction at an offset, and its size in bytes. Raises DecodeError with the offset."""
   return decoder(arch)(code, offset)
 
 def decode_all(code: bytes, arch: str) -> Iterator[tuple[int, MInst]]:
-  """(offset, instruction) until the end."""
+  """Yield (offset, instruction) until the end of the code."""
   one, offset = decoder(arch), 0
   while offset < len(code):
     inst, size = one(code, offset)
@@ -41,14 +44,14 @@ def decoder(arch: str) -> Decoder:
   """The decoder of an architecture; see table.table."""
   return Decoder(table(arch))
 
-HALF = 128  # of a register's field in a short encoding: the upper half of it
+HALF = 128  # flag in a register's field of a short encoding: the upper half of the register
 
 class Decoder:
-  """Decodes for one table. `self(code, offset)` is `decode` for it."""
+  """Decoder for one table. `self(code, offset)` is `decode` for it."""
 
   def __init__(self, rows: Table):
     self.table = rows
-    # topmost 9 bits -> formats, with their size in bytes
+    # topmost 9 bits -> formats with their sizes in bytes
     self.starts: dict[int, list[tuple[str, Format, int]]] = {}
     self.encodings: dict[tuple[str, int], list[tuple[Inst, Encoding]]] = {}
     self.readers: dict[tuple[int, int], list[tuple[str, int, Reader | None]]] = {}
@@ -76,7 +79,8 @@ class Decoder:
     if known is not None: return known
     found = [(name, form, form.width // 8) for name, form in self.table.generation.formats.items()
              if (top << 23 ^ form.constant) & form.mask & 0xff800000 == 0]
-    found.sort(key=lambda f: -bin(f[1].mask).count("1"))  # a constant in place of src0 decides before a source
+    # formats with more constant bits come first: a constant in place of src0 excludes a source
+    found.sort(key=lambda f: -bin(f[1].mask).count("1"))
     return self.starts.setdefault(top, found)
 
   def candidates(self, name: str, op: int) -> list[tuple[Inst, Encoding]]:
@@ -86,9 +90,10 @@ class Decoder:
     return found
 
   def search(self, name: str, op: int) -> Iterator[tuple[Inst, Encoding]]:
-    """The same, by going through the table.
+    """Search the table for the encodings of a format with this opcode.
 
-    Two halves make a dual opcode; in VOP3 stand the opcodes of short formats, too, from a number on.
+    A dual opcode combines the opcodes of two operations. VOP3 also contains the opcodes of short formats, with a number
+    added.
     """
     base = name.split("_")[0] if name not in self.table.index.sections else name
     family = self.table.generation.family
@@ -109,7 +114,7 @@ class Decoder:
 
   def match(self, row: Inst, encoding: Encoding, fields: dict[str, int], code: bytes,
             end: int) -> tuple[MInst, int] | None:
-    """The instruction, and where it ends, if the fields are this encoding of the row."""
+    """The instruction and its end offset, if the fields match this encoding of the row."""
     for name, value in encoding.values.items():
       if fields[name] != value: return None
     form: Form = row.isa
@@ -136,7 +141,7 @@ class Decoder:
     if "vaddr" in form.index: operands[form.index["vaddr"]] = self.address(form, operands, fields["vaddr"])
     if form.halves:
       at = form.index["vdsty"]
-      # of which only the upper bits are in the instruction
+      # the instruction has only the upper bits of the second result's number
       operands[at] = regs.v(operands[at].index & ~1 | ~operands[0].index & 1)
       if "literaly" in form.index: operands[form.index["literaly"]] = fields["literal"]
     if "mx" in form.words and not self.sized(form, operands): return None
@@ -147,14 +152,14 @@ class Decoder:
     return MInst(row, operands), end
 
   def accumulate(self, form: Form, operands: list[Any], at: int) -> None:
-    """The third source of an MFMA is in the file of the result."""
+    """Move the third source of an MFMA into the register file of the result."""
     value = operands[at]
     if isinstance(value, Reg) and "a" in form.specs[at].kinds:
       operands[at] = regs.reg(regs.AE[value.cls.units], value.index or 0)
 
   def sized(self, form: Form, operands: list[Any]) -> bool:
-    """Give the sources of a product with formats as many registers as these say; False for a format that there is
-    not."""
+    """Give the sources of a product with formats the number of registers that the formats imply. False if a format does
+    not exist."""
     for name, source in (("cbsz", "src0"), ("blgp", "src1")):
       code, at = operands[form.index[name]], form.index[source]
       if code >= len(MX_UNITS): return False
@@ -163,13 +168,14 @@ class Decoder:
     return True
 
   def address(self, form: Form, operands: list[Any], code: int) -> Reg | None:
-    """A vector address has one or two registers, or none: the other operands say how many."""
+    """The vector address. It has zero, one or two registers, depending on the other operands."""
     units = address_units(form, operands)
     if not units or form.encodings[0].format_name == "scratch" and not code >> 8: return None
     return regs.reg(self.table.generation.vectors[units], code & 255)
 
   def reader(self, form: Form, encoding: Encoding, acc: int) -> list[tuple[str, int, Reader | None]]:
-    """(field, operand, what its codes mean), None for integers. Kept by encoding."""
+    """For each field: its name, its operand, and a map from its codes to values. The map of an integer is None. Cached
+    by encoding."""
     key = id(encoding), acc
     found = self.readers.get(key)
     if found is None:
@@ -179,7 +185,7 @@ class Decoder:
     return found
 
   def codes(self, form: Form, encoding: Encoding, name: str, i: int, acc: int) -> Reader:
-    """What the codes of a field mean for an operand."""
+    """Map the codes of a field to the values of an operand."""
     spec = form.specs[i]
     meaning: Reader = {}
     if "c" in spec.kinds and name in encoding.sources and spec.type is not None:
@@ -193,9 +199,9 @@ class Decoder:
     return meaning
 
   def held(self, inst: MInst, encoding: Encoding) -> MInst:
-    """The instruction with the row that the encoder would encode in the same way.
+    """Replace the row, if necessary, so that the encoder encodes the instruction in the same way.
 
-    Raises EncodeError if it breaks a rule that no field says.
+    Raises EncodeError if the instruction breaks a rule that no field expresses.
     """
     form: Form = inst.row.isa
     if chosen(inst).name != encoding.name:

@@ -1,8 +1,8 @@
-"""MInst to bytes: each encoding of a row becomes a function, over what its fields can say, at first use.
+"""Encode instructions (MInst) as bytes. At first use, each encoding of a row becomes a function of the operands.
 
-An encoding fits if every operand is one that its field can say, and every operand without a field has the value that
-the encoding implies (no modifiers, vcc as the mask). Encodings are tried in the order of the table, shorter ones
-first. Cost: 1 to 2 us for a vector instruction (CPython 3.12).
+An encoding fits if its fields can express every operand that has a field. Every operand without a field must have the
+value that the encoding implies (no modifiers, vcc as the mask). Encodings are tried in the order of the table, shorter
+ones first. Cost: 1 to 2 us for a vector instruction (CPython 3.12).
 """
 from __future__ import annotations
 from typing import Any
@@ -18,37 +18,36 @@ from tinyhw.machine.notation.bits import Field
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
-Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register of it, -1 where there is none
+Codes = dict[RegClass, tuple[int, ...]]  # class -> code of each first register, -1 if there is none
 Encode = Callable[[list[Any]], "bytes | None"]
 
 def encode(inst: MInst) -> bytes:
   """The bytes of an instruction over physical registers.
 
-  Raises EncodeError saying which operand does not fit, and what would.
+  Raises EncodeError with the operand that does not fit, and the operands that would.
   """
   form: Form = inst.row.isa
   try:
     for encoding in form.encodings:
       code = (encoding.encode or compiled(form, encoding))(inst.operands)
       if code is not None: return code
-  except (AttributeError, TypeError): pass  # an operand is of another kind: None, an integer or virtual where a
-                                            # register belongs
+  # an operand of another kind: None, an integer or a virtual register where a register belongs
+  except (AttributeError, TypeError): pass
   raise EncodeError(f"{form.mnemonic}: {explain(form, inst.operands)}")
 
 def chosen(inst: MInst) -> Encoding:
-  """The encoding that `encode` takes."""
+  """The encoding that `encode` chooses."""
   form: Form = inst.row.isa
   code = encode(inst)
   if len(form.encodings) == 1: return form.encodings[0]
   return next(encoding for encoding in form.encodings if (encoding.encode or compiled(form, encoding))(inst.operands)
               == code)
 
-# ---- how a field says a register
+# ---- codes of registers in fields
 
-# Fields with the number of a scalar register divided by this.
+# Fields that contain the number of a scalar register divided by this.
 GRANULE = {"sbase": 2, "srsrc": 4}
-# Fields where a flag above the number says what it is: an accumulation register, a scalar register, that there is a
-# register at all. Registers that cannot stand in a field.
+# Registers that a field cannot express.
 RESULTS = {"nom0": (regs.M0,), "noexec": (regs.EXEC, regs.EXEC + 1)}  # by a word of the line
 NOT_SAID = {**RESULTS, "saddr": (regs.EXEC, regs.EXEC + 1), "sdata": (regs.EXEC, regs.EXEC + 1, regs.M0)}
 NONE = {"saddr": {"cdna": 127, "rdna3": 124, "rdna4": 124}, "soffset": {"cdna": -1, "rdna3": 124, "rdna4": 124}}
@@ -58,8 +57,11 @@ def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half:
              none: int) -> tuple[int, ...]:
   """The codes of the registers of a class in a field.
 
-  kind: as kind_of has it. half: only half of the vector registers. source: it can be a constant, too. none: the code
-  that says that there is none.
+  Some fields have a flag above the number: it tells accumulation registers or vector registers from others, or that
+  there is a register at all.
+
+  kind: see kind_of. half: only the first 128 vector registers have codes. source: the field can hold constants too.
+  none: the code for "no register".
   """
   codes = [-1] * cls.bank.count
   for i in range(0, cls.bank.count - cls.units + 1, cls.align):
@@ -73,7 +75,7 @@ def codes_of(generation: Generation, cls: RegClass, kind: str, width: int, half:
   return tuple(codes)
 
 def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str, source: bool) -> int:
-  """The code of a scalar register, or of the first of a group, in a field; -1 if it cannot be said."""
+  """The code of a scalar register, or of the first of a group, in a field; -1 if the field cannot express it."""
   code = generation.codes[index]
   if code < 0 or not whole(generation, cls.units, index, source): return -1
   if kind == "sdwa": return code + 256
@@ -82,9 +84,9 @@ def scalar_code(generation: Generation, cls: RegClass, index: int, kind: str, so
   return code // granule if code % granule == 0 else -1
 
 def whole(generation: Generation, units: int, index: int, source: bool) -> bool:
-  """Whether a group of scalar registers lies in one kind of them.
+  """Whether all registers of a scalar group are of the same kind.
 
-  What can only be read is no group, but a source of 64 bits reads it, too.
+  Read-only registers form no groups, but a 64-bit source can read one.
   """
   if index < regs.SGPRS: return index + units <= generation.sgprs
   if regs.TTMP <= index < regs.TTMP + 16: return index + units <= regs.TTMP + 16
@@ -92,7 +94,7 @@ def whole(generation: Generation, units: int, index: int, source: bool) -> bool:
   return units == 1 or units == 2 and index != regs.M0
 
 def kind_of(encoding: Encoding, name: str, bits: Field) -> str:
-  """How a field says registers; see codes_of."""
+  """The way in which a field encodes registers; see codes_of."""
   if name in GRANULE or name in NOT_SAID: return name
   if name == "vdsty": return "vdsty"
   if "sdwa" in encoding.format_name and name in ("src0", "src1"): return "sdwa"
@@ -116,14 +118,16 @@ def field_codes(form: Form, encoding: Encoding, name: str, spec: Spec) -> Codes:
           for cls in spec.classes if cls.bank is regs.VGPR or name != "vsrc1"}
 
 def short_half(form: Form, encoding: Encoding, spec: Spec) -> bool:
-  """Whether only v0 to v127 can be said: RDNA3 and later use the topmost bit of a 16-bit operand of a short encoding
-  for the half of the register."""
+  """Whether a field can express only v0 to v127.
+
+  RDNA3 and later use the topmost bit of a 16-bit operand in a short encoding to select the half of the register.
+  """
   short = encoding.format_name[:4] in ("vop1", "vop2", "vopc")
   return (short and not form.generation.cdna and spec.type is not None and spec.type.bits * spec.type.elements == 16
           and "s" not in spec.kinds[:1])
 
 def none_code(form: Form, name: str) -> int:
-  """What a field has where there is no register; -1 if it cannot say that."""
+  """The code of a field for "no register"; -1 if it has no such code."""
   return NONE[name][form.generation.family] if name in NONE else 0
 
 # ---- an encoding as a function
@@ -131,7 +135,7 @@ def none_code(form: Form, name: str) -> int:
 class Integer(NamedTuple):
   """A piece of an integer operand.
 
-  Bits of it beside `free` must be those of `implied`; its piece is shifted down by `low`, then up by `shift`.
+  Bits outside of `free` must equal those of `implied`. The piece is shifted down by `low`, then up by `shift`.
   """
   operand: int
   least: int
@@ -143,8 +147,10 @@ class Integer(NamedTuple):
   shift: int
 
 class Value(NamedTuple):
-  """A piece of an operand that is a register, a constant of some kind, or (code none) may be left out. counts: it is
-  one of a vector's sources."""
+  """A piece of an operand that is a register or a constant, or that may be absent (code none).
+
+  kind: the constants that it may be. counts: it counts as a source of a vector instruction.
+  """
   operand: int
   codes: Codes
   none: int
@@ -173,10 +179,10 @@ def values(form: Form, encoding: Encoding, i: int, name: str) -> list[Value]:
           for k, p in enumerate(bits.pieces)]
 
 def compiled(form: Form, encoding: Encoding) -> Encode:
-  """The function of an encoding: operands -> bytes, or None if it does not fit.
+  """Make the function of an encoding: operands -> bytes, or None if they do not fit.
 
-  It walks lists of pieces. Text compiled with exec would encode in half the time, but takes 0.3 ms to make, that of 300
-  instructions.
+  The function walks lists of pieces. Text compiled with exec would encode in half the time. Making it takes 0.3 ms,
+  though, as long as encoding 300 instructions.
   """
   fields, literal_at = encoding.format.fields, encoding.places.get("literal", -1)
   needs, size = tuple(encoding.needs.items()), encoding.format.width // 8
@@ -192,9 +198,9 @@ def compiled(form: Form, encoding: Encoding) -> Encode:
   more = [step for step in (accumulation_bit(form, encoding), half_bits(form, encoding)) if step is not None]
 
   def encode_operands(o: list[Any]) -> bytes | None:
-    """Numbers, registers and constants into their places; then what concerns several operands.
+    """Encode numbers, registers and constants; then check rules about several operands.
 
-    A loop for each kind, since all of them are hot.
+    Each kind has its own loop, since all of them are hot.
     """
     for i, need in needs:
       if o[i] != need: return None
@@ -233,15 +239,17 @@ def compiled(form: Form, encoding: Encoding) -> Encode:
   return encode_operands
 
 def scalars_unchecked(form: Form, encoding: Encoding, check: Check | None) -> int:
-  """How many sources may be no vector registers without a look at the check of the format; -1: it always matters."""
+  """The number of sources other than vector registers that need no check of the format's rule; -1 if it must always be
+  checked."""
   if check is None or not check.scalars: return -1
   needed = any(isinstance(need, Reg) and form.specs[i].access & Access.READ for i, need in encoding.needs.items())
   return 0 if needed or "vcc" in form.reads or "literal" in encoding.places else 1
 
-Step = Callable[[list[Any]], "int | None"]  # operands -> bits of the code, None where they do not fit
+Step = Callable[[list[Any]], "int | None"]  # operands -> bits of the code, None if they do not fit
 
 def accumulation_bit(form: Form, encoding: Encoding) -> Step | None:
-  """The bit that says that all data is in accumulation registers; None where there is no such bit."""
+  """Make the step for the bit that tells that all data is in accumulation registers; None if the encoding has no such
+  bit."""
   bits = encoding.format.fields.get("acc")
   data = [i for i, spec in enumerate(form.specs) if spec.name in ("vdst", "vdata", "data0", "data1")
           and "a" in spec.kinds]
@@ -253,8 +261,10 @@ def accumulation_bit(form: Form, encoding: Encoding) -> Step | None:
   return accumulation
 
 def half_bits(form: Form, encoding: Encoding) -> Step | None:
-  """What op_sel says of halves, which only vector registers have; short encodings have it in the fields of the
-  registers."""
+  """Make the step that encodes op_sel, which selects register halves; only vector registers have them.
+
+  Short encodings have these bits in the fields of the registers.
+  """
   if not encoding.halves: return None
   at = form.index["op_sel"]
   short, fixed = "op_sel" not in encoding.places, ~form.specs[at].mask
@@ -272,5 +282,5 @@ def half_bits(form: Form, encoding: Encoding) -> Step | None:
   return halves
 
 def place(bits: Field, value: int) -> int:
-  """A value in the places of its field."""
+  """A value, shifted to the bits of its field."""
   return sum((value >> p.low & (1 << p.width) - 1) << p.shift for p in bits.pieces)

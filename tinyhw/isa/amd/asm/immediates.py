@@ -1,8 +1,8 @@
 """Integers of AMD instructions that the text spells in words: wait counts, delays, hardware registers, messages, lane
 permutations.
 
-Each kind has `show(value, generation)` and `parse(text, generation)`; a number is always accepted instead of the
-words, and shown where there are none. Sources: RDNA3, RDNA4 and MI300 ISA guides; the spelling is LLVM's.
+Each kind has `show(value, generation)` and `parse(text, generation)`. A number is always accepted instead of the words,
+and shown if there are none. Sources: RDNA3, RDNA4 and MI300 ISA guides; the spelling is LLVM's.
 """
 from __future__ import annotations
 import re
@@ -15,12 +15,12 @@ from tinyhw.machine.notation.bits import Format, fmt
 from tinyhw.machine.notation.text import one_of, parse_integer
 
 class Words(Protocol):
-  """How the text spells an integer."""
+  """Spelling of an integer operand in assembly text."""
   def show(self, value: int, generation: Generation) -> str: ...
   def parse(self, text: str, generation: Generation) -> int: ...
 
 def integer(text: str, what: str) -> int:
-  """A number, or ParseError."""
+  """Parse a number; raise ParseError for anything else."""
   value = parse_integer(text)
   if value is None: raise ParseError(f"{what} must be an integer, got {text or 'nothing'}")
   return value
@@ -28,7 +28,7 @@ def integer(text: str, what: str) -> int:
 CALL = re.compile(r"(\w+)\(([^()]*)\)")
 
 class Fields:
-  """Named parts of an immediate, those that are at their greatest value left out: vmcnt(0) lgkmcnt(0)."""
+  """Named parts of an immediate: vmcnt(0) lgkmcnt(0). Parts at their greatest value are omitted."""
 
   def __init__(self, formats: Mapping[str, str], prefix: str = ""):
     self.formats: dict[str, Format] = {family: fmt(text) for family, text in formats.items()}
@@ -40,7 +40,7 @@ class Fields:
   def make(self, generation: Generation, **values: int) -> int:
     """The immediate that waits for these counts only.
 
-    Raises EncodeError for one that the generation does not have, or cannot count so far.
+    Raises EncodeError for a count that the generation does not have, or for a value that it cannot count.
     """
     parts = self.greatest(generation)
     for name, value in values.items():
@@ -72,7 +72,7 @@ DEPCTR_FIELDS = "va_vdst:4 va_sdst:3 va_ssrc:1 hold_cnt:1 _:2 vm_vsrc:3 va_vcc:1
 DEPCTR = Fields({"rdna3": DEPCTR_FIELDS, "rdna4": DEPCTR_FIELDS}, "depctr_")
 
 class Delay:
-  """instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_2)"""
+  """Delay between dependent instructions: instid0(VALU_DEP_1) | instskip(NEXT) | instid1(VALU_DEP_2)."""
   FORMAT = fmt("_:5 instid1:4 instskip:3 instid0:4")
   IDS = ("NO_DEP", *(f"VALU_DEP_{i}" for i in range(1, 5)), *(f"TRANS32_DEP_{i}" for i in range(1, 4)),
          "FMA_ACCUM_CYCLE_1",
@@ -119,7 +119,7 @@ REGISTERS = {
 }
 
 class HardwareRegister:
-  """hwreg(HW_REG_MODE, 4, 4): a register, the first bit and how many."""
+  """hwreg(HW_REG_MODE, 4, 4): a register, its first bit and the number of bits."""
   FORMAT = fmt("size:5 offset:5 id:6")
 
   def show(self, value: int, generation: Generation) -> str:
@@ -136,7 +136,7 @@ class HardwareRegister:
     if len(words) not in (1, 3):
       raise ParseError(f"hwreg(name) or hwreg(name, first bit, number of bits) is expected, got {text}")
     known = REGISTERS[generation.family]
-    # RDNA4 knows most of its registers by a name with WAVE, too.
+    # RDNA4 has a second name with WAVE for most of its registers.
     name = words[0] if words[0] in known else words[0].replace("HW_REG_WAVE_", "HW_REG_")
     register = known[name] if name in known else integer(words[0],
                                                          f"a hardware register that is none of {', '.join(known)}")
@@ -185,7 +185,7 @@ class Message:
     return self.FORMATS[generation.family].pack(**{name: values.get(name, 0) for name in names})
 
 class IndexMode:
-  """gpr_idx(SRC0,DST): which operands are indexed."""
+  """gpr_idx(SRC0,DST): the operands that are indexed."""
   NAMES = ("SRC0", "SRC1", "SRC2", "DST")
 
   def show(self, value: int, generation: Generation) -> str:
@@ -202,7 +202,7 @@ class IndexMode:
     return sum(1 << self.NAMES.index(w) for w in set(words))
 
 class Number:
-  """A plain number; in hex where that reads better."""
+  """A plain number; large ones in hexadecimal if base is 16."""
 
   def __init__(self, base: int = 10): self.base = base
   def show(self, value: int, generation: Generation) -> str:
@@ -229,7 +229,7 @@ CDNA_DPP = ("wave_shl", "wave_rol", "wave_shr", "wave_ror", "row_newbcast", "row
 RDNA_DPP = ("row_share", "row_xmask")
 
 def show_dpp(value: int, generation: Generation) -> str:
-  """quad_perm:[3,2,1,0], row_shl:1, row_mirror ..."""
+  """The text of a lane permutation: quad_perm:[3,2,1,0], row_shl:1, row_mirror ..."""
   if value < 256: return f"quad_perm:[{','.join(str(value >> 2 * i & 3) for i in range(4))}]"
   for name, code in DPP_PLAIN.items():
     if value == code: return name
@@ -241,7 +241,7 @@ def show_dpp(value: int, generation: Generation) -> str:
   return f"dpp_ctrl:{value:#x}"
 
 def parse_dpp(name: str, text: str, generation: Generation) -> int:
-  """The code of a permutation by its name and what follows the colon."""
+  """The code of a lane permutation. name, text: the parts before and after the colon."""
   if name in (RDNA_DPP if generation.cdna else CDNA_DPP): raise ParseError(f"{generation.arch} has no {name}")
   if name == "quad_perm":
     lanes = parse_list(text, name)
@@ -258,12 +258,12 @@ def parse_dpp(name: str, text: str, generation: Generation) -> int:
   return base + count
 
 def parse_list(text: str, what: str) -> list[int]:
-  """[0,1,2]"""
+  """Parse a list of integers: [0,1,2]."""
   if text[:1] != "[" or text[-1:] != "]": raise ParseError(f"{what} must be a list like [0,1], got {text or 'nothing'}")
   return [integer(word, what) for word in text[1:-1].split(",")]
 
 def parse_swizzle(text: str) -> int:
-  """The offset of ds_swizzle: swizzle(BITMASK_PERM,"00p11"), (BROADCAST,16,0), (QUAD_PERM,0,1,2,3), (SWAP,2) or
+  """Parse the offset of ds_swizzle: swizzle(BITMASK_PERM,"00p11"), (BROADCAST,16,0), (QUAD_PERM,0,1,2,3), (SWAP,2) or
   (REVERSE,4)."""
   mode, *words = [w.strip() for w in text[text.index("(") + 1:].rstrip(")").split(",")]
   if mode == "BITMASK_PERM" and len(words) == 1 and re.fullmatch(r'"[01pi]{5}"', words[0]):

@@ -1,5 +1,5 @@
-"""The modifiers behind the operands of AMD text: how each is shown and parsed. A modifier is an integer operand of the
-row, by its name.
+"""Show and parse the modifiers after the operands of AMD text. A modifier is an integer operand of the row, by its
+name.
 
 Sources: the ISA guides; the spelling is LLVM's.
 """
@@ -19,29 +19,29 @@ NAMED = {"src0_sel": SELECT, "src1_sel": SELECT, "dst_sel": SELECT,
 TH = {"LOAD": ("RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT"),
       "STORE": ("RT", "NT", "HT", "WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"),
       "ATOMIC": ("RT", "RETURN", "NT", "NT_RETURN", "CASCADE_RT", "", "CASCADE_NT")}
-BYPASS, SYSTEM = 3, 3  # th, scope: past all caches
+BYPASS, SYSTEM = 3, 3  # th, scope: bypass all caches
 ALSO = {"BYPASS": BYPASS, "RT_RETURN": 1, "RT_WB": 3}
 LISTS = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")
 HEXADECIMAL = ("row_mask", "bank_mask", "bitop3")
 ALWAYS = ("row_mask", "bank_mask", "dst_sel", "dst_unused", "src0_sel", "src1_sel", "dpp_ctrl", "dpp8")
 SPELLED = {"bound_ctrl": "bound_ctrl:1", "fi": "fi:1"}
 IN_OPERANDS = ("neg", "abs", "sext")
-# The order of the text where it is not that of the row.
+# Modifiers that come first in the text, in this order; the others follow in the order of the row.
 FIRST = ("bitop3", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod", "format", "idxen", "offen")
 
 def sources(form: Form) -> list[int]:
-  """The operands that the bits of op_sel, neg and abs stand for, in order: bit i belongs to the i-th of them."""
+  """The operands that the bits of op_sel, neg and abs apply to, in order: bit i belongs to the i-th of them."""
   return [i for i, spec in enumerate(form.specs) if spec.show and spec.name in ("src0", "src1", "src2")]
 
 def kind_of_access(form: Form) -> str:
-  """LOAD, STORE or ATOMIC, as th calls it."""
+  """LOAD, STORE or ATOMIC, as in the names of th."""
   return "ATOMIC" if "atomic" in form.words else "STORE" if "store" in form.words else "LOAD"
 
 def show_all(form: Form, operands: list[int]) -> list[str]:
-  """The words behind the operands."""
+  """The words after the operands."""
   names = [spec.name for spec in form.specs if not spec.show and spec.name not in IN_OPERANDS]
   words = []
-  if "halves" in form.words: names.remove("op_sel")  # which is in the names of the registers
+  if "halves" in form.words: names.remove("op_sel")  # the names of the registers show it
   for name in sorted(names, key=lambda n: FIRST.index(n) if n in FIRST else len(FIRST)):
     value = operands[form.index[name]]
     if value != form.specs[form.index[name]].implied or name in ALWAYS:
@@ -52,7 +52,7 @@ def show_all(form: Form, operands: list[int]) -> list[str]:
   return words
 
 def show_one(form: Form, name: str, value: int, operands: list[int]) -> str:
-  """A modifier with a value that is not the usual one."""
+  """The text of a modifier."""
   if name in SPELLED: return SPELLED[name]
   if name in FLAGS: return name
   if name == "omod": return next(word for word, code in OMOD.items() if code == value)
@@ -71,11 +71,11 @@ def show_one(form: Form, name: str, value: int, operands: list[int]) -> str:
   return f"{name}:{hex(value) if name in HEXADECIMAL else value}"
 
 def whole_op_sel(form: Form, name: str) -> bool:
-  """Whether it is op_sel of VOP3, whose bit 3 stands for the destination."""
+  """Whether the modifier is op_sel of VOP3, whose bit 3 stands for the destination."""
   return name == "op_sel" and form.encodings[-1].format_name.partition("_")[0] == "vop3"
 
 def bits_of(form: Form, name: str, value: int) -> list[int]:
-  """A list of bits for the sources, for op_sel of VOP3 with the destination's (bit 3) behind them."""
+  """The bits of a list modifier, one for each source. op_sel of VOP3 has the destination's bit (3) after them."""
   count = len(sources(form))
   bits = [value >> i & 1 for i in range(4)]
   if not whole_op_sel(form, name): return bits[:count]
@@ -83,22 +83,24 @@ def bits_of(form: Form, name: str, value: int) -> list[int]:
   return bits[:2] if "lanes" in form.words else bits[:count] + bits[3:]
 
 def named_bit_by_bit(form: Form, name: str) -> bool:
-  """Whether all four bits of op_sel are listed, as bits 2 and 3 say which byte of the result is written where there
-  are two sources."""
+  """Whether the text lists all four bits of op_sel.
+
+  It does so if bits 2 and 3 select the byte of the result to write, and there are only two sources.
+  """
   return bool(form.specs[form.index[name]].mask & 7 & -1 << len(sources(form)))
 
-BYTE_BITS = {"v_cvt_f32": (1, 0), "v_cvt_sr_": (2, 3)}  # which bits of op_sel select the byte, the low one first
+BYTE_BITS = {"v_cvt_f32": (1, 0), "v_cvt_sr_": (2, 3)}  # bits of op_sel that select the byte, the low one first
 
 def byte_bits(form: Form) -> tuple[int, int]:
   return next(bits for start, bits in BYTE_BITS.items() if form.key.startswith(start))
 
 def byte_of(form: Form, value: int) -> int:
-  """byte_sel is spread over op_sel."""
+  """The value of byte_sel, which is spread over op_sel."""
   low, high = byte_bits(form)
   return value >> low & 1 | (value >> high & 1) << 1
 
 def parse_one(form: Form, word: str) -> tuple[str, int]:
-  """(name, value) of a word of the text. Raises ParseError."""
+  """The (name, value) of a word of the text. Raises ParseError."""
   name, colon, text = word.partition(":")
   if word in FLAGS: return word, 1
   if word in OMOD: return "omod", OMOD[word]
@@ -124,7 +126,7 @@ def parse_one(form: Form, word: str) -> tuple[str, int]:
   return name, integer(text, name)
 
 def parse_bits(form: Form, name: str, bits: list[int]) -> tuple[str, int]:
-  """A list of bits for the sources; see bits_of."""
+  """Parse a list of bits for the sources; see bits_of."""
   if not set(bits) <= {0, 1}: raise ParseError(f"{name} must be a list of 0 and 1, got {bits}")
   if name == "neg": return "blgp", sum(bit << i for i, bit in enumerate(bits))
   count = len(sources(form))
@@ -136,7 +138,7 @@ def parse_bits(form: Form, name: str, bits: list[int]) -> tuple[str, int]:
   return name, value
 
 def parse_th(form: Form, text: str) -> int:
-  """TH_LOAD_NT and the like."""
+  """Parse a temporal hint such as TH_LOAD_NT."""
   kind = kind_of_access(form)
   _, given, rest = text.split("_", 2)
   if given != kind: raise ParseError(f"th of this instruction is TH_{kind}_..., got {text}")

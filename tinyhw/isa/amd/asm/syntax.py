@@ -1,10 +1,12 @@
-"""AMD assembly text as LLVM writes it: `v_add_f32_e64 v0, -v1, |s2| clamp`,
+"""AMD assembly text as LLVM writes it. Examples: `v_add_f32_e64 v0, -v1, |s2| clamp` and
 `global_load_b32 v1, v[2:3], off offset:16`.
 
-`show` prints the suffix of the encoding that the encoder takes (_e32, _e64, _dpp, _sdwa); `parse` takes a mnemonic
-with or without one, each name that any generation has for it, numbers in all notations, and modifiers in any order.
+`show` prints the suffix of the encoding that the encoder chooses (_e32, _e64, _dpp, _sdwa). `parse` takes a mnemonic
+with or without a suffix, and the names of all generations for it. It takes numbers in all notations, and modifiers in
+any order.
+
 Two operations in one instruction are joined by "::". A literal is written as its 32 bits. A branch's operand is the
-distance in dwords from the next instruction, or in the text of a function a label.
+distance in dwords from the next instruction, or a label in the text of a function.
 """
 from __future__ import annotations
 import re
@@ -31,7 +33,7 @@ def assemble(text: str, arch: str) -> bytes:
   return encode(parse(text, arch))
 
 def disassemble(code: bytes, arch: str) -> str:
-  """The text of the instruction that the bytes are, all of them."""
+  """The text of the one instruction that makes up all of the bytes."""
   inst, size = decode(code, 0, arch)
   if size < len(code):
     raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
@@ -40,7 +42,7 @@ def disassemble(code: bytes, arch: str) -> str:
 # ---- printing
 
 def show(inst: MInst) -> str:
-  """The text of an instruction. One over virtual registers has no suffix, as its encoding is not known."""
+  """The text of an instruction. With virtual registers it has no suffix, as the encoding is not known."""
   form: Form = inst.row.isa
   shown = [i for i, spec in enumerate(form.specs) if spec.show]
   parts = [show_operand(form, i, inst.operands) for i in shown]
@@ -51,7 +53,7 @@ def show(inst: MInst) -> str:
   if "soffset" in form.index and inst.row.pipe == "smem":
     at, offset = shown.index(form.index["soffset"]), hex(inst.operands[form.index["offset"]])
     words = [word for word in words if word[:7] != "offset:"]
-    # a prefetch has both
+    # a prefetch has both operands
     if form.specs[form.index["soffset"]].name != form.specs[shown[-1]].name: parts[at:at + 1] = [offset, parts[at]]
     elif inst.operands[form.index["soffset"]] is None: parts[at] = offset
     elif offset != "0x0": words.insert(0, f"offset:{offset}")
@@ -60,7 +62,7 @@ def show(inst: MInst) -> str:
   return " ".join(word for word in (form.mnemonic + suffix, ", ".join(parts), *words) if word)
 
 def show_operand(form: Form, at: int, operands: list[Any]) -> str:
-  """One operand, with neg, abs or sext around it."""
+  """The text of one operand, with neg, abs or sext around it."""
   spec, value = form.specs[at], operands[at]
   if spec.kinds == "i": text = show_words(form, spec, value)
   elif value is None: text = "null" if spec.name == "soffset" else "off"
@@ -76,9 +78,9 @@ def show_operand(form: Form, at: int, operands: list[Any]) -> str:
   return str(text)
 
 def half_of(form: Form, at: int, operands: list[Any]) -> str:
-  """.l or .h, where the text says so the half of a vector register; elsewhere op_sel does.
+  """The suffix .l or .h of a 16-bit half of a vector register, if the text shows halves; elsewhere op_sel is shown.
 
-  Where all are lower ones the text may leave it out.
+  The text may omit the suffixes if all halves are lower ones.
   """
   if "halves" not in form.words or operands[at].cls.bank is not regs.VGPR or not is_half(form.specs[at]): return ""
   if "true16" not in form.words and not operands[form.index["op_sel"]]: return ""
@@ -86,12 +88,12 @@ def half_of(form: Form, at: int, operands: list[Any]) -> str:
   return ".h" if operands[form.index["op_sel"]] >> (order.index(at) if at in order else 3) & 1 else ".l"
 
 def show_words(form: Form, spec: Spec, value: Any) -> str:
-  """An integer that stands among the operands; a block by its name."""
+  """The text of an integer operand; a block shows its name."""
   if not isinstance(value, int): return str(value)
   return hex(value) if spec.integer in ("k32", "k16") else WORDS[spec.integer].show(value, form.generation)
 
 def show_constant(spec: Spec, value: int) -> str:
-  """1.0, -1, 0x12345678: of a literal its dword."""
+  """The text of a constant: 1.0, -1, 0x12345678. A literal shows its dword."""
   assert spec.type is not None, f"{spec.name} has no type"
   kind = spec.type.constants
   value &= kind.mask
@@ -108,9 +110,9 @@ FLOAT = re.compile(r"-?\d+(\.\d*)?(e[-+]?\d+)?$")
 COMMENT = re.compile(r"/\*.*?\*/")
 
 def parse(text: str, arch: str) -> MInst:
-  """The instruction that a line of text means.
+  """Parse one line of text to an instruction.
 
-  Raises ParseError or EncodeError saying what is wrong and what is expected.
+  Raises ParseError or EncodeError with the mistake and the expected text.
   """
   rows = table(arch)
   text = ascii_only(COMMENT.sub("", text).strip())
@@ -126,7 +128,7 @@ def parse(text: str, arch: str) -> MInst:
   raise errors[0]
 
 def parse_pair(text: str, rows: Table) -> MInst:
-  """Two operations joined by "::"."""
+  """Parse two operations joined by "::"."""
   halves = [half.strip().partition(" ") for half in text.split("::")]
   if len(halves) != 2: raise ParseError(f"one :: joins two operations, got {len(halves)}")
   names = [name.lower() for name, _, _ in halves]
@@ -142,25 +144,25 @@ def parse_pair(text: str, rows: Table) -> MInst:
   return inst
 
 def candidates(mnemonic: str, rest: str, rows: Table) -> list[str]:
-  """The keys that a mnemonic may mean."""
+  """The keys of rows that a mnemonic may stand for."""
   for name, suffix in ((mnemonic, ""), *((mnemonic[:-len(s)], s) for s in SUFFIXES if mnemonic.endswith(s))):
     found = rows.spelled(name)
     if not found: continue
     if suffix[-3:] == "dpp" and "dpp8:" in rest: suffix += "8"
     keys = [key + ending for key in found for ending in ((suffix,) if suffix else ("", "_rtn"))]
     alone = {"_e32": ("vop1", "vop2", "vopc"), "_e64": ("vop3", "vop3sd")}.get(suffix, ())
-    keys += [key for key in found if rows.line(key).format in alone]  # there is no other encoding, so the name has no
-                                                                      # suffix
+    # the only encoding, so that the row's name has no suffix
+    keys += [key for key in found if rows.line(key).format in alone]
     return [key for key in keys if rows.get(key) is not None]
   return []
 
 def suggestion(mnemonic: str, rows: Table) -> str:
-  """Names that begin alike."""
+  """Suggest names with the same beginning."""
   close = [name for name in rows.index.names if name[:8] == mnemonic[:8] and abs(len(name) - len(mnemonic)) < 3][:3]
   return f"; did you mean {', '.join(close)}?" if close else ""
 
 def split(text: str, row: Inst) -> tuple[list[str], list[str]]:
-  """The operands, and the words behind them."""
+  """Split the text into the operands and the words after them."""
   form: Form = row.isa
   specs = [spec for spec in form.specs if spec.show]
   if len(specs) == 1 and specs[0].integer in ("waitcnt", "depctr", "delay"):
@@ -221,7 +223,10 @@ def known_modifiers(form: Form) -> str:
   return f"; it has {', '.join(names)}" if names else ""
 
 def scalar_memory(form: Form, given: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-  """A scalar load has a register or a number as offset, or with `offset:` both; a prefetch always has both."""
+  """Split off the offset of a scalar memory instruction.
+
+  A scalar load has a register or a number as offset, or both with `offset:`. A prefetch always has both.
+  """
   shown = [i for i, spec in enumerate(form.specs) if spec.show]
   at = shown.index(form.index["soffset"])
   if len(given) == len(shown) + 1: return given[:at] + given[at + 1:], [f"offset:{given[at]}", *words]
@@ -234,7 +239,7 @@ MARKS = (("neg", re.compile(r"neg\((.*)\)$")), ("sext", re.compile(r"sext\((.*)\
          ("abs", re.compile(r"\|(.*)\|$")), ("neg", re.compile(r"-(?!\s*[\d.])(.*)$")))
 
 def marked(text: str) -> tuple[str, list[str]]:
-  """Take neg, abs and sext off an operand."""
+  """Strip neg, abs and sext from an operand."""
   names: list[str] = []
   while True:
     for name, pattern in MARKS:
@@ -246,7 +251,7 @@ def marked(text: str) -> tuple[str, list[str]]:
     else: return text, names
 
 def parse_operand(text: str, spec: Spec, form: Form) -> Any:
-  """A register, the bits of a constant, an integer, or None."""
+  """Parse a register, the bits of a constant, an integer, or None."""
   generation = form.generation
   if spec.kinds == "i":
     if spec.integer in ("k32", "k16"): return parse_literal(text, spec)
@@ -262,14 +267,14 @@ def parse_operand(text: str, spec: Spec, form: Form) -> Any:
   raise ParseError(f"operand {spec.name} wants {describe(spec)}, got {text}")
 
 def parse_literal(text: str, spec: Spec) -> int:
-  """The dword of an instruction that always has one; a float is one of the instruction's type."""
+  """Parse the dword of an instruction that always has one. A float has the instruction's type."""
   if FLOAT.match(text) and not text.lstrip("-").isdecimal():
     return float_bits(float(text), "f" if spec.integer == "k32" else "e")
   value = integer(text, "the literal") & 0xffffffff
   return value
 
 def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
-  """The register that a text names, of a class that the operand has; None if it names none."""
+  """The register that a text names, in a class that the operand takes; None if the text names none."""
   found = REGISTER.match(text)
   if found is None: return special_register(text, spec, generation)
   letter, first, low, high = found.groups()
@@ -287,14 +292,14 @@ def parse_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
 
 @once
 def special_names(family: str, units: int) -> dict[str, int]:
-  """Names of scalar registers that are not s and a number: name -> index."""
+  """Names of scalar registers other than s and a number: name -> index."""
   codes = regs.NUMBERS["cdna" if family == "cdna" else "rdna"].codes
   names = {name: i for i, name in enumerate(regs.scalar_names(units)) if codes[i] >= 0 and i >= regs.SGPRS
            and not REGISTER.match(name)}
   return {**names, **{name[4:]: i for name, i in names.items() if name[:4] == "src_"}}
 
 def special_register(text: str, spec: Spec, generation: Generation) -> Reg | None:
-  """vcc, exec_lo, m0, src_scc ..."""
+  """Parse the name of a special register: vcc, exec_lo, m0, src_scc ..."""
   for cls in spec.classes:
     names = special_names(generation.family, cls.units) if cls.bank is regs.SGPR else {}
     if text in names: return regs.reg(cls, names[text])
@@ -304,7 +309,7 @@ def special_register(text: str, spec: Spec, generation: Generation) -> Reg | Non
   return None
 
 def parse_constant(text: str, spec: Spec) -> int | None:
-  """The bits of a constant; None if the text is none. Of a literal of 64-bit floats the text is the upper half."""
+  """The bits of a constant; None if the text is none. A literal of 64-bit floats is written as its upper half."""
   assert spec.type is not None, f"{spec.name} has no type"
   kind = spec.type.constants
   for bits, name in kind.names.items():
@@ -320,7 +325,7 @@ def parse_constant(text: str, spec: Spec) -> int | None:
   return value & kind.mask
 
 def parse_float(text: str, spec: Spec) -> int:
-  """A float that is no inline constant, in the type of the operand."""
+  """The bits of a float that is no inline constant, in the type of the operand."""
   assert spec.type is not None, f"{spec.name} has no type"
   kind = spec.type.constants
   if not kind.letter: raise ParseError(f"operand {spec.name} is {spec.type.name}: write {text} as an integer")
@@ -329,7 +334,7 @@ def parse_float(text: str, spec: Spec) -> int:
     raise ParseError(f"operand {spec.name}: {text} does not fit {spec.type.name}") from None
 
 def canonical(inst: MInst, rows: Table) -> MInst:
-  """The instruction with the row that is held to no encoding, if the encoder takes the same one for that.
+  """Replace a row that is fixed to an encoding by the general row, if that is encoded in the same way.
 
   Raises EncodeError if nothing fits.
   """

@@ -1,7 +1,7 @@
-"""Take out copies between vector registers (machine/order/copies.py), and make fused additions short.
+"""Remove copies between vector registers (machine/order/copies.py), and shorten fused multiply-adds.
 
-A v_fma into its own sum is v_fmac, which is shorter and can be one of two operations in an instruction. Needs: physical
-code without macros; before waits and hazards.
+A v_fma into its own addend becomes v_fmac, which is shorter and can be one of two operations in an instruction. Needs:
+physical code without macros; before waits and hazards.
 """
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tinyhw.machine.order import copies
 from tinyhw.machine.order.copies import within
 
 def drop_copies(function: Function, target: Target) -> Function:
-  """The function without copies that nobody needs."""
+  """Remove unnecessary copies from the function."""
   copies.drop_copies(function, COPIES)
   row = table(target.table.generation.arch)["v_fmac_f32"]
   for block in function.blocks: block.insts = [accumulating(inst, row) for inst in block.insts]
@@ -23,7 +23,7 @@ def drop_copies(function: Function, target: Target) -> Function:
 def vector(operand: object) -> bool: return within(operand, regs.VGPR)
 
 def copied(inst: MInst) -> tuple[int, int] | None:
-  """The registers to and from which an instruction copies, if it does nothing else."""
+  """The destination and source register of a plain copy; None for other instructions."""
   form: Form = inst.row.isa
   if form.key != "v_mov_b32" or not vector(inst.operands[1]) or not plain(inst): return None
   return inst.operands[0].index, inst.operands[1].index
@@ -36,7 +36,7 @@ def plain(inst: MInst) -> bool:
 COPIES = copies.Copies(regs.VGPR, copied, regs.reg)
 
 def accumulating(inst: MInst, row: Inst) -> MInst:
-  """v_fma whose sum stays in its register as v_fmac, if that has a short encoding; anything else as it is."""
+  """Replace a v_fma whose sum stays in its register by v_fmac, if that has a short encoding."""
   if inst.row.name != "v_fma_f32" or not plain(inst): return inst
   d, a, b, c = inst.operands[:4]
   if c != d: return inst

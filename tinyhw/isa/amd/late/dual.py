@@ -1,9 +1,9 @@
-"""Two operations in one instruction (VOPD): RDNA's vector unit does both at once, in waves of 32 lanes.
+"""Combine two operations into one instruction (VOPD): RDNA's vector unit does both at once, in waves of 32 lanes.
 
-Each instruction that can be one of two looks for a partner among those that follow, in between which nothing stands in
-the way of either: then the partner moves up, or the instruction down. Which pairs there are is asked of the encoder,
-which knows the rules of banks and scalar values; operands that may change places are tried both ways. Nothing crosses a
-wait, a jump, a barrier, or what changes exec.
+For each instruction that can be one of two, the pass searches the following ones for a partner. No instruction in
+between may conflict: then the partner moves up, or the instruction down. The encoder decides which pairs exist, as it
+knows the rules of banks and scalar values. Operands that may change places are tried both ways. No instruction moves
+across a wait, a jump, a barrier, or a write of exec.
 
 Needs: physical code with its waits, before hazards. Cost: linear in the instructions, times WINDOW.
 """
@@ -21,17 +21,16 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
-WINDOW = 24  # instructions among which a partner is looked for
+WINDOW = 24  # instructions that are searched for a partner
 COMMUTATIVE = frozenset({"v_dual_fmac_f32", "v_dual_fmaak_f32", "v_dual_mul_f32", "v_dual_add_f32", "v_dual_add_nc_u32",
                          "v_dual_and_b32"})
 REVERSED = {"v_dual_sub_f32": "v_dual_subrev_f32", "v_dual_subrev_f32": "v_dual_sub_f32"}
-PAIRED = frozenset({"valu", "dot"})  # pipes of what may be one of two
-SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; of others it is
-                                  # operand 2
+PAIRED = frozenset({"valu", "dot"})  # pipes of instructions that may be one of two
+SECOND = {"v_dual_fmamk_f32": 3}  # the operand that must be a vector register, as the result must; by default operand 2
 Half = tuple[str, tuple[Any, ...]]  # an operation and its operands
 
 def pair_operations(function: Function, target: Target) -> Function:
-  """The function with pairs of operations where there can be any."""
+  """Combine pairs of operations in all blocks."""
   rows = table(target.table.generation.arch)
   if rows.generation.cdna or rows.generation.wave != 32: return function
   for block in function.blocks:
@@ -40,14 +39,18 @@ def pair_operations(function: Function, target: Target) -> Function:
   return function
 
 class Pairs:
-  """One block. reads, writes: the registers of each instruction, as bits, none of one that is gone. halves: what it
-  could be as one of two."""
+  """The pass over one block.
+
+  - reads, writes: the registers of each instruction, as bits; empty if it was merged into another one.
+  - halves: the operations that each instruction could be in a pair.
+  - ends: the end of each instruction's search, the next instruction that no other may cross.
+  """
   def __init__(self, insts: list[MInst], halves: list[tuple[Half, ...]], rows: Table):
     self.rows, self.halves = rows, halves
     self.insts: list[MInst | None] = list(insts)
     self.reads = [touched(inst, inst.row.reads) | (named(inst.row.isa.reads) & ~EXEC_BITS) << SCALARS for inst in insts]
     self.writes = [touched(inst, inst.row.writes) | named(inst.row.isa.writes) << SCALARS for inst in insts]
-    self.ends = [0] * len(insts)    # how far each instruction may look: up to the next one that nothing crosses
+    self.ends = [0] * len(insts)
     end = len(insts)
     for at in range(len(insts) - 1, -1, -1):
       self.ends[at] = min(end, at + WINDOW)
@@ -59,7 +62,7 @@ class Pairs:
     return [inst for inst in self.insts if inst is not None]
 
   def look(self, at: int) -> None:
-    """Find a partner for an instruction, and put both in the place of one."""
+    """Find a partner for an instruction, and join both."""
     reads, writes = self.reads, self.writes
     between_reads = between_writes = 0
     for other in range(at + 1, self.ends[at]):
@@ -70,7 +73,7 @@ class Pairs:
       between_reads, between_writes = between_reads | reads[other], between_writes | writes[other]
 
   def join(self, at: int, other: int, place: int) -> bool:
-    """Two instructions as one in the place of either, if there is such a one."""
+    """Join two instructions at the place of either, if there is a dual instruction for them."""
     first, second = self.insts[at], self.insts[other]
     assert first is not None and second is not None
     pair = next((pair for x, y in ((self.halves[at], self.halves[other]), (self.halves[other], self.halves[at]))
@@ -86,22 +89,21 @@ class Pairs:
     return True
 
   def made(self, a: Half, b: Half) -> MInst | None:
-    """The instruction of two operations, if the encoder knows it."""
+    """The dual instruction of two operations, if the encoder accepts it."""
     if not (a[1][0].index ^ b[1][0].index) & 1: return None
     row = pair_row(self.rows, a[0], b[0])
     if row is None: return None
     operands = [*a[1], *b[1]]
-    # all are physical
+    # all registers are physical
     banks = tuple([o.index % BANKS for o in operands if o.__class__ is Reg and o.cls is WORD])  # type: ignore[operator]
     return MInst(row, operands) if (in_banks(row, banks) if len(banks) == len(operands)
                                     else is_encodable(row, operands)) else None
 
-BANKS, WORD = 4, regs.V[1]   # vector registers are in banks by the lowest bits of their numbers
+BANKS, WORD = 4, regs.V[1]   # the lowest bits of a vector register's number are its bank
 
 @once
 def in_banks(row: Inst, banks: tuple[int, ...]) -> bool:
-  """Whether there is an instruction of two operations with vector registers in these banks: nothing else of their
-  numbers matters."""
+  """Whether a dual instruction exists for vector registers in these banks. Nothing else of their numbers matters."""
   return is_encodable(row, [regs.v(bank) for bank in banks])
 
 def is_encodable(row: Inst, operands: list[Any]) -> bool:
@@ -112,10 +114,14 @@ def is_encodable(row: Inst, operands: list[Any]) -> bool:
 def pair_row(rows: Table, first: str, second: str) -> Inst | None: return rows.get(f"{first}::{second}")
 
 class Shape(NamedTuple):
-  """What an instruction is as one of two operations. shown: its operands in order; usual: what the others must be, for
-  it to have no modifiers;
-  second: which operand must be a vector register, if there are so many; swapped: the operation with its first two
-  sources exchanged, or ""."""
+  """An instruction as one of two operations.
+
+  - name: the operation's name in a pair.
+  - shown: its operands in order.
+  - usual: the values of the other operands without modifiers.
+  - second: the operand that must be a vector register, if there is one of this number.
+  - swapped: the operation with its first two sources exchanged, or "".
+  """
   name: str
   shown: tuple[int, ...]
   usual: tuple[tuple[int, Any], ...]
@@ -124,7 +130,7 @@ class Shape(NamedTuple):
 
 @once
 def shape_of(form: Form, name: str, rows: Table) -> Shape | None:
-  """The shape of what is called so; None if it can be none of two."""
+  """The shape of an operation by its name; None if it cannot be one of two."""
   dual = f"v_dual_{name[2:]}"
   if form.key != name or name == "v_cndmask_b32" or not rows.entry(dual): return None
   shown = tuple(i for i, spec in enumerate(form.specs) if spec.show)
@@ -132,7 +138,7 @@ def shape_of(form: Form, name: str, rows: Table) -> Shape | None:
   return Shape(dual, shown, usual, SECOND.get(dual, 2), REVERSED.get(dual, dual if dual in COMMUTATIVE else ""))
 
 def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
-  """What an instruction could be as one of two."""
+  """The operations that an instruction could be in a pair."""
   row, given = inst.row, inst.operands
   shape = shape_of(row.isa, row.name, rows) if row.pipe in PAIRED else None
   if shape is None: return ()
@@ -143,15 +149,15 @@ def halves_of(inst: MInst, rows: Table) -> tuple[Half, ...]:
   if shape.swapped: found.append((shape.swapped, (operands[0], operands[2], operands[1], *operands[3:])))
   return tuple([half for half in found if len(operands) <= shape.second or vector(half[1][shape.second])])
 
-SCALARS = regs.VGPR.count      # among the bits, scalar registers stand behind vector registers
+SCALARS = regs.VGPR.count      # scalar registers follow the vector registers in a set of bits
 BASES = {regs.VGPR: 0, regs.SGPR: SCALARS}
 
 def touched(inst: MInst, places: tuple[int, ...]) -> int:
-  """The registers of both banks that these operands are, as bits."""
+  """The registers of both banks in these operands, as bits."""
   found = 0
   for i in places:
     r = inst.operands[i]
-    # all are physical
+    # all registers are physical
     if r.__class__ is Reg: found |= (1 << r.cls.units) - 1 << r.index + BASES[r.cls.bank]  # type: ignore[operator]
   return found
 
@@ -159,6 +165,6 @@ EXEC = 3 << regs.EXEC + SCALARS
 WALLS = Effect.JUMP | Effect.END | Effect.BARRIER | Effect.CALL
 
 def is_wall(inst: MInst, writes: int) -> bool:
-  """Whether nothing may cross an instruction."""
+  """Whether no instruction may move across this one."""
   if inst.row.effects & WALLS or writes & EXEC or inst.row.name.startswith("s_wait"): return True
   return not any(isinstance(o, Reg) for o in inst.operands)

@@ -1,5 +1,4 @@
-"""Laid out code as bytes: every instruction by its row, jumps by the distance between blocks, then what the fetch of
-instructions may run into."""
+"""Encode laid out code as bytes, with the distances of jumps, and padding for the prefetch of instructions."""
 from __future__ import annotations
 
 from tinyhw.errors import EncodeError
@@ -8,7 +7,7 @@ from tinyhw.isa.amd.table.form import Generation
 from tinyhw.isa.amd.table.table import build, table
 from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 
-PADDING = 64   # instructions behind the end: they are fetched ahead of time, never executed
+PADDING = 64   # instructions after the end: they are fetched ahead of time, never executed
 
 def encode_function(function: Function, generation: Generation) -> tuple[bytes, list[tuple[int, MInst]]]:
   """The code, and the offset of each instruction in it. Raises EncodeError for a jump that is too far."""
@@ -25,7 +24,7 @@ def encode_function(function: Function, generation: Generation) -> tuple[bytes, 
   return b"".join(pieces) + encode(filler) * PADDING, [(at, inst) for at, inst, _ in placed]
 
 def jump(function: Function, inst: MInst, at: int, starts: dict[Block, int]) -> MInst:
-  """A jump with the number of dwords from the next instruction in place of its block."""
+  """Replace the block of a jump by the number of dwords from the next instruction."""
   distance = [(starts[o] - at - 4) // 4 for o in inst.operands if isinstance(o, Block)]
   if not -(1 << 15) <= distance[0] < 1 << 15:
     raise EncodeError(f"{function.name}: a jump of {distance[0]} dwords; 32767 is the most: unroll less")

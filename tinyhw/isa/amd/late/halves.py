@@ -1,13 +1,15 @@
-"""64-bit values of which only one half is wanted are made as that half: an index of which an address takes the low
-word, or a word of a pair.
+"""Compute only the low or high word of 64-bit values if their users need only that word.
 
-A value is wanted in halves by the macros that take one (low, high), and by what is itself made for one half only: the
-low half of a sum or product needs the low halves of its operands, either half of a choice or of logic the same halves
-(TEXT). Everything else wants all of a value. What is wanted spreads from users to operands until nothing changes; then
-instructions are replaced, and readers of a half read it where it was made.
+Examples are an index, if an address takes only its low word, and one word of a pair. Two kinds of users need one word
+of a value. The first are the macros low and high. The second are instructions that are themselves reduced to one word
+(TEXT): the low word of a sum or product needs the low words of its operands. Either word of a choice or of logic needs
+the same words. All other users need the whole value.
 
-Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops what nobody wants
-any more. Cost: linear.
+The needs spread from users to operands until nothing changes. Then instructions are replaced, and the users of a word
+read it where it was made.
+
+Needs: SSA form over virtual registers, macros included; before machine/select/unused.py, which drops unused values.
+Cost: linear.
 """
 from __future__ import annotations
 from typing import Any
@@ -21,9 +23,9 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.machine.select.macros import MACRO
 from tinyhw.named_tuple import NamedTuple
 
-# What is made, a half of it, the instruction that makes this, and its operands: by their names in the macro or row,
-# with a point the same half of one; "=" takes the operand itself. A number of bits to shift by must be known, and less
-# than 32.
+# An instruction, a word of its result, the instruction that makes this word, and its operands. These are names in the
+# macro or row; a name with a point is the same word of that operand; "=" takes the operand itself. The count of a shift
+# must be known, and less than 32.
 TEXT = """
 add64          low   v_add_nc_u32   a. b.
 sub64          low   v_sub_nc_u32   a. b.
@@ -55,12 +57,12 @@ TAKES = {"low": LOW, "s_low": LOW, "high": HIGH, "s_high": HIGH}
 SHIFTS = ("v_lshlrev_b64", "s_lshl_b64")
 
 class Way(NamedTuple):
-  """How a half is made. operands: names or integers, and whether the same half of it is meant."""
+  """The instruction that makes one word. operands: names or integers, and whether the same word of it is meant."""
   key: str
   operands: tuple[tuple[str | int, bool], ...]
 
 def parse(text: str) -> dict[tuple[str, int], Way]:
-  """The ways, by what is made and the half."""
+  """Parse the table: (instruction, word) -> way."""
   found = {}
   for line in text.strip().split("\n"):
     name, halves, key, *words = line.split()
@@ -75,16 +77,16 @@ def named(inst: MInst) -> dict[str, Any]:
   return {operand.name: value for operand, value in zip(inst.row.operands, inst.operands)}
 
 def taken(inst: MInst) -> int:
-  """The half that a macro takes of its source, or 0."""
+  """The word that a macro takes of its source, or 0."""
   return TAKES.get(inst.row.name, 0) if inst.row.encoding is MACRO else 0
 
 def can_halve(inst: MInst) -> bool:
-  """Whether an instruction is one of those that may be made for a half."""
+  """Whether an instruction may be reduced to one word."""
   if inst.row.name not in MADE: return False
   return inst.row.name not in SHIFTS or any(isinstance(value, int) and 0 <= value < 32 for value in inst.operands[1:3])
 
 class Wants:
-  """Which halves of virtual registers anybody wants."""
+  """The words of virtual registers that are used."""
   def __init__(self, function: Function):
     self.halves: dict[int, int] = {}
     self.makers: dict[int, MInst] = {}
@@ -97,7 +99,7 @@ class Wants:
         for r in inst.reads(): self.want(r, BOTH)
 
   def want(self, value: Any, half: int) -> None:
-    """Something wants a half of a value, or both: so what makes it wants of its operands."""
+    """Record that a word of a value, or both, is used, and so are the operands of the instruction that makes it."""
     work = [(value, half)]
     while work:
       value, half = work.pop()
@@ -109,20 +111,20 @@ class Wants:
       if maker is not None: work += self.needs(maker, before | half)
 
   def needs(self, inst: MInst, half: int) -> list[tuple[Any, int]]:
-    """What an instruction reads if this is wanted of its result."""
+    """The words that an instruction reads if these words of its result are used."""
     way = WAYS.get((inst.row.name, half))
     if way is None: return [(r, BOTH) for r in inst.reads()]
     values = named(inst)
     return [(values[name], half if same else BOTH) for name, same in way.operands if isinstance(name, str)]
 
   def half_of(self, inst: MInst) -> int:
-    """The only half of an instruction's result that is wanted, if it is made as such; else 0."""
+    """The only word of an instruction's result that is used, if it can be made alone; else 0."""
     result = inst.operands[0] if can_halve(inst) else None
     half = self.halves.get(result.id, 0) if isinstance(result, Reg) else 0
     return half if (inst.row.name, half) in WAYS else 0
 
 class Halving:
-  """The rewrite of a function. parts: halves, by register and half; same: registers that were copies of halves."""
+  """The rewrite of a function. parts: words, by register and word; same: registers that were copies of words."""
   def __init__(self, function: Function, generation: Generation):
     self.function, self.generation, self.rows = function, generation, table(generation.arch)
     self.wants = Wants(function)
@@ -147,12 +149,12 @@ class Halving:
         inst.arguments = tuple([self.now(value) for value in values] for values in inst.arguments)
 
   def now(self, value: Any) -> Any:
-    """A value, or the half that it was a copy of."""
+    """A value, or the word that it was a copy of."""
     while isinstance(value, Reg) and value.id in self.same: value = self.same[value.id]
     return value
 
   def made(self, inst: MInst, half: int, out: list[MInst]) -> Reg:
-    """The half of an instruction's result; what makes it is put into `out`."""
+    """Append the instruction that makes one word of a result to `out`, and return the word."""
     way, values = WAYS[inst.row.name, half], named(inst)
     sources: list[Any] = [self.half(values[str(name)], half, out, inst) if same else values.get(str(name), name)
                           for name, same in way.operands]
@@ -168,7 +170,7 @@ class Halving:
     return result
 
   def half(self, value: Any, half: int, out: list[MInst], inst: MInst) -> Any:
-    """A half of a source, for an instruction."""
+    """A word of a source, for an instruction."""
     which = "low" if half == LOW else "high"
     if not isinstance(value, Reg): return part(value, "lo" if half == LOW else "hi")
     if (value.id, half) in self.parts: return self.parts[value.id, half]
@@ -179,7 +181,7 @@ class Halving:
     return result
 
 def make_halves(function: Function, target: Target) -> Function:
-  """The function with 64-bit values of which half is wanted as that half."""
+  """Reduce 64-bit values of which only one word is used to that word."""
   if not any(taken(inst) for block in function.blocks for inst in block.insts): return function
   Halving(function, target.table.generation).run()
   function.liveness = None

@@ -1,10 +1,11 @@
-"""What the hardware does not notice: instructions that come too soon behind another one are held back.
+"""Delay instructions that follow too soon after another one, where the hardware has no interlock.
 
-A rule says: an instruction of the first kind that writes (or reads) registers, then one of the second kind that touches
-them, with fewer than so many *states* between them. A state is an issued instruction of the kinds that the rule counts.
-The states that registers still lack flow through the blocks; where paths meet the larger number holds, and where
-something is lacking the cure is put before the second instruction. A rule is about one bank of registers, and sets of
-them are ints used as bitsets. What three instructions do together is in hazards_rdna.py.
+A rule names two kinds of instructions. The first writes (or reads) registers, the second touches them. Fewer than a
+number of *states* between them are a hazard. A state is an issued instruction of the kinds that the rule counts.
+
+The states that registers still lack flow through the blocks; where paths meet, the larger number holds. If states are
+lacking, the cure is put before the second instruction. A rule is about one bank of registers, and sets of registers are
+ints used as bitsets. Hazards of three instructions are in hazards_rdna.py.
 
 Sources: LLVM, GCNHazardRecognizer; Mesa, src/amd/compiler/README-ISA.md; MI300 ISA guide, section 4.5; RDNA3 ISA guide,
 section 5.7.
@@ -23,13 +24,13 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
-# ***** what instructions touch *****
+# ***** registers that instructions touch *****
 
 SGPR, VGPR = regs.SGPR, regs.VGPR
-EXEC_BITS = 3 << regs.EXEC  # nearly all read it; that is none of the rules' business
+EXEC_BITS = 3 << regs.EXEC  # nearly all instructions read it; no rule is about it
 
 def bits(registers: Iterable[Reg], bank: Bank) -> int:
-  """The registers of a bank among these."""
+  """The registers of a bank among these, as a bitset."""
   found = 0
   for r in registers:
     if r.cls.bank is bank:
@@ -39,7 +40,7 @@ def bits(registers: Iterable[Reg], bank: Bank) -> int:
 
 @once
 def named(names: tuple[str, ...]) -> int:
-  """Scalar registers that an instruction uses without saying so."""
+  """Scalar registers that an instruction uses implicitly."""
   return bits([regs.reg(regs.S[regs.SPECIAL[n][1]], regs.SPECIAL[n][0]) for n in names if n in regs.SPECIAL], SGPR)
 
 def written(inst: MInst, bank: Bank) -> int:
@@ -57,14 +58,14 @@ def indices(mask: int) -> Iterator[int]:
     mask &= mask - 1
 
 def name_of(bank: Bank, mask: int) -> str:
-  """The first of these registers: s4, v5, vcc_lo."""
+  """The name of the first of these registers: s4, v5, vcc_lo."""
   index = next(indices(mask))
   return (regs.S if bank is SGPR else regs.V)[1].name_of(index)
 
 VALU = frozenset({"valu", "dual", "trans", "f64", "dot", "wmma", "mfma"})
 
 class Kind(NamedTuple):
-  """Instructions of these pipes (none: of all), with this beginning of their names, and which registers of a bank
+  """Instructions of some pipes (empty: of all) and with this beginning of their names, and the registers of a bank that
   count."""
   pipes: frozenset[str]
   bank: Bank
@@ -88,7 +89,7 @@ def stored_wide(inst: MInst, bank: Bank) -> int:
   return bits([data], bank) if isinstance(data, Reg) and data.cls.units > 2 else 0
 
 def factors(inst: MInst, bank: Bank) -> int:
-  """A and B of a product of matrices."""
+  """Operands A and B of a matrix product."""
   return bits([r for o, r in zip(inst.row.operands, inst.operands) if o.name in ("src0", "src1")
                and isinstance(r, Reg)], bank)
 
@@ -99,9 +100,13 @@ def any_instruction(inst: MInst) -> bool: return True
 def vector_instruction(inst: MInst) -> bool: return inst.row.pipe in VALU
 
 class Rule(NamedTuple):
-  """first, then: the registers by which an instruction is of that kind. states: how many must be between, or what tells
-  it of the first instruction.
-  cure: "nop", "result" (wait until vector results are there) or "vector" (any vector instruction)."""
+  """A hazard of two instructions.
+
+  - first, then: the registers by which an instruction is of that kind.
+  - states: the number that must be between, or a function of the first instruction.
+  - counts: the instructions that count as states.
+  - cure: "nop", "result" (wait for vector results) or "vector" (any vector instruction).
+  """
   first: Kind
   then: Kind
   states: int | Callable[[MInst], int]
@@ -109,14 +114,14 @@ class Rule(NamedTuple):
   cure: str = "nop"
 
 def touches(inst: MInst, bank: Bank) -> int:
-  """Registers that an instruction reads or writes, but those of a sum that a product of matrices goes on with: they
-  are passed on inside."""
+  """Registers that an instruction reads or writes, except the accumulator of a matrix product that continues a sum: it
+  is forwarded inside the unit."""
   if inst.row.pipe == "mfma" and inst.operands[inst.row.isa.index["src2"]] == inst.operands[0]:
     return factors(inst, bank)
   return read(inst, bank) | written(inst, bank)
 
 def results_of_products(inst: MInst) -> int:
-  """States until the result of a product of matrices is there: its passes and 3, on CDNA4 4.
+  """States until the result of a matrix product is available: its passes and 3, on CDNA4 4.
 
   Source: MI300 and CDNA4 ISA guides, section 4.5.
   """
@@ -149,19 +154,19 @@ RULES: dict[str, tuple[Rule, ...]] = {
   ),
 }
 
-# What has hazards that no rule is about, since selection makes none of it: DPP, SDWA, exec written by comparisons, dot
-# products, m0, modes, products of doubles (memory must wait longer for those: 18 states for 16x16x4, 9 for 4x4x4; LLVM,
-# GCNHazardRecognizer::checkMAIVALUHazards).
+# Instructions with hazards that have no rule here, since selection emits none of them: DPP, SDWA, exec written by
+# comparisons, dot products, m0, modes, products of doubles. Memory must wait longer for products of doubles: 18 states
+# for 16x16x4, 9 for 4x4x4 (LLVM, GCNHazardRecognizer::checkMAIVALUHazards).
 UNRULED = re.compile(
   r"v_cmpx|v_dot|v_mfma_f64|v_permlane|[sv]_movrel|s_sendmsg|s_[gs]etreg|\w*addtid|\w*_(dpp8?|sdwa)$")
 
 Lacking = tuple[int, int]           # states, and the registers that lack them
-State = dict[int, list[Lacking]]    # number of a rule -> what is lacking
+State = dict[int, list[Lacking]]    # number of a rule -> lacking states
 Kinds = list[tuple[Kind, list[int]]] # a kind, and the numbers of the rules that are about it
 
 @once
 def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
-  """Of which kinds instructions of a row are, as first and as second ones."""
+  """The kinds of a row's instructions, as first and as second ones."""
   first: dict[Kind, list[int]] = {}
   then: dict[Kind, list[int]] = {}
   for number, rule in enumerate(RULES[family]):
@@ -170,15 +175,15 @@ def kinds_of(row: Inst, family: str) -> tuple[Kinds, Kinds]:
   return list(first.items()), list(then.items())
 
 def _writes_upper(inst: MInst) -> bool:
-  """Whether op_sel puts a result into the upper half: CDNA then wants a state before it is read (LLVM,
+  """Whether op_sel puts a result into the upper half. CDNA then wants a state before the result is read (LLVM,
   hasDstSelForwardingHazard)."""
   return bool(inst.operands[inst.row.isa.index["op_sel"]] & 8)
 
 class Recognizer:
   """The pass over one function.
 
-  Within a block there is a clock for each way in which rules count states; what is kept of registers is the time until
-  which they lack something.
+  Within a block there is a clock for each way in which rules count states. Registers have a time until which they lack
+  something.
   """
   def __init__(self, function: Function, rows: Table):
     self.function, self.rows = function, rows
@@ -204,7 +209,8 @@ class Recognizer:
     rewrite(self.function.blocks, start, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
-    """What registers lack where two paths meet: of each register and rule the more. None if `known` says so already."""
+    """Merge the lacking states where two paths meet: for each register and rule the larger number. None if `known`
+    covers `state`."""
     if known is None: return {number: list(entries) for number, entries in state.items()}
     found = {number: list(entries) for number, entries in known.items()}
     changed = False
@@ -218,7 +224,7 @@ class Recognizer:
     return found if changed else None
 
   def kinds_of(self, row: Inst) -> tuple[Kinds, Kinds]:
-    """The same for active rules only."""
+    """The kinds of a row, for active rules only."""
     found = self.kinds.get(row)
     if found is None:
       both = [[(kind, here) for kind, numbers in ways if (here := [n for n in numbers if n in self.active])]
@@ -227,10 +233,9 @@ class Recognizer:
     return found
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    """Put a block's instructions into `out`, and cures before those that would come too soon. What registers lack at
-    its end.
+    """Copy a block's instructions to `out`, with cures before hazards. Returns the lacking states at its end.
 
-    until: as `start`, but with times on the block's clocks in the place of states.
+    until: as `start`, but with times on the block's clocks instead of states.
     """
     clock, until = [0] * len(self.ways), {number: list(entries) for number, entries in start.items()}
     for inst in block.insts:
@@ -258,7 +263,7 @@ class Recognizer:
     return {number: [entry for entry in entries if entry[0] > 0] for number, entries in left.items()}
 
   def cures(self, cure: str, states: int, state: State) -> list[MInst]:
-    """The instructions that hold one back."""
+    """The instructions that provide the lacking states."""
     if cure == "nop":
       return [build(self.rows["s_nop"], min(states - passed, MOST_NOPS) - 1) for passed in range(0, states, MOST_NOPS)]
     if cure == "vector": return [build(self.rows["v_nop"]) for _ in range(states)]
@@ -266,7 +271,7 @@ class Recognizer:
     return [build(self.rows["s_waitcnt_depctr"], VECTOR_RESULTS)]
 
   def issue(self, clock: list[int], until: State, inst: MInst, out: list[MInst]) -> None:
-    """An instruction goes its way; for what it starts, all states are lacking."""
+    """Append an instruction to `out`, advance the clocks, and start the hazards of its registers."""
     passed = 1 + inst.operands[0] if inst.row.name == "s_nop" else 1
     for number, counts in enumerate(self.ways):
       if counts(inst): clock[number] += passed
@@ -280,10 +285,10 @@ class Recognizer:
                                                                      else states(inst)), mask))
     out.append(inst)
 
-MOST_NOPS = 16           # that one s_nop is
-VECTOR_RESULTS = 0x0f9f  # of s_waitcnt_depctr: until va_vdst is 0
+MOST_NOPS = 16           # states of one s_nop
+VECTOR_RESULTS = 0x0f9f  # operand of s_waitcnt_depctr: wait until va_vdst is 0
 
 def avoid_hazards(function: Function, target: Target) -> Function:
-  """The function with its hazards cured."""
+  """Insert the cures of hazards into the function."""
   Recognizer(function, table(target.table.generation.arch)).run()
   return function

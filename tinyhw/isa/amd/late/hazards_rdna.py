@@ -1,13 +1,14 @@
-"""Hazards of RDNA that three instructions make, which no rule about two (hazards.py) can tell.
+"""Avoid RDNA hazards of three instructions, which no rule about two (hazards.py) can describe.
 
-Scalar registers: a vector instruction reads one, then it is written, then it is read, and may be what it was. The
-writer is waited for. RDNA4 (VALUReadSGPR): any register, of which both of a pair count, until a scalar load or a buffer
-instruction. RDNA3 in waves of 64 (VALUMaskWrite): registers that were read as masks of lanes.
+Scalar registers: a vector instruction reads one, then it is written, then it is read again. The last read may return
+the old value, so it waits for the writer. On RDNA4 (VALUReadSGPR) this is a hazard of any register, and of both
+registers of a pair. A scalar load or a buffer instruction ends it. On RDNA3 in waves of 64 (VALUMaskWrite) it is a
+hazard of registers that were read as lane masks.
 
 Vector registers (VALUPartialForwarding), RDNA3 in waves of 64: one is written, a scalar instruction writes exec,
-another one is written, and an instruction reads both. Until an access to memory, or a wait for vector results. Macros
-put an access between any two writes of exec, so that our kernels have none of these; the pass is there for what may
-come.
+another one is written, and an instruction reads both. An access to memory or a wait for vector results ends it. Macros
+put an access between any two writes of exec, so that our kernels have none of these hazards. The pass is there for
+future code.
 
 Needs: code after `avoid_hazards`. Sources: LLVM, AMDGPUWaitSGPRHazards, GCNHazardRecognizer (fixVALUMaskWriteHazard,
 fixVALUPartialForwardingHazard).
@@ -28,20 +29,24 @@ from tinyhw.named_tuple import NamedTuple
 
 # ***** scalar registers that the vector unit has read *****
 
-SCALAR_RESULTS, VECTOR_SCALARS = 0xff9e, 0xf19f  # of the wait: until sa_sdst is 0; until va_sdst is 0
+SCALAR_RESULTS, VECTOR_SCALARS = 0xff9e, 0xf19f  # operands of the wait: until sa_sdst is 0; until va_sdst is 0
 VECTOR_VCC = 0xff9d                              # until va_vcc is 0
 
 def masks(inst: MInst) -> int:
-  """The scalar registers that a vector instruction reads as masks of lanes."""
+  """The scalar registers that a vector instruction reads as lane masks."""
   form: Form = inst.row.isa
   found = [r for spec, r in zip(form.specs, inst.operands) if spec.type is not None and spec.type.name == "mask"
            and spec.access is Access.READ]
   return bits([r for r in found if isinstance(r, Reg)], SGPR) | (named(("vcc",)) if "vcc" in form.reads else 0)
 
 class Reread(NamedTuple):
-  """A chip's hazard of scalar registers. counts: those of a vector instruction's that begin it. unit: how many
-  registers are one. wait: the cure.
-  ended: whether accesses to memory end it."""
+  """A chip's hazard of scalar registers.
+
+  - counts: the registers of a vector instruction that begin the hazard.
+  - unit: the number of registers that count as one.
+  - wait: the instruction that waits for the writer.
+  - ended: whether accesses to memory end the hazard.
+  """
   counts: Callable[[MInst], int]
   unit: int
   wait: str
@@ -51,10 +56,13 @@ RDNA4 = Reread(lambda inst: read(inst, SGPR), 2, "s_wait_alu", True)
 RDNA3_WAVE64 = Reread(masks, 1, "s_waitcnt_depctr", False)
 
 def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
-  """ERRATA a scalar register (of a pair) that a vector instruction read, was written since and is read again may give
-  the old value to a vector instruction, and what a scalar instruction wrote also to a scalar one; waiting for the
-  writer avoids it; on gfx1200, gfx1201, and of masks on gfx1100 with 64 lanes. Blocks begin and end with all writers
-  waited for.
+  """Wait for writers of scalar registers whose old value might be read. Blocks begin and end with all writers waited
+  for.
+
+  ERRATA a scalar register (or pair) that a vector instruction read and that was written since may give the old value
+  when it is read again. Vector instructions may get the old value after any write, scalar ones after a write by a
+  scalar instruction. Waiting for the writer avoids it; seen on gfx1200, gfx1201, and for masks on gfx1100 with 64
+  lanes.
   """
   vectors = [inst for block in function.blocks for inst in block.insts if inst.row.pipe in VALU]
   seen = {index // hazard.unit for inst in vectors for index in indices(hazard.counts(inst))}
@@ -70,8 +78,8 @@ def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
       mask = 0xffff
       for unit, needed in pending.items():
         if unit in used and vector or leaving: mask &= needed
-        elif unit in used and not needed & 1: mask &= SCALAR_RESULTS  # scalar instructions wait for vector ones by
-                                                                      # themselves
+        # scalar instructions wait for vector ones by themselves
+        elif unit in used and not needed & 1: mask &= SCALAR_RESULTS
       if mask != 0xffff:
         out.append(build(rows[hazard.wait], mask))
         out[-1].origin, out[-1].comment = inst.origin, "hazard: scalars"
@@ -81,7 +89,7 @@ def wait_for_scalars(function: Function, rows: Table, hazard: Reread) -> None:
       for index in indices(written(inst, SGPR)) if inst.row.pipe != "smem" else ():
         unit = index // hazard.unit
         if unit in seen: pending[unit] = pending.get(unit, 0xffff) & kind_of_write(vector, index)
-    # the last instruction, no jump, has written
+    # the last instruction is no jump and has written a register
     if pending: out.append(build(rows[hazard.wait], functools.reduce(int.__and__, pending.values())))
     block.insts = out
 
@@ -90,22 +98,26 @@ def kind_of_write(vector: bool, index: int) -> int:
   if not vector: return SCALAR_RESULTS
   return VECTOR_VCC if index in (regs.VCC, regs.VCC + 1) else VECTOR_SCALARS
 
-# ***** vector registers that were written on both sides of a write of exec *****
+# ***** vector registers written before and after a write of exec *****
 
 RECENT = 3   # vector instructions before a write of exec whose results count: at most two between such a one and exec
-FAR = 8      # vector instructions behind that for which they do: at most two, the second writer, four, and the reader
+FAR = 8      # vector instructions after it that count: at most two, the second writer, four, and the reader
 MEMORY = ("vmem", "flat", "lds")
 
 class Sides(NamedTuple):
-  """Vector registers written by the last vector instructions, the last one first; by those before and behind a write of
-  exec, for as many vector instructions as are left."""
+  """Vector registers written around a write of exec.
+
+  - recent: those written by the last vector instructions, the last one first.
+  - before, behind: those written before and after the write of exec.
+  - left: the number of vector instructions for which these count.
+  """
   recent: tuple[int, ...] = ()
   before: int = 0
   behind: int = 0
   left: int = 0
 
 def after(inst: MInst, state: Sides) -> Sides:
-  """What is so behind an instruction."""
+  """The state after an instruction."""
   pipe, (recent, before, behind, left) = inst.row.pipe, state
   if pipe in MEMORY: return Sides()
   if pipe in VALU:
@@ -116,8 +128,11 @@ def after(inst: MInst, state: Sides) -> Sides:
   return Sides((), functools.reduce(int.__or__, recent, before), behind if left else 0, FAR)
 
 def wait_for_halves(function: Function, rows: Table) -> None:
-  """ERRATA a vector instruction that reads two registers, written before and behind a write of exec by a scalar one,
-  may see only parts of them; waiting for vector results avoids it; on gfx1100 with 64 lanes."""
+  """Wait for vector results before an instruction that reads registers written before and after a write of exec.
+
+  ERRATA a vector instruction that reads two registers, one written before and one after a write of exec by a scalar
+  instruction, may see only parts of them; waiting for vector results avoids it; on gfx1100 with 64 lanes.
+  """
   if not any(inst.row.pipe == "salu" and written(inst, SGPR) & EXEC_BITS for block in function.blocks
              for inst in block.insts):
     return
@@ -137,7 +152,7 @@ def wait_for_halves(function: Function, rows: Table) -> None:
   rewrite(function.blocks, Sides(), walk, meet)
 
 def meet(known: Sides | None, state: Sides) -> Sides | None:
-  """What may be so where two paths meet."""
+  """Merge the possible states where two paths meet. None if `known` covers `state`."""
   if known is None: return state
   longer, shorter = sorted((known.recent, state.recent), key=len, reverse=True)
   recent = tuple(a | (shorter[k] if k < len(shorter) else 0) for k, a in enumerate(longer))
@@ -145,7 +160,7 @@ def meet(known: Sides | None, state: Sides) -> Sides | None:
   return both if both != known else None
 
 def avoid_chains(function: Function, target: Target) -> Function:
-  """The function with its hazards of three instructions cured."""
+  """Avoid the hazards of three instructions in the function."""
   rows = table(target.table.generation.arch)
   generation = rows.generation
   if generation.family == "rdna4": wait_for_scalars(function, rows, RDNA4)

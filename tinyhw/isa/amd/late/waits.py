@@ -1,11 +1,12 @@
-"""Wait for what is in flight before its registers are touched, and for local memory before a barrier.
+"""Wait for loads in flight before their registers are touched, and for local memory before a barrier.
 
-Loads write their registers later, and instructions that follow do not wait by themselves: a counter says how many are
-in flight, and a wait instruction lets go on when it is low enough. Of each register in flight is known how many
-instructions that use the same counter came *behind*
-it: they finish in order, so that is what the counter may still be. Scalar loads finish in any order; with one of them
-in flight the counter must become 0. Where paths meet, the smaller number holds. Stores need no wait: what they store is
-read when they are issued, and the kernel's end waits for memory.
+Loads write their registers later, and the following instructions do not wait by themselves. A counter holds the number
+of loads in flight. A wait instruction stalls the wave until the counter is low enough.
+
+For each register in flight, the pass knows the number of later instructions with the same counter. They finish in
+order, so the counter may still have that value. Scalar loads finish in any order; with one of them in flight the
+counter must become 0. Where paths meet, the smaller number holds. Stores need no wait: their data is read at issue, and
+the kernel's end waits for memory.
 
 Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
 """
@@ -21,7 +22,8 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 class Waits(NamedTuple):
-  """A family's counters, and the instructions that wait until they are at most these numbers."""
+  """A family's counters with their greatest values, and a function that makes the wait instructions for given
+  values."""
   counters: dict[str, int]
   instructions: Callable[[Table, dict[str, int]], list[MInst]]
 
@@ -38,7 +40,7 @@ def _waits_rdna3(rows: Table, wanted: dict[str, int]) -> list[MInst]:
   return [build(rows["s_waitcnt"], 7 | wanted.get("lgkmcnt", 63) << 4 | wanted.get("vmcnt", 63) << 10)]
 
 def _waits_rdna4(rows: Table, wanted: dict[str, int]) -> list[MInst]:
-  """RDNA4 ISA guide: an instruction for each counter."""
+  """RDNA4 ISA guide: one instruction for each counter."""
   return [build(rows[f"s_wait_{name}"], value) for name, value in wanted.items()]
 
 FAMILIES = {
@@ -46,12 +48,15 @@ FAMILIES = {
   "rdna3": Waits({"vmcnt": 63, "lgkmcnt": 63}, _waits_rdna3),
   "rdna4": Waits({"loadcnt": 63, "dscnt": 63, "kmcnt": 31}, _waits_rdna4),
 }
-LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counts accesses to local memory
+LOCAL = {"cdna": "lgkmcnt", "rdna3": "lgkmcnt", "rdna4": "dscnt"}  # counter of accesses to local memory
 
 class Flight:
-  """What one counter counts. registers: those of what is in flight, oldest first, so that the place from the end is how
-  many came behind; a set of them is an int used as a bitset. unordered: a scalar load may be in flight. busy: anything
-  may be.
+  """The operations in flight that one counter counts.
+
+  - registers: bitsets of the registers of each operation, oldest first. The distance from the end is the number of
+    later operations.
+  - unordered: a scalar load may be in flight.
+  - busy: any operation may be in flight.
   """
   __slots__ = ("registers", "unordered", "busy")
 
@@ -65,7 +70,7 @@ class Flight:
     return new
 
   def meet(self, other: Flight) -> bool:
-    """Take over what is worse in another one; has anything changed?"""
+    """Merge the worse state of another one into this one. Returns whether anything changed."""
     changed = other.unordered > self.unordered or other.busy > self.busy
     self.registers = [0] * (len(other.registers) - len(self.registers)) + self.registers
     covered = 0
@@ -83,18 +88,18 @@ class Flight:
     self.unordered, self.busy = self.unordered or unordered, True
 
   def behind(self, touched: int) -> int:
-    """How many came behind the last one that these registers have to do with; -1 if there is none."""
+    """The number of operations after the last one that uses these registers; -1 if there is none."""
     return next((k for k, registers in enumerate(reversed(self.registers)) if registers & touched), -1)
 
   def reached(self, value: int) -> None:
-    """The counter was waited for."""
+    """Update the state after a wait for this value of the counter."""
     if value: del self.registers[:-value]
     else: self.registers, self.unordered, self.busy = [], False, False
 
-BASES = {bank: k << 8 for k, bank in enumerate(regs.BANKS)}  # where the bits of a bank begin
+BASES = {bank: k << 8 for k, bank in enumerate(regs.BANKS)}  # first bit of each bank
 
 def bits(registers: Iterable[Reg]) -> int:
-  """A set of registers."""
+  """A set of registers, as an int."""
   found = 0
   for r in registers:
     assert r.index is not None, f"{r!r} has no register yet"
@@ -114,12 +119,12 @@ class Waiter:
     rewrite(self.function.blocks, {name: Flight() for name in self.waits.counters}, self.walk, self.meet)
 
   def meet(self, known: State | None, state: State) -> State | None:
-    """What may be under way where two paths meet; None if that was known."""
+    """Merge the states where two paths meet. None if nothing changed."""
     if known is None: return {name: flight.copy() for name, flight in state.items()}
     return known if any([known[name].meet(flight) for name, flight in state.items()]) else None
 
   def walk(self, block: Block, start: State, out: list[MInst]) -> State:
-    """A block with its waits, which are put into `out`, and what is under way behind it."""
+    """Copy a block to `out` with its waits. Returns the operations in flight at its end."""
     state = {name: flight.copy() for name, flight in start.items()}
     for inst in block.insts:
       wanted = self.wanted(inst, state)
@@ -137,7 +142,7 @@ class Waiter:
     return state
 
   def wanted(self, inst: MInst, state: State) -> dict[str, int]:
-    """What to wait for before an instruction: counter -> the most that it may be."""
+    """The waits before an instruction: counter -> the greatest allowed value."""
     found: dict[str, int] = {}
     touched = -1  # not known yet
     for name, flight in state.items():
@@ -152,6 +157,6 @@ class Waiter:
 UNORDERED = frozenset({"smem", "message"})
 
 def add_waits(function: Function, target: Target) -> Function:
-  """The function with its waits."""
+  """Insert waits into the function."""
   Waiter(function, table(target.table.generation.arch)).run()
   return function

@@ -1,16 +1,16 @@
-"""Instructions that are several: what selection treats as one row, because its parts must stay together or write parts
-of a register.
+"""Macros: instruction sequences that selection treats as one row, because they must stay together or write parts of a
+register.
 
-The 64-bit values that a macro makes are never half written, exec is whole everywhere else, and nothing comes between
+The 64-bit values that a macro makes are never half written. Outside of macros exec is whole, and nothing comes between
 the writer and the reader of vcc. machine/select/macros.py has the notation. Classes: v1 v2 (vector), s1 s2 (scalar), x1
-x2 (vector, scalar or constant), m (a bit for each lane), i (an integer). A line is an instruction's key, then operands:
-a name, `name.lo` and `name.hi` for halves, "-" before it for the negated value and "|" around it for the absolute one,
-numbers, and vcc, exec.
+x2 (vector, scalar or constant), m (a bit for each lane), i (an integer). A line is an instruction's key, then operands.
+An operand is a name, `name.lo` or `name.hi` for a word of it, a number, vcc or exec. A "-" before it negates it, and
+"|" around it takes the absolute value.
 
-div_f64: v_rcp_f64 has 24 bits right, two steps of Newton's leave less than 1 unit in the last place. A third, r + r*e,
-is correctly rounded but for divisors with a mantissa of ones: 1/b is a little above the middle of two numbers, e*e,
-which the step leaves out. With 2*e*e in it all quotients are
-right: the same recipe in all formats of 4 to 8 bits, from all estimates with half of them right, for all operands, is
+div_f64: v_rcp_f64 has 24 correct bits. Two Newton steps leave an error below 1 unit in the last place. A third, r +
+r*e, is correctly rounded unless the divisor's mantissa is all ones. Then 1/b is a little above the middle of two
+numbers, by e*e, which the step omits. With 2*e*e in the step, all quotients are correct. This is tested with the same
+recipe in all formats of 4 to 8 bits, from all estimates with half of the bits correct, for all operands
 (test_macros.py).
 """
 from __future__ import annotations
@@ -173,7 +173,7 @@ def classes_of(generation: Generation) -> dict[str, RegClass]:
 
 @once
 def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None, ...]) -> Inst:
-  """The row of a macro with these classes for its operands of any kind, in order; None: a constant."""
+  """The row of a macro. sources: the classes of its operands of kind x, in order; None for a constant."""
   macro, given = MACROS[name], iter(sources)
   operands = []
   for operand, access, letters in macro.operands:
@@ -185,8 +185,7 @@ def macro_row(generation: Generation, name: str, sources: tuple[RegClass | None,
   return Inst(name, MACRO, tuple(operands), rows[0].pipe, effects, isa=(generation, macro))
 
 def make(function: Function, generation: Generation, name: str, *operands: Any) -> MInst:
-  """A macro over virtual registers, with temporary registers of its own. operands: those that the text has before
-  "|"."""
+  """A macro over virtual registers, with new temporary registers. operands: those before "|" in the text."""
   macro = MACROS[name]
   classes = tuple(x.cls if isinstance(x, Reg) else None for x, (_, _, letters) in zip(operands, macro.operands)
                   if letters[0] == "x")
@@ -198,7 +197,7 @@ def make(function: Function, generation: Generation, name: str, *operands: Any) 
 
 @once
 def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...]) -> Inst:
-  """A macro that makes a group of registers of some class, or takes one apart; GROUPS has what it becomes.
+  """A macro that makes a group of registers of some class, or reads one. GROUPS has its expansion.
 
   An integer may be its last operand.
   """
@@ -210,13 +209,13 @@ def group_row(name: str, generation: Generation, cls: RegClass, sources: tuple[R
   pipe, effects = ("lds", Effect.LOAD) if name == "load" else ("valu", 0)
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), pipe, effects, isa=(generation, GROUPS[name]))
 
-Pattern = tuple[tuple[int, int, int, int, int], ...]  # for each word: group and element of its low and of its high
-                                                      # half, number of the selector
+# for each word: group and element of its low and of its high half, number of the selector
+Pattern = tuple[tuple[int, int, int, int, int], ...]
 
 @once
 def woven_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], selectors: int,
               pattern: Pattern) -> Inst:
-  """A macro that makes a group of 16-bit elements of other groups, each two of them by one v_perm_b32."""
+  """A macro that makes a group from 16-bit elements of other groups. One v_perm_b32 makes two elements."""
   operands = [Operand("d", Access.WRITE, cls, early=True),
               *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources)),
               *(Operand(f"s{k}", Access.READ, regs.S[1]) for k in range(selectors))]
@@ -230,8 +229,8 @@ def weave(pattern: Pattern, count: int, generation: Generation, operands: list[A
           for d, (low, first, high, second, n) in zip(registers(operands[0]), pattern)]
 
 def selector_of(low: int, high: int) -> int:
-  """What v_perm_b32 picks of its sources: bytes 0 to 3 are those of the second one, 4 to 7 of the first. low, high:
-  elements of 16 bits."""
+  """The selector of v_perm_b32 for two elements of 16 bits. Bytes 0 to 3 are those of the second source, 4 to 7 of the
+  first."""
   return (0x0302 if low % 2 else 0x0100) | (0x0706 if high % 2 else 0x0504) << 16
 
 def registers(group: Reg) -> list[Reg]:
@@ -241,7 +240,7 @@ def registers(group: Reg) -> list[Reg]:
           for k in range(group.cls.units)]
 
 def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
-  """A group in as few pieces as memory instructions take, of 16, 8 or 4 bytes, and where each begins in it, in
+  """Split a group into the fewest pieces that memory instructions take: 16, 8 or 4 bytes, each with its offset in
   bytes."""
   assert group.index is not None, f"{group!r} has no register yet"
   found, at = [], 0
@@ -252,13 +251,13 @@ def pieces(generation: Generation, group: Reg) -> list[tuple[Reg, int]]:
   return found
 
 def load_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """From local memory; the address is a multiple of the size of each piece."""
+  """Load a group from local memory. The address must be a multiple of the size of each piece."""
   rows, (dst, address, offset) = table(generation.arch), operands
   return [build(rows[f"ds_load_b{32 * d.cls.units}"], d, address, offset=offset + at)
           for d, at in pieces(generation, dst)]
 
 def keep_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """To scratch memory, which each lane has; kept_group has it back."""
+  """Store a group to the lane's scratch memory; kept_group reloads it."""
   rows, (value, slot) = table(generation.arch), operands
   made, base, start = scratch_base(generation, slot, 4 * value.cls.units)
   return made + [build(rows[f"scratch_store_b{32 * v.cls.units}"], None, v, base, offset=slot - start + at)
@@ -271,32 +270,37 @@ def kept_group(generation: Generation, operands: list[Any]) -> list[MInst]:
                  for v, at in pieces(generation, value)]
 
 def scratch_base(generation: Generation, slot: int, size: int) -> tuple[list[MInst], Reg | None, int]:
-  """What an offset within an instruction's reach starts from: nothing, or a part that is put into vcc, which holds
-  nothing between instructions."""
+  """The base of an offset within an instruction's reach, and the instructions for it.
+
+  A near slot needs no base. For a far one, a part of the offset is moved to vcc, which holds nothing between
+  instructions.
+  """
   if slot + size <= OFFSETS[generation.family][1]: return [], None, 0
   base, start = regs.reg(regs.S[1], regs.VCC), slot - slot % SCRATCH_STEP
   return [build(table(generation.arch)["s_mov_b32"], base, start)], base, start
 
-# bytes in an instruction that accesses memory
+# limits of the offset in an instruction that accesses memory, in bytes
 OFFSETS = {"cdna": (-4096, 4095), "rdna3": (-4096, 4095), "rdna4": (-(1 << 23), (1 << 23) - 1)}
-SCRATCH_STEP = 2048  # of what is in a register; the rest and a group's bytes are within reach
+SCRATCH_STEP = 2048  # granularity of the base register; the rest of the offset and a group's bytes are within reach
 
 def copy_words(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Words from vector or scalar registers, one after the other."""
+  """Copy words of vector or scalar registers, one after the other."""
   dst, *sources = operands
   row = table(generation.arch)["v_mov_b32"]
   return [build(row, d, word)
           for d, word in zip(registers(dst), [word for source in sources for word in registers(source)])]
 
 def pack_halves(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Codes of 16 bits, extended with zeros."""
+  """Pack codes of 16 bits that are extended with zeros."""
   dst, *sources = operands
   row = table(generation.arch)["v_lshl_or_b32"]
   return [build(row, d, high, 16, low) for d, low, high in zip(registers(dst), sources[::2], sources[1::2])]
 
 def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """Integers of 8 bits, extended by their sign or with zeros; what is above a byte is cut off, but above the last of
-  fewer than four."""
+  """Pack integers of 8 bits, extended by their sign or with zeros.
+
+  The bits above a byte are cut off, except those above the last byte if there are fewer than four.
+  """
   rows, (dst, spare, *sources) = table(generation.arch), operands
   found = []
   for k, d in enumerate(registers(dst)):
@@ -308,13 +312,13 @@ def pack_bytes(generation: Generation, operands: list[Any]) -> list[MInst]:
   return found
 
 def pick_group(generation: Generation, operands: list[Any]) -> list[MInst]:
-  """An element of 32 or 64 bits, in the bank of its group."""
+  """Copy an element of 32 or 64 bits, in the bank of its group."""
   dst, group, number = operands
   row = table(generation.arch)["s_mov_b32" if dst.cls.bank is regs.SGPR else "v_mov_b32"]
   return [build(row, d, word) for d, word in zip(registers(dst), registers(group)[number * dst.cls.units:])]
 
 def extract(key: str, bits: int) -> Callable[[Generation, list[Any]], list[MInst]]:
-  """An element of fewer bits, extended to a word."""
+  """Make the expansion that extends an element of fewer bits to a word."""
   def extracted(generation: Generation, operands: list[Any]) -> list[MInst]:
     dst, group, number = operands
     word, place = divmod(number * bits, 32)
@@ -332,17 +336,18 @@ GROUPS: dict[str, Callable[[Generation, list[Any]], list[MInst]]] = {
   "fill": fill_group, "spread": copy_words, "pack64": copy_words, "pack32": copy_words, "pack16": pack_halves,
   "pack8": pack_bytes,
 }
-SPARE = frozenset({"pack8"})  # that need a register to compute in
-# whose last operand is an integer
+SPARE = frozenset({"pack8"})  # macros that need a register to compute in
+# macros whose last operand is an integer
 NUMBERED = frozenset({"load", "keep", "kept", "pick", "u16", "i16", "u8", "i8", "fill"})
 
 # ***** loads and stores of some lanes *****
 
 @once
 def masked_row(row: Inst, generation: Generation) -> Inst:
-  """A load or store that only the lanes of a mask do: the row's operands, behind the mask and a place to keep exec.
+  """A load or store for the lanes of a mask only. Its operands are the mask, a register to save exec, and those of the
+  row.
 
-  A load replaces a value.
+  A load keeps the old value in the other lanes.
   """
   mask = classes_of(generation)["m"]
   operands = (Operand("mask", Access.READ, mask), Operand("saved", Access.WRITE, mask, early=True),
@@ -351,14 +356,14 @@ def masked_row(row: Inst, generation: Generation) -> Inst:
 
 @once
 def merging(row: Inst) -> Inst:
-  """A row that leaves what it writes as it was in some lanes."""
+  """A row that keeps the old value of its result in some lanes."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH, early=False) if o.access is Access.WRITE else o
                                      for o in row.operands))
 
 # ***** expansion *****
 
 def expand_macros(function: Function, target: Target) -> Function:
-  """Every macro replaced by its instructions."""
+  """Replace every macro by its instructions."""
   return expand(function, instructions)
 
 def instructions(inst: MInst) -> list[MInst]:
@@ -369,7 +374,7 @@ def instructions(inst: MInst) -> list[MInst]:
   return made
 
 def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
-  """exec narrowed, the access, exec as it was."""
+  """Narrow exec, access memory, and restore exec."""
   rows, bits = table(generation.arch), generation.wave
   mask, saved, *own = inst.operands
   whole = regs.reg(regs.S[bits // 32], regs.EXEC)
@@ -377,7 +382,7 @@ def masked(inst: MInst, generation: Generation, row: Inst) -> list[MInst]:
   return [narrowed, MInst(merging(row), own), build(rows[f"s_mov_b{bits}"], whole, saved)]
 
 def lines_of(inst: MInst, generation: Generation, macro: Macro) -> list[MInst]:
-  """The instructions of a macro over the registers that it was given."""
+  """The instructions of a macro over its registers."""
   rows = table(generation.arch)
   values: dict[str, Any] = {name: value for (name, _, _), value in zip(macro.operands, inst.operands)}
   values["vcc"] = generation.vcc
@@ -397,7 +402,7 @@ def lines_of(inst: MInst, generation: Generation, macro: Macro) -> list[MInst]:
   return found
 
 def part(value: Any, half: str | None) -> Any:
-  """A half of a register pair or of a constant."""
+  """A word of a register pair or of a constant."""
   if half is None: return value
   if isinstance(value, int): return value >> 32 & 0xffffffff if half == "hi" else value & 0xffffffff
   assert value.index is not None, f"{value!r} has no register yet"

@@ -1,11 +1,13 @@
-"""Macros of float16 and float32 mixed: instructions that read 16-bit elements of groups where they stand, and round
-results into them.
+"""Mixed precision macros of float16 and float32: they read 16-bit elements in place and round results into 16-bit
+halves.
 
-v_fma_mix computes a fused product and sum in float32; each source is a register, or a half of one that it converts, and
-the result is float32 or is rounded to one half of a register, of which the other stays. So a conversion is x * 1.0 +
--0.0. v_pk_add_f16 and v_pk_mul_f16 do both halves at
-once, in float16: the same bits as float32 rounded, since 24 bits are enough for sums and products of 11 (Figueroa 1995,
-When is double rounding innocuous?). What is to be computed is select/mixed.py's.
+v_fma_mix computes a fused multiply-add in float32. Each source is a register, or a half of one that it converts. The
+result is float32, or it is rounded to one half of a register, and the other half stays. So a conversion is x * 1.0 +
+-0.0.
+
+v_pk_add_f16 and v_pk_mul_f16 compute both halves at once, in float16. Their bits equal the rounded float32, since 24
+bits are enough for sums and products of 11 (Figueroa 1995, When is double rounding innocuous?). select/mixed.py decides
+where these macros are used.
 """
 from __future__ import annotations
 import functools
@@ -21,8 +23,13 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 class Term(NamedTuple):
-  """An operand: a word of a source of the macro (its number; -1: the word is a constant), which half of it (None:
-  all), and whether it is negated."""
+  """An operand.
+
+  - source: the number of the macro's source; -1: the word is a constant.
+  - word: the number of a word of it, or the constant.
+  - half: the half of the word, or None for all of it.
+  - negated: whether its sign is changed.
+  """
   source: int
   word: int
   half: int | None = None
@@ -35,14 +42,13 @@ class Fused(NamedTuple):
   c: Term
 
 class Pair(NamedTuple):
-  """What one instruction does for both halves of a word: its key, and for each operand the terms of the low and the
-  high half."""
+  """An instruction for both halves of a word: its key, and for each operand the terms of the low and the high half."""
   key: str
   operands: tuple[tuple[Term, Term], ...]
 
 Word = Pair | tuple[Fused, Fused]
 
-UNIT, NOTHING = Term(-1, 0x3f800000), Term(-1, 0, negated=True)   # 1.0, and -0.0: a sum with it is what it is added to
+UNIT, NOTHING = Term(-1, 0x3f800000), Term(-1, 0, negated=True)   # 1.0, and -0.0: adding it changes no number
 
 @once
 def rounded_row(generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], words: tuple[Word, ...]) -> Inst:
@@ -55,13 +61,13 @@ def fused_row(generation: Generation, sources: tuple[RegClass, ...], fused: Fuse
   return _row("mixed", generation, regs.V[1], sources, functools.partial(_fused, fused))
 
 def _row(name: str, generation: Generation, cls: RegClass, sources: tuple[RegClass, ...], made: Any) -> Inst:
-  early = name == "rounded"   # which writes its first word before it has read all sources
+  early = name == "rounded"   # it writes its first word before it has read all sources
   operands = [Operand("d", Access.WRITE, cls, early=early),
               *(Operand(f"a{k}", Access.READ, c) for k, c in enumerate(sources))]
   return Inst(f"{name}_{cls.name}", MACRO, tuple(operands), "valu", 0, isa=(generation, made))
 
 def _rounded(words: tuple[Word, ...], generation: Generation, operands: list[Any]) -> list[MInst]:
-  """All low halves before the high ones, so that no instruction waits for the one before it."""
+  """Compute all low halves before the high ones, so that no instruction waits for the one before it."""
   group, *sources = operands
   found: list[MInst] = []
   for high in (0, 1):
@@ -83,13 +89,19 @@ def _register(term: Term, sources: list[Any]) -> Any:
 def _bits(flags: list[bool]) -> int: return sum(1 << k for k, flag in enumerate(flags) if flag)
 
 def _mix(generation: Generation, key: str, d: Any, fused: Fused, sources: list[Any]) -> MInst:
-  """op_sel_hi: the source is half of a register; op_sel: the high one."""
+  """Build a mixed precision multiply-add.
+
+  op_sel_hi: the source is half of a register; op_sel: it is the high half.
+  """
   return build(table(generation.arch)[key], d, *(_register(t, sources) for t in fused),
                neg=_bits([t.negated for t in fused]),
                op_sel=_bits([t.half == 1 for t in fused]), op_sel_hi=_bits([t.half is not None for t in fused]))
 
 def _pair(generation: Generation, d: Any, pair: Pair, sources: list[Any]) -> MInst:
-  """op_sel and op_sel_hi: which half of the source the low and the high half of the result take."""
+  """Build a packed instruction.
+
+  op_sel and op_sel_hi: the halves of each source for the low and for the high half of the result.
+  """
   low, high = [t for t, _ in pair.operands], [t for _, t in pair.operands]
   return build(table(generation.arch)[pair.key], d, *(_register(t, sources) for t in low),
                op_sel=_bits([t.half == 1 for t in low]),

@@ -1,23 +1,32 @@
-"""What instructions of AMD's GPUs take: latency and resources by kind of instruction, cycles of matrix instructions.
+"""Costs of instructions of AMD's GPUs: latency and resources by kind of instruction, cycles of matrix instructions.
 Cards are in rates.py.
 
-A table is text, a row a line: a pipe of the instruction table, or an instruction's name, which goes before its pipe;
-cycles until the result is there; what a wave takes of which resource, separated by "|"; evidence. Resources are
-letters, `v*4` is four cycles of the vector unit. What memory instructions take of LDS and caches depends on their
-bytes, so those rows tell the latency, and what the instruction takes at least. All is for waves as wide as usual; a
-wave of 64 lanes on RDNA takes vector units twice as long.
+A table is text, a row is a line. Its first column is a pipe of the instruction table, or an instruction's name, which
+takes precedence over its pipe. The second column is the number of cycles until the result is available. The third lists
+the resources that a wave takes, separated by "|", and the last is the evidence. Resources are letters; `v*4` is four
+cycles of the vector unit.
+
+The resources of LDS and caches that memory instructions take depend on their bytes. Their rows list only the latency
+and the minimum of resources. All rows are for waves of the usual size. A wave of 64 lanes on RDNA takes vector units
+twice as long.
 
 Evidence: p published, a assumed. Nothing of this was measured here: there was no AMD GPU.
 
-Published: LLVM, SISchedule.td (latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there); AMD's matrix
-instruction calculator (cycles of matrix instructions); MI300 and RDNA3 ISA guides; Chips and Cheese, "Latency testing
-is hard" (2023-06-14): the last-level cache of a 7900 XTX answers vector loads after 150.3 ns and scalar ones after
-128.4 ns, at 2.5 GHz 376 and 321 cycles; CDNA 3 white paper (rates of its caches). RDNA3 ISA guide, "Dual Issue VALU":
-each of the four banks of vector registers gives a first, a second and a third source at once, so that no instruction
-waits for registers; of two operations that would, none is made (check.py).
-Assumed: WMMA holds the vector unit of its SIMD; RDNA4's latencies are those of RDNA3, where LLVM has no table of its
-own, and its last-level cache is as fast beside its memory; the latencies of LDS, and those of CDNA's memory, whose
-last-level cache is on another die.
+Published:
+- LLVM, SISchedule.td: latencies of RDNA3 and of CDNA's pipelines, in steps of 4 cycles there.
+- AMD's matrix instruction calculator: cycles of matrix instructions.
+- MI300 and RDNA3 ISA guides.
+- Chips and Cheese, "Latency testing is hard" (2023-06-14): the last-level cache of a 7900 XTX answers vector loads
+  after 150.3 ns and scalar ones after 128.4 ns. At 2.5 GHz these are 376 and 321 cycles.
+- CDNA 3 white paper: rates of its caches.
+- RDNA3 ISA guide, "Dual Issue VALU": each of the four banks of vector registers delivers a first, a second and a third
+  source at once. So no instruction waits for registers. Pairs of operations that would wait are never made (check.py).
+
+Assumed:
+- WMMA holds the vector unit of its SIMD.
+- RDNA4's latencies are those of RDNA3, where LLVM has no table of its own. Its last-level cache is as fast relative to
+  its memory.
+- The latencies of LDS, and those of CDNA's memory, whose last-level cache is on another die.
 """
 from __future__ import annotations
 
@@ -25,7 +34,7 @@ from tinyhw.isa.amd.rows.matrix import Shape
 from tinyhw.machine.ir.costs import PipeCost
 from tinyhw.once import once
 
-# letter -> whose waves share it, what it is
+# letter -> the unit whose waves share the resource, its description
 RESOURCES = {"v": ("simd", "the vector unit"), "t": ("simd", "the unit of transcendental functions"),
              "x": ("simd", "the matrix unit"),
              "s": ("simd", "the scalar unit"), "b": ("simd", "the branch unit"), "c": ("unit", "scalar memory"),
@@ -72,11 +81,11 @@ lds             128  d        a
 """
 COSTS = {"cdna": CDNA3, "rdna3": RDNA3, "rdna4": RDNA4}
 ISSUE = {"cdna": 4.0, "rdna3": 1.0, "rdna4": 1.0}  # cycles between two instructions of one wave
-MATRIX_SHARES_VECTOR = ("rdna3", "rdna4")          # a product of matrices holds the vector unit too
+MATRIX_SHARES_VECTOR = ("rdna3", "rdna4")          # a matrix product holds the vector unit too
 
 @once
 def costs(family: str) -> dict[str, PipeCost]:
-  """Rows by name: latency, and what is taken in the notation of PipeCost."""
+  """Parse a family's table: name -> latency, and resources in the notation of PipeCost."""
   found = {}
   for line in COSTS[family].splitlines():
     words = line.split("#")[0].split()
@@ -86,10 +95,10 @@ def costs(family: str) -> dict[str, PipeCost]:
     found[name] = PipeCost(int(latency), "|".join(letter for letter, _, times in parts for _ in range(int(times or 1))))
   return found
 
-# ***** products of matrices *****
+# ***** matrix products *****
 
-# CDNA: rows of a block -> cycles of one block, and of several at once. Types of 8 and 16 bits take as long, whatever
-# their steps
+# CDNA: rows of a block -> cycles of one block, and of several at once. Types of 8 and 16 bits take the same time,
+# whatever their number of k steps.
 BLOCK = {32: 32, 16: 16}
 BLOCKS = {32: 64, 16: 32, 4: 8}
 # RDNA: bits of an element -> cycles
@@ -97,17 +106,17 @@ WMMA = {"rdna3": {16: 32, 8: 32, 4: 16}, "rdna4": {16: 16, 8: 8, 4: 8}}
 BITS = {"f16": 16, "bf16": 16, "f32": 32, "xf32": 32, "f64": 64, "iu4": 4}
 
 def shape_of(name: str) -> Shape:
-  """v_wmma_f32_16x16x16_f16 -> its shape."""
+  """The shape in an instruction's name: v_wmma_f32_16x16x16_f16."""
   name = name.removeprefix("v_mfma_scale_") if name.startswith("v_mfma_scale_") else name.split("_", 2)[2]
   return Shape(name)
 
 def element_of_matrix(name: str) -> str:
-  """The type of A of a product by the instruction's name: f16, bf16, xf32, iu8 ..."""
+  """The type of A in a matrix instruction's name: f16, bf16, xf32, iu8 ..."""
   return "xf32" if name.endswith("_xf32") else shape_of(name).a
 
 @once
 def matrix_cycles(name: str, generation: str, family: str) -> int:
-  """Cycles that a product holds the matrix unit.
+  """Cycles that a matrix product holds the matrix unit.
 
   Source: AMD's matrix instruction calculator; CDNA4's own shapes: CDNA4 ISA guide, section 7.
   """

@@ -1,5 +1,6 @@
-"""Sizes and rates of cards with AMD's GPUs, one for each architecture, as the model of listings sees them. What
-instructions take is in latency.py, which says what the evidence is.
+"""Sizes and rates of AMD cards, one for each architecture, for the model of listings.
+
+Costs of instructions are in latency.py, with their evidence.
 """
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ _CDNA4_FLOPS = {"f16": 1024, "bf16": 1024, "i8": 2048, "fp8": 2048, "bf8": 2048,
                 "vf32": 64, "vf16": 64,
                 "vf64": 32}
 
-# Sources: AMD's product pages; RDNA3: 64 bytes a cycle of each CU's first-level cache, 64 of each of 48 channels of L2;
-# MI300: 64 and, on each of eight dies, 16 channels of 128, behind which the last-level cache gives 17.2 TB/s (CDNA 3
-# white paper); CDNA4 reads LDS faster, not counted here
+# Sources: AMD's product pages. RDNA3: each CU's first-level cache gives 64 bytes a cycle, and each of 48 channels of L2
+# 64. MI300: 64, and on each of eight dies 16 channels of 128; the last-level cache after them gives 17.2 TB/s (CDNA 3
+# white paper). CDNA4 reads LDS faster, which is not counted here.
 CARDS = {
   "gfx942": Hardware("MI300X", UNITS["gfx942"], 304, 2.1, 128, 64, 16384, 5300, 17200, _CDNA3_FLOPS, 8),
   "gfx950": Hardware("MI355X", UNITS["gfx950"], 256, 2.4, 128, 64, 16384, 8000, 17200, _CDNA4_FLOPS, 8),
@@ -32,5 +33,5 @@ SOURCE = ("published: LLVM's SISchedule.td, AMD's matrix instruction calculator,
 
 @once
 def card(generation: Generation) -> Hardware:
-  """The card of an architecture, with its units as they are for waves of this size."""
+  """The card of an architecture, with its units for waves of this size."""
   return CARDS[generation.arch.partition(":")[0]]._replace(unit=unit_of(generation))

@@ -1,4 +1,4 @@
-"""What AMD's instructions do and what they take of a card's resources, for the model of machine/model/waves.py."""
+"""Work of AMD's instructions and the resources that they take, for the model of machine/model/waves.py."""
 from __future__ import annotations
 import re
 from collections.abc import Mapping
@@ -16,10 +16,10 @@ from tinyhw.once import once
 MATRIX = ("wmma", "mfma")
 MEMORY = ("vmem", "flat", "smem", "lds")
 
-# ***** what instructions do *****
+# ***** work of instructions *****
 
 def touched(inst: MInst) -> int:
-  """Bytes of memory that an instruction of one wave names: of all its lanes, the same ones too."""
+  """Bytes of memory that an instruction of one wave addresses: the sum over its lanes, including equal addresses."""
   form: Form = inst.row.isa
   if inst.row.pipe not in MEMORY: return 0
   data = ([spec for spec in form.specs if spec.name in ("vdata", "data0", "data1", "sdata")]
@@ -27,7 +27,7 @@ def touched(inst: MInst) -> int:
   bits = sum(spec.type.bits * spec.type.elements for spec in data if spec.type is not None)
   return bits // 8 * (1 if inst.row.pipe == "smem" else form.generation.wave)
 
-# What one element costs: the end of a name between v_ and the type -> operations
+# Operations of one element: the end of a name between v_ and the type -> operations
 OPERATIONS = {"fma": 2, "fmac": 2, "fmaak": 2, "fmamk": 2, "mad": 2, "add": 1, "sub": 1, "subrev": 1, "mul": 1,
               "min": 1, "max": 1, "rcp": 1,
               "rsq": 1, "sqrt": 1, "exp": 1, "log": 1, "sin": 1, "cos": 1, "trunc": 1, "floor": 1, "ceil": 1,
@@ -37,8 +37,10 @@ MIXED, ONE = "v_fma_mix", 0x3f800000   # a conversion is a product with 1.0 and 
 DOT = re.compile(r"v_(?:dual_)?dot(?P<n>\d)(?:acc|c)?_f32_")
 
 def element_of(inst: MInst) -> str:
-  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the
-  vector unit; "" of others."""
+  """The type of a floating-point instruction's elements, or "".
+
+  A matrix product has f16 and so on, an instruction of the vector unit vf32 and so on.
+  """
   if inst.row.pipe in MATRIX: return element_of_matrix(inst.row.name)
   if inst.row.name.startswith(MIXED): return "vf32"
   found = NAME.match(inst.row.name.partition("::")[0])
@@ -46,7 +48,7 @@ def element_of(inst: MInst) -> str:
           else "")
 
 def operations(inst: MInst) -> int:
-  """Operations of one wave: a multiply-add is two for each element, of integers only products of matrices count."""
+  """Operations of one wave. A multiply-add counts as two for each element; integers count in matrix products only."""
   if inst.row.pipe in MATRIX:
     shape = shape_of(inst.row.name)
     return 2 * shape.m * shape.n * shape.k * shape.blocks
@@ -57,7 +59,7 @@ def operations(inst: MInst) -> int:
 
 @once
 def lane_operations(name: str) -> int:
-  """Of one lane of a vector instruction."""
+  """Operations of one lane of a vector instruction."""
   if found := DOT.match(name): return 2 * int(found["n"])
   matched = NAME.match(name)
   return OPERATIONS.get(matched["op"], 0) * (2 if matched["pk"] else 1) if matched is not None else 0
@@ -65,7 +67,7 @@ def lane_operations(name: str) -> int:
 COUNTERS = re.compile(r"s_wait_(?:(?P<names>\w+cnt))$")
 
 def waits(inst: MInst) -> dict[str, int]:
-  """What an instruction waits for: counter -> how many may be left."""
+  """The counters that an instruction waits for: counter -> the number that may be left."""
   name, generation = inst.row.name, inst.row.isa.generation
   if name == "s_waitcnt":
     parts, most = WAIT.formats[generation.family].unpack(inst.operands[0]) or {}, WAIT.greatest(generation)
@@ -83,11 +85,11 @@ def counters(inst: MInst) -> list[str]:
   form: Form = inst.row.isa
   return form.counter.split("+") if form.counter else []
 
-# ***** what they take *****
+# ***** resources *****
 
 class Costs:
-  """What instructions of a generation take of the card's resources. traffic: what accesses take; without it, of which
-  nothing is known."""
+  """Resources of a card that instructions of a generation take. traffic: the model of memory accesses; by default one
+  without knowledge of addresses."""
 
   def __init__(self, generation: Generation, traffic: Traffic | None = None):
     self.generation, self.rows = generation, costs(generation.family)
@@ -117,7 +119,7 @@ class Costs:
     return found
 
   def moved(self, inst: MInst) -> dict[str, float]:
-    """An access of vector memory or LDS, by the addresses of its lanes."""
+    """Resources of an access to vector memory or LDS, by the addresses of its lanes."""
     if is_local(inst): return {"d": self.traffic.local(inst, touched(inst))}
     return self.traffic.shared(inst, touched(inst), is_private(inst))
 
@@ -127,11 +129,11 @@ class Costs:
     return cycles + (cost.latency if cost is not None else 1)
 
   def issue(self, inst: MInst) -> float:
-    """Cycles until the wave's next instruction. s_nop n holds it back by n more."""
+    """Cycles until the wave's next instruction. s_nop n delays it by n more."""
     return ISSUE[self.generation.family] * (1 + inst.operands[0] if inst.row.name == "s_nop" else 1)
 
 def model(own: Costs) -> Model:
-  """The card of a generation as waves.py wants it."""
+  """The model of waves.py for the card of a generation."""
   scopes, names = {k: scope for k, (scope, _) in RESOURCES.items()}, {k: name for k, (_, name) in RESOURCES.items()}
   return Model(own.traffic.hardware.unit, own.takes, scopes, names, own.latency, own.issue, counters, waits, meets)
 

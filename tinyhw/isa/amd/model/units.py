@@ -1,5 +1,5 @@
-"""What waves share on AMD's GPUs: registers of a SIMD, LDS of a compute unit or workgroup processor, and in what steps
-they are given out.
+"""Resources that waves share on AMD's GPUs: registers of a SIMD, LDS of a compute unit or workgroup processor, and the
+steps in which they are allocated.
 
 Sources: RDNA3, RDNA4 and MI300 ISA guides; LLVM's GCNSubtarget, whose occupancy agrees for all numbers of vector
 registers.
@@ -26,6 +26,6 @@ def unit_of(generation: Generation) -> Unit:
   return UNITS[generation.name] if generation.cdna or generation.wave == 32 else workgroup_processor(64)
 
 def register_steps(generation: Generation) -> dict[str, tuple[int, ...]]:
-  """By bank: numbers of registers beyond which fewer waves run at once."""
+  """By bank: the numbers of registers beyond which fewer waves run at once."""
   unit = unit_of(generation)
   return {bank: steps(file, unit.waves) for bank, file in unit.files.items()}
