@@ -1,8 +1,8 @@
-"""Virtual hardware behind the files that drivers open: `box` gives the one that EMULATE names.
+"""Virtual hardware that serves the files that drivers open. `box` returns the computer that EMULATE names.
 
-A family of devices is a module with `make(name, cards, seed, strict) -> Box`; the first characters of a card's name say
-which. Nothing of a family is loaded before a card of it is asked for. A process has one box of a name: another process,
-also a forked child, has its own.
+A family of devices is a module with `make(name, cards, seed, strict) -> Box`. The first characters of a card's name
+select the family. A family is loaded when a card of it is first asked for. A process has one box for each name. Another
+process, also a forked child, has its own.
 """
 from __future__ import annotations
 import importlib
@@ -18,16 +18,16 @@ MOST_CARDS = 16
 _boxes: dict[tuple[int, str], Files] = {}
 
 def box(name: str) -> Files:
-  """The computer with these cards: "gfx1100", "gfx942x2" for two of them.
+  """Return the computer with these cards: "gfx1100", or "gfx942x2" for two cards.
 
-  The same one for each call of this process. Raises ConfigError.
+  Each call of this process returns the same computer. Raises ConfigError.
   """
   key = os.getpid(), name
   found = _boxes.get(key)
   return _boxes.setdefault(key, make(name, EMULATE_SEED.value, EMULATE_STRICT.value)) if found is None else found
 
 def make(name: str, seed: int = 0, strict: int = 1) -> Files:
-  """A new one. seed: of all that is random in it; strict: as EMULATE_STRICT has it."""
+  """Make a new computer. seed: of all its random choices; strict: the level, as in EMULATE_STRICT."""
   found = re.fullmatch(r"([a-z]+_?)([0-9a-f]+)(?:x([0-9]+))?", name)
   family = None if found is None else FAMILIES.get(found[1])
   if found is None or family is None:

@@ -1,12 +1,12 @@
 """`python3 -m tinyhw emulate`: run a kernel from assembly text or bytes on a workgroup, with a trace, stops, and
 registers lane by lane.
 
-The kernel gets the addresses of its buffers as arguments, 8 bytes each, in the order of the options: on AMD's GPUs
-s[0:1] points to them, on NVIDIA's they are in constant bank 0, from 0x160 on (sm_90: 0x210). Text has an instruction a
-line, `name:` for labels, which branches may name, and comments after // ; or #. Nothing here is interactive: what is to
-be seen is said before.
+The kernel gets the addresses of its buffers as arguments, 8 bytes each, in the order of the options. On AMD GPUs s[0:1]
+points to them. On NVIDIA GPUs they are in constant bank 0, from 0x160 on (sm_90: 0x210). Text has one instruction a
+line, `name:` for labels, which branches may name, and comments after // ; or #. Nothing here is interactive: options
+choose the output before the run.
 
-What the vendors' GPUs have in common is here; a `Machine` (amd/command.py, nvidia/command.py) has the rest.
+This file has the common part of all vendors. A `Machine` (amd/command.py, nvidia/command.py) has the rest.
 """
 from __future__ import annotations
 import contextlib
@@ -24,8 +24,8 @@ from tinyhw.emulator.memory.memory import FlatMemory
 from tinyhw.errors import ArgumentError, EncodeError, ParseError
 from tinyhw.files.regular import open_input
 
-DATA, BUFFER_STEP, MOST_BUFFERS = 0x1000000, 1 << 24, 63   # where buffers are
-MOST_EXECUTED = 1 << 21  # instructions of all waves, before a kernel is thought to be endless: half a minute
+DATA, BUFFER_STEP, MOST_BUFFERS = 0x1000000, 1 << 24, 63   # addresses of buffers
+MOST_EXECUTED = 1 << 21  # instructions of all waves; a kernel that executes more is taken for endless: half a minute
 TYPES = {"f32": ("f", 4, float), "u32": ("I", 4, int), "i32": ("i", 4, int), "f16": ("e", 2, float),
          "u8": ("B", 1, int), "f64": ("d", 8, float)}
 NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
@@ -35,12 +35,11 @@ USAGE = """FILE --arch ARCH [--threads N] [--buffer TYPE:COUNT | TYPE:iota:COUNT
 AMD: [--wave 32|64] [--threads N,N,N] [--lds BYTES] [--vgprs N] [--scratch BYTES]
 NVIDIA: [--registers N] [--shared BYTES] [--local BYTES]"""
 
-Option = tuple[int, int, "int | None"]   # of a number: what it is if it is not given, the least and the most that it
-                                         # may be
+Option = tuple[int, int, "int | None"]   # of a number: its default, the least and the most that it may be
 
 @dataclass
 class Request:
-  """What the command line asks for. numbers: options with a number, by name."""
+  """The parsed command line. numbers: the options with a number, by name."""
   file: str = ""
   arch: str = ""
   threads: tuple[int, ...] = ()
@@ -55,47 +54,47 @@ class Group(Protocol):
   executed: int
   alive: Any
   def step(self, budget: int) -> Any:
-    """Execute up to about so many instructions."""
+    """Execute up to about `budget` instructions."""
 
 class Machine(ABC):
-  """A workgroup of a vendor's GPU, for one request, and its registers as people see them. code: where the first
-  instruction is; wave: what the vendor calls lanes that execute together. Raises ArgumentError for what the GPU has
-  not."""
+  """A workgroup of a vendor's GPU for one request, with its registers as people see them. code: address of the first
+  instruction; wave: the vendor's word for lanes that execute together. Raises ArgumentError for features that the GPU
+  lacks."""
   code: ClassVar[int]
   wave: ClassVar[str]
 
   @classmethod
   @abstractmethod
   def options(cls, arch: str) -> Mapping[str, Option]:
-    """The options that have a number. Raises ArgumentError if there is no such GPU."""
+    """Return the options that have a number. Raises ArgumentError if there is no such GPU."""
 
   @abstractmethod
   def __init__(self, asked: Request): ...
   @abstractmethod
   def size(self, line: str) -> int:
-    """Bytes of an instruction, whose labels need not be known. Raises ParseError."""
+    """Return the size of an instruction in bytes. Its labels need not be known. Raises ParseError."""
   @abstractmethod
   def assembled(self, line: str, offset: int, labels: Mapping[str, int]) -> bytes:
-    """An instruction at an offset. Raises ParseError."""
+    """Assemble an instruction at an offset. Raises ParseError."""
   @abstractmethod
   def start(self, code: bytes, memory: FlatMemory, buffers: Sequence[int],
             watch: Callable[[Any, Any], None]) -> tuple[Group, Sequence[Any]]:
-    """The workgroup and its waves. buffers: addresses. watch: called before each instruction with the wave and the
-    instruction made ready."""
+    """Return the workgroup and its waves. buffers: addresses. watch: called before each instruction with the wave and
+    the decoded instruction."""
   @abstractmethod
   def show(self, wave: Any) -> list[str]:
-    """The lines of all registers that are to be shown."""
+    """Return the lines of all registers that are to be shown."""
   @abstractmethod
   def changes(self, wave: Any, step: Any) -> str:
-    """What an instruction has just written, in a line."""
+    """Return one line: the registers that an instruction has just written."""
 
 def number(text: str) -> int:
-  """A decimal or 0x number. Raises ArgumentError."""
+  """Parse a decimal or 0x number. Raises ArgumentError."""
   try: return int(text, 0)
   except ValueError: raise ArgumentError(f"a number is expected, got {text}") from None
 
 def machine_of(arch: str) -> type[Machine]:
-  """The vendor's, of an architecture. Raises ArgumentError."""
+  """Return the vendor's machine for an architecture. Raises ArgumentError."""
   for prefix, family in FAMILIES.items():
     if arch.startswith(prefix):
       found: type[Machine] = importlib.import_module(f"{family}.command").MACHINE
@@ -104,7 +103,7 @@ def machine_of(arch: str) -> type[Machine]:
                       f"gfx1100, sm_90")
 
 def request(arguments: Sequence[str]) -> Request:
-  """The command line as a Request. Raises ArgumentError."""
+  """Parse the command line. Raises ArgumentError."""
   asked, given = Request(), dict[str, str]()
   lists = {"--buffer": asked.buffers, "--stop": asked.stops, "--show": asked.shown}
   words = list(arguments)
@@ -128,7 +127,7 @@ def request(arguments: Sequence[str]) -> Request:
   return asked
 
 def numbers(given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str, int]:
-  """The options with a number, those that are not given included. Raises ArgumentError."""
+  """Return the options with a number, including the defaults of options that are not given. Raises ArgumentError."""
   found = {name: usual for name, (usual, _, _) in options.items()}
   for option, text in given.items():
     name = option[2:]
@@ -143,14 +142,14 @@ def numbers(given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str
 # ***** the kernel *****
 
 def load(path: str, machine: Machine) -> tuple[bytes, dict[str, int]]:
-  """(code, labels) of a file: assembly text, or bytes if it is no text."""
+  """Return (code, labels) of a file: assembly text, or bytes if it is no text."""
   with open_input(path, "a kernel, as assembly text or as bytes") as file: content = file.read()
   try: text = content.decode("ascii")
   except UnicodeDecodeError: return content, {}
   return assemble_all(text, machine)
 
 def assemble_all(text: str, machine: Machine) -> tuple[bytes, dict[str, int]]:
-  """(code, labels) of assembly text. Raises ParseError naming the line."""
+  """Return (code, labels) of assembly text. Raises ParseError naming the line."""
   lines = [(i, re.split(r"//|;|#", line)[0].strip()) for i, line in enumerate(text.splitlines(), 1)]
   labels: dict[str, int] = {}
   offset = 0
@@ -170,12 +169,12 @@ def assemble_all(text: str, machine: Machine) -> tuple[bytes, dict[str, int]]:
 
 @contextlib.contextmanager
 def located(line: int) -> Iterator[None]:
-  """Errors of an assembler name the line."""
+  """Add the line number to errors of an assembler."""
   try: yield
   except (ParseError, EncodeError) as e: raise ParseError(f"line {line}: {e.message}") from e
 
 def label_of(name: str, labels: Mapping[str, int]) -> int | None:
-  """Where a label is; None if the name is a number. Raises ParseError if there is no such label."""
+  """Return the offset of a label; None if the name is a number. Raises ParseError if there is no such label."""
   if name in labels: return labels[name]
   if NAME.fullmatch(name): raise ParseError(f"there is no label {name}; {known(labels)}")
   return None
@@ -183,7 +182,7 @@ def label_of(name: str, labels: Mapping[str, int]) -> int | None:
 def known(labels: Mapping[str, int]) -> str: return f"there are {', '.join(labels)}" if labels else "there are none"
 
 def offset_of(stop: str, labels: Mapping[str, int], size: int) -> int:
-  """Where a stop is in code of a size. Raises ArgumentError."""
+  """Return the offset of a stop. size: of the code. Raises ArgumentError."""
   if stop in labels: return labels[stop]
   if NAME.fullmatch(stop): raise ArgumentError(f"--stop {stop}: there is no such label; {known(labels)}")
   offset = number(stop)
@@ -193,7 +192,7 @@ def offset_of(stop: str, labels: Mapping[str, int], size: int) -> int:
 # ***** buffers *****
 
 class Buffer:
-  """Memory for the kernel: `text` says what is in it, f32:64 (zeros), f32:iota:64, f32=1,2.5."""
+  """Memory for the kernel. `text` describes its content: f32:64 (zeros), f32:iota:64, f32=1,2.5."""
   def __init__(self, text: str):
     kind = re.split("[:=]", text)[0]
     if kind not in TYPES:
@@ -211,7 +210,7 @@ class Buffer:
     except (ValueError, IndexError, struct.error) as e: raise ArgumentError(f"{text} is no buffer: {e}") from e
 
   def show(self) -> str:
-    """What has become of it: the first elements."""
+    """Return the first elements, after the run, as text."""
     values = struct.unpack(f"<{len(self.values)}{self.code}", self.data)
     return " ".join(f"{v:.6g}" if isinstance(v, float) else str(v)
                     for v in values[:32]) + (" ..." if len(values) > 32 else "")
@@ -219,7 +218,7 @@ class Buffer:
 # ***** the run *****
 
 class Observer:
-  """Called before each instruction: writes the trace, and what is to be seen at stops."""
+  """Called before each instruction. Writes the trace, and the registers at stops."""
   def __init__(self, machine: Machine, trace: bool, stops: set[int], write: Callable[[str], None]):
     self.machine, self.trace, self.stops, self.write = machine, trace, stops, write
     self.previous: dict[int, tuple[int, Any]] = {}
@@ -234,14 +233,14 @@ class Observer:
       for line in machine.show(wave): self.write(f"  {line}")
 
   def flush(self, wave: Any) -> None:
-    """The line of the instruction that this wave has executed last."""
+    """Write the line of the instruction that this wave has executed last."""
     if wave.number not in self.previous: return
     offset, step = self.previous.pop(wave.number)
     self.write(f"{self.machine.wave} {wave.number}  +{offset:#06x}  {step.text:<48} "
                f"{self.machine.changes(wave, step)}".rstrip())
 
 def run(arguments: Sequence[str], write: Callable[[str], None] = print) -> int:
-  """The command. Raises errors of the emulator, ArgumentError, ParseError."""
+  """Run the command. Raises errors of the emulator, ArgumentError, ParseError."""
   asked = request(arguments)
   machine = machine_of(asked.arch)(asked)
   code, labels = load(asked.file, machine)

@@ -1,13 +1,13 @@
-"""A virtual computer behind the files that drivers open: what all of them have, whichever devices are in it.
+"""A virtual computer that serves the files that drivers open: the part common to all devices.
 
-Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`); this
-file knows descriptors, mappings, faults that tests inject, and the census, by which they see that nothing leaks.
+Implements the protocol of drivers/linux/files.py. A device adds its files (`nodes`) and sysfs texts (`texts`). This
+file has descriptors, mappings, the faults that tests inject, and the census, which shows tests that nothing leaks.
 Refusals are OSErrors with the kernel's errno.
 
-A `Box` is the computer as one process sees it. `process` gives another process, in the same interpreter: descriptors,
-mappings, and what the kernel's drivers keep of a process are its own; GPUs with their memory, the pages of the computer
-and whose turn it is are shared. A family says what is a process's own in `begin_process`. Not modelled: what one
-process may send to another (descriptors), and that the memory of one that is killed becomes free a moment later.
+A `Box` is the computer as one process sees it. `process` makes another process in the same interpreter. Each process
+has its own descriptors, mappings and state of the kernel's drivers. Processes share the GPUs with their memory, the
+pages of the computer, and the scheduler. A family makes the state of a process in `begin_process`. Not modelled:
+descriptors that one process sends to another, and the delay until the memory of a killed process is free.
 """
 from __future__ import annotations
 import copy
@@ -28,21 +28,21 @@ ENOTSUPP = 524              # the kernel's own, not POSIX; programs do see it
 AnyBox = TypeVar("AnyBox", bound="Box")
 
 def refuse(number: int, why: str = "") -> OSError:
-  """The error of a refused call, to be raised. why: for who debugs the virtual box; a real kernel tells it to its log
-  at most."""
+  """Return the error of a refused call, for the caller to raise. why: for people who debug the virtual box; a real
+  kernel at most logs it."""
   text = os.strerror(number) if number != ENOTSUPP else "Operation is not supported"
   return OSError(number, f"{text} ({why})" if why else text)
 
 class Watcher(Protocol):
-  """Who wants to know what the program does through a mapping. Offsets are those of the mapping."""
+  """Observer of the program's accesses through a mapping. Offsets are relative to the mapping."""
   def before_load(self, offset: int, size: int) -> None:
-    """The program is about to read."""
+    """Called before the program reads."""
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-    """It is about to write this."""
+    """Called before the program writes these bytes."""
   def after_store(self, offset: int, size: int) -> None:
-    """It has written."""
+    """Called after the program has written."""
   def closed(self) -> None:
-    """It has ended the mapping."""
+    """Called when the program has ended the mapping."""
 
 class VirtualMapping:
   """Memory that the program sees. Every access lets the devices move first."""
@@ -92,7 +92,7 @@ class VirtualMapping:
     self.box.mappings.discard(self)
 
 class VirtualFile:
-  """An open file of the box. Subclasses are the devices'. It belongs to the process that opened it."""
+  """An open file of the box. It belongs to the process that opened it. Each device has a subclass."""
   def __init__(self, box: Box, path: str):
     self.box, self.path, self.process, self.closed = box, path, os.getpid(), False
     self.descriptor = box.take_descriptor(self)
@@ -107,7 +107,9 @@ class VirtualFile:
   def poll(self, timeout_ms: int) -> bool: return False
 
   def check(self, call: str) -> None:
-    """What every call begins with: the file is open, of this process, and no test has it fail."""
+    """Check, at the start of every call, that the file is open and of this process. Raise the failure that a test
+    injected.
+    """
     if self.closed: raise refuse(errno.EBADF, "closed")
     self.box.injected(call)
     self.box.scheduler.advance(self.box)
@@ -119,13 +121,14 @@ class VirtualFile:
     self.released()
 
   def released(self) -> None:
-    """The descriptor is gone."""
+    """Called when the descriptor is closed."""
 
 class Box:
-  """A virtual computer, as one process sees it. seed: of every random choice in it. strict: 1: check what real hardware
-  punishes only now and then;
-  2: also what it minds nothing of, and is a mistake all the same. processes: those that have begun and not ended, this
-  one among them; all have the same list."""
+  """A virtual computer, as one process sees it. seed: of every random choice in it.
+
+  strict: 1: report mistakes that real hardware punishes only now and then; 2: also mistakes that hardware never
+  punishes. processes: those that have begun and not ended, including this one. All processes hold the same list.
+  """
   virtual = True
 
   def __init__(self, name: str, seed: int = 0, strict: int = 1):
@@ -139,34 +142,33 @@ class Box:
   # **** processes ****
 
   def _begin(self) -> None:
-    self.fault = ""                            # the last page fault, in words
+    self.fault = ""                            # text of the last page fault
     self.nodes: dict[str, Callable[[], VirtualFile]] = {}
     self.descriptors: dict[int, VirtualFile] = {}
     self.mappings: set[VirtualMapping] = set()
-    self.membership = (False, False)           # of the program in the group of the devices: now, and by the system's
-                                               # list
-    self.refused: dict[str, int] = {}          # paths that cannot be opened or read, and why: for tests
-    self.failures: dict[str, list[tuple[int, int]]] = {}  # what `fail` asked for: (how many calls from now, errno)
+    self.membership = (False, False)  # is the program in the group of the devices: now, and by the system's list
+    self.refused: dict[str, int] = {}          # paths that cannot be opened or read, with the errno: for tests
+    self.failures: dict[str, list[tuple[int, int]]] = {}  # set by `fail`: (number of calls from now, errno)
     self._next_descriptor = FIRST_DESCRIPTOR
     self.processes.append(self)
 
   def process(self: AnyBox) -> AnyBox:
-    """Another process on the same computer. It has opened nothing yet."""
+    """Start another process on the same computer. It has opened nothing yet."""
     made = copy.copy(self)
     made._begin()
     made.begin_process()
     return made
 
   def begin_process(self) -> None:
-    """Make what the devices' drivers keep of a process.
+    """Make the state that the devices' drivers keep for a process.
 
-    A family calls it for the first one, when its hardware is there.
+    A family calls it for the first process when its hardware exists.
     """
 
   def kill(self) -> None:
-    """The process ends, wherever it is: the kernel ends what runs for it, and takes back files, mappings and memory.
+    """End the process at any point. The kernel ends its work on the devices, and takes back files, mappings and memory.
 
-    It can open nothing any more.
+    The process can open nothing any more.
     """
     with self.scheduler.whole():
       self.end_process()
@@ -176,7 +178,7 @@ class Box:
       self.processes.remove(self)
 
   def end_process(self) -> None:
-    """The process ends: the kernel's drivers take back what it holds, whatever files are open."""
+    """End the process: the kernel's drivers take back its resources, whatever files are open."""
 
   # **** the protocol ****
 
@@ -216,16 +218,16 @@ class Box:
   # **** descriptors ****
 
   def take_descriptor(self, file: VirtualFile) -> int:
-    """A number for a file that is being opened."""
+    """Return a number for a file that is being opened."""
     self._next_descriptor += 1
     self.descriptors[self._next_descriptor] = file
     return self._next_descriptor
 
   def descriptor(self, number: int) -> VirtualFile | None:
-    """The open file with this number."""
+    """Return the open file with this number."""
     return self.descriptors.get(number)
 
-  # **** beside what the kernel's drivers tell ****
+  # **** state that the kernel's drivers do not report ****
 
   def told(self) -> str:
     found, self.fault = self.fault, ""
@@ -238,18 +240,18 @@ class Box:
     found.frames.outline(found.offset + address - found.start, size, whole)
 
   def tables(self) -> Iterable[PageTable]:
-    """The address spaces of this process's devices."""
+    """Return the address spaces of this process's devices."""
     return ()
 
   # **** faults ****
 
   def fail(self, call: str, nth: int = 1, number: int = errno.ENOMEM) -> None:
-    """Have the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*"
+    """Make the nth next call of this name fail: "open", "mmap", or an ioctl's structure, such as "CreateQueue"; "*"
     counts all of them."""
     self.failures.setdefault(call, []).append((nth, number))
 
   def injected(self, call: str) -> None:
-    """Raise what `fail` has asked for. Called at the beginning of every call, by its name."""
+    """Raise the failure that `fail` set. Every call begins with it, and passes its name."""
     for name in (call, "*"):
       left = [(nth - 1, number) for nth, number in self.failures.get(name, ())]
       self.failures[name] = [item for item in left if item[0] > 0]
@@ -257,18 +259,19 @@ class Box:
         if nth == 0: raise self.failing(number, call)
 
   def failing(self, number: int, call: str) -> Exception:
-    """The error of a call that a test has fail."""
+    """Return the error of a call that a test makes fail."""
     return refuse(number, f"injected into {call}")
 
-  # **** what is there ****
+  # **** resources of a process ****
 
   def census(self) -> dict[str, int]:
-    """How much of everything the process holds, by name; what it does not hold is left out. Empty: nothing leaks."""
+    """Count the resources that the process holds, by name. Counts of 0 are left out, so an empty result means no leak.
+    """
     counted = {"files": len(self.descriptors), "mappings": len(self.mappings), "bytes": self.physical.held[self],
                **self.devices_census()}
     return {name: count for name, count in counted.items() if count}
 
   def devices_census(self) -> dict[str, int]:
-    """The devices' part of it."""
+    """Return the devices' part of the census."""
     return {}
 

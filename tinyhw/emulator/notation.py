@@ -1,17 +1,22 @@
-"""The notation in which the meaning of an instruction is written once, and its typed form, a tree of `Node`s.
+"""The notation for the semantics of instructions, and its typed form, a tree of `Node`s.
 
     v_mad_u32_u24    D.u32 = S0.u32[23:0] * S1.u32[23:0] + S2.u32
     s_add_u32        t = u64(S0.u32) + u64(S1.u32); SCC = t[32]; D.u32 = t
 
-It has Python's syntax. `S0.u32` is an operand read as a type, `D.u32 = ...` writes one; `x[high:low]` and `x[n]` are
-bits of an integer, as unsigned numbers; `S0.i8(2)` is element 2 of an operand taken as an array; `M0.f32` is operand 0
-of a mixed instruction, float16 or float32; `u64(x)` converts a number; `a if c else b` chooses; functions are those of
-FUNCTIONS. Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of the mask that is written), PC,
-EXEC, LANE (this lane's number), SIGNED0 and SIGNED1 (whether a dot product's operands are), and local values.
+It has Python's syntax:
 
-Integers wrap to their type, floats are rounded to theirs after each operation. An integer is taken as another integer
-type where it is assigned or converted, a literal has the type of what stands beside it, and a bool is 0 or 1; nothing
-else is converted by itself. Nothing here executes: python/lanes.py makes Python of the tree.
+- `S0.u32` reads an operand as a type, and `D.u32 = ...` writes one.
+- `x[high:low]` and `x[n]` are bits of an integer, as unsigned numbers.
+- `S0.i8(2)` is element 2 of an operand taken as an array.
+- `M0.f32` is operand 0 of a mixed-precision instruction, float16 or float32.
+- `u64(x)` converts a number, and `a if c else b` chooses.
+- Functions are those of FUNCTIONS.
+- Names without a type are SCC, VCC (this lane's bit), CARRY (this lane's bit of the mask that is written), PC, EXEC,
+  LANE (this lane's number), SIGNED0 and SIGNED1 (are the operands of a dot product signed), and local values.
+
+Integers wrap to their type after each operation, and floats are rounded to theirs. Implicit conversions are these: an
+integer becomes another integer type where it is assigned or converted, a literal takes the type of the other operand,
+and a bool is 0 or 1. Nothing here executes. python/lanes.py translates the tree to Python.
 """
 from __future__ import annotations
 import ast
@@ -22,7 +27,7 @@ from tinyhw.once import once
 
 @dataclass(frozen=True)
 class Type:
-  """A type of values: kind "u" (unsigned), "i" (two's complement), "f" (IEEE 754, or bfloat16) or "b" (a truth)."""
+  """A type of values: kind "u" (unsigned), "i" (two's complement), "f" (IEEE 754, or bfloat16) or "b" (boolean)."""
   name: str
   kind: str
   bits: int
@@ -43,7 +48,7 @@ class Node:
   """A typed expression. `op`: "const", "read", "local", "bits", "convert", "select", "call", or Python's sign of an
   operation.
 
-  value: of a const the number, of a read or local the name, of bits (high, low), of a call the function's name.
+  value: the number of a const, the name of a read or local, (high, low) of bits, the function's name of a call.
   """
   op: str
   type: Type
@@ -52,8 +57,8 @@ class Node:
 
 @dataclass(frozen=True)
 class Assignment:
-  """target: "D", "D1", ... with the type it is written as, or SCC, VCC, CARRY, PC or a local with the type of the
-  value."""
+  """An assignment. target: "D", "D1", ... with the type that it is written as, or SCC, VCC, CARRY, PC or a local with
+  the type of the value."""
   target: str
   type: Type
   value: Node
@@ -61,12 +66,12 @@ class Assignment:
 Meaning = tuple[Assignment, ...]
 
 def nodes(node: Node) -> Iterator[Node]:
-  """A node and all below it."""
+  """Yield a node and all its descendants."""
   yield node
   for child in node.args: yield from nodes(child)
 
-# What each function takes and gives. T: any type, the same for all T; the result of "fma T T T -> T" with f32 is f32,
-# and fma_f32 computes it.
+# Parameters and result of each function. T: any type, the same for all T. The result of "fma T T T -> T" with f32 is
+# f32, and fma_f32 computes it.
 _FUNCTIONS = """
 fma T T T -> T
 mul_zero T T -> T
@@ -135,7 +140,7 @@ FUNCTIONS: dict[str, tuple[tuple[str, ...], str]] = {
   for line in _FUNCTIONS.strip().splitlines()}
 
 class NotationError(AssertionError):
-  """A meaning that does not parse or type: a mistake in a table of this package."""
+  """Semantics that do not parse or type: a mistake in a table of this package."""
 
 _BINARY: dict[type[ast.operator], str] = {
   ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^",
@@ -148,7 +153,7 @@ _NAMES = {"SCC": "bool", "VCC": "bool", "CARRY": "bool", "PC": "u64", "EXEC": "u
 
 @once
 def parse(text: str) -> Meaning:
-  """The assignments of a meaning. Raises NotationError."""
+  """Parse the semantics of an instruction into assignments. Raises NotationError."""
   try: return _Parser(text).assignments()
   except (NotationError, SyntaxError) as e: raise NotationError(f"{text}: {e}") from e
 
@@ -178,7 +183,7 @@ class _Parser:
     return Assignment(target.id, value.type, value)
 
   def expression(self, node: ast.expr, hint: Type | None = None) -> Node:
-    """`hint` is the type of a literal that nothing else gives one."""
+    """Parse an expression. `hint` is the type of a literal that has no other type."""
     match node:
       case ast.Constant(value=bool() | int() | float() as value): return constant(value, hint)
       case ast.Name(id="inf" | "nan" as name): return constant(float(name), hint)
@@ -207,7 +212,9 @@ class _Parser:
     raise NotationError(f"{ast.unparse(node)} is not part of the notation")
 
   def pair(self, left: ast.expr, right: ast.expr, hint: Type | None) -> tuple[Node, Node]:
-    """Two operands of one type: a literal takes the type of the other, a bool beside a number is a number."""
+    """Parse two operands of one type. A literal takes the type of the other operand. A bool with a number becomes a
+    number.
+    """
     if is_literal(left):
       b = self.expression(right, hint)
       a = self.expression(left, b.type)
@@ -253,7 +260,7 @@ class _Parser:
     return Node("call", TYPES[result] if result in TYPES else values[0].type, tuple(values), name)
 
 def is_literal(node: ast.expr) -> bool:
-  """A number, or one with a sign."""
+  """Return whether a node is a number, with or without a sign."""
   if isinstance(node, ast.UnaryOp): return is_literal(node.operand)
   return isinstance(node, ast.Constant) or isinstance(node, ast.Name) and node.id in ("inf", "nan")
 
@@ -266,5 +273,5 @@ def constant(value: int | float, wanted: Type | None) -> Node:
   return Node("const", wanted, value=value)
 
 def convert(value: Node, wanted: Type) -> Node:
-  """A number as another type. Integers wrap; what a float becomes is numerics.py's."""
+  """Convert a number to another type. Integers wrap. numerics.py defines the conversion of floats."""
   return value if value.type is wanted else Node("convert", wanted, (value,))

@@ -1,11 +1,10 @@
-"""Who moves next in a virtual computer: a seeded choice, so that every run with one seed is the same run.
+"""Scheduler of a virtual computer: a seeded choice of the next actor. Runs with the same seed are the same.
 
-There is no thread. Virtual processors move when the program looks: each access to a virtual mapping and each call into
-a virtual kernel lets them take some steps first, at random none or many. So every order in which a real device could
-have been seen by the program can happen, each one can be repeated by its seed, and nothing runs behind the back of a
-debugger. A device that nobody looks at stands still, as a slow one would. Actors belong
-to processes: whoever looks moves all of them, but what strict checks find is told to the process whose actor was at
-fault.
+There is no thread. Virtual processors move when the program looks: each access to a virtual mapping, and each call into
+a virtual kernel, first lets them take a random number of steps, often none. So every order that a program could see on
+a real device can happen, and its seed repeats it. A debugger never sees work in the background. A device that the
+program does not look at stands still, like a slow device. Actors belong to processes. A look by any process moves all
+actors. An error that strict checks find goes to the process of the actor at fault.
 """
 from __future__ import annotations
 import contextlib
@@ -20,62 +19,61 @@ from tinyhw.emulator.signals import Signals
 BURSTS = (0, 0, 1, 2, 5, 20, 80)  # steps that an access lets the devices take, one of them at random
 
 class Actor(Protocol):
-  """Something that moves by itself: a queue's processor, a workgroup."""
+  """An object that moves by itself: a queue's processor, a workgroup."""
   def step(self) -> bool:
-    """Do a little. False: nothing could be done now, only something that others do (or the program) can change that."""
+    """Do a little work. Return False if it can do nothing until another actor or the program changes something."""
 
 class Scheduler:
-  """The actors of one virtual computer. All its state, and that of its devices, is guarded by `lock`."""
+  """The actors of one virtual computer. `lock` guards all its state, and that of its devices."""
   def __init__(self, seed: int):
     self.random = random.Random(seed)
     self.lock = threading.RLock()
     self.actors: list[Actor] = []
     self.running = False
     self.steps = 0                        # taken so far
-    self.owners: dict[int, object] = {}   # by the id of an actor: its process; nobody's are everybody's
-    self.errors: dict[object, Exception] = {}   # the last one that an actor of each process raised
-    self.untold: dict[object, Exception] = {}   # those that were raised while another process looked
+    self.owners: dict[int, object] = {}   # by the id of an actor: its process; None: of every process
+    self.errors: dict[object, Exception] = {}   # the last error that an actor of each process raised
+    self.untold: dict[object, Exception] = {}   # errors that were raised while another process looked
     self.signals = Signals()
 
   def add(self, actor: Actor, owner: object = None) -> None:
-    """It moves from now on. owner: the process that it works for."""
+    """Add an actor. owner: the process that it works for."""
     self.actors.append(actor)
     self.owners[id(actor)] = owner
 
   def remove(self, actor: Actor) -> None:
-    """It moves no more. One that is not there is left out silently: it may have ended by itself."""
+    """Remove an actor. An absent one is ignored, since it may have ended by itself."""
     if actor not in self.actors: return
     self.actors.remove(actor)
     del self.owners[id(actor)]
 
   def ended(self, owner: object) -> None:
-    """A process is no more: nobody is to be told of its errors."""
+    """Drop the errors of a process that has ended."""
     self.errors.pop(owner, None)
     self.untold.pop(owner, None)
 
   def advance(self, caller: object = None) -> None:
-    """Let the devices take a random number of steps: called wherever the program looks. caller: the process that
-    does."""
+    """Let the devices take a random number of steps. Called wherever the program looks. caller: the process that looks.
+    """
     if (self.actors or self.untold) and not self.running: self.run(self.random.choice(BURSTS), caller)
 
   @contextlib.contextmanager
   def whole(self) -> Iterator[None]:
-    """Signals of the program wait until what is inside is done: neither hardware nor the kernel stop halfway.
-
-    Takes the lock.
+    """Hold the lock, and defer signals of the program to the end of the block. Neither hardware nor the kernel stop
+    halfway.
     """
     with self.lock, self.signals.wait(): yield
 
   @property
   def interrupted(self) -> bool:
-    """Does a signal wait? Then what takes long should end."""
+    """Return whether a signal waits. A long operation should then end."""
     return bool(self.signals.noted)
 
   def run(self, most: int, caller: object = None) -> int:
-    """Up to `most` steps of actors in a random order; fewer if all wait for the program. How many were taken.
+    """Take up to `most` steps of actors in random order; fewer if all wait for the program. Return the number of steps.
 
-    Errors of actors reach the caller; those of another process's actors wait until that one looks. No caller: all of
-    them reach it.
+    Errors of the caller's actors reach the caller. Errors of another process's actors wait until that process looks.
+    With no caller, all errors are raised.
     """
     with self.whole():
       if self.running: return 0
@@ -107,7 +105,7 @@ class Scheduler:
       return True
 
   def settle(self, most: int = 1 << 30) -> None:
-    """Run until all actors wait for the program: for tests, and for waits that may take as long as they like."""
+    """Run until all actors wait for the program. For tests, and for waits of any length."""
     while most > 0:
       taken = self.run(min(most, 1 << 12))
       if taken == 0: return

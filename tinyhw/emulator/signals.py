@@ -1,11 +1,10 @@
-"""Signals of the program wait while a virtual computer is in the middle of something: neither hardware nor the kernel
-stop halfway.
+"""Signals of the program are deferred while a virtual computer is in the middle of an operation. Neither hardware nor
+the kernel stop halfway.
 
-The handler of a signal is a Python function that runs between any two bytecodes of the main thread, and may raise: that
-of Ctrl-C does, and that of whoever sets an alarm. So for as long as something must stay whole, each signal that has
-such a handler gets another one, which notes it; afterwards the handlers are what they were, and those of the noted
-signals run, in the order in which they came. Other threads have no signals.
-Cost: 6 us to ask for all handlers, 4 us for each that there is.
+A handler of a signal is a Python function. It runs between any two bytecodes of the main thread, and may raise, like
+the handlers of Ctrl-C and of alarms. So `wait` replaces each such handler by one that only notes the signal. At its end
+it restores the handlers, and runs those of the noted signals in order of arrival. Other threads have no signals. Cost:
+6 us to read all handlers, 4 us for each handler that exists.
 """
 from __future__ import annotations
 import contextlib
@@ -17,12 +16,13 @@ from typing import Any
 
 Handler = Callable[[int, Any], Any]
 NUMBERS = tuple(sorted(map(int, signal.valid_signals())))
-plain: Any = importlib.import_module("_signal")  # what `signal` makes enums of, which takes twenty times as long
+# the functions that `signal` wraps with enums, which takes twenty times as long
+plain: Any = importlib.import_module("_signal")
 
 class Waiting:
-  """The handler of a signal that waits.
+  """The handler of a signal that is deferred.
 
-  One that is met when nothing waits was left behind by an exception: it does what it should have done.
+  If it runs while no signal is deferred, an exception has left it behind. It then restores and runs the real handler.
   """
   def __init__(self, signals: Signals, handler: Handler): self.signals, self.handler = signals, handler
 
@@ -33,15 +33,15 @@ class Waiting:
       self.handler(number, frame)
 
 class Signals:
-  """The signals of a process. held: they wait; noted: those that came meanwhile, with the handler that waits, and the
-  frame for it."""
+  """The signals of a process. held: signals are deferred; noted: signals that have arrived meanwhile, each with its
+  real handler and its frame."""
   def __init__(self) -> None:
     self.held = False
     self.noted: dict[int, tuple[Handler, Any]] = {}
 
   @contextlib.contextmanager
   def wait(self) -> Iterator[None]:
-    """Signals wait until what is inside is done, on the main thread."""
+    """Defer signals on the main thread to the end of the block."""
     if self.held or threading.current_thread() is not threading.main_thread():
       yield
       return
@@ -59,7 +59,7 @@ class Signals:
       self._tell()
 
   def _tell(self) -> None:
-    """Run the handlers of what came, also if one of them raises."""
+    """Run the handlers of the noted signals, also if one of them raises."""
     if not self.noted: return
     number = next(iter(self.noted))
     handler, frame = self.noted.pop(number)

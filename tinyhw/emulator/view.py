@@ -1,4 +1,4 @@
-"""Registers as people see them: a word of 32 bits as text, and the words of all lanes, some in a line."""
+"""Registers as people see them: a 32-bit word as text, and the words of all lanes, a few in a line."""
 from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ FORMATS: dict[str, Callable[[int], str]] = {
   "f16": lambda x: floats("<2e", x, 4)}
 
 def by_lane(name: str, cells: Sequence[str]) -> list[str]:
-  """Lines with a cell for each lane."""
+  """Return lines with a cell for each lane."""
   width = max(map(len, cells))
   return [f"{name + ':' if not first else '':6}{first:3} " + " ".join(c.rjust(width)
                                                                       for c in cells[first:first + COLUMNS])

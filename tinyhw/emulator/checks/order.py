@@ -1,25 +1,28 @@
-"""What is known to be done when: grids and copies that touch the same bytes, and that nothing orders, are a DataRace,
-whatever order they came in.
+"""Order between grids and copies. Two that touch the same bytes without an order are a DataRace, in whatever order they
+ran.
 
-Each part of a grid on an XCC, and each copy, is a *task*, a bit of a number. Whoever starts tasks is an `Agent`: a
-command processor, a copy engine, the program. An agent knows a set of ended tasks. A command processor learns of its
-own at CS_PARTIAL_FLUSH; a copy engine does one thing after the other; and what an agent knows goes with each word that
-it writes (a fence, the end of a pipe, an atomic) to who reads that word, and with a doorbell. Two tasks are rivals if
-one began without knowing that the other had ended. What a task has touched is in its `Races`, or of a copy its two
-pieces.
-Not looked at: what the program itself reads and writes, scratch, instructions, and accesses of the whole device's
-scope, which make an order.
+Each part of a grid on an XCC, and each copy, is a *task*, represented by one bit of an integer. An `Agent` starts
+tasks: a command processor, a copy engine or the program. An agent knows a set of ended tasks. It learns of them so:
+
+- A command processor learns of its own tasks at CS_PARTIAL_FLUSH.
+- A copy engine runs one task after the other.
+- Each word that an agent writes (a fence, the end of a pipe, an atomic) carries its knowledge to the reader of the
+  word. A doorbell does the same.
+
+Two tasks are rivals if one began without knowing that the other had ended. `Races` holds the bytes that a task has
+touched; for a copy it holds two ranges. Not checked: the program's own reads and writes, scratch, instruction fetches,
+and accesses of device scope, which make an order themselves.
 """
 from __future__ import annotations
 from tinyhw.emulator.checks.races import Races
 
 WORD = 4
-MOST_WATCHED = 64    # bytes of an access of the program that may be a look at signals
-PRUNE_AT = 64        # live tasks from which on those that everybody knows of are looked for
+MOST_WATCHED = 64    # bytes: a longer access of the program is not a look at signals
+PRUNE_AT = 64        # number of live tasks at which to prune those that every agent knows
 
 class Agent:
-  """Who starts tasks. known: those that have ended, as far as it knows; started: its own; idle: it has nothing to do
-  until a doorbell rings."""
+  """A starter of tasks. known: the tasks that it knows to have ended; started: its own tasks; idle: it waits for a
+  doorbell."""
   def __init__(self, order: Order | None):
     self.order = order
     self.known = self.started = 0
@@ -27,31 +30,32 @@ class Agent:
     if order is not None: order.agents.append(self)
 
   def begin(self, races: Races, who: str) -> int:
-    """A task, or a part of one, begins: its bit."""
+    """Begin a task, or a part of one. Return its bit."""
     if self.order is None: return 0
     bit = self.order.begin(races, self.known, who)
     self.started |= bit
     return bit
 
   def learn(self, tasks: int) -> None:
-    """Tasks have ended."""
+    """Add ended tasks to its knowledge."""
     self.known |= tasks
 
   def observe(self, physical: int, size: int) -> None:
-    """It reads words: what their writers knew, it knows."""
+    """Read words: learn the knowledge of their writers."""
     if self.order is None or not self.order.words: return
     for word in range(physical // WORD, (physical + size + WORD - 1) // WORD):
       self.known |= self.order.words.get(word, 0)
 
   def publish(self, physical: int, size: int, more: int = 0, keep: bool = False) -> None:
-    """It writes words. more: ended tasks that the words stand for besides; keep: an atomic operation adds to what is
-    there."""
+    """Write words, with the agent's knowledge. more: further ended tasks that the words stand for; keep: an atomic
+    operation adds to the knowledge that the words carry."""
     if self.order is None: return
     for word in range(physical // WORD, (physical + size + WORD - 1) // WORD):
       self.order.words[word] = self.known | more | (self.order.words.get(word, 0) if keep else 0)
 
 class Order:
-  """All agents and tasks of a computer. words: physical address / WORD -> what is known to who reads it."""
+  """All agents and tasks of a computer. words: physical address / WORD -> the knowledge that a reader of the word gets.
+  """
   def __init__(self) -> None:
     self.agents: list[Agent] = []
     self.words: dict[int, int] = {}
@@ -60,7 +64,7 @@ class Order:
     self.host = Agent(self)
 
   def begin(self, races: Races, known: int, who: str) -> int:
-    """A part of a task begins, with what its agent knows."""
+    """Begin a part of a task. known: the knowledge of its agent."""
     bit = 1 << self.count
     self.count += 1
     races.mask, races.who = races.mask | bit, who
@@ -74,7 +78,7 @@ class Order:
     return bit
 
   def prune(self) -> None:
-    """Forget the tasks that all agents know of, or will when the program gives them work."""
+    """Forget the tasks that all agents know of, or will know of when the program gives them work."""
     known = self.host.known
     for agent in self.agents:
       if not agent.idle: known &= agent.known
@@ -83,11 +87,11 @@ class Order:
     for races in self.live: races.rivals = [other for other in races.rivals if other not in gone]
 
   def leave(self, agent: Agent) -> None:
-    """A queue is destroyed: nothing of it runs any more, and the program knows."""
+    """Remove the agent of a destroyed queue. Nothing of the queue runs any more, and the program knows it."""
     if agent in self.agents: self.agents.remove(agent)
     self.host.learn(agent.started)
 
   def forget(self, physical: int, size: int) -> None:
-    """Pages were given back: what tasks did there concerns nobody."""
+    """Forget pages that were given back, with the accesses of tasks to them."""
     for races in self.live: races.forget(physical, size)
     for word in [word for word in self.words if physical <= word * WORD < physical + size]: del self.words[word]

@@ -1,11 +1,10 @@
-"""Races in global memory between the workgroups of dispatches that may run at the same time, byte by byte.
+"""Races in global memory between workgroups of dispatches that may run at the same time, byte by byte.
 
-Nothing orders the workgroups of a dispatch, nor those of dispatches between which the command processor does not wait.
-So what one of them reads and another one changes, and what two of them write with different values, comes out
-differently from run to run. A write of the value that is there already changes nothing, and is none: overlapping tiles
-store some elements twice. Atomic operations do not race with each other, and loads and stores of the whole device's
-scope are how programs make an order of their own: neither is looked at. Groups are remembered by 16 bits of their
-number.
+The workgroups of a dispatch have no order. Neither have those of two dispatches when the command processor does not
+wait between them. Two kinds of access then differ from run to run: one workgroup reads a byte that another one changes,
+or two write different values to it. A write of the value that is already there is not counted, since overlapping tiles
+store some elements twice. Atomic operations do not race with each other. Loads and stores of device scope are not
+checked either, since programs make an order with them. A workgroup is remembered by 16 bits of its number.
 """
 from __future__ import annotations
 import mmap
@@ -18,46 +17,46 @@ from tinyhw.emulator.memory.cache import CHUNK
 from tinyhw.emulator.memory.pages import Range
 from tinyhw.emulator.memory.physical import PAGE
 
-SEVERAL, ATOMIC = 0xFFFF, 0xFFFE  # marks of bytes that several groups have read, and of those that atomic operations
-                                  # have changed
+# marks of bytes that several workgroups have read, and of bytes that atomic operations have changed
+SEVERAL, ATOMIC = 0xFFFF, 0xFFFE
 MOST_MARK = 0xFFFD
 
 def mark(group: int) -> int:
-  """The mark of a workgroup, by its number among all of the dispatches that may run at the same time. 0 is the mark of
-  none."""
+  """Return the mark of a workgroup, given its number among all dispatches that may run at the same time. 0 means no
+  mark."""
   return group % MOST_MARK + 1
 
 class Races:
-  """What the workgroups of dispatches have read and written so far. names: the number of a dispatch's first workgroup,
-  and what it is called.
+  """The bytes that the workgroups of dispatches have read and written so far. names: first workgroup number -> name of
+  the dispatch.
 
-  mask, who: the dispatches as order.py knows them; rivals: those of dispatches and copies that nothing orders before or
-  after them.
+  mask, who: the dispatches, as order.py knows them; rivals: the Races of dispatches and copies that have no order with
+  these.
   """
   def __init__(self) -> None:
-    self.readers: dict[int, memoryview] = {}  # by chunk of physical memory: a mark for each byte
+    self.readers: dict[int, memoryview] = {}  # chunk of physical memory -> a mark for each byte
     self.writers: dict[int, memoryview] = {}
     self.places: dict[int, tuple[int, int]] = {}
-    self.changed: set[int] = set()            # pages that have been written
+    self.changed: set[int] = set()            # pages that were written
     self.names: dict[int, str] = {}
     self.mask = 0
     self.who = ""
     self.rivals: list[Races] = []
 
   def addresses(self, chunk: int) -> tuple[int, int]:
-    """Where the marks of the readers and of the writers of a chunk are, and stay."""
+    """Return the addresses of a chunk's reader marks and writer marks. They do not move."""
     found = self.places.get(chunk)
     if found is None:
       found = self.places[chunk] = (address_of(_marks(self.readers, chunk)), address_of(_marks(self.writers, chunk)))
     return found
 
   def changes(self) -> int:
-    """How many pages rivals have written, for those who have looked before."""
+    """Return how many pages rivals have written. Callers compare it with an earlier count."""
     return sum(len(rival.changed) for rival in self.rivals)
 
   def unchanged(self, physical: int, start: int, end: int) -> tuple[int, int]:
-    """The part of physical addresses start..end around one in which no rival has written; (0, 0) if one has written to
-    its page."""
+    """Return the part of start..end around a physical address that no rival has written; (0, 0) if one has written the
+    page of the address."""
     page = physical // PAGE
     pages = [other for rival in self.rivals for other in rival.changed if start // PAGE <= other <= end // PAGE]
     if page in pages: return 0, 0
@@ -66,18 +65,18 @@ class Races:
     return max(start, low * PAGE), min(end, high * PAGE)
 
   def join(self, first: int, name: str) -> None:
-    """A dispatch begins, whose workgroups have numbers from `first` on."""
+    """Add a dispatch that begins. Its workgroups have numbers from `first` on."""
     self.names[first] = name
 
   def touched(self, chunk: int, low: int, high: int, reads: bool) -> int | None:
-    """The first byte of a piece of a chunk that has been written, or (reads) read."""
+    """Return the first byte of a part of a chunk that was written, or (reads) read."""
     marks = (self.readers if reads else self.writers).get(chunk)
     if marks is None: return None
     part = marks[low:high].tolist()
     return None if part.count(0) == len(part) else next(i for i, mark in enumerate(part) if mark)
 
   def check_rivals(self, entry: Range, offset: int, size: int, who: str, data: bytes | None = None) -> None:
-    """Raise DataRace where a rival has touched bytes that are read, or (data) become others."""
+    """Raise DataRace where a rival has touched bytes that are read, or (data) that a write changes."""
     done = 0
     for chunk, low, high, start in _chunks(entry, offset, size):
       changes = data is None or data[done:done + high - low] != entry.view[start:start + high - low]
@@ -92,7 +91,7 @@ class Races:
                            f"wait until the first is done")
 
   def forget(self, physical: int, size: int) -> None:
-    """Pages were given back."""
+    """Forget pages that were given back."""
     for table in (self.readers, self.writers):
       for chunk, marks in table.items():
         low, high = max(physical - chunk * CHUNK, 0), min(physical + size - chunk * CHUNK, CHUNK)
@@ -100,7 +99,7 @@ class Races:
     self.changed -= {page for page in self.changed if physical <= page * PAGE < physical + size}
 
   def read(self, entry: Range, offset: int, size: int, mine: int, who: str) -> None:
-    """Group `mine` reads bytes of a range."""
+    """Check and record a read of bytes of a range by workgroup `mine`."""
     if self.rivals: self.check_rivals(entry, offset, size, who)
     for chunk, low, high, start in _chunks(entry, offset, size):
       writers = self.writers.get(chunk)
@@ -113,7 +112,7 @@ class Races:
       self._note(self.readers, chunk, low, high, mine, SEVERAL)
 
   def write(self, entry: Range, offset: int, data: bytes, mine: int, who: str, atomic: bool = False) -> None:
-    """Group `mine` writes bytes of a range: called before they are there."""
+    """Check and record a write of bytes of a range by workgroup `mine`. Called before the bytes are in memory."""
     if self.rivals: self.check_rivals(entry, offset, len(data), who, data)
     self._change(entry, offset, len(data))
     done = 0
@@ -127,7 +126,7 @@ class Races:
 
   def _check(self, entry: Range, start: int, data: bytes, marks: list[int], mine: int, friend: int, what: str,
              who: str) -> None:
-    """Raise DataRace where another one's byte changes."""
+    """Raise DataRace where the write changes a byte that another workgroup has marked."""
     if marks.count(0) + marks.count(mine) + (marks.count(friend) if friend != mine else 0) == len(marks): return
     for i, other in enumerate(marks):
       if other in (0, mine, friend) or data[i] == entry.view[start + i]: continue
@@ -135,7 +134,7 @@ class Races:
                      f"{what}; nothing orders them")
 
   def _name(self, other: int, mine: int) -> str:
-    """The workgroup of a mark."""
+    """Return the name of the workgroup of a mark, for messages."""
     def first(mark: int) -> int: return max((number for number in self.names if number < mark), default=0)
     if other >= ATOMIC:
       several = "more than one workgroup" if other == SEVERAL else "an atomic operation of another workgroup"
@@ -147,12 +146,12 @@ class Races:
             f"waited,")
 
   def _change(self, entry: Range, offset: int, size: int) -> None:
-    """Note the pages of bytes that are written."""
+    """Record the pages of bytes that are written."""
     start = entry.frames.physical + entry.offset + offset
     self.changed.update(range(start // PAGE, (start + size - 1) // PAGE + 1))
 
   def _note(self, table: dict[int, memoryview], chunk: int, low: int, high: int, mine: int, several: int) -> None:
-    """Put a mark on bytes; `several` where another one has its own."""
+    """Mark bytes. A byte with the mark of another workgroup gets `several`."""
     marks = _marks(table, chunk)
     part = marks[low:high].tolist()
     free = part.count(0) + part.count(mine)
@@ -161,10 +160,10 @@ class Races:
     else: marks[low:high] = array("H", [mine if other in (0, mine) else several for other in part])
 
 class Copied(Races):
-  """What one copy reads and writes: two pieces of physical memory."""
+  """The bytes that one copy reads and writes: two ranges of physical memory."""
   def __init__(self) -> None:
     super().__init__()
-    self.pieces: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # by whether they are read
+    self.pieces: dict[bool, list[tuple[int, int]]] = {True: [], False: []}  # key: whether the copy reads them
 
   def touched(self, chunk: int, low: int, high: int, reads: bool) -> int | None:
     start, end = chunk * CHUNK + low, chunk * CHUNK + high
@@ -191,13 +190,13 @@ class Copied(Races):
       self.pieces[reads] = [piece for piece in pieces if piece[1] <= physical or physical + size <= piece[0]]
 
 def _marks(table: dict[int, memoryview], chunk: int) -> memoryview:
-  """The marks of a chunk, 0 at first."""
+  """Return the marks of a chunk. They begin as 0."""
   found = table.get(chunk)
   if found is None: found = table[chunk] = memoryview(mmap.mmap(-1, 2 * CHUNK)).cast("H")
   return found
 
 def _chunks(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, int, int]]:
-  """(chunk, first byte there, end there, offset in the range) for each chunk of a piece of a range."""
+  """Yield (chunk, first byte in it, end in it, offset in the range) for each chunk of a part of a range."""
   base = entry.frames.physical + entry.offset
   while size > 0:
     chunk, low = divmod(base + offset, CHUNK)
@@ -206,16 +205,16 @@ def _chunks(entry: Range, offset: int, size: int) -> Iterator[tuple[int, int, in
     offset, size = offset + count, size - count
 
 class SharedRaces:
-  """The Races of what several XCCs do together.
+  """The Races that several XCCs share.
 
-  An XCC is in a *phase*, which ends when its command processor waits, as that of the others does.
+  An XCC is in a *phase*. A phase ends when the command processor of the XCC waits, as those of the other XCCs do.
   """
   def __init__(self, parts: int):
     self.phases = [0] * parts
     self.open: dict[int, Races] = {}
 
   def begin(self, part: int, phase: int) -> Races:
-    """Those of the phase that an XCC is in. Phases that all have left are forgotten."""
+    """Return the Races of the phase that an XCC is in. Phases that all XCCs have left are forgotten."""
     self.phases[part] = phase
     for old in [known for known in self.open if known < min(self.phases)]: del self.open[old]
     return self.open.setdefault(phase, Races())

@@ -1,10 +1,10 @@
-"""Results that nothing reads: EMULATE_STRICT=2 looks for instructions whose results no path reads before they are
-overwritten or the wave ends.
+"""Unused results: EMULATE_STRICT=2 reports instructions whose results no path reads before they are overwritten or the
+wave ends.
 
-Hardware minds nothing of it, and a compiler makes none: such an instruction stands for a mistake, mostly that another
-register was meant, here or where it should be read; or for time that is lost. It is a look at the code before it runs,
-so that data do not matter: from each result along all branches. A register is overwritten only by what has the lanes of
-the first writer at least. Families make the nodes.
+Hardware accepts such an instruction, and compilers do not emit one. So it points to a mistake: usually another register
+was meant, here or in a later read. Otherwise it wastes time. The check analyses the code before it runs, so data do not
+matter. It follows each result along all branches. Only a write with at least the lanes of the first writer overwrites a
+register. The families make the nodes.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ Register = tuple[str, int]  # bank and index
 SHOWN = 4
 
 class Node(NamedTuple):
-  """An instruction of the code. next: offsets of those that may follow. parts: behind it other lanes may be active.
-  results: what it should be there for, a set for each operation that it is; one of a set is enough."""
+  """An instruction of the code. next: offsets of its possible successors. parts: after it, other lanes may be active.
+  results: a set of registers for each operation of the instruction. A read of one register of a set makes it used."""
   text: str
   reads: frozenset[Register]
   writes: frozenset[Register]
@@ -26,13 +26,13 @@ class Node(NamedTuple):
   next: tuple[int, ...]
 
 def unused(nodes: dict[int, Node], scalar: frozenset[str]) -> tuple[tuple[int, str], ...]:
-  """(offset, text) of the instructions whose results nothing reads. scalar: banks of registers that have no lanes."""
+  """Return (offset, text) of the instructions with unused results. scalar: register banks that have no lanes."""
   def needless(at: int, results: frozenset[Register]) -> bool:
     return bool(results) and not any(is_read(nodes, at, r, scalar) for r in results)
   return tuple((at, made.text) for at, made in nodes.items() if any(needless(at, results) for results in made.results))
 
 def is_read(nodes: dict[int, Node], start: int, register: Register, scalar: frozenset[str]) -> bool:
-  """Whether a path leads from the write of a register to a read of it."""
+  """Return whether a path leads from the write of a register to a read of it."""
   seen: set[tuple[int, bool]] = set()
   work = [(at, False) for at in nodes[start].next]
   while work:
@@ -46,7 +46,7 @@ def is_read(nodes: dict[int, Node], start: int, register: Register, scalar: froz
   return False
 
 def refuse(lines: Sequence[tuple[int, str]], kernel: str) -> None:
-  """Raise UnusedResult if there are such instructions. kernel: which one it is."""
+  """Raise UnusedResult if there are lines. kernel: its name."""
   if not lines: return
   raise UnusedResult("no instruction that can come later reads what these write; is another register meant, or is the "
                      "instruction needless?"

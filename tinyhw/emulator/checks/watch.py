@@ -1,5 +1,5 @@
-"""What it means when the program itself reads or writes memory that GPUs use too: caches must have let go of it, and a
-look at a signal orders.
+"""Accesses of the program itself to memory that GPUs use too. Its reads check the GPUs' caches, and a read of a signal
+makes an order.
 
 A mapping of the program (files.VirtualMapping) tells its watcher of each access. Other pages (doorbells, registers)
 have watchers of their families.
@@ -14,17 +14,18 @@ from tinyhw.emulator.memory.pages import Range
 from tinyhw.emulator.memory.physical import Frames
 
 class Watching(Protocol):
-  """A computer, as far as strict checks go; None without them."""
+  """A computer, as far as strict checks need it; None without them."""
   @property
   def coherence(self) -> Coherence | None: ...
   @property
   def order(self) -> Order | None: ...
 
 class MemoryWatcher:
-  """The program's view of pages: what it reads must have left the GPUs' caches, what it writes is there for all.
+  """The program's view of pages. Bytes that it reads must have left the GPUs' caches, and every agent sees bytes that
+  it writes.
 
-  The pages are those of `frames` from `offset` on. owner: what has them, for messages; release: what the end of the
-  mapping does.
+  The pages are those of `frames` from `offset` on. owner: their owner, for messages; release: called at the end of the
+  mapping.
   """
   def __init__(self, computer: Watching, frames: Frames, offset: int, address: int, length: int, owner: object,
                release: Callable[[], None]):
@@ -33,26 +34,26 @@ class MemoryWatcher:
                        owner=owner)
 
   def physical(self, offset: int) -> int:
-    """The address of a byte in memory."""
+    """Return the physical address of a byte."""
     return self.entry.frames.physical + self.entry.offset + offset
 
   def before_load(self, offset: int, size: int) -> None:
-    """Raises StaleRead."""
+    """Check a load of the program. Raises StaleRead."""
     if self.computer.coherence is not None:
       self.computer.coherence.read_memory(self.entry, offset, size, None, "the program")
     if self.computer.order is not None and size <= MOST_WATCHED:
       self.computer.order.host.observe(self.physical(offset), size)
 
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
-    """Something has written the bytes."""
+    """Mark the bytes as written, and tell the caches of it."""
     self.entry.frames.mark(self.entry.offset + offset, len(data))
     if self.computer.coherence is not None:
       self.computer.coherence.write(self.entry, offset, data, None, (), "the program")
 
   def after_store(self, offset: int, size: int) -> None:
-    """Nothing more happens."""
+    """Do nothing."""
 
   def closed(self) -> None:
-    """The mapping has ended."""
+    """Release the pages: the mapping has ended."""
     self.entry.let_go()
     self.release()

@@ -1,11 +1,10 @@
-"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, what has been written, and races
-between waves.
+"""Local memory of a workgroup (AMD's LDS, NVIDIA's shared memory): bytes, bounds, initialisation, and races between
+waves.
 
-Two waves race if both touch a byte between two barriers and one of them writes; atomics do not race with atomics, nor
-do writes of what is there
-already: waves that fill a tile may overlap. An access that has not been waited
-for at a barrier may still happen after it, so it counts on the other side too. For each byte and each kind of access
-there is the number of the wave that did it, plus 1, since the last barrier; SEVERAL if it was more than one.
+Two waves race if both touch a byte between two barriers and one of them writes. Atomics do not race with atomics. A
+write of the value that is already there does not race, since waves that fill a tile may overlap. An access that was not
+waited for before a barrier may still happen after it, so it counts after the barrier too. For each byte and each kind
+of access there is the number plus 1 of the wave that did it since the last barrier; SEVERAL for more than one wave.
 """
 from __future__ import annotations
 import random
@@ -18,14 +17,15 @@ from tinyhw.named_tuple import NamedTuple
 
 READ, WRITE, ATOMIC = 0, 1, 2
 WHAT = ("read", "write", "atomic operation")
-RIVALS = ((WRITE, ATOMIC), (READ, WRITE, ATOMIC), (READ, WRITE))  # for each kind: what by another wave makes a race
+# for each kind: the kinds by another wave that race with it
+RIVALS = ((WRITE, ATOMIC), (READ, WRITE, ATOMIC), (READ, WRITE))
 SEVERAL = 255
 
 Access = tuple[int, int, int]  # address, size, kind
 
 class Words(NamedTuple):
-  """What a vendor calls the memory, lanes that execute together, and all that share it; what gives more of it, what
-  parts two waves' accesses."""
+  """The vendor's words for the memory, for lanes that execute together, and for all waves that share the memory. more:
+  says how to get more of it; apart: says how to order the accesses of two waves."""
   memory: str = "LDS"
   wave: str = "wave"
   group: str = "workgroup"
@@ -41,15 +41,15 @@ class LocalMemory:
     self.data = bytearray(source.randbytes(size))
     self.written = bytearray(size)
     self.owners = tuple(bytearray(size) for _ in WHAT)
-    self.coming = bytearray(size)  # what asynchronous copies will write
+    self.coming = bytearray(size)  # bytes that asynchronous copies will write
 
   def reach(self, wave: int) -> Local:
-    """The LDS as translated code of a wave reaches it."""
+    """Return the LDS for translated code of a wave."""
     places = [address_of(memory) for memory in (self.data, self.written, *self.owners, self.coming)]
     return Local(places, self.size, wave + 1)
 
   def load(self, wave: int, address: int, size: int) -> bytes:
-    """Bytes that some wave has written."""
+    """Return bytes. Some wave must have written them."""
     self.touch(wave, address, size, READ)
     self.check_written(address, size)
     return bytes(self.data[address:address + size])
@@ -64,17 +64,17 @@ class LocalMemory:
     self.written[address:address + len(data)] = b"\1" * len(data)
 
   def atomic(self, wave: int, address: int, size: int) -> int:
-    """The word that an atomic operation is about to change; `put` stores the new one."""
+    """Return the word that an atomic operation is about to change. `put` stores the new word."""
     self.touch(wave, address, size, ATOMIC)
     self.check_written(address, size)
     return int.from_bytes(self.data[address:address + size], "little")
 
   def put(self, address: int, size: int, value: int) -> None:
-    """Second half of an atomic operation."""
+    """Store the new word of an atomic operation."""
     self.data[address:address + size] = value.to_bytes(size, "little")
 
   def start(self, wave: int, address: int, size: int) -> None:
-    """An asynchronous copy will write here, sooner or later: until `finish` there is nothing to be read."""
+    """Begin an asynchronous copy, which writes here at any time until `finish`. Until then nothing may be read."""
     self.touch(wave, address, size, WRITE)
     if self.comes(address, size):
       raise DataRace(f"{self.words.memory} address {address:#x}: two asynchronous copies write there in any order; "
@@ -83,13 +83,13 @@ class LocalMemory:
     self.coming[address:address + size] = b"\1" * size
 
   def finish(self, wave: int, address: int, data: bytes) -> None:
-    """An asynchronous copy that its wave has waited for."""
+    """End an asynchronous copy that its wave has waited for."""
     self.coming[address:address + len(data)] = bytes(len(data))
     self.data[address:address + len(data)] = data
     self.written[address:address + len(data)] = b"\1" * len(data)
 
   def comes(self, address: int, size: int) -> bool:
-    """Whether an asynchronous copy may still write to these bytes."""
+    """Return whether an asynchronous copy may still write to these bytes."""
     return 1 in self.coming[address:address + size]
 
   def check_written(self, address: int, size: int) -> None:
@@ -107,7 +107,7 @@ class LocalMemory:
                         f"{self.words.more} or mend the address")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
-    """Check bounds and races, and remember the access. rivals: what by another wave makes a race."""
+    """Check bounds and races, and record the access. rivals: kinds of access by another wave that race with it."""
     self.check_bounds(address, size, kind)
     mark = wave + 1
     mine = bytes((0, mark))
@@ -128,9 +128,9 @@ class LocalMemory:
             f"{self.words.apart}")
 
   def barrier(self, unfinished: Iterable[tuple[int, Access]]) -> None:
-    """All waves have met.
+    """Begin a new interval: all waves have met at a barrier.
 
-    `unfinished` are accesses, with their wave, that nobody has waited for: they may happen later.
+    `unfinished` are accesses, each with its wave, that were not waited for. They may happen later.
     """
     for marks in self.owners: marks[:] = bytes(self.size)  # in place: translated code has their addresses
     for wave, (address, size, kind) in unfinished: self.touch(wave, address, size, kind)

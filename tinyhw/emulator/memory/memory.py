@@ -1,9 +1,8 @@
-"""How virtual processors reach memory: the `Memory` protocol, and `FlatMemory`, one without page tables, caches and
-devices.
+"""Interface of virtual processors to memory: the `Memory` protocol, and `FlatMemory`, which has no page tables, caches
+or devices.
 
-Addresses are those of the device, which are also the host's (one address space, as unified drivers set it up). Whoever
-executes instructions uses nothing but this protocol; what is behind it (page table, caches, other devices) is the
-virtual box's.
+Addresses are the device's, which are also the host's (one address space, as unified drivers set it up). Code that
+executes instructions uses only this protocol. The virtual box implements it with page tables, caches and other devices.
 """
 from __future__ import annotations
 import ctypes
@@ -17,14 +16,14 @@ from tinyhw.emulator.memory.windows import Window, Windows
 from tinyhw.named_tuple import NamedTuple
 
 class Unit(IntEnum):
-  """Which caches an access goes through first."""
+  """The caches that an access goes through first."""
   VECTOR = 0       # lanes: the vector cache of the compute unit
   SCALAR = 1       # the scalar cache, which writes do not update
-  INSTRUCTION = 2  # fetches
-  ENGINE = 3       # command processors and copy engines: no cache but the last
+  INSTRUCTION = 2  # instruction fetches
+  ENGINE = 3       # command processors and copy engines: only the last cache
 
 class Scope(IntEnum):
-  """Who must see it: a load passes by the caches that are nearer than its scope.
+  """The agents that must see an access. A load bypasses the caches that are nearer than its scope.
 
   gfx12: the value of the field; gfx942: 2 * sc1 + sc0; gfx11: glc means DEVICE.
   """
@@ -34,8 +33,8 @@ class Scope(IntEnum):
   SYSTEM = 3
 
 class Kind(NamedTuple):
-  """How an access goes. private: to scratch, which the hardware gives to another wave only when the one that had it
-  has ended."""
+  """The path of an access. private: to scratch, which the hardware gives to another wave only after its wave has ended.
+  """
   unit: Unit = Unit.VECTOR
   scope: Scope = Scope.UNIT
   private: bool = False
@@ -49,53 +48,57 @@ ENGINE = Kind(Unit.ENGINE, Scope.SYSTEM)
 class Memory(Protocol):
   """Memory as one workgroup, command processor or copy engine sees it.
 
-  Raises PageFault, and what strict checks find: StaleRead, UninitialisedRead, DataRace.
+  Raises PageFault, and the errors of strict checks: StaleRead, UninitialisedRead, DataRace.
   """
   def load(self, address: int, size: int, kind: Kind = VECTOR) -> bytes:
-    """`size` bytes at any alignment."""
+    """Return `size` bytes at any alignment."""
   def store(self, address: int, data: bytes, kind: Kind = VECTOR) -> None:
     """Write bytes at any alignment."""
   def atomic(self, address: int, size: int, update: Callable[[int], int], kind: Kind = VECTOR) -> int:
-    """Replace a little-endian word of 4 or 8 bytes, aligned to its size, by update(word), which nothing can come
-    between. Gives the old word."""
+    """Replace a little-endian word by update(word) without interruption. Return the old word.
+
+    The word has 4 or 8 bytes and is aligned to its size.
+    """
   def gather(self, addresses: Sequence[int], size: int, kind: Kind = VECTOR) -> list[bytes]:
-    """Loads of several lanes: as many results as addresses, in their order."""
+    """Load for several lanes: one result for each address, in their order."""
   def scatter(self, addresses: Sequence[int], data: Sequence[bytes], kind: Kind = VECTOR) -> None:
-    """Stores of several lanes. Where two lanes write the same bytes, the later one in the order given stays."""
+    """Store for several lanes. Where two lanes write the same bytes, the later one in the given order wins."""
   def invalidate(self, kind: Kind) -> None:
-    """Forget what the unit's caches hold that are nearer than the scope (and, as far as the hardware does, at it): an
-    acquire of a wave."""
+    """Invalidate lines in the unit's caches that are nearer than the scope (and, if the hardware does so, at it). This
+    is an acquire of a wave."""
   def write_back(self, kind: Kind) -> None:
-    """Make this wave's writes visible to the scope: a release of a wave."""
+    """Make this wave's writes visible to the scope. This is a release of a wave."""
 
 class WindowedMemory(Memory, Protocol):
   """Memory that translated code reaches too."""
   def windows(self) -> tuple[int, int]:
-    """Where the tables of windows are for plain accesses of VECTOR and SCALAR: asked for before translated code runs,
-    and good until it stops."""
-  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
-    """Have a window onto the place of an address, if there can be one for such an access and there is none yet.
+    """Return the addresses of the tables of windows for plain accesses of VECTOR and SCALAR.
 
-    Whether there is a new one.
+    Called before translated code runs; valid until that code stops.
+    """
+  def open_window(self, address: int, kind: Kind, write: bool) -> bool:
+    """Open a window that contains an address, if such an access may have one and there is none yet.
+
+    Return whether there is a new one.
     """
 
 class FlatMemory:
-  """Regions of host memory that are always there, readable, writable and coherent: for tests of instructions, and for
+  """Regions of host memory that are always present, readable, writable and coherent. For tests of instructions, and for
   `emulate`."""
   def __init__(self) -> None:
     self.regions: list[tuple[int, int, memoryview]] = []
     self.table = Windows()
 
   def add(self, address: int, content: bytearray | memoryview) -> None:
-    """Make `content` what is at `address`: any number; need not be the host's."""
+    """Map `content` at `address`, which may be any number and need not be the host's."""
     self.regions.append((address, address + len(content), memoryview(content).cast("B")))
 
   def add_host(self, address: int, size: int) -> None:
-    """Make host memory visible at its own address. Its owner keeps it there."""
+    """Map host memory at its own address. Its owner keeps it in place."""
     self.add(address, memoryview((ctypes.c_ubyte * size).from_address(address)))
 
   def _find(self, address: int, size: int, write: bool) -> list[memoryview]:
-    """The bytes, in as many pieces as there are regions."""
+    """Return the bytes, in one piece for each region."""
     found = []
     while size > 0:
       start, end, view = next((region for region in self.regions if region[0] <= address < region[1]), (0, 0, None))

@@ -1,4 +1,4 @@
-"""Page tables of virtual devices: which addresses a device sees, as what, and what it may do there."""
+"""Page tables of virtual devices: the addresses that a device sees, their pages, and their permissions."""
 from __future__ import annotations
 import bisect
 import contextlib
@@ -8,7 +8,8 @@ from tinyhw.emulator.errors import PageFault
 from tinyhw.emulator.memory.physical import Frames
 
 class Range:
-  """Addresses start..end of a device, all of one piece of physical memory. owner: what mapped it; for messages.
+  """Addresses start..end of a device, all of one piece of physical memory. owner: the object that mapped it, for
+  messages.
 
   uncached: the last cache does not keep it. host: it is not the device's own memory. view: its bytes.
   """
@@ -21,9 +22,9 @@ class Range:
     self.writable, self.executable, self.uncached, self.host, self.owner = writable, executable, uncached, host, owner
 
   def let_go(self) -> None:
-    """Nobody looks at the pages through it any more.
+    """Release the view: the pages are not used through this range any more.
 
-    The traceback of an error may have a view of them, and keeps them mapped then.
+    The traceback of an error may hold a view. The pages then stay mapped.
     """
     with contextlib.suppress(BufferError): self.view.release()
 
@@ -32,14 +33,14 @@ class Range:
     return f"{self.start:#x}..{self.end:#x} {rights}{' uncached' if self.uncached else ''} of {self.owner}"
 
 class PageTable:
-  """The ranges of one address space, by address. Addresses are whole pages; the kernel's driver checks that before."""
+  """The ranges of one address space, by address. Addresses are whole pages, which the kernel's driver checks before."""
   def __init__(self) -> None:
     self.starts: list[int] = []
     self.ranges: list[Range] = []
-    self.changes = 0  # a count, for those who remember what they found
+    self.changes = 0  # a count: users that remember a range compare it
 
   def overlaps(self, start: int, end: int) -> Range | None:
-    """A range that shares an address with start..end."""
+    """Return a range that shares an address with start..end."""
     i = bisect.bisect_left(self.starts, end) - 1
     return self.ranges[i] if i >= 0 and self.ranges[i].end > start else None
 
@@ -52,7 +53,7 @@ class PageTable:
     self.changes += 1
 
   def unmap(self, start: int) -> Range:
-    """Take the range that begins there away."""
+    """Remove and return the range that begins at `start`."""
     i = self.starts.index(start)
     del self.starts[i]
     self.changes += 1
@@ -61,12 +62,12 @@ class PageTable:
     return gone
 
   def find(self, address: int) -> Range | None:
-    """The range that has this address."""
+    """Return the range that has this address."""
     i = bisect.bisect(self.starts, address) - 1
     return self.ranges[i] if i >= 0 and address < self.ranges[i].end else None
 
   def at(self, address: int, write: bool = False, execute: bool = False) -> Range:
-    """The same, for an access. Raises PageFault where there is none, or one that does not allow it."""
+    """Return the range for an access. Raises PageFault where there is none, or where it does not allow the access."""
     found = self.find(address)
     if found is None: raise PageFault(address, write)
     if write and not found.writable: raise PageFault(address, write, "read only")
@@ -74,7 +75,7 @@ class PageTable:
     return found
 
   def nearest(self, address: int) -> str:
-    """Where an address lies among the ranges, in words."""
+    """Describe the position of an address among the ranges."""
     found = self.find(address)
     if found is not None: return f"in {found!r}"
     i = bisect.bisect(self.starts, address)

@@ -1,9 +1,9 @@
 """Physical memory of a virtual computer: pages that the program and the virtual devices see at several addresses at
 once.
 
-Pages belong to one unlinked file in memory. The virtual devices see them through a view of their own; the program
-through mappings of the file at the addresses that it chose, as it would see those of a real device file. Memory that
-the program has already (user pointers) is used in place.
+Pages belong to one unlinked file in memory. The virtual devices have one view of the file. The program maps it at
+addresses of its choice, as it maps a real device file. Memory that the program has already (user pointers) is used in
+place.
 """
 from __future__ import annotations
 import bisect
@@ -18,17 +18,19 @@ from collections import Counter
 from tinyhw.drivers.linux.files import MAP_FIXED, MAP_SHARED, HostMapping, map_memory
 
 PAGE = 4096
-NOBODYS, OF_BUFFERS = b"\2", (b"\0", b"\1")  # in what is known of each byte
+NOBODYS, OF_BUFFERS = b"\2", (b"\0", b"\1")  # states of a byte
 FOREIGN = 1 << 60  # physical addresses of the program's own memory begin here, those of the file at 0
 
 def pages(size: int) -> int:
-  """size rounded up to whole pages, in bytes."""
+  """Round size up to whole pages, in bytes."""
   return (size + PAGE - 1) & -PAGE
 
 class Frames:
-  """Contiguous physical pages. view: all bytes of them; written: for each byte of it 1 where something was written,
-  NOBODYS where no buffer of the program is, else 0; None: all were. outlined: whether there are any of NOBODYS. holder:
-  the process that they were allocated for."""
+  """Contiguous physical pages. view: all their bytes. holder: the process that they were allocated for.
+
+  written: a state for each byte: 1 where something was written, NOBODYS where no buffer of the program is, else 0.
+  None: all were written. outlined: whether any byte is NOBODYS.
+  """
   __slots__ = ("physical", "size", "view", "written", "outlined", "holder", "_mapping", "_shadow")
 
   def __init__(self, physical: int, size: int, view: memoryview, mapping: mmap.mmap | None = None, cleared: bool = True,
@@ -39,24 +41,24 @@ class Frames:
     self.outlined = False
 
   def is_written(self, offset: int, size: int) -> bool:
-    """Has every byte of a part been written?"""
+    """Return whether every byte of a part was written."""
     return self._shadow is None or self._shadow.find(b"\0", offset, offset + size) < 0
 
   def outline(self, offset: int, size: int, whole: int) -> None:
-    """Of `whole` bytes the first `size` are a new buffer, and no buffer has the others."""
+    """Make the first `size` of `whole` bytes a new buffer. The others belong to no buffer."""
     if self.written is None: return
     self.outlined = True
     self.written[offset:offset + size] = bytes(size)
     self.written[offset + size:offset + whole] = NOBODYS * (whole - size)
 
   def outside(self, offset: int, size: int) -> int | None:
-    """The first of these bytes that no buffer has."""
+    """Return the first of these bytes that is in no buffer."""
     if not self.outlined or self._shadow is None: return None
     found = self._shadow.find(NOBODYS, offset, offset + size)
     return None if found < 0 else found
 
   def buffers_near(self, offset: int) -> list[tuple[int, int]]:
-    """(start, end) of the buffers before and behind a byte that none has."""
+    """Return (start, end) of the nearest buffers before and after a byte that is in no buffer."""
     assert self._shadow is not None, "all bytes are somebody's"
     shadow, found = self._shadow, []
     last = max(shadow.rfind(state, 0, offset) for state in OF_BUFFERS)
@@ -69,11 +71,11 @@ class Frames:
     return found
 
   def mark(self, offset: int, size: int) -> None:
-    """A part is written now."""
+    """Mark a part as written."""
     if self.written is not None: self.written[offset:offset + size] = b"\1" * size
 
   def mark_as(self, offset: int, source: Frames, start: int, size: int) -> None:
-    """A part is a copy of another one: written where that is."""
+    """Mark a part as a copy of another part: written where the source is."""
     if self.written is None: return
     if source.written is None: self.mark(offset, size)
     else: self.written[offset:offset + size] = source.written[start:start + size]
@@ -81,16 +83,16 @@ class Frames:
   def _close(self) -> None:
     """Unmap the pages.
 
-    Where the traceback of an error still has a view of them, they stay mapped as long as that lives.
+    If the traceback of an error still holds a view, they stay mapped as long as it lives.
     """
     with contextlib.suppress(BufferError):
       self.view.release()
       if self._mapping is not None: self._mapping.close()
 
 class Physical:
-  """All pages of the computer. allocated: bytes that are in use, without user pointers; held: of them, by process.
+  """All pages of the computer. allocated: bytes in use, without user pointers; held: the same by process.
 
-  `close` gives the file back; so does the garbage collector.
+  `close` gives the file back. So does the garbage collector.
   """
   def __init__(self) -> None:
     self.file = _unlinked_file()
@@ -101,7 +103,8 @@ class Physical:
     self.held: Counter[object] = Counter()
 
   def allocate(self, size: int, cleared: bool = True, holder: object = None) -> Frames:
-    """Pages of zeros. cleared: they count as written, as the kernel clears them. size is rounded up to pages.
+    """Return pages of zeros. size is rounded up to pages. cleared: they count as written, as if the kernel had cleared
+    them.
 
     Raises OSError.
     """
@@ -113,7 +116,7 @@ class Physical:
     return Frames(start, size, memoryview(mapping), mapping, cleared, holder)
 
   def foreign(self, address: int, size: int) -> Frames:
-    """The program's own pages at a host address, used in place."""
+    """Return the program's own pages at a host address, used in place."""
     return Frames(FOREIGN + address, size, memoryview((ctypes.c_ubyte * size).from_address(address)).cast("B"))
 
   def _take(self, size: int) -> int:
@@ -127,7 +130,8 @@ class Physical:
     return start
 
   def free(self, frames: Frames) -> None:
-    """Give pages back. Mappings of the program keep the file's pages, but those are others' from now on."""
+    """Give pages back. Mappings of the program keep the file's pages, but other allocations may use these from now on.
+    """
     mapping = frames._mapping
     if mapping is not None and hasattr(mmap, "MADV_REMOVE"): mapping.madvise(mmap.MADV_REMOVE)
     frames._close()
@@ -143,7 +147,7 @@ class Physical:
     self.free_ranges.insert(i, (start, size))
 
   def map(self, frames: Frames, offset: int, length: int, address: int, prot: int) -> HostMapping:
-    """Show pages to the program, at an address that it has reserved, or (0) at any."""
+    """Map pages for the program, at an address that it has reserved, or (0) at any address."""
     return map_memory(length, address, prot, MAP_SHARED | (MAP_FIXED if address else 0), self.file,
                       frames.physical + offset)
 

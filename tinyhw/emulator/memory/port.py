@@ -1,8 +1,8 @@
-"""How an agent of a virtual GPU reaches memory: page table, caches, what was never written, races; and windows for
-translated code.
+"""Path of an agent of a virtual GPU to memory: page table, caches, checks of uninitialised bytes and races, and windows
+for translated code.
 
-A family says which caches an access meets, and where writes wait (`_chain`, `_way_of_writes`). Strict checks cost time;
-without them an access is a look-up and a copy.
+A family defines the caches of an access (`_chain`), and the buffer where a write waits (`_way_of_writes`). Strict
+checks cost time. Without them an access is a look-up and a copy.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from tinyhw.emulator.memory.physical import FOREIGN
 from tinyhw.emulator.memory.windows import Window, Windows
 
 class Port:
-  """Memory as one agent sees it: implements memory.Memory. who: for messages; may be changed while it is used.
+  """Memory as one agent sees it: implements memory.Memory. who: for messages; it may change during use.
 
-  races, mark: those of the dispatch that a workgroup belongs to, and its mark there. agent: an
-  engine's, who learns by the words that are read here, and tells by those that are written. Addresses are looked up
-  once for accesses that stay in one range.
+  races, mark: the Races of the workgroup's dispatch, and the mark of the workgroup in it. agent: the agent of an
+  engine. It learns from the words that are read here, and publishes with the words that are written. The range of the
+  last access is reused for the next one.
   """
   def __init__(self, table: PageTable, coherence: Coherence | None, who: str):
     self.table, self.coherence, self.who = table, coherence, who
@@ -36,22 +36,22 @@ class Port:
     self._windows = {VECTOR: Windows(), SCALAR: Windows()}
     self._windows_changes = (-1, 0)
 
-  # **** what a family says ****
+  # **** defined by a family ****
 
   def _chain(self, kind: Kind, uncached: bool) -> tuple[ReadCache, ...]:
-    """Caches that a read meets, nearest first."""
+    """Return the caches of a read, nearest first."""
     raise NotImplementedError
 
   def _buffer(self) -> WriteBuffer | None:
-    """Where writes of this agent may wait, which it sees."""
+    """Return the buffer where this agent's writes may wait. The agent sees them."""
     return None
 
   def _way_of_writes(self, kind: Kind, uncached: bool) -> tuple[WriteBuffer | None, tuple[ReadCache, ...]]:
-    """Where a write waits, and the caches on its way."""
+    """Return the buffer where a write waits, and the caches that it passes."""
     return None, ()
 
   def _is_of_lanes(self) -> bool:
-    """Whether it is a workgroup's: engines meet no windows."""
+    """Return whether the port belongs to a workgroup. Engines have no windows."""
     raise NotImplementedError
 
   # **** the table ****
@@ -82,7 +82,7 @@ class Port:
     return bytes(entry.view[offset:offset + size])
 
   def copy(self, source: int, target: int, size: int) -> None:
-    """Copy bytes as an engine does: also of memory that nothing has written, which the copy then is too."""
+    """Copy bytes as an engine does. Uninitialised bytes may be copied, and the copy is then uninitialised too."""
     while size > 0:
       entry, into = self._find(source), self.table.at(target, write=True)
       count = min(size, entry.end - source, into.end - target)
@@ -100,10 +100,10 @@ class Port:
       source, target, size = source + count, target + count, size - count
 
   def _within(self, entry: Range, offset: int, size: int, verb: str) -> None:
-    """Raises OutOfBounds where no buffer of the program has a byte."""
+    """Raise OutOfBounds if one of the bytes is in no buffer of the program."""
     found = entry.frames.outside(entry.offset + offset, size)
     if found is None: return
-    moved = entry.start - entry.offset  # from places in the pages to addresses
+    moved = entry.start - entry.offset  # from offsets in the pages to addresses
     address, near = found + moved, []
     for start, end in entry.frames.buffers_near(found):
       where = f"begins {start - found} bytes behind" if start > found else f"ended {found - end} bytes before"
@@ -122,7 +122,9 @@ class Port:
       self.races.read(entry, offset, size, self.mark, self.who)
 
   def store(self, address: int, data: bytes, kind: Kind = VECTOR, more: int = 0) -> None:
-    """more: ended tasks that an engine's word stands for, besides those that the engine knows of (order.py)."""
+    """Write bytes. more: ended tasks that an engine's word stands for, in addition to those that the engine knows
+    (order.py).
+    """
     entry, size = self._find(address, write=True), len(data)
     if address + size > entry.end:
       inside = entry.end - address
@@ -183,8 +185,8 @@ class Port:
     return self._windows[VECTOR].address, self._windows[SCALAR].address
 
   def _rivals(self) -> int:
-    """What rivals of this dispatch have written, as a count: translated code does not look for it, so windows leave it
-    out."""
+    """Return how many pages rivals of this dispatch have written. Translated code does not check rivals, so windows
+    leave such pages out."""
     return 0 if self.races is None or not self.races.rivals else self.races.changes()
 
   def open_window(self, address: int, kind: Kind, write: bool) -> bool:
@@ -203,8 +205,8 @@ class Port:
     return found is not None and table.add(found)
 
   def _watched(self, window: Window, entry: Range, kind: Kind, coherence: Coherence) -> Window | None:
-    """A window with all that is to be looked at, onto what no rival has written of the last access's chunk; None if
-    one has written there."""
+    """Return a window with all checks, in the chunk of the last access. It leaves out the pages that rivals have
+    written. Return None if a rival has written the page of the access."""
     moved = entry.frames.physical + entry.offset - entry.start  # from addresses to physical ones
     chunk = (self._at + moved) // CHUNK
     start, end = max(entry.start, chunk * CHUNK - moved), min(entry.end, (chunk + 1) * CHUNK - moved)

@@ -1,26 +1,26 @@
-"""Windows: memory and the LDS as translated code reaches them. Tables of where the host has them, and of what is to be
-looked at with each access.
+"""Windows: memory and the LDS as translated code reaches them. A table has the host addresses of the data, and of the
+bytes that each access must check.
 
-Translated code (native/threaded.py) does plain accesses itself. A load of vectors or scalars is plain if its bytes
+Translated code (native/threaded.py) does plain accesses itself. A vector or scalar load is plain if its bytes fulfil
+all of these:
 
-- lie in a piece of memory of which there is a `Window`; a table (`Windows`) has a few of them;
-- have been written by something: `written` has a byte for each, 1 or 0;
-- are in the caches as memory has them. `held` has a byte for each line that a cache may hold: 1 as it is in memory, 2
-  an older copy, 0 not at all. What the nearest cache (held0) has not is taken in by way of the next ones (held1,
-  held2), unless `dirty` says that somebody else's writes are still
-  in their cache: 0 for nobody's, else the number of the only cache that has writes to the line;
-- have not been written by another workgroup of the dispatch: for each byte there are marks of 16 bits, of who has
-  written it, and of who has read it.
+- They lie in a `Window`. A table (`Windows`) has a few windows.
+- They were written: `written` has a byte for each, 1 or 0.
+- The caches have them as memory does. `held` has a byte for each line of a cache: 1 as it is in memory, 2 an older
+  copy, 0 absent. A line that is absent in the nearest cache (held0) is filled from the next ones (held1, held2). It is
+  not filled if `dirty` says that another agent's writes to it still wait in a cache. `dirty` is 0 for none, else the
+  number of the only cache that has writes to the line.
+- No other workgroup of the dispatch has written them. Each byte has 16-bit marks of its writer and of its reader.
 
-A store is plain where nothing of this is to be looked at, as in memory that no strict checks watch; it only notes that
-something has been written. What is not plain leaves the loop before anything has changed. Python adds a window then
-(memory.WindowedMemory.open_window), or executes the instruction, with all checks and their messages.
+A store is plain where nothing of this needs a check, as in memory without strict checks. It only marks the bytes as
+written. An access that is not plain leaves the loop before anything has changed. Python then adds a window
+(memory.WindowedMemory.open_window), or executes the instruction with all checks and their messages.
 
-The LDS of a workgroup is one `Local`, not a table: lds.py has its bytes, and marks of 8 bits for each kind of access by
-the workgroup's waves.
+The LDS of a workgroup is one `Local`, not a table. lds.py has its bytes, and 8-bit marks for each kind of access by the
+workgroup's waves.
 
-All of this is arrays of 64-bit words whose addresses translated code knows: the checks in assembly are
-native/checks.py, loads and stores are native/access.py.
+Windows are arrays of 64-bit words whose addresses translated code knows. native/checks.py has the checks in assembly;
+native/access.py has loads and stores.
 """
 from __future__ import annotations
 import struct
@@ -33,13 +33,15 @@ from tinyhw.named_tuple import NamedTuple
 MOST = 12   # windows of a table
 
 class Window(NamedTuple):
-  """Addresses start..end, and what is to be looked at there.
+  """Addresses start..end, with the host addresses of their data and of the bytes to check.
 
-  Places of the host, less that of address 0. A byte for each address: data; written (for loads); marked (the same, for
-  stores to set). A byte for
-  each LINE of addresses: held0 to held2, of one to three caches; dirty; seen (becomes 1 for lines that any cache
-  holds). A mark for each address: readers, writers. 0 for one of these: nothing is to be looked at.
-  Values. writable: 0 or 1; own: the number in `dirty` that is no hindrance; mark: that of the workgroup, four times.
+  A pointer is the host address that device address 0 would have. Adding the device address (of lines: divided by LINE;
+  of marks: times 2) gives the address of its byte or mark. 0 means: no check. A byte for each address: data; written
+  (for loads); marked (the same, for stores to set). A byte for each LINE of addresses: held0 to held2, of one to three
+  caches; dirty; seen (becomes 1 for lines that any cache holds). A mark for each address: readers, writers.
+
+  Values: writable: 0 or 1; own: the number in `dirty` that does not matter, since it is the reader's own; mark: that of
+  the workgroup, four times.
   """
   start: int
   end: int
@@ -60,16 +62,16 @@ class Window(NamedTuple):
 WINDOW_BYTES = 8 * len(Window._fields)
 
 class Windows:
-  """A table of windows: the word at its start is how many there are."""
+  """A table of windows. The word at its start is their number."""
   def __init__(self) -> None:
     self.words = array("q", bytes(8 + MOST * WINDOW_BYTES))
     self.address = self.words.buffer_info()[0]
     self.count = self.next = 0
 
   def add(self, window: Window) -> bool:
-    """One more, if there is none from the same address; where there are too many, in place of the oldest.
+    """Add a window, unless there is one with the same start. A full table drops the oldest window.
 
-    Whether it was added.
+    Return whether it was added.
     """
     if window.start in self.words[1:1 + self.count * len(Window._fields):len(Window._fields)]: return False
     at = 1 + self.next % MOST * len(Window._fields)
@@ -79,21 +81,22 @@ class Windows:
     return True
 
   def clear(self) -> None:
-    """There are none."""
+    """Remove all windows."""
     if not self.count: return
     self.words[:] = array("q", bytes(8 * len(self.words)))
     self.count = self.next = 0
 
-NOTES = 64                        # accesses that are remembered, the last ones
-NOTE_HEAD = 32                    # bytes: kind, size, how many; behind it the addresses of up to 64 lanes
+NOTES = 64                        # number of last accesses that are kept
+NOTE_HEAD = 32                    # bytes: kind, size, number of lanes; after it the addresses of up to 64 lanes
 NOTE_BYTES = NOTE_HEAD + 4 * 64
 
 class Local:
   """The LDS of a workgroup as translated code of one wave reaches it.
 
-  Places of the host, for each byte one: data; written; readers, writers and atomics (who did that since the last
-  barrier); coming (what asynchronous copies will write). Values: size; mark, that of the wave, four times; notes, the
-  place of the last accesses, which are noted for strict.py; noted, how many there have been.
+  Host addresses, each of one byte for each byte of LDS: data; written; readers, writers and atomics (marks of waves
+  since the last barrier); coming (bytes that asynchronous copies will write). Values: size; mark, that of the wave,
+  four times; notes, the address of the last accesses, which are kept for strict.py; noted, the number of accesses so
+  far.
   """
   FIELDS = ("data", "written", "readers", "writers", "atomics", "coming", "size", "mark", "notes", "noted")
 
@@ -103,8 +106,8 @@ class Local:
     self.address, self.taken = self.words.buffer_info()[0], 0
 
   def noted(self, last: int) -> Iterator[list[tuple[int, int, int]]]:
-    """(address, size, kind) of the accesses of each instruction since the last call; nothing but of the `last` ones,
-    of NOTES at most."""
+    """Yield (address, size, kind) of each instruction's accesses since the last call. Only the `last` instructions, at
+    most NOTES, have entries."""
     number = self.words[-1]
     for i in range(self.taken, number):
       if number - i > last: yield []

@@ -1,8 +1,9 @@
 """Loads and stores that translated code does itself: the functions of their records, in assembly. x86-64 only.
 
-A function first finds the places of all lanes, by probes (native/checks.py), and keeps them in the context; then it
-moves the data. So an access that is not plain for one lane has moved nothing. `load4` is of memory, `local_load4` of
-the LDS; `load_scalar` fills scalar registers. Operands are those of records.VectorAccess and ScalarAccess.
+A function first finds the host addresses of all lanes with probes (native/checks.py), and keeps them in the context.
+Then it moves the data. So an access that is not plain for one lane has moved nothing. `load4` accesses memory,
+`local_load4` the LDS, and `load_scalar` fills scalar registers. Operands are those of records.VectorAccess and
+ScalarAccess.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -12,7 +13,7 @@ from tinyhw.emulator.memory.windows import NOTE_BYTES, NOTE_HEAD, NOTES, Local
 from tinyhw.emulator.native import checks as window_checks
 from tinyhw.emulator.native.records import offsets
 
-# rsi: the state, r10: what is added to addresses. First all places are found, then the data are moved
+# rsi: the state, r10: the value that is added to addresses. All addresses are found before data move
 VECTOR = """
 .{name}:
   mov rsi, qword ptr [rbx + {STATE}]
@@ -37,9 +38,8 @@ VECTOR = """
 .done_{name}:
   ret
 """
-# Something for each lane, and something for each of its words. rcx: the lane, r8: lanes that are left, r9: where the
-# word's place is in the context,
-# r11: words that are left
+# A loop over lanes, and in it a loop over the words of a lane. rcx: the lane, r8: lanes that are left, r9: where the
+# context has the word's address, r11: words that are left
 LANES = """
   mov r8, qword ptr [rbx + {ACTIVE}]
   lea r9, [rbx + {PLACES}]
@@ -81,14 +81,14 @@ MOVE_WORD = """
 {one}
   add rsi, r14
 """
-# r15 for the probes: the first window of the table, which is in use from now on
+# r15 for the probes: the first window of the table, which becomes the current table
 WINDOWED = """
   mov r15, qword ptr [rbx + {VECTOR_WINDOWS}]
   mov qword ptr [rbx + {TABLE}], r15
   add r15, 8
 """
 REACHED = "  mov r15, qword ptr [rbx + {LOCAL}]"
-# The wave's access of the LDS is noted: its kind, size and addresses
+# Record the wave's access of the LDS: its kind, size and addresses
 NOTE = """
   lea r9, [rbx + {PLACES}]
   mov rax, qword ptr [r15 + {local.noted}]
@@ -162,7 +162,7 @@ SLOW = """\
   add rsp, 8
   jmp .slow
 """
-# Of one lane: rdx: the place, rsi: its element of a row
+# For one lane: rdx: the address, rsi: its element of a row
 MOVES = {
   "load1": "  movzx eax, byte ptr [rdx]\n  mov dword ptr [rsi], eax", "load1s": "  movsx eax, byte ptr [rdx]\n  mov "
   "dword ptr [rsi], eax",
@@ -177,7 +177,7 @@ MOVES = {
   "mov dword ptr [rdx], eax"}
 
 def text(context: Mapping[str, int], python: int) -> str:
-  """The functions, for contexts with words at these places. python: what leaves the loop for Python."""
+  """Return the text of the functions. context: offsets of a context's words. python: the exit to Python."""
   operands = {"vector": offsets("vector"), "scalar": offsets("scalar")}
   parts = [(SCALAR + SLOW).format_map({**context, **operands, "PYTHON": python})]
   for name, one in MOVES.items():
@@ -191,7 +191,7 @@ def text(context: Mapping[str, int], python: int) -> str:
   return "".join((*parts, window_checks.text(context)))
 
 def _vector(words: Mapping[str, object], reach: str, note: str) -> str:
-  """The function of one size. reach: how places are reached; note: what is kept of the access."""
+  """Return the function of one size. reach: how addresses are found; note: how the access is recorded."""
   def loop(name: str, lane: str, word: str) -> str:
     return LANES.format_map({**words, "loop": name, "lane": lane.format_map(words), "word": word.format_map(words)})
   return VECTOR.format_map({**words, "reach": reach.format_map(words), "note": note.format_map(words),

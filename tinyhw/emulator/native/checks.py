@@ -1,13 +1,12 @@
-"""What is looked at before translated code accesses memory or the LDS, in assembly: is the access plain (windows.py)?
-x86-64 only.
+"""Checks in assembly before translated code accesses memory or the LDS: is the access plain (windows.py)? x86-64 only.
 
-A probe asks it of one place: `probe_read4` of memory, `probe_local_write2` of the LDS; there is one for reading and one
-for writing 1, 2 and 4 bytes. Functions of native/access.py call them for each place that an instruction touches, before
-they move anything. What is not plain leaves the loop for Python, by way of `.slow_probe`.
+A probe checks one address: `probe_read4` of memory, `probe_local_write2` of the LDS. There is one for reading and one
+for writing 1, 2 and 4 bytes. Functions of native/access.py call them for each address of an instruction before they
+move anything. An access that is not plain leaves the loop for Python, through `.slow_probe`.
 
-In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, where the host has
-it; r15, the window in which it is. rcx and rbp are lost. Marks and bits of what has been written are noted at once,
-also if a later lane's place turns out not to be plain: Python then executes the instruction, which notes the same.
+In: rax, an address; rbx, the context; r15, the window that is tried first, or the Local. Out: rdx, the host address;
+r15, the window that contains it. rcx and rbp are lost. A probe sets marks at once, even if a later lane's access is not
+plain. Python then executes the instruction, which sets the same marks.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Mapping
@@ -18,8 +17,8 @@ from tinyhw.emulator.memory.windows import WINDOW_BYTES, Local, Window
 from tinyhw.named_tuple import NamedTuple
 
 class Size(NamedTuple):
-  """Accesses of so many bytes. word: what memory of that size is called; ones: 1 in each of its bytes; marks: what the
-  marks of the bytes together are called; c, b: the parts of rcx and rbp that hold them."""
+  """Accesses of `bytes` bytes. word: the assembler's word for memory of that size; ones: 1 in each byte; marks: the
+  assembler's word for the marks of the bytes together; c, b: the parts of rcx and rbp that hold them."""
   bytes: int
   word: str
   ones: int
@@ -34,7 +33,7 @@ LOCAL_SIZES = (Size(1, "byte", 0x01, "byte", "cl", "bpl"), Size(2, "word", 0x010
                Size(4, "dword", 0x01010101, "dword", "ecx", "ebp"))
 
 def at(fields: tuple[str, ...]) -> SimpleNamespace:
-  """Where the words of a Window or a Local stand, in bytes, by name."""
+  """Return the offsets of the words of a Window or a Local, in bytes, by name."""
   return SimpleNamespace(**{name: 8 * i for i, name in enumerate(fields)})
 
 # ***** memory *****
@@ -68,9 +67,12 @@ PROBE = """
   jmp .next_{name}
 """
 def _marked(table: str, unit: str, place: str, bits: int) -> str:
-  """It is marked as read: by this one, or by several (-1) if all its bytes had the same other reader; else Python
-  looks. unit: of memory that has the marks of all bytes that are read; place: where they stand among the readers of the
-  table; bits: of a byte's mark."""
+  """Return code that marks bytes as read by this reader. If all bytes had the same other reader, they are marked as
+  read by several (-1). In other cases Python executes the access.
+
+  unit: memory that holds the marks of all bytes that are read; place: its address among the readers of the table; bits:
+  of a byte's mark.
+  """
   there, mark = f"{unit} ptr [rdx + {place}]", f"{unit} ptr [r15 + {{{table}.mark}}]"
   return f"""
   mov rdx, qword ptr [r15 + {{{table}.readers}}]
@@ -90,8 +92,8 @@ def _marked(table: str, unit: str, place: str, bits: int) -> str:
   mov {there}, {{c}}
 .marked_{{name}}:
 """
-# Has it been written? Do caches hold it as memory has it, or can they take it in? Has another workgroup written it? It
-# is marked as read.
+# Check that the bytes were written, that caches hold them as memory does or can be filled, and that no other workgroup
+# has written them. Mark them as read.
 READ = """
   mov rdx, qword ptr [r15 + {window.written}]
   test rdx, rdx
@@ -142,14 +144,14 @@ READ = """
   cmp {c}, {marks} ptr [r15 + {window.mark}]
   jne .slow_probe
 .readers_{name}:""" + _marked("window", "{marks}", "2*rax", 16)
-# May it be written, with nothing to be looked at?
+# Check that the bytes may be written, and that nothing else needs a check.
 WRITE = """
   cmp qword ptr [r15 + {window.writable}], 0
   je .slow_probe
   cmp qword ptr [r15 + {window.held0}], 0
   jne .slow_probe
 """
-# It has been written.
+# Mark the bytes as written.
 MARK = """
   mov rdx, qword ptr [r15 + {window.marked}]
   test rdx, rdx
@@ -171,7 +173,7 @@ LOCAL_PROBE = """
   add rdx, rax
   ret
 """
-# Has another wave done what this access must not meet?
+# Check that no other wave has done an access that races with this one.
 RIVAL = """
   mov rdx, qword ptr [r15 + {marks_of_rival}]
   mov {c}, {word} ptr [rdx + rax]
@@ -181,12 +183,12 @@ RIVAL = """
   jne .slow_probe
 .no_{rival}_{name}:
 """
-# Has it been written? It is marked as read: by this wave, or by several.
+# Check that the bytes were written. Mark them as read: by this wave, or by several.
 LOCAL_READ = """
   mov rdx, qword ptr [r15 + {local.written}]
   cmp {word} ptr [rdx + rax], {ones}
   jne .slow_probe""" + _marked("local", "{word}", "rax", 8)
-# Will an asynchronous copy write it? It is marked as written by this wave, and has been.
+# Check that no asynchronous copy will write the bytes. Mark them as written by this wave, and as initialised.
 LOCAL_WRITE = """
   mov rdx, qword ptr [r15 + {local.coming}]
   cmp {word} ptr [rdx + rax], 0
@@ -200,7 +202,7 @@ LOCAL_WRITE = """
 RIVALS = {"read": ("writers", "atomics"), "write": ("readers", "writers", "atomics")}
 
 def text(context: Mapping[str, int]) -> str:
-  """All probes, for contexts with words at these places."""
+  """Return all probes. context: offsets of a context's words."""
   return "".join((*_probes(context["TABLE"]), *_local_probes()))
 
 def _probes(table: int) -> Iterator[str]:

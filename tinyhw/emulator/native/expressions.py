@@ -1,10 +1,10 @@
-"""Expressions of the notation as UOps over lanes (or of one scalar): what native.py makes Programs of. Operands are its
-business.
+"""Expressions of the notation as UOps over lanes (or over one scalar). native.py makes Programs of them, and defines
+operands.
 
-A value is of the type that `HOST` gives: integers narrower than 32 bits stand in 32, wrapped after each operation that
-may leave their type; float16 stands in float32, rounded after each operation (a sum, difference or product of two,
-rounded to float32 and then to float16, is right), bfloat16 can be read. What is not here (128 bits, approximate
-functions, fused sums of float16) stays Python.
+`HOST` gives the host type of each value. Integers narrower than 32 bits are held in 32 bits, and are wrapped after each
+operation that may leave their type. float16 is held in float32, and is rounded after each operation. Rounding a sum,
+difference or product of two to float32 and then to float16 is exact. bfloat16 can only be read. The rest (128 bits,
+approximate functions, fused sums of float16) stays in Python.
 """
 from __future__ import annotations
 import functools
@@ -25,23 +25,23 @@ _BINARY = {"+": Ops.ADD, "-": Ops.SUB, "*": Ops.MUL, "&": Ops.AND, "|": Ops.OR, 
            ">>": Ops.SHR}
 
 class Untranslatable(Exception):
-  """Something that stays Python."""
+  """The instruction cannot be translated, and stays in Python."""
 
 class Expressions:
-  """UOps of `width` lanes; 1: scalars. host: what its vectors can compute."""
+  """UOps of `width` lanes; 1: scalars. host: capabilities of its vectors."""
   width: int
   host: Capabilities
   locals: dict[str, UOp]
 
   def read(self, name: str, kind: Type) -> UOp:
-    """An operand as a type, or one of the names without a type."""
+    """Return an operand as a type, or one of the names without a type."""
     raise NotImplementedError
 
   def vector(self, kind: DType) -> DType: return kind if self.width == 1 else kind.vec(self.width)
   def constant(self, kind: DType, value: int | float | bool) -> UOp: return UOp.const(self.vector(kind), value)
 
   def value(self, node: Node) -> UOp:
-    """The value of a node. Raises Untranslatable."""
+    """Return the value of a node. Raises Untranslatable."""
     if node.type.name not in HOST: raise Untranslatable
     host = HOST[node.type.name]
     if node.op == "const": return self.constant(host, node.value)  # type: ignore[arg-type]  # it is a number
@@ -74,14 +74,14 @@ class Expressions:
     return self.wrapped(result, kind) if node.op in ("+", "-", "*") else result
 
   def alu(self, op: Ops, a: UOp, b: UOp) -> UOp:
-    """An operation, lane by lane where the host's vectors do not have it: AVX2 has no product of 64 bits, and does not
-    shift them with their sign."""
+    """Apply an operation. It goes lane by lane where the host's vectors lack it: AVX2 has no 64-bit product and no
+    64-bit arithmetic shift."""
     if self.width == 1 or self.host.supports(op, a.dtype): return a.alu(op, b)
     lanes = [[UOp(Ops.GEP, x.dtype.scalar(), (x,), i) for x in (a, b)] for i in range(self.width)]
     return UOp(Ops.VECTORIZE, a.dtype, tuple([x.alu(op, y) for x, y in lanes]))
 
   def shifted(self, node: Node, x: UOp, count: UOp) -> UOp:
-    """A shift by a count whose bits are chosen, so that it is clear how much it is at most."""
+    """Shift by a count. Its used bits are selected, so that its bound is known."""
     kind, host, most = node.type, HOST[node.type.name], self.most(node.args[1])
     if most is None or kind.kind == "f": raise Untranslatable
     bits, word = 8 * host.itemsize, UNSIGNED.get(host, host)
@@ -97,7 +97,7 @@ class Expressions:
                         moved)
 
   def most(self, node: Node) -> int | None:
-    """What a number is at most, where that is easy to see."""
+    """Return an upper bound of a number, where one is easy to see."""
     if node.op == "const" and isinstance(node.value, int): return node.value
     if node.op == "bits" and isinstance(node.value, tuple): return int((1 << node.value[0] - node.value[1] + 1) - 1)
     if node.op == "<<" and isinstance(node.args[1].value, int):
@@ -106,7 +106,7 @@ class Expressions:
     return None
 
   def wrapped(self, x: UOp, kind: Type) -> UOp:
-    """An integer as its type has it."""
+    """Wrap an integer to its type."""
     if kind.bits >= 32 or kind.kind not in "ui": return x
     if kind.kind == "u": return x.alu(Ops.AND, self.constant(dtypes.uint32, kind.high))
     moved = self.constant(dtypes.int32, 32 - kind.bits)
@@ -123,7 +123,7 @@ class Expressions:
     return less if len(sign) == 1 else less.alu(Ops.OR, a.alu(Ops.CMPEQ, b))
 
   def unsigned(self, x: UOp) -> UOp:
-    """The bits of a value."""
+    """Return the bits of a value."""
     scalar = x.dtype.scalar()
     return x.bitcast(self.vector(UNSIGNED.get(scalar, scalar)))
 
@@ -151,7 +151,7 @@ class Expressions:
     return self.wrapped(self.resized(x, HOST[target.name]), target)
 
   def resized(self, x: UOp, host: DType) -> UOp:
-    """An integer in another host type: extended by its sign if it has one."""
+    """Convert an integer to another host type, with sign extension if it is signed."""
     scalar = x.dtype.scalar()
     if scalar.itemsize == host.itemsize: return x.bitcast(self.vector(host))
     same = {(4, True): dtypes.int32, (8, True): dtypes.int64, (4, False): dtypes.uint32, (8, False): dtypes.uint64}
@@ -165,13 +165,13 @@ class Expressions:
       if target.name == "f16": raise Untranslatable
       high, low = x.alu(Ops.SHR, self.constant(dtypes.uint32, 16)), x.alu(Ops.AND, self.constant(dtypes.uint32, 0xffff))
       high, low = (part.bitcast(self.vector(dtypes.int32)).cast(host) for part in (high, low))
-      return high.alu(Ops.MUL, UOp.const(host, 65536.0)).alu(Ops.ADD, low)  # the sum alone is rounded
+      return high.alu(Ops.MUL, UOp.const(host, 65536.0)).alu(Ops.ADD, low)  # only the sum is rounded
     if source.kind == "u": x = x.bitcast(self.vector(dtypes.int32))
     x = x.cast(host)
     return self.half(x) if target.name == "f16" else x
 
   def to_integer(self, x: UOp, kind: Type) -> UOp:
-    """Truncated, held within the type; NaN gives 0."""
+    """Truncate to an integer and clamp to the type. NaN gives 0."""
     if kind.bits > 32: raise Untranslatable
     scalar, host = x.dtype.scalar(), HOST[kind.name]
     if kind.name == "u32":
@@ -185,11 +185,11 @@ class Expressions:
     return x.alu(Ops.CMPNE, x).where(self.constant(host, 0), held)
 
   def half(self, x: UOp) -> UOp:
-    """A float32 rounded to what float16 holds."""
+    """Round a float32 to a value of float16."""
     return x.cast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
 
   def half_of(self, bits: UOp) -> UOp:
-    """The float16 in the low bits of a word, whose others are 0."""
+    """Return the float16 in the low bits of a word whose other bits are 0."""
     return bits.cast(self.vector(dtypes.uint16)).bitcast(self.vector(dtypes.float16)).cast(self.vector(dtypes.float32))
 
   def half_bits(self, x: UOp) -> UOp:
@@ -220,11 +220,11 @@ class Expressions:
     raise Untranslatable
 
   def chosen(self, name: str, a: UOp, b: UOp) -> UOp:
-    """The smaller or greater integer."""
+    """Return the smaller or greater integer."""
     return (a.alu(Ops.CMPLT, b) if name == "least" else b.alu(Ops.CMPLT, a)).where(a, b)
 
   def number_of(self, a: UOp, b: UOp, name: str) -> UOp:
-    """The smaller or greater number, -0 below +0; of a number and a NaN the number."""
+    """Return the smaller or greater number. -0 is below +0. Of a number and a NaN it is the number."""
     host, zeros = a.dtype.scalar(), Ops.OR if name == "min_num" else Ops.AND
     equal = self.unsigned(a).alu(zeros, self.unsigned(b)).bitcast(self.vector(host))
     if_less, if_not = (a, b) if name == "min_num" else (b, a)
@@ -235,7 +235,7 @@ class Expressions:
   def absolute(self, x: UOp) -> UOp: return self.signs(x, Ops.AND, 0)
 
   def signs(self, x: UOp, op: Ops, bit: int) -> UOp:
-    """A float with its sign changed by an operation on bits with the sign's bit, or with all others."""
+    """Change the sign of a float by a bit operation with the sign's bit, or with all other bits."""
     words, host = self.unsigned(x), x.dtype.scalar()
     top = 1 << 8 * host.itemsize - 1
     return words.alu(op, self.constant(words.dtype.scalar(), top if bit else top - 1)).bitcast(self.vector(host))

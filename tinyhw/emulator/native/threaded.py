@@ -1,16 +1,15 @@
-"""Threaded code: the loop in machine code of the host that walks what a virtual processor's program has been translated
-to. x86-64 only.
+"""Threaded code: a loop in machine code of the host that executes the translated program of a virtual processor. x86-64
+only.
 
-A program becomes records (records.py), one after the other. The loop calls a record's first function, or its second one
+A program becomes a sequence of records (records.py). The loop calls the first function of a record, or the second one
 while some lanes are not active, and goes on to the next record. A function gets the address of a `context`: the
-processor's state, the record, and what else stands in the table below; most are compiled from Programs (UOps) with the
-state as parameter 0 and the record as parameter 1. The functions that steer are written
-here: entries of blocks, jumps, exits to Python, checks of what has been written; those that load and store in
-native/access.py.
+processor's state, the record, and the other words of the table below. Most functions are compiled from Programs (UOps)
+with the state as parameter 0 and the record as parameter 1. This file has the control functions: entries of blocks,
+jumps, exits to Python, checks of written registers. native/access.py has loads and stores.
 
-Strict checks that depend only on the way that was taken are done once: what they know is a numbered state, and the
-entry of a block has pairs (state before, state behind) of those for which Python has found no mistake. Another state
-leaves the loop, and Python looks. Nothing here knows an instruction set.
+Strict checks that depend only on the path are done once. Their knowledge is a numbered state. The entry of a block has
+pairs (state before, state after) for which Python has found no mistake. Any other state leaves the loop, and Python
+checks it. Nothing here knows an instruction set.
 """
 from __future__ import annotations
 import ctypes
@@ -28,34 +27,34 @@ from tinyhw.machine.ir.code import Code
 from tinyhw.once import once
 
 CONTEXT = (           # words of a context
-  "STATE",            # the address of the registers
-  "RECORD",           # that of the record where the loop is
+  "STATE",            # address of the registers
+  "RECORD",           # address of the record where the loop is
   "BUDGET",           # instructions that may still begin
-  "KNOWN",            # the number of what strict checks know
-  "ENTERED",          # the same where the current block was entered
-  "ENTRY",            # the address of its record
-  "ACTIVE",           # the mask of active lanes
-  "ALL",              # that of all
-  "PARTIAL",          # 0 or 8, the place of the function that a record's next call takes
-  "WRITTEN",          # the address of a mask for each register: lanes in which something has written it
-  "VECTOR_WINDOWS",   # those of tables of windows (windows.py) for accesses of vectors and
+  "KNOWN",            # number of the state of strict checks
+  "ENTERED",          # the same at the entry of the current block
+  "ENTRY",            # address of its record
+  "ACTIVE",           # mask of active lanes
+  "ALL",              # mask of all lanes
+  "PARTIAL",          # 0 or 8, the offset of the function that a record's next call takes
+  "WRITTEN",          # address of a mask for each register: lanes in which it was written
+  "VECTOR_WINDOWS",   # addresses of tables of windows (windows.py) for accesses of vectors and
   "SCALAR_WINDOWS",   # of scalars
-  "TABLE",            # that of the table in use
-  "LOCAL",            # that of a Local
+  "TABLE",            # address of the current table
+  "LOCAL",            # address of a Local
   "FAILED",           # an address whose access was not plain
-  "PLACES")           # and on: a word for each place that an instruction's lanes touch
+  "PLACES")           # and on: a word for the host address of each element that an instruction's lanes touch
 AT = {name: i for i, name in enumerate(CONTEXT)}
 MOST_PLACES = 256  # of an instruction
 CONTEXT_BYTES = (8 * (len(CONTEXT) + MOST_PLACES) + 63) // 64 * 64
 
 class Exit(IntEnum):
-  """Why the loop has ended; RECORD is where."""
+  """Why the loop has ended, at RECORD."""
   BUDGET = 0     # at an entry: nothing is left
   UNKNOWN = 1    # at an entry: no pair has this state
-  PYTHON = 2     # an instruction that Python executes; the loop goes on behind it
-  LINK = 3       # at the end of a block, whose next one is not known yet
-  UNWRITTEN = 4  # a register that is about to be read has not been written in an active lane
-  MAKE = 5       # the function for some lanes is not there yet
+  PYTHON = 2     # an instruction that Python executes; the loop goes on after it
+  LINK = 3       # at the end of a block whose next block is not known yet
+  UNWRITTEN = 4  # a register that is about to be read was not written in an active lane
+  MAKE = 5       # the function for some lanes does not exist yet
 
 # r12: the record, r13: 0, or 8 while some lanes are not active, rbx: the context. `{jump.to}` is an operand of a
 # record, by name.
@@ -212,7 +211,7 @@ TEXT = """
   jmp .leave
 """
 
-# For each of an entry's pairs: whether the state before is what is known, and what happens then
+# For each pair of an entry: the test of its state before, and the code for a match
 TEST = """\
   cmp rax, qword ptr [r12 + {before}]
   je .found{i}"""
@@ -227,7 +226,7 @@ FOUND = """
   ret"""
 
 def text() -> str:
-  """The assembly text of the loop and its functions."""
+  """Return the assembly text of the loop and its functions."""
   abi = importlib.import_module("tinyhw.isa.x86.abi").abi()
   context = {name: WORD * i for i, name in enumerate(CONTEXT)}
   words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
@@ -245,7 +244,10 @@ def text() -> str:
 
 @once
 def level() -> str | None:
-  """What the host's code is compiled for, or None if it is no x86-64 with AVX2 or pages cannot be executable."""
+  """Return the target that host code is compiled for.
+
+  Return None if the host is no x86-64 with AVX2, or if pages cannot be executable.
+  """
   if machine() not in ("x86_64", "AMD64"): return None
   try: return processor(importlib.import_module("tinyhw.isa.x86.runtime").code).arch
   except (TinyError, KeyError, OSError, AttributeError): return None
@@ -255,7 +257,7 @@ _arena = CodeArena()
 class Engine:
   """The loop, ready to run.
 
-  `run(address of a context)` gives an Exit; `functions` has the addresses of what stands in TEXT by name.
+  `run(address of a context)` returns an Exit. `functions` has the addresses of the labels of TEXT by name.
   """
   def __init__(self) -> None:
     syntax = importlib.import_module("tinyhw.isa.x86.asm.syntax")
@@ -269,11 +271,11 @@ class Engine:
 
 @once
 def engine() -> Engine | None:
-  """The loop, or None on a host that has none."""
+  """Return the loop, or None on a host without one."""
   return None if level() is None else Engine()
 
 def load(code: Code) -> int:
-  """Where the host may call a compiled Program; it stays there."""
+  """Load a compiled Program and return the address where the host may call it. It does not move."""
   address, chunk = _arena.add(code.text)
   _kept.append(chunk)
   return address + code.entry

@@ -1,14 +1,14 @@
-"""Kernels as threaded code (native/threaded.py): blocks of steps that have been executed often, and the turns of a wave
-that executes them.
+"""Kernels as threaded code (native/threaded.py): translation of blocks of steps that are executed often, and execution
+of translated blocks by a wave.
 
-A `Block` is a straight run of steps up to a branch. It is translated when it has been executed HOT times: a family
-writes records for its steps. What strict checks know depends only on the way taken, so it is foreseen once for each
-state with which a block is entered: such states are numbered, and the block's entry lets those in that it has seen.
-Where the checks find anything, the wave goes back to the start of the block, or of a stretch between checks of what has
-been written, and executes step by step: errors are those of the family's strict.py, and nothing else raises them.
+A `Block` is a straight run of steps up to a branch. It is translated after HOT executions: a family writes records for
+its steps. The state of strict checks depends only on the path. So it is computed in advance, once for each state with
+which a block is entered. Such states are numbered, and the entry of the block lets known states pass.
 
-A `Translation` has the blocks of one kernel's code as it stands at its address. Launches share it as long as the bytes
-are the same.
+If the checks find a mistake, the wave goes back to the start of the block, or of the stretch since the last check of
+written registers. It then executes step by step. So only the family's strict.py raises errors.
+
+A `Translation` has the blocks of one kernel's code at its address. Launches share it as long as the bytes are the same.
 """
 from __future__ import annotations
 from collections import Counter
@@ -25,7 +25,7 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from typing import Protocol
   class WaveLike(Protocol):
-    """What executes. numbered: what strict checks know of it is the number in its context."""
+    """A wave or warp. numbered: its context holds the number of its state of strict checks."""
     context: memoryview
     memory: WindowedMemory
     pc: int
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     numbered: bool
     @property
     def address(self) -> int:
-      """Of the context."""
+      """Return the address of the context."""
     @property
     def ended(self) -> bool:
-      """It has nothing more to execute."""
+      """Return whether it has nothing more to execute."""
     @property
     def mode(self) -> int:
-      """What of its state changes what instructions do."""
+      """Return the part of its state that changes the semantics of instructions."""
 
-HOT = 8          # executions of a block after which it is translated
+HOT = 8          # executions of a block before it is translated
 MOST = 512       # translations that are kept
 TRIES = 4        # windows that are opened for one execution of an instruction
 RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD", "BUDGET", "KNOWN", "ENTERED", "ENTRY",
@@ -49,12 +49,12 @@ RECORD, BUDGET, KNOWN, ENTERED, ENTRY, FAILED = (AT[name] for name in ("RECORD",
 VECTOR_WINDOWS, SCALAR_WINDOWS = AT["VECTOR_WINDOWS"], AT["SCALAR_WINDOWS"]
 
 Wave = TypeVar("Wave", bound="WaveLike")
-Code = TypeVar("Code")                  # what decodes a launch's code
+Code = TypeVar("Code")                  # decoder of a launch's code
 Step = TypeVar("Step")
 State = TypeVar("State", bound=Hashable)
 
 class Access(NamedTuple):
-  """How an instruction reaches memory."""
+  """Access of an instruction to memory."""
   kind: Kind
   write: bool
 
@@ -67,12 +67,13 @@ class Transfer(NamedTuple):
 
 @dataclass
 class Stop:
-  """What Python has to know of a record where the loop may stop.
+  """The data that Python needs about a record where the loop may stop.
 
-  step: index of the step that it executes; access: how that accesses memory, where a function has tried: a window may
-  be opened for it. make: compiles the function for some lanes, which is not there yet; its address. first: index of the
-  first step of the stretch whose check may fail.
-  following: the address of the code that comes next.
+  - step: index of the step that it executes.
+  - access: to memory, if a function has tried it and a window may be opened for it.
+  - make: compiles the missing function for some lanes and returns its address.
+  - first: index of the first step of the stretch whose check may fail.
+  - following: address of the next code.
   """
   step: int = -1
   access: Access | None = None
@@ -83,9 +84,10 @@ class Stop:
 class Block(Generic[Step]):
   """A run of steps from an address, for waves in one mode.
 
-  steps: (address, step); code: their bytes. stops: by a record's place in words. ways: number of what is known before
-  -> behind, None where there is
-  an error. pairs: how many of them the entry has been told.
+  - steps: (address, step); code: their bytes.
+  - stops: by a record's place in words.
+  - ways: number of the state before -> number of the state after, None where there is an error.
+  - pairs: how many of these pairs of states were given to the entry.
   """
   def __init__(self, pc: int, mode: int, steps: list[tuple[int, Step]], code: bytes, records: Records):
     self.pc, self.mode, self.steps, self.code, self.records = pc, mode, steps, code, records
@@ -94,14 +96,14 @@ class Block(Generic[Step]):
     self.pairs = 0
 
   def pass_through(self, before: int, behind: int) -> None:
-    """From now on the entry lets this state in."""
+    """Let a state pass the entry from now on."""
     self.records.admit(self.pairs % PAIRS, before, behind)
     self.pairs += 1
 
   # ***** records with stops *****
 
   def link(self, pc: int) -> int:
-    """Append a record that goes to the block at an address; its place."""
+    """Append a record that goes to the block at an address. Return its place."""
     at = self.records.link()
     self.stops[at] = Stop(following=pc)
     return at
@@ -115,18 +117,17 @@ class Block(Generic[Step]):
     self.stops[self.records.steer(found.function, *found.operands)] = Stop(step=step, access=found.access)
 
   def compute(self, function: int, operands: Sequence[int], make: Callable[[], int] | None) -> None:
-    """Append a call of a compiled function. make: what compiles it for some lanes; None where it does not ask which
-    are active."""
+    """Append a call of a compiled function. make: compiles it for some lanes; None where it does not depend on active
+    lanes."""
     at = self.records.add(function, function if make is None else self.records.functions["make"], operands)
     if make is not None: self.stops[at] = Stop(make=make)
 
   def check(self, at: int, first: int) -> None:
-    """The record at a place checks a stretch that begins with step `first`."""
+    """Add the stop of a check at a place. It checks a stretch that begins with step `first`."""
     self.stops[at] = Stop(first=first)
 
 class Translation(Generic[Wave, Code, Step, State]):
-  """The blocks of a kernel, by address and mode of the wave, and the states that strict checks have come to, by
-  number."""
+  """The blocks of a kernel, by address and mode of the wave, and the numbered states of strict checks."""
   def __init__(self, engine: Engine):
     self.engine = engine
     self.blocks: dict[tuple[int, int], Block[Step] | None] = {}
@@ -134,55 +135,57 @@ class Translation(Generic[Wave, Code, Step, State]):
     self.counts: Counter[tuple[int, int]] = Counter()
     self.states: list[State] = []
     self.numbers: dict[State, int] = {}
-    self.opening = 0      # the address of the record for which windows have been opened last, and how many
+    self.opening = 0      # address of the record for which windows were opened last, and their number
     self.opened = 0
 
-  # ***** what a family says *****
+  # ***** defined by a family *****
 
   def steps_from(self, pc: int, mode: int, decoder: Code) -> list[tuple[int, Step]]:
-    """The steps of the block at an address; none if it must be executed step by step."""
+    """Return the steps of the block at an address; none if it must be executed step by step."""
     raise NotImplementedError
 
   def size(self, step: Step) -> int:
-    """The bytes of a step."""
+    """Return the size of a step in bytes."""
     raise NotImplementedError
 
   def read(self, decoder: Code, address: int, size: int) -> bytes:
-    """Bytes of the code."""
+    """Return bytes of the code."""
     raise NotImplementedError
 
   def write(self, block: Block[Step], decoder: Code) -> None:
-    """Make the records of a block. Raises KeyError for a register that the kernel has not."""
+    """Write the records of a block. Raises KeyError for a register that the kernel does not have."""
     raise NotImplementedError
 
   def known(self, wave: Wave) -> State:
-    """What strict checks know of a wave."""
+    """Return the state of the strict checks of a wave."""
     raise NotImplementedError
 
   def tell(self, wave: Wave, what: State) -> None:
-    """Let a wave be watched with this knowledge."""
+    """Set the state of the strict checks of a wave."""
     raise NotImplementedError
 
   def foresee(self, wave: Wave, before: State, steps: Sequence[tuple[int, Step]]) -> State | None:
-    """What will be known behind steps; None if one of them is an error."""
+    """Return the state after the steps; None if one of them is an error."""
     raise NotImplementedError
 
   def execute(self, wave: Wave, pc: int, step: Step) -> bool:
-    """Execute a step in Python, but for what is foreseen. Whether translated code goes on behind it."""
+    """Execute a step in Python, without the checks that are done in advance. Return whether translated code goes on
+    after it.
+    """
     raise NotImplementedError
 
   def prepare(self, wave: Wave) -> None:
-    """Translated code is about to go on."""
+    """Prepare a wave before translated code goes on."""
 
   # ***** blocks *****
 
   def is_of(self, decoder: Code) -> bool:
-    """Whether the code still is what was translated."""
+    """Return whether the code is still the translated one."""
     try: return all(self.read(decoder, b.pc, len(b.code)) == b.code for b in self.blocks.values() if b is not None)
     except (EmulatorError, PageFault): return False
 
   def number(self, what: State) -> int:
-    """The number of a state."""
+    """Return the number of a state."""
     found = self.numbers.get(what)
     if found is None:
       found = self.numbers[what] = len(self.states)
@@ -190,7 +193,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     return found
 
   def block(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
-    """The translated block at an address; None while it is not hot, or if it must be executed step by step."""
+    """Return the translated block at an address; None while it is not hot, or if it must be executed step by step."""
     key = pc, mode
     if key in self.blocks: return self.blocks[key]
     self.counts[key] += 1
@@ -200,33 +203,33 @@ class Translation(Generic[Wave, Code, Step, State]):
     return made
 
   def translate(self, pc: int, mode: int, decoder: Code) -> Block[Step] | None:
-    """Make a block."""
+    """Translate a block."""
     steps = self.steps_from(pc, mode, decoder)
     if not steps: return None
     last, step = steps[-1]
     block = Block(pc, mode, steps, self.read(decoder, pc, last + self.size(step) - pc), Records(self.engine.functions))
     block.records.entry(len(steps))
     try: self.write(block, decoder)
-    except KeyError: return None  # a register that there is not: strict.py says so
+    except KeyError: return None  # a register that does not exist: strict.py reports it
     block.records.done()
     return block
 
-  # ***** what is known *****
+  # ***** states of strict checks *****
 
   def way(self, block: Block[Step], before: int, wave: Wave) -> int | None:
-    """The state behind a block that is entered with one."""
+    """Return the number of the state after a block, given the number at its entry; None if there is an error."""
     if before in block.ways: return block.ways[before]
     found = self.foresee(wave, self.states[before], block.steps)
     behind = block.ways[before] = None if found is None else self.number(found)
     return behind
 
   def enter(self, wave: Wave) -> None:
-    """The wave's state becomes a number."""
+    """Replace the wave's state by its number."""
     if wave.numbered: return
     wave.context[KNOWN], wave.numbered = self.number(self.known(wave)), True
 
   def leave(self, wave: Wave) -> None:
-    """The wave is watched step by step from here on."""
+    """Check the wave step by step from here on."""
     if not wave.numbered: return
     self.tell(wave, self.states[wave.context[KNOWN]])
     wave.numbered = False
@@ -234,8 +237,8 @@ class Translation(Generic[Wave, Code, Step, State]):
   # ***** execution *****
 
   def run(self, wave: Wave, block: Block[Step], budget: int, decoder: Code) -> int:
-    """Let a wave execute blocks, beginning with one, until the budget is spent, it waits or ends, or comes to what goes
-    step by step. How many instructions there were; `wave.pc` is where it goes on."""
+    """Execute blocks, beginning with this one, until the budget is spent, the wave waits or ends, or a step must be
+    executed alone. Return the number of instructions. `wave.pc` is the next one."""
     self.enter(wave)
     context, address = wave.context, wave.address
     self.prepare(wave)
@@ -277,12 +280,12 @@ class Translation(Generic[Wave, Code, Step, State]):
     return budget - int(context[BUDGET])
 
   def here(self, wave: Wave) -> tuple[Block[Step], int]:
-    """The block and the place in words where the loop has stopped."""
+    """Return the block, and the place in words, where the loop has stopped."""
     entry = wave.context[ENTRY]
     return self.by_entry[entry], (wave.context[RECORD] - entry) // WORD
 
   def python(self, wave: Wave) -> bool:
-    """Execute a step in Python, or have a window for it and try again. Whether the loop goes on."""
+    """Execute a step in Python, or open a window for it and try again. Return whether the loop goes on."""
     block, place = self.here(wave)
     stop = block.stops[place]
     if stop.access is not None and self.has_opened(wave, stop.access): return True
@@ -292,9 +295,9 @@ class Translation(Generic[Wave, Code, Step, State]):
     return goes_on
 
   def has_opened(self, wave: Wave, access: Access) -> bool:
-    """Whether there is a new window onto the place that an instruction could not access.
+    """Return whether there is a new window for an access that has failed.
 
-    Only so many for one instruction: they are few.
+    The number of windows for one instruction is limited, since a table has few.
     """
     address, wave.context[FAILED] = wave.context[FAILED], 0
     if wave.context[RECORD] != self.opening: self.opening, self.opened = wave.context[RECORD], 0
@@ -305,7 +308,7 @@ class Translation(Generic[Wave, Code, Step, State]):
     return True
 
   def retreat(self, wave: Wave) -> None:
-    """Back to the first step of the stretch whose check has failed, to be executed step by step."""
+    """Go back to the first step of the stretch whose check has failed. The wave executes it step by step."""
     block, place = self.here(wave)
     first = block.stops[place].first
     found = self.foresee(wave, self.states[wave.context[ENTERED]], block.steps[:first])
@@ -317,7 +320,9 @@ _kept: dict[tuple[object, ...], Any] = {}
 Made = TypeVar("Made", bound=Translation[Any, Any, Any, Any])
 
 def kept(key: tuple[object, ...], decoder: object, make: Callable[[Engine], Made]) -> Made | None:
-  """The translation of a kernel that is called so, as long as its code is the same; None on a host without the loop."""
+  """Return the translation of a kernel, kept under a key as long as its code is the same; None on a host without the
+  loop.
+  """
   loop = engine()
   if loop is None: return None
   found: Made | None = _kept.pop(key, None)
