@@ -1,9 +1,8 @@
-"""The AMD rows that compare vectors (VOPC), in the notation that table.py explains.
+"""AMD rows of vector comparisons (VOPC), in the notation of table.py.
 
 v_cmp writes a bit for each lane into a mask, v_cmpx into exec; on CDNA v_cmpx writes both. The predicates of a type
-have opcodes in sequence: those of
-v_cmpx are 10 (CDNA) or 80 (RDNA) further. RDNA4 has no predicate that is always false or always true, RDNA3 none for
-16-bit integers.
+have consecutive opcodes. Opcodes of v_cmpx are 10 (CDNA) or 80 (RDNA) higher, in hexadecimal. RDNA4 has no predicate
+that is always false or always true. RDNA3 has none for 16-bit integers.
 """
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ TYPES = {"f16": (0x20, 0x00), "f32": (0x40, 0x10), "f64": (0x60, 0x20), "i16": (
 CLASSES = {"f16": ("b16", 0x14, 0x7d), "f32": ("b32", 0x10, 0x7e), "f64": ("b32", 0x12, 0x7f)}
 
 def compare(name: str, type: str, second: str, cdna: int, rdna: int, always: bool, clamp: str) -> str:
-  """The lines of one comparison, as v_cmp and as v_cmpx. always: it is one that not all generations have."""
+  """The lines of one comparison, as v_cmp and as v_cmpx. always: not all generations have it."""
   alias = f" v_cmp{{x}}_tru_{type}@cdna" if name == "t" and type[0] == "f" else ""
   step = 1 if name == "class" else 0x10
   lines = []

@@ -1,8 +1,8 @@
-"""The operations of which one AMD instruction can hold two (VOPD, RDNA in waves of 32 lanes), in the notation that
-table.py explains.
+"""AMD rows of operations that can be paired in one instruction (VOPD, RDNA in waves of 32 lanes).
 
-Opcodes are those in the first place and in the second; what has none for the first stands in the second only.
-Operands have the names of the slots with x for the first operation and y for the second.
+The notation is that of table.py. The opcode is the same for the first and the second operation. An opcode that is too
+large for the first field can only be the second. Operands have the names of the slots, with x for the first operation
+and y for the second.
 """
 from __future__ import annotations
 

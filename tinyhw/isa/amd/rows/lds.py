@@ -1,8 +1,7 @@
-"""The AMD rows of local memory (DS: LDS and GDS, and lane permutations that use its crossbar), in the notation that
-table.py explains.
+"""AMD rows of local memory (DS: LDS and GDS, and lane permutations that use its crossbar), in the notation of table.py.
 
-CDNA's cmpst has the value to compare with first, then the new one; cmpstore of RDNA the other way round: so they are
-two instructions.
+CDNA's cmpst has the value to compare with first, then the new one. RDNA's cmpstore has them in the opposite order. So
+they are two instructions.
 """
 from __future__ import annotations
 

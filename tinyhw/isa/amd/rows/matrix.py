@@ -1,16 +1,18 @@
-"""The AMD rows of the matrix units: WMMA and SWMMAC of RDNA, MFMA and SMFMAC of CDNA, in the notation that table.py
-explains.
+"""AMD rows of the matrix units: WMMA and SWMMAC of RDNA, MFMA and SMFMAC of CDNA, in the notation of table.py.
 
-A name says the type of the result, the shape MxNxK, on CDNA how many such products there are at once, and the types
-of the sources. How many elements a lane has of each matrix follows: elements / lanes. A of a sparse product has half
-of its K, and an index that says which half. WMMA writes D before it has read all of A and B; D may be C. MFMA may have
-D where A or B is, and C where D is or apart (check.py). Source: LLVM, VOP3PInstructions.td, the constraints of
-WMMAInst and what VOPProfileMAI.NoDstOverlap says of the hardware. On RDNA3 both halves of a wave have the same rows of A and B, and 16-bit
-results use half of each register.
+A name has the type of the result, the shape MxNxK, and the types of the sources. On CDNA it also has the number of
+products that are computed at once. A lane has elements / lanes of the elements of each matrix. A of a sparse product
+has half of its K, and an index that selects the half.
+
+WMMA writes D before it has read all of A and B; D may be C. D of MFMA may overlap A or B; C is D or does not overlap it
+(check.py). On RDNA3 both halves of a wave have the same rows of A and B, and 16-bit results use half of each register.
+
+Source: LLVM, VOP3PInstructions.td: the constraints of WMMAInst, and the comments of VOPProfileMAI.NoDstOverlap on the
+hardware.
 """
 from __future__ import annotations
 
-# opcode on CDNA3 (for later ones "-"), on CDNA4, name
+# opcode on CDNA3 ("-": CDNA4 only), opcode on CDNA4, name
 MFMA = """
 - 35  f32_16x16x32_bf16
 - 36  i32_16x16x64_i8
@@ -110,7 +112,7 @@ SWMMAC = """
 """
 
 class Shape:
-  """What the name of a matrix instruction says."""
+  """The shape and types in the name of a matrix instruction."""
 
   def __init__(self, name: str):
     self.result, size, *rest = name.split("_")
@@ -123,18 +125,18 @@ def _entries(text: str) -> list[tuple[str, str, str, Shape]]:
   return [(first, second, name, Shape(name)) for first, second, name in map(str.split, text.strip().split("\n"))]
 
 def _of(kind: str, elements: int) -> str:
-  """So many elements."""
+  """The type of a number of elements."""
   return f"{kind}x{elements}" if elements > 1 else kind
 
 def mfma(first: str, second: str, name: str, s: Shape, sparse: bool) -> str:
-  """A line of MFMA or SMFMAC, of waves of 64 lanes."""
+  """A line of MFMA or SMFMAC, for waves of 64 lanes."""
   d = _of(s.result, s.m * s.n * s.blocks // 64)
   a, b = _of(s.a, s.m * s.k * s.blocks // (128 if sparse else 64)), _of(s.b, s.n * s.k * s.blocks // 64)
   operands = f"{d}[va]+ {a}[va] {b}[va] b32[v]" if sparse else f"{d}[va]= {a}[va] {b}[va] {d}[vac]"
   return f"v_{'smfmac' if sparse else 'mfma'}_{name}  {first} {second} - -  {operands}  {'noblgp' if sparse else ''}"
 
 def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
-  """A line of WMMA or SWMMAC for one generation; after the slash: of waves of 64 lanes."""
+  """A line of WMMA or SWMMAC for one generation. After a slash: for waves of 64 lanes."""
   def lanes(kind: str, elements: int) -> str:
     if elements == 64 and kind[-1] == "4" and elements // 64: return f"{kind}x{elements // 32}"
     return f"{kind}x{elements // 32}/{max(1, elements // 64)}"
@@ -148,14 +150,16 @@ def wmma(op: str, name: str, s: Shape, rdna3: bool, sparse: bool) -> str:
   return f"v_wmma_{name}  {cells}  {d}= {a}[v] {b}[v] {d}[vc]  {words} early early:sum"
 
 def signs(s: Shape, rdna3: bool, sparse: bool) -> str:
-  """The properties of neg_lo and neg_hi: floats have both for each operand, integers neg_lo of A and B, which says that they have a sign."""
+  """The properties of neg_lo and neg_hi. Floats have both for each operand. Integers have neg_lo of A and B, for signed
+  operands."""
   if rdna3: return "neg"
   if s.a[:2] == "iu": return "neg neg_lo=3 neg_hi=0"
   if s.a[-1] == "8": return "" if sparse else "neg neg_lo=4 neg_hi=4"
   return "neg neg_lo=3 neg_hi=3" if sparse else "neg"
 
 def keys(s: Shape) -> str:
-  """How many parts of the index register there are to choose from: an index has 2 bits for each of K / 4 pairs of 16 rows."""
+  """The number of parts of the index register to choose from. An index has 2 bits for each of K / 4 pairs of 16
+  rows."""
   if s.k == 64: return "op_sel=0/1"
   return "op_sel=1/1" if s.a == "iu4" else "op_sel=1/3"
 

@@ -1,8 +1,8 @@
-"""The AMD rows of memory (FLAT, GLOBAL, SCRATCH, buffers, and scalar loads), in the notation that table.py explains.
+"""AMD rows of memory (FLAT, GLOBAL, SCRATCH, buffers, and scalar loads), in the notation of table.py.
 
-The four ways to memory have the same operations with the same opcodes. A line of LOADS, STORES and ATOMICS stands for
-one instruction in each that its letters name: f flat_, g global_, s scratch_, b buffer_; then come names, opcodes and
-the type of the data.
+The four segments of memory have the same operations with the same opcodes. A line of LOADS, STORES and ATOMICS has one
+instruction for each of its letters: f flat_, g global_, s scratch_, b buffer_. Then it has names, opcodes and the type
+of the data.
 """
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ SHAPES = {
   "s": ("{t}= vaddr:b32? saddr:b32?", "vaddr:b32? {t} saddr:b32?", ""),
   "b": ("{t}= vaddr:address? b128 b32", "{t} vaddr:address? b128 b32", "{t} vaddr:address? b128 b32"),
 }
-# Loads to local memory: the address of the data there is in m0, and the offset of the lane. CDNA's buffer loads do that with a flag.
+# Loads to local memory: m0 has the address there, and the offset of the lane. CDNA's buffer loads do that with a flag.
 TO_LDS = """
 global_load_lds_u8 global_load_lds_ubyte@cdna       26 . - -  vaddr:address saddr:address?
 global_load_lds_i8 global_load_lds_sbyte@cdna       27 . - -  vaddr:address saddr:address?
@@ -209,7 +209,8 @@ def expand(text: str, shape: int, properties: str) -> dict[str, list[str]]:
     for letter in letters:
       full = " ".join(f"{SEGMENTS[letter]}_{name}" for name in names.split())
       operands = SHAPES[letter][shape].format(t=kind, r=result)
-      if "_d16" in names and shape == 0: operands = operands.replace("=", "+", 1)  # the other half of the register stays
+      # the other half of the register stays
+      if "_d16" in names and shape == 0: operands = operands.replace("=", "+", 1)
       made[letter].append(f"{full}  {cells}  {operands}  {properties}")
   return made
 

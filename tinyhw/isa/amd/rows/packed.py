@@ -1,4 +1,4 @@
-"""The AMD rows of packed arithmetic, dot products and mixed precision (VOP3P), in the notation that table.py explains."""
+"""AMD rows of packed arithmetic, dot products and mixed precision (VOP3P), in the notation of table.py."""
 from __future__ import annotations
 
 TEXT = """

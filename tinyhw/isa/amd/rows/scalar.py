@@ -1,5 +1,4 @@
-"""The AMD rows of the scalar unit: arithmetic, compares, branches, waits and messages, in the notation that table.py
-explains."""
+"""AMD rows of the scalar unit, in the notation of table.py: arithmetic, comparisons, branches, waits and messages."""
 from __future__ import annotations
 
 TEXT = """

@@ -1,7 +1,8 @@
-"""The AMD rows of CDNA4's conversions between narrow floats and others with a scale, in the notation that table.py explains.
+"""AMD rows of CDNA4's scaled conversions of floats of 8 bits and fewer.
 
-The last source is the scale, an f32 of which only the exponent counts; sr conversions round at random, by the number
-before it. What is packed in a part of a register is selected by op_sel.
+The notation is that of table.py. The last source is the scale, an f32 of which only the exponent counts. The sr
+conversions round stochastically, by the number before the scale. op_sel selects the part of a register that has the
+packed elements.
 """
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ v_cvt_scalef32_sr_pk_fp4_bf16  - 24f - -  fp4x2+ bf16x2 b32 f32    op_sel
 v_cvt_scalef32_pk_f16_fp4      - 250 - -  f16x2= fp4x8 f32         op_sel
 v_cvt_scalef32_pk_bf16_fp4     - 251 - -  bf16x2= fp4x8 f32        op_sel
 """
-# 32 values of six bits are in six registers.
+# 32 elements of six bits are in six registers.
 SIXES = "".join(f"""
 v_cvt_scalef32_2xpk16_{n}_f32    - {0x252 + i:x} - -  {n}x32= f32x16[v] f32x16[v] f32   noneg
 v_cvt_scalef32_sr_pk32_{n}_f32   - {0x254 + i:x} - -  {n}x32= f32x32[v] b32 f32         noneg

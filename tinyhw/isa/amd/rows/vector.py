@@ -1,5 +1,5 @@
-"""The AMD rows of vector instructions with one and two sources that have a short encoding (VOP1, VOP2), in the notation
-that table.py explains."""
+"""AMD rows of vector instructions with a short encoding (VOP1, VOP2). They have one or two sources. The notation is
+that of table.py."""
 from __future__ import annotations
 
 TEXT = """

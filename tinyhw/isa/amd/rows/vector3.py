@@ -1,4 +1,4 @@
-"""The AMD rows of vector instructions that are VOP3 only, in the notation that table.py explains."""
+"""AMD rows of vector instructions that are VOP3 only, in the notation of table.py."""
 from __future__ import annotations
 
 TEXT = """

@@ -1,5 +1,4 @@
-"""Arithmetic, comparisons and choices, by the scalar unit where a result is the same in all lanes, else by the vector
-unit."""
+"""Select arithmetic, comparisons and choices. The scalar unit computes uniform results, the vector unit all others."""
 from __future__ import annotations
 from typing import Any
 
@@ -14,7 +13,7 @@ from tinyhw.machine.select.recipes import followed
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-# op -> key, for 32-bit integers (u: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are
+# op -> key, for 32-bit integers (UNSIGNED: where unsigned numbers differ), 64-bit ones, floats; "~": the operands are
 # exchanged
 VECTOR_32 = {Ops.ADD: "v_add_nc_u32", Ops.SUB: "v_sub_nc_u32", Ops.MUL: "v_mul_lo_u32", Ops.AND: "v_and_b32",
              Ops.OR: "v_or_b32",
@@ -50,20 +49,20 @@ SHIFTS = (Ops.SHL, Ops.SHR)
 COMMUTATIVE = (Ops.ADD, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR)
 
 def scalar_first(a: Any, b: Any) -> tuple[Any, Any]:
-  """Two operands with a constant, or a scalar register, before a vector register: short instructions have room for it
-  there."""
+  """Order two operands so that a constant or a scalar register is before a vector register, as short instructions
+  require."""
   return (b, a) if isinstance(a, Reg) and a.cls.bank is regs.VGPR and not (isinstance(b, Reg)
                                                                            and b.cls.bank is regs.VGPR) else (a, b)
 
 def letters(dtype: DType) -> str:
-  """The type as comparisons name it: f32, i64, u32."""
+  """The type in the name of a comparison: f32, i64, u32."""
   if dtypes.is_float(dtype): return f"f{dtype.bitsize}"
   return f"{'u' if dtypes.is_unsigned(dtype) else 'i'}{max(dtype.bitsize, 32)}"
 
 class Arithmetic(Part):
-  """The part of Selector that computes."""
+  """The arithmetic of Selector."""
 
-  # what select.py has
+  # defined in select.py
   def vector(self, u: UOp) -> Reg: raise NotImplementedError
   def mask(self, u: UOp) -> Any: raise NotImplementedError
 
@@ -71,8 +70,7 @@ class Arithmetic(Part):
     return self.float_operation(u) if dtypes.is_float(u.dtype) else self.integer_operation(u)
 
   def integer_operation(self, u: UOp) -> Reg:
-    """The instruction of the operation's table; before it those that are made in another way, or cheaper for these
-    operands."""
+    """Select an integer operation by its table. Exceptions and cheaper instructions for some operands come first."""
     cls, varying = self.home(u), u in self.varying
     if u.op is Ops.NEG:
       return self.keyed(cls, TABLES[varying, u.dtype.itemsize, False][Ops.SUB], 0, self.value(u.src[0]))
@@ -95,18 +93,18 @@ class Arithmetic(Part):
     return self.op(cls, key[1:], b, a) if key[0] == "~" else self.op(cls, key, a, b)
 
   def low_half(self, u: UOp) -> Any:
-    """The uint32 that an integer of 64 bits is, if it was made of one; else None."""
+    """The uint32 from which a 64-bit integer was extended; else None."""
     if u.op is Ops.CONST: return int(u.arg) if 0 <= u.arg < 1 << 32 else None
     return self.value(u.src[0]) if u.op is Ops.CAST and u.src[0].dtype is dtypes.uint32 else None
 
   def max64(self, u: UOp) -> Reg:
-    """The greater of two integers of 64 bits, for which there is no instruction."""
+    """The greater of two 64-bit integers, for which there is no instruction."""
     a, b = (self.vector(s) for s in u.src)
     less = self.op(self.mask_class, f"v_cmp_lt_{letters(u.dtype)}", a, b)
     return self.op(self.home(u), "choose64", less, b, a)
 
   def float_operation(self, u: UOp) -> Reg:
-    """The same for floats."""
+    """Select a floating-point operation by its table."""
     cls, wide = self.home(u), u.dtype.itemsize == 8
     values = [self.value(s) for s in u.src]
     if u.op is Ops.NEG:
@@ -120,7 +118,7 @@ class Arithmetic(Part):
     return self.perform(cls, key, *values)
 
   def multiply_add(self, cls: RegClass, a: Any, b: Any, c: Any) -> Reg:
-    """a*b + c. One literal among them is in short instructions."""
+    """a*b + c. Short instructions take one literal operand."""
     if not isinstance(a, Reg): a, b = b, a
     if isinstance(a, Reg) and isinstance(c, Reg) and self.literal(b): return self.op(cls, "v_fmamk_f32", a, b, c)
     if isinstance(a, Reg) and isinstance(b, Reg) and self.literal(c):
@@ -129,11 +127,11 @@ class Arithmetic(Part):
     return self.op(cls, "v_fma_f32", a, b, c)
 
   def literal(self, value: Any) -> bool:
-    """Whether 32 bits are a constant that instructions have no code for."""
+    """Whether a 32-bit constant has no code in instructions."""
     return not isinstance(value, Reg) and value & 0xffffffff not in KINDS["f32"].codes
 
   def perform(self, cls: RegClass, key: str, *sources: Any) -> Reg:
-    """An instruction, a macro or a recipe."""
+    """Emit an instruction, a macro or a recipe."""
     if key not in RECIPES: return self.op(cls, key, *sources)
     found: Reg = followed(RECIPES[key], sources, lambda line,
                           values: self.op(self.result_class(line.key), line.key, *values, **line.modifiers))
@@ -149,16 +147,16 @@ class Arithmetic(Part):
     return self.op(regs.S[1], "s_cselect_b32", 1, 0)
 
   def compare(self, predicate: str, dtype: DType, a: Any, b: Any) -> None:
-    """A comparison by the scalar unit; its result is in scc."""
+    """Compare by the scalar unit; the result is in scc."""
     name = "lg" if predicate == "ne" else predicate
     if dtype.itemsize == 8:
       if name in ("eq", "lg"):
         return self.emit(f"s_cmp_{name}_u64", self.in_scalar(a, regs.S[2]), self.in_scalar(b, regs.S[2]))
-      a, b = self.half(a, "low"), self.half(b, "low")  # counters and their ends: small numbers
+      a, b = self.half(a, "low"), self.half(b, "low")  # counters and their limits: small numbers
     if not isinstance(a, Reg) and not isinstance(b, Reg): a = self.in_scalar(a, regs.S[1])
     self.emit(f"s_cmp_{name}_{'u' if dtypes.is_unsigned(dtype) and name not in ('eq', 'lg') else 'i'}32", a, b)
 
-  # ***** truths *****
+  # ***** bools *****
 
   def logic(self, u: UOp) -> Reg:
     """AND, OR, XOR of bools."""
@@ -168,7 +166,7 @@ class Arithmetic(Part):
     return self.op(regs.S[1], f"s_{name}_b32", *[self.value(s) for s in u.src])
 
   def choose(self, u: UOp) -> Reg:
-    """WHERE."""
+    """Select WHERE."""
     condition, yes, no = u.src
     if u not in self.varying:
       self.emit("s_cmp_lg_u32", self.in_scalar(self.value(condition), regs.S[1]), 0)
@@ -181,7 +179,7 @@ class Arithmetic(Part):
     return self.op(regs.V[1], "v_cndmask_b32", self.value(no), self.value(yes), mask)
 
   def wide_constant(self, value: Any, cls: RegClass) -> Any:
-    """A constant of 64 bits that is no operand, in registers."""
+    """A 64-bit constant in registers, as it cannot be an operand."""
     if cls.units == 1 or isinstance(value, Reg): return value
     return self.in_scalar(value, cls)
 

@@ -1,4 +1,4 @@
-"""Conversions between types, and bits taken for another type."""
+"""Select conversions between types, and bitcasts."""
 from __future__ import annotations
 from typing import Any
 
@@ -21,15 +21,14 @@ CONVERSIONS = {  # (from, to) -> instruction or recipe
 }
 
 class Casts(Arithmetic):
-  """The part of Selector that converts. codes: registers of which the low half is a float16, whatever the high one
-  is."""
+  """The conversions of Selector. codes: registers whose low half is a float16, and whose high half is undefined."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
     self.codes: dict[UOp, Reg] = {}
 
   def lowest(self, u: UOp) -> Reg:
-    """A register that has a number of 32 bits or fewer in its lowest bits: all that memory takes."""
+    """A register with a number of 32 bits or fewer in its lowest bits. Memory needs no others."""
     return self.codes.get(u) or self.vector(lowest_bits(u))
 
   def cast(self, u: UOp) -> Reg:
@@ -47,7 +46,7 @@ class Casts(Arithmetic):
     return self.op(cls, "v_and_b32", 0xffff, result)
 
   def from_bool(self, u: UOp) -> Reg:
-    """0 or 1."""
+    """Convert a bool to 0 or 1."""
     cls, target = self.home(u), u.dtype
     if u not in self.varying:
       flag = self.in_scalar(self.value(u.src[0]), regs.S[1])

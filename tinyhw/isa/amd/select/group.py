@@ -1,7 +1,7 @@
-"""Values of several registers: vectors that are loaded, stored, and taken apart into elements.
+"""Select vectors, which are groups of registers: loads, stores, and access to elements.
 
-Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. A vector that is
-the same in all lanes may be in scalar registers. There is no arithmetic on vectors, but on matrices (select/matrix.py).
+Elements of less than 32 bits are packed, the first one lowest. Elements of 64 bits have two registers. A uniform vector
+may be in scalar registers. Vectors have no arithmetic, except products of matrices (select/matrix.py).
 """
 from __future__ import annotations
 from typing import Any
@@ -18,23 +18,23 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Groups(Casts):
-  """The part of Selector that knows groups of registers. halves: of which group a 16-bit element is which one."""
+  """The groups of registers of Selector. halves: 16-bit element -> its group, and its number there."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
     self.halves: dict[UOp, tuple[Reg, int]] = {}
 
   def group_class(self, dtype: DType) -> RegClass:
-    """The registers of a vector."""
+    """The register class of a vector."""
     return self.generation.vectors[max(dtype.itemsize // 4, 1)]
 
   def group(self, u: UOp) -> Reg:
-    """A vector in a group of vector registers; one that was loaded into scalar ones is copied."""
+    """A vector in a group of vector registers; one in scalar registers is copied."""
     found = super().group(u)
     return found if found.cls.bank is regs.VGPR else self.put_group("spread", self.group_class(u.dtype), [found])
 
   def put_group(self, name: str, cls: RegClass, sources: list[Reg], number: int | None = None) -> Reg:
-    """A row of macros.GROUPS that makes a group (or an element) of registers and sources; number: its last operand."""
+    """Emit a row of macros.GROUPS that makes a group or an element from sources. number: its last operand."""
     dst = self.new(cls)
     row = macros.group_row(name, self.generation, cls, tuple(s.cls for s in sources))
     spare = [self.new(regs.V[1])] if name in macros.SPARE else []
@@ -47,8 +47,8 @@ class Groups(Casts):
     return self.packed(u.dtype, [self.value(s) for s in u.src] * (u.dtype.count // len(u.src)))
 
   def woven(self, dtype: DType, halves: list[tuple[Reg, int]]) -> Reg:
-    """16-bit elements of groups, or the lowest bits of registers, two by two: also what is turned on its way to local
-    memory."""
+    """Interleave 16-bit elements of groups, or the lowest bits of registers, two by two. Transposition on the way to
+    local memory uses it too."""
     groups = list(dict.fromkeys(group for group, _ in halves))
     numbers = [(groups.index(group), number) for group, number in halves]
     selectors = [macros.selector_of(low, high) for (_, low), (_, high) in zip(numbers[::2], numbers[1::2])]
@@ -78,7 +78,7 @@ class Groups(Casts):
     return self.put_group("fill", self.group_class(dtype), [], word)
 
   def packed(self, dtype: DType, elements: list[Any]) -> Reg:
-    """Elements that were computed or loaded one by one."""
+    """Pack elements that were computed or loaded one by one."""
     scalar = dtype.scalar()
     sources = [self.in_vector(value, max(scalar.itemsize, 4)) for value in elements]
     if scalar is dtypes.int16: sources[::2] = [self.op(regs.V[1], "v_and_b32", 0xffff, low) for low in sources[::2]]
@@ -94,10 +94,10 @@ class Groups(Casts):
                           [whole], number)
 
   def loaded(self, u: UOp, address: Reg, offset: int) -> Reg:
-    """A vector of local memory that is more than one instruction loads."""
+    """A vector of local memory that one instruction cannot load."""
     return self.put_group("load", self.group_class(u.dtype), [address], offset)
 
   def constant_group(self, u: UOp) -> Any:
-    """A constant vector as an instruction takes it that has one number for all elements; another one in its
+    """A constant vector with equal elements as an instruction takes it, as one number; other vectors in their
     registers."""
     return self.value(UOp.const(u.dtype.scalar(), u.arg)) if u.op is Ops.CONST else self.group(u)

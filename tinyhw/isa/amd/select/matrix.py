@@ -1,4 +1,4 @@
-"""Products on the matrix unit, of groups of registers (select/group.py)."""
+"""Select products on the matrix unit, whose operands are groups of registers (select/group.py)."""
 from __future__ import annotations
 from dataclasses import replace
 from typing import Any
@@ -13,10 +13,10 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Matrices(Mixed):
-  """The part of Selector that knows the matrix unit."""
+  """The matrix products of Selector."""
 
   def multiply(self, u: UOp) -> Reg:
-    """MMA. The sum stays in the registers that it is added to; of a constant it starts by itself."""
+    """Select MMA. The sum stays in the registers of its accumulator. A constant accumulator is an operand."""
     unit = next((x for x in units(self.generation) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
     if unit is VECTOR: return self.multiply_lanes(u)
@@ -24,7 +24,7 @@ class Matrices(Mixed):
     c = self.constant_group(u.src[2])
     dst = self.new(self.group_class(u.dtype))
     modifiers: dict[str, Any] = {"neg_lo": unit.neg_lo} if unit.neg_lo else {}
-    inst = self.instruction(unit.key, dst, columns, rows, c, **modifiers)  # products are made transposed (matrix.py)
+    inst = self.instruction(unit.key, dst, columns, rows, c, **modifiers)  # products are transposed (table/matrix.py)
     sums = next(i for i, o in enumerate(inst.row.operands) if o.name == "src2")
     written = inst.row.operands[0]._replace(tie=sums) if isinstance(c,
                                                                     Reg) else inst.row.operands[0]._replace(early=True)
@@ -34,7 +34,8 @@ class Matrices(Mixed):
     return dst
 
   def multiply_lanes(self, u: UOp) -> Reg:
-    """Products on the vector unit, each lane's own. Elements of factors are read where loads have left them."""
+    """Products on the vector unit, each lane's own. Elements of factors are read from the registers where loads put
+    them."""
     words = [self.word(element_of(factor, k) if factor.op in LOOSE else UOp(Ops.GEP, u.dtype.scalar(), (factor,), k))
              for factor in u.src[:2] for k in range(factor.dtype.count)]
     sources = list(dict.fromkeys(source for source, _ in words))
@@ -45,7 +46,7 @@ class Matrices(Mixed):
     return result
 
   def word(self, element: UOp) -> tuple[Reg, int]:
-    """Where an element of 32 bits is: a group, and its place in it."""
+    """The location of a 32-bit element: a group, and the number of a register in it."""
     if element.op is Ops.GEP:
       source, number = origin_of(element)
       if source.op not in LOOSE: return self.group(source), number

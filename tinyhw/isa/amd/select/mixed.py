@@ -1,13 +1,15 @@
-"""Arithmetic of float16: what float32 is computed from elements of 16 bits, and rounded to them (macros/mixed.py),
-without conversions between.
+"""Select mixed precision arithmetic: float32 operations that read float16 elements, and round to them
+(macros/mixed.py), without separate conversions.
 
-Codegen computes narrow floats in float32 and rounds what is stored. The same bits come from
-- v_pk_add_f16 and v_pk_mul_f16, if two neighbours are one rounded sum or product (machine/select/narrow.py) of elements
-  that stand in the same words;
-- v_fma_mixlo_f16 and v_fma_mixhi_f16, whatever the last operation is: a product of two float16 is exact in float32, so
-  that a fused addition to it rounds as often as the two operations do. What is no sum or product is rounded as x * 1.0
-  + -0.0.
-v_pk_fma_f16 rounds once where the other ways round to float32 first: other bits in rare cases, so it is not used.
+Codegen computes in float32 and rounds before stores. Two kinds of instructions give the same bits:
+
+- v_pk_add_f16 and v_pk_mul_f16, if two adjacent elements are one rounded sum or product (machine/select/narrow.py) of
+  elements that are in the same words.
+- v_fma_mixlo_f16 and v_fma_mixhi_f16, for any last operation. A product of two float16 is exact in float32, so a fused
+  multiply-add rounds as often as the two operations do. Other values than sums and products are rounded as x * 1.0 +
+  -0.0.
+
+v_pk_fma_f16 rounds once, while the others round to float32 first. The bits differ in rare cases, so it is not used.
 """
 from __future__ import annotations
 from collections import Counter
@@ -30,15 +32,15 @@ if TYPE_CHECKING:
   from tinyhw.isa.amd.table.form import Generation
   from tinyhw.uop.program import Program
 
-Sources = dict[Reg, int]   # of a macro, numbered
+Sources = dict[Reg, int]   # sources of a macro, numbered
 ONE = UOp.const(dtypes.float32, 1.0)
 ONES = Neighbours(ONE, ONE)
 PACKED = {Ops.ADD: "v_pk_add_f16", Ops.MUL: "v_pk_mul_f16"}
-FEW = 2   # readers of an element for which it is not converted: instructions that read it can not be one of two that
-          # are issued together
+# an element with more readers is converted: instructions that read float16 cannot be one of two in a dual instruction
+FEW = 2
 
 class Mixed(Groups):
-  """The part of Selector that computes with float16. uses: how many nodes read a node."""
+  """The float16 arithmetic of Selector. uses: the number of users of each node."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(generation, function)
@@ -50,7 +52,7 @@ class Mixed(Groups):
     return super().select(program)
 
   def cast(self, u: UOp) -> Reg:
-    """A conversion; of vectors, from float32 to float16. An element of 16 bits is read where it stands."""
+    """Select a conversion, or the rounding of a float32 vector to float16. A 16-bit element is read in place."""
     if u.dtype.count > 1: return self.rounded(u)
     if u.dtype is not dtypes.float32 or u.src[0] not in self.halves: return super().cast(u)
     sources: Sources = {}
@@ -63,24 +65,24 @@ class Mixed(Groups):
     return dst
 
   def make_group(self, u: UOp) -> Reg:
-    """A vector; of float16, of which some elements were rounded one by one, too."""
+    """Make a vector, or one of float16 with elements that were rounded one by one."""
     if u.op is not Ops.VECTORIZE or not any(map(is_rounded, u.src)): return super().make_group(u)
     sources: Sources = {}
     return self.rounded_group(u, [self.word_of_halves(low, high, sources)
                                   for low, high in zip(u.src[::2], u.src[1::2])], sources)
 
   def word_of_halves(self, low: UOp, high: UOp, sources: Sources) -> Word:
-    """Two float16, each of them rounded or as it stands."""
+    """Two float16, each rounded or read in place."""
     if is_rounded(low) and is_rounded(high): return self.rounded_word(low.src[0], high.src[0], sources)
     if self.beside(low, high): return self.packed_word("v_pk_mul_f16", (Neighbours(low, high), ONES), sources)
     return self.sum_of_half(low, sources), self.sum_of_half(high, sources)
 
   def sum_of_half(self, u: UOp, sources: Sources) -> Fused:
-    """A float16, rounded or as it stands."""
+    """A float16, rounded or read in place."""
     return self.sum_of(u.src[0], sources) if is_rounded(u) else Fused(self.half_term(u, sources), UNIT, NOTHING)
 
   def rounded(self, u: UOp) -> Reg:
-    """A vector of float32 as float16."""
+    """Round a vector of float32 to float16."""
     sources: Sources = {}
     vector, start = origin_of(u.src[0]) if u.src[0].op is Ops.GEP else (u.src[0], 0)
     if vector.op in LOOSE:
@@ -102,7 +104,7 @@ class Mixed(Groups):
   # ***** two at once *****
 
   def rounded_word(self, low: UOp, high: UOp, sources: Sources) -> Word:
-    """Two float32 that are rounded: by one instruction of float16, if there is one."""
+    """Round two float32 by one float16 instruction, if possible."""
     found = self.finder.rounded(low, high)
     key: str = "v_pk_mul_f16"
     operands: tuple[Both | Neighbours | None, ...] = (found, ONES)
@@ -117,13 +119,13 @@ class Mixed(Groups):
     return Pair(key, tuple(map(terms, operands)))
 
   def beside(self, low: UOp, high: UOp) -> bool:
-    """Whether two float16 are halves of one word, or the same."""
+    """Whether two float16 are the halves of one word, or the same half."""
     if low is high: return True
     first, second = self.halves.get(low), self.halves.get(high)
     return first is not None and second is not None and first[0] is second[0] and first[1] // 2 == second[1] // 2
 
   def pair_term(self, u: UOp, minus: bool, sources: Sources) -> Term:
-    """Constants that float16 has as operands are the low half of them."""
+    """A float16 operand. Constants that float16 instructions can have as operands are the low half of a word."""
     if u.op is not Ops.CONST: found = self.half_term(u, sources)
     elif constant_bits(u) in KINDS["f32"].codes: found = Term(-1, float_bits(u.arg, "e"), 0)
     else: found = self.constant_term(u, sources)
@@ -132,7 +134,8 @@ class Mixed(Groups):
   # ***** sums and products *****
 
   def float_operation(self, u: UOp) -> Reg:
-    """Operations of float32 read elements of float16 that few others read, and are not converted for those."""
+    """Select a float32 operation. It reads float16 elements with few users directly, so that they need no
+    conversion."""
     parts = parts_of(u)
     narrow = [x for part in parts if part is not None and is_widened(x := unsigned(part)[0])]
     if parts[0] is u or not narrow or any(self.uses[x] > FEW for x in narrow): return super().float_operation(u)
@@ -140,9 +143,9 @@ class Mixed(Groups):
     return self.mixed(self.fused(parts, sources), sources)
 
   def sum_of(self, u: UOp, sources: Sources) -> Fused:
-    """A float32 that was computed before as a fused product and sum that rounds as it does.
+    """A float32 as a fused multiply-add that rounds in the same way.
 
-    Variables may have changed since.
+    A value that depends on variables is not recomputed, as they may have changed since.
     """
     parts = parts_of(u)
     changed = any(part is not None and unsigned(part)[0].op is Ops.ACC for part in parts)
@@ -162,8 +165,8 @@ class Mixed(Groups):
     return negated(found) if minus else found
 
   def constant_term(self, u: UOp, sources: Sources) -> Term:
-    """What has a code of its own stands in the instruction; of other constants, those of float16 are in both halves of
-    a register."""
+    """A constant as an operand. If it has no code in the instruction, it is in a register; a number of float16 is in
+    both halves of it."""
     bits = constant_bits(u)
     if bits in KINDS["f32"].codes: return Term(-1, bits)
     if not is_number_of(dtypes.float16, u.arg):
@@ -171,7 +174,7 @@ class Mixed(Groups):
     return Term(sources.setdefault(self.in_vector(float_bits(u.arg, "e") * 0x10001, 4), len(sources)), 0, 0)
 
   def half_term(self, u: UOp, sources: Sources) -> Term:
-    """A value of 16 bits, where it stands."""
+    """A 16-bit value, in place."""
     group, number = self.halves.get(u) or (self.vector(u), 0)
     return Term(sources.setdefault(group, len(sources)), number // 2, number % 2)
 

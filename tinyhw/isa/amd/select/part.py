@@ -1,5 +1,4 @@
-"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction
-takes."""
+"""Base of instruction selection: make instructions, and move operands into the form that an instruction takes."""
 from __future__ import annotations
 from typing import Any
 
@@ -14,22 +13,22 @@ from tinyhw.machine.ir.inst import Function, Inst, MInst, Reg, RegClass, concret
 from tinyhw.machine.select.selection import Selection
 
 class Part(Selection):
-  """One selection as far as instructions go."""
+  """The instructions and operands of one selection."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(function)
     self.generation = generation
     self.table = table(generation.arch)
     self.mask_class = classes_of(generation)["m"]
-    self.constants: dict[tuple[int, int], Reg] = {}   # (bits, registers) -> where the function's beginning has left
-                                                      # them
+    # (bits, registers) -> the register that the function's entry initializes
+    self.constants: dict[tuple[int, int], Reg] = {}
 
   # ***** instructions *****
 
   def instruction(self, key: str, *operands: Any, arguments: tuple[list[Reg], ...] = (), **modifiers: Any) -> MInst:
-    """An instruction or macro.
+    """Make an instruction or macro.
 
-    What a vector instruction cannot take as it stands is brought into a vector register before.
+    Operands that a vector instruction cannot take are moved to vector registers before.
     """
     if key in MACROS: return macros.make(self.function, self.generation, key, *self.fit_macro(key, operands))
     row = self.table[key]
@@ -49,20 +48,20 @@ class Part(Selection):
     self.block.insts.append(inst)
 
   def op(self, cls: RegClass, key: str, *sources: Any, **modifiers: Any) -> Reg:
-    """An instruction whose first operand is written, and is new."""
+    """Emit an instruction whose first operand is a new result."""
     dst = self.new(cls)
     self.emit(key, dst, *sources, **modifiers)
     return dst
 
   def once(self, cls: RegClass, key: str, *sources: Any) -> Reg:
-    """The same, once in a block. "mask_of" is a macro of this file: a flag as a mask."""
+    """Emit an instruction once in a block. "mask_of" is a macro of this file: a flag as a mask."""
     name = (key, *sources)
     if name not in self.made:
       self.made[name] = self.mask_of(*sources) if key == "mask_of" else self.op(cls, key, *sources)
     return self.made[name]
 
   def result_class(self, key: str) -> RegClass:
-    """The registers that an instruction or macro writes."""
+    """The register class that an instruction or macro writes."""
     if key in MACROS: return classes_of(self.generation)[MACROS[key].operands[0][2]]
     spec = self.table[key].isa.specs[0]
     return self.mask_class if spec.type.name == "mask" else self.generation.vectors[spec.type.units]
@@ -70,13 +69,13 @@ class Part(Selection):
   # ***** operands *****
 
   def fit(self, form: Form, values: list[Any]) -> None:
-    """Change values so that an encoding takes them. Which do is what the encoder itself says of stand-ins."""
+    """Change values so that an encoding takes them. The encoder decides this for stand-ins of the registers."""
     if encodable(form, values): return
     sources = [i for i, spec in enumerate(form.specs) if spec.show and spec.access == 1 and "v" in spec.kinds
                and values[i] is not None]
     if self.fit_constants(form, values, sources): return
     def scalar(i: int) -> bool: return not isinstance(values[i], Reg) or values[i].cls.bank is regs.SGPR
-    # constants first, and from the last one: src0 takes most
+    # constants first, and from the last one: src0 takes most kinds of operands
     for i in sorted(sources, key=lambda i: (isinstance(values[i], Reg), -i)):
       if not scalar(i): continue
       spec = form.specs[i]
@@ -85,8 +84,8 @@ class Part(Selection):
     raise CompileError(f"{self.function.name}: {form.mnemonic} does not take {values}")
 
   def fit_constants(self, form: Form, values: list[Any], sources: list[int]) -> bool:
-    """The same with constants in scalar registers alone, as far as an instruction may read those: this costs the
-    vector unit nothing."""
+    """Move constants only, to scalar registers, if the instruction may read these. This costs the vector unit
+    nothing."""
     for i in reversed(sources):
       if isinstance(values[i], Reg): continue
       kind = form.specs[i].type
@@ -99,7 +98,7 @@ class Part(Selection):
     return False
 
   def constant(self, value: int, units: int) -> Reg:
-    """A constant in scalar registers, made where the function begins, unless those are getting few."""
+    """A constant in scalar registers, initialized in the function's entry while registers are plentiful."""
     if (value, units) in self.constants: return self.constants[value, units]
     if len(self.constants) >= MOST_CONSTANTS: return self.in_scalar(value, regs.S[units])
     dst = self.new(regs.S[units])
@@ -110,14 +109,14 @@ class Part(Selection):
     return dst
 
   def fit_scalar(self, form: Form, values: list[Any]) -> None:
-    """The same for the scalar unit: constants that no encoding takes go into registers."""
+    """Change values for the scalar unit: constants that no encoding takes are moved to registers."""
     for i, spec in enumerate(form.specs):
       if spec.type is None or spec.access != 1 or isinstance(values[i], Reg) or values[i] is None: continue
       if encodable(form, values): return
       values[i] = self.in_scalar(values[i], regs.S[spec.type.units])
 
   def fit_macro(self, name: str, operands: tuple[Any, ...]) -> list[Any]:
-    """Operands in the banks that a macro wants."""
+    """Move operands to the banks that a macro requires."""
     found = []
     # a mask is a scalar value, too
     full = self.generation.scalar_limit == 1 and any(letters == "m" for _, _, letters in MACROS[name].operands)
@@ -130,13 +129,13 @@ class Part(Selection):
     return found
 
   def in_vector(self, value: Any, size: int) -> Reg:
-    """A value of some bytes in vector registers; a scalar or constant is copied to all lanes."""
+    """A value of a size in bytes in vector registers; a scalar or constant is copied to all lanes."""
     if isinstance(value, Reg) and value.cls.bank is regs.VGPR: return value
     if size == 8: return self.once(self.generation.vectors[2], "move64", value)
     return self.once(regs.V[1], "v_mov_b32", value)
 
   def in_scalar(self, value: Any, cls: RegClass) -> Reg:
-    """A constant in scalar registers; a scalar as it is."""
+    """A constant in scalar registers; a scalar is returned unchanged."""
     if isinstance(value, Reg):
       if value.cls.bank is regs.SGPR: return value
       raise CompileError(f"{self.function.name}: {value!r} differs between lanes and is wanted in a scalar register")
@@ -145,13 +144,13 @@ class Part(Selection):
     return self.once(cls, f"s_mov_b{32 * cls.units}", value)
 
   def half(self, value: Any, which: str) -> Any:
-    """The low or high half of 64 bits."""
+    """The low or high 32 bits of a 64-bit value."""
     if not isinstance(value, Reg): return value >> (32 if which == "high" else 0) & 0xffffffff
     return self.once(regs.V[1], which, value) if value.cls.bank is regs.VGPR else self.once(regs.S[1], f"s_{which}",
                                                                                             value)
 
   def mask_of(self, flag: Any) -> Reg:
-    """A flag, 0 or 1, as a mask."""
+    """Convert a flag, 0 or 1, to a mask."""
     self.emit("s_cmp_lg_u32", flag, 0)
     return self.op(self.mask_class, f"s_cselect_b{self.generation.wave}", -1, 0)
 
@@ -162,7 +161,7 @@ def encodable(form: Form, values: list[Any]) -> bool:
   """Whether an encoding takes operands of these classes and these constants."""
   found: dict[int, Reg] = {}
   stand_ins: list[Any] = []
-  free = 0  # the first register that no stand-in has, in any bank: none of them overlap
+  free = 0  # the first register without a stand-in, in any bank: they do not overlap
   for value in values:
     if isinstance(value, Reg) and value.index is None:
       if id(value) not in found:

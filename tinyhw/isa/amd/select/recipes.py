@@ -1,22 +1,21 @@
-"""Operations of floats that are several instructions: approximate units with what makes their results good, and
-conversions.
+"""Recipes: floating-point operations and conversions as sequences of several instructions. Most correct the result of
+an approximate unit.
 
-In the notation that machine/select/recipes.py explains; keys are those of rows and macros. `Arithmetic.perform`
-(select/alu.py) follows them.
+The notation is that of machine/select/recipes.py; keys are those of rows and macros. `Arithmetic.perform`
+(select/alu.py) emits them.
 
-How good they are. v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 are less than one unit in the last place (ULP) off,
-and flush subnormal numbers (RDNA3 and MI300 ISA guides); the emulator gives the worst that this allows
-(emulator/amd/meaning/approximate.py). Of what is here:
+Accuracy: v_exp_f32, v_log_f32, v_rcp_f32 and v_sqrt_f32 have an error below one unit in the last place (ULP), and flush
+subnormal numbers (RDNA3 and MI300 ISA guides). The emulator returns the worst results that this allows
+(emulator/amd/meaning/approximate.py). The recipes have these errors:
 
-  exp2   2**rest, rest exact and at most 1/2: below 1 ULP, and powers of whole numbers are exact. v_ldexp rounds once
-         more where it is subnormal.
-  exp    the same, with rest off by 2**-25: 0.35 ULP more. What is infinite or NaN comes back in by the last addition to
-         rest.
-  log2   below 1 ULP; subnormal numbers are scaled.
-  log    a unit of log2 is at most 1.39 units of its product with log(2), which is rounded and has a rounded factor:
-         0.55 more.
-  sqrt   correctly rounded: the residuals of the root's neighbours tell which one is nearest. Zeros and infinity stay:
-         their residuals are NaN or 0.
+- exp2: 2**rest, where rest is exact and at most 1/2. The error is below 1 ULP, and powers of whole numbers are exact.
+  v_ldexp rounds once more if the result is subnormal.
+- exp: the same, with an error of 2**-25 in rest: 0.35 ULP more. The last addition to rest restores infinity and NaN.
+- log2: below 1 ULP; subnormal numbers are scaled.
+- log: a unit of log2 is at most 1.39 units of its product with log(2). The product is rounded and has a rounded factor:
+  0.55 more.
+- sqrt: correctly rounded. The residuals of the root's neighbours tell which one is nearest. Zeros and infinity stay, as
+  their residuals are NaN or 0.
 
 test/isa/amd/select/test_recipes.py measures them; docs/numerics.md has the bars.
 """

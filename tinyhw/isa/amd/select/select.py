@@ -1,16 +1,18 @@
-"""From a Program to AMD instructions over virtual registers: values, memory, control. Arithmetic is in select/alu.py,
-conversions in select/cast.py, the pass over the program in machine/select/selection.py.
+"""Select AMD instructions over virtual registers for a Program: values, memory, control. Arithmetic is in
+select/alu.py, conversions in select/cast.py, the pass over the program in machine/select/selection.py.
 
-A value that is the same in all lanes (uniform.py) lives in scalar registers, another one in vector registers:
+Uniform values, which are equal in all lanes (uniform.py), are in scalar registers. Varying ones are in vector
+registers:
 
-  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their
-  sign where they have one float16, bfloat16, fp8                       their codes, extended with zeros
-  bool                                         varying: a bit for each lane, in one scalar register or two; uniform: 0
-  or 1 in a scalar register
+    integers up to 64 bits, floats of 32 and 64   one register or two; integers of 8 and 16 bits are extended
+                                                  to 32 bits, with their sign if they have one
+    float16, bfloat16, fp8                        their codes, extended with zeros
+    bool                                          varying: a bit for each lane, in one scalar register or two
+                                                  uniform: 0 or 1 in a scalar register
 
 Constants are operands. Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA
-form. What must be several instructions is a macro (macros.py). exec is what the hardware made it everywhere but inside
-of macros: a lane without work computes along, and stores nothing.
+form. Sequences that must stay together are macros (macros.py). Outside of macros, exec keeps its initial value: a lane
+without work computes too, and stores nothing.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
   from tinyhw.uop.program import Program
 
 class Selector(Matrices):
-  """The state of one selection; `select` at the end of this file is the way in."""
+  """The state of one selection; `select` at the end of this file uses it."""
 
   def __init__(self, program: Program, arch: str):
     super().__init__(generation_of(arch), Function(program.name))
@@ -44,8 +46,10 @@ class Selector(Matrices):
     self.function.local_bytes = program.local_bytes
 
   def incoming(self) -> list[Reg]:
-    """The pointer to the arguments, the number of the workgroup and that of the lane. A register that no value may have
-    (RDNA4's ttmp9) is no parameter."""
+    """The pointer to the arguments, the number of the workgroup and that of the lane.
+
+    A register that no value may have (RDNA4's ttmp9) is no parameter.
+    """
     found: list[Reg] = []
     for r in (self.abi.arguments, self.abi.workgroup, self.abi.lane):
       if r.cls.bank is regs.SGPR and r.index is not None and r.index >= regs.SGPRS: found.append(r)
@@ -58,7 +62,7 @@ class Selector(Matrices):
   # ***** values *****
 
   def home(self, u: UOp) -> RegClass:
-    """The class of registers in which u lives."""
+    """The register class of u."""
     if u.dtype is dtypes.bool: return self.mask_class if u in self.varying else regs.S[1]
     return self.class_of(u.dtype, u in self.varying)
 
@@ -85,7 +89,7 @@ class Selector(Matrices):
   # ***** memory *****
 
   def define(self, u: UOp) -> Reg:
-    """PARAM and DEFINE_VAR: a slot of 8 bytes behind the pointer to the arguments."""
+    """Select PARAM and DEFINE_VAR: load a slot of 8 bytes of the arguments."""
     units = 2 if u.op is Ops.PARAM or u.dtype.itemsize == 8 else 1
     return self.op(regs.S[units], f"s_load_b{32 * units}", self.arguments, None, offset=self.slots[u])
 
@@ -102,13 +106,13 @@ class Selector(Matrices):
     return self.op(self.mask_class, "v_cmp_ne_u32", 0, result) if dtype is dtypes.bool else result
 
   def extension(self, dtype: DType) -> str:
-    """The letter of a narrow load: by sign or with zeros; and the bits of any load."""
+    """The type in the name of a load. Loads of less than 32 bits extend by sign (i) or with zeros (u)."""
     if dtype.itemsize >= 4: return f"b{8 * dtype.itemsize}"
     if dtype.count > 1: return f"u{8 * dtype.itemsize}"
     return f"{'i' if dtype in dtypes.sints else 'u'}{8 * dtype.itemsize}"
 
   def scalar_load(self, u: UOp) -> Reg:
-    """A load of the scalar unit, from memory that this kernel does not write."""
+    """Load by the scalar unit, from memory that this kernel does not write."""
     buffer, i = u.src[0].src
     size, units = buffer.dtype.itemsize, u.dtype.itemsize // 4
     offset, rest = self.offset_of(i, size)
@@ -124,14 +128,14 @@ class Selector(Matrices):
     return self.once(regs.S[2], "s_add64", base, shifted)
 
   def offset_of(self, i: UOp, size: int) -> tuple[int, UOp | None]:
-    """An index as a constant number of bytes, if an instruction has room for it, and what is left."""
+    """Split an index into a constant number of bytes, if it fits an instruction, and the rest."""
     low, high = macros.OFFSETS[self.generation.family]
     more, rest = constant_part(i)
     fits = low <= more * size <= high and (rest is None or rest.vmin >= 0)
     return (more * size, rest) if fits else (0, i)
 
   def place(self, index: UOp, kind: str, form: str) -> tuple[str, list[Any], int]:
-    """The key of an access to memory by vectors, the operands of its address, and the constant number of bytes."""
+    """The key of a vector access to memory, the operands of its address, and the constant offset in bytes."""
     buffer, i = index.src
     size = buffer.dtype.itemsize
     if buffer.op is Ops.DEFINE_LOCAL:
@@ -156,7 +160,7 @@ class Selector(Matrices):
     return self.once(regs.V[1], "v_lshlrev_b32", size.bit_length() - 1, value)
 
   def wide_address(self, buffer: UOp, i: UOp, size: int) -> Reg:
-    """The address of an element in vector registers, where an index may be negative or reach far."""
+    """The 64-bit address of an element in vector registers, for an index that may be negative or large."""
     pair, value = self.generation.vectors[2], self.value(i)
     if not isinstance(value, Reg): return self.in_vector(self.base_of(buffer, i, size), 8)
     wide = self.in_vector(value, 8) if i.dtype.itemsize == 8 else self.once(pair, "sign64", self.in_vector(value, 4))
@@ -164,7 +168,7 @@ class Selector(Matrices):
     return self.once(pair, "add64", self.values[buffer], shifted)
 
   def stored(self, u: UOp) -> Reg:
-    """u as memory holds it, in vector registers; a bool is a byte."""
+    """u in vector registers, in the form that memory has; a bool is a byte."""
     if u.dtype.count > 1: return self.group(u)
     if u.dtype is not dtypes.bool: return self.lowest(u) if u.dtype.itemsize < 4 else self.vector(u)
     if u not in self.varying: return self.in_vector(self.value(u), 4)
@@ -212,7 +216,7 @@ class Selector(Matrices):
     return self.op(regs.S[1], "s_mov_b32", value) if value is self.abi.workgroup else value
 
   def barrier(self, u: UOp) -> None:
-    """Waves of a workgroup meet; what they wrote to local memory is there (waits.py sees to that)."""
+    """Synchronize the waves of a workgroup. Their earlier writes to local memory are visible then (waits.py)."""
     if self.generation.family == "rdna4":
       self.emit("s_barrier_signal", -1)
       self.emit("s_barrier_wait", -1)
@@ -230,8 +234,8 @@ class Selector(Matrices):
     if isinstance(value, Reg) and value.cls is cls: return value
     return self.in_vector(value, variable.dtype.itemsize) if variable in self.varying else self.in_scalar(value, cls)
 
-WIDEST = 16  # bytes of a load or store
+WIDEST = 16  # greatest number of bytes of one load or store
 
 def select(program: Program, target: Target) -> Function:
-  """The program as instructions over virtual registers. Raises CompileError for what no AMD kernel can be."""
+  """Select instructions over virtual registers for a program. Raises CompileError if AMD cannot run it."""
   return Selector(program, target.name).select(program)

@@ -1,11 +1,11 @@
-"""Which values of a Program differ between the lanes of a wave.
+"""Analysis of the values of a Program that differ between the lanes of a wave.
 
-A value that is the same in all lanes is uniform, and can live in a scalar register and be computed by the scalar unit;
-one that differs is varying and lives in vector registers, as does every float that is computed, since the scalar unit
-(before RDNA4) has no floats.
+A value that is equal in all lanes is uniform. It can be in a scalar register, and the scalar unit can compute it. Other
+values are varying and are in vector registers. Computed floats are varying too, since the scalar unit (before RDNA4)
+has no floats.
 
-The analysis is optimistic: everything is uniform until a reason says otherwise, and reasons spread from sources to
-users and around loops through variables until nothing changes (machine/ir/structure.py).
+The analysis is optimistic: every value is uniform until a reason makes it varying. Reasons spread from sources to
+users, and around loops through variables, until nothing changes (machine/ir/structure.py).
 """
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ def differs(u: UOp, program: Program) -> bool:
   return u.op in (Ops.MAX, Ops.CMPLT) and u.src[0].dtype.itemsize == 8
 
 def scalar_load(u: UOp, program: Program) -> bool:
-  """Whether the scalar unit could do a load if its index is uniform: up to 16 whole dwords of a buffer that the kernel
-  does not write, ungated."""
+  """Whether the scalar unit could do a load if its index is uniform.
+
+  It can load up to 16 whole dwords of a buffer that the kernel does not write, without a gate.
+  """
   buffer = u.src[0].src[0]
   read_only = buffer.op is Ops.PARAM and buffer.arg[0] not in program.written
   return read_only and len(u.src) == 1 and buffer.dtype.itemsize in (4, 8) and u.dtype.itemsize <= 64

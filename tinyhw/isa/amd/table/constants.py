@@ -1,21 +1,20 @@
-"""Constants that stand in an instruction: which bits an operand reads for the code of an inline constant, and what the
-dword of a literal means.
+"""Constant operands of instructions: the bits of inline constants, and the values of literals.
 
-An operand that is a constant is an int, the bits that the instruction reads: 0x3f800000 for 1.0 as f32, 0x3c00 as
-f16, 0xffffffff for -1. The encoder takes an inline constant where there is one, and a literal otherwise. A literal
-has 32 bits: of an f64 it is the upper half, an i64 sign-extends it, a b64 or u64 zero-extends it. Source: RDNA3 and
-MI300 ISA guides, "scalar source operands" and "literal constants".
+A constant operand is an int, the bits that the instruction reads: 0x3f800000 for 1.0 as f32, 0x3c00 as f16, 0xffffffff
+for -1. The encoder uses an inline constant if there is one, and a literal otherwise. A literal has 32 bits. It is the
+upper half of an f64; it is sign-extended to an i64 and zero-extended to a b64 or u64. Source: RDNA3 and MI300 ISA
+guides, "scalar source operands" and "literal constants".
 """
 from __future__ import annotations
 import struct
 
-# The last one is 1 / (2 pi), which 64-bit operands have with more digits.
+# The last one is 1 / (2 pi); 64-bit operands have it with more digits.
 FLOAT_NAMES = ("0.5", "-0.5", "1.0", "-1.0", "2.0", "-2.0", "4.0", "-4.0", "0.15915494")
 FIRST_FLOAT, LITERAL = 240, 255
 INVERSE_TWO_PI = {"e": 0x3118, "f": 0x3e22f983, "d": 0x3fc45f306dc9c882}
 
 def float_bits(value: float, letter: str) -> int:
-  """The bits of a float as `struct` packs it: e (f16), f (f32) or d (f64), rounded to nearest even.
+  """The bits of a float in a format of `struct`: e (f16), f (f32) or d (f64), rounded to nearest even.
 
   Raises OverflowError.
   """
@@ -25,12 +24,15 @@ def _floats(letter: str) -> list[int]:
   return [float_bits(float(text), letter) for text in FLOAT_NAMES[:-1]] + [INVERSE_TWO_PI[letter]]
 
 class Constants:
-  """The constants of operands of one kind of type. `bits`: of the operand.
+  """The constants of operands of one kind of type.
 
-  codes: bits -> code; values: code -> bits; names: bits of inline floats -> text. letter: how struct spells its floats,
-  or "" for integers.
-  shift: of a literal within the operand. signed: the literal is sign-extended. twice: an inline float is in both
-  halves.
+  - bits: the size of the operand.
+  - codes: bits -> code; values: code -> bits.
+  - names: bits of inline floats -> text.
+  - letter: the format of its floats in `struct`, or "" for integers.
+  - shift: position of a literal within the operand.
+  - signed: the literal is sign-extended.
+  - twice: an inline float is in both halves.
   """
 
   def __init__(self, bits: int, floats: list[int], letter: str = "", shift: int = 0, signed: bool = False,
@@ -54,7 +56,7 @@ class Constants:
     return -1 << self.bits - 1 <= value <= self.mask
 
   def literal(self, value: int) -> int | None:
-    """The dword that stands for these bits, or None if there is none."""
+    """The dword of a literal with these bits, or None if there is none."""
     if self.bits <= 32: return value
     if self.shift: return value >> 32 if not value & 0xffffffff else None
     if self.signed: return value & 0xffffffff if value < 1 << 31 or value >= (1 << 64) - (1 << 31) else None

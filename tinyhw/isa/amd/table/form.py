@@ -1,5 +1,5 @@
-"""What a line of the table means: types and kinds of operands, the generations, and what the AMD encoder, decoder and
-text need of a row (`Inst.isa`).
+"""Types and operands of a line of the table, the generations, and the data of a row for the AMD encoder, decoder and
+text (`Inst.isa`).
 
 The notation is explained in table.py.
 """
@@ -28,11 +28,12 @@ GROUPS = {"cdna": ("gfx942", "gfx950"), "rdna": ("gfx1100", "gfx1200"), "rdna3":
           "cdna4": ("gfx950",)}
 
 class Generation:
-  """A column of the table for one size of waves: what its instructions are made of.
+  """A column of the table for one size of waves.
 
-  arch: gfx942, gfx950, gfx1100, gfx1200 or gfx1201; after a colon wave64 for waves of 64 lanes where 32 are usual.
-  codes: scalar register -> its code; indices: the other way. scalar_limit: scalar values that one vector instruction
-  may read.
+  - arch: gfx942, gfx950, gfx1100, gfx1200 or gfx1201; the suffix ":wave64" selects waves of 64 lanes where 32 are
+    usual.
+  - codes: scalar register -> its code; indices: the inverse.
+  - scalar_limit: the number of scalar values that one vector instruction may read.
   """
 
   def __init__(self, arch: str):
@@ -59,10 +60,13 @@ class Generation:
 TYPE = re.compile(r"([a-z]+?)(\d+)(?:x(\d+)(?:/(\d+))?)?$")
 
 class Type(NamedTuple):
-  """What an operand holds: "f32", "b64", "f16x2" (two in a register).
+  """The type of an operand: "f32", "b64", "f16x2" (two in a register).
 
-  kind: f, bf, fp, i, u, iu, b. bits: of an element. elements: how many. units: registers.
-  twice: an inline float is in both halves.
+  - kind: f, bf, fp, i, u, iu, b.
+  - bits: size of an element.
+  - elements: their number.
+  - units: the number of registers.
+  - twice: an inline float is in both halves.
   """
   name: str
   kind: str
@@ -88,10 +92,10 @@ class Type(NamedTuple):
 
 @once
 def type_of(text: str, wave: int) -> Type:
-  """The type that a word of the table means.
+  """The type that a word of the table names.
 
-  "mask" has a bit for each lane; "mx" is fp8, bf8, fp6, bf6 or fp4; f32x8/4 has 8 elements in waves of 32, and 4 in
-  those of 64.
+  "mask" has a bit for each lane. "mx" is fp8, bf8, fp6, bf6 or fp4. f32x8/4 has 8 elements in waves of 32 lanes, and 4
+  in those of 64.
   """
   if text == "mask": return Type("mask", "b", wave, 1, wave // 32)
   if text == "mx": return Type("mx", "mx", 32, 8, 8)
@@ -105,14 +109,16 @@ def type_of(text: str, wave: int) -> Type:
 # ---- operands
 
 class Spec(NamedTuple):
-  """What an operand of a row is beyond machine.inst.Operand. kinds: letters of what it may be: v, s, a (registers), c
-  (constant), l (literal) or "i", an integer that is no value. type: of a register or constant. classes: the register
-  classes that it takes, the usual one first.
+  """AMD's properties of an operand of a row, besides those of machine.inst.Operand.
 
-  show: it is among the operands of the text; else it is a modifier (`clamp`, `offset:16`). implied: what it is where an
-  encoding has no field for it.
-  integer: of an integer, what it means and how the text spells it. mask: its bits that may differ from those of
-  `implied`.
+  - kinds: letters of the operands that it may be: v, s, a (registers), c (constant), l (literal) or "i", an integer
+    that is no value.
+  - type: the type of a register or constant.
+  - classes: the register classes that it takes, the usual one first.
+  - show: it is among the operands of the text; else it is a modifier (`clamp`, `offset:16`).
+  - implied: its value if an encoding has no field for it.
+  - integer: the kind of an integer, which tells its spelling in the text.
+  - mask: the bits that may differ from those of `implied`.
   """
   name: str
   access: Access
@@ -126,14 +132,17 @@ class Spec(NamedTuple):
   mask: int = -1
 
 class Encoding:
-  """One way to write a row. name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" where there is only
-  one way.
+  """One encoding of a row.
 
-  values: fields that always have this value. needs: operands that must have this value. places: field -> operand index.
-  halves: field -> bit of op_sel that stands for it; in a short encoding bit 7 of the field is that bit, if the field
-  has a vector register.
-  literal: a dword may follow for a source that is a literal. sources: fields that may be constants.
-  encode: operands -> bytes, or None if the operands do not fit this encoding; made at first use.
+  - name: the suffix of the text: e32, e64, dpp, e64_dpp, dpp8, sdwa, or "" if there is only one encoding.
+  - values: fields that always have this value.
+  - needs: operands that must have this value.
+  - places: field -> operand index.
+  - halves: field -> its bit of op_sel. In a short encoding this is bit 7 of the field, if the field has a vector
+    register.
+  - literal: a dword may follow for a source that is a literal.
+  - sources: fields that may be constants.
+  - encode: operands -> bytes, or None if the operands do not fit this encoding; made at first use.
   """
   encode: Callable[[list[Any]], bytes | None] | None = None
 
@@ -144,17 +153,18 @@ class Encoding:
     self.places, self.literal, self.sources, self.halves = places, literal, sources, halves
 
 class Form:
-  """What an AMD row has in `Inst.isa`.
+  """AMD's data of a row (`Inst.isa`).
 
-  key: of the table. mnemonic: as the generation spells it. specs: parallel to the row's operands. index: operand name
-  -> index.
-  reads, writes: registers that the instruction reads and writes besides its operands (vcc, exec, scc, m0, vcc), by
-  name.
-  counter: what it increments until it is done: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt, dscnt, kmcnt ... ;
-  several joined by "+".
-  words: the properties of its line for this generation. halves: of two operations in one instruction, how many operands
-  the first one has.
-  row: whose form it is.
+  - key: the row's key in the table.
+  - mnemonic: the generation's spelling.
+  - specs: parallel to the row's operands.
+  - index: operand name -> index.
+  - reads, writes: names of registers that the instruction uses besides its operands (vcc, exec, scc, m0).
+  - counter: the counter of the instruction while it is in flight: vmcnt, vscnt, lgkmcnt, expcnt, loadcnt, storecnt,
+    dscnt, kmcnt ... ; several are joined by "+".
+  - words: the properties of its line for this generation.
+  - halves: the number of operands of the first operation in a dual instruction.
+  - row: the row of this form.
   """
   row: Inst | None = None
 
@@ -169,7 +179,7 @@ class Form:
 
 # Types of operands that are integers and stand among the operands of the text.
 INTEGERS = ("imm", "simm", "block", "waitcnt", "depctr", "delay", "hwreg", "sendmsg", "gpr_idx", "length", "k32", "k16")
-SIGNED = ("simm", "block")  # those that a field without a sign has
+SIGNED = ("simm", "block")  # signed integers in a field without a sign
 MX_UNITS = (8, 8, 6, 6, 4)  # registers of an operand of an f8f6f4 product by its format: fp8, bf8, fp6, bf6, fp4
 
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END,

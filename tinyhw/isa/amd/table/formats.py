@@ -1,11 +1,14 @@
-"""The formats of AMD instructions, drawn as in the ISA guides: the most significant bit of the last dword first, so
-later dwords stand in front.
+"""Formats of AMD instructions, drawn as in the ISA guides. The most significant bit of the last dword comes first, so
+later dwords are on the left.
 
-`formats(family)` has them by name; the families are cdna (CDNA3, CDNA4), rdna3 and rdna4. Names of fields are those
-of the guides; where families differ in a name, one is used for all (offset for ioffset, vdata for vsrc, clamp for
-clmp, neg_lo for the neg of a packed format). Instructions that have one dword more (a literal that is always there,
-DPP, SDWA) are formats of their own, with a constant in place of src0 that says so. A field may be wider than the
-register's number: src0[9] of an MFMA says "accumulation register", vaddr[8] of SCRATCH that there is one at all.
+`formats(family)` has them by name; the families are cdna (CDNA3, CDNA4), rdna3 and rdna4. Names of fields are those of
+the guides. Where families differ in a name, one is used for all (offset for ioffset, vdata for vsrc, clamp for clmp,
+neg_lo for the neg of a packed format).
+
+Instructions with an additional dword (a mandatory literal, DPP, SDWA) are formats of their own. A constant in place of
+src0 identifies them. A field may have more bits than the register's number: src0[9] of an MFMA selects accumulation
+registers, vaddr[8] of SCRATCH tells that there is a register.
+
 Sources: RDNA3, RDNA4, MI300 (CDNA3) and CDNA4 ISA guides, and AMD's machine-readable ISA description.
 """
 from __future__ import annotations
@@ -40,7 +43,7 @@ CDNA = {
   "vop3_bitop": "bitop3[2:0] bitop3[7:6] src2:9 src1:9 src0:9 110100 op:10 clamp:1 op_sel:4 bitop3[5:3] vdst:8",
   "vop3p": f"{PACKED} 110100111 op:7 clamp:1 op_sel_hi[2] op_sel:3 neg_hi:3 vdst:8",
   "mfma": f"{MATRIX} abid:4 cbsz:3 vdst[7:0]",
-  # The prefix with the sources of the scales is the lower half, the MFMA that it scales the upper one.
+  # The lower half is the prefix with the sources of the scales, the upper half the MFMA that it scales.
   "mfma_scale": f"{MATRIX} 0001 cbsz:3 vdst[7:0]  _:3 op_sel_hi:2 _:9 scale_src1:9 scale_src0:9 1101001110101100 _:2 "
   f"_:1 op_sel:2 _:11",
   "ds": "vdst:8 data1:8 data0:8 addr:8 110110 acc:1 op:8 gds:1 offset:16",
@@ -79,9 +82,9 @@ RDNA4 = {
 }
 FAMILIES = {"cdna": CDNA, "rdna3": RDNA3, "rdna4": RDNA4}
 
-# What follows an instruction whose src0 has a code that is no source: 250 DPP, 233 and 234 (lanes that are off are
-# read, too) DPP8, 249 SDWA. With VOP3 the modifiers of the sources are in its own dwords. SDWA takes scalar registers
-# as sources: src[8] is set.
+# The additional dword of an instruction whose src0 has a code that is no source: 250 DPP, 233 and 234 DPP8, 249 SDWA.
+# 234 reads inactive lanes too. With VOP3 the modifiers of the sources are in its own dwords. SDWA takes scalar
+# registers as sources: src[8] is set.
 DPP = "row_mask:4 bank_mask:4 {modifiers} bound_ctrl:1 {fi} _:1 dpp_ctrl:9 src0:8"
 DPP_MODIFIERS = "abs[1] neg[1] abs[0] neg[0]"
 DPP8 = "dpp8:24 src0:8"
@@ -91,7 +94,7 @@ SDWA_RESULT = "omod:2 clamp:1 dst_unused:2 dst_sel:3"
 SDWA_CODE, DPP_CODE, DPP8_CODE, DPP8_FI_CODE = (f"0{code:08b}" for code in (249, 250, 233, 234))
 
 def texts(family: str) -> dict[str, str]:
-  """Name -> format string of a family, with the formats that are made of others."""
+  """Name -> format string of a family, including the formats derived from others."""
   made = {**COMMON, **FAMILIES[family]}
   for name in ("vop1", "vop2", "vopc", "vop3", "vop3sd", "vop3p"):
     text, long = made[name], name[:4] == "vop3"

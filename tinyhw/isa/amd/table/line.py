@@ -1,5 +1,4 @@
-"""A line of the table of AMD instructions as one generation has it, taken apart; the notation is explained in
-table.py."""
+"""Parse a line of the table of AMD instructions for one generation. The notation is explained in table.py."""
 from __future__ import annotations
 import re
 
@@ -24,7 +23,7 @@ SLOTS = {
 WITH_HALVES = ("vop1", "vop2", "vopc", "vop3")
 
 class Line:
-  """A line of the table as one generation has it. name: in all generations; mnemonic: in this one."""
+  """A line of the table for one generation. name: in all generations; mnemonic: in this one."""
   __slots__ = ("name", "mnemonic", "format", "op", "operands", "pipe", "words", "text")
 
   def __init__(self, text: str, section: str, generation: Generation):
@@ -53,7 +52,7 @@ class Line:
     if not generation.cdna and self.has_halves(): self.words |= {"op_sel", "halves"}
 
   def has_halves(self) -> bool:
-    """Whether an operand is half of a vector register, and the text names it so: v1.h."""
+    """Whether an operand is half of a vector register, and the text shows it: v1.h."""
     if self.format not in WITH_HALVES or any(word.partition("=")[0] == "op_sel" for word in self.words): return False
     scalar = any(token.name == "sdst" and token.type != "mask" for token in self.operands)
     return not scalar and any(HALF.match(token.type) for token in self.operands)
@@ -71,7 +70,7 @@ class Token(NamedTuple):
   optional: bool
 
 def cell(cells: str, column: int, form: str) -> tuple[str, int]:
-  """The format and opcode of a column; -1 if there is none."""
+  """The format and opcode of a column; opcode -1 if there is none."""
   words = cells.split()
   while words[column] == ".": column -= 1
   if words[column] == "-": return form, -1
@@ -79,6 +78,6 @@ def cell(cells: str, column: int, form: str) -> tuple[str, int]:
   return other or form, int(op, 16)
 
 def limited(word: str, generation: Generation) -> str:
-  """The word without "@group", or "" where the generation is not of the group."""
+  """The word without "@group", or "" if the generation is not of the group."""
   word, _, group = word.partition("@")
   return word if not group or generation.name in GROUPS[group] else ""

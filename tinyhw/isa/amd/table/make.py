@@ -1,7 +1,7 @@
-"""Makes the rows of AMD instructions from the lines of the table; the notation is explained in table.py.
+"""Make the rows of AMD instructions from the lines of the table. The notation is explained in table.py.
 
-A line has several encodings (short, long, DPP, SDWA) with operands of different kinds. `make_row` groups them: those
-whose operands are alike are one row with several encodings, of which the encoder takes the first that fits.
+A line has several encodings (short, long, DPP, SDWA) with operands of different kinds. `make_row` groups them:
+encodings with the same operands form one row. The encoder uses the first one that fits.
 """
 from __future__ import annotations
 from collections.abc import Collection, Sequence
@@ -11,25 +11,26 @@ from tinyhw.isa.amd.table.form import EFFECTS, INTEGERS, MX_UNITS, Encoding, For
 from tinyhw.isa.amd.table.line import Line, Token
 from tinyhw.machine.ir.inst import Access, Effect, Inst, Operand
 
-# What an operand may be, by its name; "a" where the generation has accumulation registers.
+# Kinds of an operand by its name; "a" too if the generation has accumulation registers.
 KINDS = {"sdst": "s", "ssrc0": "scl", "ssrc1": "scl", "sdata": "s", "sbase": "s", "saddr": "s", "srsrc": "s",
          "soffset": "sc",
          "vaddr": "v", "addr": "v"}
 DATA = ("vdst", "vdata", "data0", "data1")
-# An encoding has this in a field for which the row has no operand.
+# Value of a field for which the row has no operand.
 FIELD_VALUES = {"op_sel_hi": 7, "dst_sel": 6}
 OTHER_FIELD = {"literal": ("literalx", "literaly"), "vsrc1": ("src1",), "vdst": ("sdst",), "neg_lo": ("neg",),
                "neg_hi": ("abs",)}
-# Modifiers that are what is on the right where they are left out.
+# Implied value of a modifier that is left out, if not 0.
 IMPLIED = {"op_sel_hi": 7, "row_mask": 15, "bank_mask": 15, "src0_sel": 6, "src1_sel": 6, "dst_sel": 6}
-NEWBCAST = 0x150  # row_newbcast:0, the first of the lane permutations that CDNA has for 64 bits
-# The modifiers of formats, in the order of a row's operands; a row has those for which an encoding of it has a field.
+NEWBCAST = 0x150  # row_newbcast:0, the first of CDNA's lane permutations for 64 bits
+# The modifiers of formats, in the order of a row's operands; a row has those for which one of its encodings has a
+# field.
 LANES = ("dpp_ctrl", "row_mask", "bank_mask", "bound_ctrl")
 PARTS = ("dst_sel", "dst_unused", "src0_sel", "src1_sel")
 MATRIX = ("op_sel", "op_sel_hi", "cbsz", "abid", "blgp")
 MEMORY = ("offset", "offset0", "offset1", "idxen", "offen", "sc0", "nt", "sc1", "glc", "slc", "dlc", "th", "scope",
           "format", "gds")
-# What a short opcode becomes in VOP3.
+# Number that is added to a short opcode in VOP3.
 PROMOTED = {"vopc": {"cdna": 0, "rdna3": 0, "rdna4": 0}, "vop2": {"cdna": 0x100, "rdna3": 0x100, "rdna4": 0x100},
             "vop1": {"cdna": 0x140, "rdna3": 0x180, "rdna4": 0x180}}
 
@@ -76,7 +77,7 @@ def make_pair(x: Line, y: Line, generation: Generation) -> Inst:
   return row
 
 def behind(start: str, words: frozenset[str]) -> tuple[str, ...]:
-  """What stands behind "reads:" and the like, in the same order in every process."""
+  """The names after "reads:" and similar prefixes, in the same order in every process."""
   return tuple(word[len(start):] for word in sorted(words) if word.startswith(start))
 
 def placed(name: str, place: str) -> str:
@@ -113,23 +114,23 @@ def encodings_of(line: Line, generation: Generation) -> list[Variant]:
   return found
 
 def wide_operand(token: Token) -> bool:
-  """Whether an operand has more than one register; lanes are permuted a register at a time."""
+  """Whether an operand has more than one register. Lanes are permuted one register at a time."""
   return token.type not in ("mask", "mx", *INTEGERS) and type_of(token.type, 32).units > 1
 
 def long_format(line: Line) -> str:
-  """VOP3 or, with two destinations, VOP3SD."""
+  """The long format of a line: VOP3 or, with two destinations, VOP3SD."""
   names = {token.name for token in line.operands}
   return "vop3sd" if "vdst" in names and "sdst" in names else "vop3"
 
 def fits_suffix(encoding: str, group: str) -> bool:
-  """Whether an encoding is among those of a group: the plain ones (and _rtn), _dpp, _dpp8 or _sdwa."""
+  """Whether an encoding belongs to a group: the plain ones (and _rtn), _dpp, _dpp8 or _sdwa."""
   if group in ("", "_rtn"): return encoding in ("", "_e32", "_e64")
   return encoding in (group, "_e64" + group)
 
-MASKS = {"k16": 0xffff, "gpr_idx": 15, "length": 31}  # of integers that do not fill their field
+MASKS = {"k16": 0xffff, "gpr_idx": 15, "length": 31}  # masks of integers that do not fill their field
 
 def spec_of(token: Token, line: Line, suffix: str, generation: Generation) -> Spec:
-  """The operand that a word of a line means in a form of the row."""
+  """The operand for a word of a line, in a form of the row."""
   if token.type in INTEGERS:
     return Spec(token.name, token.access, "i", integer=token.type, mask=MASKS.get(token.type, -1))
   name, access = token.name, token.access
@@ -157,12 +158,11 @@ ACCUMULATING = ("ds", "ds2", "flat", "global", "scratch", "mubuf")
 
 def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: list[Spec],
                  generation: Generation) -> list[Spec]:
-  """The integers that stand behind the operands of a form: those that the line allows and an encoding has a field
-  for."""
+  """The modifiers of a form: those that the line allows and an encoding has a field for."""
   fields = {name for _, form, _, _ in variants for name in generation.formats[form].fields}
-  if "mix" in line.words: fields |= {"neg", "abs"}  # which are called neg_lo and neg_hi there
-  if "halves" in line.words: fields.add("op_sel")   # which the registers' fields have in short encodings
-  if "dpp8" in suffix: fields.add("fi")             # which is said by the code of src0
+  if "mix" in line.words: fields |= {"neg", "abs"}  # they are called neg_lo and neg_hi there
+  if "halves" in line.words: fields.add("op_sel")   # short encodings have it in the fields of registers
+  if "dpp8" in suffix: fields.add("fi")             # the code of src0 tells it
   fixed = {word.partition(":")[0] for word in line.words if ":" in word}
   implied = usual_modifiers(line, suffix, generation)
   found = []
@@ -174,7 +174,7 @@ def modifiers_of(line: Line, suffix: str, variants: Sequence[Variant], specs: li
   return found
 
 def modifier_names(line: Line, suffix: str, specs: list[Spec], generation: Generation) -> list[str]:
-  """The modifiers of a form if its encodings have fields for them, in the order of the row's operands."""
+  """The modifiers that a form may have, in the order of the row's operands."""
   given = {word.partition("=")[0] for word in line.words}
   more = ["fi", *behind("only:", line.words)]
   if line.format[:3] == "vop": return [*vector_names(line, suffix, specs, given), *more]
@@ -182,7 +182,7 @@ def modifier_names(line: Line, suffix: str, specs: list[Spec], generation: Gener
   return [*(name for name in MEMORY if "bare" not in given and (name != "gds" or not generation.cdna)), *more]
 
 def vector_names(line: Line, suffix: str, specs: list[Spec], given: set[str]) -> list[str]:
-  """The modifiers of vector arithmetic. given: the words of the line without what follows "="."""
+  """The modifiers of vector arithmetic. given: the words of the line up to "="."""
   sdwa, packed = suffix == "_sdwa", "vop3p" in line.format
   reads_floats = any(spec.type is not None and spec.type.floating for spec in specs if spec.name[:3] == "src")
   gives_floats = bool(specs) and specs[0].type is not None and specs[0].type.floating
@@ -202,7 +202,7 @@ def vector_names(line: Line, suffix: str, specs: list[Spec], given: set[str]) ->
   return names
 
 def usual_modifiers(line: Line, suffix: str, generation: Generation) -> dict[str, int]:
-  """What modifiers are where they are left out, if that is not 0."""
+  """Values of modifiers that are left out, if not 0."""
   usual = dict(IMPLIED)
   if line.format == "mfma_scale" or "mix" in line.words: usual["op_sel_hi"] = 0
   if line.format == "mtbuf": usual["format"] = 1
@@ -210,7 +210,7 @@ def usual_modifiers(line: Line, suffix: str, generation: Generation) -> dict[str
   return usual
 
 def mask_of(name: str, specs: list[Spec], line: Line, implied: int, generation: Generation) -> int:
-  """The bits that a modifier has: one for each source that it can change."""
+  """The bits of a modifier: one for each source that it can change."""
   sources = [spec for spec in specs if spec.name in ("src0", "src1", "src2")]
   every = (1 << len(sources)) - 1
   given = next((w for w in line.words if w.partition("=")[0] == name and "=" in w), "")
@@ -233,7 +233,7 @@ def bits_of_op_sel(specs: list[Spec]) -> list[int]:
   return [3 if spec.name == "vdst" else sources.index(spec.name) if spec.name in sources else -1 for spec in specs]
 
 def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, generation: Generation) -> Encoding:
-  """Where an encoding has the operands."""
+  """Map the operands of a form to the fields of an encoding."""
   ending, name, op, extra = variant
   form = generation.formats[name]
   index = {spec.name: i for i, spec in enumerate(specs)}
@@ -263,15 +263,15 @@ def encoding_of(variant: Variant, line: Line, specs: list[Spec], suffix: str, ge
   sources = tuple(field for field, spec in wide.items() if "c" in spec.kinds and "sdwa" not in name)
   return Encoding(ending, form, name, values, needs, places, literal, sources, halves)
 
-VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # of eight bits: a vector register
+VECTOR_FIELDS = ("vsrc1", "vsrcx1", "vsrcy1")  # fields of eight bits with a vector register
 
 def machine_operand(spec: Spec, words: Collection[str] = ()) -> Operand:
-  """The operand as machine code shared by all ISAs sees it. words: properties of the instruction."""
+  """The operand for the machine code that all ISAs share. words: properties of the instruction."""
   return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None,
                  "reg" if spec.classes else spec.integer, optional=spec.optional,
                  early="early" in words and spec.name == "vdst", shared="early:sum" in words and spec.name == "src2")
 
-# What an instruction increments until it is done: for (pipe, whether it only stores).
+# Counter of an instruction in flight, by pipe: for loads, and for instructions that only store.
 COUNTERS = {
   "cdna": {"vmem": ("vmcnt", "vmcnt"), "flat": ("vmcnt+lgkmcnt", "vmcnt+lgkmcnt"), "lds": ("lgkmcnt", "lgkmcnt"),
            "smem": ("lgkmcnt", "lgkmcnt"),
@@ -285,6 +285,6 @@ COUNTERS = {
 }
 
 def counter_of(line: Line, suffix: str, generation: Generation) -> str:
-  """What the row increments until it is done, or "": atomics that return nothing count as stores."""
+  """The counter of a row while it is in flight, or "". Atomics that return nothing count as stores."""
   stores = "atomic" in line.words and suffix != "_rtn" or "store" in line.words and "load" not in line.words
   return COUNTERS[generation.family].get(line.pipe, ("", ""))[stores]

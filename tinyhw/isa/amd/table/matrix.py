@@ -1,14 +1,15 @@
-"""The shapes of matrix units that kernels are given, by generation: the instruction, and how lanes share the matrices.
+"""Shapes of the matrix units for kernels, by generation: the instruction, and the distribution of matrices over lanes.
 
-Of the result an instruction gives a lane one column and several rows. Memory has neighbours in a row, so products are
-made transposed: the second factor's columns are what the instruction calls rows, and the other way round. Which column
-of the result is which of the instruction's rows is free, too, and is such that a lane has 16 bytes of halves beside
-each other: it stores them at once.
+An instruction gives a lane one column and several rows of the result. Elements of a row are adjacent in memory, so
+products are transposed. The second factor's columns become the instruction's rows, and the first factor's rows its
+columns. The mapping of result columns to the instruction's rows is free. It is chosen so that a lane has 16 contiguous
+bytes of float16, which it stores at once.
 
-The order of the steps along the sum is free, as long as both factors have the same one: where an instruction spreads
-steps over lanes in small pieces, the layout here has them in one piece, so that a lane's elements stand beside each
-other in memory. Sources: AMD's matrix instruction calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply
-Accumulate"; MI300 ISA guide, section 7.1.
+The order of the k steps is free, if both factors have the same one. Where an instruction spreads steps over lanes in
+small pieces, the layout here joins them to one piece. So a lane's elements are contiguous in memory.
+
+Sources: AMD's matrix instruction calculator; RDNA3, RDNA4 ISA guides, "Wave Matrix Multiply Accumulate"; MI300 ISA
+guide, section 7.1.
 """
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import Digit, Layout, Matrix
 
 class Unit(NamedTuple):
-  """An instruction and its shape. neg_lo: what the modifier must be; of integers it says that A (1) and B (2) are
+  """An instruction and its shape. neg_lo: the modifier's value; of integers it tells that A (1) and B (2) are
   signed."""
   key: str
   matrix: Matrix
@@ -26,10 +27,10 @@ class Unit(NamedTuple):
 
 def transposed(size: int, k: int, operand: DType, result: DType, lanes: int, group: int,
                copies: bool = False) -> Matrix:
-  """A square of the result whose columns the instruction takes as rows: a lane has a row of it, and groups of so many
-  of the instruction's rows.
+  """A square of the result whose columns are the instruction's rows. A lane has a row of it, and groups of `group` of
+  the instruction's rows.
 
-  Lanes that have the same row (or column) have different steps, or copies of all of them.
+  Lanes with the same row (or column) have different steps, or copies of all of them.
   """
   parts = lanes // size
   steps = k if copies else k // parts
@@ -40,10 +41,10 @@ def transposed(size: int, k: int, operand: DType, result: DType, lanes: int, gro
   return Matrix(size, size, k, operand, result, lanes, Layout((("row", size, 1), again), (("step", steps, 1),)),
                 Layout((*columns, again), (("step", steps, 1),)), c)
 
-RUN_BYTES = 16  # of a row, of elements as wide as a factor's, that a lane has beside each other
+RUN_BYTES = 16  # contiguous bytes that a lane has of a row, of elements with the factor's size
 
 def digits(*columns: tuple[int, int]) -> tuple[Digit, ...]:
-  """Digits (radix, stride) of a column's number; those of which the next goes on where one ends are one."""
+  """Digits (radix, stride) of a column's number. Digits are merged if the next one continues the previous one."""
   found: list[Digit] = []
   for radix, stride in columns:
     if found and found[-1][1] * found[-1][2] == stride: found[-1] = ("column", found[-1][1] * radix, found[-1][2])
@@ -66,7 +67,7 @@ RDNA4 = (
 )
 
 def narrow(types: tuple[DType, DType]) -> tuple[Unit, ...]:
-  """CDNA's products of 8-bit floats: fp8 and bf8 are other types in each generation."""
+  """CDNA's products of 8-bit floats: fp8 and bf8 are different types in each generation."""
   return tuple(Unit(f"v_mfma_f32_{m}x{m}x{k}_{name}_{name}", transposed(m, k, dtype, FLOAT, 64, 4))
                for name, dtype in zip(("fp8", "bf8"), types) for m, k in ((32, 16), (16, 32)))
 
@@ -78,7 +79,7 @@ CDNA = (
   Unit("v_mfma_i32_32x32x16_i8", transposed(32, 16, INT8, INT32, 64, 4)),
   Unit("v_mfma_i32_16x16x32_i8", transposed(16, 32, INT8, INT32, 64, 4)),
 )
-LONG = (  # CDNA4: twice the steps in the same time
+LONG = (  # CDNA4: twice the k steps in the same time
   Unit("v_mfma_f32_32x32x16_f16", transposed(32, 16, HALF, FLOAT, 64, 4)),
   Unit("v_mfma_f32_16x16x32_f16", transposed(16, 32, HALF, FLOAT, 64, 4)),
   Unit("v_mfma_f32_32x32x16_bf16", transposed(32, 16, BFLOAT, FLOAT, 64, 4)),
@@ -86,12 +87,12 @@ LONG = (  # CDNA4: twice the steps in the same time
   Unit("v_mfma_i32_32x32x32_i8", transposed(32, 32, INT8, INT32, 64, 4)),
   Unit("v_mfma_i32_16x16x64_i8", transposed(16, 64, INT8, INT32, 64, 4)),
 )
-SINGLE = (  # last: it takes what the others' operands can be widened to
+SINGLE = (  # last: other types can be converted to its operands
   Unit("v_mfma_f32_32x32x2_f32", transposed(32, 2, FLOAT, FLOAT, 64, 4)),
   Unit("v_mfma_f32_16x16x4_f32", transposed(16, 4, FLOAT, FLOAT, 64, 4)),
 )
-# On the vector unit, where there are no products of float32: a lane has a square of the result, so that what it loads
-# of a factor (16 bytes) serves four operations, and so many sums that none is waited for (products.py)
+# The vector unit replaces a missing float32 matrix unit. A lane has a square of the result. So 16 bytes that it loads
+# of a factor serve four operations, and it has enough accumulators that none stalls (products.py).
 SQUARE = 4
 VECTOR = Unit("v_fmac_f32", Matrix(4 * SQUARE, 8 * SQUARE, 4, FLOAT, FLOAT, 32,
                                    Layout((("", 8, 0), ("row", 4, SQUARE)), (("step", 4, 1), ("row", SQUARE, 1))),
@@ -99,8 +100,8 @@ VECTOR = Unit("v_fmac_f32", Matrix(4 * SQUARE, 8 * SQUARE, 4, FLOAT, FLOAT, 32,
                                    Layout((("column", 8, SQUARE), ("row", 4, SQUARE)),
                                           (("column", SQUARE, 1), ("row", SQUARE, 1)))))
 
-# In waves of the usual size. Factors go to the first unit whose type has all of their numbers, so narrow types are
-# before those that have theirs
+# Units for waves of the usual size. Factors go to the first unit whose type can represent all of their numbers, so
+# small types are first.
 UNITS = {"gfx1100": (*RDNA3, VECTOR), "gfx1200": (*RDNA4, VECTOR),
          "gfx942": narrow(dtypes.fp8_fnuz) + CDNA + SINGLE, "gfx950": narrow(dtypes.fp8_ocp) + LONG + CDNA + SINGLE}
 

@@ -1,9 +1,9 @@
-"""AMD registers: banks, classes of one and more registers, names, and the numbers by which instructions speak of them.
+"""AMD registers: banks, classes of one or more registers, names, and their numbers in instructions.
 
-Scalar registers have one index in all generations: 0 to 105 are s0 to s105, the others have the index that `SPECIAL`
-gives. `Numbers` has what a generation calls them and which code stands for them in an instruction (m0 is 124 on CDNA
-and 125 on RDNA). A group of registers is a class of its own: `S[2]` is s[0:1], s[2:3] ... Groups of vector registers
-start anywhere on RDNA (`V[2]`) and at an even register on CDNA (`VE[2]`).
+Scalar registers have one index in all generations: 0 to 105 are s0 to s105, the others have the index in `SPECIAL`.
+`Numbers` has a generation's codes of them in instructions (m0 is 124 on CDNA and 125 on RDNA). A group of registers is
+a class of its own: `S[2]` is s[0:1], s[2:3] ... Groups of vector registers start anywhere on RDNA (`V[2]`) and at an
+even register on CDNA (`VE[2]`).
 """
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tinyhw.once import once
 
 SGPRS = 106
 
-# name: (index, how many registers). Single registers of a pair have names with _lo and _hi.
+# name: (index, number of registers). Single registers of a pair have names with _lo and _hi.
 VCC, TTMP, NULL, M0, EXEC, FLAT_SCRATCH, XNACK_MASK = 106, 108, 124, 125, 126, 128, 130
 SPECIAL = {"vcc": (VCC, 2), "null": (NULL, 1), "m0": (M0, 1), "exec": (EXEC, 2), "flat_scratch": (FLAT_SCRATCH, 2),
            "xnack_mask": (XNACK_MASK, 2)}
-# Values that an instruction can read as if they were registers; a 64-bit operand reads them too. They are two apart, so
+# Values that an instruction can read like registers; a 64-bit operand reads them too. Their indices are two apart, so
 # that none is half of another.
 READ_ONLY = {name: 132 + 2 * i for i, name in enumerate((
   "src_shared_base", "src_shared_limit", "src_private_base", "src_private_limit", "src_pops_exiting_wave_id",
@@ -29,13 +29,13 @@ AGPR = Bank("agpr", 256, tuple(range(256)))  # accumulation registers of CDNA
 BANKS = (SGPR, VGPR, AGPR)
 
 def _group(letter: str, index: int, units: int) -> str:
-  """v4, v[4:7]."""
+  """The name of a group: v4, v[4:7]."""
   return f"{letter}{index}" if units == 1 else f"{letter}[{index}:{index + units - 1}]"
 
 @once
 def scalar_names(units: int) -> tuple[str, ...]:
-  """s4, s[4:5], vcc, vcc_lo, ttmp[4:7], by index; names are those of RDNA, where s102 to s105 are registers as all
-  others."""
+  """Names by index: s4, s[4:5], vcc, vcc_lo, ttmp[4:7]. Names are those of RDNA, where s102 to s105 are normal
+  registers."""
   names = [_group("s", i, units) for i in range(SCALARS)]
   for i in range(16): names[TTMP + i] = _group("ttmp", i, units)
   for name, (at, count) in SPECIAL.items():
@@ -45,7 +45,7 @@ def scalar_names(units: int) -> tuple[str, ...]:
   return tuple(names)
 
 def _class(letter: str, bank: Bank, units: int, align: int, even: bool = False) -> RegClass:
-  """The class of groups of so many registers. Names are made when they are asked for: there are 11 000."""
+  """The class of groups of `units` registers. Names are made on demand: there are 11 000."""
   def naming(index: int) -> str: return scalar_names(units)[index] if bank is SGPR else _group(letter, index, units)
   return RegClass(f"{letter}{'e' if even else ''}{units}", bank, 32 * units, units, align, naming=naming)
 
@@ -65,19 +65,18 @@ def s(index: int, units: int = 1) -> Reg:
   return reg(S[units], index)
 
 def v(index: int, units: int = 1) -> Reg:
-  """v4, or with units the group that starts there, on RDNA; on CDNA `ve` has those of more than one."""
+  """v4, or with units the group that starts there. For RDNA; groups on CDNA are those of `ve`."""
   return reg(V[units], index)
 
 def ve(index: int, units: int = 1) -> Reg:
-  """The group of vector registers that starts at an even one, on CDNA."""
+  """The group of vector registers that starts at an even register, for CDNA."""
   return reg(VE[units], index)
 
 class Numbers:
-  """The scalar registers of a family (cdna, rdna): which code stands for which index, and how a name that the other
-  family lacks is spelled.
+  """The codes of a family's scalar registers (cdna, rdna).
 
-  codes: index -> code in an instruction, or -1 where the family has no such register; indices: the other way. A group
-  has the code of its first.
+  codes: index -> code in an instruction, or -1 if the family has no such register; indices: the inverse. A group has
+  the code of its first register.
   """
 
   def __init__(self, cdna: bool):

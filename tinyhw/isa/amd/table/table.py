@@ -1,57 +1,61 @@
-"""The AMD instruction table: a line for each instruction with a column for each generation; rows are made when they are
-asked for.
+"""The AMD instruction table: a line for each instruction with a column for each generation. Rows are made at first use.
 
-  table("gfx1100")["v_add_f32"]             the instruction in any encoding; the encoder takes the shortest that can say
-                                            the operands
-  table("gfx1100")["v_add_f32_e64"]         the same, held to one encoding
-  table("gfx1100")["v_add_f32_dpp"]         its forms with operands of their own: _dpp, _dpp8, _sdwa, and _e64_dpp,
-                                            _e64_dpp8
-  table("gfx1100")["global_atomic_add_u32_rtn"]   an atomic that returns the old value, where the text has no name of
-  its own for that table("gfx1100")["v_dual_mul_f32::v_dual_add_f32"]   two operations in one instruction (VOPD)
+    table("gfx1100")["v_add_f32"]       the instruction in any encoding; the encoder uses the shortest that fits
+    table("gfx1100")["v_add_f32_e64"]   the same, fixed to one encoding
+    table("gfx1100")["v_add_f32_dpp"]   its forms with other operands: _dpp, _dpp8, _sdwa, _e64_dpp, _e64_dpp8
+    table("gfx1100")["global_atomic_add_u32_rtn"]
+                                        an atomic that returns the old value, if it has no other name in the text
+    table("gfx1100")["v_dual_mul_f32::v_dual_add_f32"]
+                                        two operations in one instruction (VOPD)
 
-Operands of an MInst are those of the text in its order, then the modifiers that the row knows, as integers: neg, abs,
+Operands of an MInst are those of the text in its order. Then follow the modifiers of the row, as integers: neg, abs,
 clamp, omod, op_sel, offset, glc ... `build` fills in the modifiers that are left out. neg, abs, op_sel ... have a bit
 for each source (op_sel: bit 3 is the destination).
 
-An instruction has one name in all generations, RDNA3's where it has it. What another generation calls it stands
-behind it, and `table[...]` and the text take each of them; `Inst.name` is the one name, `Form.mnemonic` the
-generation's.
+An instruction has one main name in all generations, RDNA3's if it has one. Names of other generations follow it.
+`table[...]` and the text take each of them. `Inst.name` is the main name, `Form.mnemonic` the generation's.
 
-The text. Columns are separated by two spaces: names, opcodes, operands, pipe and properties. A line "@ format pipe
-properties" sets them for what follows, and one that begins with "#" says something of the
-next. Names: the one name, then what others call it, "name@group" what a generation does. Opcodes are
-hexadecimal, for CDNA3, CDNA4, RDNA3 and RDNA4 (gfx942, gfx950, gfx1100, gfx1200): "-" where there
-is no such instruction, "." for the one of the column before, "vop2:1f" in another format than the section's. VOP1,
-VOP2 and VOPC instructions are VOP3 instructions too, with an opcode that follows from theirs, unless "short" says
-otherwise. Operands have the names of the format's slots in order, or `name:`; then a type:
-  f32 bf16 i64 u16 b32    a float, bfloat, integer, unsigned integer, anything of so many bits
-  f16x2 f32x8 f32x8/4     several; with a slash in waves of 64 lanes
-  mask                    a bit for each lane: one scalar register or two
-  mx                      narrow floats of the format that cbsz and blgp say
-  imm simm block ...      integers that are no values: INTEGERS of form.py
-and "=" for an operand that is written, "+" for one that is read and written; [v], [s], [m], [a], [c], [l]: what it
-may be (a vector or scalar register, m0, an accumulation register, inline constant, literal) where the slot does not
-say it; "?" may be left out. Properties, each limited to some generations by "@cdna", "@rdna4" ... (GROUPS of form.py):
-  clamp omod op_sel neg noneg        modifiers of VOP3; neg and abs are had by what reads floats, without being named
-  op_sel=3 op_sel=1/3 neg_lo=4       only these bits can be set; with a slash in waves of 64 lanes
-  byte_sel index_key lanes           what the text calls op_sel: a byte, a part of src2, fi
-  true16                             the text always says the half of a register; RDNA's rows with operands of 16 bits
-                                     in VOP1, VOP2, VOPC and VOP3 have op_sel for that anyway, unless they say op_sel
-                                     themselves
-  mix                                neg_lo and neg_hi are neg and abs
-  short nodpp nodpp64 nodpp8 nosdwa  encodings that there are not
-  vdpp nodst                         with DPP each source is a vector register; SDWA selects no part of the result
-  twice                              an inline float is in both halves
-  nom0 noexec                        that the result cannot be
-  scalar1                            reads one scalar value where others may read two
-  noabid noblgp mx                   of matrix products
-  bare only:sc1                      memory without offset and cache policy; with this modifier alone
-  atomic                             has a form with _rtn, which gives the old value
-  second                             only the second one of a pair
-  early                              vdst is written before all sources are read: it may have no register of theirs
-  early:sum                          but vdst may have exactly those of src2
-  glc:0 vdst:126 ...                 what a field has
-  load store jump call end barrier   effects;  reads:vcc writes:scc  registers that no operand names;  pipe:trans
+Columns of the text are separated by two spaces: names, opcodes, operands and properties. A line "@ format pipe
+properties" sets these for the following lines. A line that begins with "#" is a comment on the next one. Names: the
+main name, then other names; "name@group" is the name in a group of generations. Opcodes are hexadecimal, for CDNA3,
+CDNA4, RDNA3 and RDNA4 (gfx942, gfx950, gfx1100, gfx1200). "-" means no such instruction, "." the opcode of the previous
+column, "vop2:1f" another format than the section's.
+
+VOP1, VOP2 and VOPC instructions are VOP3 instructions too, unless they have the property "short". Their VOP3 opcode
+follows from the short one. Operands have the names of the format's slots in order, or `name:`. Then follows a type:
+
+    f32 bf16 i64 u16 b32    a float, bfloat, integer, unsigned integer, anything of that number of bits
+    f16x2 f32x8 f32x8/4     several; after a slash: in waves of 64 lanes
+    mask                    a bit for each lane: one scalar register or two
+    mx                      floats of the format that cbsz and blgp select: fp8, bf8, fp6, bf6 or fp4
+    imm simm block ...      integers that are no values: INTEGERS of form.py
+
+An operand with "=" is written, with "+" it is read and written, with "?" it may be left out. Letters are the operands
+that it may be, if the slot does not tell: [v] [s] vector or scalar register, [m] m0, [a] accumulation register, [c]
+inline constant, [l] literal. Properties can be limited to some generations by "@cdna", "@rdna4" ... (GROUPS of
+form.py):
+
+    clamp omod op_sel neg noneg        modifiers of VOP3; instructions that read floats always have neg and abs
+    op_sel=3 op_sel=1/3 neg_lo=4       only these bits can be set; after a slash: in waves of 64 lanes
+    byte_sel index_key lanes           spelling of op_sel in the text: a byte, a part of src2, fi
+    true16                             the text always has the half of a register; RDNA's rows with operands of
+                                       16 bits in VOP1, VOP2, VOPC and VOP3 have op_sel for that by default
+    mix                                neg_lo and neg_hi are neg and abs
+    short nodpp nodpp64 nodpp8 nosdwa  missing encodings
+    vdpp nodst                         with DPP each source is a vector register; SDWA selects no part of the result
+    twice                              an inline float is in both halves
+    nom0 noexec                        registers that cannot be the result
+    scalar1                            reads one scalar value where others may read two
+    noabid noblgp mx                   of matrix products
+    bare only:sc1                      memory without offset and cache policy; with this modifier alone
+    atomic                             has a form with _rtn, which returns the old value
+    second                             only the second operation of a pair
+    early                              vdst is written before all sources are read: they do not share registers
+    early:sum                          but vdst may have exactly those of src2
+    glc:0 vdst:126 ...                 value of a field
+    load store jump call end barrier   effects
+    reads:vcc writes:scc               registers that no operand names
+    pipe:trans                         the pipe, if it is not the section's
 """
 from __future__ import annotations
 import functools
@@ -73,7 +77,7 @@ Entry = tuple[str, str]  # a line of the text, and its section
 
 @once
 def entries() -> dict[str, list[Entry]]:
-  """The lines of all generations by any of their names; those whose one name it is stand first."""
+  """The lines of all generations by any of their names. Lines with this as their main name come first."""
   found: dict[str, list[Entry]] = {}
   others: list[tuple[str, Entry]] = []
   for text in TEXTS:
@@ -93,10 +97,12 @@ def entries() -> dict[str, list[Entry]]:
   return found
 
 class Index:
-  """What only decoder, text and those who want all rows ask of a generation's table.
+  """Data of a generation's table that only the decoder, the text and iteration over all rows need.
 
-  names: the one name of each instruction. by_opcode: (format, opcode) -> names. by_spelling: any name -> names.
-  sections: formats that sections and opcodes name.
+  - names: the main name of each instruction.
+  - by_opcode: (format, opcode) -> names.
+  - by_spelling: any name -> names.
+  - sections: formats that sections and opcodes name.
   """
 
   def __init__(self, generation: Generation):
@@ -117,11 +123,11 @@ class Index:
           if not group or generation.name in GROUPS[group]: self.by_spelling.setdefault(spelled, []).append(first)
 
 def opcode(line: str, section: str, generation: Generation) -> tuple[str, int]:
-  """The format and opcode of a line; -1 where the generation has no such instruction."""
+  """The format and opcode of a line; opcode -1 if the generation has no such instruction."""
   return cell(line[line.index("  "):].lstrip().split("  ", 1)[0], generation.column, section.split(None, 1)[0])
 
 class Table:
-  """The rows of a generation by key. A line is found, taken apart, and made into a row, at first use."""
+  """The rows of a generation by key. A line is found, parsed, and made into a row at first use."""
 
   def __init__(self, arch: str):
     self.generation = Generation(arch)
@@ -167,19 +173,19 @@ class Table:
     return make_pair(x, y, self.generation)
 
   def split(self, key: str) -> tuple[str, str]:
-    """A key as name and suffix."""
+    """Split a key into name and suffix."""
     if self.entry(key): return key, ""
     for suffix in SUFFIXES:
       if key.endswith(suffix) and self.entry(key[:-len(suffix)]): return key[:-len(suffix)], suffix
     return key, ""
 
   def spelled(self, name: str) -> list[str]:
-    """The instructions that the text calls so: in this generation, else in another one."""
+    """The instructions with this name in the text: in this generation, else in another one."""
     found = self.index.by_spelling.get(name, [])
     return found or ([self.line(name).name] if self.entry(name) else [])
 
   def line(self, name: str) -> Line:
-    """The line of a name that has an entry."""
+    """The parsed line of a name that has an entry."""
     line = self.lines.get(name)
     if line is None:
       entry = self.entry(name)
@@ -190,8 +196,10 @@ class Table:
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
   def rows_of(self, name: str) -> list[Inst]:
-    """The rows of one name that are not held to an encoding: the plain one, _dpp, _dpp8, _sdwa, _rtn; all pairs of one
-    of rows/dual.py."""
+    """The rows of one name that are not fixed to an encoding.
+
+    These are the plain one, _dpp, _dpp8, _sdwa and _rtn, or all pairs of a row of rows/dual.py.
+    """
     if self.line(name).format == "vopd":
       return [row for other in self.index.names if other[:7] == "v_dual_"
               and (row := self.get(f"{name}::{other}")) is not None]
@@ -199,21 +207,22 @@ class Table:
             if row is not None]
 
   def __iter__(self) -> Iterator[Inst]:
-    """Every row that is not held to one encoding; makes them all."""
+    """Every row that is not fixed to one encoding; makes them all."""
     for name in self.index.names: yield from self.rows_of(name)
 
 @once
 def table(arch: str) -> Table:
-  """The table of an architecture: gfx942, gfx950, gfx1100, gfx1200, gfx1201; for waves of 64 lanes on RDNA
-  "gfx1100:wave64"."""
+  """The table of an architecture: gfx942, gfx950, gfx1100, gfx1200, gfx1201. "gfx1100:wave64" is for waves of 64 lanes
+  on RDNA."""
   return Table(arch)
 
 def build(row: Inst, *operands: Any, **modifiers: int) -> MInst:
-  """An instruction over physical registers: the operands of the text in its order, then modifiers by name; those left
-  out have their usual value, and so have bits for operands that the row does not have (op_sel_hi=0 of two sources is
-  0b100).
+  """Build an instruction over physical registers. operands: those of the text in its order; modifiers: by name.
 
-  Raises EncodeError for a number of operands or a modifier that the row does not have.
+  Modifiers that are left out have their usual value. So have bits for operands that the row does not have (op_sel_hi=0
+  of two sources is 0b100).
+
+  Raises EncodeError for a wrong number of operands, or for a modifier that the row does not have.
   """
   form: Form = row.isa
   shown = sum(spec.show for spec in form.specs)
