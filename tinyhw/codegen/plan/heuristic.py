@@ -1,13 +1,13 @@
-"""Choose what becomes of a kernel's loops: which range becomes lanes, which become copies in registers, which feed the
-grid.
+"""Choose the opts of a kernel's loops: which range becomes lanes, which ranges are unrolled into registers, which form
+the grid.
 
-Kernels come in three shapes, and each store is looked at by itself:
-  elementwise   no reduction inside the innermost loops: lanes along the range that memory walks, a few copies to
-                overlap latencies
-  tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and
-                register tiles (register_tile.py)
-  rows          reductions under outer loops only (softmax), or that need each other (variance): each and the output
-                loop have lanes of their own
+Each store is handled by itself. Kernels come in three shapes:
+    elementwise   no reduction inside the innermost loops: lanes along the contiguous range, a few copies to overlap
+                  latencies
+    tile          a reduction under all output loops (matmul, convolution, matrix-vector): a search over lanes and
+                  register tiles (register_tile.py)
+    rows          reductions under outer loops only (softmax), or reductions that need each other (variance): each
+                  reduction and the output loop get lanes of their own
 """
 from __future__ import annotations
 import math
@@ -25,25 +25,25 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the one before it
-WAYS = 8                   # lines of the first-level cache, of those with addresses a page apart, that stay there, on
-                           # any processor
-APART_COST = 3.0           # of an element that lies apart from the others of its register, in operations
+ACCUMULATORS = 4           # of a row's reduction, so that an addition does not wait for the previous one
+# associativity of the first-level cache, in lines whose addresses are a page apart: at least this on any processor
+WAYS = 8
+APART_COST = 3.0           # of a strided element of a vector register, in operations
 MOST_ACROSS = 512          # operations of all copies of a body that reads across lines
 SHORT_BODY = 24            # operations; longer elementwise bodies need no copies to fill the pipes
 
 class Nest(NamedTuple):
-  """One store and what it needs: its ranges, the reductions in its value, all accesses."""
+  """One store and its inputs: its ranges, the reductions in its value, all accesses."""
   store: UOp
   ranges: tuple[UOp, ...]
   reduces: list[UOp]
   accesses: list[Access]
   operations: int
-  arithmetic: int            # of these, what is computed of data, places that are read from memory included
-  in_place: bool             # does the kernel read what it overwrites? Then no element may be computed twice
+  arithmetic: int  # of these, the operations on data, including computed addresses that are loaded from memory
+  in_place: bool  # whether the kernel reads the buffer that it overwrites; then no element may be computed twice
 
 def nest_of(store: UOp, in_place: bool = False) -> Nest:
-  """in_place: does another store of the kernel overwrite what is read?"""
+  """Return the nest of a store. in_place: another store of the kernel overwrites a buffer that this one reads."""
   nodes = store.toposort()
   reduces = [u for u in nodes if u.op is Ops.REDUCE]
   found = [access_of(u) for u in nodes if u.op in (Ops.LOAD, Ops.STORE)]
@@ -53,7 +53,8 @@ def nest_of(store: UOp, in_place: bool = False) -> Nest:
               in_place or any(not a.is_store and a.node.src[0].src[0] is store.src[0].src[0] for a in found))
 
 def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
-  """Lanes of the widest element that is loaded, computed or stored, so that all vectors have one number of lanes."""
+  """Return the lanes for the widest element that is loaded, computed or stored. All vectors then have equally many
+  lanes."""
   widest = max([u.dtype.itemsize for u in nest.store.toposort() if u.op in GroupOp.Elementwise
                 or u.op in (Ops.LOAD, Ops.REDUCE)
                 if u.dtype.itemsize <= 8 and not u.dtype.name.startswith("weak")] + [access.node.src[0].dtype.itemsize
@@ -61,7 +62,7 @@ def lanes_of(nest: Nest, capabilities: Capabilities) -> int:
   return capabilities.vector_bytes // widest
 
 def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tuple[Opt, ...]:
-  """The opts for the loops of one store. in_place: as of nest_of."""
+  """Return the opts for the loops of one store. in_place: as for nest_of."""
   nest = nest_of(store, in_place)
   if capabilities.lanes:
     from tinyhw.codegen.plan.workgroup import spread  # for GPUs; 0.2 ms to load
@@ -80,7 +81,7 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
 # ***** elementwise *****
 
 def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lanes: int) -> tuple[Opt, ...]:
-  """Lanes where most accesses are adjacent, and copies of short bodies."""
+  """Return lanes along the range with most adjacent accesses, and copies for a short body."""
   best, most = None, 0
   for r in ranges:
     if size_of(r) < LEAST_LANES: continue
@@ -100,32 +101,32 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   return tuple(opts)
 
 def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
-  """Do lanes that fill a part of a register gain more in arithmetic than they lose where elements lie apart?
+  """Do lanes that fill part of a register gain more in arithmetic than they lose in strided accesses?
 
-  The last of them are done twice.
+  The last lanes of a row are computed twice.
   """
   apart = sum(access.stride(r) not in (0, 1) for access in accesses)
   work = nest.arithmetic + len(accesses)
   return not apart or -(-size_of(r) // width) * (work - apart + APART_COST * width * apart) < size_of(r) * work
 
 def copies_along(r: UOp, width: int, most: int) -> int:
-  """As many copies of lanes along a range as do not make the last step do much again."""
+  """Return the largest number of copies of the lanes along a range, at which the last step repeats little work."""
   while most > 1 and (size_of(r) < most * width or overlap(r, most * width) > MOST_OVERLAP * overlap(r, width)):
     most //= 2
   return most
 
 def overlap(r: UOp, step: int) -> float:
-  """What steps of so many iterations do, the last of which overlaps the one before, over what there is to do."""
+  """Return the iterations of steps of this size over the iterations of the range. The last step overlaps the previous
+  one."""
   n = size_of(r)
   return -(-n // step) * step / n
 
 def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
-  """Where elements are loaded that lie apart along the lanes: the range along which they are adjacent, and how many are
-  in a line of the cache.
+  """Return the range along which strided loads are adjacent, and the number of their elements in a cache line.
 
-  A transpose, for one. With copies for a whole line, each line is used up while it is there: later other lines have
-  taken its place, if the range of the lanes is long, or if the addresses differ by much of a page and so compete for
-  few places.
+  A transpose has such loads. With copies for a whole line, each line is used up while it is in the cache. Otherwise it
+  is evicted first, if the range of the lanes is long. That also happens where addresses differ by a large part of a
+  page, since they then compete for few sets.
   """
   apart = [access for access in accesses if not access.is_store and access.stride(lanes) not in (0, 1)
            and size_of(lanes) > lines_kept((access.stride(lanes) or 0) * access.node.dtype.itemsize)]
@@ -134,15 +135,14 @@ def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) ->
   return max(found, key=lambda item: item[1], default=None)
 
 def lines_kept(step: int) -> int:
-  """How many lines of the first-level cache stay there, if their addresses are so many bytes apart."""
+  """Return the number of lines that stay in the first-level cache if their addresses are this many bytes apart."""
   return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
 
 def lane_score(access: Access, r: UOp) -> int:
-  """How welcome lanes along r are to an access: adjacent elements 4 (stores 8), a shared one 1 (stores -8), those apart
-  0 (stores -4).
+  """Score lanes along r for an access: adjacent elements 4 (stores 8), a shared element 1 (stores -8), strided 0
+  (stores -4).
 
-  So loads from all over, as of an interpolation, do not keep what is computed from lanes, as long as what is stored is
-  adjacent.
+  Scattered loads, as of an interpolation, therefore still allow lanes as long as the stores are adjacent.
   """
   stride = access.stride(r)
   if stride == 1: return 8 if access.is_store else 4
@@ -152,11 +152,10 @@ def lane_score(access: Access, r: UOp) -> int:
 # ***** reductions of rows *****
 
 def are_rows(nest: Nest, lanes: int) -> bool:
-  """Are all reductions of a kernel under its output loops, with terms that fill a register? Then each has lanes of its
-  own, if they need each other.
+  """Are all reductions under the output loops, with enough terms to fill a register? Then each gets lanes of its own.
 
-  In a register tile only the last of them would: the row's mean, or largest element, would be computed one element at a
-  time.
+  This matters where reductions need each other. A register tile gives lanes to the last one only: the row's mean, or
+  its largest element, would be computed one element at a time.
   """
   if any(len(u.ranges) != len(nest.ranges) for u in nest.reduces): return False
   return sum(o.op is OptOps.VECTOR and o.amount == lanes for o in rows(nest, lanes)) == len(nest.reduces)
@@ -185,11 +184,10 @@ def rows(nest: Nest, lanes: int) -> tuple[Opt, ...]:
   return tuple(opts)
 
 def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Rows whose functions of elements are computed once: registers keep them where loops are unrolled whole, else local
-  memory, while there is room.
+  """Return the opts with KEEP for rows whose functions of elements are needed twice, while local memory has room.
 
-  A row of less than two registers is not: its vectors overlap, and a load that wants parts of two stores waits for
-  both.
+  Registers keep the values of loops that are fully unrolled. A row of less than two registers is not kept: its vectors
+  overlap, and a load of parts of two stores waits for both.
   """
   nodes, room, out = nest.store.toposort(), capabilities.local_bytes, [*opts]
   if not any(u.op in GroupOp.Transcendental for u in nodes): return opts
@@ -205,9 +203,9 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
 # ***** the grid *****
 
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Outer output loops become the grid until there is work for everybody.
+  """Add outer output loops to the grid until there is work for all threads.
 
-  A loop under which a row's reduction stands is left inside.
+  A loop outside of a row's reduction is not added.
   """
   if any(o.op in OF_BUFFERS for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)

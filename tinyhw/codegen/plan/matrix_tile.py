@@ -1,16 +1,17 @@
-"""Choose how much of a product a wave and a workgroup compute with the matrix unit: the Opts that matrix.py carries
-out.
+"""Choose the shape of a product that a wave and a workgroup compute with the matrix unit, as Opts for matrix.py.
 
-A wave has `tall` by `broad` matrices of the result in registers, so that what it loads of a factor serves several
-products; `high` by `wide` waves share what they stage in local memory, for `steps` of the unit between two barriers.
-All shapes that fit into registers and local memory are costed,
-in bytes of local memory: what a wave loads from it, what it stages, and its products at PRODUCTS_PER_BYTE; also of what
-is computed twice where a shape does not divide the sizes. Fewer waves than the card runs at once take as long as that
-many. Cost: a hundred candidates.
+A wave has `tall` by `broad` matrices of the result in registers, so that one load of an operand serves several
+products. `high` by `wide` waves share the operands that they stage in local memory. They stage `steps` steps of the
+unit between two barriers.
 
-Where the unit reads its operands from local memory itself (`Matrix.panels`), all goes on at the same time: what takes
-longest counts, of products, local memory and the caches between it and memory, each for the whole workgroup, by the
-rates in `Capabilities`.
+All shapes that fit into registers and local memory get a cost in bytes of local memory. It counts the loads of a wave,
+the bytes that it stages, and its products at PRODUCTS_PER_BYTE. It includes elements that are computed twice where a
+shape does not divide the sizes. Fewer waves than the card runs at once take as long as that many. Cost: a hundred
+candidates.
+
+A unit that reads its operands from local memory (`Matrix.panels`) overlaps all this work. The slowest of three
+resources counts then: the products, local memory, and the caches between it and memory. Each is counted for the whole
+workgroup by the rates in `Capabilities`.
 """
 from __future__ import annotations
 import itertools
@@ -25,19 +26,19 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.matrix import PIECE_BYTES, WORD_BYTES, Layout, Matrix
 from tinyhw.uop.ops import UOp
 
-WAVES = (1, 2)             # of a workgroup along each side
+WAVES = (1, 2)             # of a workgroup along each operand
 GROUPS = (1, 2, 3, 4)      # of waves that compute a matrix of panels together, along the rows
-MATRICES = (1, 2, 4, 8)    # of a wave along each side; as many as 8 only
-MOST_OF_EIGHT = 64         # where they have together no more rows or columns than this
+MATRICES = (1, 2, 4, 8)    # of a wave along each operand; 8 of them only
+MOST_OF_EIGHT = 64         # where they have no more rows or columns than this together
 PRODUCTS_PER_BYTE = 8      # that a matrix unit computes while local memory gives it a byte: 2 to 8 on real ones
-BARRIER_BYTES = 4096       # what waiting for staged values costs a wave
-SINGLE_BYTES = 12          # of a lane's registers that an element takes that is loaded alone: its place and its gate
-                           # are its own, too
-ANYWHERE_BYTES = 3         # the same where accesses need not be aligned: fewer places are a lane's own
-OTHER_REGISTERS = 28       # of a lane that hold neither factors nor sums: addresses, what is being computed
+BARRIER_BYTES = 4096       # cost to a wave of waiting for staged values
+# registers of a lane for an element that is loaded alone, in bytes: it also has an address and a gate of its own
+SINGLE_BYTES = 12
+ANYWHERE_BYTES = 3         # the same where accesses need not be aligned: a lane has fewer addresses of its own
+OTHER_REGISTERS = 28       # of a lane that hold neither operands nor sums: addresses, intermediate results
 
-Loaded = tuple[int, int] | None   # bytes of a lane's registers for an element of the rows' and of the columns' factor;
-                                  # None: those that it has
+# bytes of a lane's registers for an element of operand A and of operand B; None: the size of an element
+Loaded = tuple[int, int] | None
 
 class Shape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
@@ -51,20 +52,20 @@ class Shape(NamedTuple):
   def columns(self, matrix: Matrix) -> int: return self.wide * self.broad * matrix.n
 
 class Choice(NamedTuple):
-  """Opts, and what a step of the sum costs with them. boxed: factors are copied as boxes."""
+  """Opts and their cost for a step of the sum. boxed: operands are copied as bulk tensor copies."""
   opts: tuple[Opt, ...]
   cost: float
   boxed: bool = False
 
 def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capabilities, exact: bool = False,
          boxed: bool = False, loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> Choice | None:
-  """The best shape for ranges of rows, columns and the sum, as Opts. others: how many such products the kernel
-  computes.
+  """Return the best shape for ranges of rows, columns and the sum, as Opts.
 
-  exact: nothing may be computed twice, as the kernel reads what it overwrites; there is no choice then where no shape
-  divides the sizes.
-  boxed: factors are copied as boxes. loaded: see Loaded. accesses: of panels, by how many a piece of the rows' and of
-  the columns' factor is copied.
+  others: the number of such products that the kernel computes.
+  exact: nothing may be computed twice, since the kernel reads the buffer that it overwrites. Return None then if no
+  shape divides the sizes.
+  boxed: operands are copied as bulk tensor copies. loaded: see Loaded.
+  accesses: for panels, the number of accesses that copy a 16-byte piece of operand A and of operand B.
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
@@ -85,9 +86,10 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   return Choice(tuple(opts), cost_of(best) / matrix.k, boxed)
 
 def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts of a product, with the grid in the order in which the workgroups that run at once read least: along its
-  rows or along its columns first.
-  sizes: of ranges, by axis."""
+  """Return the opts of a product with the grid in the better order: along its rows or along its columns first.
+
+  The workgroups that run at once read the fewest bytes in that order. sizes: of ranges, by axis.
+  """
   sides = [o.axis for o in opts if o.op is OptOps.MATRIX][:2]
   last = [o for o in opts if o.op is OptOps.GRID][-2:]
   if len(sides) < 2 or not capabilities.lanes or [o.axis for o in last] != sides: return opts
@@ -100,7 +102,7 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
 
 def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
          loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
-  """No larger than the product, and within registers and local memory."""
+  """Is the shape no larger than the product, and does it fit into registers and local memory?"""
   m, n, k = sizes
   if matrix.panels: return fits_in_panels(s, sizes, matrix, capabilities, boxed, accesses)
   if s.tall == 8 and s.tall * matrix.m > MOST_OF_EIGHT or s.broad == 8 and s.broad * matrix.n > MOST_OF_EIGHT:
@@ -114,7 +116,7 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
 
 def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
                    accesses: tuple[int, int]) -> bool:
-  """The same where the unit reads local memory itself: and copies must be ahead (fetch.py)."""
+  """The same for a unit that reads local memory. The copies must also be able to run ahead (fetch.py)."""
   steps = s.steps * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
     return False
@@ -130,36 +132,39 @@ def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabi
   return (ARRAYS * staged(s, matrix) * steps * matrix.operand.itemsize + boxed * SIGNALS_BYTES
           <= capabilities.local_bytes)
 
-LONG_STEPS = 32768  # of a sum of products of panels, from which on there is a variable for a block of them, and one for
-                    # all (blocks.py)
-CARRYING = 4    # of OTHER_REGISTERS, that a lane does without which has pieces in registers
-LEAST_COPY = 4  # bytes that a lane can copy to local memory while it goes on
-CARRY_BYTES = 3072  # what a narrow piece costs that a lane carries, as it waits for what it is tied to: 24 cycles
-COPY_BYTES = 5120   # the same of one that it copies, whose address is a register that others wait for: 40 cycles
-UNALIGNED = 1.5 # bytes that caches give for one of those that lanes carry: segments begin within their sectors
+# of a sum of products of panels: a longer sum has one variable for a block and one for all blocks (blocks.py)
+LONG_STEPS = 32768
+CARRYING = 4    # of OTHER_REGISTERS: those that a lane with pieces in registers does without
+LEAST_COPY = 4  # bytes of the smallest asynchronous copy to local memory
+CARRY_BYTES = 3072  # cost of a narrow piece that a lane carries in registers; it waits for its dependences: 24 cycles
+# the same for a piece that is copied; other instructions wait for the register of its address: 40 cycles
+COPY_BYTES = 5120
+UNALIGNED = 1.5  # bytes that the caches deliver for a byte that lanes carry: segments begin inside of their sectors
 PADDING = 8     # elements between rows in local memory, at most
-ARRAYS = 4      # of each factor where they are copied some iterations ahead (fetch.py)
-UNIT_WAVES = 8  # that should be there together then: two for each SIMD of a unit
+ARRAYS = 4      # of each operand where they are copied some iterations ahead (fetch.py)
+UNIT_WAVES = 8  # that should be resident together then: two for each SIMD of a unit
 
 def turns(s: Shape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
-  """How many accesses a lane copies each factor by."""
+  """Return the number of accesses by which a lane copies each operand."""
   high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes)
                 for rows in sides(s, matrix))
   return high * accesses[0], wide * accesses[1]
 
 def carries(accesses: int) -> bool:
-  """Do lanes carry a factor through their registers, whose pieces are copied by so many accesses?"""
+  """Do lanes carry an operand through their registers if this many accesses copy a piece?"""
   return PIECE_BYTES // accesses < LEAST_COPY
 
 def sides(s: Shape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
 
 def staged(s: Shape, matrix: Matrix) -> int:
-  """Rows and columns of the workgroup's factors."""
+  """Return the rows and columns of the workgroup's operands."""
   return sum(sides(s, matrix))
 
 def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
-  """Of a lane: sums, factors of one step, and what it copies of the next staging. loaded: see Loaded. variables: for
-  each sum of panels."""
+  """Return the registers of a lane: sums, operands of one step, and its part of the next staging.
+
+  loaded: see Loaded. variables: for each sum of panels.
+  """
   sums = s.tall * s.broad * elements(matrix.c) * matrix.result.itemsize * variables
   if matrix.panels: return sums // 4 + OTHER_REGISTERS
   size = matrix.operand.itemsize
@@ -171,7 +176,7 @@ def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
 
 def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
-  """Of the whole product, in bytes of local memory of one wave at a time."""
+  """Return the cost of the whole product, in bytes of local memory of one wave at a time."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   waves, size = s.high * s.wide, matrix.operand.itemsize
   loaded = (s.tall * elements(matrix.a) + s.broad * elements(matrix.b)) * matrix.lanes * size
@@ -181,18 +186,17 @@ def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, cap
 
 def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
                 accesses: tuple[int, int]) -> float:
-  """The same where the unit reads local memory itself."""
+  """The same for a unit that reads local memory."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   size, matrices = matrix.operand.itemsize, s.high * s.wide * s.tall * s.broad
   copied = staged(s, matrix) * matrix.k * size
   carried = sum([rows * matrix.k * size for rows, n in zip(sides(s, matrix), accesses) if carries(n)])
-  local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # whose stores have half of the banks
+  local = matrices * (matrix.m + matrix.n) * matrix.k * size + copied + carried   # its stores have half of the banks
   products = matrices * matrix.m * matrix.n * matrix.k * size / capabilities.panel_products
   units = capabilities.threads // UNIT_WAVES / 2
-  # caches are for all units
+  # caches are shared by all units
   cached = (copied + (UNALIGNED - 1) * carried) * capabilities.cache_cost * min(groups / units, 1)
   narrow = sum([n * (CARRY_BYTES if carries(one) else COPY_BYTES)
                 for n, one in zip(turns(s, matrix, accesses), accesses) if one > 1]) / s.steps
-  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # the first copies, and the last products, are beside nothing
-                                                       # else
+  alone = 1 + ARRAYS * s.steps * matrix.k / sizes[2]   # nothing overlaps with the first copies and the last products
   return (max(local, products, cached, narrow) + BARRIER_BYTES / s.steps) * alone * -(-groups // units) * units

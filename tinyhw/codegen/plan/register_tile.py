@@ -1,14 +1,13 @@
 """Choose a register tile for the reductions under all loops of a store: lanes along one loop, copies along others,
 operands staged or not.
 
-The model counts, for one iteration of the innermost loop, what a core issues: multiply-adds and other arithmetic, and
-for each operand what reading it costs, in loads. There are three ways to read an operand, of which the cheapest is
-taken:
-  where it is     a load; dear if lanes are not adjacent, if it has a gate, or if steps of the loop are far apart
-  from a panel    STAGE: copied for a tile, in the order in which the reduction reads it; loops that it does not depend
-                  on use it again
-  from a window   WINDOW: what several outputs read of it, copied once; see window.py
-What copying costs is shared by the iterations between two copies.
+The model counts the instructions that a core issues in one iteration of the innermost loop: multiply-adds and other
+arithmetic, and the cost of reading each operand, in loads. An operand is read in the cheapest of three ways:
+    in place        a load; expensive if lanes are not adjacent, if it has a gate, or if steps of the loop are far apart
+    from a panel    STAGE: packed for a tile, in the order in which the reduction reads it; loops that it does not depend
+                    on reuse it
+    from a window   WINDOW: the elements that several outputs read, copied once; see window.py
+The cost of copying is shared by the iterations between two copies.
 """
 from __future__ import annotations
 import itertools
@@ -29,42 +28,41 @@ if TYPE_CHECKING:
 
 TILE_FACTORS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
 STRIDED_COST = 1.5         # of one lane of a strided load, in loads
-PAGE_BYTES = 4096          # addresses that differ by a multiple of it compete for the same lines of the first-level
-                           # cache: its bytes / PAGE_BYTES
+# addresses that differ by a multiple of it compete for the same sets of the first-level cache; a set has cache bytes /
+# PAGE_BYTES lines
+PAGE_BYTES = 4096
 SMALL_CACHE = 32 * 1024    # bytes of the first-level cache where that is not known
-OTHER_STREAMS = 4          # of these lines, which other operands and the stack need
-STREAM_COST = 4.0          # of each operand's line that finds no room, in loads
-MOST_STREAMS = 4           # places far apart at which memory is read in turn, when each element is read once: more are
-                           # slower by 4 to 8 %
-HIDDEN = 0.1               # of what is issued beside the bottleneck: how much of it is not hidden
+OTHER_STREAMS = 4          # of these lines, those that other operands and the stack need
+STREAM_COST = 4.0          # of each line of an operand that finds no room, in loads
+# distant addresses at which memory is read in turn, when each element is read once; more are slower by 4 to 8 %
+MOST_STREAMS = 4
+HIDDEN = 0.1               # part of the instructions outside of the bottleneck that is not hidden
 PANEL_COST = 1.5           # of a vector of a panel, which comes from the second-level cache, in loads
-LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all that the iteration does
+LOOP_COST = 1.0            # cycles per iteration for counting and branching, shared by all work of the iteration
 ADD_LATENCY = 4.0          # cycles that accumulators must hide
-MOST_OTHER_AXES = 3        # axes that no access is adjacent along, which are tried all the same: an operand can be
-                           # staged
-SHORT_LOOP = 8             # iterations; a reduction loop that is not longer is unrolled
+MOST_OTHER_AXES = 3        # axes without adjacent accesses that are tried all the same, since an operand can be staged
+SHORT_LOOP = 8             # iterations; a reduction loop of at most this length is unrolled
 MOST_UNROLLED = 100        # terms of an unrolled body
-SHARED_ALIVE = 0.5         # of the elements that an unrolled body's iterations share: how many are in registers at a
-                           # time
-EXIT_COST = 10.0           # cycles for the end of a short loop that is not unrolled: it is mispredicted
-SHORT_BODY = 24            # operations; a longer body needs no copies to hide what counting costs
-STAGE_REUSE = 4            # times that a staged element is read, below which copying it costs more than it saves
-FILL_SHARE = 0.1           # of the time that copying may take where the grid has work for all threads
+# of the elements that iterations of an unrolled body share: the part that is live in registers at a time
+SHARED_ALIVE = 0.5
+EXIT_COST = 10.0           # cycles for the mispredicted end of a short loop that is not unrolled
+SHORT_BODY = 24            # operations; a longer body needs no copies to hide the cost of counting
+STAGE_REUSE = 4            # times that a staged element is read; with fewer, copying costs more than it saves
+FILL_SHARE = 0.1           # of the time, for copying, where the grid has work for all threads
 MOST_OVERLAP = 1.1         # of a range's iterations, when it is cut into blocks
 GATE_COST = 3.0            # of a gate, in loads
 FAR_BYTES = 1024           # steps of a loop that are further apart meet a new page every few iterations
-FAR_COST = 6.0             # of a vector there, in loads
-FAR_SHARED_COST = 2.5      # of an element that all lanes share, in loads
+FAR_COST = 6.0             # of a vector at such a distance, in loads
+FAR_SHARED_COST = 2.5      # of such an element that all lanes share, in loads
 FAR_TOTAL_BYTES = 1 << 15  # if they leave the first-level cache
-COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate's besides
-SET_CONFLICT = 4.0         # times that copying strided elements takes longer if their addresses differ by multiples of
-                           # a page
-STORE_LANE_COST = 2.0      # of storing a lane by itself, in loads
+COPY_COST = 3.0            # of copying a vector of adjacent elements, in loads; a gate costs extra
+SET_CONFLICT = 4.0         # factor for copying strided elements whose addresses differ by multiples of a page
+STORE_LANE_COST = 2.0      # of storing a single lane, in loads
 FOLD_COST = 2.0            # of adding half of a register's lanes to the others, after the loop, in loads
-STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; places that are less than that apart share it
-TWICE_COST = 1.002         # of a tile that is larger than its range, whose vectors overlap: what is as good without
-                           # that is taken
-LINE_BYTES = 64            # a vector that is not aligned to its size meets two lines that often: bytes / LINE_BYTES
+STORE_STREAM_COST = 20.0   # of storing to one more page, in loads; addresses that are less than a page apart share it
+# of a tile that is larger than its range, whose vectors overlap: an equal tile without overlap is preferred
+TWICE_COST = 1.002
+LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / LINE_BYTES of the addresses
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
 class Tile(NamedTuple):
@@ -73,9 +71,13 @@ class Tile(NamedTuple):
   copies: dict[UOp, int]
 
 class Way(NamedTuple):
-  """How to read an operand. load: of a copy, in loads. fill: of copying it to local memory, in loads for one iteration
-  of the innermost loop, times the tile's copies along `within`, times its copies of the operand for a panel. opt: None
-  where nothing is staged."""
+  """A way to read an operand.
+
+  load: cost of a copy of the body, in loads.
+  fill: cost of copying the operand to local memory, in loads for one iteration of the innermost loop. It is multiplied
+  by the tile's copies along `within`, and for a panel by the tile's copies of the operand.
+  opt: None where nothing is staged.
+  """
   load: float
   fill: float = 0.0
   within: tuple[UOp, ...] = ()
@@ -83,7 +85,7 @@ class Way(NamedTuple):
   window: Window | None = None
 
 class Operand:
-  """A load under the reduction as the model sees it."""
+  """A load under the reduction, with the numbers that the model needs."""
   def __init__(self, load: UOp, body: UOp, nest: Nest, reduce_ranges: tuple[UOp, ...], lanes: int,
                capabilities: Capabilities):
     self.access = access_of(load)
@@ -100,7 +102,7 @@ class Operand:
                     and self._is_stream(self.access.strides.get(r, 0) * self.itemsize)]
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
-    self.work = float(sum(is_data(v) for v in self.value.toposort()))     # what is computed of an element alone
+    self.work = float(sum(is_data(v) for v in self.value.toposort()))     # operations on an element alone
     self.pairs: tuple[Pair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
@@ -108,12 +110,12 @@ class Operand:
                   for w in self.windows}
 
   def _is_stream(self, step: int) -> bool:
-    """Do elements so many bytes apart compete for a line of the cache, or, where each is read once, for what fetches
-    ahead?"""
+    """Do elements at this distance in bytes compete for a cache line? Or for the prefetcher, where each is read once?
+    """
     return step % PAGE_BYTES == 0 or not self.free and abs(step) >= PAGE_BYTES
 
   def _far(self) -> float:
-    """How often a step of the reduction's loops goes far, in iterations of the innermost one."""
+    """Return how often a step of the reduction's loops goes far, in iterations of the innermost one."""
     inner, share = 1, 0.0
     for r in reversed(self.reduce_ranges):
       step = abs(self.access.strides.get(r, 0)) * self.itemsize
@@ -122,7 +124,7 @@ class Operand:
     return share
 
   def _windows(self, body: UOp) -> list[Window]:
-    """Windows that fit into half of local memory, the one that closes fewest loops first."""
+    """Return the windows that fit into half of local memory. The window that closes fewest loops comes first."""
     whole = window_of(self.access, body, self.nest.ranges, self.reduce_ranges)
     if whole is None: return []
     self.pairs = whole.pairs
@@ -130,21 +132,21 @@ class Operand:
     return [w for w in cut if w.elements(self.lanes) * self.itemsize <= self.capabilities.local_bytes // 2]
 
   def ways(self, vector: UOp) -> list[Way]:
-    """The ways to read it with lanes along a range."""
+    """Return the ways to read the operand with lanes along a range."""
     found = [Way(self.direct_cost(vector) + self.work)]
     if self.slot is None or self.gathered: return found
     if vector in self.ranges and not is_reduce(vector): found.append(self._panel(vector))
     return found + [way for w in self.windows if (way := self._window(w, vector)) is not None]
 
   def direct_cost(self, vector: UOp) -> float:
-    """Of a copy where it is, in loads."""
+    """Return the cost of a copy that is read in place, in loads."""
     gate = GATE_COST if self.gated else 0.0
     if vector not in self.ranges: return 1.0 + self.far * (FAR_SHARED_COST - 1.0) + gate
     if self.access.strides.get(vector) != 1: return (STRIDED_COST + gate) * self.lanes
     return self._crossing(vector) + (0.0 if is_reduce(vector) else self.far * (FAR_COST - 1.0)) + gate
 
   def _crossing(self, vector: UOp) -> float:
-    """Loads of a vector of adjacent elements: two lines for many of them, unless they are aligned."""
+    """Return the loads of a vector of adjacent elements. Unless it is aligned, it often crosses two lines."""
     aligned = all(c % self.lanes == 0 for r, c in self.access.strides.items() if r is not vector)
     return 1.0 if aligned else 1.0 + self.lanes * self.itemsize / LINE_BYTES
 
@@ -157,7 +159,7 @@ class Operand:
     return Way(PANEL_COST + self.work, copying / reuse, tuple(self.free), Opt(OptOps.STAGE, self.slot or 0))
 
   def _window(self, w: Window, vector: UOp) -> Way | None:
-    """None where lanes would run along a loop outside of the window."""
+    """Return the way through a window; None where lanes would run along a loop outside of the window."""
     load = 1.0
     if vector in w.closed:
       pair = next(p for p in w.pairs if p.output is vector)
@@ -171,35 +173,37 @@ class Operand:
     return Way(load, fill / times, self.nest.ranges, Opt(OptOps.WINDOW, self.slot or 0, len(w.pairs)), w)
 
   def copies(self, tile: dict[UOp, int]) -> int:
-    """Different elements (or vectors) that a tile reads of it."""
+    """Return the number of different elements (or vectors) of the operand that a tile reads."""
     n = 1
     for r, k in tile.items():
       if r in self.ranges: n *= k
     return n
 
   def reuse(self, tile: dict[UOp, int]) -> int:
-    """How often a tile's elements are read again by loops that they do not depend on."""
+    """Return how often a tile's elements are read again by loops that they do not depend on."""
     n = 1
     for r in self.free: n *= max(size_of(r) // tile.get(r, 1), 1)
     return n
 
   def panel_bytes(self, tile: dict[UOp, int]) -> int:
-    """Of local memory that a panel takes."""
+    """Return the bytes of local memory of a panel."""
     size = self.lanes * self.itemsize * self.copies(tile)
     for r in self.reduce_ranges:
       if r in self.ranges: size *= size_of(r)
     return size
 
   def window_bytes(self, window: Window, tile: dict[UOp, int]) -> int:
-    """Of local memory that a window takes, with the tile's copies that it does not close."""
+    """Return the bytes of local memory of a window, with the tile's copies that it does not close."""
     size, outside = self.sizes[window]
     for r, n in tile.items():
       if r in outside: size *= n
     return size
 
   def distinct(self, window: Window | None, tile: dict[UOp, int]) -> float:
-    """How much of what a tile's copies want of a window is not the same: neighbouring rows of an image share theirs,
-    where the window has no loop for them."""
+    """Return the part of a window's elements that differs between a tile's copies.
+
+    Neighbouring rows of an image share elements where the window has no loop for them.
+    """
     share = 1.0
     if window is None: return share
     for p in self.pairs[len(window.pairs):]:
@@ -208,7 +212,7 @@ class Operand:
     return share
 
   def cheapest(self, ways: list[Way], tile: dict[UOp, int]) -> tuple[float, Way]:
-    """The way that costs a tile least, in loads for an iteration."""
+    """Return the cheapest way for a tile, and its cost in loads for an iteration."""
     n = self.copies(tile)
     best, cost = ways[0], n * ways[0].load
     streams = 1
@@ -225,19 +229,19 @@ class Operand:
     return cost, best
 
 class Model:
-  """What tiles of one store cost whose vectors have so many lanes."""
+  """The cost of tiles of one store, with vectors of a given number of lanes."""
   def __init__(self, nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities):
     self.nest, self.lanes, self.capabilities = nest, lanes, capabilities
     self.terms = max(terms_of(u) for u in reduces)
-    self.reduces = [u for u in reduces if terms_of(u) == self.terms]    # the others are small beside it
+    self.reduces = [u for u in reduces if terms_of(u) == self.terms]    # the others are small compared to it
     self.reduce_ranges = tuple(dict.fromkeys(r for u in self.reduces for r in ranges_of(u)))
     self.last = max(self.reduce_ranges, key=lambda r: r.arg)
     bodies = {v: u.src[0] for u in self.reduces for v in u.src[0].toposort()}
     self.loads = [Operand(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items()
                   if v.op is Ops.LOAD]
     self.stores = [a for a in nest.accesses if a.is_store]
-    self.pages: dict[UOp, float] = {}     # how much of a page is between stores of neighbouring iterations, which are
-                                          # adjacent in no loop of these
+    # part of a page between stores of neighbouring iterations, which are adjacent in no loop of these
+    self.pages: dict[UOp, float] = {}
     for a in self.stores:
       for r, c in a.strides.items():
         if abs(c) != 1:
@@ -246,8 +250,10 @@ class Model:
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
 
   def cost(self, t: Tile, ways: list[list[Way]], limit: float = math.inf) -> float | None:
-    """Cycles per element and reduction step; None for a tile that does not fit into the registers, or whose arithmetic
-    alone reaches the limit."""
+    """Return the cycles per element and reduction step.
+
+    Return None for a tile that does not fit into the registers, or whose arithmetic alone reaches the limit.
+    """
     copies = math.prod(t.copies.values())
     accumulators = copies * len(self.reduces)
     read = [operand.copies(t.copies) for operand in self.loads]
@@ -270,19 +276,19 @@ class Model:
     return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
 
   def streams(self, t: Tile) -> float:
-    """Pages that a tile is stored to, besides the first."""
+    """Return the number of pages that a tile is stored to, besides the first."""
     n = 1.0 + (self.lanes - 1) * self.pages.get(t.vector, 0.0)
     for r, k in t.copies.items(): n *= 1.0 + (k - 1) * self.pages.get(r, 0.0)
     return n - 1.0
 
   def short_loop(self, vector: UOp) -> int:
-    """The iterations of the innermost loop if they are few, else 0."""
+    """Return the iterations of the innermost loop if they are few, else 0."""
     return size_of(self.last) if self.last is not vector and 1 < size_of(self.last) <= SHORT_LOOP else 0
 
   def unrolls(self, t: Tile, short: int, accumulators: int) -> bool:
     """Is a short innermost loop unrolled?
 
-    Not where what its iterations share would take the accumulators' registers.
+    It is not where the elements that its iterations share would take the registers of the accumulators.
     """
     if not 0 < short * accumulators <= MOST_UNROLLED: return False
     pairs = [p for o in self.loads for p in (o.windows[-1].pairs if o.windows else ()) if p.inner is self.last
@@ -291,14 +297,13 @@ class Model:
     return accumulators + 2 + SHARED_ALIVE * shared <= self.capabilities.vector_registers
 
   def loop_cost(self, t: Tile, accumulators: int) -> float:
-    """Cycles per iteration that counting and branching take."""
+    """Return the cycles per iteration for counting and branching."""
     short = self.short_loop(t.vector)
     if not short: return LOOP_COST / 2
     return LOOP_COST / 2 / short if self.unrolls(t, short, accumulators) else LOOP_COST / 2 + EXIT_COST / short
 
   def best(self, axes: list[UOp], limit: float = math.inf) -> tuple[float, Tile] | None:
-    """The cheapest tile with lanes along one of these ranges, and what it costs; None if none costs less than the
-    limit."""
+    """Return the cheapest tile with lanes along one of these ranges, and its cost; None if none is below the limit."""
     found: tuple[float, Tile] | None = None
     for v in self.vector_axes(axes):
       ways = [operand.ways(v) for operand in self.loads]
@@ -308,8 +313,10 @@ class Model:
     return found
 
   def vector_axes(self, long: list[UOp]) -> list[UOp]:
-    """Those of long enough ranges along which lanes may be: adjacent in memory for some access, or such that some
-    operand is shared by all lanes."""
+    """Return the ranges for lanes among the long ones.
+
+    Such a range is adjacent in memory for some access, or all lanes share some operand.
+    """
     adjacent = [r for r in long if any(a.stride(r) == 1 for a in self.stores)
                 or any(o.access.strides.get(r) == 1 for o in self.loads)]
     other = [r for r in self.nest.ranges if r in long and r not in adjacent and sum(r in o.ranges for o in self.loads)
@@ -317,7 +324,7 @@ class Model:
     return adjacent + other[:MOST_OTHER_AXES]
 
 def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts of the cheapest tile for the reductions under all loops of a store.
+  """Return the opts of the cheapest tile for the reductions under all loops of a store.
 
   Lanes along a short range fill a part of a register.
   """
@@ -338,21 +345,23 @@ def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities)
   return tuple(opts + stage(model, chosen))
 
 def is_data(u: UOp) -> bool:
-  """Does it compute an element, other than by an addition, which a multiplication takes with it?"""
+  """Does the node compute an element by more than an addition? An addition is free with a multiplication."""
   return (u.op in GroupOp.ALU and u.op is not Ops.ADD and not u.dtype.name.startswith("weak")
           and u.dtype.scalar().itemsize > 1)
 
 def terms_of(reduce: UOp) -> int:
-  """The number of terms of a REDUCE."""
+  """Return the number of terms of a REDUCE."""
   n = 1
   for r in ranges_of(reduce): n *= max(size_of(r), 1)
   return n
 
 def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
-  """Copies along up to two output ranges (and along the lanes' own), as many as registers allow; large tiles, the
-  likely ones, first."""
+  """Return tiles with copies along up to two output ranges (one may be the lanes' own), as many as registers allow.
+
+  Large tiles, the likely ones, come first.
+  """
   room = {r: size_of(r) // (lanes if r is v else 1) for r in nest.ranges if size_of(r) > 1}
-  # the last vector of a tile for the whole range overlaps the one before
+  # the last vector of a tile for the whole range overlaps the previous one
   if v in room and not nest.in_place: room[v] = -(-size_of(v) // lanes)
   factors = {r: [n for n in TILE_FACTORS if n <= limit] for r, limit in room.items()}
   out, seen = [], set()
@@ -368,14 +377,16 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
   return sorted(out, key=lambda t: math.prod(t.copies.values()), reverse=True)
 
 def wasted(r: UOp, copies: int, lanes: int) -> float:
-  """What a tile does along a range, over what there is to do: the last tile overlaps, a reduction's left-over terms
-  have fewer lanes."""
+  """Return the work of a tile along a range over the necessary work.
+
+  The last tile overlaps. The left-over terms of a reduction have fewer lanes.
+  """
   n = size_of(r)
   if is_reduce(r): return (n // lanes + sum(steps for steps, _ in cuts_of(n % lanes, lanes))) * lanes / n
   return -(-n // (copies * lanes)) * copies * lanes / n
 
 def unroll_reduction(t: Tile, model: Model) -> list[Opt]:
-  """Copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
+  """Return copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
   copies = len(model.reduces) * math.prod(t.copies.values())
   if model.unrolls(t, model.short_loop(t.vector), copies):
     return [Opt(OptOps.UPCAST, model.last.arg[0], size_of(model.last))]
@@ -390,7 +401,7 @@ def unroll_reduction(t: Tile, model: Model) -> list[Opt]:
 # ***** local memory *****
 
 def stage(model: Model, t: Tile) -> list[Opt]:
-  """What the chosen ways of reading operands copy to local memory, and a grid that keeps copies worth their cost."""
+  """Return opts for the chosen copies to local memory, and for a grid that makes them worth their cost."""
   if is_reduce(t.vector): return []
   ways = [(o, o.cheapest(o.ways(t.vector), t.copies)[1]) for o in model.loads]
   opts = list(dict.fromkeys(way.opt for _, way in ways if way.opt is not None))
@@ -406,9 +417,12 @@ def stage(model: Model, t: Tile) -> list[Opt]:
   return opts + stage_grid(model, t, set(operand.ranges), closed, max(STAGE_REUSE, round(worth)))
 
 def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse: int) -> list[Opt]:
-  """The grid of a kernel that stages. outside: loops that the staged operand depends on; others stay inside, except for
-  what the grid still needs, and those that a window closes stay there in any case. reuse: steps inside, below which a
-  copy is made only for a thread that would be idle."""
+  """Return the grid of a kernel that stages operands.
+
+  outside: loops that the staged operand depends on. Other loops stay inside, unless the grid still needs them. Loops
+  that a window closes always stay inside.
+  reuse: minimum of steps inside. With fewer, only a thread that would be idle makes a copy of its own.
+  """
   items, opts = 1, []
   loops = model.nest.ranges
   for r in loops:
@@ -430,12 +444,14 @@ def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse
   return opts
 
 def steps_of(r: UOp, t: Tile, lanes: int) -> int:
-  """Tiles along a range."""
+  """Return the number of tiles along a range."""
   return -(-size_of(r) // (t.copies.get(r, 1) * (lanes if r is t.vector else 1)))
 
 def parts_of(r: UOp, t: Tile, lanes: int, wanted: int, inside: int) -> int:
-  """Into how many blocks a loop over tiles is cut: as many as wanted, or as can be with little overlap and enough
-  reuse inside of a block."""
+  """Return the number of blocks into which a loop over tiles is cut.
+
+  This is the wanted number, or the largest with little overlap and enough reuse inside of a block.
+  """
   loops = steps_of(r, t, lanes)
   covered = t.copies.get(r, 1) * (lanes if r is t.vector else 1)
   best = 1

@@ -1,10 +1,10 @@
-"""Choose how a kernel is spread over the lanes of workgroups, for targets whose lanes are threads
-(`Capabilities.lanes`).
+"""Spread a kernel over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
 
-An output range becomes lanes: one that all reductions are under, so that no lane repeats another's work, and of those
-the one along which memory is adjacent; a lane then has neighbours enough for a wide access (runs.py). Where memory is
-adjacent only along the sum, or there are few results, lanes share the reduction (lane_reduction.py). A product that the
-matrix unit can do gets MATRIX opts instead (matrix_tile.py). heuristic.py makes the grid of what is left.
+An output range becomes lanes. It must be outside of all reductions, so that no lane repeats the work of another. Of
+such ranges the one with adjacent memory is taken. A lane then computes enough neighbours for a wide access (runs.py).
+Lanes share a reduction instead (lane_reduction.py) where memory is adjacent only along the sum, or where results are
+few. A product that the matrix unit can compute gets MATRIX opts (matrix_tile.py). heuristic.py makes the grid of the
+remaining ranges.
 """
 from __future__ import annotations
 import math
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
   from tinyhw.codegen.plan.heuristic import Nest
 
 WAVES = 4            # of a workgroup, at most
-MOST_COPIES = 16     # of the body of a reduction: loads that a lane has under way at once
-MOST_LANES = 256     # of a workgroup whose lanes have as many registers as they like
-SEGMENT_BYTES = 32   # of memory that lanes beside each other should read
-LONG = 4             # steps of all lanes, from which on a few terms more than they divide do not matter
+MOST_COPIES = 16     # of the body of a reduction: loads of a lane that are in flight at once
+MOST_LANES = 256     # of a workgroup whose lanes may use any number of registers
+SEGMENT_BYTES = 32   # of memory that adjacent lanes should read
+LONG = 4             # steps of all lanes; from this number on, a few terms more than they divide do not matter
 LEAST_SHARED = 4     # lanes along a sum that are worth a stage
 MOST_OPERATIONS = 128  # of all copies of a body
 
 def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """The opts that make lanes; none for a kernel without an output range."""
+  """Return the opts that make lanes; none for a kernel without an output range."""
   found = products(nest, capabilities)
   if found: return found[0]
   ranges = [r for r in nest.ranges if size_of(r) > 1]
@@ -55,10 +55,10 @@ def spread(nest: Nest, capabilities: Capabilities) -> tuple[Opt, ...]:
   return (Opt(OptOps.LOCAL, best.arg[0], lanes), *beside, *more, *unrolled(nest, ()))
 
 def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
-  """Copies along the innermost ranges of reductions, so that many loads are under way at once. taken: opts that ranges
-  of reductions have already.
+  """Return copies along the innermost ranges of reductions, so that many loads are in flight at once.
 
-  Terms are added in the same order as without, but where a loop over lanes is inside.
+  taken: opts that ranges of reductions already have. The order of additions does not change, except where a loop over
+  lanes is inside.
   """
   found: dict[int, Opt] = {}
   for u in nest.reduces:
@@ -76,8 +76,10 @@ def unrolled(nest: Nest, taken: tuple[Opt, ...]) -> list[Opt]:
   return list(found.values())
 
 def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capabilities) -> list[Opt]:
-  """Lanes along other ranges, if those that there are do not fill a wave: the largest parts that keep a workgroup
-  small."""
+  """Return lanes along other ranges if the given lanes do not fill a wave.
+
+  Each is the largest part that keeps the workgroup small.
+  """
   found = []
   for r in sorted(ranges, key=lambda r: (adjacent(nest, r), r.arg), reverse=True):
     if lanes >= capabilities.lanes: break
@@ -87,12 +89,12 @@ def further_lanes(nest: Nest, lanes: int, ranges: list[UOp], capabilities: Capab
   return found
 
 def adjacent(nest: Nest, r: UOp) -> int:
-  """How many accesses lanes along r do side by side, or at one place."""
+  """Count the accesses that are adjacent, or at one address, for lanes along r."""
   return sum(a.distance(r) in (0, 1) for a in nest.accesses)
 
 def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """Neighbours that a lane computes, so that what lies beside each other is one access (runs.py), if there is work
-  enough for all lanes."""
+  """Return the number of neighbours that a lane computes with one access (runs.py), if there is enough work for all
+  lanes."""
   if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
   copies = wide(nest, capabilities)
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
@@ -102,8 +104,11 @@ def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
   return copies
 
 def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
-  """Copies along the range along which memory lies that lanes read from apart, as in a transpose: each lane then uses
-  up what it is given at once, a segment at least, if there is work enough for all lanes."""
+  """Return copies along the contiguous range of strided loads, as in a transpose, if there is enough work for all
+  lanes.
+
+  Each lane then uses up at least a whole segment of its loads at once.
+  """
   apart = [a for a in nest.accesses if not a.is_store and a.distance(lanes) not in (0, 1)]
   points, wave = math.prod(size_of(x) for x in nest.ranges), capabilities.lanes
   for r in nest.ranges:
@@ -116,28 +121,30 @@ def across(nest: Nest, lanes: UOp, capabilities: Capabilities) -> list[Opt]:
   return []
 
 def wide(nest: Nest, capabilities: Capabilities) -> int:
-  """Elements of the widest type in memory that one access of a lane can have."""
+  """Return the elements of the widest type in memory that one access of a lane can have."""
   return max(capabilities.vector_bytes // max(a.node.src[0].dtype.itemsize for a in nest.accesses), 1)
 
 def along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """The same of the types that lie along a range."""
+  """The same for the types that are contiguous along a range."""
   return max(capabilities.vector_bytes // max([a.node.src[0].dtype.itemsize for a in nest.accesses if a.stride(r) != 0],
                                               default=1), 1)
 
 def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the ranges of all reductions, where memory lies along them and not along the best of the output, or the
-  output is too small: where memory lies alike, that is fewer results than lanes that should run.
+  """Return lanes along the ranges of all reductions.
 
-  So are then the output's ranges that no reduction is under: a workgroup does a whole row of a softmax, in several
-  steps over the same lanes.
+  They pay where memory is more contiguous along these ranges than along the best output range, or where the output is
+  too small. With equal contiguity, an output is too small if it has fewer results than lanes that should run.
+
+  The output's ranges without a reduction below them get the same lanes: a workgroup computes a whole row of a softmax,
+  in several steps over the same lanes.
   """
   wave = capabilities.lanes
   if not nest.reduces or any(r not in nest.ranges for u in nest.reduces for r in u.ranges): return ()
   candidates = [[r for r in ranges_of(u) if size_of(r) >= 2 * wave] for u in nest.reduces]
   short = [math.prod(size_of(r) for r in ranges_of(u)) for u, found in zip(nest.reduces, candidates) if not found]
   candidates = [found for found in candidates if found]
-  if not candidates or max(short, default=0) >= 2 * wave: return ()   # short ones are each lane's own
-  # two reductions may have one range
+  if not candidates or max(short, default=0) >= 2 * wave: return ()   # each lane computes short ones itself
+  # two reductions may share a range
   found = {max(ranges, key=lambda r: (adjacent(nest, r), r.arg)): None for ranges in candidates}
   rows = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)]
   if best in rows and size_of(best) >= wave:
@@ -145,17 +152,18 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
     results = math.prod(size_of(r) for r in rows)
     if closer > 0 or closer == 0 and results >= capabilities.threads * wave: return ()
   lanes = lanes_of_row(nest, list(found), math.prod(size_of(r) for r in rows), capabilities)
-  # better repeat the reduction
+  # it is better to repeat the reduction
   if best is not None and best not in rows and size_of(best) > lanes * max(size_of(r) for r in found): return ()
   inner = [r for r in nest.ranges if not any(r in u.ranges for u in nest.reduces) and size_of(r) >= lanes]
   if inner: found[max(inner, key=lambda r: (adjacent(nest, r), r.arg))] = None
   return tuple([o for r in found for o in of_row(nest, r, lanes, capabilities)])
 
 def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Lanes along the output and along the sum, where memory lies along the output, but results are too few for the card:
-  lanes beside each other read what is beside each other in memory, the others further terms.
+  """Return lanes along the output and along the sum.
 
-  No more lanes than have any number of registers each, and no more than leave each a body of its own.
+  This is for memory that is contiguous along the output, with too few results for the card. Adjacent lanes read
+  adjacent elements, and the other lanes read further terms. Lanes are limited so that each may use any number of
+  registers, and so that each has a body of its own.
   """
   wave, results = capabilities.lanes, math.prod(size_of(r) for r in nest.ranges)
   summed = {ranges_of(u)[-1] for u in nest.reduces}
@@ -176,12 +184,12 @@ def columns_and_sums(nest: Nest, best: UOp, capabilities: Capabilities) -> tuple
           *[Opt(OptOps.UPCAST, along.arg[0], copies)] * (copies > 1))
 
 def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabilities) -> int:
-  """Lanes that share a row: of the numbers that divide its ranges the one with which a wave loads most at once, as each
-  iteration waits for memory.
+  """Return the number of lanes that share a row.
 
-  At most two waves, and more only where rows are few, since in the end each lane folds the results of all; then what
-  all of them load at once counts. One wave where it loads a row at once, and its lanes exchange their results without
-  local memory.
+  It is the divisor of the row's ranges with which a wave loads most bytes at once, since each iteration waits for
+  memory. It is at most two waves, as each lane folds the results of all at the end. Where rows are few it may be more,
+  and then the bytes that all of them load at once count. It is one wave if a wave loads a row at once and its lanes
+  exchange their results without local memory.
   """
   wave, few = capabilities.lanes, rows * 2 < capabilities.threads
   most = wave * (WAVES if few else 2)
@@ -194,11 +202,10 @@ def lanes_of_row(nest: Nest, ranges: list[UOp], rows: int, capabilities: Capabil
   return max([d for d in range(wave, most + 1) if common % d == 0], key=lambda d: (loaded(d), d), default=most)
 
 def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[Opt]:
-  """Lanes along a range, with as many neighbours each as one access has, or as many copies apart where none could have
-  them.
+  """Return lanes along a range, each with the neighbours of one access, or with strided copies where no access is wide.
 
-  If that divides the range, or if nothing does and it has LONG times as many iterations, so that what is left is
-  little.
+  There are copies only where they divide the range. The range may also have LONG times as many iterations, so that the
+  remainder is small.
   """
   copies = neighbours(nest, r, lanes, capabilities)
   if copies == 1:
@@ -207,34 +214,37 @@ def of_row(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> list[O
   return [Opt(OptOps.LOCAL, r.arg[0], lanes)] + [Opt(kind, r.arg[0], copies)] * (copies > 1)
 
 def rows_aligned(nest: Nest, r: UOp, elements: int) -> bool:
-  """Does memory that lies along a range begin, for each iteration of the others, at a multiple of so many elements?"""
+  """Is contiguous memory along a range aligned to this many elements, in each iteration of the other ranges?"""
   return not any(a.opaque or stride % elements for a in nest.accesses if a.stride(r) != 0
                  for other, stride in a.strides.items() if other is not r)
 
 def neighbours(nest: Nest, r: UOp, lanes: int, capabilities: Capabilities) -> int:
-  """Iterations beside each other that each of so many lanes along a range does at once: as many as one access has, if
-  that divides it."""
+  """Return the neighbouring iterations that a lane executes at once: those of one access, if that divides the range."""
   return next((c for c in halved(most_copies(nest, r, capabilities)) if size_of(r) % (lanes * c) == 0), 1)
 
 def most_copies(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """How many iterations of a range one access can have."""
+  """Return the number of iterations of a range that one access can have."""
   return along(nest, r, capabilities) if adjacent(nest, r) == len(nest.accesses) else 1
 
 def halved(n: int) -> list[int]:
-  """n, and half of it again and again, down to 2."""
+  """Return n and its halves, down to 2."""
   return [n >> k for k in range(n.bit_length() - 1)]
 
 def lanes_along(n: int, wave: int) -> int:
-  """Lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves."""
+  """Return the lanes for a range of n iterations: all of them, or a divisor that fills at least a wave, or whole waves.
+  """
   most = wave * WAVES
   return n if n <= most else next((d for d in range(most, wave - 1, -1) if n % d == 0), most)
 
 # ***** products *****
 
 def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
-  """Opts for the first shape of the matrix unit that does a kernel's product, and for those whose unit reads local
-  memory itself, whose factors are copied by lanes or as boxes; cheapest first, of equals those with copies by lanes:
-  boxes win where lanes cannot copy whole pieces."""
+  """Return opts for the matrix unit, cheapest first.
+
+  These are the opts for the first shape that fits the product. For units that read local memory there are opts with
+  copies by lanes and with bulk tensor copies. Of equal costs the copies by lanes come first. Bulk tensor copies win
+  where lanes cannot copy whole pieces.
+  """
   choices: list[Choice] = []
   for matrix in capabilities.matrix:
     if matrix.c is None or not matrix.panels and (matrix.lanes != capabilities.lanes or choices): continue
@@ -244,8 +254,11 @@ def products(nest: Nest, capabilities: Capabilities) -> list[tuple[Opt, ...]]:
   return [choice.opts for choice in sorted(choices, key=lambda choice: (choice.cost, choice.boxed))]
 
 def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool = False) -> Choice | None:
-  """Opts for the matrix unit, if the only reduction is a product: one factor has rows, the other columns, both the
-  summed range. boxed: they are copied as boxes."""
+  """Return opts for the matrix unit, if the only reduction is a product of operands A and B.
+
+  Operand A has the rows, operand B has the columns, and both have the summed range. boxed: they are copied as bulk
+  tensor copies.
+  """
   if len(nest.reduces) != 1 or not all(r in nest.reduces[0].ranges for r in nest.ranges): return None
   pair = factors(nest.reduces[0], matrix)
   if pair is None: return None
@@ -266,7 +279,7 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
     sides = (rows, m), (owners[0], n)
     tensors = (boxed or None in lines) and capabilities.boxes and all(is_tensor(x, r, k, matrix.turns)
                                                                       for x, r in sides)
-    if boxed != tensors: return None   # where lanes cannot copy whole pieces, boxes are better than narrower ones
+    if boxed != tensors: return None   # where lanes cannot copy whole pieces, bulk copies are better than narrow ones
     accesses = [accesses_of(x, r, k, matrix.turns, capabilities.aligned) for x, r in sides] if None in lines else [1, 1]
     if 0 in accesses: return None
     others = math.prod(max(size_of(r), 1) for r in nest.ranges if r is not m and r is not n)
@@ -276,30 +289,30 @@ def product(nest: Nest, matrix: Matrix, capabilities: Capabilities, boxed: bool 
   return None
 
 def is_tensor(factor: UOp, side: UOp, summed: UOp, turns: bool) -> bool:
-  """Is a factor a tensor of which boxes can be copied, along the sum or, if the unit turns that, along its other
-  range?"""
+  """Is an operand a tensor for bulk copies, along the sum or, if the unit transposes, along its other range?"""
   ways = ((summed, side), (side, summed))
   return any(tensor_of(factor, {along: 1}, {line: 1}) is not None for along, line in ways[:1 + turns])
 
 def accesses_of(factor: UOp, side: UOp, summed: UOp, turns: bool, aligned: bool) -> int:
-  """By how many accesses of a lane a piece of a factor is copied; 0 where it is no element of memory, or its place is
-  much to compute."""
+  """Return the number of accesses of a lane that copy a piece of an operand.
+
+  Return 0 where the operand is not an element of memory, or where its address is expensive to compute.
+  """
   if factor.op is not Ops.LOAD or any(term.op is not Ops.RANGE for term in linear(factor.src[0].src[1])[0]): return 0
   strides, piece = access_of(factor).strides, PIECE_BYTES // factor.dtype.itemsize
   along = next((r for r in (summed, side)[:1 + turns] if strides.get(r) == 1), None)
   return piece // width_along(factor, along, piece, aligned) if along is not None else 0
 
 def copied_along(factor: UOp) -> UOp | None:
-  """The range along which a factor lies in memory, if it can be copied as it is, in whole pieces: all else moves it by
-  whole pieces."""
+  """Return the contiguous range of an operand if it can be copied in whole pieces; everything else moves whole pieces.
+  """
   if factor.op is not Ops.LOAD or len(factor.src) > 1: return None
   piece = PIECE_BYTES // factor.dtype.itemsize
   along = piece_along(factor, piece)
   return along if along is not None and size_of(along) % piece == 0 else None
 
 def piece_along(load: UOp, size: int) -> UOp | None:
-  """The range along which so many elements of an ungated LOAD lie beside each other, from each multiple of their
-  number on."""
+  """Return the range along which an ungated LOAD has this many contiguous elements, aligned to their number."""
   terms, constant = linear(load.src[0].src[1])
   along = [r for r, stride in terms.items() if stride == 1]
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
@@ -307,9 +320,12 @@ def piece_along(load: UOp, size: int) -> UOp | None:
                      for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
 
 def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
-  """Of a lane's registers that an element of each factor takes: SINGLE_BYTES or ANYWHERE_BYTES where a lane loads one
-  at a time that divisions find. Beside such a factor that is so, too, where a lane loads one at a time that has a gate;
-  alone these are few at a time (matrix/local.py)."""
+  """Return the bytes of a lane's registers for an element of each operand.
+
+  This is SINGLE_BYTES or ANYWHERE_BYTES where a lane loads single elements whose addresses need divisions. The other
+  operand of such a product gets the same cost if its elements have gates and are loaded one by one. Alone, only a few
+  of those are in flight at a time (matrix/local.py).
+  """
   size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
   along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
   loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
