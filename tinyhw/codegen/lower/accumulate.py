@@ -1,11 +1,13 @@
 """Give every REDUCE a variable: REDUCE(value, *ranges) becomes REDUCE(ACC(start), update, …, *ranges).
 
-Each iteration assigns ACC its updates one after the other; an update is an ordinary expression that has ACC as a leaf
-(`acc + x`, a MULACC for a product), so the passes that follow need to know nothing of reductions. The node's value is
-ACC after the loops. An ACC's arg here is (variable, part, update): each update has a leaf of its own for the variable,
-so that equal terms do not become one node; legalize.py numbers the parts. Types narrower than float32 whose additions
-the target does not have accumulate in float32 and are rounded once. A maximum of floats has two variables where all of
-the target's instructions forget NaN (maximum.py).
+Each iteration assigns its updates to ACC one after the other. An update is an ordinary expression with ACC as a leaf
+(`acc + x`, or a MULACC for a product). Later passes therefore need no knowledge of reductions. The node's value is ACC
+after the loops.
+
+An ACC's arg here is (variable, part, update). Each update has a leaf of its own for the variable, so that equal terms
+do not become one node. legalize.py numbers the parts. Types narrower than float32 accumulate in float32 where the
+target does not have their additions, and are rounded once. A maximum of floats has two variables where all of the
+target's instructions ignore NaN (maximum.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -24,12 +26,12 @@ from tinyhw.uop.ops import UOp
 _START: dict[Ops, Callable[[DType], ConstType]] = {Ops.ADD: lambda d: 0, Ops.MUL: lambda d: 1, Ops.MAX: lambda d: d.min}
 
 def start_of(op: Ops, dtype: DType) -> UOp:
-  """What folding nothing gives."""
+  """Return the value of a reduction of nothing."""
   if op not in _START: raise CompileError(f"REDUCE cannot fold with {op.name}; ADD, MUL and MAX it can")
   return UOp(Ops.CONST, dtype, (), dtype.const(_START[op](dtype)))
 
 def accumulate_reductions(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with an ACC in every REDUCE; two in long sums (blocks.py)."""
+  """Return sink with an ACC in every REDUCE; two in long sums (blocks.py)."""
   sink = in_blocks(sink)
   order = sink.toposort()
   maxima = Maxima(capabilities)
@@ -63,7 +65,7 @@ def _reduce(u: UOp, src: tuple[UOp, ...], count: int, capabilities: Capabilities
   return UOp(Ops.CAST, u.dtype, (result,)) if narrow else result
 
 def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
-  """A maximum of floats, by a variable for the largest and, where instructions forget NaN, one for the squares."""
+  """Build a maximum of floats: a variable for the largest and, where instructions ignore NaN, one for the squares."""
   dtype, loops = widened(u.dtype), [r for r in src[1:] if r.op is Ops.RANGE]
   old, new = [s.src if s.op is Ops.GROUP else (s,) for s in (u.src[0], src[0])]
   def variable(n: int, k: int, op: Ops) -> UOp: return UOp(Ops.ACC, dtype, (start_of(op, dtype),), (count + k, 0, n))
@@ -77,7 +79,7 @@ def _largest(u: UOp, src: tuple[UOp, ...], count: int, maxima: Maxima) -> UOp:
   return maxima.value(folded, u.dtype)
 
 def _widened(term: UOp) -> UOp:
-  """A term in float32; a product is computed there, so that it can be fused with the addition."""
+  """Return a term in float32. A product is computed there, so that it can be fused with the addition."""
   if term.op is Ops.MUL:
     return UOp(Ops.MUL, dtypes.float32.vec(term.dtype.count), tuple([_widened(s) for s in term.src]))
   return UOp(Ops.CAST, dtypes.float32.vec(term.dtype.count), (term,))

@@ -1,14 +1,13 @@
 """Unroll UPCAST and UNROLL ranges: copy each node once for each combination of those of them that it depends on.
 
 Input: a kernel without STAGE. Output: the same without UPCAST and UNROLL. A node that depends on no such range stays
-one node, one that depends on some is a list of copies; an operation's copy (i, j) takes its operand's copy (i) if the
-operand does not depend on j. Nothing is exploded and
-merged again: cost is one constructor call per copy.
+one node. A node that depends on some is a list of copies. Copy (i, j) of an operation takes copy (i) of an operand that
+does not depend on j. Nothing is expanded and merged again: the cost is one constructor call per copy.
 
 A REDUCE with a tile's copies becomes several accumulators over one loop. Iterations that UNROLL makes go into the same
-accumulator one after the other, unless there are too few accumulators to hide an addition's latency (CHAINS): then they
-are dealt to several and folded after the loop. REDUCE(GROUP(first, second, …), *loops) means: each iteration folds in
-first, then second, ….
+accumulator one after the other. If there are too few accumulators to hide the latency of an addition (CHAINS), the
+iterations are dealt to several, which are folded after the loop. REDUCE(GROUP(first, second, …), *loops) means: each
+iteration folds in first, then second, ….
 """
 from __future__ import annotations
 import functools
@@ -29,17 +28,18 @@ UNROLLED = frozenset({AxisType.UPCAST, AxisType.UNROLL})
 _FOLDED = frozenset({Ops.WHERE, Ops.LOAD, Ops.STORE, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
 
 def deal(terms: list[UOp], accumulators: int) -> list[list[UOp]]:
-  """Terms for each accumulator of a REDUCE of which there are `accumulators` copies already."""
+  """Deal terms to the accumulators of a REDUCE, of which there are `accumulators` copies already."""
   chains = 1
   while chains * accumulators < CHAINS and chains * 2 <= len(terms): chains *= 2
   return [terms[k::chains] for k in range(chains)]
 
 def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int) -> UOp:
-  """REDUCE of the sum of terms over ranges, as accumulators that run side by side. Lanes are folded last."""
+  """Return a REDUCE of the sum of terms over ranges, as independent accumulators. Lanes are folded last."""
   loops = [r for r in ranges if r.arg[1] is not AxisType.VECTOR]
   lanes = [r for r in ranges if r.arg[1] is AxisType.VECTOR]
   parts: list[UOp] = []
-  matrices = terms[0].op is Ops.MMA   # they have sums enough, and are done step by step, so that few factors are alive
+  # products of matrices have enough sums; they are done step by step, so that few operands are live
+  matrices = terms[0].op is Ops.MMA
   for chain in [terms] if matrices else deal(terms, accumulators):
     if loops or matrices and len(terms) > 1:
       value = chain[0] if len(chain) == 1 else UOp(Ops.GROUP, chain[0].dtype, tuple(chain))
@@ -51,7 +51,7 @@ def reduce_terms(op: Ops, terms: list[UOp], ranges: list[UOp], accumulators: int
   return UOp(Ops.REDUCE, result.dtype, (result, *lanes), op) if lanes else result
 
 class Expansion:
-  """The walk's state.
+  """The state of the walk.
 
   `copies[u]` has one node per combination of the ranges in `mask[u]` (a bitset), the last of them varying fastest.
   """
@@ -64,25 +64,25 @@ class Expansion:
     self.inherit = trace.inherit if trace.follows() else None
 
   def combinations(self, mask: int) -> list[tuple[int, ...]]:
-    """Indices of all ranges (0 for those outside of mask), in order."""
+    """Return the indices of all ranges (0 for those outside of mask), in order."""
     return list(itertools.product(*[range(n) if mask >> k & 1 else (0,) for k, n in enumerate(self.sizes)]))
 
   def number_of(self, combination: tuple[int, ...], mask: int) -> int:
-    """Which copy of a node with this mask a combination means."""
+    """Return the number of the copy that a combination means, for a node with this mask."""
     found = 0
     for k, n in enumerate(self.sizes):
       if mask >> k & 1: found = found * n + combination[k]
     return found
 
   def project(self, outer: int, inner: int) -> list[int]:
-    """For each combination of outer, the copy of a node that depends on inner only."""
+    """Return, for each combination of outer, the copy of a node that depends on inner only."""
     found = self._projections.get((outer, inner))
     if found is None:
       found = self._projections[outer, inner] = [self.number_of(c, inner) for c in self.combinations(outer)]
     return found
 
   def column(self, u: UOp, mask: int) -> list[UOp]:
-    """The copies of u that combinations of mask use."""
+    """Return the copies of u that combinations of mask use."""
     copies, own = self.copies[u], self.mask[u]
     if own == mask: return copies
     return [copies[k] for k in self.project(mask, own)]
@@ -107,7 +107,7 @@ class Expansion:
           for store in c.src: self.inherit(store, u)
 
   def rebuild(self, u: UOp) -> UOp:
-    """A node that depends on no unrolled range: itself, unless a source changed."""
+    """Rebuild a node that depends on no unrolled range: itself, unless a source changed."""
     src = tuple([self.copies[s][0] for s in u.src])
     return u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
 
@@ -119,14 +119,14 @@ class Expansion:
     return [UOp(op, dtype, src, arg, u.tag) for src in sources]
 
   def flatten(self, u: UOp) -> UOp:
-    """SINK, GROUP or AFTER over the stores that its own became."""
+    """Rebuild SINK, GROUP or AFTER over the copies of its stores."""
     src: list[UOp] = []
     for s in u.src:
       for c in self.copies[s]: src += c.src if c.op is Ops.GROUP else (c,)
     return UOp(u.op, u.dtype, tuple(src), u.arg, u.tag)
 
   def close(self, u: UOp, mask: int) -> None:
-    """A REDUCE or STORE: the ranges that it closes are no longer free in what uses it."""
+    """Close the ranges of a REDUCE or STORE, so that its users do not depend on them."""
     ranges = ranges_of(u)
     closed = sum(self.bit[r] for r in ranges if r in self.bit)
     left = [self.copies[r][0] for r in ranges if r not in self.bit]
@@ -145,8 +145,10 @@ class Expansion:
     return made[0] if len(made) == 1 else UOp(Ops.GROUP, dtypes.void, tuple(made))
 
 def vectors_as_copies(sink: UOp) -> UOp:
-  """sink with UPCAST and UNROLL ranges in the place of VECTOR ones, for targets whose lanes are threads: what copies
-  access side by side becomes wide where memory allows it (runs.py)."""
+  """Return sink with VECTOR ranges as UPCAST and UNROLL ones, for targets whose lanes are threads.
+
+  Adjacent accesses of the copies are coalesced where memory allows it (runs.py).
+  """
   order = sink.toposort()
   summed = {r for u in order if u.op is Ops.REDUCE for r in ranges_of(u)}
   vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
@@ -154,9 +156,9 @@ def vectors_as_copies(sink: UOp) -> UOp:
   return sink.substitute({r: r.replace(arg=(r.arg[0], kind)) for r, kind in kinds.items()}) if vectors else sink
 
 def unroll(sink: UOp) -> UOp:
-  """sink with every UPCAST and UNROLL range replaced by copies.
+  """Return sink with every UPCAST and UNROLL range replaced by copies.
 
-  The larger of a tile's sides varies slowest: fewer operands are live.
+  The larger dimension of a tile varies slowest, so that fewer operands are live.
   """
   order = sink.toposort()
   unrolled = [u for u in order if u.op is Ops.RANGE and u.arg[1] in UNROLLED]

@@ -1,28 +1,29 @@
-"""Fill local memory by copies that go on by themselves, several iterations ahead, for targets that have such copies
+"""Fill local memory by asynchronous copies, several iterations ahead, for targets with such copies
 (`Capabilities.copies`).
 
-A loop that fills local memory with what lies in memory as it is, then waits for all lanes, then computes, becomes
+The pass takes a loop that fills local memory with unchanged elements of memory, meets a barrier, and then computes. The
+loop becomes:
 
-  the first stages - 1 fillings are started, each a group (in a loop of their own, if they are several)
-  for each iteration: wait for the oldest group; all lanes meet; start the filling of the iteration stages - 1 further
-  on; compute
+    start the first stages - 1 fillings, each as a group of copies (in a loop of their own, if they are several)
+    for each iteration: wait for the oldest group; barrier; start the filling of iteration + stages - 1; compute
 
-with `stages` copies of each array, of which iteration i has number i % stages. One meeting of all lanes is enough: it
-says that everybody's part of the filling is there, and that everybody has done with the array that is filled next.
-Behind the last iteration nothing is under way: copies of iterations that there are not have a gate, their groups are
-empty. Loops that compute what they store, or store elements too small to be copied, are pipeline.py's.
+There are `stages` copies of each array (multiple buffering). Iteration i uses copy i % stages. One barrier in an
+iteration is enough. After it every lane's part of the filling has arrived, and every lane is done with the array that
+is filled next. No copy is in flight after the last iteration: copies for iterations past the end have a closed gate,
+and their groups are empty. Two kinds of loops are left to pipeline.py: those that compute the stored values, and those
+whose elements are too small for a copy.
 
-Where the matrix unit reads the arrays itself (PANEL), products of an iteration may go on in the next one. So the copies
-start an iteration later than they could, into the array of the iteration before the last one, whose products are waited
-for together with the oldest group.
+A matrix unit that reads the arrays itself (PANEL) may continue the products of an iteration in the next one. The copies
+therefore start one iteration later, into the array of the iteration before the last one. The loop waits for the
+products of that iteration together with the oldest group.
 
-There, what is 0 where it is not loaded is copied where it is, and a lane stores zeros where it is not. What cannot be
-copied, since its elements are too small, is carried by the lanes: it is loaded into variables two iterations before it
-is wanted, and stored one iteration before, behind the products, which wait for all loads. The last iteration stores
-once more, to an array that nobody reads.
+With PANELs, elements may be 0 where a gate is closed. Such elements are copied where the gate is open, and a lane
+stores zeros elsewhere. Elements that are too small for a copy are carried by the lanes. They are loaded into variables
+two iterations before their use. They are stored one iteration before it, after the products, which wait for all loads.
+The last iteration stores once more, to an array without a reader.
 
-What is filled with BOXes (boxes.py) has a signal for each array: a filling is the next phase of its signal, and
-iteration i waits for phase i // stages of signal i % stages, in the place of a group.
+Arrays that are filled with BOXes (boxes.py) have a signal each. A filling is the next phase of its signal. Iteration i
+waits for phase i // stages of signal i % stages instead of a group.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -38,12 +39,15 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's is a mask of its number
+STAGES = (4, 2)  # numbers of arrays, best first: powers of two, so that an iteration's array is a mask of its number
 
 class Fill(NamedTuple):
-  """A STORE of a body: its place in local memory, the place in memory (or BOX) that it is loaded from, and where it is
-  done, if not by all lanes.
-  load: what lanes carry. padded: besides, zeros are stored where it is not loaded."""
+  """A STORE of a body to local memory.
+
+  `goal`: the index in local memory. `place`: the index in memory, or the BOX, that is copied there.
+  `gate`: the condition of the copy; None if all lanes copy. `load`: the load of elements that lanes carry in registers.
+  `padded`: zeros are stored where the gate is closed.
+  """
   store: UOp
   goal: UOp
   place: UOp
@@ -58,16 +62,16 @@ class Fill(NamedTuple):
 
   @property
   def elements(self) -> int:
-    """That are copied."""
+    """Return the number of elements that are copied."""
     return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
 
 def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """The uops with the fillings of local memory done ahead. written: slots of buffers.
+  """Return the uops with local memory filled ahead of time. written: slots of buffers.
 
-  Raises CompileError for boxes that cannot be.
+  Raises CompileError for boxes that cannot be copied ahead.
   """
   if not capabilities.copies: return uops
-  for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay true
+  for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay valid
     fills = fills_of(uops, body, written, capabilities.copies)
     late = in_panels(uops, fills)
     stages = stages_of(uops[body.start], fills, capabilities.local_bytes, 1 if late else WORKGROUPS)
@@ -78,7 +82,7 @@ def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) 
   return uops
 
 def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[int, ...]) -> list[Fill]:
-  """What fills the arrays of a body, if all of it can be copied and nothing else writes to these arrays."""
+  """Return the fillings of a body's arrays, if all can be copied and nothing else writes these arrays."""
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
   fills = [u for u in inside if u.op is Ops.STORE]
   arrays = {u.src[0].src[0] for u in fills}
@@ -95,7 +99,7 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
       continue
     if load.op is not Ops.LOAD or load.src[0].src[0].op is not Ops.PARAM: return []
     if load.src[0].src[0].arg[0] in written or u.src[0].src[0].op is not Ops.DEFINE_LOCAL: return []
-    padded = len(load.src) > 1 and load.src[1:2] != u.src[2:]   # what is not loaded must not be stored
+    padded = len(load.src) > 1 and load.src[1:2] != u.src[2:]   # elements that are not loaded must not be stored
     whole = load.dtype.itemsize in sizes and (not padded or load.src[2].op is Ops.CONST and load.src[2].arg == 0)
     if not whole: found.append(Fill(u, u.src[0], load.src[0], gate, load))
     else: found.append(Fill(u, u.src[0], load.src[0], load.src[1] if padded else gate, None, padded))
@@ -107,7 +111,7 @@ def fills_of(uops: list[UOp], body: Body, written: frozenset[int], sizes: tuple[
   return found if len({fill.place.op for fill in found}) < 2 else []
 
 def needed_by(fills: list[Fill]) -> dict[UOp, None]:
-  """All that places and gates of copies are computed from."""
+  """Return all nodes that the addresses and gates of copies need."""
   return UOp(Ops.GROUP, dtypes.void, tuple([s for fill in fills for s in fill.sources])).toposort()
 
 def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
@@ -116,8 +120,10 @@ def in_panels(uops: list[UOp], fills: list[Fill]) -> bool:
   return any(u.op is Ops.PANEL and u.src[0].src[0] in arrays for u in uops)
 
 def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int) -> int:
-  """How many arrays of each kind fit, of no more iterations than there are; 0: none. workgroups: that should fit
-  together."""
+  """Return how many arrays of each kind fit, at most as many as there are iterations; 0 if none.
+
+  workgroups: the number that should fit into local memory together.
+  """
   arrays = {fill.goal.src[0] for fill in fills}
   size = sum(u.arg[1] * u.dtype.itemsize for u in arrays)
   if any(fill.place.op is Ops.BOX for fill in fills): local_bytes -= SIGNALS_BYTES
@@ -125,7 +131,8 @@ def stages_of(counter: UOp, fills: list[Fill], local_bytes: int, workgroups: int
   return next((n for n in STAGES if n <= counter.src[0].arg and n * size * workgroups <= local_bytes), 0)
 
 def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: bool) -> list[UOp]:
-  """The uops with one body changed. late: products of the iteration before may go on, if there are arrays enough."""
+  """Return the uops with one body changed. late: the previous iteration's products may go on, if there are enough
+  arrays."""
   going = int(late and stages > 2)
   distance = stages - 1 - going   # iterations by which copies start ahead
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier]
@@ -165,7 +172,8 @@ def ahead(uops: list[UOp], body: Body, fills: list[Fill], stages: int, late: boo
           *inner, *rest]
 
 def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -> list[UOp]:
-  """Those that are started before the loop: several in a loop of their own, as code that runs once is to be short."""
+  """Return the fillings before the loop; several are in a loop of their own, since code that runs once is to be short.
+  """
   counter = filling.counter
   if number == 1:
     return filled(copier, filling, copier.put(UOp.const(counter.dtype, 0)), UOp.const(dtypes.int32, 0), None)
@@ -179,8 +187,10 @@ def first_fillings(copier: Copier, filling: Filling, number: int, stages: int) -
   return [*before, first, *inside, UOp(Ops.END, dtypes.void, (first,))]
 
 def first_carried(copier: Copier, carrying: Filling, number: int) -> list[UOp]:
-  """What lanes carry before the loop: the first iteration's is stored, the second one's is in variables, which are
-  numbered from `number`."""
+  """Prepare the elements that lanes carry: store those of the first iteration, and load the second's into variables.
+
+  The variables are numbered from `number`.
+  """
   if not carrying.fills: return []
   first, second = (loaded(copier, carrying, UOp.const(carrying.counter.dtype, k)) for k in (0, 1))
   stored(copier, carrying, first, UOp.const(carrying.counter.dtype, 0), UOp.const(dtypes.int32, 0))
@@ -190,8 +200,10 @@ def first_carried(copier: Copier, carrying: Filling, number: int) -> list[UOp]:
   return variables
 
 def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) -> list[UOp]:
-  """In each iteration, behind its products, variables are stored for the next one, and get what the one behind that
-  wants; of the last ones any."""
+  """Store the variables for the next iteration, after the products, and load those for the iteration after it.
+
+  In the last iterations the loads repeat the current ones, since their values are not used.
+  """
   counter = carrying.counter
   following, behind = (copier.put(UOp(Ops.ADD, counter.dtype, (counter, copier.put(UOp.const(counter.dtype, k)))))
                        for k in (1, 2))
@@ -201,12 +213,12 @@ def carry(copier: Copier, carrying: Filling, variables: list[UOp], stages: int) 
   return [*copier.made, *[UOp(Ops.ASSIGN_ACC, v.dtype, (v, value)) for v, value in zip(variables, values)]]
 
 def loaded(copier: Copier, carrying: Filling, number: UOp) -> list[UOp]:
-  """The loads of iteration `number`."""
+  """Return the loads of iteration `number`."""
   return copier.copy(carrying.nodes, carrying.counter, number,
                      [fill.load for fill in carrying.fills if fill.load is not None])
 
 def stored(copier: Copier, carrying: Filling, values: list[UOp], number: UOp, slot: UOp) -> None:
-  """The stores of values to the arrays of a slot, as in iteration `number`."""
+  """Store values to the arrays of a slot, as in iteration `number`."""
   positions = [s for fill in carrying.fills for s in (fill.goal.src[1], *fill.store.src[2:])]
   nodes = UOp(Ops.GROUP, dtypes.void, tuple(positions)).toposort()
   made = iter(copier.copy([u for u in carrying.nodes if u in nodes], carrying.counter, number, positions))
@@ -218,29 +230,31 @@ def stored(copier: Copier, carrying: Filling, values: list[UOp], number: UOp, sl
     copier.made.append(store)
 
 def awaited(left: int, late: bool, going: int) -> int | tuple[int, int]:
-  """The argument of a WAIT: groups of copies that are left, and of products, where those may go on."""
+  """Return the argument of a WAIT: groups of copies that may be in flight, and of products, where those may go on."""
   return (left, going) if late else left
 
 # ***** signals *****
 
 def signals_of(uops: list[UOp], stages: int) -> UOp:
-  """Signals of a loop, in local memory of their own."""
+  """Return the signals of a loop, in local memory of their own."""
   return UOp(Ops.DEFINE_LOCAL, dtypes.uint64, (), (1 + max(u.arg[0] for u in uops if u.op is Ops.DEFINE_LOCAL), stages))
 
 def with_signals(uops: list[UOp], signals: UOp | None) -> list[UOp]:
-  """The uops with one local array more, behind the others: theirs begin where they did."""
+  """Return the uops with one more local array, after the others, whose addresses then do not change."""
   if signals is None: return uops
   last = 1 + max(at for at, u in enumerate(uops) if u.op is Ops.DEFINE_LOCAL)
   return [*uops[:last], signals, *uops[last:]]
 
 def ended(uops: list[UOp], counter: UOp, signals: UOp) -> list[UOp]:
-  """The uops with an end of the signals behind that of their loop, when nobody looks any more: a loop around begins
-  them again."""
+  """Return the uops with an end of the signals after their loop, when no lane waits any more.
+
+  An outer loop initializes them again.
+  """
   behind = 1 + next(at for at, u in enumerate(uops) if u.op is Ops.END and u.src[0] is counter)
   return [*uops[:behind], UOp(Ops.BARRIER), UOp(Ops.SIGNALS, dtypes.void, (signals,), "end"), *uops[behind:]]
 
 def phase_of(copier: Copier, signals: UOp, counter: UOp, stages: int) -> tuple[UOp, UOp]:
-  """The signal of an iteration, and its phase."""
+  """Return the signal of an iteration, and its phase."""
   number = counter if counter.dtype is dtypes.int32 else copier.put(UOp(Ops.CAST, dtypes.int32, (counter,)))
   shift = copier.put(UOp.const(dtypes.int32, stages.bit_length() - 1))
   signal = copier.put(UOp(Ops.INDEX, signals.dtype, (signals, slot_of(copier, counter, stages))))
@@ -249,23 +263,23 @@ def phase_of(copier: Copier, signals: UOp, counter: UOp, stages: int) -> tuple[U
 # ***** parts of a body *****
 
 def in_loop(uops: list[UOp]) -> bool:
-  """Is a loop open behind these uops, other than the grid's and the lanes'?"""
+  """Is a loop open after these uops, other than the loops of the grid and the lanes?"""
   closed = {u.src[0] for u in uops if u.op is Ops.END}
   return any(u.op is Ops.RANGE and u not in closed and u.arg[1] not in (AxisType.GLOBAL, AxisType.LOCAL) for u in uops)
 
 def slot_of(copier: Copier, number: UOp, stages: int) -> UOp:
-  """The array of an iteration, as int32."""
+  """Return the array of an iteration, as int32."""
   if number.dtype is not dtypes.int32: number = copier.put(UOp(Ops.CAST, dtypes.int32, (number,)))
   return copier.put(UOp(Ops.AND, dtypes.int32, (number, copier.put(UOp.const(dtypes.int32, stages - 1)))))
 
 def times(copier: Copier, slot: UOp, size: int) -> UOp:
-  """Where the array of a slot begins."""
+  """Return the first element of the array of a slot."""
   if slot.op is Ops.CONST: return copier.put(UOp.const(dtypes.int32, slot.arg * size))
   return copier.put(UOp(Ops.MUL, dtypes.int32, (slot, copier.put(UOp.const(dtypes.int32, size)))))
 
 class Filling(NamedTuple):
-  """What a body fills, the nodes that say where, in order, its counter, what its arrays became, and the signals that
-  count its boxes."""
+  """The fillings of a body, its address nodes in order, its counter, the new arrays, and the signals that count boxes.
+  """
   fills: list[Fill]
   nodes: list[UOp]
   counter: UOp
@@ -273,16 +287,16 @@ class Filling(NamedTuple):
   signals: UOp | None
 
 def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: UOp | None) -> list[UOp]:
-  """The copies of iteration `number` to the arrays of a slot, done where a condition holds, as a group.
+  """Return the copies of iteration `number` to the arrays of a slot, as a group that runs where a condition holds.
 
-  What they need is made by the copier.
+  The copier makes the nodes that they need.
   """
   wanted = [s for fill in filling.fills for s in fill.sources]
   made = iter(copier.copy(filling.nodes, filling.counter, number, wanted))
   found: list[UOp] = []
   for fill in filling.fills:
     position, place, gate = next(made), next(made), next(made) if fill.gate is not None else None
-    where = [next(made) for _ in fill.store.src[2:]]   # it is stored
+    where = [next(made) for _ in fill.store.src[2:]]   # the gates of the store
     local = filling.arrays[fill.goal.src[0]]
     at = shifted(copier, position, times(copier, slot, fill.goal.src[0].arg[1]))
     goal = copier.put(UOp(Ops.INDEX, fill.goal.dtype, (local, at)))
@@ -307,11 +321,11 @@ def filled(copier: Copier, filling: Filling, number: UOp, slot: UOp, condition: 
   return found
 
 def all_of(copier: Copier, gates: list[UOp]) -> list[UOp]:
-  """One gate that is open where all of them are; none if there are none."""
+  """Return one gate that is open where all of them are; none if there are none."""
   return [functools.reduce(lambda a, b: copier.put(UOp(Ops.AND, dtypes.bool, (a, b))), gates)] if gates else []
 
 def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
-  """An index with an offset added; its constant stays last."""
+  """Return an index with an offset added; its constant stays last."""
   if offset.op is Ops.CONST and offset.arg == 0: return position
   if position.op is Ops.CONST and position.arg == 0 and position.dtype is offset.dtype: return offset
   if position.dtype is not offset.dtype: offset = copier.put(UOp(Ops.CAST, position.dtype, (offset,)))
@@ -321,10 +335,10 @@ def shifted(copier: Copier, position: UOp, offset: UOp) -> UOp:
   return copier.put(UOp(Ops.ADD, position.dtype, (position, offset)))
 
 def moved_reads(copier: Copier, uops: list[UOp], arrays: dict[UOp, UOp], offsets: dict[UOp, UOp]) -> list[UOp]:
-  """The uops behind the filling, reading from the arrays of their iteration."""
-  new: dict[UOp, UOp] = {}      # of those that change
+  """Return the uops after the filling, which now read the arrays of their iteration."""
+  new: dict[UOp, UOp] = {}      # the nodes that change
   found: list[UOp] = []
-  scopes: list[set[UOp]] = []   # what can be used around each open loop
+  scopes: list[set[UOp]] = []   # the visible nodes around each open loop
   for u in uops:
     if u.op in (Ops.RANGE, Ops.IF): scopes.append(set(copier.visible))
     elif u.op in (Ops.END, Ops.ENDIF) and scopes: copier.visible = scopes.pop()

@@ -1,11 +1,11 @@
-"""Load two fragments of a factor at once, for targets whose lanes load blocks of local memory together (FRAGMENT,
+"""Load two fragments of an operand at once, for targets whose lanes load blocks of local memory together (FRAGMENT,
 docs/design.md 3.4).
 
-A FRAGMENT of two blocks has the places of their rows from the first half of the lanes, and the other half says the
-same. Two of them from one array, whose indices differ by a constant, become one of four blocks, of which the second
-half of the lanes says where the second two are. Pairs are neighbours in the order of their constants; all pairs of an
-array have the same distance, so that they share the rest of their index. Whether there is a partner or not, a FRAGMENT
-has no other source than its place behind this pass. Cost: one walk, and one look at the sum of each index.
+A FRAGMENT of two blocks takes the addresses of their rows from the first half of the lanes. The other half has the same
+addresses. Two FRAGMENTs of one array, whose indices differ by a constant, become one of four blocks. The second half of
+its lanes gives the addresses of the second two blocks. Pairs are neighbours in the order of their constants. All pairs
+of an array have the same distance, so that they share the rest of their index. After this pass every FRAGMENT, paired
+or not, has its address as the only source. Cost: one walk, and one look at the sum of each index.
 """
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from tinyhw.uop.ops import UOp
 
 MOST_BLOCKS = 4
 
-Key = tuple[UOp, bool, object, frozenset[tuple[UOp, int]]]  # array, transposed, type, what is not constant in the index
+# array, transposed, type, the non-constant terms of the index
+Key = tuple[UOp, bool, object, frozenset[tuple[UOp, int]]]
 
 def widen_fragments(sink: UOp) -> UOp:
-  """sink with pairs of fragments as one."""
+  """Return sink with pairs of fragments as one."""
   order = sink.toposort()
   found: dict[Key, dict[int, UOp]] = {}
   for u in order:
@@ -46,7 +47,7 @@ def widen_fragments(sink: UOp) -> UOp:
   return new[sink]
 
 def paired(fragments: dict[int, UOp]) -> list[tuple[UOp, UOp]]:
-  """Neighbours, all of one distance, if there are as many as that."""
+  """Return pairs of neighbours that all have the same distance, if two fragments fit into one."""
   places = sorted(fragments)
   if len(places) < 2 or 2 * blocks_of(fragments[places[0]].dtype) > MOST_BLOCKS: return []
   distance = places[1] - places[0]
@@ -59,7 +60,7 @@ def paired(fragments: dict[int, UOp]) -> list[tuple[UOp, UOp]]:
   return pairs
 
 def both(first: UOp, second: UOp, buffer: UOp) -> UOp:
-  """One FRAGMENT for two. buffer: their array, as it is now."""
+  """Return one FRAGMENT for two. buffer: the new node of their array."""
   place, lane = first.src
   distance = linear(second.src[0].src[1])[1] - linear(place.src[1])[1]
   half = make(Ops.IDIV, dtypes.weakint, (lane, number(FRAGMENT_LANES // 2)))

@@ -1,11 +1,11 @@
 """Give index expressions a machine integer type, and an order of additions that suits loops and addressing modes.
 
-Input: a kernel whose integers of no width (weakint) are index expressions over loops. Output: int32 where bounds prove
-that it is enough, else int64; every node is computed in a type that holds its value. A sum is added up from the
-outermost loop's terms to the innermost one's, and its
-constant last: `((outer + inner) + 3)`. So what an outer loop determines is computed there, once, and unrolled copies,
-which differ in the constant, share the rest and put the constant into the addressing mode. Terms of one loop are added
-to each other first.
+Input: a kernel whose integers without a width (weakint) are index expressions over loops. Output: int32 where bounds
+prove that it is enough, else int64. Every node is computed in a type that holds its value.
+
+A sum is added from the outermost loop's terms to the innermost one's. Its constant is last: `((outer + inner) + 3)`. So
+values that an outer loop determines are computed there, once. Unrolled copies differ in the constant. They share the
+rest and put the constant into the addressing mode. Terms of one loop are added to each other first.
 """
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ weakint, int32, int64 = dtypes.weakint, dtypes.int32, dtypes.int64
 _LOW, _HIGH = -(1 << 31), (1 << 31) - 1
 
 def fits(low: int, high: int) -> bool:
-  """Whether int32 holds low..high."""
+  """Does int32 hold low..high?"""
   return low >= _LOW and high <= _HIGH
 
 def const(dtype: DType, value: int) -> UOp: return UOp(Ops.CONST, dtype, (), value)
 
 def convert(x: UOp, dtype: DType) -> UOp:
-  """An integer, scalar or vector, in another scalar type that holds it. Constants are converted at once."""
+  """Return an integer, scalar or vector, in another scalar type that holds it. Constants are converted at once."""
   target = dtype.vec(x.dtype.count)
   if x.dtype is target: return x
   if x.op is Ops.CONST: return UOp(Ops.CONST, target, (), int(x.arg))
@@ -36,7 +36,7 @@ def convert(x: UOp, dtype: DType) -> UOp:
   return UOp(Ops.CAST, target, (x,))
 
 def join(operands: list[UOp], wide: bool) -> list[UOp]:
-  """Operands in one type: int64 if asked for or if one of them is."""
+  """Return operands in one type: int64 if asked for or if one of them is int64."""
   if not wide: wide = any(x.dtype.scalar() is int64 for x in operands)
   return [convert(x, int64 if wide else int32) for x in operands]
 
@@ -52,28 +52,28 @@ def multiplied(a: UOp, factor: int) -> UOp:
   return UOp(Ops.MUL, a.dtype, (a, const(a.dtype, factor)))
 
 def depth(u: UOp) -> int:
-  """The innermost loop that u depends on, by id; loops have ids in order.
+  """Return the id of the innermost loop that u depends on; loops have ids in order.
 
-  GLOBAL is -1; what depends on none comes before.
+  GLOBAL is -1. A node that depends on no loop is -2.
   """
   ranges = u.ranges
   return max([r.arg[0] for r in ranges]) if ranges else -2
 
 class Indices:
-  """The walk's state: `new[u]` for all nodes; index expressions get theirs when something uses them."""
+  """The state of the walk: `new[u]` for all nodes; index expressions are added at their first use."""
   def __init__(self, lanes: bool) -> None:
     self.new: dict[UOp, UOp] = {}
     self.lanes = lanes
 
   def get(self, u: UOp) -> UOp:
-    """What u became. A source of a node that the walk has reached."""
+    """Return the new node of u, a source of a node that the walk has reached."""
     found = self.new.get(u)
     if found is None:
       found = self.new[u] = self.sum_of(u) if u.op in _LINEAR and u.dtype is weakint else self.operation(u)
     return found
 
   def sum_of(self, u: UOp) -> UOp:
-    """A sum, loop by loop. Most are a node of normal form and a constant, and that node is shared."""
+    """Build a sum loop by loop. Most sums are a shared node in normal form and a constant."""
     if u.op is Ops.ADD and u.src[1].op is Ops.CONST: return added(self.get(u.src[0]), self.get(u.src[1]))
     terms, constant = linear(u)
     levels: dict[int, list[tuple[UOp, int]]] = {}
@@ -96,7 +96,7 @@ class Indices:
     return added(total, multiplied(term, factor))
 
   def operation(self, u: UOp) -> UOp:
-    """An index operation other than a sum, in the type that its bounds and operands ask for."""
+    """Build an index operation other than a sum, in the type that its bounds and operands need."""
     op, lanes = u.op, u.dtype.count
     wide = not fits(int(u.vmin), int(u.vmax))
     if op is Ops.CONST or op is Ops.DEFINE_VAR: return UOp(op, (int64 if wide else int32).vec(lanes), (), u.arg)
@@ -116,7 +116,7 @@ class Indices:
     return UOp(op, scalar.vec(lanes), (*src, *[self.get(s) for s in u.src[len(values):]]), u.arg)
 
   def visit(self, u: UOp) -> None:
-    """A node that is no index expression; those below it are done on the way."""
+    """Build a node that is not an index expression. Index expressions below it are built on the way."""
     within = self.within(u) if self.lanes and u.op is Ops.AND and u.dtype is dtypes.bool else None
     if within is not None:
       self.new[u] = within
@@ -130,9 +130,11 @@ class Indices:
     self.new[u] = u if new == u.src else UOp(u.op, u.dtype, new, u.arg, u.tag)
 
   def within(self, u: UOp) -> UOp | None:
-    """Truths that must all hold, where one index or more is to be between two constants: that is one comparison each,
-    of its distance from the lower one, as a number without a sign. So a gate takes fewer instructions, and fewer
-    predicates at a time. None: there is no such index."""
+    """Return a conjunction with each pair of constant bounds of an index as one comparison; None if there is no pair.
+
+    The comparison is of the distance from the lower bound, as an unsigned number. A gate then takes fewer instructions,
+    and fewer predicates at a time.
+    """
     parts = list(dict.fromkeys(u.split(Ops.AND)))
     lower, upper = ({p.src[1 - at]: p for p in parts if is_bound(p, at)} for at in (0, 1))
     found: dict[UOp, UOp | None] = {}
@@ -156,7 +158,7 @@ def is_bound(u: UOp, at: int) -> bool:
           and fits(*[int(u.src[at].arg)] * 2))
 
 def lower_indices(sink: UOp, lanes: bool = False) -> UOp:
-  """sink without weakint. lanes: whether they are threads."""
+  """Return sink without weakint. lanes: whether they are threads."""
   walk = Indices(lanes)
   inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():

@@ -1,10 +1,11 @@
 """Split vectors that the target cannot compute whole into narrower ones, down to scalars.
 
-Input: a decomposed kernel. Output: the same, each vector operation one that the target lists for its type and lanes,
-each vector in memory at most as wide as a register. Each node becomes a list of parts of equal width, lane 0 first; a
-user asks for the parts in its own width (`parts`), and gets lanes picked out of wider ones or put together from
-narrower ones. Broadcasts, constants and vectors of scalars are made in any width asked for. A kernel in which nothing
-has to be split is returned as it is, after one look at each node.
+Input: a decomposed kernel. Output: the same kernel with legal vectors. Each vector operation is one that the target
+lists for its type and lanes. Each vector in memory is at most as wide as a register.
+
+Each node becomes a list of parts of equal width, lane 0 first. A user asks for the parts in its own width (`parts`). It
+gets lanes extracted from wider parts or joined from narrower ones. Broadcasts, constants and vectors of scalars are
+made in any width. A kernel without anything to split is returned unchanged, after one look at each node.
 """
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 _ANY_WIDTH = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
-_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT, Ops.PANEL})  # what the lanes of a wave do together is never taken apart
-_WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # of what a lane has of a matrix
+_TOGETHER = frozenset({Ops.MMA, Ops.FRAGMENT, Ops.PANEL})  # operations of all lanes of a wave together are never split
+_WHOLE = frozenset({Ops.ACC, Ops.REDUCE, Ops.LOAD})  # for a lane's part of a matrix
 _MEMORY = frozenset({Ops.LOAD, Ops.GEP})  # where lanes are threads, vectors are only loaded, stored and taken apart
-_STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by what a register holds
+_STRUCTURE = frozenset({Ops.GROUP, Ops.ACC, Ops.REDUCE, Ops.LOAD, Ops.GEP})  # limited only by the size of a register
 
 class Legalizer:
-  """The walk's state. `new[u]`: the parts of u; scalars and nodes without a value have one."""
+  """The state of the walk. `new[u]`: the parts of u; scalars and nodes without a value have one."""
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
     self.new: dict[UOp, list[UOp]] = {}
@@ -32,13 +33,13 @@ class Legalizer:
     self._parts: dict[tuple[UOp, int], list[UOp]] = {}
     self._widest: dict[tuple[Ops, DType], int] = {}
     self.shares = {dtype.vec(layout.count) for x in capabilities.matrix
-                   # what a lane has of matrices stays whole
+                   # a lane's part of a matrix stays whole
                    for dtype, layout in ((x.operand, x.a), (x.operand, x.b), (x.result, x.c)) if layout}
 
   # ***** widths *****
 
   def widest(self, op: Ops, dtype: DType) -> int:
-    """How many lanes of this vector type op can do at once; they divide those of the type."""
+    """Return how many lanes of this vector type op can do at once. The number divides the lanes of the type."""
     found = self._widest.get((op, dtype))
     if found is None: found = self._widest[op, dtype] = self._find_widest(op, dtype)
     return found
@@ -55,7 +56,7 @@ class Legalizer:
     return 1
 
   def width_of(self, u: UOp) -> int:
-    """The lanes of one part of u."""
+    """Return the lanes of one part of u."""
     op, dtype = u.op, u.dtype
     if op is Ops.STORE: dtype = u.src[1].dtype
     if dtype.count == 1: return 1
@@ -67,7 +68,7 @@ class Legalizer:
       return width if index.count == 1 else min(width, self.widest(Ops.LOAD, index))
     if op is Ops.GEP and self.capabilities.lanes and u.src[0].dtype in self.shares: return dtype.count
     if op in _STRUCTURE: return self.widest(op, dtype)
-    if op in GroupOp.ALU and dtypes.is_bool(u.src[-1].dtype):  # masks are as wide as what was compared
+    if op in GroupOp.ALU and dtypes.is_bool(u.src[-1].dtype):  # masks are as wide as the compared values
       fixed = [self.width[s] for s in u.src if s.op not in _ANY_WIDTH]
       return min(fixed + [self.widest(op, dtype)])
     if op in GroupOp.Comparison: return self.widest(op, u.src[0].dtype)
@@ -83,7 +84,7 @@ class Legalizer:
   # ***** parts *****
 
   def parts(self, u: UOp, width: int) -> list[UOp]:
-    """u as vectors of `width` lanes (scalars when it is 1). A scalar is one part."""
+    """Return u as vectors of `width` lanes (scalars when it is 1). A scalar is one part."""
     if u.dtype.count == 1: return self.new[u]
     own = self.width[u]
     if own == width and u.op not in _ANY_WIDTH: return self.new[u]
@@ -109,7 +110,7 @@ class Legalizer:
             for j in range(count)]
 
   def value(self, u: UOp) -> UOp:
-    """A value whole."""
+    """Return a value whole."""
     return self.parts(u, u.dtype.count)[0]
 
   # ***** the walk *****
@@ -131,14 +132,14 @@ class Legalizer:
     else: self.new[u] = self.split(u, width)
 
   def scalar(self, u: UOp) -> UOp:
-    """A node without lanes, or of a scalar made from a vector."""
+    """Rebuild a node without lanes, or a scalar that is made from a vector."""
     if u.op is Ops.GEP: return self.lanes(u.src[0], u.arg, 1)
     if u.op is Ops.GROUP or u.op is Ops.SINK or u.op is Ops.AFTER: src = tuple([p for s in u.src for p in self.new[s]])
     else: src = tuple([self.value(s) for s in u.src])
     return u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
 
   def lanes(self, x: UOp, start: int, count: int) -> UOp:
-    """Adjacent lanes of x, out of the parts of x that hold them."""
+    """Return adjacent lanes of x, out of the parts of x that hold them."""
     own = count if x.op in _ANY_WIDTH else self.width[x]
     pieces = self.parts(x, own)
     if count > 1 and start % own + count <= own: return run_of(pieces[start // own], start % own, count)
@@ -152,7 +153,7 @@ class Legalizer:
     return [UOp(u.op, u.dtype.scalar().vec(width), src, u.arg, u.tag) for src in rows]
 
   def memory(self, u: UOp, dtype: DType, width: int) -> list[UOp]:
-    """Loads or stores of parts; what follows the value of a store (gate, ranges) and is scalar goes to each."""
+    """Split a load or store into parts. Scalar sources after the value of a store (gate, ranges) go to each part."""
     place, count = u.src[0], dtype.count // width
     buffer, i = self.new[place.src[0]][0], place.src[1]
     indices = self.parts(i, width) if i.dtype.count > 1 else [_offset(self.new[i][0], k * width) for k in range(count)]
@@ -165,15 +166,15 @@ class Legalizer:
     return made
 
   def width_of_pieces(self, store: UOp) -> int:
-    """The elements of one part of a STORE of pieces (`Scattered`): what is cast, and stored, at once."""
+    """Return the elements of one part of a STORE of pieces (`Scattered`), which are cast and stored at once."""
     memory, value = store.src[0].dtype.vec(store.arg.length), store.src[1].dtype
     wide = self.widest(Ops.LOAD, memory)
     return wide if memory.scalar() is value.scalar() else min(wide, self.widest(Ops.CAST, memory))
 
   def pieces(self, store: UOp, width: int) -> list[UOp]:
-    """Stores of the parts of all pieces.
+    """Return stores of the parts of all pieces.
 
-    No other pass has to go through these, of which a product has up to 64 that differ in a constant.
+    No other pass sees these stores. A product has up to 64, which differ in a constant.
     """
     place, value, rest = store.src[0], store.src[1], [self.value(s) for s in store.src[2:]]
     (buffer,), (index,), made = self.new[place.src[0]], self.new[place.src[1]], []
@@ -188,7 +189,7 @@ class Legalizer:
 def _joined(lanes: list[UOp]) -> UOp: return UOp(Ops.VECTORIZE, lanes[0].dtype.vec(len(lanes)), tuple(lanes))
 
 def _offset(i: UOp, lanes: int) -> UOp:
-  """An index some elements on."""
+  """Return an index some elements further."""
   if lanes == 0: return i
   if i.op is Ops.CONST: return const(i.dtype, i.arg + lanes)
   base, more = (i.src[0], i.src[1].arg) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (i, 0)
@@ -196,7 +197,7 @@ def _offset(i: UOp, lanes: int) -> UOp:
   return UOp(Ops.ADD, base.dtype, (base, const(base.dtype, more + lanes)))
 
 def legalize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with vectors no wider than the target's operations."""
+  """Return sink with vectors that are no wider than the target's operations."""
   walk = Legalizer(capabilities)
   order = sink.toposort()
   wide = False

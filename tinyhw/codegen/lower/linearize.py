@@ -1,14 +1,16 @@
-"""Order a kernel: loops are opened, what each computes is put into it, and the result is the list of a Program.
+"""Order a kernel: open the loops, put each computation into its loop, and return the list of a Program.
 
 Input: a graph of STOREs and REDUCEs (here: statements) over loops. Output: nodes in execution order, loops as brackets.
 
-A statement belongs to the loops that it depends on, and runs over its own. `build` fills one block (the body of a loop,
-or the whole kernel): it collects the statements that can be done here, which are those given and all REDUCEs and
-fillings of local arrays below them whose outer loops are open; it takes those that wait for no other; those whose next
-loop is the same share it. So softmax's maximum and sum, of which one needs the other, get two loops, and the
-accumulators of a tile one. A statement without loops left is done at once: its value's nodes are emitted, sources first
-and just before their first use, each in the innermost open loop that it depends on. A node that two loops of one range
-need is emitted in both.
+A statement has loops around it, which it depends on, and loops of its own, which it runs over. `build` fills one block:
+the body of a loop, or the whole kernel. It collects the statements that can be done here. These are the given ones, and
+below them all REDUCEs and fillings of local arrays whose outer loops are open. It takes those that wait for no other.
+Statements with the same next loop share it. So the maximum and the sum of a softmax get two loops, since the sum needs
+the maximum, and the accumulators of a tile get one.
+
+A statement without remaining loops is emitted at once. The nodes of its value are emitted sources first, just before
+their first use, each in the innermost open loop that it depends on. A node that two loops of one range need is emitted
+in both.
 
 Sets of statements and of ranges are ints used as bitsets. Cost: O(nodes) plus O(statements) for each block.
 """
@@ -22,12 +24,13 @@ from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-_BEFORE = {Ops.ACC: 0, Ops.AFTER: 1}  # how many of the sources stand before a node, where that is not all of them
-AHEAD_BYTES = 96  # of a lane's factors that are loaded before the products of earlier steps
+# how many of the sources must be emitted before a node, where that is not all of them
+_BEFORE = {Ops.ACC: 0, Ops.AFTER: 1}
+AHEAD_BYTES = 96  # of a lane's operands that are loaded before the products of earlier steps
 _ARGUMENTS = (Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL)
 
 class Block:
-  """A part of the program being written: `bit` is its range's, `open` those of all ranges around it.
+  """A part of the program being written: `bit` is its range's, `open` has those of all ranges around it.
 
   `emitted`: node -> its copy here.
   """
@@ -55,20 +58,20 @@ def _buffer_of(store: UOp) -> UOp:
   return buffer.src[0] if buffer.op is Ops.AFTER else buffer
 
 def variable_of(reduction: UOp) -> tuple[int, int]:
-  """The variable and part that a REDUCE accumulates."""
+  """Return the variable and part that a REDUCE accumulates."""
   return reduction.src[0].arg[:2]  # type: ignore[no-any-return]  # an argument is of any type
 
 def bits_of(mask: int) -> Iterator[int]:
-  """The numbers of the bits that are set, in order."""
+  """Yield the numbers of the bits that are set, in order."""
   while mask:
     low = mask & -mask
     yield low.bit_length() - 1
     mask ^= low
 
 def factors_of(updates: list[list[UOp]]) -> list[list[UOp]]:
-  """For each step what its products of matrices multiply.
+  """Return for each step the operands of its matrix products.
 
-  It is loaded first, and some steps ahead: so no product waits for memory.
+  They are loaded first, and some steps ahead, so that no product waits for memory.
   """
   steps = range(max(map(len, updates), default=0))
   return [list(dict.fromkeys(f for terms in updates if k < len(terms) and terms[k].op is Ops.MMA
@@ -82,8 +85,8 @@ class Linearizer:
     self.depends: dict[UOp, int] = {}
     self.needs: dict[UOp, int] = {}
     self.statements: list[Statement] = []
-    self.variables: dict[tuple[int, int], UOp] = {}  # (variable, part) of an ACC -> the one that is being accumulated
-    self.made: set[UOp] = set()            # all that was emitted; equal nodes at two places are told apart by a tag
+    self.variables: dict[tuple[int, int], UOp] = {}  # (variable, part) of an ACC -> the ACC that accumulates it
+    self.made: set[UOp] = set()            # all emitted nodes; equal nodes at two positions are told apart by a tag
     self.numbers = [0, 0]                  # of the next RANGE, of the next ACC
     self.inherit = trace.inherit if trace.follows() else None
     self._bits: dict[UOp, int] = {}
@@ -121,14 +124,15 @@ class Linearizer:
   # ***** blocks *****
 
   def run(self) -> list[UOp]:
-    """The whole kernel."""
+    """Return the whole kernel."""
     root = Block(None, 0, False)
     outputs = [s for s in self.statements if s.node.op is Ops.STORE and not s.fills]
     self.build(root, [(s, s.ranges) for s in outputs])
     return root.uops
 
   def build(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
-    """Emit statements (with the loops that they still have to open) into a block, and before them what they need."""
+    """Emit statements, with the loops that they still have to open, into a block. Emit the nodes that they need first.
+    """
     work = {s.bit: (s, ranges) for s, ranges in given}
     found = self._found(block, given)
     for s in found: work[s.bit] = s, tuple([r for r in s.ranges if not self._bits[r] & self.lane_bits & block.open])
@@ -147,8 +151,10 @@ class Linearizer:
       if self.lanes and any(s.fills and s in found for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
 
   def _found(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
-    """The statements below those given that belong into this block: their outer loops are open, and no block around
-    this one has done them."""
+    """Return the statements below the given ones that belong into this block.
+
+    Their outer loops are open, and no enclosing block has done them.
+    """
     if self.lane_bits & ~block.open: return []
     below = 0
     for s, _ in given: below |= s.below
@@ -157,7 +163,7 @@ class Linearizer:
     return [s for s in statements if not s.free & ~block.open and not self._done(block, s)]
 
   def _done(self, block: Block, statement: Statement) -> bool:
-    """Whether a block around this one holds the statement's result."""
+    """Does an enclosing block hold the statement's result?"""
     at: Block | None = block
     while at is not None:
       if statement.node in at.emitted: return True
@@ -165,7 +171,7 @@ class Linearizer:
     return False
 
   def _start(self, block: Block, statement: Statement) -> None:
-    """Before a statement's loops: a REDUCE's variable is set."""
+    """Set the variable of a REDUCE, or emit a barrier, before a statement's loops."""
     node = statement.node
     if node.op is Ops.REDUCE:
       variable = node.src[0]
@@ -174,7 +180,7 @@ class Linearizer:
       self.numbers[1] += 1
       block.uops.append(new)
     elif self.lanes and self._inside_loop(block) and not (block.uops and block.uops[-1].op is Ops.BARRIER):
-      block.uops.append(UOp(Ops.BARRIER))  # readers of the last iteration are done
+      block.uops.append(UOp(Ops.BARRIER))  # readers of the previous iteration are done
 
   def _inside_loop(self, block: Block) -> bool:
     at: Block | None = block
@@ -185,8 +191,10 @@ class Linearizer:
 
   def _choose(self, ready: list[tuple[Statement, tuple[UOp, ...]]],
               waiting: list[tuple[Statement, tuple[UOp, ...]]]) -> list[tuple[Statement, tuple[UOp, ...]]]:
-    """Statements to do next: those without loops, else those whose next loop is the same, best one that nothing else
-    will need."""
+    """Return the statements to do next: those without loops, else those with the same next loop.
+
+    A loop is best if no statement outside of it will still need it.
+    """
     leaves = [entry for entry in ready if not entry[1]]
     if leaves: return leaves
     heads = list(dict.fromkeys(ranges[0] for _, ranges in ready))
@@ -199,7 +207,7 @@ class Linearizer:
     return [entry for entry in ready if entry[1][0] is chosen]
 
   def _loop(self, block: Block, head: UOp, inner: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
-    """One loop around statements."""
+    """Emit one loop around statements."""
     end = self.emit(block, head.src[0])
     counter = UOp(Ops.RANGE, head.dtype, (end,), (self.numbers[0], head.arg[1]))
     self.numbers[0] += 1
@@ -211,7 +219,7 @@ class Linearizer:
   # ***** nodes *****
 
   def _finish(self, block: Block, statements: list[Statement]) -> None:
-    """What statements do in their innermost loop: variables are assigned term by term, values are stored."""
+    """Emit statements in their innermost loop: assign variables term by term, and store values."""
     reductions = [s.node for s in statements if s.node.op is Ops.REDUCE]
     updates = [[u for u in r.src[1:] if u.op is not Ops.RANGE] for r in reductions]
     factors = factors_of(updates) if self.lanes else []
@@ -236,8 +244,10 @@ class Linearizer:
       block.uops.append(new)
 
   def _load_first(self, block: Block, fills: list[UOp]) -> None:
-    """Emit the loads of what fills local memory: all are under way before the first one is waited for. Those with one
-    gate stand together, so that few gates are known at a time."""
+    """Emit the loads for the stores that fill local memory, so that all are in flight before the first wait.
+
+    Loads with the same gate are adjacent, so that few gates are live at a time.
+    """
     stack, seen = [fill.src[1] for fill in reversed(fills)], {fill.src[1] for fill in fills}
     loads: dict[UOp | None, list[UOp]] = {}
     while stack:
@@ -250,14 +260,16 @@ class Linearizer:
       for u in together: self.emit(block, u)
 
   def home(self, block: Block, node: UOp) -> Block:
-    """The innermost open loop that node depends on."""
+    """Return the innermost open loop that node depends on."""
     mask = self.depends[node]
     while block.parent is not None and not block.bit & mask: block = block.parent
     return block
 
   def emit(self, block: Block, node: UOp) -> UOp:
-    """The copy of node that code in block uses; it and its sources are appended where they belong if they are not
-    there yet."""
+    """Return the copy of node for code in block.
+
+    Append it and its sources to the blocks where they belong, unless they are there.
+    """
     depends = self.depends
     at = self.home(block, node)
     found = at.emitted.get(node)
@@ -282,13 +294,13 @@ class Linearizer:
     return at.emitted[node]
 
   def _made(self, node: UOp, src: tuple[UOp, ...], at: Block) -> UOp:
-    """A node over its emitted sources, appended. A variable is itself; a local array that was filled is the array."""
+    """Append a node over its emitted sources. A variable is itself; a local array that was filled is the array."""
     op = node.op
     if op is Ops.ACC: return self.variables[node.arg[:2]]
     if op is Ops.AFTER: return src[0]
     assert op is not Ops.REDUCE and op is not Ops.RANGE, f"{node} is used before it is computed"
     new = node if src == node.src else UOp(op, node.dtype, src, node.arg, node.tag)
-    if new in self.made:  # the same of a variable's earlier value, or of an array's earlier contents
+    if new in self.made:  # the same operation on a variable's earlier value, or on an array's earlier contents
       new = UOp(op, new.dtype, src, new.arg, len(self.made))
     self.made.add(new)
     if self.inherit is not None and new is not node: self.inherit(new, node)
@@ -296,7 +308,7 @@ class Linearizer:
     return new
 
 def linearize(sink: UOp, lanes: bool) -> list[UOp]:
-  """The kernel's nodes in execution order; arguments and local arrays first."""
+  """Return the kernel's nodes in execution order; arguments and local arrays come first."""
   uops = Linearizer(sink, lanes).run()
   first = [u for u in uops if u.op in _ARGUMENTS]
   return first + [u for u in uops if u.op not in _ARGUMENTS]

@@ -1,9 +1,9 @@
-"""Load what the next iteration stages while this one computes, for targets whose lanes are threads.
+"""Prefetch the operands that the next iteration stages while this one computes, for targets whose lanes are threads.
 
 A loop that fills local memory waits for memory in each iteration: loads, stores to local memory, a barrier, products.
-Here each load of such a loop becomes a variable. It starts with what the first iteration loads; behind the barrier the
-loop loads what the next one wants (the last one the same again), and the products run meanwhile. Only loads of buffers
-that the kernel does not write move, with all that their addresses and gates need.
+Here each load of such a loop becomes a variable. It starts with the load of the first iteration. After the barrier the
+loop loads for the next iteration (the last one repeats its loads), and the products run meanwhile. Only loads of
+buffers that the kernel does not write move, with all nodes of their addresses and gates.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -21,7 +21,7 @@ WORKGROUPS = 2   # that should fit into local memory: one computes while the oth
 MOST_BYTES = 256  # of a lane's variables; more would take registers from the sums
 
 class Body(NamedTuple):
-  """A loop that stages: where its RANGE stands, and the barrier behind what it fills."""
+  """A loop that stages: the position of its RANGE, and of the barrier after its fillings."""
   start: int
   barrier: int
 
@@ -31,17 +31,17 @@ _STATEMENTS = _OPENING | _CLOSING | {Ops.STORE, Ops.BARRIER, Ops.FETCH, Ops.COMM
                                      Ops.DEFINE_VAR}
 
 def pipeline(uops: list[UOp], written: frozenset[int]) -> list[UOp]:
-  """The uops with the loads of staging loops one iteration early. written: slots of buffers."""
-  for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay true
+  """Return the uops with the loads of staging loops one iteration early. written: slots of buffers."""
+  for body in reversed(bodies_of(uops)):   # from the last one on, so that positions stay valid
     loads = loads_of(uops, body, written)
     if loads: uops = without_unused(moved(uops, body, loads))
   return uops
 
 def bodies_of(uops: list[UOp]) -> list[Body]:
-  """Loops that certainly run, and fill local memory before any loop inside of them."""
+  """Return the loops with at least two iterations that fill local memory before any loop inside of them."""
   found: list[Body] = []
   opened: list[int] = []
-  filling = False      # since the innermost loop was opened, has local memory been written?
+  filling = False      # has local memory been written since the innermost loop was opened?
   for at, u in enumerate(uops):
     if u.op in _OPENING or u.op in _CLOSING:
       if u.op in _OPENING: opened.append(at)
@@ -57,7 +57,7 @@ def bodies_of(uops: list[UOp]) -> list[Body]:
   return found
 
 def loads_of(uops: list[UOp], body: Body, written: frozenset[int]) -> list[UOp]:
-  """The loads that may move: they depend on the loop's counter, and on nothing else that changes in it."""
+  """Return the loads that may move: they depend on the loop's counter, and on nothing else that changes in it."""
   inside = uops[body.start + 1:body.barrier]
   changing, fixed = set(inside), {uops[body.start]}
   loads: list[UOp] = []
@@ -71,11 +71,11 @@ def loads_of(uops: list[UOp], body: Body, written: frozenset[int]) -> list[UOp]:
   return loads if sum(load.dtype.itemsize for load in loads) <= MOST_BYTES else []
 
 def cone(loads: list[UOp]) -> set[UOp]:
-  """What the places and gates of loads are computed of."""
+  """Return the nodes that the addresses and gates of loads need."""
   return {u for load in loads for s in load.src for u in s.toposort()}
 
 def moved(uops: list[UOp], body: Body, loads: list[UOp]) -> list[UOp]:
-  """The uops with loads of one body moved."""
+  """Return the uops with the loads of one body moved."""
   counter, inside = uops[body.start], uops[body.start + 1:body.barrier + 1]
   needed = cone(loads).union(loads)
   kept = [u for u in inside if u in needed]
@@ -97,7 +97,7 @@ def moved(uops: list[UOp], body: Body, loads: list[UOp]) -> list[UOp]:
   return [*uops[:body.start], *before, *variables, counter, *rest[:at], *copier.made, *assigned, *rest[at:]]
 
 def substituted(u: UOp, changes: dict[UOp, UOp]) -> UOp:
-  """A node over what became of its sources."""
+  """Return a node over its changed sources."""
   src = tuple([changes.get(s, s) for s in u.src])
   if src == u.src: return u
   new = changes[u] = UOp(u.op, u.dtype, src, u.arg, u.tag)
@@ -105,12 +105,14 @@ def substituted(u: UOp, changes: dict[UOp, UOp]) -> UOp:
   return new
 
 class Copier:
-  """Makes copies of nodes with another counter. visible: nodes that may be used where the copies go; made: the new
-  ones, in order."""
+  """Makes copies of nodes with another counter.
+
+  visible: nodes that may be used at the position of the copies. made: the new nodes, in order.
+  """
 
   def __init__(self, uops: list[UOp], body: Body):
     self.known, self.made = set(uops), list[UOp]()
-    self.tagged: dict[UOp, UOp] = {}   # nodes that stand out of reach, and those in their place
+    self.tagged: dict[UOp, UOp] = {}   # nodes that exist out of scope -> their replacements
     scopes: list[list[UOp]] = [[]]
     for u in uops[:body.start]:
       if u.op in _CLOSING: scopes.pop()
@@ -120,9 +122,9 @@ class Copier:
     self.visible = {u for scope in scopes for u in scope}
 
   def put(self, u: UOp) -> UOp:
-    """A node, made here if none like it can be used.
+    """Return a node, made here unless an equal one is visible.
 
-    What stands elsewhere, out of reach, has a tag to tell it apart.
+    An equal node that is out of scope is told apart by a tag.
     """
     if u in self.visible: return u
     if self.tagged.get(u) in self.visible: return self.tagged[u]
@@ -133,7 +135,7 @@ class Copier:
     return u
 
   def copy(self, nodes: list[UOp], counter: UOp, value: UOp, wanted: list[UOp]) -> list[UOp]:
-    """Copies of nodes, sources first, with `value` in place of the counter; the copies of those wanted."""
+    """Copy nodes, sources first, with `value` in place of the counter. Return the copies of those wanted."""
     new = {counter: self.put(value)}
     for u in nodes:
       src = tuple([new.get(s, s) for s in u.src])
@@ -145,7 +147,7 @@ class Copier:
 _FOLDED = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.SHL, Ops.SHR})
 
 def simple(u: UOp) -> UOp:
-  """What an operation of constants is, or a sum or product with 0: addresses of the first iterations."""
+  """Fold an operation of constants, or a sum or product with 0, as in addresses of the first iterations."""
   if u.op in _FOLDED and all(s.op is Ops.CONST for s in u.src):
     return UOp(Ops.CONST, u.dtype, (), operation(u.op.name, u.dtype)(*[s.arg for s in u.src]))
   zeros = [s.op is Ops.CONST and s.arg == 0 for s in u.src]
@@ -155,7 +157,7 @@ def simple(u: UOp) -> UOp:
   return u
 
 def without_unused(uops: list[UOp]) -> list[UOp]:
-  """The uops without values that nothing wants."""
+  """Return the uops without values that nothing uses."""
   wanted: set[UOp] = set()
   kept: list[UOp] = []
   for u in reversed(uops):

@@ -1,12 +1,13 @@
-"""Turn what a lane loads or stores side by side into one wide access, for targets whose lanes are threads
+"""Coalesce adjacent loads or stores of a lane into one wide access, for targets whose lanes are threads
 (`Capabilities.lanes`).
 
-Copies of a body (UPCAST, UNROLL) touch `i + 0`, `i + 1`, … of one buffer: the index is the same but for its constant.
-Runs of them, under one gate and as long as `vector_bytes` allows, become one LOAD of a vector, of which each copy takes
-an element, or one STORE of a VECTORIZE. A run is a power of two of elements. Local memory wants the address to be a
-multiple of what is accessed, so there it must follow from the factors of the index. Other memory takes any multiple of
-an element, unless `Capabilities.aligned` says that it wants the same. Stores of a SINK or GROUP run over the same
-ranges in any order (docs/design.md 3.3), and loads before them.
+Copies of a body (UPCAST, UNROLL) access `i + 0`, `i + 1`, … of one buffer: the indices differ in their constant only. A
+run of such accesses under one gate, at most `vector_bytes` long, becomes one access. A LOAD gives a vector, of which
+each copy takes an element. A STORE takes a VECTORIZE. The length of a run is a power of two.
+
+Local memory requires addresses that are multiples of the access size. The factors of the index must prove that. Other
+memory accepts any multiple of an element, unless `Capabilities.aligned` requires the same. Stores of a SINK or GROUP
+may run over their ranges in any order (docs/design.md 3.3), and loads come before them.
 
 On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
 """
@@ -25,23 +26,30 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Run(NamedTuple):
-  """Elements first, first + 1, … of what their accesses have in common."""
+  """The elements first, first + 1, …, relative to the common part of their accesses."""
   first: int
   size: int
 
 class Access(NamedTuple):
-  """common: what all accesses of a run share. at: the constant of the index. step: of the address, what all that is not
-  constant is a multiple of (0: there is nothing else); None where it may be anywhere."""
+  """One access of a possible run.
+
+  common: the part that all accesses of a run share. at: the constant of the index.
+  step: a number of bytes that divides the non-constant part of the address (0: there is none); None if any address will
+  do.
+  """
   common: tuple[object, ...]
   at: int
   step: int | None
 
-Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]   # of an index without its last constant: terms, the
-                                                                # rest, what terms are multiples of
+# of an index without its last constant: the terms, the rest of the constant, the common factor of the terms
+Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]
 
 def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> Access | None:
-  """A LOAD or STORE of one element; None for what cannot be part of a run. sums: those known, as copies of a body share
-  them. aligned: all memory wants multiples, not only local memory. truths: bools, too."""
+  """Return the access of a LOAD or STORE of one element; None if it cannot be part of a run.
+
+  sums: known sums, which copies of a body share. aligned: all memory requires multiples, not only local memory.
+  truths: coalesce bools too.
+  """
   buffer, i = u.src[0].src
   value = u if u.op is Ops.LOAD else u.src[1]
   if value.dtype.count > 1 or i.dtype is not dtypes.weakint or value.dtype is dtypes.bool and not truths: return None
@@ -58,7 +66,7 @@ def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -
   return Access((buffer, shared, *rest), more + last, step)
 
 def meaning_of(gate: UOp) -> object:
-  """What gates that are written in different ways, but are the same, have in common: `8*i + 3 < 40` is `i < 5`."""
+  """Return a form in which equal gates are the same object: `8*i + 3 < 40` is `i < 5`."""
   if gate.op is Ops.AND: return frozenset(meaning_of(s) for s in gate.src)
   if gate.op is not Ops.CMPLT or gate.src[0].dtype is not dtypes.weakint: return gate
   terms, constant = linear(make(Ops.SUB, dtypes.weakint, (gate.src[0], gate.src[1])))
@@ -69,7 +77,7 @@ def is_local(buffer: UOp) -> bool:
   return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
 
 def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> list[Run]:
-  """Runs of at least two of the places, of at most `most` bytes, none of which overlap."""
+  """Return disjoint runs of at least two of the elements, each of at most `most` bytes."""
   found: list[Run] = []
   known = set(places)
   for at in sorted(known):
@@ -81,12 +89,12 @@ def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> li
   return found
 
 def fits(offset: int, step: int | None, size: int) -> bool:
-  """May an address that is this offset and a multiple of step be accessed by so many bytes at once? step None: it may
-  be anywhere."""
+  """May an address that is this offset plus a multiple of step be accessed with this size? step None: any address may.
+  """
   return step is None or offset % size == step % size == 0
 
 class Walk:
-  """The state: `new[u]`, and for each load of a run the run and what it shares."""
+  """The state: `new[u]`, and for each load of a run the run and its access."""
 
   def __init__(self, order: list[UOp], capabilities: Capabilities):
     self.most = most = capabilities.vector_bytes
@@ -114,7 +122,7 @@ class Walk:
       self.new[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg, u.tag)
 
   def element(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
-    """One element of a wide load."""
+    """Return one element of a wide load."""
     run, access = self.loads[u]
     key = run, access.common, u.dtype
     found = self.wide.get(key)
@@ -125,7 +133,7 @@ class Walk:
     return UOp(Ops.GEP, u.dtype, (found,), access.at - run.first)
 
   def stores(self, src: tuple[UOp, ...]) -> tuple[UOp, ...]:
-    """Stores that are done together, runs of them as one."""
+    """Return stores that are done together, with each run as one store."""
     together: dict[tuple[tuple[object, ...], DType], dict[int, UOp]] = {}
     steps: dict[tuple[object, ...], int | None] = {}
     for s in src:
@@ -146,14 +154,14 @@ class Walk:
 _TOGETHER = frozenset({Ops.SINK, Ops.GROUP, Ops.AFTER})
 
 def moved(place: UOp, elements: int) -> UOp:
-  """The place some elements on."""
+  """Return the index some elements further."""
   if not elements: return place
   return UOp(Ops.INDEX, place.dtype, (place.src[0], make(Ops.ADD, dtypes.weakint, (place.src[1], number(elements)))))
 
 def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
-  """A vector of values.
+  """Return a vector of values.
 
-  Neighbours among the elements of one are part of it; converted ones are converted together if the target does that.
+  Adjacent elements of one vector become a part of it. Conversions become one vector conversion if the target has it.
   """
   dtype = values[0].dtype.vec(len(values))
   if all(v.op is Ops.CAST and v.src[0].dtype is dtypes.float32 for v in values) and converts(dtype):
@@ -167,7 +175,7 @@ def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
   return source if source.dtype is dtype else UOp(Ops.GEP, dtype, (source,), first)
 
 def widen_runs(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with its runs of loads and stores as wide ones."""
+  """Return sink with its runs of loads and stores as wide ones."""
   if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
   order = list(sink.toposort())
   walk = Walk(order, capabilities)

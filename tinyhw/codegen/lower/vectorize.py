@@ -1,17 +1,21 @@
 """Turn VECTOR ranges into lanes of vector registers.
 
-Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them; what depended on
-one has a dtype with lanes.
-Memory: where an index is `base + lane`, one vector load or store; where it does not depend on the lane, a scalar and
-BROADCAST; else a gather if the target has them (of stores: a scatter, where the index is linear), else one scalar load
-or store per lane, whose addresses share their base. A gate that depends on the lane becomes a mask (`lane < n - base`:
-one BROADCAST and one compare) if the target has masked loads for elements of that size, else one gated access per lane.
-A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. The parts of one whose range its
-lanes do not divide are folded as vectors first, the wider ones by halves until they are as narrow as the others.
+Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them. Nodes that
+depended on one have a dtype with lanes.
 
-Index expressions are looked at on demand, as `base + stride * lane` where they are linear; only what is not, or is used
-as data, is computed in
-vectors. Cost: one walk.
+Memory is accessed as follows: - Where an index is `base + lane`: one vector load or store. - Where it does not depend
+on the lane: a scalar and BROADCAST. - Else a gather if the target has them. Of stores: a scatter, where the index is
+linear. - Else one scalar load or store per lane, whose addresses share their base.
+
+A gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has
+masked loads for elements of that size. Else there is one gated access per lane.
+
+A REDUCE over lanes folds whole vectors in its loop, and their lanes once, after it. The parts of a REDUCE whose range
+is not a multiple of its lanes are folded as vectors first. The wider ones are halved until they are as narrow as the
+others.
+
+Index expressions are analysed on demand, as `base + stride * lane` where they are linear. Only the others, and those
+that are used as data, are computed in vectors. Cost: one walk.
 """
 from __future__ import annotations
 
@@ -33,13 +37,13 @@ _NONE = (None, None)
 _SCALARS = frozenset({Ops.CONST, Ops.BROADCAST, Ops.VECTORIZE})
 
 def widen(x: UOp, lanes: int) -> UOp:
-  """x in all lanes; a vector is itself."""
+  """Return x in all lanes; a vector is itself."""
   if x.dtype.count > 1: return x
   if x.op is Ops.CONST: return UOp(Ops.CONST, x.dtype.vec(lanes), (), x.arg)
   return UOp(Ops.BROADCAST, x.dtype.vec(lanes), (x,))
 
 def lane_of(x: UOp, k: int) -> UOp:
-  """Lane k of a vector; a scalar is itself."""
+  """Return lane k of a vector; a scalar is itself."""
   if x.dtype.count == 1: return x
   if x.op is Ops.CONST: return UOp(Ops.CONST, x.dtype.scalar(), (), x.arg)
   if x.op is Ops.BROADCAST: return x.src[0]
@@ -47,9 +51,9 @@ def lane_of(x: UOp, k: int) -> UOp:
   return UOp(Ops.GEP, x.dtype.scalar(), (x,), k)
 
 def run_of(x: UOp, start: int, lanes: int) -> UOp:
-  """Adjacent lanes of x.
+  """Return adjacent lanes of x.
 
-  Where they are a power of two and begin at a multiple of it they are one GEP; of bools, VECTORIZE.
+  They are one GEP where they are a power of two and begin at a multiple of it; for bools they are a VECTORIZE.
   """
   if lanes == x.dtype.count: return x
   dtype = x.dtype.scalar().vec(lanes)
@@ -60,7 +64,7 @@ def run_of(x: UOp, start: int, lanes: int) -> UOp:
   return UOp(Ops.GEP, dtype, (x,), start)
 
 def halved(op: Ops, x: UOp, lanes: int) -> UOp:
-  """Halves of x folded while there are more lanes, of an even number."""
+  """Fold halves of x while there are more lanes than wanted and their number is even."""
   n = x.dtype.count
   while n > lanes and n % 2 == 0:
     n //= 2
@@ -68,22 +72,21 @@ def halved(op: Ops, x: UOp, lanes: int) -> UOp:
   return x
 
 def fold_lanes(op: Ops, x: UOp) -> UOp:
-  """All lanes of x folded: halves while they are vectors of four and more, then scalars in pairs."""
+  """Fold all lanes of x: halves while they are vectors of four and more, then scalars in pairs."""
   x = halved(op, x, 4)
   return fold_tree(op, [lane_of(x, k) for k in range(x.dtype.count)])
 
 def steps(stride: int, lanes: int) -> UOp:
-  """0, stride, 2*stride, … in lanes."""
+  """Return 0, stride, 2*stride, … in lanes."""
   return UOp(Ops.VECTORIZE, weakint.vec(lanes), tuple([number(stride * k) for k in range(lanes)]))
 
 class Lanes:
-  """The walk's state. `new[u]`: what u became, scalar or vector. `axis[u]`: the VECTOR range that u depends on."""
+  """The state of the walk. `new[u]`: the new scalar or vector of u. `axis[u]`: the VECTOR range that u depends on."""
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
     self.new: dict[UOp, UOp] = {}
     self.axis: dict[UOp, UOp | None] = {}
-    self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalars that all lanes of a vector were folded to, by an
-                                                     # operation
+    self._folded: dict[UOp, tuple[Ops, UOp]] = {}    # scalar -> the operation and the vector whose lanes it folds
     self._splits: dict[UOp, tuple[UOp, int] | None] = {}
     self._copies: dict[tuple[UOp, int], UOp] = {}
 
@@ -119,13 +122,13 @@ class Lanes:
     return UOp(u.op, u.dtype, src, u.arg, u.tag)
 
   def value(self, u: UOp, axis: UOp) -> UOp:
-    """A value that depends on the lane."""
+    """Build a value that depends on the lane."""
     if u.op is Ops.LOAD: return self.load(u, axis)
     if u.op in GroupOp.Comparison and u.src[0].dtype is weakint: return self.compare(u, axis)
     return self.widened(u, axis)
 
   def widened(self, u: UOp, axis: UOp) -> UOp:
-    """The same operation on vectors; scalar operands go to all lanes."""
+    """Build the same operation on vectors; scalar operands go to all lanes."""
     n = axis.src[0].arg
     src = [self.vector_index(s) if s.dtype is weakint else self.new[s] for s in u.src]
     if all(s.dtype.count == 1 for s in src): return make(u.op, u.dtype, tuple(src), u.arg)
@@ -134,7 +137,7 @@ class Lanes:
   # ***** index expressions *****
 
   def split(self, u: UOp) -> tuple[UOp, int] | None:
-    """(base, stride) if the index expression u is base + stride * lane."""
+    """Return (base, stride) if the index expression u is base + stride * lane."""
     if self.axis[u] is None: return self.new[u], 0
     if u not in self._splits: self._splits[u] = self._split(u)
     return self._splits[u]
@@ -149,7 +152,7 @@ class Lanes:
     return None if a is None else (make(Ops.MUL, weakint, (a[0], u.src[1])), a[1] * u.src[1].arg)
 
   def vector_index(self, u: UOp) -> UOp:
-    """An index expression as a vector; a scalar if it does not depend on the lane."""
+    """Return an index expression as a vector; a scalar if it does not depend on the lane."""
     found = self.new.get(u)
     if found is not None: return found
     axis = self.axis[u]
@@ -164,7 +167,7 @@ class Lanes:
     return result
 
   def compare(self, u: UOp, axis: UOp) -> UOp:
-    """A comparison of indices: where it is linear, of the lane's multiple with one scalar."""
+    """Build a comparison of indices. Where it is linear, compare the lane's multiple with one scalar."""
     a, b = self.split(u.src[0]), self.split(u.src[1])
     if a is None or b is None: return self.widened(u, axis)
     n, stride = axis.src[0].arg, a[1] - b[1]
@@ -176,7 +179,7 @@ class Lanes:
     return UOp(u.op, dtypes.bool.vec(n), (base, moving) if flip else (moving, base))
 
   def copy(self, u: UOp, k: int) -> UOp:
-    """An index expression or gate as lane k has it."""
+    """Return an index expression or gate as lane k has it."""
     if self.axis[u] is None: return self.new[u]
     found = self._copies.get((u, k))
     if found is None: found = self._copies[u, k] = self._copy(u, k)
@@ -194,7 +197,7 @@ class Lanes:
   def maskable(self, place: UOp) -> bool: return place.dtype.itemsize in self.capabilities.masked_bytes
 
   def scattered(self, place: UOp, value: UOp) -> bool:
-    """Whether lanes that lie apart are one STORE. What is scalars already is stored as such."""
+    """Can strided lanes be one STORE? Values that are scalars already are stored as such."""
     return (self.capabilities.scatters and place.dtype.itemsize in GATHERED_BYTES and value.dtype.count > 1
             and value.op not in _SCALARS)
 
@@ -243,27 +246,27 @@ class Lanes:
     return UOp(Ops.GROUP, dtypes.void, tuple([s for s in stores if s.op is Ops.STORE]))
 
   def reduce(self, u: UOp, axis: UOp) -> UOp:
-    """Whole vectors in the loop. Where the lanes themselves are to be folded, that is done once, after it."""
+    """Fold whole vectors in the loop. Fold the lanes, where they are part of the reduction, once after the loop."""
     loops = [self.new[r] for r in ranges_of(u) if r is not axis]
     value = widen(self.new[u.src[0]], axis.src[0].arg)
     if loops: value = UOp(Ops.REDUCE, value.dtype, (value, *loops), u.arg)
     return value if axis not in ranges_of(u) else self.folded(u.arg, value)
 
   def folded(self, op: Ops, x: UOp) -> UOp:
-    """All lanes of x folded."""
+    """Fold all lanes of x."""
     found = fold_lanes(op, x)
     self._folded[found] = op, x
     return found
 
   def joined(self, op: Ops, a: UOp, b: UOp) -> UOp:
-    """The fold of two folds, whose vectors are folded first: then there is one to fold lane by lane."""
+    """Fold two folded values: fold their vectors first, so that only one vector is folded lane by lane."""
     x, y = (self._folded[s][1] for s in (a, b))
     n = min(x.dtype.count, y.dtype.count)
     x, y = halved(op, x, n), halved(op, y, n)
     return UOp(op, a.dtype, (a, b)) if x.dtype != y.dtype else self.folded(op, UOp(op, x.dtype, (x, y)))
 
 def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink with every VECTOR range replaced by lanes."""
+  """Return sink with every VECTOR range replaced by lanes."""
   order = sink.toposort()
   vectors = [u for u in order if u.op is Ops.RANGE and u.arg[1] is AxisType.VECTOR]
   if not vectors: return sink

@@ -205,7 +205,7 @@ def keeping(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tu
 def grid(nest: Nest, opts: tuple[Opt, ...], capabilities: Capabilities) -> tuple[Opt, ...]:
   """Add outer output loops to the grid until there is work for all threads.
 
-  A loop outside of a row's reduction is not added.
+  A loop that some reduction does not depend on stays inside of a work item.
   """
   if any(o.op in OF_BUFFERS for o in opts): return opts
   outer = [r for r in nest.ranges if all(r in u.ranges for u in nest.reduces)] if nest.reduces else list(nest.ranges)

@@ -1,7 +1,7 @@
 """Spread a kernel over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
 
-An output range becomes lanes. It must be outside of all reductions, so that no lane repeats the work of another. Of
-such ranges the one with adjacent memory is taken. A lane then computes enough neighbours for a wide access (runs.py).
+An output range becomes lanes. All reductions must depend on it, so that no lane repeats the work of another. Of such
+ranges the one with adjacent memory is taken. A lane then computes enough neighbours for a wide access (runs.py).
 Lanes share a reduction instead (lane_reduction.py) where memory is adjacent only along the sum, or where results are
 few. A product that the matrix unit can compute gets MATRIX opts (matrix_tile.py). heuristic.py makes the grid of the
 remaining ranges.
@@ -135,8 +135,8 @@ def along_sums(nest: Nest, best: UOp | None, capabilities: Capabilities) -> tupl
   They pay where memory is more contiguous along these ranges than along the best output range, or where the output is
   too small. With equal contiguity, an output is too small if it has fewer results than lanes that should run.
 
-  The output's ranges without a reduction below them get the same lanes: a workgroup computes a whole row of a softmax,
-  in several steps over the same lanes.
+  Output ranges that no reduction depends on get the same lanes: a workgroup computes a whole row of a softmax, in
+  several steps over the same lanes.
   """
   wave = capabilities.lanes
   if not nest.reduces or any(r not in nest.ranges for u in nest.reduces for r in u.ranges): return ()
