@@ -1,8 +1,7 @@
-"""The virtual cards: what distinguishes them, as rows. Numbers are those of the cards named, except for the size of
-their memory.
+"""The virtual cards: their differences, as rows. Numbers are those of the real cards, except for the size of memory.
 
-Sources: what sysfs shows for such cards, as libhsakmt reads it; Linux, drivers/gpu/drm/amd/amdkfd/kfd_queue.c (save
-areas); AMD's product pages.
+Sources: sysfs of such cards, as libhsakmt reads it; Linux, drivers/gpu/drm/amd/amdkfd/kfd_queue.c (save areas); AMD's
+product pages.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ VRAM_BYTES = 4 << 30  # of every virtual card: real ones have more than most com
 class Chip:
   """A card. cus, engines (shader engines) and arrays (shader arrays of an engine) are those of one XCC.
 
-  generation: of registers and of instruction formats; packets and copies: of PM4 and SDMA packets. first_level: has a
-  GL1 cache between the compute units' and the L2. vgpr_bytes: of all registers of a compute unit, as the save area
-  counts them.
+  - generation: of registers and of instruction formats; packets and copies: of PM4 and SDMA packets.
+  - first_level: has a GL1 cache between the caches of the compute units and the L2.
+  - vgpr_bytes: of all registers of a compute unit, as the save area counts them.
   """
   name: str
   marketing: str
@@ -49,23 +48,23 @@ class Chip:
 
   @property
   def wave_count(self) -> int:
-    """Waves of an XCC, as the kernel's driver counts them for the save area: kfd_queue.c."""
+    """Return the number of waves of an XCC, as the kernel's driver counts them for the save area: kfd_queue.c."""
     return self.cus * 32 if self.generation > 9 else min(self.cus * 40, self.engines * self.xccs * 512)
 
   @property
   def control_stack_bytes(self) -> int:
-    """The control stack in an XCC's save area."""
+    """Return the size of the control stack in an XCC's save area."""
     return _pages(40 + self.wave_count * (12 if self.generation > 9 else 8) + 8)
 
   @property
   def save_bytes(self) -> int:
-    """Context save area of an XCC, with its control stack: SGPRs, LDS and hardware registers of each compute unit
-    beside its VGPRs."""
+    """Return the size of an XCC's context save area with its control stack: VGPRs, SGPRs, LDS and hardware registers of
+    each compute unit."""
     return self.control_stack_bytes + _pages(self.cus * (self.vgpr_bytes + 0x4000 + (self.lds_kib << 10) + 0x1000))
 
   @property
   def debug_bytes(self) -> int:
-    """What debuggers have behind an XCC's save area."""
+    """Return the size of the debuggers' area after an XCC's save area."""
     return (self.wave_count * 32 + 63) & -64
 
 def _pages(size: int) -> int: return (size + PAGE - 1) & -PAGE

@@ -1,7 +1,7 @@
-"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of AMD's GPUs: their options, how a workgroup
-starts, and its registers.
+"""The part of `python3 -m tinyhw emulate` (emulator/command.py) for AMD GPUs: options, start of a workgroup, and
+registers.
 
-s[0:1] points to the addresses of the buffers; v0 has the numbers of a lane's work item, in three fields of 10 bits.
+s[0:1] points to the addresses of the buffers. v0 has the numbers of a lane's work item, in three fields of 10 bits.
 """
 from __future__ import annotations
 import math

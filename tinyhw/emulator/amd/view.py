@@ -1,6 +1,6 @@
-"""What a person sees of a wave: registers lane by lane, and what an instruction has changed.
+"""Text view of a wave: registers lane by lane, and the registers that an instruction has changed.
 
-A register to show is `v4`, `v4:f32`, `s2`, `s[2:3]`, `vcc`, `exec`, `scc`, `m0`; types are those of emulator/view.py.
+A register to show is `v4`, `v4:f32`, `s2`, `s[2:3]`, `vcc`, `exec`, `scc`, `m0`. Types are those of emulator/view.py.
 """
 from __future__ import annotations
 import re
@@ -20,14 +20,14 @@ _PLACE = re.compile(r"(?:([vas])(\d+)|([vas])\[(\d+):(\d+)\]|(vcc|exec|m0|scc))(
 _NAMED = {"vcc": regs.VCC, "exec": regs.EXEC, "m0": regs.M0}
 
 class Place(NamedTuple):
-  """Registers to show: `file` is v, a, s, or a name; the first of them, how many, and as what."""
+  """Registers to show. `file` is v, a, s, or a name. The others are the first register, the count, and the type."""
   file: str
   first: int
   units: int
   form: str
 
 def place(text: str) -> Place:
-  """What a text names. Raises ArgumentError."""
+  """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[7] or "x32" if found else ""
   if found is None or form not in FORMATS:
@@ -38,7 +38,7 @@ def place(text: str) -> Place:
   return Place(found[1] or found[3], first, int(found[5]) - first + 1 if found[5] else 1, form)
 
 def show(wave: Wave, what: Place) -> list[str]:
-  """Lines with the registers. A lane that nothing has written is -, one that is not active stands in parentheses."""
+  """Return lines with the registers. A lane that was never written is -. An inactive lane is in parentheses."""
   if what.file == "scc": return [f"scc = {wave.scc}" if wave.strict.scalars >> SCC & 1 else "scc = -"]
   if what.file in ("v", "a"):
     rows = [what.first + i + 256 * (what.file == "a") for i in range(what.units)]
@@ -51,7 +51,7 @@ def scalar(wave: Wave, index: int, form: str) -> str:
   return FORMATS[form](wave.s[index])
 
 def vector(wave: Wave, row: int, form: str) -> list[str]:
-  """A vector register, some lanes in a line."""
+  """Return the lines of a vector register, a few lanes in each."""
   name = vector_name(row)
   if row not in wave.strict.vectors: return [f"{name}: the kernel has no such register"]
   cells = [cell(wave, row, lane, form) for lane in range(wave.lanes)]
@@ -62,7 +62,7 @@ def cell(wave: Wave, row: int, lane: int, form: str) -> str:
   return text if wave.exec >> lane & 1 else f"({text})"
 
 def changes(wave: Wave, step: Step) -> str:
-  """What an instruction has just written, in a line: scalar registers, and the first active lanes of vector
+  """Return one line: the scalar registers that an instruction has just written, and the first active lanes of vector
   registers."""
   floating = any(spec.type is not None and spec.type.floating and spec.name == "vdst"
                  for spec in step.inst.row.isa.specs)

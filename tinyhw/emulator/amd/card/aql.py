@@ -1,9 +1,8 @@
-"""The command processors that read an AQL queue: one on each XCC, all of which read every packet and do their share of
-it.
+"""Command processors of an AQL queue: one on each XCC. All of them read every packet, and each does its share of it.
 
-They run at their own speeds. A packet with the barrier bit begins when all before it are complete everywhere; a packet
-is complete when every XCC has done its share. A packet of the vendor holds an indirect buffer of PM4. The slot of a
-packet that all have read is INVALID again, and the read index goes on.
+They run at their own speeds. A packet with the barrier bit begins when all packets before it are complete on all XCCs.
+A packet is complete when every XCC has done its share. A vendor packet holds an indirect buffer of PM4. After all XCCs
+have read a packet, its slot becomes INVALID again, and the read index advances.
 """
 from __future__ import annotations
 import ctypes
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 Struct = TypeVar("Struct", bound=ctypes.Structure)
 CODE_ALIGNMENT, DESCRIPTOR_ALIGNMENT, KERNARG_ALIGNMENT = 256, 64, 16
-PRELOAD_SKIP = 256          # bytes of a prologue that the processor passes by when it has preloaded kernel arguments
+PRELOAD_SKIP = 256          # bytes of a prologue that the processor skips when it has preloaded kernel arguments
 ACQUIRED = {hsa.FENCE_SCOPE_NONE: (), hsa.FENCE_SCOPE_AGENT: ("vector", "first", "scalar", "instruction"),
             hsa.FENCE_SCOPE_SYSTEM: ("vector", "first", "scalar", "instruction", "last")}
 INVALID = hsa.HEADER(type=hsa.PACKET_TYPE_INVALID).to_bytes(2, "little")
@@ -38,16 +37,16 @@ class Progress:
     self.races = Races()
 
 class Shared:
-  """What the XCCs of a queue know of each other. complete: packets that are, from the first on."""
+  """State that the XCCs of a queue share. complete: number of leading packets that are complete."""
   def __init__(self, queue: Queue, count: int):
     self.queue, self.count = queue, count
     self.progress: dict[int, Progress] = {}
     self.complete = self.reported = 0
     self.readers: list[Processor] = []
-    self.known = 0                       # tasks that have ended, to who waits for all packets before (order.py)
+    self.known = 0                       # ended tasks, as known by a packet that waits for all before it (order.py)
 
   def finish(self, index: int, port: Any) -> None:
-    """One XCC more has done its share; the last one completes the packet."""
+    """Count one more XCC that has done its share. The last one completes the packet."""
     progress = self.progress[index]
     progress.done += 1
     self.known |= port.agent.known | port.agent.started
@@ -59,7 +58,7 @@ class Shared:
       self.complete += 1
 
   def _signal(self, address: int, progress: Progress, port: Any) -> None:
-    """Count a completion signal down, tell the times, raise its event."""
+    """Decrement a completion signal, store the times, and raise its event."""
     if address % 64: raise PacketError(f"the completion signal {address:#x} is not at a multiple of 64")
     signal = hsa.Signal.from_buffer_copy(port.load(address, ctypes.sizeof(hsa.Signal), ENGINE))
     if signal.kind != hsa.SIGNAL_KIND_USER:
@@ -77,7 +76,7 @@ class Shared:
     return bool(hsa.QUEUE_PROPERTIES.decode([self.descriptor(port).queue_properties])["enable_profiling"])
 
   def descriptor(self, port: Any) -> hsa.Queue:
-    """The amd_queue_t around the read index."""
+    """Return the amd_queue_t that contains the read index."""
     offset = hsa.Queue.read_dispatch_id.offset
     found = hsa.Queue.from_buffer_copy(port.load(self.queue.read_pointer - offset, ctypes.sizeof(hsa.Queue), ENGINE))
     if found.read_dispatch_id_field_base_byte_offset != offset:
@@ -87,7 +86,7 @@ class Shared:
     return found
 
   def report(self, port: Any) -> bool:
-    """Slots that all XCCs have read are INVALID again; then the read index follows."""
+    """Set slots that all XCCs have read to INVALID. Then advance the read index."""
     read = min(reader.at for reader in self.readers)
     if read == self.reported: return False
     for index in range(self.reported, read): port.store(slot(self.queue, index), INVALID, ENGINE)
@@ -96,7 +95,7 @@ class Shared:
     return True
 
 def slot(queue: Queue, index: int) -> int:
-  """Where a packet lies."""
+  """Return the address of a packet."""
   return int(queue.ring + index * hsa.PACKET_BYTES % queue.ring_size)
 
 class Share(NamedTuple):
@@ -105,14 +104,16 @@ class Share(NamedTuple):
   dispatch: Dispatch
 
 class Barrier(NamedTuple):
-  """A barrier packet that waits for signals, for all of them or for one. signals: addresses."""
+  """A barrier packet that waits for all or for one of its signals. signals: addresses."""
   packet: int
   everyone: bool
   signals: list[int]
 
 class Processor:
-  """The command processor of one XCC. at: the packet that it reads next; shares: the kernels that it has begun; buffer:
-  the packet whose indirect buffer is being executed; barrier: the one that it waits at."""
+  """The command processor of one XCC. at: index of the next packet; shares: the kernels that it has begun.
+
+  buffer: the packet whose indirect buffer is being executed; barrier: the barrier packet that it waits at.
+  """
   def __init__(self, shared: Shared, part: int):
     self.shared, self.queue, self.gpu, self.part = shared, shared.queue, shared.queue.gpu, part
     self.executor = Executor(self.queue, self.gpu.xccs[part], part, shared.count)
@@ -123,7 +124,7 @@ class Processor:
     self.barrier: Barrier | None = None
 
   def step(self) -> bool:
-    """Go on by a packet, or by what one has begun."""
+    """Advance by a packet, or by work that a packet has begun."""
     if not self.queue.active: return False
     try: return self._step()
     except PageFault as fault:
@@ -137,9 +138,10 @@ class Processor:
       raise
 
   def _step(self) -> bool:
-    """The first of what can go on: an indirect buffer, the end of a share, a barrier, the next packet.
+    """Do the first of these that is possible: continue an indirect buffer, end a share, pass a barrier, read the next
+    packet.
 
-    Whether anything has.
+    Return whether anything was done.
     """
     if self.executor.advance(): return True
     if self.buffer is not None and self.executor.idle:
@@ -161,7 +163,7 @@ class Processor:
     return self._read() or self.part == 0 and self.shared.report(self.port)
 
   def _finish(self, index: int) -> None:
-    """This XCC's share is done: the release, then it counts."""
+    """End this XCC's share: release, then count it."""
     progress = self.shared.progress[index]
     scope = progress.header["release_fence_scope"]
     if scope == hsa.FENCE_SCOPE_SYSTEM or scope == hsa.FENCE_SCOPE_AGENT and self.shared.count > 1:
@@ -196,7 +198,7 @@ class Processor:
     return True
 
   def _acquire(self, scope: int) -> None:
-    """An acquire of the agent reaches the L2s where there are several."""
+    """Acquire for a scope. An agent acquire reaches the L2s where there are several."""
     if scope not in ACQUIRED: raise PacketError(f"acquire scope {scope}")
     for name in ACQUIRED[scope]: self.executor.maintain(name)
     if scope == hsa.FENCE_SCOPE_AGENT and self.shared.count > 1: self.executor.maintain("last")
@@ -222,7 +224,7 @@ class Processor:
     self.barrier = Barrier(index, progress.header["type"] == hsa.PACKET_TYPE_BARRIER_AND, signals)
 
   def _signalled(self, barrier: Barrier) -> bool:
-    """Whether the signals of a barrier packet are 0."""
+    """Return whether the signals of a barrier packet are 0."""
     zero = [not any(self.port.load(address + hsa.Signal.value.offset, 8, ENGINE)) for address in barrier.signals]
     return all(zero) if barrier.everyone else any(zero) or not zero
 
@@ -249,7 +251,7 @@ class Processor:
 
   def _start(self, packet: hsa.KernelDispatchPacket, sizes: tuple[int, int, int],
              grids: tuple[int, int, int]) -> DispatchRegisters:
-    """What waves start with, by the kernel's descriptor."""
+    """Return the initial registers of waves, from the kernel's descriptor."""
     if packet.kernel_object % DESCRIPTOR_ALIGNMENT:
       raise PacketError(f"the descriptor at {packet.kernel_object:#x}: align it to {DESCRIPTOR_ALIGNMENT}")
     found = hsa.KernelDescriptor.from_buffer_copy(self.port.load(packet.kernel_object,
@@ -274,7 +276,7 @@ class Processor:
 
   def _user_data(self, packet: hsa.KernelDispatchPacket, properties: dict[str, int],
                  preload: dict[str, int]) -> tuple[list[int | None], int]:
-    """The user SGPRs that the descriptor asks for, and how many words of arguments were preloaded."""
+    """Return the user SGPRs that the descriptor asks for, and the number of argument words that were preloaded."""
     missing = [name for name in MISSING_PROPERTIES if properties[name]]
     if missing: raise PacketError(f"{', '.join(missing)}: not emulated")
     words: list[int | None] = []
@@ -291,7 +293,7 @@ class Processor:
     return words + [None] * (16 - len(words)), length
 
 def processors(queue: Queue) -> list[Actor]:
-  """What runs an AQL queue: a processor on each XCC."""
+  """Return the actors of an AQL queue: a processor on each XCC."""
   shared = Shared(queue, len(queue.gpu.xccs))
   shared.readers = [Processor(shared, part) for part in range(shared.count)]
   return list(shared.readers)

@@ -1,8 +1,8 @@
 """A computer with virtual AMD GPUs: its files, and the calls of /dev/kfd.
 
-Processes (`Box.process`) have address spaces, buffers, events, doorbells and queues of their own. They share the cards'
-memory, caches and compute units, the engines that copy, and the system memory that GPUs may use. What orders the work
-of one process is not compared with that of another.
+Each process (`Box.process`) has its own address spaces, buffers, events, doorbells and queues. Processes share the
+cards' memory, caches, compute units and copy engines, and the system memory that GPUs may use. Work of different
+processes is not checked for order.
 """
 from __future__ import annotations
 import ctypes
@@ -29,12 +29,12 @@ from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.emulator.memory.physical import PAGE, Frames
 
 Struct = TypeVar("Struct", bound=ctypes.Structure)
-SYSTEM_LIMIT = 4 << 30         # of system memory for GPUs
+SYSTEM_LIMIT = 4 << 30         # bytes of system memory for GPUs
 MMAP_TYPE_MASK = 3 << 62
 KFD = "/dev/kfd"
 
 class Computer(Box):
-  """A box with AMD GPUs. cards: one name of a chip for each.
+  """A box with AMD GPUs. cards: the name of a chip for each.
 
   large_bar: VRAM may be PUBLIC. peers: cards reach each other's VRAM. version: of the KFD interface.
   """
@@ -44,7 +44,7 @@ class Computer(Box):
     super().__init__(name, seed, strict)
     self.large_bar, self.peers, self.version = large_bar, peers, version
     self.coherence = Coherence() if strict else None
-    self.make_workgroup: MakeWorkgroup = Workgroup  # tests may put another one in its place
+    self.make_workgroup: MakeWorkgroup = Workgroup  # tests may replace it
     self.cards = [Card(CHIPS[card], index) for index, card in enumerate(cards)]
     if self.coherence is not None: self.coherence.host_writes += [card.host_writes for card in self.cards]
     self.begin_process()
@@ -60,33 +60,33 @@ class Computer(Box):
     self.nodes[KFD] = partial(KfdFile, self, KFD)
     for gpu in self.gpus: self.nodes[f"/dev/dri/renderD{gpu.minor}"] = partial(RenderFile, self, gpu)
 
-  # **** what calls need ****
+  # **** helpers of calls ****
 
   def gpu(self, number: int) -> Gpu:
-    """The GPU with this id. EINVAL where there is none."""
+    """Return the GPU with this id. EINVAL where there is none."""
     found = next((gpu for gpu in self.gpus if gpu.gpu_id == number), None)
     if found is None: raise refuse(errno.EINVAL, f"no GPU has the id {number:#x}")
     return found
 
   def bound_gpu(self, number: int, unbound: int = errno.ENODEV) -> Gpu:
-    """The same, with an address space of this process."""
+    """Return the same, with an address space of this process."""
     gpu = self.gpu(number)
     if gpu.drm is None: raise refuse(unbound, f"{gpu.name} has no address space yet: ACQUIRE_VM")
     return gpu
 
   def read_words(self, address: int, count: int, done: int) -> list[int]:
-    """32-bit words of the program, of which some are done."""
+    """Return 32-bit words of the program. done: number of words that an earlier call has handled."""
     if count == 0 or done > count: raise refuse(errno.EINVAL, f"{done} of {count} devices")
     if address == 0: raise refuse(errno.EFAULT, "no address")
     return list((ctypes.c_uint32 * count).from_address(address))
 
   def read_structures(self, kind: type[Struct], address: int, count: int) -> Any:
-    """An array of the program, in place."""
+    """Return an array of the program, in place."""
     if count and address == 0: raise refuse(errno.EFAULT, "no address")
     return (kind * count).from_address(address) if count else []
 
   def forget(self, frames: Frames) -> None:
-    """Pages go back: no cache keeps them."""
+    """Give pages back: no cache keeps them."""
     if self.coherence is None: return
     self.coherence.forget(frames.physical, frames.size)
     if self.order is not None: self.order.forget(frames.physical, frames.size)
@@ -102,8 +102,8 @@ class Computer(Box):
             "kernels": sum(len(gpu.work) for gpu in self.gpus)}
 
   def end_process(self) -> None:
-    """Only now does the kernel's driver take back what the program has forgotten, and the address spaces; not with a
-    close."""
+    """Take back address spaces, and the resources that the program has not freed. The kernel's driver does so at the
+    end of the process, not at a close."""
     for number in list(self.queues.queues): self.queues.destroy(kfd.DestroyQueue(queue_id=number))
     self.events.events.clear()
     self.events.drop_page()
@@ -126,13 +126,13 @@ class RenderFile(VirtualFile):
       self.check("mmap")
       return self.computer.memory.mmap(self, self.gpu, length, offset, address, prot, flags)
 
-# the interface that has a call first; others: all
+# first version of the interface that has a call; calls that are not listed are in all versions
 SINCE = {kfd.GetAvailableMemory: (1, 9), kfd.ExportDmabuf: (1, 12), kfd.RuntimeEnable: (1, 13)}
 
 class KfdFile(VirtualFile):
   """/dev/kfd.
 
-  Calls are found by the low byte of their number; a caller's structure may be shorter or longer than the kernel's own.
+  Calls are found by the low byte of their number. A caller's structure may be shorter or longer than the kernel's own.
   """
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
@@ -208,7 +208,7 @@ class KfdFile(VirtualFile):
     self.computer.runtime_enabled = enable
 
   def _apertures(self, request: Any) -> None:
-    """Where local memory and scratch appear in a GPU's addresses."""
+    """Report the addresses of local memory and scratch in a GPU's address space."""
     count = request.num_of_nodes
     request.num_of_nodes = len(self.computer.gpus)
     if count == 0: return
@@ -221,7 +221,7 @@ class KfdFile(VirtualFile):
       item.gpuvm_base, item.gpuvm_limit, item.gpu_id = 0x4000, (1 << 47) - 1, gpu.gpu_id
 
   def _xnack(self, request: Any) -> None:
-    """Retry of faults: none of these cards does it here. -1 asks."""
+    """Set or (-1) query the retry of faults. None of these cards supports it here."""
     if ctypes.c_int32(request.xnack_enabled).value < 0:
       request.xnack_enabled = 0
       return
@@ -229,5 +229,5 @@ class KfdFile(VirtualFile):
     if request.xnack_enabled: raise refuse(errno.EPERM, "no retry of faults on this card")
 
   def _on_gpu(self, request: Any) -> None:
-    """Settings that change nothing that the emulator models."""
+    """Accept settings that change nothing that the emulator models."""
     self.computer.bound_gpu(request.gpu_id)

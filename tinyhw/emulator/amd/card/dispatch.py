@@ -1,9 +1,9 @@
-"""Grids that run: from compute registers (or a kernel descriptor) to the start of waves, and workgroups in a seeded
+"""Execution of grids: from compute registers (or a kernel descriptor) to the start of waves, and workgroups in a seeded
 random order.
 
-What the hardware would misread or hang on is a PacketError before the first wave: registers that were never set, sizes
-that a compute unit does not have, counts that do not fit together. Several workgroups are resident at once and take
-turns, so that nothing can rely on their order.
+State that the hardware would misread or hang on is a PacketError before the first wave: registers that were never set,
+sizes that a compute unit does not have, counts that do not fit together. Several workgroups are resident at once and
+take turns, so a program cannot rely on their order.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -24,45 +24,45 @@ if TYPE_CHECKING:
 
 RESIDENT = 8             # workgroups of a dispatch that take turns
 WINDOW = 64              # workgroups not started yet, of which the next one is drawn
-SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a workgroup in a step: at first, how many more with each
-                                      # step of the dispatch, at last
+# most instructions of a workgroup in a step: at first, increase with each step of the dispatch, at last
+SLICE, MORE, MOST = 200, 20, 1 << 16
 MOST_WORK_ITEMS = 1024   # of a workgroup
 LDS_UNIT = 512
 SCRATCH_UNIT = {9: 1024, 11: 256, 12: 256}
-# in which a SIMD gives registers to a wave
+# granularity in which a SIMD allocates registers to a wave
 VGPR_GRANULE = {(9, 64): 8, (11, 32): 24, (11, 64): 12, (12, 32): 24, (12, 64): 12}
 VGPR_UNIT = {(9, 64): 8, (11, 32): 8, (11, 64): 4, (12, 32): 8, (12, 64): 4}         # of PGM_RSRC1.VGPRS
-SGPR_INIT_16 = ("gfx1100", "gfx1102")  # ERRATA waves start with other SGPRs than 16 set; raise USER_SGPR so that all
-                                       # together are 16
+# ERRATA waves start with other SGPRs than 16 set; raise USER_SGPR so that all together are 16
+SGPR_INIT_16 = ("gfx1100", "gfx1102")
 DONE = 2                 # wave.Status
 DIMENSIONS = "XYZ"
 Triple = tuple[int, int, int]
 
 class WorkgroupLike(Protocol):
-  """What executes a workgroup: wave.Workgroup. decoder: to be given to the next one of the dispatch."""
+  """Executor of a workgroup: wave.Workgroup. decoder: passed to the next workgroup of the dispatch."""
   decoder: Any
   def step(self, budget: int) -> int:
-    """Execute some instructions; DONE when all waves have ended."""
+    """Execute some instructions. Return DONE when all waves have ended."""
 
 MakeWorkgroup = Callable[..., WorkgroupLike]
 
 # **** from registers to the start of waves ****
 
 class RegisterFile:
-  """The SH registers of a queue, by address. unset: what a packet must have set before it is used."""
+  """The SH registers of a queue, by address. unset: registers that a packet must set before their use."""
   def __init__(self, gpu: Gpu):
     self.gpu = gpu
     self.values: dict[int, int] = {}
 
   def set(self, address: int, value: int) -> None:
-    """Set a register. Raises PacketError for one that is not known."""
+    """Set a register. Raises PacketError for an unknown one."""
     if address not in self.gpu.registers.addresses:
       raise PacketError(f"register {address:#x} is none that the emulator knows of generation "
                         f"{self.gpu.chip.generation}")
     self.values[address] = value
 
   def word(self, name: str) -> int:
-    """What a register holds. Raises PacketError where nothing has set it."""
+    """Return the value of a register. Raises PacketError if it was never set."""
     register: Register = self.gpu.registers.rows[name]
     if register.address not in self.values:
       raise PacketError(f"a dispatch needs {name}, which no packet of this queue has set; what is in it is what "
@@ -70,17 +70,17 @@ class RegisterFile:
     return self.values[register.address]
 
   def fields(self, name: str) -> dict[str, int]:
-    """The same, by fields."""
+    """Return the fields of a register."""
     return decoded(self.gpu, name, self.word(name))
 
 def decoded(gpu: Gpu, name: str, value: int) -> dict[str, int]:
-  """A register's fields. Raises PacketError for bits that it has not."""
+  """Return a register's fields. Raises PacketError for bits that are in no field."""
   register: Register = gpu.registers.rows[name]
   try: return register.decode([value])
   except ValueError as error: raise PacketError(str(error)) from error
 
 def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) -> DispatchRegisters:
-  """What waves start with after DISPATCH_DIRECT with these sizes."""
+  """Return the initial registers of waves after DISPATCH_DIRECT with these sizes."""
   gpu = registers.gpu
   flags = decoded(gpu, "COMPUTE_DISPATCH_INITIATOR", initiator)
   if not flags["compute_shader_en"]:
@@ -112,23 +112,23 @@ def start_of_registers(registers: RegisterFile, groups: Triple, initiator: int) 
                        registers.values.get(gpu.registers.rows["COMPUTE_TMPRING_SIZE"].address, 0)))
 
 class Program:
-  """A program as registers have it."""
+  """A program, from its registers."""
   def __init__(self, code: int, rsrc1: int, rsrc2: int, rsrc3: int, lds_bytes: int | None = None):
     self.code, self.rsrc1, self.rsrc2, self.rsrc3, self.lds_bytes = code, rsrc1, rsrc2, rsrc3, lds_bytes
 
 class Grid:
-  """Sizes of a dispatch: work-items of a workgroup, workgroups, and work-items of the last ones where they are
-  fewer."""
+  """Sizes of a dispatch: work-items of a workgroup, workgroups, and work-items of the last workgroups where they are
+  smaller."""
   def __init__(self, wave_size: int, size: Triple, groups: Triple, partial: Triple = (0, 0, 0)):
     self.wave_size, self.size, self.groups, self.partial = wave_size, size, groups, partial
 
 class Scratch:
-  """Where scratch memory begins, and TMPRING_SIZE."""
+  """The base address of scratch memory, and TMPRING_SIZE."""
   def __init__(self, base: int, ring: int): self.base, self.ring = base, ring
 
 def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None],
           scratch: Scratch) -> DispatchRegisters:
-  """The start of waves, checked against what a compute unit has."""
+  """Return the initial registers of waves, checked against the limits of a compute unit."""
   chip = gpu.chip
   one, two, three = (decoded(gpu, f"COMPUTE_PGM_RSRC{i + 1}", value)
                      for i, value in enumerate((program.rsrc1, program.rsrc2, program.rsrc3)))
@@ -165,7 +165,7 @@ def start(gpu: Gpu, program: Program, grid: Grid, user_data: Sequence[int | None
     (program.rsrc1, program.rsrc2, program.rsrc3), waves)
 
 def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]:
-  """(bytes of a wave, waves that have some at once)."""
+  """Return (bytes of a wave, number of waves that have scratch at once)."""
   if not two["scratch_en"]: return 0, 0
   ring = decoded(gpu, "COMPUTE_TMPRING_SIZE", scratch.ring)
   waves = ring["waves"] * (gpu.chip.engines if gpu.chip.generation > 9 else 1)
@@ -175,7 +175,7 @@ def _scratch(gpu: Gpu, two: dict[str, int], scratch: Scratch) -> tuple[int, int]
   return ring["wavesize"] * SCRATCH_UNIT[gpu.chip.generation], waves
 
 def check_fits(chip: Chip, grid: Grid, vgprs: int, wgp: bool) -> None:
-  """A workgroup runs on one compute unit (or two, in WGP mode), or never."""
+  """Check that a workgroup fits on one compute unit (or two, in WGP mode). Otherwise it would never start."""
   items = grid.size[0] * grid.size[1] * grid.size[2]
   if not 0 < items <= MOST_WORK_ITEMS:
     raise PacketError(f"a workgroup has 1 to {MOST_WORK_ITEMS} work-items, not {grid.size}")
@@ -191,25 +191,25 @@ def check_fits(chip: Chip, grid: Grid, vgprs: int, wgp: bool) -> None:
 # **** workgroups that run ****
 
 class Resident:
-  """A workgroup that runs: where its scratch begins, in waves."""
+  """A workgroup that runs. slot: of its scratch, in workgroups."""
   def __init__(self, workgroup: WorkgroupLike, slot: int): self.workgroup, self.slot = workgroup, slot
 
 class Dispatch:
-  """The workgroups of a grid that one XCC does: those whose number is `part` of `parts`. An actor; `done` when all have
-  ended.
+  """The workgroups of a grid that run on one XCC: those whose number is `part` modulo `parts`. An actor. `done`: all
+  have ended.
 
-  first: how many workgroups were started before that may still run, by which `races` tells them apart.
+  first: number of workgroups that were started before and may still run. `races` distinguishes them by it.
   """
   def __init__(self, gpu: Gpu, queue: Queue, xcc: Xcc, registers: DispatchRegisters, races: Races, part: int = 0,
                parts: int = 1, first: int = 0):
     self.gpu, self.queue, self.xcc, self.registers = gpu, queue, xcc, registers
     self.races, self.first = races if gpu.computer.strict else None, first
     races.join(first, registers.describe())
-    self.decoder: Any = None                        # that of the first workgroup: for all
-    self.code: dict[tuple[int, int], bytes] = {}    # what has been fetched: it does not change while the dispatch runs
-    self.looked = False                             # for results that nothing reads
+    self.decoder: Any = None                        # of the first workgroup: for all
+    self.code: dict[tuple[int, int], bytes] = {}    # fetched bytes: code does not change while the dispatch runs
+    self.looked = False                             # were unused results checked?
     x, y, z = registers.groups
-    self.waiting: list[int] = []                    # drawn from next
+    self.waiting: list[int] = []                    # numbers to draw the next one from
     self.rest = iter(range(part, x * y * z, parts))
     self.left = len(range(part, x * y * z, parts))
     self.residents: list[Resident] = []
@@ -242,7 +242,7 @@ class Dispatch:
     return True
 
   def _start(self) -> None:
-    """Begin one of the workgroups that wait, in a free slot, on some compute unit."""
+    """Begin one of the waiting workgroups, in a free slot, on some compute unit."""
     while len(self.waiting) < WINDOW and (number := next(self.rest, None)) is not None: self.waiting.append(number)
     number = self.waiting.pop(self.random.randrange(len(self.waiting)))
     x, y, _ = self.registers.groups
@@ -275,7 +275,7 @@ class Dispatch:
     if not self.left: self._end()
 
   def abandon(self) -> None:
-    """Nothing more of it runs."""
+    """Drop the dispatch: nothing more of it runs."""
     self.residents.clear()
     self._end()
 

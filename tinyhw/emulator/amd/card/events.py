@@ -1,8 +1,8 @@
 """Events of the virtual kernel's driver: signals with slots in a page that GPUs write, memory faults, exceptions of the
 hardware.
 
-An interrupt names an event. A signal's slot must hold something else than all ones by then, else the interrupt is of
-nobody: a GPU that raises it before the slot is written, or without writing it, wakes nobody, as with the real driver.
+An interrupt names an event. When it arrives, the slot of a signal must differ from all ones. Otherwise the interrupt is
+lost. So a GPU that interrupts before it writes the slot, or without writing it, wakes nobody, as with the real driver.
 Source: Linux, amdkfd/kfd_events.c.
 """
 from __future__ import annotations
@@ -24,11 +24,11 @@ UNSIGNALED = b"\xff" * 8
 MMAP_TYPE_EVENTS = 2 << 62
 NO_TIMEOUT = 0xFFFFFFFF
 SIGNALS = (kfd.KFD_IOC_EVENT_SIGNAL, kfd.KFD_IOC_EVENT_DEBUG_EVENT)
-STEPS = 1 << 12                # of the devices, between two looks at what has happened
+STEPS = 1 << 12                # of the devices, between two checks of the events
 STEPS_OF_MS = 1 << 4           # of the devices, in a millisecond of a wait
 
 class Event:
-  """One event. waiters: how many calls wait for it now."""
+  """One event. waiters: number of calls that wait for it now."""
   def __init__(self, number: int, kind: int, auto_reset: bool):
     self.number, self.kind, self.auto_reset, self.signaled, self.waiters, self.age = (number, kind, auto_reset, False,
                                                                                       0, 1)
@@ -36,7 +36,7 @@ class Event:
     self.hardware: kfd.HwException | None = None
 
   def set(self) -> None:
-    """It has happened. One with auto_reset and a waiter stays set until that takes it."""
+    """Set the event. With auto_reset and a waiter it stays set until the waiter takes it."""
     self.signaled = True
     self.age += 1
 
@@ -47,13 +47,13 @@ class Events:
     self.events: dict[int, Event] = {}
     self.page: Frames | None = None
     self.page_handle = 0
-    self.owned: Frames | None = None     # the page, where the kernel's driver allocated it
+    self.owned: Frames | None = None     # the page, if the kernel's driver allocated it
     self.lost_interrupts = 0             # those that found no written slot
 
   # **** calls ****
 
   def create(self, request: Any) -> None:
-    """CreateEvent. The first one may bring the page along."""
+    """CreateEvent. The first one may pass the page."""
     if request.event_page_offset: self._set_page(request.event_page_offset)
     if request.event_type > kfd.KFD_IOC_EVENT_MEMORY: raise refuse(errno.EINVAL, f"event type {request.event_type}")
     signal = request.event_type in SIGNALS
@@ -68,7 +68,9 @@ class Events:
     if signal and self.owned is not None: request.event_page_offset = MMAP_TYPE_EVENTS
 
   def _free_number(self, signal: bool) -> int:
-    """Signals have the number of their slot, of which the first is nobody's; others have numbers beyond all slots."""
+    """Return a free number. A signal has the number of its slot, and slot 0 is unused. Other events have numbers after
+    all slots.
+    """
     numbers = range(1, SLOTS) if signal else range(SLOTS, 2 * SLOTS)
     for number in numbers:
       if number not in self.events: return number
@@ -82,19 +84,19 @@ class Events:
     self.page.view[:SLOTS * 8] = UNSIGNALED * SLOTS
 
   def find(self, number: int) -> Event:
-    """The event with this number. EINVAL where there is none."""
+    """Return the event with this number. EINVAL where there is none."""
     event = self.events.get(number)
     if event is None: raise refuse(errno.EINVAL, f"no event {number}")
     return event
 
   def destroy(self, request: Any) -> None:
-    """DestroyEvent: who waits for it is told that it failed."""
+    """DestroyEvent: calls that wait for it fail."""
     event = self.find(request.event_id)
     del self.events[event.number]
     if event.kind in SIGNALS: self._clear_slot(event.number)
 
   def set(self, request: Any) -> None:
-    """SetEvent: as if a device had signalled it."""
+    """SetEvent: the same as a signal from a device."""
     self._user_event(request.event_id).set()
 
   def reset(self, request: Any) -> None:
@@ -107,10 +109,10 @@ class Events:
     return event
 
   def wait(self, request: Any) -> None:
-    """Let the devices move until what is asked for has happened, or the time is over.
+    """Let the devices move until the events have happened, or the time is over.
 
-    While they move they are what counts it, so that a seed is a run; when nothing moves it is real time, as the
-    program's other threads have it.
+    While devices move, their steps count as time, so that a seed determines the run. When nothing moves, real time
+    counts, since other threads of the program may act.
     """
     wanted = self.computer.read_structures(kfd.EventData, request.events_ptr, request.num_events)
     events = [self.find(item.event_id) for item in wanted]
@@ -138,9 +140,9 @@ class Events:
       if not moved: self._rest(deadline)
 
   def _rest(self, deadline: float | None) -> None:
-    """Nothing moves: another thread of the program may change that. Sleeps without the lock.
+    """Sleep without the lock: nothing moves, but another thread of the program may change that.
 
-    After an error of a device the program would wait for what never comes, so it is told again.
+    After an error of a device the program would wait forever, so the error is raised again.
     """
     error = self.computer.scheduler.errors.get(self.computer)
     if error is not None: raise error
@@ -155,7 +157,7 @@ class Events:
     else: asked.signal_event_data.last_event_age = event.age
 
   def map_page(self, length: int, address: int, prot: int) -> VirtualMapping:
-    """The page that the kernel's driver made, for the program to see."""
+    """Map the page that the kernel's driver made for the program."""
     if self.owned is None: raise refuse(errno.EINVAL, "the page of events is the program's own, or not made yet")
     if length > self.owned.size: raise refuse(errno.EINVAL, f"the page of events has {self.owned.size:#x} bytes")
     self.computer.memory.users[self.owned] += 1
@@ -163,14 +165,14 @@ class Events:
                           FramesWatcher(self.computer, self.owned))
 
   def drop_page(self) -> None:
-    """The process ends."""
+    """Drop the page: the process ends."""
     if self.owned is not None: self.computer.memory.release(self.owned)
     self.page, self.owned, self.page_handle = None, None, 0
 
-  # **** what devices raise ****
+  # **** raised by devices ****
 
   def interrupt(self, number: int) -> None:
-    """An interrupt of a queue with this context."""
+    """Handle an interrupt of a queue with this context."""
     event = self.events.get(number)
     if (event is None or self.page is None or event.kind not in SIGNALS or self.page.view[number * 8:number * 8 + 8]
         == UNSIGNALED):
@@ -183,7 +185,7 @@ class Events:
     if self.page is not None: self.page.view[number * 8:number * 8 + 8] = UNSIGNALED
 
   def memory_exception(self, gpu: Gpu, address: int, not_present: bool, read_only: bool, no_execute: bool) -> None:
-    """A fault of the page table, at the page of this address."""
+    """Report a fault of the page table, at the page of this address."""
     failure = kfd.MemoryExceptionFailure(NotPresent=not_present, ReadOnly=read_only, NoExecute=no_execute, imprecise=0)
     for event in self.events.values():
       if event.kind != kfd.KFD_IOC_EVENT_MEMORY: continue
@@ -191,7 +193,7 @@ class Events:
       event.set()
 
   def hardware_exception(self, gpu: Gpu, reset_type: int, reset_cause: int, memory_lost: bool) -> None:
-    """A GPU was reset."""
+    """Report the reset of a GPU."""
     for event in self.events.values():
       if event.kind != kfd.KFD_IOC_EVENT_HW_EXCEPTION: continue
       event.hardware = kfd.HwException(reset_type=reset_type, reset_cause=reset_cause, memory_lost=memory_lost,

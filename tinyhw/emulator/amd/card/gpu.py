@@ -1,4 +1,4 @@
-"""A virtual AMD GPU: its caches and clock, a process's address space on it, and what happens when it faults."""
+"""A virtual AMD GPU: its caches and clock, a process's address space on it, and its faults."""
 from __future__ import annotations
 import time
 from random import Random
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.card.queues import Queue
 
 FIRST_MINOR = 128  # of render nodes
-FAVOUR = 0.8       # of all workgroups come to the units that are favoured
-CLOCK_NS = 10      # the clock that timestamps show ticks at 100 MHz
+FAVOUR = 0.8       # part of all workgroups that go to the favoured units
+CLOCK_NS = 10      # the clock of timestamps ticks at 100 MHz
 
 class Card:
-  """What all processes share of a GPU. vram_used: bytes that they hold together."""
+  """The part of a GPU that all processes share. vram_used: bytes that they hold together."""
   def __init__(self, chip: Chip, index: int):
     self.chip, self.index = chip, index
     self.name = f"GPU {index} ({chip.name})"
@@ -36,7 +36,7 @@ class Gpu:
   """A card as one process has it. drm: the render node's file whose address space this process uses, None before
   ACQUIRE_VM.
 
-  stopped: the fault after which it does nothing for this process. port: memory as engines see it, beside the caches of
+  stopped: the fault after which it does nothing for this process. port: memory as engines see it, without the caches of
   compute units. work: the dispatches that run for this process.
   """
   def __init__(self, computer: Computer, card: Card):
@@ -50,35 +50,35 @@ class Gpu:
     self.drm: RenderFile | None = None
     self.stopped: str | None = None
     self.work: list[Dispatch] = []
-    self.workgroups = 0                     # that have been started on it
+    self.workgroups = 0                     # number of workgroups started on it
 
   @property
   def vram_used(self) -> int: return self.card.vram_used
 
   def engine_port(self, who: str) -> Port:
-    """Memory for one engine, which errors call `who`."""
+    """Return the memory port of an engine. Errors call it `who`."""
     return Port(self.table, self.computer.coherence, who)
 
   def unit_port(self, who: str, xcc: Xcc, unit: int) -> Port:
-    """Memory for waves on a compute unit."""
+    """Return the memory port of waves on a compute unit."""
     return Port(self.table, self.computer.coherence, who, xcc, unit, shared=len(self.xccs) > 1)
 
   def pick_unit(self, random: Random) -> int:
-    """The compute unit that a workgroup comes to.
+    """Choose the compute unit of a workgroup.
 
-    Mostly one of four, of two shader arrays, so that stale lines in caches are met.
+    Four units of two shader arrays get most workgroups, so that stale lines in caches are hit.
     """
     if random.random() > FAVOUR: return random.randrange(self.chip.cus)
     return (random.randrange(2) * (self.xccs[0].array_units or 2) + random.randrange(2)) % self.chip.cus
 
   def clock(self) -> int:
-    """The counter that timestamps read."""
+    """Return the counter of timestamps."""
     return time.monotonic_ns() // CLOCK_NS
 
   # **** faults ****
 
   def page_fault(self, fault: PageFault, who: str) -> None:
-    """The driver stops all queues of the process on this GPU, and tells it what was at fault."""
+    """Stop all queues of the process on this GPU, as the driver does, and report the fault."""
     found = f"{who}: {fault.summary}; {self.table.nearest(fault.address)}{fault.where}"
     if self.stopped is None: self.stopped = self.computer.fault = found
     self.computer.events.memory_exception(self, fault.address, fault.reason == "not present",
@@ -87,13 +87,15 @@ class Gpu:
     self.drop_work(None)
 
   def reset(self, cause: int = kfd.KFD_HW_EXCEPTION_GPU_HANG) -> None:
-    """The driver resets the GPU: for tests. The queues of all processes and the contents of VRAM are lost, and each
-    process is told; only one that begins afterwards can use it again. Source: Linux, kfd_signal_reset_event in
-    amdkfd/kfd_events.c."""
+    """Reset the GPU, as the driver does: for tests. The queues of all processes and the contents of VRAM are lost. Each
+    process is told. Only a process that begins later can use the GPU again.
+
+    Source: Linux, kfd_signal_reset_event in amdkfd/kfd_events.c.
+    """
     for process in self.computer.processes: process.gpus[self.index].lose(cause)
 
   def lose(self, cause: int) -> None:
-    """What a reset does to one process."""
+    """Apply a reset to one process."""
     self.stopped = "the GPU was reset"
     self.drop_work(None)
     for buffer in self.computer.memory.buffers.values():
@@ -107,5 +109,5 @@ class Gpu:
       if queue is None or dispatch.queue is queue: dispatch.abandon()
 
   def released(self) -> None:
-    """The process has ended, and its address space with it."""
+    """Drop the address space of a process that has ended."""
     self.drm = self.stopped = None

@@ -1,9 +1,8 @@
-"""Memory of the virtual kernel's driver: buffers, their mappings on GPUs, limits, and what the program may not do with
-them.
+"""Memory of the virtual kernel's driver: buffers, their mappings on GPUs, limits and refusals.
 
 Rules and errnos follow Linux, drivers/gpu/drm/amd/amdkfd/kfd_chardev.c and amdgpu/amdgpu_amdkfd_gpuvm.c. A buffer's
-handle has the GPU in its upper half. A buffer that backs a queue can be neither unmapped nor freed, and one that is
-mapped cannot be freed.
+handle has the GPU in its upper half. A buffer that backs a queue can be neither unmapped nor freed. A mapped buffer
+cannot be freed.
 """
 from __future__ import annotations
 import errno
@@ -34,7 +33,7 @@ UNCACHED, EXT_COHERENT = kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED, kfd.KFD_IOC_ALLOC
 UNCACHED_FLAGS = {9: UNCACHED | EXT_COHERENT, 11: UNCACHED | COHERENT | EXT_COHERENT,
                   12: UNCACHED | COHERENT | EXT_COHERENT}
 DOORBELL_SLICE = 2 * PAGE               # 1024 doorbells of 8 bytes
-HIGHEST_ADDRESS = 1 << 47               # the half of the addresses that the processor has
+HIGHEST_ADDRESS = 1 << 47               # the half of the address space that the processor has
 MMAP_TYPE_MMIO, MMAP_GPU_SHIFT = 0, 46    # the other types are those of events.py and queues.py
 
 class Buffer:
@@ -50,7 +49,7 @@ class Buffer:
   def __repr__(self) -> str: return f"{DOMAINS[self.domain]} buffer {self.handle & 0xFFFFFFFF} of {self.gpu.name}"
 
 class BufferWatcher(MemoryWatcher):
-  """The program's view of a buffer: what it writes passes the host data path if it is VRAM."""
+  """The program's view of a buffer. Writes to VRAM pass the host data path."""
   def __init__(self, computer: Computer, buffer: Buffer, offset: int, address: int, length: int):
     super().__init__(computer, buffer.frames, offset, address, length, buffer,
                      partial(computer.memory.release, buffer.frames))
@@ -62,7 +61,7 @@ class BufferWatcher(MemoryWatcher):
     self.buffer.gpu.host_writes.add(self.physical(offset), self.physical(offset) + len(data))
 
 class FramesWatcher:
-  """Pages of the kernel's own that the program may see: nothing happens when it does."""
+  """Pages of the kernel that the program may see. Accesses have no effect."""
   def __init__(self, computer: Computer, frames: Frames):
     self.computer, self.frames = computer, frames
 
@@ -72,7 +71,7 @@ class FramesWatcher:
   def closed(self) -> None: self.computer.memory.release(self.frames)
 
 class FlushWatcher(FramesWatcher):
-  """The page that flushes the host data path when it is written: MMIO_REMAP."""
+  """The page whose write flushes the host data path: MMIO_REMAP."""
   def __init__(self, gpu: Gpu, frames: Frames):
     super().__init__(gpu.computer, frames)
     self.gpu = gpu
@@ -80,20 +79,20 @@ class FlushWatcher(FramesWatcher):
   def after_store(self, offset: int, size: int) -> None: self.gpu.host_writes.flush()
 
 class MemoryManager:
-  """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes;
-  system_used: that this one holds."""
+  """The buffers of the process. system_limit: bytes of system memory that GPUs may use, for all processes; system_used:
+  bytes that this process holds."""
   def __init__(self, computer: Computer, system_limit: int):
     self.computer, self.system_limit = computer, system_limit
     self.system_used = 0
     self.buffers: dict[int, Buffer] = {}
     self.numbers = itertools.count(1)
-    self.users: Counter[Frames] = Counter()       # buffers and mappings of the program that keep pages
+    self.users: Counter[Frames] = Counter()       # number of buffers and mappings of the program that keep pages
     self.vram_frames: dict[Frames, Gpu] = {}
 
   # **** allocation ****
 
   def allocate(self, request: Any) -> None:
-    """AllocMemoryOfGpu: gives a handle, and where the render node's mmap finds it."""
+    """AllocMemoryOfGpu: return a handle, and the offset for the render node's mmap."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     flags, size = request.flags, request.size
     if size == 0: raise refuse(errno.EINVAL, "size 0")
@@ -110,7 +109,7 @@ class MemoryManager:
     self._add(gpu, request, domain, frames)
 
   def _frames(self, gpu: Gpu, domain: int, address: int, size: int) -> Frames:
-    """Pages for a buffer, within the limits."""
+    """Return pages for a buffer, within the limits."""
     if domain == VRAM:
       if gpu.vram_used + size > gpu.chip.vram:
         raise refuse(errno.ENOMEM, f"{gpu.chip.vram - gpu.vram_used:#x} bytes of VRAM are left")
@@ -128,7 +127,7 @@ class MemoryManager:
     return self.computer.physical.allocate(size, holder=self.computer)
 
   def system_pages(self, size: int) -> Frames:
-    """Pages of the kernel's own, with one user."""
+    """Return pages of the kernel, with one user."""
     frames = self.computer.physical.allocate(size, holder=self.computer)
     self.system_used += frames.size
     self.users[frames] += 1
@@ -145,7 +144,7 @@ class MemoryManager:
     request.handle, request.mmap_offset = handle, mmap_offset
 
   def free(self, request: Any) -> None:
-    """FreeMemoryOfGpu: of a buffer that is mapped nowhere."""
+    """FreeMemoryOfGpu: free a buffer that is mapped nowhere."""
     buffer = self.find(request.handle, errno.EINVAL)
     if buffer.handle == self.computer.events.page_handle:
       raise refuse(errno.EPERM, "the page of events cannot be freed")
@@ -154,7 +153,7 @@ class MemoryManager:
     self.release(buffer.frames)
 
   def release(self, frames: Frames) -> None:
-    """One user of these pages less."""
+    """Remove one user of these pages."""
     self.users[frames] -= 1
     if self.users[frames]: return
     del self.users[frames]
@@ -165,7 +164,7 @@ class MemoryManager:
     self.computer.physical.free(frames)
 
   def find(self, handle: int, number: int) -> Buffer:
-    """The buffer with this handle, or the refusal that there is none."""
+    """Return the buffer with this handle. number: the errno if there is none."""
     self.computer.bound_gpu(handle >> 32)
     buffer = self.buffers.get(handle)
     if buffer is None: raise refuse(number, f"no buffer has the handle {handle:#x}")
@@ -174,7 +173,7 @@ class MemoryManager:
   # **** mapping ****
 
   def map(self, request: Any) -> None:
-    """Map a buffer on GPUs. n_success counts those that are done, also when one fails."""
+    """Map a buffer on GPUs. n_success counts the GPUs that are done, also when one fails."""
     devices = self.computer.read_words(request.device_ids_array_ptr, request.n_devices, request.n_success)
     buffer = self.find(request.handle, errno.ENOMEM)
     for number in devices[request.n_success:]:
@@ -198,7 +197,7 @@ class MemoryManager:
     buffer.mapped[gpu] = entry
 
   def unmap(self, request: Any) -> None:
-    """UnmapMemoryFromGpu: not from a GPU one of whose queues needs it."""
+    """UnmapMemoryFromGpu: refused for a GPU one of whose queues needs the buffer."""
     devices = self.computer.read_words(request.device_ids_array_ptr, request.n_devices, request.n_success)
     buffer = self.find(request.handle, errno.ENODEV)
     for number in devices[request.n_success:]:
@@ -231,13 +230,13 @@ class MemoryManager:
   # **** sharing ****
 
   def export(self, request: Any) -> None:
-    """ExportDmabuf: a descriptor that keeps the pages."""
+    """ExportDmabuf: return a descriptor that keeps the pages."""
     buffer = self.find(request.handle, errno.EINVAL)
     if buffer.domain not in (VRAM, GTT): raise refuse(errno.EINVAL, "only VRAM and GTT can be exported")
     request.dmabuf_fd = SharedBuffer(self.computer, buffer).fileno()
 
   def import_shared(self, request: Any) -> None:
-    """ImportDmabuf: another buffer of the same pages."""
+    """ImportDmabuf: make another buffer of the same pages."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     shared = self.computer.descriptor(request.dmabuf_fd)
     if not isinstance(shared, SharedBuffer): raise refuse(errno.EINVAL, "no dma-buf")
@@ -249,12 +248,12 @@ class MemoryManager:
     request.handle = handle
 
   def available(self, request: Any) -> None:
-    """GetAvailableMemory: of VRAM."""
+    """GetAvailableMemory: return the free bytes of VRAM."""
     gpu = self.computer.bound_gpu(request.gpu_id)
     request.available = gpu.chip.vram - gpu.vram_used
 
 class SharedBuffer(VirtualFile):
-  """A dma-buf: keeps the pages of a buffer as long as it is open."""
+  """A dma-buf: it keeps the pages of a buffer as long as it is open."""
   def __init__(self, computer: Computer, buffer: Buffer):
     super().__init__(computer, f"dma-buf of {buffer!r}")
     self.buffer, self.memory = buffer, computer.memory

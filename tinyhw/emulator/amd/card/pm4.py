@@ -1,9 +1,9 @@
-"""The command processor that reads PM4: rings, indirect buffers, and what their packets do.
+"""The command processor that reads PM4: rings, indirect buffers, and the effects of their packets.
 
 It runs ahead of the grids that it starts: a dispatch or an end-of-pipe write is only begun by its packet. RELEASE_MEM
-acts when the dispatches before it have ended, CS_PARTIAL_FLUSH waits for them, and nothing else does. ACQUIRE_MEM acts
-at once. The read pointer is written back now and then, as 32 bits that wrap at the ring's size. Packets, fields and
-registers that autogen's tables do not have are refused, so are values that are not emulated.
+acts when the dispatches before it have ended. CS_PARTIAL_FLUSH waits for them. No other packet waits for dispatches.
+ACQUIRE_MEM acts at once. The read pointer is written back now and then, as 32 bits that wrap at the ring's size.
+Packets, fields and registers that autogen's tables do not have are refused. So are values that are not emulated.
 """
 from __future__ import annotations
 from collections import deque
@@ -33,10 +33,10 @@ END_OF_PIPE_EVENTS = {pm4.CACHE_FLUSH_AND_INV_TS_EVENT: pm4.EVENT_INDEX_END_OF_P
                       BOTTOM_OF_PIPE_TS: pm4.EVENT_INDEX_END_OF_PIPE,
                       CS_DONE: pm4.EVENT_INDEX_SHADER_DONE}
 ATOMIC_ADD_32, ATOMIC_ADD_64 = 0x0F, 0x2F  # ATOMIC_MEM: atomic; TC_OP_ATOMIC_ADD_RTN_32 and _64 of Linux, vega10_enum.h
-HISTORY = 16                    # packets that are remembered for messages
+HISTORY = 16                    # packets that are kept for messages
 
 class CacheAction(NamedTuple):
-  """A flag of ACQUIRE_MEM or RELEASE_MEM: the caches that it empties, or the L2 that it writes back."""
+  """A flag of ACQUIRE_MEM or RELEASE_MEM: the caches that it invalidates, or the L2 that it writes back."""
   flag: str
   cache: str                    # of port.LEVELS, or "dirty"
 
@@ -54,18 +54,18 @@ RELEASE_ACTIONS = {
        CacheAction("gl2_inv", "last"))}
 
 class Cursor:
-  """Words that are being read, and where."""
+  """Words that are being read, and the position in them."""
   def __init__(self, words: Sequence[int]): self.words, self.at = words, 0
 
 class EndOfPipe(NamedTuple):
-  """What happens when these dispatches have ended."""
+  """An action for the time when these dispatches have ended."""
   after: tuple[Dispatch, ...]
   act: Callable[[], None]
 
 class Executor:
-  """What packets do, on one XCC: the part that rings and AQL queues share.
+  """Executor of packets on one XCC: the common part of rings and AQL queues.
 
-  part of parts: which workgroups of a grid this XCC does. log: the last packets, for messages.
+  part of parts: the workgroups of a grid that this XCC runs. log: the last packets, for messages.
   """
   def __init__(self, queue: Queue, xcc: Xcc, part: int = 0, parts: int = 1):
     self.queue, self.gpu, self.xcc, self.part, self.parts = queue, queue.gpu, xcc, part, parts
@@ -77,9 +77,9 @@ class Executor:
     self.cursors: list[Cursor] = []                 # of indirect buffers
     self.running: list[Dispatch] = []
     self.ends: deque[EndOfPipe] = deque()
-    self.blocked: Callable[[], bool] | None = None  # a wait: gives True when it is over
-    self.phase = self.groups = 0                    # how often it has waited; workgroups that were started since
-    self.skipped = 0                                # words that a packet has the next ones skip
+    self.blocked: Callable[[], bool] | None = None  # a wait: returns True when it is over
+    self.phase = self.groups = 0                    # number of waits so far; workgroups that were started since
+    self.skipped = 0                                # number of next words to skip
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
       "NOP": lambda fields: None, "SET_SH_REG": self._set_registers, "SET_UCONFIG_REG": self._set_uconfig,
@@ -94,16 +94,16 @@ class Executor:
 
   @property
   def reading(self) -> bool:
-    """Is it inside of an indirect buffer, or does it wait?"""
+    """Return whether it is inside an indirect buffer, or waits."""
     return bool(self.cursors) or self.blocked is not None
 
   @property
   def idle(self) -> bool:
-    """Has it nothing to read, to wait for, or to end?"""
+    """Return whether it has nothing to read, to wait for, or to end."""
     return not (self.reading or self.running or self.ends)
 
   def advance(self) -> bool:
-    """End what has ended, or go on with the words at hand. False: it waits, or has no words."""
+    """End work that is done, or go on with the available words. Return False if it waits, or has no words."""
     self.running = [dispatch for dispatch in self.running if not dispatch.done]
     ended = bool(self.ends) and all(dispatch.done for dispatch in self.ends[0].after)
     waits = self.blocked is not None and not self.blocked()
@@ -125,11 +125,11 @@ class Executor:
     return True
 
   def wait_over(self) -> None:
-    """What was started before is done, or was waited for in another way: what starts from now on may rely on it."""
+    """Begin a new phase: earlier work is done, or was waited for in another way. Later work may rely on it."""
     self.phase, self.groups = self.phase + 1, 0
 
   def execute(self, words: Sequence[int]) -> int:
-    """Do the packet that words begin with; how many words it has."""
+    """Execute the packet at the start of words. Return its number of words."""
     try: packet, fields, size = self.packets.read(words)
     except ValueError as error:
       raise self.error(f"{error}; words: {' '.join(f'{word:08x}' for word in words[:8])}") from error
@@ -143,7 +143,7 @@ class Executor:
     return size
 
   def error(self, text: str) -> PacketError:
-    """What is wrong, with the queue and what it read last."""
+    """Return an error with the queue and the packets that it read last."""
     return PacketError(f"{self.queue.name}, XCC {self.xcc.number}: {text}\n  the last packets: {', '.join(self.log)}")
 
   # **** registers ****
@@ -171,7 +171,7 @@ class Executor:
       if fields[action.flag]: self.maintain(action.cache, lines)
 
   def maintain(self, name: str, lines: set[int] | None = None) -> None:
-    """Empty caches, or write the L2 back; lines: only those."""
+    """Invalidate caches, or write the L2 back. lines: only these."""
     coherence = self.gpu.computer.coherence
     if coherence is None: return
     if name == "dirty": coherence.write_back(self.xcc.dirty, lines)
@@ -191,7 +191,7 @@ class Executor:
     self.ends.append(EndOfPipe(tuple(self.running), lambda: self._end_of_pipe(fields, width, before)))
 
   def _end_of_pipe(self, fields: dict[str, Any], width: int, before: int) -> None:
-    """before: the tasks that have ended."""
+    """Act at the end of the pipe. before: the tasks that have ended."""
     if not self.queue.has_eop: raise PageFault(0, True)  # the queue's buffer for these events
     if fields["event_type"] == pm4.CACHE_FLUSH_AND_INV_TS_EVENT:
       for action in RELEASE_ACTIONS[self.gpu.chip.packets]:
@@ -294,7 +294,7 @@ class Executor:
     self.start_grid((x, y, z), fields["dispatch_initiator"])
 
   def start_grid(self, groups: tuple[int, int, int], initiator: int) -> None:
-    """Begin a dispatch with the registers as they stand."""
+    """Begin a dispatch with the current registers."""
     registers = start_of_registers(self.registers, groups, initiator)
     races = self.queue.races.begin(self.part, self.phase)
     self.agent.begin(races, registers.describe())
@@ -319,7 +319,7 @@ class Executor:
     self.cursors.append(Cursor(memoryview(data).cast("I").tolist()))
 
   def _predicate(self, fields: dict[str, Any]) -> None:
-    """Skip words on other XCCs than those that are named."""
+    """Skip words on XCCs that are not selected."""
     if not self.cursors: raise PacketError("PRED_EXEC works in indirect buffers only")
     if not fields["virtual_xcc_id_select"] >> self.part & 1: self.skipped = fields["exec_count"]
 
@@ -331,7 +331,7 @@ class Ring:
     self.consumed = self.reported = 0    # words, never wrapping
 
   def step(self) -> bool:
-    """Go on by a packet, or by what a packet has begun."""
+    """Advance by a packet, or by work that a packet has begun."""
     if not self.queue.active: return False
     try: return self._step()
     except PageFault as fault:
@@ -354,7 +354,7 @@ class Ring:
     return self._report()
 
   def _words(self) -> list[int]:
-    """The words between the read pointer and the write pointer, at most those of one packet and its header."""
+    """Return the words between the read pointer and the write pointer, at most those of one packet and its header."""
     there, start, capacity = self.queue.rung - self.consumed, self.consumed % self.capacity, self.capacity
     head = int.from_bytes(self.executor.port.load(self.queue.ring + 4 * start, 4, ENGINE), "little")
     count = min(there, ((head >> 16) + 1 & 0x3FFF) + 1)
@@ -371,6 +371,6 @@ class Ring:
     return True
 
 def processors(queue: Queue, xcc: int) -> list[Actor]:
-  """What runs a PM4 queue: one command processor, that of the XCC which the queue was made for."""
+  """Return the actors of a PM4 queue: one command processor, on the XCC that the queue was made for."""
   xccs = queue.gpu.xccs
   return [Ring(queue, xccs[xcc if xcc < len(xccs) else 0])]

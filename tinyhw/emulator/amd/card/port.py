@@ -1,5 +1,5 @@
-"""Which caches a wave, a command processor or a copy engine of a virtual AMD GPU meets on its way to memory: by unit
-and scope, per generation."""
+"""The caches of waves, command processors and copy engines of a virtual AMD GPU on their way to memory: by unit and
+scope, per generation."""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -10,8 +10,7 @@ from tinyhw.emulator.memory.pages import PageTable
 from tinyhw.named_tuple import NamedTuple
 
 class Level(NamedTuple):
-  """A kind of cache: what it is called, and the flag of ACQUIRE_MEM that makes it forget, by packets (9: GFX9, 10:
-  later)."""
+  """A kind of cache: its name, and the flag of ACQUIRE_MEM that invalidates it, by packets (9: GFX9, 10: later)."""
   name: str
   flags: dict[int, str]
 
@@ -34,7 +33,7 @@ class Xcc:
                              f"the RELEASE_MEM after it")
 
   def cache(self, level: str, index: int = 0) -> ReadCache:
-    """A cache of a level of LEVELS: that of a compute unit, of a shader array, or the only one."""
+    """Return a cache of a level of LEVELS: that of a compute unit, of a shader array, or the only one."""
     found = self.caches[level].get(index)
     if found is None:
       name, flag = LEVELS[level].name.format(index=index), LEVELS[level].flags[self.packets]
@@ -44,23 +43,25 @@ class Xcc:
     return found
 
   def path(self, levels: Sequence[str], unit: int) -> tuple[ReadCache, ...]:
-    """The caches of these levels that a compute unit has, in this order."""
+    """Return the caches of these levels that a compute unit has, in this order."""
     index = {"vector": unit, "first": unit // (self.array_units or 1)}
     return tuple(self.cache(level, index.get(level, 0)) for level in levels if level != "first" or self.array_units)
 
   def read_caches(self) -> list[ReadCache]:
-    """All of them that reads have filled."""
+    """Return all caches that reads have filled."""
     return [cache for caches in self.caches.values() for cache in caches.values()]
 
   def forget(self, level: str, lines: set[int] | None = None) -> None:
-    """Empty the caches of a level; lines: only those."""
+    """Invalidate the caches of a level. lines: only these."""
     for cache in self.caches[level].values():
       if lines is None: cache.clear()
       else: cache.forget(lines)
 
 class Port(port.Port):
-  """Memory as one agent sees it. xcc and unit: where waves run; None for engines, which meet no cache. shared: the
-  device has several XCCs, so that what DEVICE scope means is beyond one L2."""
+  """Memory as one agent sees it. xcc and unit: of waves; None for engines, which meet no cache.
+
+  shared: the device has several XCCs, so that DEVICE scope reaches beyond one L2.
+  """
   def __init__(self, table: PageTable, coherence: Coherence | None, who: str, xcc: Xcc | None = None, unit: int = 0,
                shared: bool = False):
     super().__init__(table, coherence, who)
@@ -77,7 +78,7 @@ class Port(port.Port):
     return self.xcc.path(levels, self.unit)
 
   def _beyond(self, kind: Kind) -> bool:
-    """Does the scope reach beyond the L2?"""
+    """Return whether the scope reaches beyond the L2."""
     return kind.scope == Scope.SYSTEM or self.shared and kind.scope == Scope.DEVICE
 
   def _buffer(self) -> WriteBuffer | None: return None if self.xcc is None else self.xcc.dirty

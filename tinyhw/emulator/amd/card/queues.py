@@ -1,4 +1,4 @@
-"""Queues of the virtual kernel's driver: what it checks before it makes one, doorbells, and what a queue holds on to.
+"""Queues of the virtual kernel's driver: checks at creation, doorbells, and the buffers that a queue keeps.
 
 Rules and errnos follow Linux, amdkfd/kfd_chardev.c, kfd_queue.c (6.12 and later), kfd_process_queue_manager.c and
 kfd_doorbell.c. The processors that read queues are in pm4.py, aql.py and sdma.py.
@@ -35,7 +35,7 @@ SHARE_MASK, TARGET_XCC_SHIFT = 0xFF, 8  # queue_percentage
 class Queue:
   """One queue. Addresses are the GPU's.
 
-  buffers: what it keeps from being unmapped; doorbell: its index in the slice; stopped: why it does not go on.
+  buffers: those that it keeps from being unmapped; doorbell: its index in the slice; stopped: why it does not go on.
   """
   def __init__(self, gpu: Gpu, number: int, request: Any, buffers: list[Buffer], doorbell: int):
     self.gpu, self.number, self.kind, self.buffers, self.doorbell = gpu, number, request.queue_type, buffers, doorbell
@@ -44,32 +44,32 @@ class Queue:
     self.has_eop = bool(request.eop_buffer_address)
     self.percentage = request.queue_percentage
     self.engine = 0
-    self.rung = self.consumed = 0       # the last value of the doorbell, as a write pointer; what has been read of it
+    self.rung = self.consumed = 0       # the last value of the doorbell, as a write pointer; the read position
     self.stopped: str | None = None
     self.races = SharedRaces(len(gpu.xccs) if self.kind == AQL else 1)
     self.actors: list[Actor] = []
-    self.known = 0                      # tasks that the program knew to have ended when it rang last (order.py)
+    self.known = 0                      # ended tasks that the program knew at its last ring (order.py)
     self.agents: list[Agent] = []
 
   def agent(self) -> Agent:
-    """A new agent, of one of its processors."""
+    """Return a new agent, for one of its processors."""
     self.agents.append(Agent(self.gpu.computer.order))
     return self.agents[-1]
 
   def look(self, agent: Agent) -> None:
-    """One of its processors reads what the program has put there."""
+    """Update an agent: its processor reads the words that the program has written."""
     agent.learn(self.known)
     agent.idle = False
 
   @property
   def active(self) -> bool:
-    """A queue without time, ring or address does not run."""
+    """Return whether it runs: a queue without time share, ring or address does not."""
     return (bool(self.ring and self.ring_size and self.percentage & SHARE_MASK) and self.stopped is None
             and self.gpu.stopped is None)
 
   @property
   def name(self) -> str:
-    """For messages."""
+    """Return a name for messages."""
     return f"{TYPE_NAMES[self.kind]} queue {self.number} of {self.gpu.name}"
 
 class DoorbellWatcher(FramesWatcher):
@@ -93,7 +93,7 @@ class QueueManager:
   # **** creation ****
 
   def create(self, request: Any) -> None:
-    """CreateQueue: checks what it is given, and has the queue's processors run."""
+    """CreateQueue: check the arguments, and start the queue's processors."""
     self._check_request(request)
     gpu = self.computer.bound_gpu(request.gpu_id, unbound=errno.ESRCH)
     if gpu.stopped is not None: raise refuse(errno.EIO, gpu.stopped)
@@ -126,7 +126,7 @@ class QueueManager:
     if request.queue_type not in TYPE_NAMES: raise refuse(ENOTSUPP, f"queue type {request.queue_type}")
 
   def _buffers(self, gpu: Gpu, request: Any) -> list[Buffer]:
-    """What the queue needs, each of which must be one mapping of exactly its size."""
+    """Return the buffers that the queue needs. Each must be one mapping of exactly its size."""
     found = [self._mapping(gpu, request.write_pointer_address & -PAGE, PAGE, "the write pointer's page"),
              self._mapping(gpu, request.read_pointer_address & -PAGE, PAGE, "the read pointer's page"),
              self._mapping(gpu, request.ring_base_address, request.ring_size, "the ring")]
@@ -153,7 +153,7 @@ class QueueManager:
     return entry.owner
 
   def _engine(self, gpu: Gpu, request: Any) -> int:
-    """The copy engine of an SDMA queue: the least used one. Raises ENOMEM when all of them are full."""
+    """Return the copy engine of an SDMA queue: the least used one. Raises ENOMEM when all of them are full."""
     if request.queue_type in (COMPUTE, AQL): return 0
     chip = gpu.chip
     engines = (range(chip.sdma_engines, chip.sdma_engines + chip.xgmi_engines) if request.queue_type == XGMI
@@ -168,7 +168,7 @@ class QueueManager:
     return min(free, key=used.count)
 
   def of_card(self, gpu: Gpu) -> list[Queue]:
-    """The queues that all processes have on a GPU."""
+    """Return the queues that all processes have on a GPU."""
     return [queue for process in self.computer.processes for queue in process.queues.queues.values()
             if queue.gpu.card is gpu.card]
 
@@ -181,13 +181,13 @@ class QueueManager:
   # **** life ****
 
   def find(self, number: int) -> Queue:
-    """The queue with this number. EINVAL where there is none."""
+    """Return the queue with this number. EINVAL where there is none."""
     queue = self.queues.get(number)
     if queue is None: raise refuse(errno.EINVAL, f"no queue {number}")
     return queue
 
   def destroy(self, request: Any) -> None:
-    """The queue's work is dropped, also what has not ended."""
+    """DestroyQueue: drop the queue's work, also unfinished work."""
     queue = self.find(request.queue_id)
     for actor in queue.actors: self.computer.scheduler.remove(actor)
     if self.computer.order is not None:
@@ -197,7 +197,7 @@ class QueueManager:
     del self.queues[queue.number]
 
   def update(self, request: Any) -> None:
-    """Another ring, priority or share. A share of 0 lets it rest."""
+    """UpdateQueue: set another ring, priority or share. A queue with a share of 0 rests."""
     queue = self.find(request.queue_id)
     if request.queue_percentage & SHARE_MASK > kfd.KFD_MAX_QUEUE_PERCENTAGE:
       raise refuse(errno.EINVAL, "more than 100 percent")
@@ -213,16 +213,16 @@ class QueueManager:
   # **** doorbells ****
 
   def map_doorbells(self, gpu: Gpu, length: int, address: int, prot: int) -> VirtualMapping:
-    """The doorbells of all queues that the process has on a GPU."""
+    """Map the doorbells of all queues that the process has on a GPU."""
     if length != DOORBELL_SLICE: raise refuse(errno.EINVAL, f"doorbells are mapped as {DOORBELL_SLICE:#x} bytes")
     frames = self.computer.memory.system_pages(DOORBELL_SLICE)
     return VirtualMapping(self.computer, self.computer.physical.map(frames, 0, length, address, prot),
                           DoorbellWatcher(self, gpu, frames))
 
   def ring(self, gpu: Gpu, index: int, value: int) -> None:
-    """A doorbell was written.
+    """Handle a write to a doorbell.
 
-    Raises DoorbellError where the hardware would read what is not there, or nothing at all.
+    Raises DoorbellError where the hardware would read packets that are not there, or nothing at all.
     """
     queue = next((queue for queue in self.queues.values() if queue.gpu is gpu and queue.doorbell == index), None)
     if queue is None: raise DoorbellError(f"doorbell {index} of {gpu.name} was rung, and is that of no queue")

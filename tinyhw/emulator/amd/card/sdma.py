@@ -1,7 +1,7 @@
-"""The copy engine: reads a ring of SDMA packets in order, and does each before the next.
+"""The copy engine. It reads a ring of SDMA packets in order, and completes each before the next.
 
-Pointers count bytes and never wrap. A packet may not go over the end of the ring, and one that starts an indirect
-buffer must end at a multiple of 8 words. Big copies are done in pieces, between which others move.
+Pointers count bytes and never wrap. A packet may not cross the end of the ring. A packet that starts an indirect buffer
+must end at a multiple of 8 words. Large copies are done in pieces, between which other actors move.
 """
 from __future__ import annotations
 from collections import deque
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PACKETS = {4: sdma.V4, 6: sdma.V6, 7: sdma.V7}
 PIECE = 1 << 16          # bytes of a copy in a step
-LONGEST = 64             # words that are read ahead to find out how long a packet is
+LONGEST = 64             # words that are read ahead to find the length of a packet
 ATOMIC_ADD_64 = 47       # ATOMIC: atomic_op; ROCR, amd_blit_sdma
 FILL_WIDTH = {sdma.FILL_BYTE: 1, sdma.FILL_WORD: 4}
 
@@ -37,7 +37,7 @@ class Engine:
     self.consumed = self.reported = 0                       # bytes
     self.words: list[int] = []                              # of an indirect buffer
     self.at = 0
-    self.work: deque[Callable[[], object]] = deque()          # pieces of a packet that is being done
+    self.work: deque[Callable[[], object]] = deque()          # pieces of the current packet
     self.blocked: Callable[[], bool] | None = None
     self.log: deque[str] = deque(maxlen=HISTORY)
     self.actions: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -50,7 +50,7 @@ class Engine:
   # **** progress ****
 
   def step(self) -> bool:
-    """Go on by a packet, or a piece of one."""
+    """Advance by a packet, or a piece of one."""
     if not self.queue.active: return False
     try: return self._step()
     except PageFault as fault:
@@ -61,9 +61,9 @@ class Engine:
       raise
 
   def _step(self) -> bool:
-    """The first of what can go on: a piece of a copy, a poll, an indirect buffer, the next packet.
+    """Do the first of these that is possible: a piece of a copy, a poll, an indirect buffer, the next packet.
 
-    Whether anything has.
+    Return whether anything was done.
     """
     if self.work:
       self.work.popleft()()
@@ -86,7 +86,7 @@ class Engine:
     return self._report()
 
   def _ring_words(self) -> Sequence[int]:
-    """The words up to the write pointer or the ring's end."""
+    """Return the words up to the write pointer or the ring's end."""
     start = self.consumed % self.queue.ring_size
     if self.queue.rung % 4:
       raise PacketError(f"{self.queue.name}: the write pointer {self.queue.rung:#x} is in the midst of a word")
@@ -133,7 +133,7 @@ class Engine:
     self.work[-1] = partial(self._last_piece, self.work[-1], task)
 
   def _piece(self, races: Races, source: int, target: int, size: int) -> None:
-    """A part of a copy."""
+    """Copy a piece."""
     self.port.races = races if self.gpu.computer.order is not None else None
     try: self.port.copy(source, target, size)
     finally: self.port.races = None
@@ -148,7 +148,7 @@ class Engine:
     self.port.store(fields["dst_addr"], b"".join(word.to_bytes(4, "little") for word in fields["data"]), ENGINE)
 
   def _fill(self, fields: dict[str, Any]) -> None:
-    """COUNT is in bytes and one unit less than what is filled."""
+    """Fill memory. COUNT is in bytes, and one unit less than the filled size."""
     width = FILL_WIDTH.get(fields["fillsize"])
     if width is None or fields["sw"]: raise PacketError(f"{fields} is not emulated")
     size = fields["count"] + width
@@ -189,13 +189,13 @@ class Engine:
     self.work.append(partial(self.port.atomic, fields["addr"], 8, lambda word: word + fields["src_data"], ENGINE))
 
   def _condition(self, fields: dict[str, Any]) -> None:
-    """Skip words if memory does not have the reference."""
+    """Skip words if memory does not have the reference value."""
     if not self.words: raise PacketError("COND_EXE is emulated in indirect buffers only")
     if int.from_bytes(self.port.load(fields["addr"], 4, ENGINE), "little") != fields["reference"]:
       self.at += fields["exec_count"]
 
   def _caches(self, fields: dict[str, Any]) -> None:
-    """GCR_REQ: the caches of the graphics block, all of memory or lines of it."""
+    """GCR_REQ: maintain the caches of the graphics block, for all of memory or for lines of it."""
     control = fields["gcr_control_15_0"] | fields["gcr_control_18_16"] << 16
     flags = self.gcr_fields(control)
     coherence = self.gpu.computer.coherence
@@ -207,7 +207,7 @@ class Engine:
 
   @staticmethod
   def gcr_fields(control: int) -> dict[str, int]:
-    """The flags of GCR_CNTL: they are those of ACQUIRE_MEM's last word."""
+    """Return the flags of GCR_CNTL. They are those of ACQUIRE_MEM's last word."""
     packet = pm4.GFX10.ACQUIRE_MEM
     return {field.name: control >> field.low & field.mask for field in packet.fields.values()
             if field.word == packet.words - 1}
@@ -225,5 +225,5 @@ class Engine:
                                                     ENGINE)).cast("I").tolist(), 0
 
 def processors(queue: Queue) -> list[Actor]:
-  """What runs an SDMA queue."""
+  """Return the actors of an SDMA queue."""
   return [Engine(queue)]

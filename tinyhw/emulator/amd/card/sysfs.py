@@ -1,7 +1,6 @@
-"""The text files by which a computer tells of its AMD GPUs: KFD's topology, and what /sys/class/drm has of the render
-nodes.
+"""The text files that describe a computer's AMD GPUs: KFD's topology, and the files of render nodes in /sys/class/drm.
 
-Formats follow Linux, amdkfd/kfd_topology.c and amdgpu's sysfs files: properties are lines of a name and a decimal
+Formats follow Linux, amdkfd/kfd_topology.c and amdgpu's sysfs files. Properties are lines of a name and a decimal
 number. Node 0 is the processor.
 """
 from __future__ import annotations
@@ -22,11 +21,11 @@ IP_GC, IP_SDMA, IP_NBIF = 11, 42, 108  # hardware ids of the IP discovery table
 SYSTEM_BYTES = 16 << 30
 
 def properties(values: dict[str, int]) -> str:
-  """Lines of a name and a number."""
+  """Return lines of a name and a number."""
   return "".join(f"{name} {value}\n" for name, value in values.items())
 
 def tree(computer: Computer) -> dict[str, str]:
-  """All files, by their paths."""
+  """Return all files, by their paths."""
   files = {f"{TOPOLOGY}/generation_id": "2\n",
            f"{TOPOLOGY}/system_properties": properties({"platform_oem": 0, "platform_id": 0, "platform_rev": 0}),
            "/sys/module/amdgpu/initstate": "live\n"}
@@ -62,7 +61,7 @@ def _gpu(computer: Computer, gpu: Gpu) -> dict[str, str]:
   return files
 
 def _numbers(computer: Computer, gpu: Gpu) -> dict[str, int]:
-  """The properties of a GPU's node."""
+  """Return the properties of a GPU's node."""
   chip = gpu.chip
   return {
     "cpu_cores_count": 0, "simd_count": chip.cus * chip.simds * chip.xccs, "mem_banks_count": 1, "caches_count": 1,
@@ -93,7 +92,7 @@ def _link(kind: int, start: int, end: int, flags: int) -> str:
                      "flags": flags})
 
 def _card(gpu: Gpu) -> dict[str, str]:
-  """What the PCI device of a render node has."""
+  """Return the files of the PCI device of a render node."""
   chip = gpu.chip
   files = {"vendor": f"{VENDOR:#06x}\n", "device": f"{chip.device_id:#06x}\n", "product_name": f"{chip.marketing}\n",
            "mem_info_vram_total": f"{chip.vram}\n",

@@ -1,10 +1,9 @@
-"""What strict.py will say of a block before it runs: for all that depends only on the way that a wave has taken, not on
-values.
+"""Strict checks of a block before it runs: the part that depends on the path of a wave, not on values.
 
-A `Known` is that part of a `Strict`, in a form that is equal for waves to which the same will happen: times count back
-from now, and what can make no difference any more is left out. So loops come to a few of them. `foresee` lets a
-stand-in for a wave go through a block's checks without executing anything. Which lanes of vector registers have been
-written is not part of it (translated code looks), nor what LDS accesses were to (LocalAccesses).
+A `Known` is that part of a `Strict`. It is equal for waves that the checks treat alike: times count back from now, and
+data that can make no difference any more are left out. So loops reach only a few of them. `foresee` passes a stand-in
+for a wave through a block's checks without executing anything. Not included: the written lanes of vector registers,
+which translated code checks, and the addresses of LDS accesses (LocalAccesses).
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 class KnownEvent(NamedTuple):
-  """An event. registers: those that it still keeps. age: how many instructions that access the LDS came behind it, or
-  -1 for none that does."""
+  """An event. registers: those that still wait for it. age: the number of LDS instructions since its own, or -1 if it
+  does not access the LDS."""
   kind: str
   counters: tuple[str, ...]
   registers: frozenset[int]
@@ -42,7 +41,7 @@ class KnownStart(NamedTuple):
   text: str
 
 class KnownResult(NamedTuple):
-  """A register of a matrix instruction's result. states: since; registers: all that it wrote."""
+  """A register of a matrix instruction's result. states: since; registers: all registers of the result."""
   register: int
   states: int
   product: Product
@@ -64,7 +63,7 @@ class KnownTranscendental(NamedTuple):
   text: str
 
 class Known(NamedTuple):
-  """What is known of a wave. scalars: those that have been written; scalar: masks of the scalar watch."""
+  """The state of a wave's checks. scalars: registers that were written; scalar: masks of the scalar watch."""
   scalars: int
   events: tuple[KnownEvent, ...]
   hazards: tuple[KnownStart, ...]
@@ -75,7 +74,7 @@ class Known(NamedTuple):
   forwarding: tuple[KnownWrite, ...]
 
 def known(strict: Strict) -> Known:
-  """What a Strict knows."""
+  """Return the state of a Strict."""
   hazards, scalar = strict.hazards, strict.hazards.scalar
   now, valu, trans, table = hazards.now, hazards.valu, hazards.trans, hazards.table
   starts = []
@@ -91,7 +90,7 @@ def known(strict: Strict) -> Known:
                tuple(sorted(slow)), hazards.forwarding.known(valu) if hazards.forwarding is not None else ())
 
 def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], tuple[KnownAddend, ...]]:
-  """Results and addends of matrix instructions that may still be in flight."""
+  """Return results and addends of matrix instructions that may still be in flight."""
   results = [KnownResult(register, now - when, product, registers, text)
              for register, (when, product, registers, text) in matrix.results.items() if now - when <= LONGEST]
   addends = [KnownAddend(register, now - when, product, text)
@@ -99,8 +98,8 @@ def _products(matrix: MatrixWatch, now: int) -> tuple[tuple[KnownResult, ...], t
   return tuple(sorted(results)), tuple(sorted(addends))
 
 def _events(strict: Strict) -> Iterable[KnownEvent]:
-  """Outstanding events, less those that no later one can tell: they keep nothing, and none before them waits for their
-  turn."""
+  """Return the outstanding events. An event is left out if it has no register, and no earlier event shares its
+  counters."""
   seen: set[str] = set()
   for event in strict.outstanding:
     registers = frozenset(r for r in event.registers if strict.pending.get(r) is event)
@@ -110,7 +109,7 @@ def _events(strict: Strict) -> Iterable[KnownEvent]:
     yield KnownEvent(event.kind, tuple(sorted(event.counters)), registers, event.text, event.pc, age)
 
 def tell(strict: Strict, what: Known) -> None:
-  """Make a Strict know this."""
+  """Set the state of a Strict."""
   strict.scalars = what.scalars
   strict.outstanding = [Event(e.kind, e.counters, e.registers, e.text, e.pc, strict.local.number - e.age if e.age >= 0
                               else -1) for e in what.events]
@@ -132,14 +131,14 @@ def tell(strict: Strict, what: Known) -> None:
   hazards.alert = bool(what.transcendental or what.results)
 
 class StandIn:
-  """As much of a wave as instructions that only steer the watch look at."""
+  """The part of a wave that instructions need if they only change the state of the checks."""
   def __init__(self, wave: Wave):
     self.registers, self.lanes = wave.registers, wave.lanes
     self.strict = Strict(cast("Wave", self), memoryview(b""), [])
 
 def foresee(stand_in: StandIn, before: Known, steps: Iterable[tuple[int, Step]]) -> Known | None:
-  """What is known behind steps, (address, step) each; None if one of them is an error, which executing them will tell,
-  or if more accesses of the LDS are under way than translated code notes."""
+  """Return the state after the steps, (address, step) each. Return None if one of them is an error, which execution
+  then reports, or if more LDS accesses are outstanding than translated code records."""
   strict = stand_in.strict
   tell(strict, before)
   try:

@@ -1,12 +1,13 @@
 """Hazards: pairs of instructions that need wait states between them, as a table, and the watch that checks them while a
 wave executes.
 
-A wait state is an issued instruction; s_nop n is n + 1 of them. A row names what comes first and which of its registers
-count, what must not come too soon after it and how it uses them, and how many wait states must lie between.
-hazards_mfma.py has those of MFMA, hazards_scalar.py those of scalar registers on RDNA, hazards_forwarding.py that of
-EXEC in RDNA3's waves of 64.
-Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states". What has no row is interlocked, or
-has nothing to do with compute.
+A wait state is an issued instruction. `s_nop n` is n + 1 of them. A row names the first instruction and its registers
+that count, the second instruction and its use of them, and the number of wait states that must lie between.
+
+Other files have the hazards of MFMA (hazards_mfma.py), of scalar registers on RDNA (hazards_scalar.py), and of EXEC in
+RDNA3's waves of 64 (hazards_forwarding.py). Hazards without a row are interlocked, or do not concern compute.
+
+Sources: LLVM GCNHazardRecognizer.cpp; ISA guides, "manually inserted wait states".
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -25,13 +26,13 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.decoded import Step
 
 class Hazard(NamedTuple):
-  """first, second: classes of instructions (see `classes`).
+  """A hazard. first, second: classes of instructions (see `classes`).
 
-  wrote: which registers of the first count: "v" vector, "s" scalar (VCC too), "vcc", "exec", "m0", "data" what a store
-  reads. how: what the second
-  does with them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if it is enough
-  that it comes. counts: what a
-  wait state is: any instruction, or only those of VALU.
+  - wrote: registers of the first that count: "v" vector, "s" scalar (VCC too), "vcc", "exec", "m0", "data" that a store
+    reads.
+  - how: the second's use of them: "read", "write", "touch" (either), "select" as the number of a lane, "src0", or "" if
+    any second instruction of the class counts.
+  - counts: the instructions that are wait states: any, or only those of VALU.
   """
   first: str
   wrote: str
@@ -68,24 +69,25 @@ RDNA3 = (*RDNA4,
 )
 
 def table(arch: str) -> tuple[Hazard, ...]:
-  """The rows of an architecture."""
+  """Return the rows of an architecture."""
   return CDNA if arch.startswith("gfx9") else RDNA3 if arch.startswith("gfx11") else RDNA4
 
-# (row of the table, registers) of what a step is the first of; (row, states, registers) of what it is the second of. A
-# register is numbered as in strict.Strict.pending; ALWAYS stands for all instructions of a class.
+# Start: (row of the table, registers) of a hazard whose first half is a step. Wait: (row, states, registers) of a
+# hazard whose second half is a step. A register is numbered as in strict.Strict.pending; ALWAYS stands for all
+# instructions of a class.
 Start = tuple[int, frozenset[int]]
 Wait = tuple[int, int, frozenset[int]]
 ALWAYS = -1
 SCALAR_BASE = 1024
 
 def states_of(uses: Uses) -> int:
-  """How many wait states an instruction is."""
+  """Return the number of wait states of an instruction."""
   return int(uses["simm16"] & 15) + 1 if uses.name == "s_nop" else 1
 
 VALU = ("valu", "trans", "wmma", "mfma")
 
 def classes(uses: Uses) -> frozenset[str]:
-  """The classes of an instruction."""
+  """Return the classes of an instruction."""
   name, pipe = uses.name, uses.row.pipe
   found = {pipe}
   if name.startswith("v_"): found.add("valu")
@@ -113,7 +115,7 @@ def _is_partial(uses: Uses) -> bool:
   return bool(uses.get("op_sel") & 8) and "op_sel_hi" not in uses.index
 
 def starts_of(step: Step, uses: Uses, mode: Mode) -> tuple[Start, ...]:
-  """What a step may be the first of."""
+  """Return the hazards whose first half a step may be."""
   found = []
   for number, hazard in enumerate(table(mode.arch)):
     if hazard.first not in step.classes: continue
@@ -131,7 +133,7 @@ def _written(wrote: str, step: Step, uses: Uses) -> frozenset[int]:
   return frozenset((ALWAYS,)) if written else frozenset()
 
 def registers_of(uses: Uses, *names: str) -> frozenset[int]:
-  """The registers of operands."""
+  """Return the registers of operands."""
   found: set[int] = set()
   for name in names:
     value = uses.get(name)
@@ -141,7 +143,7 @@ def registers_of(uses: Uses, *names: str) -> frozenset[int]:
   return frozenset(found)
 
 def waits_of(step: Step, uses: Uses, mode: Mode) -> tuple[Wait, ...]:
-  """What a step may be the second of."""
+  """Return the hazards whose second half a step may be."""
   found = []
   for number, hazard in enumerate(table(mode.arch)):
     if hazard.second not in step.classes: continue
@@ -157,15 +159,14 @@ def _used(how: str, step: Step, uses: Uses) -> frozenset[int]:
   if how == "operands": return registers_of(uses, "src0", "src1")
   return registers_of(uses, "src0" if how == "src0" else "src1")
 
-TRANS_VALU, TRANS_TRANS = 6, 2   # VALU and transcendental instructions after which a transcendental result is there, on
-                                 # RDNA3
+# VALU and transcendental instructions after which a transcendental result is ready, on RDNA3
+TRANS_VALU, TRANS_TRANS = 6, 2
 
 class Watch:
-  """When this wave last did what may be the first half of a hazard. now: wait states until here; valu: VALU
-  instructions.
+  """The last steps of this wave that may be the first half of a hazard. now: wait states so far; valu: VALU
+  instructions so far.
 
-  alert: there are results of matrix or transcendental instructions to look at, so that every instruction must be
-  checked and noted.
+  alert: matrix or transcendental results are in flight, so every instruction must be checked and recorded.
   """
   def __init__(self, arch: str, lanes: int):
     self.table = table(arch)
@@ -173,12 +174,12 @@ class Watch:
     self.forwarding = ForwardingWatch() if arch.startswith("gfx11") and lanes == 64 else None
     self.now = self.valu = self.trans = 0
     self.alert = False
-    self.last: dict[tuple[int, int], tuple[int, int, str]] = {} # (row, register) -> when, VALU instructions until then,
-                                                                # by what
+    # (row, register) -> (wait states then, VALU instructions then, text)
+    self.last: dict[tuple[int, int], tuple[int, int, str]] = {}
     self.matrix = MatrixWatch(arch) if arch.startswith("gfx9") else None
     self.slow_trans = arch.startswith("gfx11")
-    self.transcendental: dict[int, tuple[int, int, str]] = {}   # vector register -> (VALU and transcendental
-                                                                # instructions until then, text)
+    # vector register -> (VALU and transcendental instructions then, text)
+    self.transcendental: dict[int, tuple[int, int, str]] = {}
 
   def check(self, step: Step) -> None:
     """Raise MissingHazard if a step comes too soon."""
@@ -192,12 +193,12 @@ class Watch:
     if self.transcendental and step.valu: self.check_transcendental(step)
 
   def chain(self, step: Step) -> None:
-    """Hazards that three instructions make. Raises MissingHazard."""
+    """Check hazards of three instructions. Raises MissingHazard."""
     self.scalar.step(step)
     if self.forwarding is not None: self.forwarding.step(step, self.valu)
 
   def note(self, step: Step) -> None:
-    """The step has been issued, and counted in `now` and `valu`."""
+    """Record a step that was issued, and counted in `now` and `valu`."""
     for row, registers in step.starts:
       for register in registers: self.last[row, register] = self.now, self.valu, step.text
     if self.matrix is not None and step.product is not None: self.matrix.note(step, self.now)
@@ -216,7 +217,9 @@ class Watch:
       del self.transcendental[register]
 
   def note_transcendental(self, step: Step) -> None:
-    """An access of memory waits for them, a register that is written again is another result."""
+    """Update the transcendental results. An access of memory waits for all, and a new write of a register replaces its
+    result.
+    """
     if "vmem" in step.classes or "lds" in step.classes: self.transcendental.clear()
     for register in self.transcendental.keys() & set(step.vector_writes): del self.transcendental[register]
     if step.trans:
@@ -224,7 +227,7 @@ class Watch:
       for register in step.vector_writes: self.transcendental[register] = self.valu, self.trans, step.text
 
   def wait_alu(self, immediate: int) -> None:
-    """s_waitcnt_depctr, s_wait_alu: a field of 0 ends the hazards that it stands for."""
+    """s_waitcnt_depctr, s_wait_alu: a field of 0 ends its hazards."""
     self.scalar.wait(immediate)
     if immediate >> 12 & 15 == 0:
       self.last.clear()

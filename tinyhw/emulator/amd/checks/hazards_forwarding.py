@@ -1,8 +1,9 @@
-"""Results that are passed on before all of their lanes are there, on RDNA3 in waves of 64 (VALUPartialForwarding).
+"""Hazard of results that are forwarded before all of their lanes are ready, on RDNA3 in waves of 64
+(VALUPartialForwarding).
 
-VALU writes a vector register, SALU writes EXEC, VALU writes another one, VALU reads both: with at most 2 VALU
-instructions between the writes, and 4 between the last of them and the reader. An access to memory ends it, and
-va_vdst(0). Source: LLVM GCNHazardRecognizer.cpp, fixVALUPartialForwardingHazard.
+VALU writes a vector register, SALU writes EXEC, VALU writes another one, VALU reads both. At most 2 VALU instructions
+lie between the writes, and at most 4 between the later write and the reader. An access to memory ends the hazard, and
+so does va_vdst(0). Source: LLVM GCNHazardRecognizer.cpp, fixVALUPartialForwardingHazard.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -23,14 +24,14 @@ class KnownWrite(NamedTuple):
   execs: int
 
 class ForwardingWatch:
-  """The vector registers that VALU wrote lately: by which VALU instruction, and how often SALU had written EXEC
-  then."""
+  """The vector registers that VALU wrote lately: number of the VALU instruction, and number of SALU writes of EXEC
+  until then."""
   def __init__(self) -> None:
     self.execs = 0
     self.writes: dict[int, tuple[int, int]] = {}
 
   def step(self, step: Step, now: int) -> None:
-    """An instruction is issued, `now` VALU instructions after the start. Raises MissingHazard."""
+    """Check and record an instruction, issued `now` VALU instructions after the start. Raises MissingHazard."""
     if step.valu:
       if self.execs and self.writes: self.check(step, now)
       for register in step.vector_writes: self.writes[register] = now, self.execs
@@ -47,16 +48,16 @@ class ForwardingWatch:
                               "put s_waitcnt_depctr va_vdst(0) (0x0fff) before this instruction")
 
   def clear(self) -> None:
-    """All results are there."""
+    """Forget all writes: their results are ready."""
     self.writes.clear()
     self.execs = 0
 
   def known(self, now: int) -> tuple[KnownWrite, ...]:
-    """What can still matter."""
+    """Return the writes that can still matter."""
     return tuple(sorted(KnownWrite(register, now - at, self.execs - execs)
                         for register, (at, execs) in self.writes.items() if now - at <= KEPT))
 
   def tell(self, what: tuple[KnownWrite, ...], now: int) -> None:
-    """Make this what is known."""
+    """Set the writes that can still matter."""
     self.execs = max((write.execs for write in what), default=0)
     self.writes = {write.register: (now - write.valu, self.execs - write.execs) for write in what}

@@ -1,5 +1,5 @@
-"""Wait states after an MFMA until its result, or the C that it still reads, may be used: by passes, types and who comes
-next. CDNA3 and CDNA4.
+"""Wait states after an MFMA until its result, or the C that it still reads, may be used. They depend on passes, types
+and the second instruction. CDNA3 and CDNA4.
 
 Sources: LLVM GCNHazardRecognizer.cpp (checkMAIHazards90A, checkMAIVALUHazards), compiled examples of each shape with
 LLVM 22.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 LONGEST = 24   # wait states after which no result is watched: none is needed for more
 
 class Use(IntEnum):
-  """What the second instruction does with a register of the first one's D."""
+  """Use of a register of the first instruction's D by the second one."""
   MEMORY = 0        # VMEM or LDS reads it
   VALU = 1          # VALU reads or overwrites it
   OPERAND = 2       # MFMA reads it as A or B
@@ -25,7 +25,7 @@ class Use(IntEnum):
   OTHER_C = 4       # MFMA's C has a part of D
 
 def is_xdl(product: Product) -> bool:
-  """Whether it runs in the unit for narrow types."""
+  """Return whether it runs in the unit for narrow types."""
   return product.a not in ("f32", "f64")
 
 # by (M, use): wait states on gfx942 and on gfx950
@@ -35,7 +35,7 @@ DOUBLE = {(16, Use.MEMORY): (18, 18), (16, Use.VALU): (11, 19), (16, Use.OPERAND
           (4, Use.OTHER_C): (4, 4)}
 
 def states(first: Product, use: Use, second: Product | None, arch: str) -> int:
-  """Wait states that must lie between `first` and a use of its result."""
+  """Return the wait states that must lie between `first` and a use of its result."""
   newer = arch == "gfx950"
   if first.a == "f64": return DOUBLE[first.m, use][newer]
   passes, xdl = first.passes, is_xdl(first)
@@ -47,14 +47,14 @@ def states(first: Product, use: Use, second: Product | None, arch: str) -> int:
   return passes + (3 if xdl else 2) + more
 
 def overwrite_states(first: Product) -> int:
-  """Wait states until VALU may overwrite the C that `first` reads."""
+  """Return the wait states until VALU may overwrite the C that `first` reads."""
   return first.passes - 1 if is_xdl(first) else 0
 
 class MatrixWatch:
   """Results and C operands of MFMAs that may still be in flight. A time counts wait states."""
   def __init__(self, arch: str):
     self.arch = arch
-    # register -> (when, what, all registers of D, text)
+    # register -> (time, product, all registers of D, text)
     self.results: dict[int, tuple[int, Product, tuple[int, ...], str]] = {}
     self.addends: dict[int, tuple[int, Product, str]] = {}
 
@@ -73,7 +73,7 @@ class MatrixWatch:
       if now - when < need: self.fail(need, now - when, text, "an overwrite of its C")
 
   def note(self, step: Step, now: int) -> None:
-    """The step has been issued at a time."""
+    """Record a step that was issued at a time."""
     assert step.product is not None, "only matrix instructions come here"
     for register in step.vector_writes: self.results[register] = now, step.product, step.vector_writes, step.text
     for register in step.addend: self.addends[register] = now, step.product, step.text
@@ -83,7 +83,7 @@ class MatrixWatch:
                         f"put s_nop {need - since - 1} before this instruction")
 
 def use_of(step: Step, register: int, result: tuple[int, ...]) -> Use:
-  """What a step does with a register of an MFMA's result."""
+  """Return the use of a register of an MFMA's result by a step."""
   if step.product is None: return Use.VALU if "valu" in step.classes else Use.MEMORY
   if register in step.factors: return Use.OPERAND
   return Use.SAME_C if step.addend == result else Use.OTHER_C

@@ -1,11 +1,10 @@
-"""Hazards of scalar registers that VALU reads, on RDNA: what an s_waitcnt_depctr (gfx11) or s_wait_alu (gfx12) must
-come between.
+"""Hazards of scalar registers that VALU reads, on RDNA. They need an s_waitcnt_depctr (gfx11) or s_wait_alu (gfx12).
 
 RDNA3 in waves of 64 (VALUMaskWrite): VALU reads a register as a mask of lanes, then it is written, then it is read.
-RDNA4 (VALUReadSGPR): VALU reads a register of a pair, then one of the pair is written, then that one is read; a scalar
-load between clears it. In both the write must be waited for: sa_sdst(0) if a SALU instruction wrote it, va_sdst(0) if a
-VALU one did, va_vcc(0) if that wrote VCC.
-Sources: LLVM GCNHazardRecognizer.cpp (fixVALUMaskWriteHazard), AMDGPUWaitSGPRHazards.cpp.
+RDNA4 (VALUReadSGPR): VALU reads a register of a pair, then one of the pair is written, then that one is read. A scalar
+load between them ends the hazard. In both the write must be waited for: sa_sdst(0) if a SALU instruction wrote it,
+va_sdst(0) if a VALU one did, va_vcc(0) if that wrote VCC. Sources: LLVM GCNHazardRecognizer.cpp
+(fixVALUMaskWriteHazard), AMDGPUWaitSGPRHazards.cpp.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -21,20 +20,19 @@ VCC_BITS = 3 << regs.VCC
 PAIRS = sum(1 << i for i in range(0, 128, 2))
 
 def pairs_of(mask: int) -> int:
-  """The registers of all pairs of which one is in a mask."""
+  """Return the registers of all pairs that have a register in a mask."""
   low = (mask | mask >> 1) & PAIRS
   return low | low << 1
 
 class ScalarWatch:
-  """Masks of scalar registers: those that VALU has read, and among these those that have been written since, by
-  whom."""
+  """Masks of scalar registers: those that VALU has read, and of these the ones that SALU or VALU has written since."""
   def __init__(self, arch: str, lanes: int):
     self.pairs = arch.startswith("gfx12")
     self.on = self.pairs or arch.startswith("gfx11") and lanes == 64
     self.read = self.by_salu = self.by_valu = 0
 
   def step(self, step: Step) -> None:
-    """An instruction is issued. Raises MissingHazard."""
+    """Check and record an instruction that is issued. Raises MissingHazard."""
     if self.by_salu | self.by_valu: self.check(step)
     if "smem" in step.classes or "buffer" in step.classes:
       if self.pairs: self.by_salu = self.by_valu = 0

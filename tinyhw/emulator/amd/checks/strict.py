@@ -1,14 +1,13 @@
-"""What strict execution watches for one wave: registers that nobody has written, registers whose load has not been
-waited for, wait states.
+"""Strict checks of one wave: uninitialised registers, missing waits for loads, and wait states.
 
-- A register is uninitialised until something writes it, a vector register lane by lane. Reading one raises
+- A register is uninitialised until it is written, a vector register lane by lane. Reading one raises
   UninitialisedRead.
-- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it; the registers
-  that it writes are pending, and touching one raises MissingWait. Events of one kind end in order; scalar loads in any
-  order, on CDNA flat accesses too, so that only a wait for 0 covers them; of kinds that share a counter nothing is
-  known of the order.
+- An instruction that a counter counts (a load, a store, a message) is an `Event` until a wait covers it. The registers
+  that it writes are pending, and touching one raises MissingWait.
+- Events of one kind end in order. Scalar loads end in any order, and on CDNA so do flat accesses. Only a wait for 0
+  covers these. Events of different kinds that share a counter have no known order.
 - Hazards (hazards.py): too few wait states between two instructions raise MissingHazard.
-- A register beyond those that the kernel was given raises OutOfBounds.
+- A register beyond the kernel's allocation raises OutOfBounds.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -28,8 +27,8 @@ UNORDERED = ("smem", "flat")
 SCC = regs.READ_ONLY["src_scc"]
 
 class Event:
-  """An instruction that counters have counted. counters: those that no wait has covered yet. serial: which of the
-  accesses of LDS it is, or -1."""
+  """An instruction that counters have counted. counters: those that no wait has covered yet. serial: its number among
+  the LDS accesses, or -1."""
   __slots__ = ("kind", "counters", "registers", "text", "pc", "serial")
 
   def __init__(self, kind: str, counters: Iterable[str], registers: frozenset[int], text: str, pc: int, serial: int):
@@ -37,9 +36,9 @@ class Event:
       counters), registers, text, pc, serial
 
 class Written:
-  """Which lanes of each vector register have been written, in the words that translated code looks at.
+  """The written lanes of each vector register, in the words that translated code checks.
 
-  Of registers that there are not: KeyError.
+  A register that does not exist raises KeyError.
   """
   def __init__(self, masks: memoryview, rows: list[int]):
     self.masks, self.rows = masks, frozenset(rows)
@@ -53,52 +52,52 @@ class Written:
   def get(self, row: int, default: int) -> int: return self.masks[row] if row in self.rows else default
 
   def clear(self) -> None:
-    """There are no registers any more."""
+    """Remove all registers."""
     for row in self.rows: self.masks[row] = 0
     self.rows = frozenset()
 
 class LocalAccesses:
-  """Accesses of the LDS by instructions, numbered in their order: those that a barrier may still want to know of."""
+  """Accesses of the LDS by instructions, numbered in their order. Only those that a barrier may still need are kept."""
   def __init__(self) -> None:
-    self.number = 0                            # of the instruction that executes, among those that access the LDS
+    self.number = 0                            # of the current instruction, among those that access the LDS
     self.current: list[Access] = []
     self.kept: dict[int, list[Access]] = {}
 
   def end(self) -> int:
-    """The instruction is done. Its number."""
+    """End the instruction. Return its number."""
     self.kept[self.number], self.current = self.current, []
     self.number += 1
     return self.number - 1
 
   def of(self, number: int) -> list[Access]:
-    """What an instruction that no wait covers has accessed."""
+    """Return the accesses of an instruction that no wait covers."""
     return self.kept[number] if number >= 0 else []
 
   def keep(self, numbers: Iterable[int]) -> None:
-    """Forget the others."""
+    """Forget the accesses of all other instructions."""
     self.kept = {number: self.kept[number] for number in numbers if number in self.kept}
 
 class Strict:
-  """The watch over one wave."""
+  """The checks of one wave."""
   def __init__(self, wave: Wave, masks: memoryview, rows: list[int]):
     self.wave = wave
-    self.vectors = Written(masks, rows)       # vector register -> lanes that have been written
-    self.scalars = 0                          # scalar registers that have been written, as bits
+    self.vectors = Written(masks, rows)       # vector register -> lanes that were written
+    self.scalars = 0                          # scalar registers that were written, as bits
     self.outstanding: list[Event] = []
     self.pending: dict[int, Event] = {}
     self.local = LocalAccesses()
     self.hazards = Watch(wave.registers.arch, wave.lanes)
 
   def set_vector(self, register: int, lanes: int) -> None:
-    """Lanes of a vector register have a value."""
+    """Mark lanes of a vector register as written."""
     self.vectors[register] |= lanes
 
   def set_scalars(self, bits: int) -> None:
-    """Scalar registers have values."""
+    """Mark scalar registers as written."""
     self.scalars |= bits
 
   def issue(self, wave: Wave, step: Step) -> None:
-    """Check what an instruction is about to read and write, execute it, note what it has written. 0.5 us besides the
+    """Check the reads and writes of an instruction, execute it, and record its writes. Takes 0.5 us in addition to the
     instruction (CPython 3.12)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
     missing = step.scalar_reads & ~self.scalars
@@ -124,8 +123,8 @@ class Strict:
     if step.counters: self.count(step, wave.pc - step.size)
 
   def foresee(self, wave: Wave, step: Step, pc: int) -> None:
-    """As `issue`, but that nothing is executed, and that nobody knows which lanes of vector registers have been
-    written (foresight.py)."""
+    """Do the checks of `issue` without executing anything, and without the written lanes of vector registers
+    (foresight.py)."""
     if self.pending and not step.touched.isdisjoint(self.pending): self.unwaited(step)
     if step.scalar_reads & ~self.scalars:
       raise UninitialisedRead("a scalar register is read and nothing has written it")
@@ -145,14 +144,14 @@ class Strict:
     for register in step.results: self.pending[register] = event
 
   def wait(self, counter: str, limit: int) -> None:
-    """Until at most `limit` of the counter's events are outstanding: end those that this covers."""
+    """Wait until at most `limit` of the counter's events are outstanding: end the events that this covers."""
     events = [event for event in self.outstanding if counter in event.counters]
     kinds = [self.kind_of(event, counter) for event in events]
     for i, event in enumerate(events):
       if limit == 0 or kinds[i] not in UNORDERED and kinds[i + 1:].count(kinds[i]) >= limit: self.finish(event, counter)
 
   def kind_of(self, event: Event, counter: str) -> str:
-    """The kind of an event as its order goes: flat accesses are in order with others from RDNA on (LLVM,
+    """Return the kind that orders an event. From RDNA on, flat accesses are in order with others (LLVM,
     hasFlatLgkmVMemCountInOrder)."""
     if event.kind != "flat" or self.wave.registers.arch.startswith("gfx9"): return event.kind
     return "lds" if counter in ("lgkmcnt", "dscnt") else "vmem"
@@ -166,10 +165,10 @@ class Strict:
       if self.pending.get(register) is event: del self.pending[register]
 
   def unfinished_local(self) -> list[Access]:
-    """Accesses of the LDS that no wait covers."""
+    """Return the accesses of the LDS that no wait covers."""
     return [access for event in self.outstanding for access in self.local.of(event.serial)]
 
-  # ***** what to say *****
+  # ***** messages *****
 
   def unwaited(self, step: Step) -> None:
     for register in sorted(step.touched & self.pending.keys()):

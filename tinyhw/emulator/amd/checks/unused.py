@@ -1,7 +1,6 @@
-"""Results of AMD's instructions that nothing reads (unused.py). Vector registers are overwritten only by what has the
-lanes of the first writer at
-least: where EXEC has changed since, the old value lives. Code that goes where only registers tell (calls, s_setpc_b64)
-is left alone.
+"""Unused results of AMD instructions (unused.py). Only a write with at least the lanes of the first writer overwrites a
+vector register: after a change of EXEC the old value lives. Code with jumps to addresses in registers (calls,
+s_setpc_b64) is not checked.
 """
 from __future__ import annotations
 import functools
@@ -24,7 +23,7 @@ ANYWHERE = ("s_setpc", "s_swappc", "s_call", "s_rfe", "s_movrel", "v_movrel", "s
 SCALAR = frozenset({"sgpr"})
 
 def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> None:
-  """Raise UnusedResult for a kernel with results that nothing reads. reader: see wave.Workgroup."""
+  """Raise UnusedResult for a kernel with results that no path reads. reader: see wave.Workgroup."""
   entry, cdna = registers.code, registers.arch.startswith("gfx9")
   arch = registers.arch if cdna or registers.wave_size == 32 else f"{registers.arch}:wave64"
   found: dict[int, bytes] = {}
@@ -35,7 +34,7 @@ def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> 
     try:
       code = fetch(at)
       inst, size = one(code, 0)
-    except (OutOfBounds, DecodeError): return  # a wave that comes there tells
+    except (OutOfBounds, DecodeError): return  # a wave that comes there raises it
     if inst.row.isa.key.startswith(ANYWHERE): return
     found[at] = code[:size]
     work += follow(inst, at, size)
@@ -43,7 +42,7 @@ def check(registers: DispatchRegisters, reader: Callable[[int, int], bytes]) -> 
   refuse(lines, registers.describe())
 
 def follow(inst: MInst, at: int, size: int) -> list[int]:
-  """The addresses that may come next."""
+  """Return the possible addresses of the next instruction."""
   name = inst.row.isa.key
   if name.startswith("s_endpgm"): return []
   if not name.startswith(("s_branch", "s_cbranch")): return [at + size]
@@ -52,13 +51,13 @@ def follow(inst: MInst, at: int, size: int) -> list[int]:
 
 @functools.lru_cache(maxsize=256)
 def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
-  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be
-  reached."""
+  """Return (offset, text) of the instructions with unused results. code: offsets and bytes of all reachable
+  instructions."""
   one = decoder(arch)
   return unused({at: node(one(piece, 0)[0], at, len(piece)) for at, piece in code}, SCALAR)
 
 def node(inst: MInst, at: int, size: int) -> Node:
-  """An instruction with what it reads and writes."""
+  """Return an instruction with its reads and writes."""
   form = inst.row.isa
   reads: set[Register] = set()
   writes: set[Register] = set()
@@ -79,7 +78,7 @@ def node(inst: MInst, at: int, size: int) -> Node:
               tuple(follow(inst, at, size)))
 
 def implied(name: str, wave: int) -> list[Register]:
-  """The registers of a name that stands in no operand."""
+  """Return the registers of a name that is not an operand."""
   if name == "scc": return [SCC]
   first, count = regs.SPECIAL.get(name, (0, 0))
   return [("sgpr", first + k) for k in range(count if wave == 64 or name not in ("vcc", "exec") else min(count, 1))]

@@ -1,8 +1,8 @@
-"""Instructions that compute, from their meaning: which operand is which register, constant or part of one, and what the
-modifiers ask for.
+"""Instructions that compute, from their semantics: the register, constant or part of a register of each operand, and
+the modifiers.
 
-`bind` gives the function of a wave for an instruction that has a meaning in the notation. Modifiers are those of
-isa/amd: neg, abs, op_sel ... as bits for each source, clamp, omod, SDWA selects, DPP controls.
+`bind` returns the function for an instruction whose semantics are in the notation. Modifiers are those of isa/amd: neg,
+abs, op_sel ... as bits for each source, clamp, omod, SDWA selects, DPP controls.
 """
 from __future__ import annotations
 import re
@@ -29,7 +29,8 @@ Run = Callable[["Wave"], None]
 MEANINGS = {**SCALAR, **VECTOR, **HALF, **PACKED, **DOT}
 
 class Mode(NamedTuple):
-  """What of the state of a wave changes what instructions do. denormals: MODE[7:4]; rounding: MODE[3:0]."""
+  """The part of a wave's state that changes the semantics of instructions. denormals: MODE[7:4]; rounding: MODE[3:0].
+  """
   arch: str
   lanes: int
   denormals: int = 15
@@ -49,23 +50,23 @@ class Uses:
     return name in self.index and self.inst.operands[self.index[name]] is not None
   def __getitem__(self, name: str) -> Any: return self.inst.operands[self.index[name]]
   def get(self, name: str, default: int | None = 0) -> Any:
-    """The operand, or `default` where the instruction has none of this name."""
+    """Return the operand, or `default` if the instruction has none of this name."""
     return self.inst.operands[self.index[name]] if name in self.index else default
   def type_bits(self, name: str) -> int:
-    """How wide an element of an operand is."""
+    """Return the width of an element of an operand."""
     kind = self.form.specs[self.index[name]].type
     return 32 if kind is None else int(kind.bits)
   def count(self, name: str) -> int:
-    """How many registers an operand is."""
+    """Return the number of registers of an operand."""
     value = self[name]
     return value.cls.units if isinstance(value, Reg) else 1
 
 def row_of(register: Reg) -> int:
-  """The row of a vector register in a wave: accumulation registers come after the others."""
+  """Return the row of a vector register in a wave. Accumulation registers come after the others."""
   assert register.index is not None, "a physical register is expected"
   return register.index + 256 if register.cls.bank is regs.AGPR else register.index
 
-# operands of the notation, by what the instruction calls them
+# operands of the notation, by the instruction's names for them
 NAMES = {"S0": ("src0", "ssrc0", "simm16"), "S1": ("src1", "ssrc1"), "S2": ("src2",), "D": ("vdst", "sdst"),
          "K": ("literal",)}
 _BITS = {"src_scc": "scc", "src_vccz": "vccz", "src_execz": "execz"}
@@ -73,18 +74,18 @@ _SPECIAL: dict[int | None, str] = {regs.READ_ONLY[name]: kind for name, kind in 
 SELECTS = {0: (0, 8), 1: (8, 8), 2: (16, 8), 3: (24, 8), 4: (0, 16), 5: (16, 16), 6: (0, 0)}  # SDWA: (shift, width)
 
 def meaning_of(name: str) -> str | None:
-  """The meaning of an instruction in the notation, or None."""
+  """Return the semantics of an instruction in the notation, or None."""
   return MEANINGS.get(name)
 
 class Computation(NamedTuple):
-  """What an instruction computes: its shape, the arguments (as makers of python/lanes.py have them), and the mask that
-  EXEC becomes, if any."""
+  """Computation of an instruction: its shape, the arguments for the maker of python/lanes.py, and the mask that EXEC
+  becomes, if any."""
   shape: Shape
   arguments: dict[str, Any]
   active: int | None = None
 
 def bind(uses: Uses, mode: Mode) -> Run:
-  """The function of an instruction that has a meaning."""
+  """Return the function of an instruction with semantics in the notation."""
   runs = [_made(computation) for computation in computations(uses, mode)]
   if len(runs) == 1: return runs[0]
   one, two = runs
@@ -94,7 +95,7 @@ def bind(uses: Uses, mode: Mode) -> Run:
   return both
 
 def computations(uses: Uses, mode: Mode) -> list[Computation]:
-  """What an instruction that has a meaning does, one after the other."""
+  """Return the computations of an instruction with semantics in the notation, in their order."""
   if "::" in uses.name: return _dual(uses, mode)
   meaning = MEANINGS[uses.name]
   places = {name: next((n for n in names if n in uses), "") for name, names in NAMES.items()}
@@ -145,16 +146,16 @@ def _shape(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> tupl
   return shape, arguments
 
 def reads_result(meaning: str) -> bool:
-  """Whether a meaning uses what its destination held."""
+  """Return whether the semantics use the old value of the destination."""
   return re.search(r"\bD\.\w+", re.sub(r"(^|; )D\.\w+ = ", r"\1", meaning)) is not None
 
 def _number(value: Any) -> Any:
-  """What an operand is to a generated function: a row, a scalar register, or a constant's bits."""
+  """Return the argument of an operand for a generated function: a row, a scalar register, or a constant's bits."""
   if not isinstance(value, Reg): return value
   return value.index if value.cls.bank is regs.SGPR else row_of(value)
 
 def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
-  """How a source is read in the pass of a half."""
+  """Return the form of a source. half: of the pass."""
   value, i = uses[place], int(name[1]) if name[0] == "S" else 0
   kind = "k" if not isinstance(value, Reg) else _SPECIAL.get(value.index, "s") if value.cls.bank is regs.SGPR else "v"
   def bit(modifier: str) -> bool: return bool(uses.get(modifier) >> i & 1)
@@ -163,7 +164,7 @@ def _source(uses: Uses, name: str, place: str, half: int, packed: bool) -> Form:
   if packed: return _packed_source(uses, place, kind, half, bit)
   form = Form(kind, negate=bit("neg"), magnitude=bit("abs"))
   if "op_sel_hi" in uses.index or "neg_lo" in uses.index:
-    if uses.name.startswith("v_fma_mix"):   # whose signs are called neg and abs
+    if uses.name.startswith("v_fma_mix"):   # the signs of v_fma_mix are called neg and abs
       return form._replace(mix=int(bit("op_sel")) if bit("op_sel_hi") else None)
     if uses.name == "v_pk_mov_b32": return Form(kind, dword=int(bit("op_sel")) if kind != "k" else 0)
     halves = int(bit("op_sel")), int(uses.get("op_sel_hi", 7) >> i & 1)
@@ -185,7 +186,7 @@ def _packed_source(uses: Uses, place: str, kind: str, half: int, bit: Callable[[
   return Form(kind, dword=chosen if kind != "k" else 0, negate=negate)
 
 def _read_bits(instruction: str, name: str) -> int:
-  """The width of the type that a meaning reads an operand as."""
+  """Return the width of the type that the semantics read an operand as."""
   return next((n.type.bits for a in parse(MEANINGS[instruction]) for n in _nodes(a.value) if n.op == "read"
                and n.value == name), 32)
 
@@ -216,9 +217,9 @@ HALVES_OF_DUAL = ({"S0": "srcx0", "S1": "vsrcx1", "D": "vdstx", "K": "literalx"}
                   {"S0": "srcy0", "S1": "vsrcy1", "D": "vdsty", "K": "literaly"})
 
 def _dual(uses: Uses, mode: Mode) -> list[Computation]:
-  """Two operations in one instruction; both read before either writes.
+  """Return the computations of a dual instruction. Both operations read before either writes.
 
-  One after the other where one does not read what the other writes.
+  They run one after the other if one does not read the result of the other. Else they become one computation.
   """
   meanings = [MEANINGS[name] for name in uses.name.split("::")]
   reads = [_rows_read(uses, meaning, places) for meaning, places in zip(meanings, HALVES_OF_DUAL)]
@@ -230,13 +231,13 @@ def _dual(uses: Uses, mode: Mode) -> list[Computation]:
   return [_half(uses, mode, f"{meanings[0]}; {renamed}", {**HALVES_OF_DUAL[0], **second_places})]
 
 def _rows_read(uses: Uses, meaning: str, places: dict[str, str]) -> set[int]:
-  """The vector registers that one operation reads."""
+  """Return the vector registers that one operation reads."""
   names = [place for name, place in places.items() if place in uses and (name != "D" or reads_result(meaning))]
   return {row_of(uses[place]) for place in names if isinstance(uses[place], Reg)
           and uses[place].cls.bank is not regs.SGPR}
 
 def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Computation:
-  """One operation of a dual instruction, or both in one meaning."""
+  """Return one operation of a dual instruction, or both in one computation."""
   arguments: dict[str, Any] = {"VCC": regs.VCC, "CARRY": regs.VCC}
   sources, targets = [], []
   for name, place in places.items():
@@ -251,7 +252,7 @@ def _half(uses: Uses, mode: Mode, meaning: str, places: dict[str, str]) -> Compu
   return Computation(shape, arguments)
 
 def check_mode(mode: Mode) -> None:
-  """Raise for states that the emulator does not model."""
+  """Raise UnknownInstruction for modes that the emulator does not model."""
   if mode.rounding:
     raise UnknownInstruction(f"the rounding mode {mode.rounding:#x} is not emulated, only to nearest even; set "
                              f"MODE[3:0] to 0")

@@ -1,7 +1,7 @@
-"""Instructions that steer a wave: branches, the end, barriers, waits, messages, modes, cache maintenance; and those
-that only take their place.
+"""Control instructions of a wave: branches, the end, barriers, waits, messages, modes, cache maintenance, and
+instructions without effect.
 
-Waits end events of strict.py: fields of s_waitcnt per architecture are in `WAITCNT`. Sources: ISA guides, LLVM's
+Waits end events of strict.py. `WAITCNT` has the fields of s_waitcnt per architecture. Sources: ISA guides, LLVM's
 AMDGPUBaseInfo for field positions.
 """
 from __future__ import annotations
@@ -25,7 +25,7 @@ def nothing(wave: Wave) -> None: pass
 def _nothing(uses: Uses, mode: Mode) -> Run: return nothing
 
 def scalar_value(value: Any) -> Callable[[Wave], int]:
-  """What a scalar register or a constant is when the instruction executes; 0 if there is none."""
+  """Return a reader of a scalar register or constant. It returns 0 if there is none."""
   if not isinstance(value, Reg): return lambda wave: int(value or 0)
   index = value.index
   assert index is not None, "a physical register is expected"
@@ -62,7 +62,7 @@ def _end(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _refuse(why: str) -> Builder:
-  """An instruction that a wave must never come to."""
+  """Return a builder for an instruction that a wave must never reach."""
   def bind(uses: Uses, mode: Mode) -> Run:
     def run(wave: Wave) -> None: raise StrictError(f"{uses.name}: {why}")
     return run
@@ -93,7 +93,7 @@ def _barrier_wait(uses: Uses, mode: Mode) -> Run:
 
 # ***** waits *****
 
-# (counter, lowest bit, bits) of s_waitcnt; a counter's further bits stand in a second entry
+# (counter, lowest bit, bits) of s_waitcnt; a second entry has further bits of a counter
 WAITCNT = {
   "gfx9": (("vmcnt", ((0, 4), (14, 2))), ("lgkmcnt", ((8, 4),))),
   "gfx11": (("vmcnt", ((10, 6),)), ("lgkmcnt", ((4, 6),))),
@@ -105,7 +105,7 @@ WAITS = {"s_wait_loadcnt": ("loadcnt",), "s_wait_storecnt": ("storecnt",), "s_wa
          "s_waitcnt_vmcnt": ("vmcnt",), "s_waitcnt_lgkmcnt": ("lgkmcnt",)}
 
 def wait_limits(name: str, immediate: int, arch: str) -> list[tuple[str, int]]:
-  """(counter, how many may be outstanding) of a wait."""
+  """Return (counter, how many may be outstanding) for each counter of a wait."""
   if name == "s_wait_idle":
     return [(counter, 0) for counter in ("vmcnt", "vscnt", "lgkmcnt", "loadcnt", "storecnt", "dscnt", "kmcnt")]
   if name == "s_waitcnt":
@@ -131,7 +131,7 @@ def _wait(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _wait_alu(uses: Uses, mode: Mode) -> Run:
-  """s_waitcnt_depctr, s_wait_alu: what the ALUs have issued is done; ends hazards of the fields that are 0."""
+  """s_waitcnt_depctr, s_wait_alu: the issued ALU instructions are done. Fields that are 0 end their hazards."""
   immediate = uses["simm16"]
   return lambda wave: wave.strict.hazards.wait_alu(immediate)
 
@@ -191,13 +191,13 @@ def _time(uses: Uses, mode: Mode) -> Run:
 # ***** caches *****
 
 def cache_scope(uses: Uses, mode: Mode) -> Scope:
-  """How far an access or a cache operation reaches."""
+  """Return the scope of an access or a cache operation."""
   if mode.arch.startswith("gfx12"): return Scope(uses.get("scope"))
   if mode.cdna: return Scope(2 * uses.get("sc1") + uses.get("sc0"))
   return Scope.DEVICE if uses.get("glc") else Scope.UNIT
 
 def _cache(invalidate: bool, write_back: bool, unit: Unit = Unit.VECTOR, scope: Scope | None = None) -> Builder:
-  """A cache operation; without a scope that of the instruction."""
+  """Return a builder for a cache operation. Without a scope it uses the instruction's."""
   def bind(uses: Uses, mode: Mode) -> Run:
     kind = Kind(unit, cache_scope(uses, mode) if scope is None else scope)
     def run(wave: Wave) -> None:
@@ -224,10 +224,10 @@ def _movrel(source_relative: bool, count: int) -> Builder:
     return run
   return bind
 
-# they do nothing but what strict.py watches
+# instructions that only change the state of strict.py
 FOR_STRICT = frozenset({*WAITS, "s_waitcnt", "s_wait_idle", "s_waitcnt_depctr", "s_wait_alu"})
-# after these a block ends: what comes next is not what stands behind them, or depends on what they have done
-# strict.py must watch them as they execute
+# A block ends after these. The next instruction is not the following one, or it depends on their effect. Or strict.py
+# must check them as they execute
 ALONE = frozenset({"s_sendmsg", "s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"})
 ENDS = frozenset({*CONDITIONS, *ALONE, "s_call_b64", "s_setpc_b64", "s_swappc_b64"})
 BREAKS = frozenset({"s_endpgm", "s_barrier", "s_barrier_wait", "s_denorm_mode", "s_round_mode", "s_setreg_b32",

@@ -1,8 +1,9 @@
-"""Bytes to steps: what executing one instruction needs, made once for each instruction of a kernel.
+"""Decoding of bytes to steps: everything that the execution of one instruction needs, made once per instruction of a
+kernel.
 
-A `Step` has the function of the instruction and what strict.py and hazards.py have to know: which registers it reads
-and writes, what counts it, which hazards it may be the first or the second of. Steps do not depend on the address, so
-kernels share them.
+A `Step` has the function of the instruction, and its properties for strict.py and hazards.py: registers that it reads
+and writes, counters that count it, hazards of which it may be the first or the second half. Steps do not depend on the
+address, so kernels share them.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -28,21 +29,21 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
   from tinyhw.emulator.amd.native.translate import Translation
 
-LONGEST = 20  # bytes of an instruction with all that may follow it
+LONGEST = 20  # bytes of an instruction with all words that may follow it
 
 @dataclass(eq=False)
 class Step:
   """One instruction as it executes. Vector registers are rows of state.Wave, scalar ones bits by their index.
 
-  touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a
-  counted instruction writes.
-  product: what a matrix instruction computes, factors and addend: the registers of its A and B, and of its C.
-  mask_reads: of the scalar registers those that are read as masks of lanes. valu, trans: 1 for an instruction of these
-  classes. breaks: it may end the wave, make it wait, or change its
-  mode. ends: a block of steps ends behind it. steers: what it does is for strict.py alone. local: it may access the
-  LDS. all_lanes: it writes lanes that are not active too. activates: it may write EXEC. kind: of the event that it is
-  where `counters` count it. states: how many wait states.
-  overwritten: the source that is in the registers of an early result, if there is one.
+  - touched, read_set, results: registers as strict.Strict.pending numbers them: all, those that are read, those that a
+    counted instruction writes.
+  - kind: of its event, if `counters` count it. states: number of wait states.
+  - product: the product of a matrix instruction; factors, addend: the registers of its A and B, and of its C.
+  - mask_reads: scalar registers that are read as masks of lanes. valu, trans: 1 for an instruction of these classes.
+  - breaks: it may end the wave, make it wait, or change its mode. ends: a block of steps ends after it.
+  - steers: it only changes the state of strict.py. local: it may access the LDS.
+  - all_lanes: it also writes lanes that are not active. activates: it may write EXEC.
+  - overwritten: the source that is in the registers of an early result, if there is one.
   """
   inst: MInst
   size: int
@@ -77,24 +78,23 @@ class Step:
   overwritten: str = ""
 
 class Decoder:
-  """The steps of a dispatch's code, by address, for each mode that waves are in; and their translation, once something
-  has asked for it."""
+  """The steps of a dispatch's code, by address, for each mode of waves, and their translation after its first use."""
   def __init__(self, arch: str, registers: DispatchRegisters, code_reader: Callable[[int, int], bytes]):
     self.arch, self.lanes, self.sgprs, self.read = arch, registers.wave_size, registers.sgprs, code_reader
     self.by_mode: dict[int, dict[int, Step]] = {}
     self.translations: list[Translation | None] = []
 
   def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
-    """The translation that all workgroups of the dispatch share; made for the first one."""
+    """Return the translation that all workgroups of the dispatch share. The first one makes it."""
     if not self.translations: self.translations.append(make())
     return self.translations[0]
 
   def steps(self, mode: int) -> dict[int, Step]:
-    """The steps that have been decoded for a mode."""
+    """Return the steps that have been decoded for a mode."""
     return self.by_mode.setdefault(mode, {})
 
   def decode(self, address: int, mode: int) -> Step:
-    """The step at an address. Raises OutOfBounds outside of the code, UnknownInstruction, EarlyWrite."""
+    """Return the step at an address. Raises OutOfBounds outside of the code, UnknownInstruction, EarlyWrite."""
     code = self.fetch(address)
     step = step_of(code, self.mode(mode))
     if step.scalar_limit > self.sgprs:
@@ -107,7 +107,7 @@ class Decoder:
     return step
 
   def mode(self, bits: int) -> Mode:
-    """What the MODE of a wave means to its instructions."""
+    """Return the mode of instructions from the MODE of a wave."""
     return Mode(self.arch, self.lanes, bits >> 4 & 15, bits & 15)
 
   def fetch(self, address: int) -> bytes:
@@ -119,7 +119,7 @@ class Decoder:
 
 @lru_cache(maxsize=65536)
 def step_of(code: bytes, mode: Mode) -> Step:
-  """The step of the instruction that begins `code`. Raises UnknownInstruction."""
+  """Return the step of the instruction that begins `code`. Raises UnknownInstruction."""
   arithmetic.check_mode(mode)
   name = mode.arch if mode.cdna or mode.lanes == 32 else f"{mode.arch}:wave64"
   try: inst, size = decoder(name)(code, 0)
@@ -127,7 +127,7 @@ def step_of(code: bytes, mode: Mode) -> Step:
   return make_step(inst, size, mode)
 
 def make_step(inst: MInst, size: int, mode: Mode) -> Step:
-  """The step of an instruction."""
+  """Return the step of an instruction."""
   uses = Uses(inst)
   step = Step(inst, size, show(inst), function_of(uses, mode))
   _registers(step, uses)
@@ -156,12 +156,12 @@ def make_step(inst: MInst, size: int, mode: Mode) -> Step:
   return step
 
 def is_computation(name: str) -> bool:
-  """Whether an instruction has a meaning in the notation, which is all that it does."""
+  """Return whether semantics in the notation describe an instruction completely."""
   if name in control.BUILDERS or name in lanes.BUILDERS: return False
   return arithmetic.meaning_of(name) is not None or "::" in name
 
 def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
-  """What executes an instruction. Raises UnknownInstruction."""
+  """Return the function that executes an instruction. Raises UnknownInstruction."""
   name = uses.name
   for table in (control.BUILDERS, lanes.BUILDERS):
     if name in table: return table[name](uses, mode)
@@ -172,7 +172,7 @@ def function_of(uses: Uses, mode: Mode) -> Callable[[Wave], None]:
   raise UnknownInstruction(f"{name} is not emulated")
 
 def _registers(step: Step, uses: Uses) -> None:
-  """Which registers an instruction reads and writes."""
+  """Set the registers that an instruction reads and writes."""
   vector_reads: list[int] = []
   vector_writes: list[int] = []
   for spec, value in zip(uses.form.specs, uses.inst.operands):
@@ -195,16 +195,16 @@ def _registers(step: Step, uses: Uses) -> None:
   _implied(step, uses)
   step.read_set = frozenset((*vector_reads, *_bits(step.scalar_reads)))
   step.touched = step.read_set | {*vector_writes, *_bits(step.scalar_writes)}
-  if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], []  # they look at a single lane themselves
+  if uses.name in lanes.ONE_LANE: vector_reads, vector_writes = [], []  # they check single lanes themselves
   step.vector_reads, step.vector_writes = tuple(vector_reads), tuple(vector_writes)
 
 _TRACKED = ~(sum(3 << index for name, index in regs.READ_ONLY.items() if name != "src_scc") | 3 << regs.EXEC)
-# Logic on masks: with EXEC as one operand, what is undefined of the other concerns lanes that are not active; compilers
-# let loops begin so
+# Logic on masks: with EXEC as one operand, undefined bits of the other belong to lanes that are not active. Compilers
+# begin loops so
 _MASK_LOGIC = frozenset(f"s_{name}_b{bits}" for name in ("or", "and", "and_not1", "andn2", "xor") for bits in (32, 64))
 
 def _implied(step: Step, uses: Uses) -> None:
-  """Registers that are no operands: SCC, VCC, M0, EXEC."""
+  """Add registers that are no operands: SCC, VCC, M0, EXEC."""
   width = 2 if uses.form.generation.wave == 64 else 1
   for name in uses.form.reads:
     if name == "scc": step.scalar_reads |= 1 << SCC
@@ -216,7 +216,7 @@ def _implied(step: Step, uses: Uses) -> None:
     elif name == "m0": step.scalar_writes |= 1 << regs.M0
 
 def _mask_reads(uses: Uses) -> int:
-  """The scalar registers that an instruction reads as a mask of lanes."""
+  """Return the scalar registers that an instruction reads as a mask of lanes."""
   vcc = ((1 << uses.form.generation.wave // 32) - 1 << regs.VCC if "vcc" in uses.form.reads
          and uses.name.startswith("v_") else 0)
   return vcc | sum((1 << value.cls.units) - 1 << value.index for spec, value in zip(uses.form.specs, uses.inst.operands)
@@ -225,8 +225,8 @@ def _mask_reads(uses: Uses) -> int:
                    and spec.access == Access.READ)
 
 def _result_read(uses: Uses, operand: str) -> bool:
-  """Whether an operand that is marked as read and written matters to the result: DPP, SDWA and half loads keep parts
-  of it."""
+  """Return whether the old value of an operand, marked as read and written, affects the result. DPP, SDWA and half
+  loads keep parts of it."""
   meaning = arithmetic.meaning_of(uses.name)
   if operand in ("vdst", "sdst") and meaning is not None: return arithmetic.reads_result(meaning)
   return "load" not in uses.form.words
@@ -234,8 +234,8 @@ def _result_read(uses: Uses, operand: str) -> bool:
 def _bits(mask: int) -> list[int]: return [SCALAR_BASE + i for i in range(mask.bit_length()) if mask >> i & 1]
 
 def _written(step: Step, uses: Uses) -> frozenset[int]:
-  """Registers that an instruction writes, also where it reads them: a load may write the register of its own
-  address."""
+  """Return registers that an instruction writes, including those that it also reads: a load may write the register of
+  its own address."""
   vectors = (row_of(v) + i for s, v in zip(uses.form.specs, uses.inst.operands)
              if isinstance(v, Reg) and s.access & Access.WRITE and v.cls.bank is not regs.SGPR
              for i in range(v.cls.units))

@@ -1,7 +1,7 @@
 """Instructions between lanes: DPP permutations of a source, lane reads and writes, row permutations, swaps. LDS
-permutations are in transfers.py.
+permutations are in transfer_local.py.
 
-A move table says for each lane from which lane it reads, -1 for none. Sources: ISA guides of RDNA3 and CDNA3, "Data
+A table of moves gives for each lane the lane that it reads, -1 for none. Sources: ISA guides of RDNA3 and CDNA3, "Data
 Parallel Processing" and the instructions' descriptions; DPP control numbers as in LLVM's AMDGPUAsmUtils.
 """
 from __future__ import annotations
@@ -22,15 +22,17 @@ if TYPE_CHECKING:
 Run = Callable[["Wave"], None]
 
 class Moves(NamedTuple):
-  """A permutation of a source's lanes. enabled: lanes that row_mask and bank_mask let write, as bits. zero: a lane
-  without a source reads 0 (else it is not written). any_lane: sources need not be active."""
+  """A permutation of a source's lanes. enabled: lanes that row_mask and bank_mask let write, as bits.
+
+  zero: a lane without a source reads 0 (else it is not written). any_lane: sources need not be active.
+  """
   source: tuple[int, ...]
   enabled: int
   zero: bool
   any_lane: bool
 
 def dpp_moves(uses: Uses, lanes: int) -> Moves:
-  """The permutation of an instruction with a DPP control."""
+  """Return the permutation of an instruction with a DPP control."""
   if "dpp8" in uses.index:
     selects = uses["dpp8"]
     # Without fi an inactive lane gives 0, and the lane that reads it is written. Source: LLVM, AMDGPUModifierSyntax,
@@ -43,11 +45,11 @@ def dpp_moves(uses: Uses, lanes: int) -> Moves:
 
 @once
 def dpp_sources(control: int, lanes: int) -> tuple[int, ...]:
-  """For each lane the lane that a DPP control names, -1 where that is outside of the row (or wave)."""
+  """Return for each lane the source lane of a DPP control, -1 if that is outside of the row (or wave)."""
   return tuple(_dpp_source(control, lane, lanes) for lane in range(lanes))
 
 def _dpp_source(control: int, lane: int, lanes: int) -> int:
-  """The lane from which one lane reads. Rows have 16 lanes."""
+  """Return the source lane of one lane. Rows have 16 lanes."""
   row, place, n = lane & ~15, lane & 15, control & 15
   kind = control >> 4
   if control < 0x100: return lane & ~3 | control >> 2 * (lane & 3) & 3
@@ -67,7 +69,7 @@ def _dpp_source(control: int, lane: int, lanes: int) -> int:
   raise UnknownInstruction(f"no DPP control has the number {control:#x}")
 
 def permutation(wave: Wave, moves: Moves) -> tuple[list[int], list[int]]:
-  """(lanes that are written, for each lane where it reads from, -1 for a 0)."""
+  """Return (lanes that are written, source of each lane, -1 for a 0)."""
   active = wave.exec
   sources = [lane if lane >= 0 and (moves.any_lane or active >> lane & 1) else -1 for lane in moves.source]
   return [lane for lane in wave.active if moves.enabled >> lane & 1 and (moves.zero or sources[lane] >= 0)], sources
@@ -75,7 +77,7 @@ def permutation(wave: Wave, moves: Moves) -> tuple[list[int], list[int]]:
 # ***** single lanes *****
 
 def _value(uses: Uses, name: str) -> Callable[[Wave], int]:
-  """What a scalar operand or constant is when the instruction executes."""
+  """Return a reader of a scalar operand or constant."""
   value = uses[name]
   if not isinstance(value, Reg): return lambda wave: int(value)
   index = value.index
@@ -112,7 +114,7 @@ def _writelane(uses: Uses, mode: Mode) -> Run:
 # ***** whole rows *****
 
 def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
-  """v_permlane16 and v_permlanex16: each lane reads a lane of its own row of 16, or of the other of a pair of rows."""
+  """v_permlane16 and v_permlanex16: each lane reads a lane of its own row of 16, or of the other row of a pair."""
   def bind(uses: Uses, mode: Mode) -> Run:
     row, target, op_sel = row_at(uses, "src0"), row_at(uses, "vdst"), uses.get("op_sel")
     selects = row_at(uses, "src1") if variable else 0
@@ -131,7 +133,7 @@ def _permute_rows(cross: bool, variable: bool) -> Callable[[Uses, Mode], Run]:
   return bind
 
 def _swap_halves(uses: Uses, mode: Mode) -> Run:
-  """v_permlane64: lanes of the two halves of a wave of 64 change places."""
+  """v_permlane64: swap the two halves of a wave of 64 lanes."""
   row, target = row_at(uses, "src0"), row_at(uses, "vdst")
   def run(wave: Wave) -> None:
     values = wave.u[row].tolist()
@@ -147,8 +149,8 @@ def _swap(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _swap_rows(size: int) -> Callable[[Uses, Mode], Run]:
-  """v_permlane16_swap, v_permlane32_swap: odd groups of `size` lanes of the first register and even ones of the second
-  change places."""
+  """v_permlane16_swap, v_permlane32_swap: swap odd groups of `size` lanes of the first register with even ones of the
+  second."""
   def bind(uses: Uses, mode: Mode) -> Run:
     first, second = row_at(uses, "vdst"), row_at(uses, "src0")
     def run(wave: Wave) -> None:
@@ -166,4 +168,4 @@ BUILDERS: dict[str, Callable[[Uses, Mode], Run]] = {
   "v_permlane64_b32": _swap_halves, "v_swap_b32": _swap, "v_permlane16_swap_b32": _swap_rows(16),
   "v_permlane32_swap_b32": _swap_rows(32),
 }
-ONE_LANE = frozenset({"v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32"})  # they look at lanes themselves
+ONE_LANE = frozenset({"v_readfirstlane_b32", "v_readlane_b32", "v_writelane_b32"})  # they check lanes themselves

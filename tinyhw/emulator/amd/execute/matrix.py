@@ -1,10 +1,10 @@
-"""Matrix instructions: WMMA of RDNA3 and RDNA4, MFMA of CDNA: which lane and register holds which element, and the
+"""Matrix instructions: WMMA of RDNA3 and RDNA4, MFMA of CDNA. This is the lane and register of each element, and the
 product.
 
-D = A @ B + C for each block. The sum of an element is exact and rounded once, as far as doubles go; hardware adds in an
-order of its own, so results of floats may differ in the last place. Sparse, scaled, and broadcasting forms (SWMMAC,
-SMFMAC, f8f6f4, cbsz, abid, blgp) are not emulated. Layouts are those of AMD's matrix instruction calculator, by which
-test/emulator/amd/execute/test_matrix.py checks them; a lane has 8 consecutive elements of gfx950's longer K.
+D = A @ B + C for each block. The sum of an element is exact, as far as doubles go, and rounded once. Hardware adds in
+an order of its own, so floats may differ in the last place. Sparse, scaled, and broadcasting forms (SWMMAC, SMFMAC,
+f8f6f4, cbsz, abid, blgp) are not emulated. Layouts are those of AMD's matrix instruction calculator, by which
+test/emulator/amd/execute/test_matrix.py checks them. With gfx950's longer K a lane has 8 consecutive elements.
 """
 from __future__ import annotations
 import math
@@ -42,12 +42,12 @@ class Product(NamedTuple):
 
   @property
   def passes(self) -> int:
-    """Quarters of the cycles that an MFMA takes; what its hazards depend on."""
+    """Return a quarter of the cycles of an MFMA. Its hazards depend on it."""
     if self.d == "f64": return 8 if self.m == 16 else 4
     return {4: 2, 16: 4, 32: 8}[self.m] * (2 if self.m != 4 and (self.blocks > 1 or self.a == "f32") else 1)
 
 class Place(NamedTuple):
-  """Where an element is: block, line (row of A, column of B), depth; lane, register, lowest bit."""
+  """Place of an element: block, line (row of A, column of B), depth; lane, register, lowest bit."""
   block: int
   line: int
   depth: int
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 @once
 def product_of(name: str) -> Product | None:
-  """What a name means, or None if it is none of a dense product."""
+  """Return the product of an instruction's name, or None if it is no dense product."""
   found = _NAME.match(name)
   if found is None: return None
   operands = found[7].split("_")
@@ -66,19 +66,19 @@ def product_of(name: str) -> Product | None:
                  found[2])
 
 def is_matrix(name: str) -> bool:
-  """Whether an instruction writes the whole wave's registers, whatever EXEC is."""
+  """Return whether an instruction writes the whole wave's registers, whatever EXEC is."""
   return name.startswith(("v_wmma", "v_swmmac", "v_mfma", "v_smfmac"))
 
 # ***** layouts *****
 
 @once
 def operand_places(product: Product, kind: str, lanes: int, rdna3: bool) -> tuple[Place, ...]:
-  """Where the elements of A are (of B with columns for rows)."""
+  """Return the places of the elements of A (of B with columns for rows)."""
   if product.family == "mfma": return tuple(_mfma_operand(product, kind))
   return tuple(_wmma3_operand(product, kind, lanes) if rdna3 else _wmma4_operand(product, kind, lanes))
 
 def _mfma_operand(product: Product, kind: str) -> Iterator[Place]:
-  """Lanes count rows first, then blocks, then parts of the depth; a lane's elements follow each other."""
+  """Lanes count rows first, then blocks, then parts of the depth. A lane's elements are consecutive."""
   bits, groups = WIDTHS[kind], 64 // product.m // product.blocks
   each = product.k // groups
   for lane in range(64):
@@ -86,14 +86,14 @@ def _mfma_operand(product: Product, kind: str) -> Iterator[Place]:
     for i in range(each): yield Place(block, lane % product.m, part * each + i, lane, i * bits // 32, i * bits % 32)
 
 def _wmma3_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
-  """Every 16 lanes hold all."""
+  """Each group of 16 lanes holds all elements."""
   bits = WIDTHS[kind]
   for lane in range(lanes):
     for k in range(product.k): yield Place(0, lane % 16, k, lane, k * bits // 32, k * bits % 32)
 
 def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
-  """Runs of 8 bytes alternate between the lanes 0-15 and 16-31; what is in further registers there is, in a wave of
-  64, in the lanes 32-63."""
+  """Runs of 8 bytes alternate between the lanes 0-15 and 16-31. In a wave of 64, the lanes 32-63 hold the elements that
+  further registers hold in a wave of 32."""
   bits = WIDTHS[kind]
   each = 32 // bits
   registers = product.k * 16 // lanes * bits // 32
@@ -109,7 +109,7 @@ def _wmma4_operand(product: Product, kind: str, lanes: int) -> Iterator[Place]:
 
 @once
 def result_places(product: Product, lanes: int, rdna3: bool) -> tuple[Place, ...]:
-  """Where the elements of C and D are: line is the row, depth the column."""
+  """Return the places of the elements of C and D: line is the row, depth the column."""
   if product.family == "mfma": return tuple(_mfma_result(product))
   return tuple(_wmma3_result(lanes) if rdna3 else _wmma4_result(product, lanes))
 
@@ -150,12 +150,12 @@ def _signed(bits: int, signed: bool) -> Callable[[int], int]:
   return (lambda x: (x ^ half) - half) if signed else (lambda x: x)
 
 def _short_float32(x: int) -> float:
-  """xf32: a float32 rounded to 10 bits of mantissa."""
+  """Round a float32 to 10 bits of mantissa: xf32."""
   if x & 0x7f800000 == 0x7f800000: return float32_of(x)
   return float32_of((x + 0xfff + (x >> 13 & 1)) & 0xffffe000)
 
 def decoder_of(kind: str, arch: str, signed: bool) -> Callable[[int], Any]:
-  """Bits of an element as a number."""
+  """Return the function from bits of an element to a number."""
   fp8, bf8 = dtypes.fp8_fnuz if arch == "gfx942" else dtypes.fp8_ocp
   if kind in ("fp8", "bf8"):
     return tuple(decode_float(i, fp8 if kind == "fp8" else bf8) for i in range(256)).__getitem__
@@ -168,7 +168,7 @@ ENCODE: dict[str, Callable[[Any], int]] = {"f64": bits_of_float64, "f32": lambda
                                            "bf16": encode_bfloat16, "i32": lambda x: x & 0xffffffff}
 
 def dot(a: list[Any], b: list[Any], c: Any) -> Any:
-  """The sum of products and c."""
+  """Return the sum of products and c."""
   if isinstance(c, int): return sum(x * y for x, y in zip(a, b)) + c
   products = [x * y for x, y in zip(a, b)]
   try: return math.fsum((*products, c))
@@ -177,7 +177,7 @@ def dot(a: list[Any], b: list[Any], c: Any) -> Any:
 # ***** instructions *****
 
 def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
-  """The function of a matrix instruction, or None if the name means none."""
+  """Return the function of a matrix instruction, or None if the name is none."""
   product = product_of(uses.name)
   if product is None: return None
   if any(uses.get(name) for name in ("cbsz", "abid")) or uses.get("blgp") and product.d != "f64":
@@ -221,7 +221,7 @@ Operand = dict[tuple[int, int], list[Any]]
 
 def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[int], Any], width: int,
             negate: tuple[bool, bool]) -> Operand:
-  """(block, row or column) -> its elements by depth."""
+  """Return (block, row or column) -> its elements by depth."""
   rows: dict[int, list[int]] = {}
   found: Operand = {}
   mask = (1 << width) - 1
@@ -237,13 +237,13 @@ def operand(wave: Wave, row: int, places: tuple[Place, ...], decode: Callable[[i
   return {key: line[:longest] for key, line in found.items()}
 
 def element(wave: Wave, row: int, place: Place, width: int, high: int) -> int:
-  """The bits of an element of C."""
+  """Return the bits of an element of C."""
   word: int = wave.u[row + place.register][place.lane]
   if width == 64: return word | int(wave.u[row + place.register + 1][place.lane]) << 32
   return word >> place.shift + high & (1 << width) - 1
 
 def put(wave: Wave, row: int, place: Place, width: int, high: int, bits: int) -> None:
-  """Write an element of D; of a register that it does not fill the rest stays."""
+  """Write an element of D. The rest of a register that it does not fill is kept."""
   target = wave.u[row + place.register]
   if width < 32:
     shift = place.shift + high

@@ -1,12 +1,16 @@
-"""The registers of a wave and how they are at its start. Instructions are functions on a `Wave`; strict.py watches what
-they read and write.
+"""The registers of a wave, and their initial values. Instructions are functions on a `Wave`. strict.py checks their
+reads and writes.
 
-All of them are one piece of memory, which translated code works on: a context, scalar registers by the indices of
-isa/amd/table/regs.py (106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128 flat_scratch; SCC has the index of
-src_scc), for each vector register a mask of the lanes that something has written, and the vector registers. One of
-these is a row of 32-bit lanes that is seen in three ways: `u` unsigned, `i` signed, `f` float32. Accumulation registers
-follow the 256 others. What nobody has set is garbage. Sources for the start: LLVM's AMDGPUUsage, "Initial Kernel
-Execution State"; ISA guides.
+All registers are in one piece of memory, which translated code uses:
+
+- a context;
+- scalar registers by the indices of isa/amd/table/regs.py (106 VCC, 108 trap registers, 124 null, 125 M0, 126 EXEC, 128
+  flat_scratch; SCC has the index of src_scc);
+- for each vector register a mask of the lanes that were written;
+- the vector registers. Each is a row of 32-bit lanes with three views: `u` unsigned, `i` signed, `f` float32.
+  Accumulation registers follow the 256 others.
+
+Unset registers hold garbage. Sources for the start: LLVM's AMDGPUUsage, "Initial Kernel Execution State"; ISA guides.
 """
 from __future__ import annotations
 import random
@@ -28,7 +32,7 @@ _ACTIVE, _PARTIAL, _LOCAL = AT["ACTIVE"], AT["PARTIAL"], AT["LOCAL"]
 AGPR = 256  # the row of the first accumulation register
 ROWS = 512
 SCC = regs.READ_ONLY["src_scc"]
-# Places in the memory of a wave, in bytes. Behind the scalar registers are DROPPED words for results that nobody wants.
+# Offsets in the memory of a wave, in bytes. After the scalar registers are DROPPED words for unused results.
 SCALARS_AT = CONTEXT_BYTES
 DROPPED = regs.SCALARS
 WRITTEN_AT = (SCALARS_AT + 4 * (DROPPED + 4) + 63) // 64 * 64
@@ -47,23 +51,23 @@ class RegisterFile:
     self.context[AT["STATE"]], self.context[AT["WRITTEN"]] = self.address + SCALARS_AT, self.address + WRITTEN_AT
 
   def numbers(self) -> list[int]:
-    """The rows that there are."""
+    """Return the rows that exist."""
     return [*range(self.arch), *range(AGPR, AGPR + self.accumulation)]
 
   def place(self, row: int) -> int:
-    """Where a row begins. Raises KeyError if there is no such register."""
+    """Return the place where a row begins. Raises KeyError if there is no such register."""
     if 0 <= row < self.arch: return VECTORS_AT - SCALARS_AT + row * self.row_bytes
     if AGPR <= row < AGPR + self.accumulation:
       return VECTORS_AT - SCALARS_AT + (self.arch + row - AGPR) * self.row_bytes
     raise KeyError(row)
 
   def row(self, number: int) -> memoryview:
-    """The bytes of a row. Raises KeyError."""
+    """Return the bytes of a row. Raises KeyError."""
     at = self.place(number) - (VECTORS_AT - SCALARS_AT)
     return self.vectors[at:at + self.row_bytes]
 
 class Rows(dict[int, Any]):
-  """Rows as memoryviews of a type, made when they are first asked for."""
+  """Rows as memoryviews of a type, made at first use."""
   def __init__(self, file: RegisterFile, code: str):
     super().__init__()
     self.file, self.code = file, code
@@ -85,10 +89,8 @@ class Wave:
     self.s, self.context = self.file.scalars, self.file.context
     self.u, self.i, self.f = Rows(self.file, "I"), Rows(self.file, "i"), Rows(self.file, "f")
     self.s[regs.NULL], self.s[SCC] = 0, source.getrandbits(1)
-    self.pc = self.at = registers.code          # at: the instruction that Python executes while the others are
-                                                # translated
-    self.numbered = False                       # what strict checks know is a state of the kernel's translation
-                                                # (translate.py), by number
+    self.pc = self.at = registers.code          # at: the instruction that Python executes within translated code
+    self.numbered = False  # the context has the number of the state of strict checks (translate.py)
     self.mode = registers.float_round | registers.float_denorm << 4
     self.waiting = self.ended = False
     self.signalled = False                      # gfx12: it has signalled the barrier that it is going to wait for
@@ -108,15 +110,15 @@ class Wave:
 
   @property
   def exec(self) -> int:
-    """The mask of the lanes that are active."""
+    """Return the mask of the active lanes."""
     return self.context[_ACTIVE] & self.all
   @property
   def full(self) -> bool:
-    """Whether all lanes are active."""
+    """Return whether all lanes are active."""
     return not self.context[_PARTIAL]
   @property
   def active(self) -> Sequence[int]:
-    """The lanes that are active."""
+    """Return the active lanes."""
     mask, found = self.exec, self._active
     if found[0] == mask: return found[1]
     lanes = range(self.lanes) if mask == self.all else [i for i, bit in enumerate(lane_bits(mask, self.lanes)) if bit]
@@ -124,14 +126,14 @@ class Wave:
     return lanes
 
   def set_exec(self, mask: int) -> None:
-    """Set EXEC, and what follows from it."""
+    """Set EXEC and the state that depends on it."""
     mask &= self.all
     self.context[_ACTIVE], self.context[_PARTIAL] = signed64(mask), 0 if mask == self.all else 8
     self.s[regs.EXEC] = mask & 0xffffffff
     if self.lanes == 64: self.s[regs.EXEC + 1] = mask >> 32
 
   def mask(self, register: int) -> int:
-    """The lane mask in a scalar register, of two of them in a wave of 64."""
+    """Return the lane mask in a scalar register, or in two of them in a wave of 64."""
     return self.s[register] if self.lanes == 32 else self.s[register] | self.s[register + 1] << 32
 
   def set_mask(self, register: int, mask: int) -> None:
@@ -146,16 +148,16 @@ class Wave:
     self.mode = mode
 
   def touch_local(self, address: int, size: int, kind: int) -> None:
-    """Note an LDS access of the instruction that executes."""
+    """Record an LDS access of the current instruction."""
     self.strict.local.current.append((address, size, kind))
     if self.signalled: self.between.append((address, size, kind))
 
   def reach_local(self) -> None:
-    """Let translated code reach the LDS, but not while accesses are noted for a barrier that the wave has signalled."""
+    """Let translated code access the LDS, unless accesses are recorded for a barrier that the wave has signalled."""
     self.context[_LOCAL] = NOWHERE.address if self.local is None or self.signalled else self.local.address
 
   def note_local(self, last: int = NOTES) -> None:
-    """Take over what translated code has noted of its LDS accesses, as far as the `last` ones matter."""
+    """Record the LDS accesses that translated code has noted, as far as the `last` ones matter."""
     if self.local is None: return
     for accesses in self.local.noted(last):
       self.strict.local.current = accesses
@@ -166,35 +168,35 @@ class Wave:
     return permutation(self, moves)
 
   def clock(self) -> int:
-    """A clock that counts on."""
+    """Return a clock that only increases."""
     self.ticks += 100
     return self.ticks
 
   def wide(self, register: int, count: int = 2) -> int:
-    """Scalar registers as one number."""
+    """Return scalar registers as one number."""
     value = 0
     for i in range(count): value |= self.s[register + i] << 32 * i
     return value
 
   def set_wide(self, register: int, count: int, value: int) -> None:
-    """Write scalar registers; EXEC takes effect, null keeps 0."""
+    """Write scalar registers. EXEC takes effect, null keeps 0."""
     if register == regs.NULL: return
     for i in range(count): self.s[register + i] = value >> 32 * i & 0xffffffff
     if register <= regs.EXEC + 1 and register + count > regs.EXEC: self.set_exec(self.mask(regs.EXEC))
 
   def moved(self, row: memoryview, moves: Sequence[int]) -> list[int]:
-    """The values of other lanes; 0 where there is none."""
+    """Return the values of other lanes; 0 where there is none."""
     values = row.tolist()
     return [values[i] if i >= 0 else 0 for i in moves]
 
 def signed64(word: int) -> int:
-  """A word of 64 bits as a number with a sign."""
+  """Return a 64-bit word as a signed number."""
   return (word & (1 << 64) - 1 ^ 1 << 63) - (1 << 63)
 
 def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: WindowedMemory, lds: LocalMemory,
           source: random.Random,
           base: int) -> list[Wave]:
-  """The waves of a workgroup at their first instruction."""
+  """Return the waves of a workgroup at their first instruction."""
   size = tuple(partial if partial and group[i] == registers.groups[i] - 1 else whole
                for i, (whole, partial) in enumerate(zip(registers.group_size, registers.partial_size)))
   items = [(x, y, z) for z in range(size[2]) for y in range(size[1]) for x in range(size[0])]
@@ -210,7 +212,8 @@ def start(registers: DispatchRegisters, group: tuple[int, int, int], memory: Win
   return waves
 
 def _start_vectors(wave: Wave, items: list[tuple[int, int, int]]) -> None:
-  """v0 has the work-item's number in its workgroup, 10 bits for each axis. Lanes without a work-item have garbage."""
+  """Set v0 to the work-item's number in its workgroup, 10 bits for each axis. Lanes without a work-item have garbage.
+  """
   shown = wave.registers.work_item_ids
   for lane, place in enumerate(items): wave.u[0][lane] = sum(n << 10 * axis for axis, n in enumerate(place[:shown]))
   wave.strict.set_vector(0, wave.exec)
@@ -228,7 +231,7 @@ def _start_scalars(wave: Wave, group: tuple[int, int, int], waves: int) -> None:
 
 def _given(registers: DispatchRegisters, group: tuple[int, int, int], number: int,
            waves: int) -> Iterator[tuple[int, int]]:
-  """(scalar register, value) of all that the hardware sets."""
+  """Yield (scalar register, value) of all that the hardware sets."""
   yield from ((place, word) for place, word in enumerate(registers.user_data) if word is not None)
   if registers.arch.startswith("gfx12"):
     yield from ((regs.TTMP + 9, group[0]), (regs.TTMP + 7, group[1] & 0xffff | group[2] << 16))

@@ -1,7 +1,7 @@
-"""What memory instructions have in common: the elements that they move, by their names, rows of lanes from and to
-bytes, and atomic operations.
+"""Common part of memory instructions: the elements that they move, by their names; rows of lanes from and to bytes; and
+atomic operations.
 
-An element is what one lane moves: `bytes` of memory and where they go in its registers. Sources: ISA guides, chapters
+An element is the data of one lane: `bytes` of memory and their position in its registers. Sources: ISA guides, chapters
 on memory instructions.
 """
 from __future__ import annotations
@@ -22,18 +22,17 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 def row_at(uses: Uses, name: str) -> int:
-  """The first row of a wave that an operand names."""
+  """Return the first row of an operand in a wave."""
   register = uses[name]
   return int(register.index) + 256 * (register.cls.bank is regs.AGPR)
 
-# MI300 and MI350 run with ECC of their registers, and so a load into one half does not keep the other one, which
-# becomes anything, here never what it
-# was. Source: LLVM, GCNSubtarget::d16PreservesUnusedBits, which is false with SRAM-ECC.
+# MI300 and MI350 run with ECC of their registers. So a load into one half destroys the other half, and here it never
+# keeps the old value. Source: LLVM, GCNSubtarget::d16PreservesUnusedBits, which is false with SRAM-ECC.
 LOST_HALF = 0xffffffff
 
 class Element(NamedTuple):
-  """bytes: in memory. signed: sign extended to 32 bits. half: which half of the register is meant, or None for all of
-  it. Of a load RDNA keeps the other half."""
+  """An element. bytes: in memory. signed: sign-extended to 32 bits. half: the half of the register, or None for all of
+  it. On RDNA a load keeps the other half."""
   bytes: int
   signed: bool = False
   half: int | None = None
@@ -45,14 +44,14 @@ _WIDTHS = {"8": 1, "16": 2, "32": 4, "64": 8, "96": 12, "128": 16, "256": 32, "5
 _NAME = re.compile(r"(?:(?P<d16>d16_(?:hi_)?))?(?P<sign>[uib])(?P<bits>\d+)(?:_(?P<after>d16(?:_hi)?))?$")
 
 def element_of(words: str) -> Element | None:
-  """The element that the end of a name means: u8, i16, b128, d16_hi_b16, u16_d16_hi; None if it means none."""
+  """Return the element of the end of a name: u8, i16, b128, d16_hi_b16, u16_d16_hi; None if it is none."""
   found = _NAME.match(words)
   if found is None or found["bits"] not in _WIDTHS: return None
   placed = found["d16"] or found["after"]
   return Element(_WIDTHS[found["bits"]], found["sign"] == "i", None if placed is None else int("hi" in placed))
 
 def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: Sequence[bytes]) -> None:
-  """Write what each of `lanes` has loaded into its registers from `row` on."""
+  """Write the loaded bytes of each of `lanes` to its registers from `row` on."""
   if element.bytes >= 4: return put_run(wave, row, element, lanes, b"".join(data))
   target, half = wave.u[row], element.half
   lost = LOST_HALF if wave.registers.arch.startswith("gfx9") else 0
@@ -64,7 +63,7 @@ def put_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int], data
     target[lane] = word
 
 def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: bytes) -> None:
-  """As put_lanes, of elements of whole dwords that stand one after the other."""
+  """Do as put_lanes, for contiguous elements of whole dwords."""
   count = element.bytes // 4
   words = struct.unpack(f"<{len(data) // 4}I", data)
   for i in range(count):
@@ -74,7 +73,7 @@ def put_run(wave: Wave, row: int, element: Element, lanes: Sequence[int], data: 
       for lane, word in zip(lanes, words[i::count]): target[lane] = word
 
 def get_run(wave: Wave, row: int, element: Element) -> bytes:
-  """What all lanes store, one after the other; of whole dwords."""
+  """Return the bytes that all lanes store, contiguously; for elements of whole dwords."""
   count = element.bytes // 4
   if count == 1: return bytes(wave.u[row])
   words = array("I", bytes(4 * count * wave.lanes))
@@ -82,13 +81,13 @@ def get_run(wave: Wave, row: int, element: Element) -> bytes:
   return words.tobytes()
 
 def is_run(addresses: list[int], size: int) -> bool:
-  """Whether elements of whole dwords stand one after the other."""
+  """Return whether elements of whole dwords are contiguous."""
   first, count = addresses[0], len(addresses)
   return (size >= 4 and addresses[-1] == first + (count - 1) * size
           and addresses == list(range(first, first + count * size, size)))
 
 def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> list[bytes]:
-  """What each of `lanes` stores."""
+  """Return the bytes that each of `lanes` stores."""
   if element.bytes >= 4:
     rows = [wave.u[row + i].tolist() for i in range(element.bytes // 4)]
     pack = struct.Struct(f"<{len(rows)}I").pack
@@ -97,11 +96,12 @@ def get_lanes(wave: Wave, row: int, element: Element, lanes: Sequence[int]) -> l
   return [(words[lane] >> shift & mask).to_bytes(element.bytes, "little") for lane in lanes]
 
 def get_words(wave: Wave, row: int, size: int, lanes: Sequence[int]) -> list[int]:
-  """As get_lanes, as numbers of 4 or 8 bytes."""
+  """Return the bytes that each of `lanes` stores, as numbers of 4 or 8 bytes."""
   return [int.from_bytes(data, "little") for data in get_lanes(wave, row, Element(size), lanes)]
 
-# ***** atomic operations: (old word, operand) -> new word. Names of gfx9 and gfx11 are those of isa/amd, which has one
-# for both. *****
+# ***** atomic operations: (old word, operand) -> new word *****
+
+# Names of gfx9 and gfx11 are those of isa/amd, which has one for both.
 
 def _signed(bits: int, choose: Callable[[int, int], int]) -> Callable[[int, int], int]:
   half, mask = 1 << bits - 1, (1 << bits) - 1
@@ -119,7 +119,7 @@ def _float64(f: Callable[[float, float], float]) -> Callable[[int, int], int]:
   return lambda old, x: bits_of_float64(f(float64_of(old), float64_of(x)))
 
 def _pair(decode: Callable[[int], float], encode: Callable[[float], int]) -> Callable[[int, int], int]:
-  """A sum of two halves each."""
+  """Add two packed halves each."""
   return lambda old, x: sum(encode(decode(old >> i & 0xffff) + decode(x >> i & 0xffff)) << i for i in (0, 16))
 
 def _sum(a: float, b: float) -> float: return a + b

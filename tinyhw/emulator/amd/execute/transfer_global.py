@@ -1,7 +1,8 @@
 """Vector memory instructions: global, flat and buffer loads, stores and atomics.
 
-Data moves when the instruction executes; the strict watch keeps results out of reach until a wait. Lanes go in the
-order of their numbers.
+Data move when the instruction executes. Strict checks make results unavailable until a wait. Lanes go in the order of
+their numbers.
+
 Sources: ISA guides of RDNA3, RDNA4, CDNA3: FLAT and MUBUF instructions.
 """
 from __future__ import annotations
@@ -27,7 +28,7 @@ Addresses = Callable[["Wave", Sequence[int]], list[int]]
 ADDRESS_MASK = (1 << 64) - 1
 
 def bind(uses: Uses, mode: Mode) -> Run | None:
-  """The function of a vector memory instruction, or None if the name means none."""
+  """Return the function of a vector memory instruction, or None if the name is none."""
   space, _, rest = uses.name.partition("_")
   if space not in ("global", "flat", "buffer"): return None
   kind = Kind(Unit.VECTOR, cache_scope(uses, mode))
@@ -39,8 +40,8 @@ def bind(uses: Uses, mode: Mode) -> Run | None:
   return maker(uses, what, kind, _flat_addresses(uses), Flat() if space == "flat" else Global())
 
 def _flat_addresses(uses: Uses) -> Addresses:
-  """Addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a register, and
-  an offset."""
+  """Return the addresses of global and flat instructions: 64 bits of registers, or a scalar base and 32 bits of a
+  register, and an offset."""
   offset = uses.get("offset")
   if uses.get("vaddr", None) is None: raise UnknownInstruction(f"{uses.name} without a vector address is not emulated")
   vector = row_at(uses, "vaddr")
@@ -93,7 +94,7 @@ def _store(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat)
   return run
 
 def atomic_update(uses: Uses, what: str) -> tuple[int, int, Callable[[Sequence[int]], Callable[[int], int]]]:
-  """(bytes of the word, bytes of the data, data of a lane -> what the word becomes)."""
+  """Return (bytes of the word, bytes of the data, function from the data of a lane to the update of the word)."""
   compare = COMPARE.match(what)
   if compare:
     size = int(compare[1]) // 8
@@ -125,14 +126,14 @@ def _atomic(uses: Uses, what: str, kind: Kind, addresses: Addresses, space: Flat
 # ***** buffers *****
 
 class Resource:
-  """A buffer resource: 4 scalar registers. Linear ones only."""
+  """A buffer resource: 4 scalar registers. Only linear ones."""
   def __init__(self, words: Sequence[int]):
     self.base = words[0] | (words[1] & 0xffff) << 32
     self.stride, self.records = words[1] >> 16 & 0x3fff, words[2]
     if words[1] >> 30: raise UnknownInstruction("a buffer resource with a swizzle is not emulated; use linear ones")
 
   def place(self, index: int, offset: int, size: int) -> int | None:
-    """The address of an element less the scalar offset, or None where it is outside."""
+    """Return the address of an element without the scalar offset, or None if it is outside."""
     if self.stride: inside = index < self.records and offset + size <= self.stride
     else: inside = offset + size <= self.records
     return self.base + index * self.stride + offset if inside else None

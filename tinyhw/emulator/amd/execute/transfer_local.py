@@ -1,4 +1,4 @@
-"""LDS instructions: loads, stores, atomics, and the permutations of lanes that go through its crossbar.
+"""LDS instructions: loads, stores, atomics, and the permutations of lanes that use its crossbar.
 
 Source: ISA guides of RDNA3, RDNA4, CDNA3: DS instructions.
 """
@@ -22,7 +22,7 @@ Run = Callable[["Wave"], None]
 _TWO = re.compile(r"(load|store|storexchg)_2addr_(stride64_)?(?:rtn_)?b(32|64)$")
 
 def bind(uses: Uses, mode: Mode) -> Run | None:
-  """The function of an LDS instruction, or None if the name means none."""
+  """Return the function of an LDS instruction, or None if the name is none."""
   if not uses.name.startswith("ds_"): return None
   if uses.get("gds"): raise UnknownInstruction(f"{uses.name} with gds: global data share is not emulated")
   what = uses.name[3:]
@@ -81,7 +81,7 @@ def _store(uses: Uses, element: Element, places: Places) -> Run:
   return run
 
 def _two(uses: Uses, action: str, size: int, stride: int) -> Run:
-  """Two elements, at two offsets that count elements."""
+  """Access two elements, at two offsets that count elements."""
   address, element = row_at(uses, "addr"), Element(size)
   offsets = [uses.get(f"offset{i}") * size * stride for i in (0, 1)]
   data = [] if action == "load" else [row_at(uses, "data0"), row_at(uses, "data1")]
@@ -120,7 +120,7 @@ def _atomic(uses: Uses, mode: Mode, what: str) -> Run:
 # ***** the crossbar *****
 
 def _swizzle(uses: Uses, mode: Mode) -> Run:
-  """Lanes within groups of 32, or of 4, permuted by a constant; a source that is not active gives 0."""
+  """Permute lanes within groups of 32, or of 4, by a constant. A source that is not active gives 0."""
   row, target = row_at(uses, "addr"), row_at(uses, "vdst")
   control: int = uses.get("offset")
   def source(lane: int) -> int:
@@ -134,7 +134,7 @@ def _swizzle(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _backward_permute(uses: Uses, mode: Mode) -> Run:
-  """Each lane reads the data of the lane that it names in bytes; of one that is not active 0. RDNA: within 32 lanes."""
+  """Each lane reads the data of the lane that it names in bytes; of an inactive one 0. RDNA: within 32 lanes."""
   address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
     size = wave.lanes if mode.cdna else 32
@@ -145,7 +145,7 @@ def _backward_permute(uses: Uses, mode: Mode) -> Run:
   return run
 
 def _forward_permute(uses: Uses, mode: Mode) -> Run:
-  """Each lane writes to the lane that it names in bytes; the highest lane wins, a lane that nobody names gets 0."""
+  """Each lane writes to the lane that it names in bytes. The highest lane wins. A lane without a writer gets 0."""
   address, data, target, offset = row_at(uses, "addr"), row_at(uses, "data0"), row_at(uses, "vdst"), uses.get("offset")
   def run(wave: Wave) -> None:
     size = wave.lanes if mode.cdna else 32

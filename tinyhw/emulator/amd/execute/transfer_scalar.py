@@ -18,7 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.amd.execute.state import Wave
 
 def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
-  """The function of a scalar load, or None if the name means none."""
+  """Return the function of a scalar load, or None if the name is none."""
   name = uses.name
   buffer = name.startswith("s_buffer_load_")
   if not buffer and not name.startswith("s_load_"): return None

@@ -1,8 +1,7 @@
-"""Scratch, the memory of each lane, by scratch instructions and through flat addresses; and flat addresses that mean
-LDS.
+"""Scratch, the memory of each lane, by scratch instructions and through flat addresses; and flat addresses of the LDS.
 
-In memory 4 bytes of each lane of a wave stand beside each other (architected flat scratch). Sources: ISA guides,
-"scratch" and "flat" addressing; LLVM's AMDGPUUsage, "address spaces".
+Memory interleaves the lanes of a wave in units of 4 bytes (architected flat scratch). Sources: ISA guides, "scratch"
+and "flat" addressing; LLVM's AMDGPUUsage, "address spaces".
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 SHARED, PRIVATE = APERTURES["shared"], APERTURES["private"]
 
 def pieces(wave: Wave, lane: int, place: int, size: int) -> Iterator[tuple[int, int]]:
-  """(address, size) of the dwords of what a lane has at an offset. Raises OutOfBounds."""
+  """Yield (address, size) of the dwords of a lane's bytes at an offset. Raises OutOfBounds."""
   limit = wave.registers.scratch_wave_bytes // wave.lanes
   if not wave.registers.scratch_enabled:
     raise OutOfBounds("the kernel uses scratch, and RSRC2.SCRATCH_EN is 0; set it and TMPRING_SIZE")
@@ -34,7 +33,7 @@ def pieces(wave: Wave, lane: int, place: int, size: int) -> Iterator[tuple[int, 
     place += count
 
 def load_private(wave: Wave, lane: int, place: int, size: int) -> bytes:
-  """What a lane has in scratch."""
+  """Return bytes of a lane's scratch."""
   return b"".join(wave.memory.load(address, count, SCRATCH) for address, count in pieces(wave, lane, place, size))
 
 def store_private(wave: Wave, lane: int, place: int, data: bytes) -> None:
@@ -44,7 +43,7 @@ def store_private(wave: Wave, lane: int, place: int, data: bytes) -> None:
     data = data[count:]
 
 def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
-  """The function of a scratch instruction, or None.
+  """Return the function of a scratch instruction, or None.
 
   An offset has three parts: a register of the lane, a scalar one, a constant.
   """
@@ -73,9 +72,11 @@ def bind(uses: Uses, mode: Mode) -> Callable[[Wave], None] | None:
 # ***** flat addresses *****
 
 class Flat:
-  """Memory as flat instructions see it: each lane's address says whether it is global, LDS, or the lane's scratch."""
+  """Memory as flat instructions see it. Each lane's address determines whether it is global, LDS, or the lane's
+  scratch.
+  """
   def gather(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], size: int, kind: Kind) -> list[bytes]:
-    """What each lane loads."""
+    """Return the loaded bytes of each lane."""
     if max(addresses) < SHARED: return wave.memory.gather(addresses, size, kind)
     return [self.load(wave, lane, address, size, kind) for lane, address in zip(lanes, addresses)]
 
@@ -88,7 +89,7 @@ class Flat:
 
   def scatter(self, wave: Wave, lanes: Sequence[int], addresses: Sequence[int], data: Sequence[bytes],
               kind: Kind) -> None:
-    """Store what each lane has."""
+    """Store the bytes of each lane."""
     if max(addresses) < SHARED: wave.memory.scatter(addresses, data, kind)
     else:
       for lane, address, piece in zip(lanes, addresses, data): self.store(wave, lane, address, piece, kind)
@@ -101,7 +102,7 @@ class Flat:
     else: wave.memory.store(address, data, kind)
 
   def atomic(self, wave: Wave, address: int, size: int, update: Callable[[int], int], kind: Kind) -> int:
-    """One lane's atomic operation: the old word."""
+    """Do one lane's atomic operation. Return the old word."""
     if address - PRIVATE in _APERTURE: raise StrictError("an atomic operation on scratch: the hardware has none")
     if address - SHARED not in _APERTURE: return wave.memory.atomic(address, size, update, kind)
     wave.touch_local(address - SHARED, size, ATOMIC)

@@ -1,10 +1,10 @@
-"""A workgroup that executes: its waves, in a seeded random order, from exact bytes. The registers of a wave are in
+"""Execution of a workgroup: its waves, in a seeded random order, from exact bytes. The registers of a wave are in
 state.py.
 
-`Workgroup.step` lets one wave after the other run for some instructions until a budget is spent. Everything strict is
-checked where it happens: see strict.py for what. Nothing here knows an instruction: decoded.py makes functions of them.
-Where the host can, hot blocks of them run as translated code (translate.py), and turns end at the ends of blocks; with
-somebody who watches, or with EMULATE_TRANSLATE=0, all go step by step.
+`Workgroup.step` lets one wave after the other run for some instructions until a budget is spent. strict.py has the
+checks, which are made as instructions execute. Nothing here knows an instruction: decoded.py makes functions of them.
+Where the host can, hot blocks run as translated code (translate.py), and turns end at the ends of blocks. With `watch`,
+or with EMULATE_TRANSLATE=0, all instructions go step by step.
 """
 from __future__ import annotations
 import random
@@ -21,20 +21,21 @@ from tinyhw.emulator.memory.lds import Access, LocalMemory
 from tinyhw.emulator.memory.memory import WindowedMemory
 
 class Status(IntEnum):
-  """What a step ended with."""
+  """Result of a step."""
   RUNNING = 0  # the budget is spent
   BARRIER = 1  # all waves came to a barrier and passed it
   DONE = 2     # all waves have ended
 
-TURNS = (2, 24, 400, 8192)  # most instructions of one wave in a row: one of these is drawn for each turn, and then the
-                            # number
+# most instructions of one wave in a row: one of these is drawn for each turn, and then the number
+TURNS = (2, 24, 400, 8192)
 
 class Workgroup:
   """One workgroup of a dispatch.
 
-  code_reader(address, size) gives code bytes, or raises PageFault. group_id: of x, y, z. seed: of the order in which
-  waves run and of what is in registers and LDS at the start. wave_base: how many dispatch-wide wave numbers precede,
-  for scratch. watch: called before each instruction. decoder: one of the same dispatch, if there is one already.
+  - code_reader(address, size) returns code bytes, or raises PageFault.
+  - group_id: of x, y, z. seed: of the order of waves, and of the initial registers and LDS.
+  - wave_base: number of dispatch-wide waves before it, for scratch.
+  - watch: called before each instruction. decoder: one of the same dispatch, if it exists already.
   """
   def __init__(self, arch: str, code_reader: Callable[[int, int], bytes], registers: DispatchRegisters,
                group_id: tuple[int, int, int],
@@ -68,12 +69,12 @@ class Workgroup:
     return Status.RUNNING if self.alive else Status.DONE
 
   def run(self) -> int:
-    """Execute to the end; the number of instructions."""
+    """Execute to the end. Return the number of instructions."""
     while self.step(1 << 20) is not Status.DONE: pass
     return self.executed
 
   def release(self) -> None:
-    """All waves that still run have come to the barrier."""
+    """Release the barrier: all waves that still run have come to it."""
     self.lds.barrier([(wave.number, access) for wave in self.alive
                       for access in (*self.unfinished_local(wave), *wave.between)])
     for wave in self.alive:
@@ -81,17 +82,17 @@ class Workgroup:
       wave.between.clear()
 
   def unfinished_local(self, wave: Wave) -> list[Access]:
-    """Accesses of the LDS that no wait of a wave covers."""
+    """Return the accesses of the LDS that no wait of a wave covers."""
     if self.translation is not None: self.translation.leave(wave)
     return wave.strict.unfinished_local()
 
   def turn(self, wave: Wave, count: int) -> int:
-    """Let a wave execute `count` instructions, or fewer if it waits or ends, or up to a block more."""
+    """Execute `count` instructions of a wave: fewer if it waits or ends, or up to a block more."""
     done = 0
     try:
       while done < count and not wave.waiting and not wave.ended:
-        found = self.translation if wave.strict.vectors.rows else None  # after they were given back strict.py looks at
-                                                                        # each instruction
+        # after they were given back, strict.py checks each instruction
+        found = self.translation if wave.strict.vectors.rows else None
         block = None if found is None else found.block(wave.pc, wave.mode, self.decoder)
         if found is not None and block is not None:
           done += found.run(wave, block, count - done, self.decoder)
@@ -122,10 +123,10 @@ class Workgroup:
     return done
 
   def located(self, error: EmulatorError | PageFault, wave: Wave, pc: int) -> EmulatorError | PageFault:
-    """The error with where it happened."""
+    """Return the error with the place where it happened."""
     where = f"{pc:#x} (kernel + {pc - self.registers.code:#x})"
     try: where += f": {(self.decoder.steps(wave.mode).get(pc) or self.decoder.decode(pc, wave.mode)).text}"
-    except StrictError: pass  # it is about what could not be decoded
+    except StrictError: pass  # the error is about an instruction that could not be decoded
     lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
     return error.located(f"\n  at {where}\n  {lane}wave {wave.number} of workgroup {self.group_id}, "
                          f"{self.registers.describe()}")

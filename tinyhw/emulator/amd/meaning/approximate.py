@@ -1,10 +1,10 @@
-"""Functions that the hardware approximates, as far off as it may be: reciprocals, roots, exponentials, logarithms,
-sines; v_trig_preop.
+"""Functions that the hardware approximates, with the largest error that it may have: reciprocals, roots, exponentials,
+logarithms, sines, v_trig_preop.
 
-A float32 result that is not exact is one of the two numbers around it, the nearer or the other one as the operand's
-bits and EMULATE_SEED decide, so that no program can rely on correct rounding; denormals are flushed. A float64 result
-has the 24 bits that the hardware promises. Sources: ISA guides; LLVM's AMDGPU backend, which corrects what these
-instructions leave (legalizeFDIV, legalizeFSQRT).
+An inexact float32 result is one of its two neighbours: the nearer or the other one, as the operand's bits and
+EMULATE_SEED decide. So no program can rely on correct rounding. Denormals are flushed. A float64 result has the 24 bits
+that the hardware promises. Sources: ISA guides; LLVM's AMDGPU backend, which corrects the errors of these instructions
+(legalizeFDIV, legalizeFSQRT).
 """
 from __future__ import annotations
 import math
@@ -18,22 +18,22 @@ ONES = 0x7fffff  # a mantissa
 chance = EMULATE_SEED.value  # another number gives another choice of neighbours
 
 def approximate(exact: Callable[[float], float]) -> Callable[[float], float]:
-  """A float32 function as the hardware has it: denormals are flushed, inexact results are less than 1 unit in the last
-  place off."""
+  """Make a float32 function as the hardware has it: denormals are flushed, inexact results are less than 1 unit in the
+  last place off."""
   def call(x: float) -> float:
     x = flush_f32(x)
     value = exact(x)
     result = round_float32(value)
     if result == value or result != result or math.isinf(result): return flush_f32(result)
     bits = bits_of_float32(x)
-    if bits & ONES == ONES: return flush_f32(result)  # guess: exact, else no division by such a number were (Markstein
-                                                      # 1990, theorem 8.3)
+    # guess: exact, else no division by such a number could be (Markstein 1990, theorem 8.3)
+    if bits & ONES == ONES: return flush_f32(result)
     if (bits ^ chance * 0x61c88647) * 2654435761 >> 31 & 1: return flush_f32(result)
     return flush_f32(float32_of(bits_of_float32(result) + (1 if abs(value) > abs(result) else -1)))
   return call
 
 def coarse(exact: Callable[[float], float]) -> Callable[[float], float]:
-  """A float64 function as the hardware has it: 24 bits are right."""
+  """Make a float64 function as the hardware has it: 24 bits are right."""
   def call(x: float) -> float:
     value = exact(x)
     return float64_of(bits_of_float64(value) >> 29 << 29) if math.isfinite(value) else value
@@ -51,7 +51,7 @@ def reciprocal(x: float) -> float: return divide(1.0, x)
 def reciprocal_root(x: float) -> float: return divide(1.0, math.sqrt(x) if x > 0 else x if x == 0 else math.nan)
 
 def _turns(function: Callable[[float], float], outside: float) -> Callable[[float], float]:
-  """sin or cos of x revolutions; the range is -256..256."""
+  """Make sin or cos of x revolutions. The range is -256..256."""
   def call(x: float) -> float:
     if not math.isfinite(x): return math.nan
     if abs(x) > 256: return outside
@@ -64,8 +64,8 @@ def _turns(function: Callable[[float], float], outside: float) -> Callable[[floa
 sine, cosine = _turns(math.sin, 0.0), _turns(math.cos, 1.0)
 
 def trig_preop(x: float, segment: int) -> float:
-  """53 bits of 2/pi from the place that the exponent of x and `segment` name, scaled: the product with x is a part of
-  x * 2/pi."""
+  """Return 53 bits of 2/pi, scaled, from the position that the exponent of x and `segment` give. The product with x is
+  a part of x * 2/pi."""
   exponent = bits_of_float64(x) >> 52 & 0x7ff
   shift = (segment & 31) * 53 + max(exponent - 1077, 0)
   value = (TWO_OVER_PI << shift & (1 << 1201) - 1) >> 1201 - 53
@@ -73,7 +73,7 @@ def trig_preop(x: float, segment: int) -> float:
   return math.ldexp(float(value), scale)
 
 def _two_over_pi() -> int:
-  """floor(2/pi * 2**1201), with Machin's formula for pi."""
+  """Return floor(2/pi * 2**1201), with Machin's formula for pi."""
   unit = 1 << 1400
   def arctangent_of_inverse(n: int) -> int:
     total, term, k = 0, unit // n, 1

@@ -1,5 +1,5 @@
-"""Floats and their bits: float16, float32, float64 as Python floats, flushing, scaling, clamping, and when a second
-rounding does no harm."""
+"""Floats and their bits: float16, float32, float64 as Python floats; flushing, scaling, clamping; and a test for double
+rounding."""
 from __future__ import annotations
 import math
 import struct
@@ -14,7 +14,7 @@ SMALLEST_F32, SMALLEST_F16, SMALLEST_F64 = 2.0 ** -126, 2.0 ** -14, 2.0 ** -1022
 # struct gives Any
 def float32_of(bits: int) -> float: return _F32.unpack(_U32.pack(bits))[0]  # type: ignore[no-any-return]
 def bits_of_float32(x: float) -> int:
-  """The 32 bits of x, rounded."""
+  """Return the 32 bits of x, rounded."""
   try: return _U32.unpack(_F32.pack(x))[0]  # type: ignore[no-any-return]  # struct gives Any
   except OverflowError: return 0xff800000 if x < 0 else 0x7f800000
 # struct gives Any
@@ -43,12 +43,11 @@ def clamp_float(x: float) -> float: return min(max(x, 0.0), 1.0) if x == x else 
 _LARGE = bytes(n for n in range(256) if n & 0x7f > 896 >> 4)  # last bytes of doubles that are no denormals as float32
 
 def doubtful(sums: list[float]) -> list[int]:
-  """Which of these doubles, each an exact product plus a float32, rounded, may not give the correctly rounded float32
-  when they are rounded again.
+  """Find the doubles that may not round to the correct float32. Each is an exact product plus a float32, rounded.
 
-  Where rounding may have made a tie between two float32 numbers: there fused_float32 has to decide. A look at single
-  bytes settles most cases: a tie has the third one 0, a denormal a small last one. 0.4 us for 32 numbers, 3 us where
-  that does not settle it (CPython 3.12).
+  Rounding may have made a tie between two float32 numbers. There fused_float32 has to decide. Single bytes settle most
+  cases: a tie has the third one 0, a denormal a small last one. Takes 0.4 us for 32 numbers, 3 us where the bytes do
+  not settle it (CPython 3.12).
   """
   data = array("d", sums).tobytes()
   if 0 not in data[2::8] and not data[7::8].translate(None, _LARGE): return []

@@ -1,8 +1,8 @@
-"""The functions of the notation: what AMD's arithmetic gives on one lane, in Python numbers. No registers, no lanes.
+"""The functions of the notation: AMD's arithmetic on one lane, in Python numbers. No registers, no lanes.
 
-notation.py says what each takes and gives, `environment` has the Python functions. Floats are Python floats that their
-type can hold. Conversions of floats to integers truncate and saturate, NaN gives 0. Signalling NaNs are taken as quiet
-ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
+notation.py has their parameters and results, `environment` the Python functions. Floats are Python floats that their
+type can hold. Conversions of floats to integers truncate and saturate, and NaN gives 0. Signalling NaNs are taken as
+quiet ones. Source: ISA guides of RDNA3, RDNA4, CDNA3.
 """
 from __future__ import annotations
 import math
@@ -23,7 +23,7 @@ from tinyhw.emulator.amd.meaning.floats import (HALVES, bits_of_float32, bits_of
 # ***** conversions *****
 
 def float_to_integer(x: float, low: int, high: int) -> int:
-  """x truncated, held within low..high; NaN gives 0."""
+  """Truncate x and clamp it to low..high. NaN gives 0."""
   if x != x: return 0
   if x <= low: return low
   return high if x >= high else int(x)
@@ -32,7 +32,7 @@ def integer_to_f16(x: int) -> float: return round_float16(float(x))
 def integer_to_f64(x: int) -> float: return float(x)
 
 def f16_rtz(x: float) -> int:
-  """The bits of x as float16, rounded toward zero: what is too large becomes the largest number."""
+  """Return the bits of x as float16, rounded toward zero. Too large a number becomes the largest one."""
   if x != x or math.isinf(x): return encode_float16(x)
   bits = encode_float16(x)
   return bits - 1 if abs(HALVES[bits]) > abs(x) else bits  # the code below is the next number toward zero
@@ -44,7 +44,7 @@ def saturate_u16(x: int) -> int: return min(x, 65535)
 def saturate_u8(x: int) -> int: return min(max(x, 0), 255)
 
 def _fp8(kind: DType) -> tuple[Callable[[int], float], Callable[[float], int], Callable[[float, int], int]]:
-  """(decode, encode to nearest, encode with random bits added below the last one) of an 8-bit type."""
+  """Return (decode, encode to nearest, encode with random bits added below the last one) of an 8-bit type."""
   values = tuple(decode_float(i, kind) for i in range(256))
   mantissa = 3 if kind in (dtypes.fp8e4m3, dtypes.fp8e4m3fnuz) else 2
   def stochastic(x: float, random: int) -> int:
@@ -58,21 +58,21 @@ def _fp8(kind: DType) -> tuple[Callable[[int], float], Callable[[float], int], C
 # ***** comparisons and choices *****
 
 def lane_bits(mask: int, lanes: int) -> tuple[bool, ...]:
-  """A mask as one truth for each lane."""
+  """Return a mask as one boolean for each lane."""
   return tuple([character == "1" for character in f"{mask & (1 << lanes) - 1:0{lanes}b}"[::-1]])
 
 def least(a: Any, b: Any) -> Any: return a if a < b else b
 def most(a: Any, b: Any) -> Any: return a if a > b else b
 
 def min_num(a: float, b: float) -> float:
-  """The smaller; of a number and a NaN the number; -0 is below +0."""
+  """Return the smaller number. Of a number and a NaN it is the number. -0 is below +0."""
   if a != a: return b
   if b != b: return a
   if a == b: return a if math.copysign(1.0, a) < 0 else b
   return a if a < b else b
 
 def max_num(a: float, b: float) -> float:
-  """The greater; of a number and a NaN the number; -0 is below +0."""
+  """Return the greater number. Of a number and a NaN it is the number. -0 is below +0."""
   if a != a: return b
   if b != b: return a
   if a == b: return b if math.copysign(1.0, a) < 0 else a
@@ -82,7 +82,7 @@ def minimum(a: float, b: float) -> float: return math.nan if a != a or b != b el
 def maximum(a: float, b: float) -> float: return math.nan if a != a or b != b else max_num(a, b)
 
 def median(a: float, b: float, c: float) -> float:
-  """The middle one; with a NaN the smallest of the numbers."""
+  """Return the middle number; with a NaN the smallest of the numbers."""
   if a != a or b != b or c != c: return min_num(min_num(a, b), c)
   high = max_num(max_num(a, b), c)
   if high == a: return max_num(b, c)
@@ -91,7 +91,7 @@ def median(a: float, b: float, c: float) -> float:
 def median_integer(a: int, b: int, c: int) -> int: return sorted((a, b, c))[1]
 
 def _classify(bits: int, mask: int, exponent_bits: int, mantissa_bits: int) -> bool:
-  """Whether the float is of one of the classes in mask: bit 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4
+  """Return whether the float is of one of the classes in mask: bit 0 signalling NaN, 1 quiet NaN, 2 -inf, 3 -normal, 4
   -denormal, 5 -0, 6..9 +0 to +inf."""
   sign, exponent = bits >> exponent_bits + mantissa_bits, bits >> mantissa_bits & (1 << exponent_bits) - 1
   mantissa = bits & (1 << mantissa_bits) - 1
@@ -114,7 +114,7 @@ def ceil(x: float) -> float: return (math.copysign(float(math.ceil(x)), x) if x 
 def rndne(x: float) -> float: return math.copysign(float(round(x)), x) if math.isfinite(x) else x
 
 def _fract(largest: float, rounding: Callable[[float], float]) -> Callable[[float], float]:
-  """x - floor(x), at most the largest number below 1."""
+  """Return x - floor(x), at most the largest number below 1."""
   return lambda x: min(rounding(x - math.floor(x)), largest) if math.isfinite(x) else math.nan
 
 def frexp_mant(x: float) -> float: return math.frexp(x)[0] if math.isfinite(x) else x
@@ -130,7 +130,7 @@ def _leading_zeros(bits: int) -> Callable[[int], int]: return lambda x: bits - x
 def trailing_zeros(x: int) -> int: return (x & -x).bit_length() - 1
 
 def _leading_signs(bits: int) -> Callable[[int], int]:
-  """How many bits from the top equal the sign, the sign itself counted; -1 if all do."""
+  """Count the bits from the top that equal the sign, including the sign itself; -1 if all do."""
   def call(x: int) -> int:
     rest = ~x if x < 0 else x
     return bits - rest.bit_length() if rest else -1
@@ -140,8 +140,8 @@ def ones(x: int) -> int: return bin(x).count("1")
 def _reversed(bits: int) -> Callable[[int], int]: return lambda x: int(f"{x:0{bits}b}"[::-1], 2)
 
 def perm(high: int, low: int, selectors: int) -> int:
-  """Four bytes chosen from the eight of high:low. 0..7 a byte, 8..11 the sign of a 16-bit half, 12 zero, 13 and more
-  0xff."""
+  """Select four bytes from the eight of high:low. Selectors: 0..7 a byte, 8..11 the sign of a 16-bit half, 12 zero, 13
+  and more 0xff."""
   source = high << 32 | low
   result = 0
   for i in range(4):
@@ -153,26 +153,28 @@ def perm(high: int, low: int, selectors: int) -> int:
   return result
 
 def sum_differences(a: int, b: int) -> int:
-  """The sum of the distances of four bytes."""
+  """Return the sum of the distances of four bytes."""
   return sum(abs((a >> i & 255) - (b >> i & 255)) for i in (0, 8, 16, 24))
 
 def mask_to_bits(mask: int, lane: int) -> int:
-  """The part of a 32-lane mask that is below a lane: mask & lower lanes, of the low 32 (lane counted from there)."""
+  """Return the part of a 32-lane mask that is below a lane: mask & lower lanes, of the low 32 (lane counted from
+  there).
+  """
   return mask & (1 << lane) - 1
 
 # ***** by name *****
 
 def _halved(rounding: Callable[[float], float]) -> Callable[[Callable[[float], float]], Callable[[float], float]]:
-  """Makes functions of a 16-bit type: computed as doubles, rounded."""
+  """Make functions of a 16-bit type: computed as doubles, rounded."""
   return lambda function: lambda x: rounding(function(x))
 
 def _fused_half(rounding: Callable[[float], float]) -> Callable[[float, float, float], float]:
-  """The product of two 16-bit floats is exact in a double, and so is its sum with a third unless that is far away,
-  where an odd last bit decides."""
+  """Fuse a multiplication and addition of a 16-bit type. The product of two such floats is exact in a double. So is its
+  sum with a third one unless that is far away. Then an odd last bit decides."""
   return lambda a, b, c: rounding(_sum_to_odd(a * b, c))
 
 def _sum_to_odd(a: float, b: float) -> float:
-  """a + b, with the last bit set where it is not exact."""
+  """Return a + b, with the last bit set where it is not exact."""
   total = a + b
   if not math.isfinite(total): return total
   part = total - a
@@ -181,7 +183,7 @@ def _sum_to_odd(a: float, b: float) -> float:
   return total
 
 def _by_type() -> dict[str, Callable[..., Any]]:
-  """Implementations of functions that differ by type: name_type."""
+  """Return implementations of functions that differ by type: name_type."""
   found: dict[str, Callable[..., Any]] = {}
   rounding: dict[str, Callable[[float], float]] = {"f16": round_float16, "bf16": round_bfloat16, "f32": round_float32,
                                                    "f64": float}
@@ -217,14 +219,14 @@ def _by_type() -> dict[str, Callable[..., Any]]:
   return found
 
 def _float_code(fnuz: bool) -> dict[str, Callable[..., Any]]:
-  """Conversions of 8-bit floats: FNUZ (gfx942) or OCP (gfx950, gfx12)."""
+  """Return conversions of 8-bit floats: FNUZ (gfx942) or OCP (gfx950, gfx12)."""
   found: dict[str, Callable[..., Any]] = {}
   for name, kind in zip(("fp8", "bf8"), dtypes.fp8_fnuz if fnuz else dtypes.fp8_ocp):
     found[f"{name}_to_f32"], found[f"f32_to_{name}"], found[f"f32_to_{name}_random"] = _fp8(kind)
   return found
 
 def environment(fnuz: bool) -> dict[str, Any]:
-  """The names that Python made from a meaning may use."""
+  """Return the names that generated Python functions may use."""
   plain = (class_f16, class_f32, class_f64, perm, f16_rtz, snorm, unorm, saturate_i16, saturate_u16, saturate_u8,
            sum_differences, mask_to_bits,
            trig_preop, clamp_float, lane_bits, doubtful, flush_f16, flush_f32, flush_f64, float_to_integer,

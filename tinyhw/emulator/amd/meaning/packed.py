@@ -1,7 +1,7 @@
-"""What 16-bit, packed and dot-product instructions mean, in the notation of notation.py.
+"""Semantics of 16-bit, packed and dot-product instructions, in the notation of notation.py.
 
-A packed instruction has the meaning of one half; it is evaluated twice, for the halves that its modifiers choose. S0.f16(1) is element 1 of the
-operand as such an array. Source: the ISA guides of RDNA3, RDNA4 and CDNA3.
+The semantics of a packed instruction are for one half. They are evaluated twice, for the halves that its modifiers
+choose. S0.f16(1) is element 1 of the operand as such an array. Source: the ISA guides of RDNA3, RDNA4 and CDNA3.
 """
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ v_max3_{t} : D.{t} = most(most(S0.{t}, S1.{t}), S2.{t})
 v_med3_{t} : D.{t} = median(S0.{t}, S1.{t}, S2.{t})
 """.replace("{t}", _type))
 
-# The meaning of one half of a pair
+# Semantics of one half of a pair
 PACKED = rows("""
 v_pk_mad_i16 : D.i16 = S0.i16 * S1.i16 + S2.i16
 v_pk_mad_u16 : D.u16 = S0.u16 * S1.u16 + S2.u16
@@ -87,12 +87,12 @@ v_pk_add_f32 : D.f32 = S0.f32 + S1.f32
 """)
 
 def _dot(elements: int, left: str, right: str, wide: str) -> str:
-  """A sum of products of integers, exact, with S2."""
+  """Return a sum of products of integers, exact, with S2."""
   terms = " + ".join(f"{wide}({left.format(i)}) * {wide}({right.format(i)})" for i in range(elements))
   return f"D.{'u32' if wide == 'u64' else 'i32'} = {terms} + {wide}(S2.{'u32' if wide == 'u64' else 'i32'})"
 
 def _mixed_signs(elements: int, bits: int) -> str:
-  """As _dot, of operands that modifiers make signed."""
+  """Return the same with operands that modifiers make signed."""
   sides = [f"(i64(S{side}.i{bits}({{0}})) if SIGNED{side} else i64(S{side}.u{bits}({{0}})))" for side in (0, 1)]
   return _dot(elements, sides[0], sides[1], "i64")
 

@@ -1,12 +1,14 @@
-"""What scalar instructions that compute mean, in the notation of notation.py. Branches, waits, messages and memory are in control.py and memory.py.
+"""Semantics of scalar instructions that compute, in the notation of notation.py. Branches, waits and messages are in
+control.py, memory instructions in transfer_scalar.py.
 
-S0 and S1 are ssrc0 and ssrc1 (S0 the destination and S1 the constant of SOPK), D is sdst, K a trailing constant. Names of all architectures that
-mean the same stand together. Source: the ISA guides of RDNA3, RDNA4 and CDNA3, chapters on SALU instructions.
+S0 and S1 are ssrc0 and ssrc1 (S0 the destination and S1 the constant of SOPK), D is sdst, K a trailing constant. Names
+of all architectures with the same semantics share a row. Source: the ISA guides of RDNA3, RDNA4 and CDNA3, chapters on
+SALU instructions.
 """
 from __future__ import annotations
 
 def rows(text: str) -> dict[str, str]:
-  """name -> meaning from lines `name name : meaning`."""
+  """Return name -> semantics from lines `name name : semantics`."""
   found: dict[str, str] = {}
   for line in text.strip().splitlines():
     if not line.strip() or line.lstrip().startswith("#"): continue
@@ -163,7 +165,8 @@ for _name, _sign in FLOAT_ORDER.items():
   if _name in ("f", "t", "tru"): continue
   for _type in ("f32", "f16"): SCALAR[f"s_cmp_{_name}_{_type}"] = "SCC = " + _sign.format(a=f"S0.{_type}", b=f"S1.{_type}")
 
-# EXEC gets the result, D its old value (saveexec) or the result as well (wrexec). Masks are as wide as their name says, zero extended.
+# EXEC gets the result, D its old value (saveexec) or the result as well (wrexec). The name gives the width of masks.
+# They are zero-extended.
 _MASKS = {"and": "S0.{t} & EXEC", "or": "S0.{t} | EXEC", "xor": "S0.{t} ^ EXEC", "nand": "~(S0.{t} & EXEC)", "nor": "~(S0.{t} | EXEC)",
           "xnor": "~(S0.{t} ^ EXEC)", "and_not0": "~S0.{t} & EXEC", "andn1": "~S0.{t} & EXEC", "or_not0": "~S0.{t} | EXEC", "orn1": "~S0.{t} | EXEC",
           "and_not1": "S0.{t} & ~EXEC", "andn2": "S0.{t} & ~EXEC", "or_not1": "S0.{t} | ~EXEC", "orn2": "S0.{t} | ~EXEC"}

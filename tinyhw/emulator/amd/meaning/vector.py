@@ -1,7 +1,9 @@
-"""What vector instructions mean for one lane, in the notation of notation.py; 16-bit, packed and dot products are in meaning/packed.py.
+"""Semantics of vector instructions for one lane, in the notation of notation.py. 16-bit, packed and dot products are in
+meaning/packed.py.
 
-S0, S1, S2 are src0, src1, src2, D is vdst, K a trailing constant; VCC is this lane's bit of the mask that is read, CARRY that of the mask that is
-written. Instructions between lanes are in lanes.py, matrix instructions in matrix.py. Source: the ISA guides of RDNA3, RDNA4 and CDNA3.
+S0, S1, S2 are src0, src1, src2, D is vdst, K a trailing constant. VCC is this lane's bit of the mask that is read,
+CARRY that of the mask that is written. Instructions between lanes are in lanes.py, matrix instructions in matrix.py.
+Source: the ISA guides of RDNA3, RDNA4 and CDNA3.
 """
 from __future__ import annotations
 

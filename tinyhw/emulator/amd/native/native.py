@@ -1,8 +1,8 @@
-"""Instructions that compute as machine code of the host, from the same meanings as python/lanes.py: functions for
+"""Instructions that compute as machine code of the host, from the same semantics as python/lanes.py: functions for
 records.
 
-What is not plain (permutations, clamped integers, flushed denormals, approximate functions, 128 bits) stays Python, and
-so does everything on other processors. Both give the same bits but for NaNs (test_native.py).
+Permutations, clamped integers, flushed denormals, approximate functions and 128 bits stay in Python. On other
+processors everything does. Both give the same bits except for NaNs (test_native.py).
 """
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Translator(Lanes):
   def keeps(self, mask: str) -> bool: return False
 
   def chunk(self) -> list[UOp]:
-    """The stores of a vector register's lanes, or of a scalar instruction."""
+    """Return the stores of a vector register's lanes, or of a scalar instruction."""
     stores: list[UOp] = []
     self.results.clear()
     for part in self.shape.passes:
@@ -58,7 +58,7 @@ class Translator(Lanes):
   # ***** results *****
 
   def modified(self, value: UOp, kind: Type) -> UOp:
-    """Clamped, if the instruction asks for it."""
+    """Clamp the value if the instruction asks for it."""
     if not self.shape.clamp: return value
     if kind.kind != "f": raise Untranslatable
     zero, one = self.constant(HOST[kind.name], 0.0), self.constant(HOST[kind.name], 1.0)
@@ -77,7 +77,7 @@ class Translator(Lanes):
     return []
 
   def part(self, target: str, form: Target, kind: Type, bits: UOp) -> UOp:
-    """A register with a part of it replaced."""
+    """Return a register with a part of it replaced."""
     width = form.width or kind.bits
     mask = (1 << width) - 1
     if width < kind.bits: bits = bits.alu(Ops.AND, self.constant(dtypes.uint32, mask))
@@ -92,7 +92,7 @@ class Translator(Lanes):
     return old.alu(Ops.AND, self.constant(dtypes.uint32, 0xffffffff ^ mask << form.shift)).alu(Ops.OR, bits)
 
   def exec_stores(self, value: UOp) -> list[UOp]:
-    """EXEC, as wide as the wave has it."""
+    """Return the stores of EXEC, as wide as the wave has it."""
     words = self.words(value, NOTATION["u64"])[:self.wave // 32]
     return [self.word_store(UOp.const(dtypes.int32, regs.EXEC + i), word) for i, word in enumerate(words)]
 
@@ -116,14 +116,14 @@ class Translator(Lanes):
     return self.typed(name, form.element(kind, int(element)) if element else form, kind)
 
   def wave_mask(self, register: int) -> UOp:
-    """A lane mask as a number of 64 bits."""
+    """Return a lane mask as a 64-bit number."""
     low = self.scalar_word(register).cast(dtypes.uint64)
     if self.wave == 32: return low
     return low.alu(Ops.OR,
                    self.scalar_word(register + 1).cast(dtypes.uint64).alu(Ops.SHL, UOp.const(dtypes.uint64, 32)))
 
   def raw(self, name: str, form: Form, part: int) -> UOp:
-    """32 bits of an operand."""
+    """Return 32 bits of an operand."""
     if form.kind == "v":
       if not self.shape.lanes: raise Untranslatable
       return self.row(name, form.dword + part)
@@ -132,13 +132,13 @@ class Translator(Lanes):
     return self.word_scalar(name, form.dword + part)
 
   def special(self, kind: str) -> UOp:
-    """A bit of the wave's state as a number."""
+    """Return a bit of the wave's state as a number."""
     if kind == "scc": return self.scalar_word(SCC)
     zero = self.wave_mask(regs.VCC if kind == "vccz" else regs.EXEC).alu(Ops.CMPEQ, UOp.const(dtypes.uint64, 0))
     return zero.where(UOp.const(dtypes.uint32, 1), UOp.const(dtypes.uint32, 0))
 
   def typed(self, name: str, form: Form, kind: Type) -> UOp:
-    """An operand, or a part of it, as a type, with the sign that the instruction asks for."""
+    """Return an operand, or a part of it, as a type, with the sign that the instruction asks for."""
     if kind.name not in HOST or form.kind in SPECIAL and kind.kind == "f": raise Untranslatable
     host = self.vector(HOST[kind.name])
     if kind.bits == 64:
@@ -161,6 +161,6 @@ class Translator(Lanes):
 
 @once
 def native(shape: Shape, masked: bool, lanes: int) -> Native | None:
-  """The compiled shape for waves of so many lanes, or None if it stays Python. masked: for when some lanes are not
-  active."""
+  """Return the compiled shape for waves of this many lanes, or None if it stays in Python. masked: for waves in which
+  some lanes are not active."""
   return built(lambda host: Translator(shape, masked, lanes, host))

@@ -1,7 +1,7 @@
-"""Loads and stores that translated code does itself, by native/access.py: plain global and LDS ones of vectors, loads
-into scalar registers.
+"""Loads and stores that translated code does itself, by native/access.py: plain global and LDS ones of vectors, and
+loads into scalar registers.
 
-Atomic operations, buffers, flat addresses and scratch stay Python, and so do accesses that pass by caches.
+Atomic operations, buffers, flat addresses and scratch stay in Python. So do accesses that bypass caches.
 """
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from tinyhw.isa.amd.table import regs
 from tinyhw.machine.ir.inst import Reg
 
 def transfer_of(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
-  """The record of an instruction, or None if it stays Python. row_word: where rows begin in the state, in words."""
+  """Return the record of an instruction, or None if it stays in Python. row_word: where rows begin in the state, in
+  words.
+  """
   if uses.name.startswith("s_load_"): return _scalar(uses)
   if uses.name.startswith("ds_") and not uses.get("gds"): return _local(uses, mode, row_word)
   for action in ("load", "store"):
@@ -52,7 +54,7 @@ def _local(uses: Uses, mode: Mode, row_word: dict[int, int]) -> Transfer | None:
   return Transfer(f"local_{function}", operands, None)
 
 def _function(action: str, element: Element, mode: Mode) -> str | None:
-  """What moves an element."""
+  """Return the function that moves an element."""
   if element.bytes >= 4: return f"{action}4"
   if element.half is None: return f"{action}{element.bytes}" + "s" * (action == "load" and element.signed)
   if element.bytes == 1 or action == "load" and mode.cdna: return None  # CDNA loses the other half

@@ -1,8 +1,8 @@
-"""Blocks of AMD's waves as records of threaded code, and what is foreseen of them.
+"""Blocks of AMD's waves as records of threaded code, and their strict checks in advance.
 
-An instruction that computes becomes a record whose function is machine code (native.py), one that only steers the watch
-none at all, any other one a record that Python executes. Before each stretch in which EXEC stays what it is stands a
-check of the registers that the stretch reads.
+An instruction that computes becomes a record whose function is machine code (native.py). One that only changes the
+state of strict checks gets no record. Any other one becomes a record that Python executes. Before each stretch with
+constant EXEC there is a check of the registers that the stretch reads.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -27,13 +27,13 @@ Block = translate.Block[Step]
 LONGEST = 256    # instructions of a block
 
 class Writer:
-  """The records of one block."""
+  """Writer of the records of one block."""
   def __init__(self, block: Block, decoder: Decoder, row_word: dict[int, int], lanes_of_wave: int):
     self.block, self.mode, self.row_word, self.lanes = block, decoder.mode(block.mode), row_word, lanes_of_wave
     self.records = block.records
 
   def write(self) -> None:
-    """Raises KeyError for a register that the kernel has not."""
+    """Write the records. Raises KeyError for a register that the kernel does not have."""
     for first, last in stretches([step for _, step in self.block.steps]):
       self.check(first, last)
       for i in range(first, last): self.step(i)
@@ -41,7 +41,7 @@ class Writer:
     if not step.ends: self.block.link(pc + step.size)
 
   def check(self, first: int, last: int) -> None:
-    """The check of vector registers of a stretch of steps."""
+    """Write the check of vector registers of a stretch of steps."""
     reads: dict[int, None] = {}
     writes: dict[int, None] = {}
     for _, step in self.block.steps[first:last]:
@@ -52,7 +52,7 @@ class Writer:
     self.block.check(self.records.written([*reads], [*writes], self.block.steps[first][1].all_lanes), first)
 
   def step(self, index: int) -> None:
-    """The records of a step."""
+    """Write the records of a step."""
     pc, step = self.block.steps[index]
     uses = Uses(step.inst)
     if step.steers or step.run is control.nothing: return
@@ -66,7 +66,7 @@ class Writer:
       if step.activates: self.records.activate(4 * regs.EXEC)
 
   def natives(self, uses: Uses) -> list[tuple[Computation, Native]] | None:
-    """The functions of an instruction, or None if one of them stays Python."""
+    """Return the functions of an instruction, or None if one of them stays in Python."""
     found = []
     for computation in arithmetic.computations(uses, self.mode):
       function = native(computation.shape, False, self.lanes)
@@ -75,25 +75,25 @@ class Writer:
     return found
 
   def compute(self, computation: Computation, function: Native) -> None:
-    """The record of a computation."""
+    """Write the record of a computation."""
     shape, words = computation.shape, [self.word(operand, computation) for operand in function.operands]
     self.block.compute(function.address, words, (lambda: self.for_some(shape)) if shape.lanes else None)
 
   def for_some(self, shape: Shape) -> int:
-    """The function of a shape for waves in which not all lanes are active."""
+    """Return the function of a shape for waves in which not all lanes are active."""
     made = native(shape, True, self.lanes)
     assert made is not None, "what can be translated for all lanes can be for some"
     return made.address
 
   def word(self, operand: Operand, computation: Computation) -> int:
-    """An operand's word of a record."""
+    """Return an operand's word of a record."""
     value = computation.arguments[operand.name]
     if operand.kind == "row": return self.row_word[value + operand.part]
     if operand.kind == "constant": return int(value) >> 32 * operand.part & 0xffffffff
     return DROPPED if value == regs.NULL and operand.name == "CARRY" else value + operand.part
 
   def branch(self, uses: Uses, behind: int) -> None:
-    """The end of a block: the ways that it may go on."""
+    """Write the end of a block: its possible successors. behind: address after it."""
     target = behind + 4 * control.signed16(uses["simm16"])
     if uses.name == "s_branch":
       self.block.link(target)
@@ -103,14 +103,14 @@ class Writer:
     at = self.records.jump(jump, 4 * register, mask)
     self.records.choose(at, yes=self.block.link(target), no=self.block.link(behind))
 
-# Branches that depend on a word of the state: how, and the register
+# Branches that depend on a word of the state: the kind of jump, and the register
 CONDITIONS = {"s_cbranch_scc0": ("jump_zero", SCC), "s_cbranch_scc1": ("jump_set", SCC),
               "s_cbranch_vccz": ("jump_zero", regs.VCC), "s_cbranch_vccnz": ("jump_set", regs.VCC),
               "s_cbranch_execz": ("jump_zero", regs.EXEC), "s_cbranch_execnz": ("jump_set", regs.EXEC)}
 
 def stretches(steps: list[Step]) -> Iterator[tuple[int, int]]:
-  """Parts of a run, (first, behind the last), in which one check of vector registers is enough: EXEC is written at the
-  end at most."""
+  """Yield parts of a run, (first, end), in which one check of vector registers is enough: EXEC is written at the end at
+  most."""
   first = 0
   for i, step in enumerate(steps):
     apart = step.inst.row.name in lanes.ONE_LANE or step.all_lanes
@@ -168,6 +168,6 @@ class Translation(translate.Translation[Wave, Decoder, Step, Known]):
   def prepare(self, wave: Wave) -> None: wave.reach_local()
 
 def translation(registers: DispatchRegisters, decoder: Decoder) -> Translation | None:
-  """The translation of a dispatch's kernel; None on a host without the loop."""
+  """Return the translation of a dispatch's kernel; None on a host without the loop."""
   key = registers.arch, registers.wave_size, registers.code, registers.vgprs, registers.accumulator, registers.sgprs
   return kept(key, decoder, lambda loop: Translation(registers, loop))

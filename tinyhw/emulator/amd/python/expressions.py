@@ -1,16 +1,16 @@
-"""Expressions of the notation as texts of Python: what python/lanes.py makes functions of. Operands are its business
-(python/operands.py).
+"""Expressions of the notation as Python text. python/lanes.py makes functions of them, and python/operands.py defines
+operands.
 
-Integers are computed without wrapping: a `Value` has bounds, and a mask is applied only where a value could be outside
-of its type and somebody would see it. Floats are doubles that are rounded where their type is narrower. Functions that
-texts call are those of numerics.py.
+Integers are computed without wrapping. A `Value` has bounds, and a mask is applied only where the value could be
+outside its type and the difference would be visible. Floats are doubles, rounded where their type is narrower. The text
+calls functions of numerics.py.
 """
 from __future__ import annotations
 
 from tinyhw.emulator.notation import FUNCTIONS, Node, NotationError, Type
 from tinyhw.named_tuple import NamedTuple
 
-MOST_SHIFT = 128   # places; a shift by more would only make long numbers
+MOST_SHIFT = 128   # bits; a shift by more would only make long numbers
 ROUND = {"f32": "round_float32", "f16": "round_float16", "bf16": "round_bfloat16"}
 
 class Value(NamedTuple):
@@ -21,20 +21,20 @@ class Value(NamedTuple):
   rounded: bool = True
 
 class Expressions:
-  """Texts of nodes. locals: values that a meaning has named."""
+  """Text of nodes. locals: values that the semantics have named."""
   locals: dict[str, Value]
 
   def read(self, node: Node) -> Value:
-    """An operand as a type, or one of the names without a type."""
+    """Return an operand as a type, or one of the names without a type."""
     raise NotImplementedError
 
   def exact(self, node: Node) -> str:
-    """The value as its type has it: wrapped, rounded."""
+    """Return the value, wrapped or rounded to its type."""
     found = self.value(node)
     return self.rounded(found, node.type) if node.type.kind == "f" else self.wrapped(found, node.type)
 
   def wrapped(self, value: Value, kind: Type) -> str:
-    """An integer as its type has it."""
+    """Wrap an integer to its type."""
     if kind.kind == "b" or value.low >= kind.low and value.high <= kind.high: return value.text
     mask = (1 << kind.bits) - 1
     if kind.kind == "u": return f"({value.text} & {mask:#x})"
@@ -42,11 +42,11 @@ class Expressions:
     return f"(({value.text} + {half:#x} & {mask:#x}) - {half:#x})"
 
   def rounded(self, value: Value, kind: Type) -> str:
-    """A float as its type has it."""
+    """Round a float to its type."""
     return value.text if value.rounded or kind.name == "f64" else f"{ROUND[kind.name]}({value.text})"
 
   def value(self, node: Node) -> Value:
-    """The value of a node, not wrapped or rounded yet."""
+    """Return the value of a node, not wrapped or rounded yet."""
     if node.op == "const":
       assert isinstance(node.value, (int, float)), "a constant is a number"
       if isinstance(node.value, float): return Value(f"({node.value!r})")
@@ -63,21 +63,23 @@ class Expressions:
     return self.float_operation(node) if node.type.kind == "f" else self.integer_operation(node)
 
   def select(self, node: Node) -> Value:
-    """`a if c else b`; floats are rounded before, since the one may be and the other not."""
+    """Return `a if c else b`. Floats are rounded first, since one may be rounded and the other not."""
     test, yes, no = self.exact(node.args[0]), self.value(node.args[1]), self.value(node.args[2])
     texts = yes.text, no.text
     if node.type.kind == "f": texts = self.rounded(yes, node.type), self.rounded(no, node.type)
     return Value(f"({texts[0]} if {test} else {texts[1]})", min(yes.low, no.low), max(yes.high, no.high))
 
   def float_operation(self, node: Node) -> Value:
-    """One operation on operands that are rounded, itself not rounded yet but for what is exact."""
+    """Apply one operation to rounded operands. The result is not rounded yet, unless it is exact."""
     texts = [self.exact(a) for a in node.args]
     if node.op == "neg": return Value(f"(-{texts[0]})")
     if node.op == "/": return Value(f"divide({texts[0]}, {texts[1]})", rounded=False)
     return Value(f"({texts[0]} {node.op} {texts[1]})", rounded=False)
 
   def integer_operation(self, node: Node) -> Value:
-    """Sums and products may leave the type; bits of a number do not depend on that, shifts to the right do."""
+    """Apply an integer operation. Sums and products may leave the type: the low bits do not depend on that, but right
+    shifts do.
+    """
     values = [self.value(a) for a in node.args]
     a = values[0]
     if node.op == "neg": return Value(f"(-{a.text})", -a.high, -a.low)
@@ -99,7 +101,7 @@ class Expressions:
     return Value(f"({a.text} {node.op} {b.text})", 0 if min(a.low, b.low) >= 0 else -1 << size, (1 << size) - 1)
 
   def bits(self, node: Node) -> Value:
-    """Bits of an integer, as an unsigned number."""
+    """Return bits of an integer, as an unsigned number."""
     assert isinstance(node.value, tuple), "bits have a pair"
     high, low = node.value
     inner = node.args[0]
@@ -108,9 +110,9 @@ class Expressions:
     return Value(f"({text} >> {low} & {mask:#x})" if low else f"({text} & {mask:#x})", 0, mask)
 
   def convert(self, node: Node) -> Value:
-    """A number as another type.
+    """Convert a number to another type.
 
-    An integer that becomes another integer is wrapped to the type that it had, not yet to the one that it gets.
+    An integer is first wrapped to its old type, and not yet to the new one.
     """
     source, kind = node.args[0].type, node.type
     if kind.kind == "f":
@@ -124,7 +126,7 @@ class Expressions:
     return Value(self.wrapped(inner, source), source.low, source.high)
 
   def call(self, node: Node) -> Value:
-    """A call of a function of numerics.py, of that for the type if there is one for each."""
+    """Call a function of numerics.py: the one for the type, if each type has its own."""
     name, parameters = str(node.value), FUNCTIONS[str(node.value)][0]
     texts = ", ".join(self.exact(a) for a in node.args)
     full = f"{name}_{node.args[0].type.name}" if parameters[0] == "T" else name

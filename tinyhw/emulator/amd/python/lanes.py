@@ -1,8 +1,8 @@
-"""Python functions from meanings: one executes an instruction on the registers of a wave.
+"""Python functions from semantics: a function executes an instruction on the registers of a wave.
 
-A `Shape` (shapes.py) is all that the text of a function depends on; register numbers and constants are arguments of its
-maker, so that instructions that differ in these only share one compilation. Of `D.f32 = S0.f32 + S1.f32` on vector
-registers this is made:
+The text of a function depends only on its `Shape` (shapes.py). Register numbers and constants are arguments of its
+maker. So instructions that differ only in these share one compilation. `D.f32 = S0.f32 + S1.f32` on vector registers
+gives this:
 
     def make(S0, S1, D):
       def run(w):                             # a wave: state.Wave
@@ -10,8 +10,7 @@ registers this is made:
         D_f0 = w.f[D]                         # rows of lanes, as float32
         XS0F0 = w.f[S0]
         XS1F0 = w.f[S1]
-        if w.full:                            # all lanes at once: where a meaning is one assignment of a plain 32-bit
-        value, or of a lane mask
+        if w.full:                            # all lanes at once: for one assignment of a plain 32-bit value or a mask
           w.f[D][:] = array('f', [(xs0f0 + xs1f0) for xs0f0, xs1f0 in zip(XS0F0.tolist(),XS1F0.tolist())])
           return
         for l in w.active:                    # else one by one
@@ -20,8 +19,8 @@ registers this is made:
           D_f0[l] = (xs0f0 + xs1f0)
       return run
 
-A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py what is read,
-this file what is written, and the frame.
+A function of scalars has no lanes and no loop. python/expressions.py has the values, python/operands.py the reads, and
+this file the writes and the frame.
 """
 from __future__ import annotations
 from array import array
@@ -38,15 +37,15 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.once import once
 
 class Compiled(NamedTuple):
-  """make(*arguments) gives the function of a wave; a parameter is an operand's name, whose argument is a register
-  number, or a constant's (python_operands.constant_argument)."""
+  """make(*arguments) returns the function for waves. A parameter is the name of an operand. Its argument is a register
+  number, or a constant (python_operands.constant_argument)."""
   make: Callable[..., Callable[[Any], None]]
   parameters: tuple[str, ...]
   text: str
 
 @once
 def compiled(shape: Shape) -> Compiled:
-  """The function of a shape."""
+  """Compile the function of a shape."""
   writer = Writer(shape)
   text = writer.function()
   names: dict[str, Any] = {}
@@ -55,22 +54,22 @@ def compiled(shape: Shape) -> Compiled:
 
 @once
 def environment(fnuz: bool) -> dict[str, Any]:
-  """The globals of generated functions."""
+  """Return the globals of generated functions."""
   return numerics.environment(fnuz) | {"array": array, "compress": compress, "BITS": tuple(1 << i for i in range(64)),
-                                       "__name__": __name__}  # so that nobody takes them for a user's
+                                       "__name__": __name__}  # marks them as not a user's
 
 _CODE = {"u32": "I", "i32": "i", "f32": "f"}   # of an array
 _ENCODE = {"f16": "encode_float16", "bf16": "encode_bfloat16", "f32": "bits_of_float32", "f64": "bits_of_float64"}
 
 class Writer(Operands):
-  """The text of one function. after: lines that are executed once, behind all lanes."""
+  """Writer of one function's text. after: lines that are executed once, after all lanes."""
   def __init__(self, shape: Shape):
     super().__init__(shape)
     self.meaning = parse(shape.meaning)
     self.after: list[str] = []
 
   def function(self) -> str:
-    """The text. Raises NotationError for a meaning that an instruction of this shape cannot have."""
+    """Return the text. Raises NotationError for semantics that an instruction of this shape cannot have."""
     quick = self.all_at_once() if self.shape.lanes else []
     for number, part in enumerate(self.shape.passes):
       self.begin(part)
@@ -88,14 +87,14 @@ class Writer(Operands):
     return f"def make({', '.join(self.parameters)}):\n  def run(w):\n    s = w.s\n{body}\n  return run\n"
 
   def begin(self, part: Pass) -> None:
-    """What follows is of this pass."""
+    """Begin a pass."""
     self.sources, self.targets, self.reads, self.locals = dict(part.sources), dict(part.targets), {}, {}
 
   # ***** all lanes at once *****
 
   def all_at_once(self) -> list[str]:
-    """The lines for a wave whose lanes are all active, where the meaning is one assignment of a whole register or of a
-    lane mask; else none."""
+    """Return the lines for a wave whose lanes are all active, if the semantics are one assignment of a whole register
+    or of a lane mask. Else return no lines."""
     if len(self.meaning) != 1 or len(self.shape.passes) != 1 or self.shape.permuted: return []
     target, kind, value = self.meaning[0].target, self.meaning[0].type, self.meaning[0].value
     self.begin(self.shape.passes[0])
@@ -118,8 +117,8 @@ class Writer(Operands):
             "  return"]
 
   def unrounded_fma(self, value: Node) -> str | None:
-    """A fused multiplication and addition of float32 as two operations on doubles, if that is what the meaning is;
-    `doubtful` says where it may be wrong."""
+    """Return a fused multiply-add of float32 as two operations on doubles, if the semantics are just that. `doubtful`
+    finds the lanes where the result may be wrong."""
     if value.op != "call" or value.value != "fma" or self.shape.omod or self.shape.clamp or self.shape.flush32:
       return None
     a, b, c = (self.exact(argument) for argument in value.args)
@@ -128,7 +127,7 @@ class Writer(Operands):
   # ***** results *****
 
   def assign(self, assignment: Assignment, suffix: str) -> None:
-    """One assignment of the meaning. suffix: tells local values of passes apart."""
+    """Write one assignment of the semantics. suffix: distinguishes local values of passes."""
     target, kind, value = assignment.target, assignment.type, assignment.value
     if target == "CARRY" and self.shape.lanes: self.assign_carry(value)
     elif target == "SCC": self.after.append(f"w.scc = 1 if {self.exact(value)} else 0")
@@ -139,7 +138,7 @@ class Writer(Operands):
     else: self.assign_local(target, f"t_{target}{suffix}", kind, value)
 
   def assign_carry(self, value: Node) -> None:
-    """This lane's bit of the mask that is written."""
+    """Write this lane's bit of the result mask."""
     self.parameter("CARRY")
     if "mask_out = 0" not in self.before:
       self.before.append("mask_out = 0")
@@ -147,7 +146,7 @@ class Writer(Operands):
     self.inside.append(f"if {self.exact(value)}: mask_out |= 1 << l")
 
   def assign_local(self, target: str, name: str, kind: Type, value: Node) -> None:
-    """A value that a meaning names."""
+    """Write a value that the semantics name."""
     self.inside.append(f"{name} = {self.exact(value)}")
     found = self.value(value)
     low, high = (0, 1) if kind.kind == "b" else (kind.low, kind.high)
@@ -155,9 +154,9 @@ class Writer(Operands):
     self.locals[target] = Value(name, found.low if within else low, found.high if within else high)
 
   def result(self, value: Node, kind: Type, rounding: bool = True) -> Value:
-    """The value as it is written: modified, rounded, with denormals flushed as the mode says.
+    """Return the value as it is written: modified, rounded, with denormals flushed as the mode says.
 
-    Without `rounding` storing a float32 rounds it.
+    Without `rounding`, the store rounds a float32.
     """
     found, flushes = self.value(value), self.shape.flushes(kind)
     if kind.kind == "f":
@@ -172,7 +171,7 @@ class Writer(Operands):
     return Value(self.wrapped(found, kind), kind.low, kind.high)
 
   def write(self, target: str, form: Target, kind: Type, value: Node) -> None:
-    """A result into its register."""
+    """Write a result to its register."""
     if form.kind == "none": return
     self.parameter(target)
     if form.kind == "v" and kind.name in VIEW and not form.width:
@@ -185,21 +184,21 @@ class Writer(Operands):
     else: self.write_lane(target, form, kind, bits)
 
   def bits_of(self, text: str, kind: Type) -> str:
-    """An exact value as an unsigned number."""
+    """Return an exact value as an unsigned number."""
     if kind.kind == "i": return f"({text} & {(1 << kind.bits) - 1:#x})"
     if kind.kind == "b": return f"(1 if {text} else 0)"
     if kind.kind == "u": return text
     return f"{_ENCODE[kind.name]}({text})"
 
   def write_scalar(self, target: str, form: Target, kind: Type, bits: str) -> None:
-    """Bits into scalar registers, behind all reads."""
+    """Write bits to scalar registers, after all reads."""
     if kind.bits <= 32: self.after.append(f"s[{target}{plus(form.dword)}] = {bits}")
     else:
       self.after.append(f"{target}_bits = {bits}")
       self.after += [f"s[{target}{plus(i)}] = {target}_bits >> {32 * i} & 0xffffffff" for i in range(kind.bits // 32)]
 
   def write_lane(self, target: str, form: Target, kind: Type, bits: str) -> None:
-    """Bits into this lane of vector registers, or into a part of one."""
+    """Write bits to this lane of vector registers, or to a part of one."""
     count = max(kind.bits // 32, 1)
     for i in range(form.dword, form.dword + count): self.once(f"{target}_u{i} = w.u[{target}{plus(i)}]")
     if count > 1:

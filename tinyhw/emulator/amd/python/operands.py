@@ -1,9 +1,13 @@
-"""Operands of an instruction as texts of Python: where the function of a shape reads them, and as what.
+"""Operands of an instruction as Python text: the reads of a shape's function, and their types.
 
-A function (python/lanes.py) has a part that is executed once, and one for each active lane `l`. Here texts are put into
-both: a scalar operand is read once (`before`), a vector register is looked up once and indexed for each lane
-(`streams`), and what a lane's bits mean as a type has a name there (`inside`). Constants and register numbers are
-parameters of the function's maker.
+A function (python/lanes.py) has a part that is executed once, and a part for each active lane `l`. This file adds text
+to both:
+
+- A scalar operand is read once (`before`).
+- A vector register is looked up once and indexed for each lane (`streams`).
+- A lane's bits, converted to a type, get a name in the lane's part (`inside`).
+
+Constants and register numbers are parameters of the function's maker.
 """
 from __future__ import annotations
 
@@ -14,19 +18,19 @@ from tinyhw.emulator.amd.python.shapes import Form, Shape, Target
 from tinyhw.emulator.notation import TYPES, Node, Type
 from tinyhw.isa.amd.table import regs
 
-VIEW = {"u32": "u", "i32": "i", "f32": "f"}    # types that a wave's registers can be seen as: the Rows of state.Wave
+VIEW = {"u32": "u", "i32": "i", "f32": "f"}    # types of views of a wave's registers: the Rows of state.Wave
 _DECODE = {"f16": "HALVES[{} & 0xffff]", "bf16": "decode_bfloat16({} & 0xffff)", "f32": "float32_of({})",
            "f64": "float64_of({})"}
 _BITS = {"scc": "w.scc", "vccz": f"(0 if w.mask({regs.VCC}) else 1)", "execz": "(0 if w.exec else 1)"}
 
 def plus(n: int) -> str:
-  """What is added to the number of an operand's first register."""
+  """Return the text that adds n to an operand's first register number."""
   return f" + {n}" if n else ""
 
 # ***** constants *****
 
 def constant_value(bits: int, kind: Type) -> int | float:
-  """What the bits of a constant operand are when they are read as a type."""
+  """Return the value of a constant operand's bits as a type."""
   bits &= (1 << kind.bits) - 1
   if kind.name == "f16": return floats.HALVES[bits]
   if kind.name == "bf16": return decode_bfloat16(bits)
@@ -34,11 +38,11 @@ def constant_value(bits: int, kind: Type) -> int | float:
   return bits - (1 << kind.bits) if kind.kind == "i" and bits > kind.high else bits
 
 def constant_parameter(name: str, form: Form, kind: Type) -> str:
-  """The maker's parameter for a constant operand that is read so."""
+  """Return the maker's parameter for a constant operand of this form and type."""
   return f"{name}_{kind.name}_{form.shift}_{form.width}" if form.shift or form.width else f"{name}_{kind.name}"
 
 def constant_argument(parameter: str, bits: int) -> int | float:
-  """The argument for a parameter of `constant_parameter`. bits: the constant's."""
+  """Return the argument for a parameter of `constant_parameter`. bits: of the constant."""
   _, kind, *part = parameter.split("_")
   if part:
     shift, width = map(int, part)
@@ -50,10 +54,10 @@ def constant_argument(parameter: str, bits: int) -> int | float:
 class Operands(Expressions):
   """The operands of a shape.
 
-  parameters: arguments of the maker, in order. before: lines that are executed once. streams: names of what is read for
-  each lane -> the sequence that it comes from, as `before` knows it. inside: lines for each lane. inline: all is to be
-  one expression, so nothing may be put into `inside`.
-  sources, targets: of the pass that is written; reads: what has been read in it, by name and type.
+  - parameters: arguments of the maker, in order. before: lines that are executed once.
+  - streams: name of a value that is read for each lane -> name of its sequence in `before`.
+  - inside: lines for each lane. inline: all must be one expression, so `inside` may get nothing.
+  - sources, targets: of the current pass; reads: values that it has read, by name and type.
   """
   def __init__(self, shape: Shape):
     self.shape = shape
@@ -68,16 +72,16 @@ class Operands(Expressions):
     self.locals = {}
 
   def parameter(self, name: str) -> str:
-    """The maker has this parameter."""
+    """Add a parameter to the maker."""
     self.parameters.setdefault(name)
     return name
 
   def once(self, line: str) -> None:
-    """A line that is executed before all lanes, one time."""
+    """Add a line that is executed once, before all lanes."""
     if line not in self.before: self.before.append(line)
 
   def stream(self, name: str, storage: str) -> str:
-    """A lane's element of a sequence."""
+    """Return a lane's element of a sequence."""
     self.streams[name] = storage
     return name
 
@@ -87,7 +91,7 @@ class Operands(Expressions):
     return self.reads[key]
 
   def fetch(self, name: str, kind: Type) -> Value:
-    """What a name of the notation is: a part of the wave's state, or an operand."""
+    """Return the value of a name of the notation: a part of the wave's state, or an operand."""
     if name == "SCC": return Value("w.scc", 0, 1)
     if name == "PC": return Value("w.pc", 0, kind.high)
     if name == "EXEC": return Value("w.exec", 0, kind.high)
@@ -100,14 +104,13 @@ class Operands(Expressions):
     return self.operand(name, form.element(kind, int(element)) if element else form, kind, element)
 
   def lane_bit(self) -> Value:
-    """This lane's bit of a mask that is read; of a scalar instruction the lowest one."""
+    """Return this lane's bit of the VCC operand; in a scalar instruction the lowest bit."""
     self.parameter("VCC")
     if not self.shape.lanes: return Value("(w.mask(VCC) & 1)", 0, 1)
     return Value(self.stream("xmask", f"lane_bits(w.mask(VCC), {self.shape.lanes})"), 0, 1)
 
   def operand(self, name: str, form: Form, kind: Type, element: str) -> Value:
-    """An operand as a type. element: what tells it from others of the same form and type that are parts of one
-    register."""
+    """Return an operand as a type. element: distinguishes parts of one register that have the same form and type."""
     if form.kind == "v": return self.lane_value(name, form, kind)
     if form.kind == "k":
       parameter = self.parameter(constant_parameter(name, form, kind))
@@ -117,7 +120,7 @@ class Operands(Expressions):
     return self.modified(Value(once, kind.low, kind.high), form, kind)
 
   def scalar(self, name: str, form: Form, kind: Type) -> str:
-    """A scalar operand as a type."""
+    """Return a scalar operand as a type."""
     if form.kind in _BITS: return self.typed(_BITS[form.kind], form, kind)
     self.parameter(name)
     raw = f"s[{name}{plus(form.dword)}]"
@@ -125,7 +128,7 @@ class Operands(Expressions):
     return self.typed(raw, form, kind)
 
   def lane_value(self, name: str, form: Form, kind: Type) -> Value:
-    """A vector operand as a type, in this lane."""
+    """Return a vector operand as a type, in this lane."""
     self.parameter(name)
     if kind.name in VIEW and not form.width and not form.shift: text = self.register(name, VIEW[kind.name], form.dword)
     elif kind.bits > 32:
@@ -140,13 +143,13 @@ class Operands(Expressions):
     return found._replace(text=local)
 
   def register(self, name: str, view: str, dword: int) -> str:
-    """This lane's element of a vector register."""
+    """Return this lane's element of a vector register."""
     row = f"w.{view}[{name}{plus(dword)}]"
     return self.stream(f"x{name.lower()}{view}{dword}", f"w.moved({row}, moves)" if self.shape.permuted and name == "S0"
                        else row)
 
   def typed(self, raw: str, form: Form, kind: Type) -> str:
-    """Raw bits (32 of them, or as many as the type has, if more) as a value of the type."""
+    """Convert raw bits to a value of a type. There are 32 bits, or as many as a wider type has."""
     width = form.width or kind.bits
     if width < 32 or form.shift:
       raw = f"({raw} >> {form.shift} & {(1 << width) - 1:#x})" if form.shift else f"({raw} & {(1 << width) - 1:#x})"
@@ -159,7 +162,7 @@ class Operands(Expressions):
     return _DECODE[kind.name].format(raw)
 
   def modified(self, value: Value, form: Form, kind: Type) -> Value:
-    """With the magnitude and the sign that the instruction asks for, and denormals flushed."""
+    """Apply the magnitude and the sign that the instruction asks for, and flush denormals."""
     text = value.text
     if kind.kind == "f":
       if form.magnitude: text = f"abs({text})"

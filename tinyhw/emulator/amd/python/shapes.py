@@ -1,7 +1,7 @@
-"""What the function of an instruction is made for: how its operands are read, how its results are written, and which
-modes count.
+"""Shape of an instruction: everything that its function depends on. This is how operands are read and results are
+written, and the modes that count.
 
-Register numbers and constants are no part of a `Shape`, so instructions that differ in these only share one function:
+Register numbers and constants are no part of a `Shape`. So instructions that differ only in these share one function:
 in Python (python/lanes.py), and as machine code of the host (native.py). arithmetic.py makes shapes of instructions.
 """
 from __future__ import annotations
@@ -10,13 +10,14 @@ from tinyhw.emulator.notation import TYPES, Type
 from tinyhw.named_tuple import NamedTuple
 
 class Form(NamedTuple):
-  """How an operand is read, but for its number.
+  """How an operand is read, except for its register number or value.
 
-  kind: "v" a vector register, "s" a scalar one, "k" a constant, "scc"/"vccz"/"execz" a bit as a number.
-  dword: counted from the operand's first register. shift, width: the part of that dword that is used, 0 bits: what the
-  type wants. signed: the part is sign extended. halves, negates: which half elements 0 and 1 of a pair of 16-bit values
-  are, and which of them are negated. mix: of an operand that is a float16 or float32 which half the float16 is, or None
-  for a float32.
+  - kind: "v" a vector register, "s" a scalar one, "k" a constant, "scc"/"vccz"/"execz" a bit as a number.
+  - dword: counted from the operand's first register.
+  - shift, width: the bits of that dword that are used. Width 0: as many as the type has. signed: they are
+    sign-extended.
+  - halves, negates: for a pair of 16-bit values, the half of elements 0 and 1, and whether each is negated.
+  - mix: for an operand that is float16 or float32, the half with the float16, or None for a float32.
   """
   kind: str
   dword: int = 0
@@ -30,22 +31,22 @@ class Form(NamedTuple):
   mix: int | None = None
 
   def element(self, kind: Type, index: int) -> Form:
-    """The form of element `index` of an operand that is an array of narrow values (S0.i8(2) in the notation)."""
+    """Return the form of element `index` of an operand that is an array of narrow values (S0.i8(2) in the notation)."""
     if kind.bits == 16 and index < 2:
       return self._replace(shift=16 * self.halves[index], width=16, negate=self.negates[index], magnitude=False)
     return self._replace(dword=self.dword + index * kind.bits // 32, shift=index * kind.bits % 32, width=kind.bits,
                          negate=False, magnitude=False)
 
   def mixed(self) -> tuple[Form, Type]:
-    """The form and the type of an operand of a mixed instruction (M0.f32 in the notation)."""
+    """Return the form and the type of an operand of a mixed-precision instruction (M0.f32 in the notation)."""
     if self.mix is None: return self, TYPES["f32"]
     return self._replace(shift=16 * self.mix, width=16), TYPES["f16"]
 
 class Target(NamedTuple):
   """How a result is written.
 
-  kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as of a Form. keep: bits of the
-  register outside of the part that is written stay, else they are 0 (or, with extend, its sign).
+  - kind: "v" a vector register, "s" a scalar one, "none" nothing. dword, shift, width: as in a Form.
+  - keep: the other bits of the register keep their values. Else they become 0, or with extend the sign of the part.
   """
   kind: str
   dword: int = 0
@@ -55,7 +56,7 @@ class Target(NamedTuple):
   extend: bool = False
 
 class Pass(NamedTuple):
-  """One evaluation of a meaning: packed instructions have two, for the halves of their operands.
+  """One evaluation of the semantics. Packed instructions have two, for the halves of their operands.
 
   Operands have the notation's names.
   """
@@ -63,11 +64,11 @@ class Pass(NamedTuple):
   targets: tuple[tuple[str, Target], ...]
 
 class Shape(NamedTuple):
-  """What a function is made for.
+  """Everything that a function depends on.
 
-  lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1). flush32, flush64: denormals of
-  float32, and of float16 and
-  float64, become 0. fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other lanes (DPP).
+  - lanes: 0 for a scalar instruction. omod: exponent of the factor 2, 4, 1/2 (1, 2, -1).
+  - flush32, flush64: denormals of float32, and of float16 and float64, become 0.
+  - fnuz: 8-bit floats are those of gfx942. permuted: S0 comes from other lanes (DPP).
   """
   meaning: str
   passes: tuple[Pass, ...]
@@ -80,5 +81,5 @@ class Shape(NamedTuple):
   permuted: bool = False
 
   def flushes(self, kind: Type) -> bool:
-    """Whether denormals of a float type become 0."""
+    """Return whether denormals of a float type become 0."""
     return self.flush32 if kind.name == "f32" else self.flush64 and kind.name in ("f16", "f64")
