@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tinyhw.__main__ import ALL, overview
+
 ROOT = Path(__file__).resolve().parent.parent
 
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
@@ -88,10 +90,20 @@ def test_usage() -> None:
   assert done.returncode == 2 and done.stderr.startswith("asm: --arch is missing, the instruction set that it is for: "
                                                          "x86_64, gfx942, ")
   assert done.stderr.endswith("; write: python3 -m tinyhw asm --arch ARCH\n")
-  assert run("asm", "--arch", "z80").stderr == "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, " \
-    "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n"
-  assert run("frobnicate").returncode == 2 and "asm --arch ARCH" in run("frobnicate").stderr
-  assert run("--help").returncode == 0
+  assert run("asm", "--arch", "z80").stderr == (
+    "asm: no instruction set is called z80; there is x86_64, gfx942, gfx950, gfx1100, gfx1200, gfx1201, "
+    "sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100, sm_100a, sm_120, sm_120a\n")
+  done = run("frobnicate")
+  assert done.returncode == 2 and done.stderr == (
+    "no command is called 'frobnicate'; there is asm, cache, disasm, doctor, emulate, selftest, viz: "
+    "python3 -m tinyhw --help\n")
+
+def test_the_overview_names_every_command_and_fits_a_terminal() -> None:
+  done = run()
+  assert done.returncode == 0 and done.stdout == run("--help").stdout == run("help").stdout
+  assert all(re.search(rf"^  {name}\b", done.stdout, re.M) for name in ALL)
+  assert max(len(line) for line in done.stdout.splitlines()) <= 100 and "\x1b" not in done.stdout
+  assert "\x1b[1mdevices\x1b[0m" in overview(bold=True)
 
 @pytest.mark.parametrize("words, says", [
   ("disasm --plain code.txt", r"code.txt is not read: .* on standard input; --arch is missing, .*; write: .* disasm "

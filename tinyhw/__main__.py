@@ -1,7 +1,9 @@
 """The command line: `python3 -m tinyhw <command>`. Each command imports what it needs when it runs."""
 from __future__ import annotations
 import importlib
+import inspect
 import json
+import os
 import signal
 import sys
 from types import ModuleType
@@ -10,6 +12,7 @@ from collections.abc import Callable, Sequence
 from tinyhw import isa
 from tinyhw.errors import ParseError, TinyError
 from tinyhw.machine.notation.text import parse_bytes, show_bytes, translate
+from tinyhw.named_tuple import NamedTuple
 
 HELP = {"-h", "--help"}
 
@@ -117,32 +120,58 @@ def selftest(arguments: Sequence[str]) -> int:
   command = importlib.import_module("tinyhw.selftest.command")
   return int(command.run(words[0], "--faults" in arguments, "--json" in arguments))
 
-# name: what it takes, and the function that gets the words after the name and returns the exit status
-COMMANDS: dict[str, tuple[str, Callable[[Sequence[str]], int]]] = {
-  "asm": ("--arch ARCH", asm),
-  "cache": ("[clear [KIND ...] | limit [SIZE]] [--json]", cache),
-  "disasm": ("--arch ARCH [--plain]", disasm),
-  "doctor": ("[--device NAME] [--json]", doctor),
-  "emulate": ("FILE --arch ARCH ...", emulate),
-  "selftest": ("DEVICE [--faults] [--json]", selftest),
-  "viz": ("[FILE] [--port N]", viz),
+class Command(NamedTuple):
+  """takes: the words after the name. does: one line for the overview. run: gets these words, returns the exit status."""
+  takes: str
+  does: str
+  run: Callable[[Sequence[str]], int]
+
+COMMANDS: dict[str, dict[str, Command]] = {   # by the heading of the overview
+  "devices": {
+    "doctor": Command("[--device NAME] [--json]", "which devices open here, and how to open the others", doctor),
+    "selftest": Command("DEVICE [--faults] [--json]", "ask a device step by step whether it works", selftest),
+    "emulate": Command("FILE --arch ARCH ...", "run a GPU kernel on a virtual card, with a trace", emulate)},
+  "machine code": {
+    "asm": Command("--arch ARCH", "assembly text to bytes", asm),
+    "disasm": Command("--arch ARCH [--plain]", "bytes to assembly text", disasm)},
+  "results": {
+    "viz": Command("[FILE] [--port N]", "show a recording of VIZ=1 in a browser", viz),
+    "cache": Command("[clear [KIND ...] | limit [SIZE]] [--json]", "show, clear or limit the disk cache", cache)},
 }
+ALL = {name: command for group in COMMANDS.values() for name, command in group.items()}
+VARIABLES = (("DEV=CPU", "the device: CPU, AMD, NV, CLANG, PYTHON"),
+             ("DEBUG=2", "a line for each kernel; 4: its pseudo-code; 7: its machine code"),
+             ("VIZ=1", "a page with graphs, passes and launches; PROFILE=1: a trace"),
+             ("EMULATE=gfx1100", "a virtual card in place of a real one (with DEV=AMD or NV)"))
+
+def overview(bold: bool) -> str:
+  """What there is: commands by heading, and the variables that users want first."""
+  def heading(text: str) -> str: return f"\x1b[1m{text}\x1b[0m" if bold else text
+  shown = {name: f"{name} {command.takes.partition('[')[0]}".strip() for name, command in ALL.items()}   # no options
+  width = max(len(text) for text in (*shown.values(), *[name for name, _ in VARIABLES])) + 2
+  lines = ["tinyhw: a deep learning framework in pure Python that talks to hardware directly", "",
+           "  python3 -c 'from tinyhw import Tensor; print((Tensor([1.0, 2.0]) * 3).tolist())'", "",
+           f"{heading('usage')}: python3 -m tinyhw COMMAND ...    (COMMAND --help says more)"]
+  for title, group in COMMANDS.items():
+    lines += ["", heading(title)]
+    lines += [f"  {shown[name]:<{width}}{command.does}" for name, command in group.items()]
+  lines += ["", heading("language models"), "  python3 -m tinyhw.llm -m MODEL.gguf    talk to a model; --serve 8000: a server",
+            "", heading("variables") + " (all of them: docs/environment.md)"]
+  lines += [f"  {name:<{width}}{meaning}" for name, meaning in VARIABLES]
+  return "\n".join(lines)
 
 def main(arguments: Sequence[str]) -> int:
-  """Run a command; 2 if there is no such command or its options are wrong, 1 if it cannot do what it is asked, or a
-  variable is wrong."""
-  width = max(len(f"{name} {takes}") for name, (takes, _) in COMMANDS.items()) + 2
-  usage = "\n".join([f"  {f'{name} {takes}':<{width}}{' '.join((function.__doc__ or '').split())}"
-                     for name, (takes, function) in COMMANDS.items()])
+  """Run a command. Return 2 where there is no such command or its options are wrong, 1 where it fails."""
   if not arguments or arguments[0] in HELP | {"help"}:
-    print(f"usage: python3 -m tinyhw <command>\n{usage}")
-    return 0 if arguments else 2
-  if arguments[0] not in COMMANDS:
-    print(f"no command is called {arguments[0]!r}; the commands are\n{usage}", file=sys.stderr)
+    print(overview(sys.stdout.isatty() and not os.environ.get("NO_COLOR")))
+    return 0
+  if arguments[0] not in ALL:
+    print(f"no command is called {arguments[0]!r}; there is {', '.join(sorted(ALL))}: python3 -m tinyhw --help",
+          file=sys.stderr)
     return 2
-  takes, function = COMMANDS[arguments[0]]
+  takes, _, function = ALL[arguments[0]]
   if function is not emulate and HELP & set(arguments):
-    print(f"usage: python3 -m tinyhw {arguments[0]} {takes}\n\n{' '.join((function.__doc__ or '').split())}")
+    print(f"usage: python3 -m tinyhw {arguments[0]} {takes}\n\n{inspect.getdoc(function)}")
     return 0
   try: return function(arguments[1:])
   except UsageError as e:
