@@ -1,4 +1,4 @@
-"""The calling conventions of x86-64 systems, as data, and the system calls that the runtime makes itself.
+"""Calling conventions of x86-64 systems, as data, and the constants of the runtime's system calls.
 
 Sources: System V Application Binary Interface, AMD64 Architecture Processor Supplement, section 3.2; Microsoft, "x64
 calling convention".
@@ -9,13 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Abi:
-  """A calling convention. Registers are named in full (64-bit) and listed in the order of the manual.
+  """A calling convention. Registers have their full (64-bit) names, in the order of the manual.
 
-  arguments: integer and pointer arguments. saved: general registers that a function must preserve; rsp is always
-  preserved.
-  saved_vector: xmm registers whose low 128 bits a function must preserve. shadow_bytes: what a caller leaves free above
-  the return address.
-  red_zone_bytes: what a leaf function may use below rsp. At a call, rsp is a multiple of stack_align.
+  - arguments: registers of integer and pointer arguments.
+  - saved: general registers that a function must preserve; rsp is always preserved.
+  - saved_vector: xmm registers whose low 128 bits a function must preserve.
+  - shadow_bytes: free space that a caller leaves above the return address.
+  - red_zone_bytes: space below rsp that a leaf function may use.
+  - stack_align: at a call, rsp is a multiple of it.
   """
   name: str
   arguments: tuple[str, ...]
@@ -33,7 +34,7 @@ WINDOWS = Abi("win64", ("rcx", "rdx", "r8", "r9"), ("rbx", "rbp", "rdi", "rsi", 
 
 @dataclass(frozen=True)
 class System:
-  """An operating system: its convention, and how a thread waits for a 32-bit word to change.
+  """An operating system: its convention, and the way in which a thread waits for a change of a 32-bit word.
 
   wait is "futex" (a system call), "ulock" or "address" (functions whose addresses the driver puts into the context).
   """
@@ -57,10 +58,10 @@ UL_COMPARE_AND_WAIT, ULF_WAKE_ALL, ULF_NO_ERRNO = 1, 0x100, 0x01000000
 def system(platform: str = sys.platform) -> System:
   """The row for a value of sys.platform.
 
-  Other Unix systems use the System V convention but have no known way to wait: KeyError.
+  Other Unix systems use the System V convention, but their way to wait is unknown: KeyError.
   """
   return SYSTEMS[platform]
 
 def abi(platform: str = sys.platform) -> Abi:
-  """The convention of a platform. Everything but Windows uses System V's."""
+  """The convention of a platform. All systems except Windows use System V's."""
   return WINDOWS if platform == "win32" else SYSTEM_V

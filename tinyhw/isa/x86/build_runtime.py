@@ -1,7 +1,7 @@
-"""Writes autogen/x86_runtime.py: the functions of runtime.py as bytes, for each system.
+"""Write autogen/x86_runtime.py: the functions of runtime.py as bytes, for each system.
 
   python3 -m tinyhw.isa.x86.build_runtime           write it
-  python3 -m tinyhw.isa.x86.build_runtime --check   exit status 1 if it is not what would be written
+  python3 -m tinyhw.isa.x86.build_runtime --check   exit status 1 if the file differs from what would be written
 """
 from __future__ import annotations
 import sys

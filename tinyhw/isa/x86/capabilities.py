@@ -1,6 +1,6 @@
-"""What x86-64 can compute, level by level: `Capabilities` for codegen.
+"""Operations of x86-64 by level: `Capabilities` for codegen.
 
-What is missing here, codegen expresses in what is there.
+Codegen expresses missing operations in those listed here.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGER = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.AND, Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR
            Ops.BITCAST)
 FLOAT = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.NEG, Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.MULACC, Ops.WHERE,
          Ops.CAST, Ops.BITCAST)
-# of integers of any width
+# operations of integers of any size
 PACKED = (Ops.ADD, Ops.SUB, Ops.NEG, Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.BITCAST)
 SHIFTS = (Ops.SHL, Ops.SHR)
 LOGIC = (Ops.AND, Ops.OR, Ops.XOR, Ops.WHERE, Ops.CAST, Ops.NEG, Ops.BITCAST)
@@ -39,8 +39,8 @@ VECTOR_AVX2 = (
 VECTOR_AVX512 = (VECTOR_AVX2 | pairs((Ops.MAX, Ops.MUL), *dtypes.int64s) | pairs(SHIFTS, *dtypes.int16s,
                                                                                  *dtypes.int64s))
 
-# level -> bytes of a vector register, vector registers, vector operations, are vectors of 64-bit integers converted to
-# and from floats, elements that a mask may keep from memory
+# level -> bytes of a vector register, number of vector registers, vector operations, whether vectors of 64-bit integers
+# convert to and from floats, sizes of elements that a mask may keep from memory
 LEVELS = {
   "x86_64:avx2": (32, 16, VECTOR_AVX2, False, (4, 8)),
   "x86_64:avx512": (64, 32, VECTOR_AVX512, True, (1, 2, 4, 8)),
@@ -48,10 +48,10 @@ LEVELS = {
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
+  """Capabilities of "x86_64:avx2" or "x86_64:avx512". Raises CompileError for another level.
 
-  threads and the sizes of memory are assumed, those of a small processor; the engine replaces them by what a device
-  found out.
+  threads and the sizes of memory are assumed, those of a small processor. The engine replaces them by the values of the
+  device.
   """
   if arch not in LEVELS:
     raise CompileError(f"{arch} is no level of x86-64 that kernels are compiled for; use one of {', '.join(LEVELS)}")

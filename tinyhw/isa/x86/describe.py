@@ -1,5 +1,5 @@
-"""What x86-64 instructions do, for the listing of DEBUG=7: bytes that they touch, floating-point operations, the peak
-of the processor."""
+"""Work of x86-64 instructions for the listing of DEBUG=7: bytes of memory, floating-point operations, and the peak of
+the processor."""
 from __future__ import annotations
 import functools
 import re
@@ -28,23 +28,23 @@ OPERATIONS = {"fma": 2, "fp_add": 1, "fp_mul": 1, "fp_min": 1, "div_f32": 1, "di
               "fp_estimate": 1, "fp_round": 1}
 SUFFIX = re.compile(r"[ps]([sd])$")
 ELEMENT_BITS = {"s": 32, "d": 64}
-STACK_BYTES = 8  # of a push, pop or call
+STACK_BYTES = 8  # bytes of a push, pop or call
 
 def touched(inst: MInst) -> int:
-  """Bytes that the memory operand covers, masks not regarded."""
+  """Bytes of the memory operand, without regard to masks."""
   form: Form = inst.row.isa
   kind = next((kind for at, kind in form.syntax if kind.category in ("memory", "broadcast")), None)
   if kind is None: return STACK_BYTES if inst.row.effects & (Effect.LOAD | Effect.STORE) else 0
   return gathered_bits(inst.row, kind) // 8
 
 def element_bits(inst: MInst) -> int:
-  """Of a floating-point instruction: bits of an element; 0 of another one."""
+  """Bits of a floating-point instruction's elements; 0 for other instructions."""
   if inst.row.pipe not in OPERATIONS: return 0
   found = SUFFIX.search(inst.row.name)
   return ELEMENT_BITS[found[1]] if found else 0
 
 def operations(inst: MInst) -> int:
-  """Floating-point operations: an FMA is two for each element, conversions and comparisons are none."""
+  """Floating-point operations. An FMA counts as two for each element; conversions and comparisons count as none."""
   bits = element_bits(inst)
   if not bits: return 0
   packed = inst.row.name[-2] == "p"
@@ -52,14 +52,14 @@ def operations(inst: MInst) -> int:
   return OPERATIONS[inst.row.pipe] * (width // bits if packed else 1)
 
 def peak_of(table: Microarchitecture, vector_bits: int) -> dict[int, float]:
-  """Element bits -> floating-point operations a cycle that FMAs of the widest vectors reach."""
+  """Element bits -> floating-point operations per cycle of FMAs on the longest vectors."""
   v, cls = {128: ("x", regs.XMM), 256: ("y", regs.YMM), 512: ("z", regs.ZMM)}[vector_bits]
   cycles = bound([MInst(TABLE[f"vfmadd231ps_{v}_{v}_{v}"], [regs.reg(cls, i) for i in range(3)])], table.costs,
                  table.issue_width).ports
   return {bits: 2 * vector_bits / bits / cycles for bits in ELEMENT_BITS.values()}
 
 def core(microarchitecture: str, vector_bits: int) -> Core:
-  """The processor as the bounds of a listing see it."""
+  """The model of a processor for the bounds of a listing."""
   table = find(microarchitecture)
   peaks = peak_of(table, vector_bits)
   def peak(insts: Sequence[MInst]) -> float:
@@ -67,13 +67,14 @@ def core(microarchitecture: str, vector_bits: int) -> Core:
   return Core(table.title, table.source, table.issue_width, table.ports, table.costs, peak)
 
 def reader(microarchitecture: str, vector_bits: int) -> Reader:
-  """How a listing reads instructions of this processor."""
+  """The functions by which a listing reads instructions of this processor."""
   return Reader(show, touched, operations, functools.partial(bound_lines, core(microarchitecture, vector_bits)))
 
 def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]], arch: str, microarchitecture: str,
              grid: int | None = None,
              uops: Sequence[UOp] = ()) -> str:
-  """The listing of an encoded function. places: as encode_function gives them; the others as listing wants them."""
+  """The listing of an encoded function. places: offsets and instructions, from encode_function. The other parameters
+  are those of listing."""
   t = target(arch)
   ends = [offset for offset, _ in places[1:]]
   if places: ends.append(places[-1][0] + decode(code, places[-1][0])[1])
@@ -82,7 +83,7 @@ def describe(function: Function, code: bytes, places: Sequence[tuple[int, MInst]
                  t.allocatable, uops)
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "generic") -> tuple[Code, str]:
-  """What target.compile does, and the listing."""
+  """Compile a program as target.compile does, and return the listing too."""
   function, text, places = assemble(program, arch)
   grid = program.grid if isinstance(program.grid, int) else None
   return code_of(program, arch, function, text), describe(function, text, places, arch, microarchitecture, grid,

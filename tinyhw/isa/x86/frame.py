@@ -1,8 +1,8 @@
-"""The stack frame of a kernel: save what the calling convention wants preserved, make room for spill slots, undo both
-before returning.
+"""Add the stack frame of a kernel: save registers for the calling convention, reserve spill slots, and restore both
+before returns.
 
-Runs after allocation, when it is known which registers are written. Spill slots are addressed from rsp, which does not
-move in between.
+The pass runs after allocation, when the written registers are known. Spill slots are addressed from rsp, which does not
+change in between.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tinyhw.machine.ir.target import Target
 RSP = regs.reg(regs.R64, 4)
 
 def add_frame(function: Function, target: Target) -> Function:
-  """Prologue at the entry, epilogue before each ret."""
+  """Add a prologue to the entry, and an epilogue before each ret."""
   convention = abi.abi()
   written = {(r.cls.bank, r.index) for block in function.blocks for inst in block.insts for r in inst.writes()}
   saved = [regs.reg(regs.R64, i) for i in map(regs.NAMES64.index, convention.saved) if (regs.GPR, i) in written]

@@ -1,25 +1,26 @@
-"""The machine code that the CPU driver itself needs, as text for this repository's assembler: the worker loop, and the
-CPUID call.
+"""Machine code for the CPU driver itself, as text for this repository's assembler: the worker loop, and the CPUID call.
 
-`code(name)` gives "ring", "submit" or "cpuid" as Code. Its bytes are kept in autogen/x86_runtime.py, so that a process
-that finds its kernels in the cache need not load the assembler; build_runtime.py writes that file, and a text that
-differs from what was assembled there is assembled anew. What the loop shares with the driver (offsets, widths) is in
+`code(name)` returns "ring", "submit" or "cpuid" as Code. Its bytes are stored in autogen/x86_runtime.py, so that a
+process that finds its kernels in the cache need not load the assembler. build_runtime.py writes that file. A text that
+differs from the stored one is assembled again. Offsets and sizes that the loop shares with the driver are in
 autogen/cpu_ring.py.
 
-How the ring works. A batch is a list of packets; a packet is a kernel, its arguments and a grid cut into chunks. One
+Operation of the ring: A batch is a list of packets. A packet is a kernel, its arguments and a grid cut into chunks. One
 word, STATE, holds the serial number of the current packet and its next chunk. A thread takes a chunk by
-compare-and-exchange of STATE, so a thread that slept through a whole
-batch fails and looks again: there is no other claim that could be stale. The taker of a packet's last chunk moves STATE
-to the next packet, whose chunks may start once COMPLETED (chunks done in this batch) reaches the packet's REQUIRED, the
-chunks of all packets before it. So no thread waits for another one except for a chunk that the other has taken. A
-thread adds what it did of a packet to COMPLETED when it finds no more of that packet: a line that another core wrote
-last costs 100 ns and more, so threads write shared lines seldom.
+compare-and-exchange of STATE. So a thread that slept through a whole batch fails and looks again: no other claim could
+be stale.
 
-The calling thread works like any other, and returns when all chunks are done. A small batch never leaves it: one
-exchange and one addition a packet. A worker with nothing to do spins on BELL alone, a line that small kernels never
-touch; then it sleeps on it. The taker of the first chunk of a packet with several rings the bell and wakes two
-sleepers; each of them wakes two more when it takes its first chunk, as long as chunks are left.
-Sleeper: SLEEPERS += 1, then wait if BELL is what it was before the last look. Ringer: BELL += 1, then wake if SLEEPERS.
+The thread that takes a packet's last chunk moves STATE to the next packet. The chunks of a packet may start once
+COMPLETED (chunks done in this batch) reaches the packet's REQUIRED, the chunks of all earlier packets. So a thread only
+waits for chunks that another thread has taken. A thread adds its finished chunks to COMPLETED when it finds no more of
+that packet. A line that another core wrote last costs 100 ns and more, so threads write shared lines seldom.
+
+The calling thread works like any other, and returns when all chunks are done. A small batch stays in it: one exchange
+and one addition a packet. An idle worker spins on BELL alone, a line that small kernels never touch; then it sleeps on
+it. The thread that takes the first of several chunks of a packet rings the bell and wakes two sleepers. Each of them
+wakes two more when it takes its first chunk, as long as chunks are left.
+
+Sleeper: SLEEPERS += 1, then wait if BELL has not changed since the last look. Ringer: BELL += 1, then wake if SLEEPERS.
 Both are locked instructions, so one of the two sees the other. The caller's sleep has a time limit besides, so that
 even a descheduled ringer only costs time.
 """
@@ -39,9 +40,9 @@ MXCSR_DEFAULT = 0x1f80  # all exceptions masked, round to nearest, denormals kep
 
 # ring(record, packets, count): the caller runs a batch of `count` packets; count = 0 wakes all sleepers. A worker's
 # record makes it the worker loop.
-# rbx: context, rbp: record, r12: deadline, r13: target (caller) or bell (worker), r14: packets (caller), r15: packets
-# left (caller).
-# Frame: [rsp + {shadow}] the thread's MXCSR, + 4 the default one, + 8 bell (caller) or what the last look found
+# Registers: rbx: context, rbp: record, r12: deadline, r13: target (caller) or bell (worker), r14: packets (caller),
+# r15: packets left (caller).
+# Frame: [rsp + {shadow}] the thread's MXCSR, + 4 the default one, + 8 bell (caller) or the result of the last look
 # (worker).
 RING = """
 {pushes}
@@ -306,8 +307,8 @@ RING = """
   jmp .execute
 """
 
-# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, at once if the word differs.
-# wake_some(address) wakes one or two, wake_all(address).
+# wait(address, expected, timeout in ns or 0): returns when woken, on a signal, or at once if the word differs.
+# wake_some(address) wakes one or two, wake_all(address) all.
 WAIT = {
   "futex": """
 .wait:                                            ; rdi, esi, edx
@@ -392,8 +393,8 @@ WAIT = {
 """,
 }
 
-# cpuid(leaf, subleaf, out): eax, ebx, ecx, edx to out[0..3]. With leaf 0xffffffff: XCR0 to out[0..1] (only where CPUID
-# says OSXSAVE).
+# cpuid(leaf, subleaf, out): eax, ebx, ecx, edx to out[0..3]. With leaf 0xffffffff: XCR0 to out[0..1] (only if CPUID
+# reports OSXSAVE).
 CPUID = """
   push rbx
   mov r9, {argument2}
@@ -417,7 +418,7 @@ CPUID = """
   ret
 """
 
-# submit(): the caller's batch as its record says. Python calls a function without arguments several times faster than
+# submit(): run the batch of the caller's record. Python calls a function without arguments several times faster than
 # one with three.
 SUBMIT = """
   mov {argument0}, {RECORD_MARK}
@@ -448,7 +449,7 @@ def text(name: str, platform: str = "linux") -> str:
     "ULOCK_WAKE_ALL": abi.UL_COMPARE_AND_WAIT | abi.ULF_NO_ERRNO | abi.ULF_WAKE_ALL,
     "pushes": "\n".join(f"  push {r}" for r in convention.saved),
     "pops": "\n".join(f"  pop {r}" for r in reversed(convention.saved)),
-    # both frames make rsp a multiple of 16: above the first lie the return address and an even number of registers,
+    # both frames make rsp a multiple of 16: above the first are the return address and an even number of registers,
     # above the second an address
     "shadow": convention.shadow_bytes, "frame": convention.shadow_bytes + 24,
     "take_frame": convention.shadow_bytes + 24,
@@ -457,8 +458,7 @@ def text(name: str, platform: str = "linux") -> str:
   return texts[name].format_map(words)
 
 def assemble(name: str, platform: str) -> bytes:
-  """The bytes of a function: kept ones if they came from this very text, else from the assembler, which is loaded only
-  then."""
+  """The bytes of a function. Stored bytes are used if they came from this text; otherwise the assembler is loaded."""
   source = text(name, platform)
   crc, kept = x86_runtime.CODE.get((name, platform), (0, ""))
   if crc == zlib.crc32(source.encode()): return bytes.fromhex(kept)
@@ -469,7 +469,7 @@ def assemble(name: str, platform: str) -> bytes:
 def code(name: str) -> Code:
   """"ring", "submit" or "cpuid" as machine code for this system.
 
-  Raises DeviceError for systems whose way to wait is not known.
+  Raises DeviceError for systems without a known way to wait.
   """
   if sys.platform not in abi.SYSTEMS:
     raise DeviceError(f"tinyhw does not know how threads wait on {sys.platform}; use DEV=CLANG or DEV=PYTHON")

@@ -1,5 +1,4 @@
-"""x86-64 as a `Target`: its registers and instructions as the machine passes want them, and the way from a Program to
-Code."""
+"""x86-64 as a `Target`: registers, instructions for the machine passes, and compilation of a Program to Code."""
 from __future__ import annotations
 
 from tinyhw.isa.x86.asm.encode import encode_function
@@ -70,7 +69,7 @@ REASONS = hook_reasons(HOOKS, (
 
 @once
 def target(arch: str) -> Target:
-  """The Target for "x86_64:avx2" or "x86_64:avx512"."""
+  """The Target of "x86_64:avx2" or "x86_64:avx512"."""
   caps = capabilities(arch)
   return Target(
     name=arch, capabilities=caps, banks=regs.BANKS, classes=regs.CLASSES, move=move, spill=spill, reload=reload,
@@ -89,6 +88,6 @@ def code_of(program: Program, arch: str, function: Function, text: bytes) -> Cod
   return Code(program.name, arch, text, arguments, local_bytes=function.local_bytes)
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code for the CPU's kernel ABI. describe.py has the same with a listing."""
+  """Compile a program to machine code for the CPU's kernel ABI. describe.py does this with a listing."""
   function, text, _ = assemble(program, arch)
   return code_of(program, arch, function, text)

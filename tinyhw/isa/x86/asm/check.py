@@ -1,4 +1,4 @@
-"""What is wrong with an instruction over physical registers: the slow path behind encode.py."""
+"""Explain errors in an instruction over physical registers: the slow path after encode.py fails."""
 from __future__ import annotations
 from typing import Any
 
@@ -7,13 +7,13 @@ from tinyhw.isa.x86.table.regs import GPR, RIP_CLASS, VEC
 from tinyhw.machine.ir.inst import Block, MInst, Operand, Reg
 
 def complain(inst: MInst) -> str:
-  """Why the instruction cannot be encoded: the first operand that is wrong, and what it should be."""
+  """The reason why an instruction cannot be encoded: the first wrong operand, and the expected one."""
   form: Form = inst.row.isa
   found = problem(inst)
   return f"{form.key}: {found or 'no encoding has this combination of operands'}"
 
 def problem(inst: MInst) -> str | None:
-  """The first thing that is wrong, or None. Cost: 1 us an operand."""
+  """The first error, or None. Cost: 1 us an operand."""
   row, form = inst.row, inst.row.isa
   if len(inst.operands) != len(row.operands): return f"it has {len(row.operands)} operands, got {len(inst.operands)}"
   for i, (operand, value) in enumerate(zip(row.operands, inst.operands)):
@@ -27,7 +27,7 @@ def problem(inst: MInst) -> str | None:
   return None
 
 def register_problem(operand: Operand, value: Any) -> str | None:
-  """What is wrong with a register operand."""
+  """The error in a register operand, or None."""
   cls = operand.cls
   assert cls is not None
   if value is None: return None if operand.optional else f"wants {cls.name}, got nothing"
@@ -42,7 +42,7 @@ def register_problem(operand: Operand, value: Any) -> str | None:
   return None
 
 def number_problem(form: Form, operand: Operand, value: Any) -> str | None:
-  """What is wrong with an operand that is no register."""
+  """The error in an operand that is no register, or None."""
   if operand.kind == "rel" and isinstance(value, Block): return "is a block; only encode_function knows where it is"
   if not isinstance(value, int): return f"wants an integer, got {value!r}"
   if operand.kind == "scale": return None if value in (1, 2, 4, 8) else f"must be 1, 2, 4 or 8, got {value}"
@@ -50,8 +50,8 @@ def number_problem(form: Form, operand: Operand, value: Any) -> str | None:
   return None if low <= value <= high else f"must be in {low}..{high}, got {value}"
 
 def bounds(form: Form, kind: str) -> tuple[int, int]:
-  """The integers that an operand accepts, signed and unsigned views together."""
-  if kind in ("disp32", "rel"): return -1 << 31, (1 << 31) - 1  # a jump's few bytes of length aside
+  """The range of integers that an operand accepts, as signed and as unsigned numbers."""
+  if kind in ("disp32", "rel"): return -1 << 31, (1 << 31) - 1  # ignores the few bytes of a jump's length
   bits = int(kind[1:])
   extends = any(e.imm_extends for e in form.encodings)
   return -1 << bits - 1, (1 << bits - extends) - 1

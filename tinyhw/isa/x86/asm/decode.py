@@ -1,8 +1,8 @@
-"""Bytes to instructions, from the rows that the encoder uses.
+"""Decode bytes to instructions, from the same rows as the encoder.
 
-Opcodes lead to the mnemonics that use them, and these to the rows; both indexes are made when they are needed. Where
-several encodings mean the same, the instruction is the same, so encoding it again may give fewer bytes. Bytes that are
-no instruction of the table raise DecodeError.
+Opcodes lead to the mnemonics that use them, and these to the rows. Both indexes are filled on demand. Several encodings
+may decode to the same instruction, so encoding it again may give fewer bytes. Bytes that are no instruction of the
+table raise DecodeError.
 """
 from __future__ import annotations
 from typing import Any
@@ -16,8 +16,8 @@ from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.once import once
 
 class Fields:
-  """What the prefixes say. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector prefix;
-  F3 or F2 of a legacy one."""
+  """The fields of the prefixes. r, x, b, v: high bits of register numbers, in place. pp: 0, 66, F3, F2 of a vector
+  prefix; F3 or F2 of a legacy one."""
   __slots__ = ("space", "map", "opcode", "pp", "w", "l", "r", "x", "b", "v", "vvvv", "mask", "zeroing", "broadcast",
                "operand16", "lock", "rex")
 
@@ -27,7 +27,7 @@ class Fields:
     self.zeroing = self.broadcast = self.operand16 = self.lock = self.rex = False
 
 def decode(code: bytes, offset: int = 0) -> tuple[MInst, int]:
-  """The instruction at an offset, and its size in bytes. Raises DecodeError, naming the offset."""
+  """Return the instruction at an offset, and its size in bytes. Raises DecodeError with the offset."""
   try:
     fields, at = read_prefixes(code, offset)
     for row, encoding in candidates(fields.space, fields.map, fields.opcode):
@@ -43,7 +43,7 @@ def decode(code: bytes, offset: int = 0) -> tuple[MInst, int]:
   raise DecodeError(f"offset {offset}: no instruction of the table starts with {code[offset:offset + 16].hex(' ')}")
 
 def decode_all(code: bytes) -> Iterator[tuple[int, MInst]]:
-  """(offset, instruction) until the end."""
+  """Yield (offset, instruction) until the end of the code."""
   offset = 0
   while offset < len(code):
     inst, size = decode(code, offset)
@@ -51,7 +51,7 @@ def decode_all(code: bytes) -> Iterator[tuple[int, MInst]]:
     offset += size
 
 def read_prefixes(code: bytes, at: int) -> tuple[Fields, int]:
-  """Everything up to the opcode, and where the rest starts."""
+  """Read everything up to the opcode. Returns the fields, and the offset of the rest."""
   f = Fields()
   first = at
   while code[at] in (0x66, 0xF0, 0xF2, 0xF3):
@@ -75,7 +75,7 @@ def read_prefixes(code: bytes, at: int) -> tuple[Fields, int]:
   return f, at + 1
 
 def read_vector_prefix(f: Fields, code: bytes, at: int) -> tuple[Fields, int]:
-  """C5, C4 or 62."""
+  """Read a prefix that begins with C5, C4 or 62."""
   first = code[at]
   if first == 0xC5:
     p1 = code[at + 1]
@@ -112,7 +112,7 @@ def candidates(space: str, map: int, opcode: int) -> list[tuple[Inst, Encoding]]
 
 @once
 def mnemonics() -> dict[tuple[str, int, int], list[str]]:
-  """Which mnemonics use an opcode. Cost: 20 ms, once."""
+  """The mnemonics that use each opcode. Cost: 20 ms, once."""
   found: dict[tuple[str, int, int], list[str]] = {}
   for mnemonic in TABLE.mnemonics():
     for text in TABLE.lines[mnemonic]:
@@ -123,7 +123,7 @@ def mnemonics() -> dict[tuple[str, int, int], list[str]]:
   return found
 
 def match(row: Inst, e: Encoding, f: Fields, code: bytes, at: int) -> tuple[MInst, int] | None:
-  """The instruction, and where it ends, if the bytes are this encoding."""
+  """The instruction and its end offset, if the bytes match this encoding."""
   form: Form = row.isa
   if e.pp != f.pp or e.w is not None and e.w != f.w: return None
   if e.space == "legacy":
@@ -154,7 +154,7 @@ def match(row: Inst, e: Encoding, f: Fields, code: bytes, at: int) -> tuple[MIns
 
 def read_modrm(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any],
                numbers: list[tuple[int, int]]) -> int:
-  """ModRM, SIB and displacement; where they end, or -1 if they do not fit."""
+  """Read ModRM, SIB and displacement. Returns their end, or -1 if they do not fit."""
   modrm = code[at]
   mod, reg, rm = modrm >> 6, modrm >> 3 & 7, modrm & 7
   if e.digit >= 0 and reg != e.digit or (mod != 3) != (form.memory >= 0): return -1
@@ -170,7 +170,7 @@ def operand_is_vector(form: Form, at: int) -> bool:
 
 def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operands: list[Any], mod: int,
                 rm: int) -> int:
-  """A memory operand; where it ends, or -1."""
+  """Read a memory operand. Returns its end, or -1."""
   index_class = form.row.operands[e.rm + 1].cls
   gather = index_class.bank is regs.VEC
   base: Reg | None = None
@@ -194,7 +194,7 @@ def read_memory(form: Form, e: Encoding, f: Fields, code: bytes, at: int, operan
   return at + size
 
 def put_registers(row: Inst, e: Encoding, f: Fields, operands: list[Any], numbers: list[tuple[int, int]]) -> bool:
-  """Numbers to registers; False where the class has no such register."""
+  """Replace numbers by registers. False if the class has no such register."""
   for at, number in numbers:
     cls = row.operands[at].cls
     assert cls is not None
@@ -209,7 +209,7 @@ def put_registers(row: Inst, e: Encoding, f: Fields, operands: list[Any], number
   return True
 
 def read_immediates(row: Inst, e: Encoding, code: bytes, at: int, operands: list[Any]) -> tuple[MInst, int] | None:
-  """What follows the operands in memory and registers."""
+  """Read the immediates after the other operands."""
   size = e.imm_bytes or e.rel_bytes
   if len(code) < at + size: raise IndexError
   value = int.from_bytes(code[at:at + size], "little", signed=True)

@@ -1,9 +1,9 @@
-"""Rows to bytes. A row becomes a function at first use: everything the table decides is computed once, only operands
-are left.
+"""Encode rows as bytes. At first use, a row becomes a function: everything that the table decides is computed once, and
+only the operands remain.
 
-`encode` is for one instruction, `encode_function` for a laid out function: it chooses short or long jumps, and places
-constants. Operands must be physical. What is wrong with an instruction is found out only after its function failed
-(check.py), so that correct code pays nothing.
+`encode` is for one instruction. `encode_function` is for a laid out function: it chooses short or long jumps, and
+places constants. Operands must be physical. Errors are only searched for after the function of a row failed (check.py),
+so that correct code does not pay for checks.
 
 Cost: 0.4 to 0.9 us an instruction over registers, 1 to 1.8 us with a memory operand (CPython 3.11, Zen 3).
 """
@@ -17,13 +17,13 @@ from tinyhw.isa.x86.table.form import Encoding, Form
 from tinyhw.isa.x86.table.regs import RIP_CLASS
 from tinyhw.machine.ir.inst import Block, Function, MInst
 
-Encoder = Callable[[list[Any]], "bytes | None"]  # None: this encoding cannot say these operands
+Encoder = Callable[[list[Any]], "bytes | None"]  # None: this encoding cannot express these operands
 
 def encode(inst: MInst) -> bytes:
-  """The bytes of an instruction over physical registers. A block operand must be an int: its distance from the start of
-  the instruction.
+  """The bytes of an instruction over physical registers.
 
-  Raises EncodeError, naming the operand and what it should be.
+  A block operand must be an int: its distance from the start of the instruction. Raises EncodeError with the wrong
+  operand and the expected one.
   """
   form: Form = inst.row.isa
   try:
@@ -33,7 +33,7 @@ def encode(inst: MInst) -> bytes:
   return code
 
 def compile_form(form: Form) -> Encoder:
-  """Make the function of a row, and keep it in the form."""
+  """Make the function of a row, and store it in the form."""
   plain = [make_encoder(form, e) for e in useful(form.encodings) if e.space != "evex"]
   wide = [make_encoder(form, e) for e in form.encodings if e.space == "evex"][:1]
   if len(plain) + len(wide) == 1: encoder = (plain + wide)[0]
@@ -43,7 +43,7 @@ def compile_form(form: Form) -> Encoder:
   return encoder
 
 def first_of(candidates: list[Encoder]) -> Encoder:
-  """The first that fits."""
+  """An encoder that uses the first candidate that fits."""
   def encoder(operands: list[Any]) -> bytes | None:
     for candidate in candidates:
       code = candidate(operands)
@@ -52,7 +52,7 @@ def first_of(candidates: list[Encoder]) -> Encoder:
   return encoder
 
 def shortest(plain: list[Encoder], wide: list[Encoder]) -> Encoder:
-  """The shortest VEX encoding, or the EVEX one."""
+  """An encoder that uses the shortest VEX encoding, or the EVEX one."""
   if len(plain) == len(wide) == 1:
     first, second = plain[0], wide[0]
     return lambda operands: first(operands) or second(operands)
@@ -63,7 +63,7 @@ def shortest(plain: list[Encoder], wide: list[Encoder]) -> Encoder:
   return encoder
 
 def useful(encodings: list[Encoding]) -> list[Encoding]:
-  """Leave out encodings that only the decoder needs: those that can be neither shorter than one before them, nor say
+  """Omit encodings that only the decoder needs: they are never shorter than an earlier one, and express nothing
   more."""
   found: list[Encoding] = []
   for e in encodings:
@@ -108,7 +108,7 @@ def address(reg: int, base: Any, index: Any, scale: int, disp: int, unit: int) -
 SCALES = {1: 0, 2: 0x40, 4: 0x80, 8: 0xC0}
 
 def make_encoder(form: Form, e: Encoding) -> Encoder:
-  """The function of one encoding: operands to bytes, or None if it cannot say them."""
+  """Make the function of one encoding: operands to bytes, or None if it cannot express them."""
   core = {"legacy": legacy, "vex": vex, "evex": evex}[e.space](form, e)
   if e.accumulator >= 0: core = with_accumulator(core, e.accumulator, e.opreg)
   if e.rel >= 0: return with_distance(head_of(e), e.rel, e.rel_bytes)
@@ -117,7 +117,7 @@ def make_encoder(form: Form, e: Encoding) -> Encoder:
   return core
 
 def with_accumulator(core: Encoder, position: int, other: int) -> Encoder:
-  """Only if that operand is rax or a part of it; xchg of it with itself is spelled out, since 90 is nop."""
+  """Encode only if that operand is rax or a part of it. xchg of it with itself has a ModRM byte, since 90 is nop."""
   def encoder(operands: list[Any]) -> bytes | None:
     if operands[position].index != 0 or other >= 0 and operands[other].index == 0: return None
     return core(operands)
@@ -128,7 +128,7 @@ def with_one(core: Encoder, position: int) -> Encoder:
   return encoder
 
 def with_distance(head: bytes, position: int, size: int) -> Encoder:
-  """A jump by so many bytes from its start."""
+  """A jump by a number of bytes from its start."""
   limit, length = 1 << size * 8 - 1, len(head) + size
   def encoder(operands: list[Any]) -> bytes | None:
     distance = operands[position] - length
@@ -137,7 +137,8 @@ def with_distance(head: bytes, position: int, size: int) -> Encoder:
   return encoder
 
 def with_immediate(core: Encoder, e: Encoding) -> Encoder:
-  """Append the immediate. One that is wider than the encoding's is refused unless sign extension restores it."""
+  """Append the immediate. An immediate that is too large for the encoding is refused unless sign extension restores
+  it."""
   position, size, bits = e.imm, e.imm_bytes, e.imm_bits
   mask, limit = (1 << size * 8) - 1, 1 << size * 8 - 1
   low, high = -(1 << bits - 1), 1 << bits
@@ -164,11 +165,11 @@ BYTES = [bytes((i,)) for i in range(256)]
 ESCAPES = (b"", b"\x0f", b"\x0f\x38", b"\x0f\x3a")
 
 def legacy(form: Form, e: Encoding) -> Encoder:
-  """Prefixes, REX, opcode, ModRM."""
+  """Encode prefixes, REX, opcode, ModRM."""
   prefix = (b"\x66" if e.operand16 else b"") + (b"\xf0" if e.lock else b"") + (b"", b"", b"\xf3", b"\xf2")[e.pp]
   escape, w = ESCAPES[e.map], 8 if e.w else 0
   tail = escape + bytes((e.opcode,)) + e.suffix
-  # by REX bits R, X, B: without the prefix where it can be left out, and with it for spl, bpl, sil, dil
+  # indexed by REX bits R, X, B: `heads` omits the prefix if possible, `forced` has it for spl, bpl, sil, dil
   heads = [prefix + (bytes((0x40 | w | i,)) if w or i else b"") + tail for i in range(8)]
   forced = [prefix + bytes((0x40 | w | i,)) + tail for i in range(8)]
   reg, rm, memory, digit, low_bytes = e.reg, e.rm, form.memory, max(e.digit, 0), e.bytes8
@@ -198,7 +199,7 @@ def legacy(form: Form, e: Encoding) -> Encoder:
   return register_encoder
 
 def vex(form: Form, e: Encoding) -> Encoder:
-  """C5 or C4 prefix, opcode, ModRM. None where a register is above 15."""
+  """Encode a C5 or C4 prefix, opcode, ModRM. None if a register is above 15."""
   opcode, w, lpp = e.opcode, 0x80 if e.w else 0, (4 if e.l == 1 else 0) | e.pp
   short = e.map == 1 and not w
   reg, rm, vvvv, is4, memory, digit = e.reg, e.rm, e.vvvv, e.is4, form.memory, max(e.digit, 0)
@@ -223,7 +224,7 @@ def vex(form: Form, e: Encoding) -> Encoder:
   return encoder
 
 def evex(form: Form, e: Encoding) -> Encoder:
-  """62 prefix, opcode, ModRM with a scaled displacement."""
+  """Encode a 62 prefix, opcode, ModRM with a scaled displacement."""
   opcode, map = e.opcode, e.map
   p1 = (0x80 if e.w else 0) | 4 | e.pp
   p2 = (e.l or 0) << 5 | (0x80 if form.zeroing else 0) | (0x10 if form.broadcast else 0)
@@ -249,8 +250,7 @@ def evex(form: Form, e: Encoding) -> Encoder:
   return encoder
 
 class Jump:
-  """A jump to a block in the code that is being laid out: where it stands in its block's bytes, and whether it is
-  long."""
+  """A jump to a block in code that is being laid out. short, long: its opcode bytes; far: whether it is long."""
   __slots__ = ("inst", "target", "short", "long", "far")
 
   def __init__(self, inst: MInst, target: Block):
@@ -270,10 +270,9 @@ def head_of(e: Encoding) -> bytes:
 def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]:
   """The code of a function over physical registers, and the offset of each instruction.
 
-  Jumps are as short as they can be. A jump to the block that follows is left out (and so is its entry). A displacement
-  that is `bytes`, with base
-  RIP, is a constant: constants are placed after the code, once each, aligned to their length, and the displacement
-  leads there.
+  Jumps are as short as possible. A jump to the next block is omitted (and so is its entry). A displacement that is
+  `bytes`, with base RIP, is a constant. Constants are placed after the code, once each, aligned to their length, and
+  the displacement refers to them.
   """
   blocks = function.blocks
   pieces: list[list[bytes | Jump]] = []
@@ -304,7 +303,10 @@ def encode_function(function: Function) -> tuple[bytes, list[tuple[int, MInst]]]
   return emit(pieces, kept, starts, constants, uses)
 
 def relax(blocks: list[Block], pieces: list[list[bytes | Jump]]) -> dict[int, int]:
-  """Make jumps long until all reach; the offset of each block, by its identity. They only ever grow, so this ends."""
+  """Lengthen jumps until all reach their targets. Returns the offset of each block, by its identity.
+
+  Jumps only ever grow, so this ends.
+  """
   changed = True
   while changed:
     starts, offset = {}, 0
@@ -325,7 +327,7 @@ def relax(blocks: list[Block], pieces: list[list[bytes | Jump]]) -> dict[int, in
 
 def emit(pieces: list[list[bytes | Jump]], kept: list[list[MInst]], starts: dict[int, int], constants: dict[bytes, int],
          uses: list[tuple[int, int, MInst]]) -> tuple[bytes, list[tuple[int, MInst]]]:
-  """Put the pieces together, now that every offset is known."""
+  """Join the pieces, now that every offset is known."""
   code, places, where = bytearray(), [], {}
   for n, row in enumerate(pieces):
     for i, (piece, inst) in enumerate(zip(row, kept[n])):

@@ -1,9 +1,9 @@
-"""x86-64 assembly text, Intel syntax as llvm-mc and objdump print it:
-`vaddps ymm0 {k1} {z}, ymm1, ymmword ptr [rax + 4*rcx + 16]`.
+"""x86-64 assembly text, in the Intel syntax of llvm-mc and objdump.
 
-`show` prints one way; `parse` takes more: sizes left out where another operand decides, any order in brackets, hex, the
-usual aliases. A jump's target is `.+N` or `.-N`, counted from the start of the jump; in the text of a function it may
-be a label, `.name`.
+Example: `vaddps ymm0 {k1} {z}, ymm1, ymmword ptr [rax + 4*rcx + 16]`. `show` prints one form. `parse` accepts more:
+sizes may be left out if another operand decides, and brackets may have any order. Hexadecimal numbers and the usual
+aliases are accepted too. A jump's target is `.+N` or `.-N`, counted from the start of the jump. In the text of a
+function it may be a label, `.name`.
 """
 from __future__ import annotations
 import re
@@ -39,11 +39,11 @@ TERM = re.compile(r"([+-]?)([^+-]+)")
 MADE_BY_ONE = {"shl", "shr", "sar", "rol", "ror", "rcl", "rcr"}  # "shl eax" means "shl eax, 1"
 
 def assemble(text: str, arch: str = "x86_64") -> bytes:
-  """The bytes of one instruction; the same whatever of x86-64 the processor has."""
+  """The bytes of one instruction. They do not depend on the processor's level of x86-64."""
   return encode(parse(text))
 
 def disassemble(code: bytes, arch: str = "x86_64") -> str:
-  """The text of the instruction that the bytes are, all of them."""
+  """The text of the one instruction that makes up all of the bytes."""
   inst, size = decode(code)
   if size < len(code):
     raise DecodeError(f"{show(inst)} ends after {size} bytes; these are left: {code[size:].hex(' ')}")
@@ -54,7 +54,8 @@ def assemble_function(text: str) -> bytes:
   return encode_function(parse_function(text))[0]
 
 def parse_function(text: str, name: str = "text") -> Function:
-  """Lines of assembly text as a function over physical registers; a label starts a block. Errors name the line."""
+  """Parse lines of assembly text to a function over physical registers. A label starts a block. Errors have the number
+  of the line."""
   function = Function(name)
   blocks: dict[str, Block] = {}
   block = function.new_block()
@@ -76,21 +77,21 @@ def parse_function(text: str, name: str = "text") -> Function:
 # ---- printing
 
 def show(inst: MInst) -> str:
-  """The text of an instruction; virtual registers and blocks print as they do elsewhere."""
+  """The text of an instruction. Virtual registers and blocks have the same text as elsewhere."""
   form: Form = inst.row.isa
   parts = [show_operand(inst, at, kind) for at, kind in form.syntax]
   if form.mask >= 0: parts[0] += f" {{{inst.operands[form.mask]}}}" + (" {z}" if form.zeroing else "")
   return f"{inst.row.name} {', '.join(parts)}" if parts else inst.row.name
 
 def show_operand(inst: MInst, at: int, kind: Kind) -> str:
-  """One operand, without its mask."""
+  """The text of one operand, without its mask."""
   value = inst.operands[at]
   if kind.category in ("memory", "broadcast"): return show_memory(inst, at, kind)
   if kind.category == "block" and isinstance(value, int): return f".{value:+d}"
   return str(value)
 
 def show_memory(inst: MInst, at: int, kind: Kind) -> str:
-  """dword ptr [base + scale*index + disp]{1to8}"""
+  """The text of a memory operand: dword ptr [base + scale*index + disp]{1to8}."""
   base, index, scale, disp = inst.operands[at:at + 4]
   terms = [str(base)] if base is not None else []
   if index is not None: terms.append(f"{scale}*{index}" if scale != 1 or base is None else str(index))
@@ -104,7 +105,7 @@ def show_memory(inst: MInst, at: int, kind: Kind) -> str:
   return f"{size}[{text}]" + (f"{{1to{kind.lanes}}}" if kind.category == "broadcast" else "")
 
 def gathered_bits(row: Inst, kind: Kind) -> int:
-  """The size in front of a memory operand. That of a gather is the size of all that it moves."""
+  """The size in the text of a memory operand. That of a gather or scatter is the size of all elements."""
   if kind.cls is None: return kind.bits
   data = next(o.cls.bits for o in row.operands if o.cls is not None and o.cls.bank is regs.VEC and o.name != "index")
   # gatherd, scatterd: indices of 32 bits
@@ -113,7 +114,7 @@ def gathered_bits(row: Inst, kind: Kind) -> int:
 # ---- parsing
 
 class Given:
-  """An operand as written. category: register, memory, immediate, block."""
+  """A parsed operand. category: register, memory, immediate, block."""
   __slots__ = ("text", "category", "value", "bits", "lanes")
 
   def __init__(self, text: str, category: str, value: Any, bits: int = 0, lanes: int = 0):
@@ -122,9 +123,9 @@ class Given:
 NAMES = regs.by_name()
 
 def parse(text: str, labels: bool = False) -> MInst:
-  """The instruction that a line of text means; with `labels`, a block operand may be a name, which is left as it is.
+  """Parse one line of text to an instruction. With `labels`, a block operand may be a name, which is left unchanged.
 
-  Raises ParseError saying what is wrong and what is expected.
+  Raises ParseError with the mistake and the expected text.
   """
   words = ascii_only(text).lower().strip().split(None, 1)
   if not words: raise ParseError("an instruction is expected")
@@ -146,7 +147,7 @@ def parse(text: str, labels: bool = False) -> MInst:
   return choose(mnemonic, given, mask, zeroing)
 
 def canonical(mnemonic: str) -> tuple[str, int | None]:
-  """The table's name of a mnemonic, and the immediate that an alias stands for ("vcmpltps" is vcmpps with 1)."""
+  """The table's name of a mnemonic, and the immediate that an alias implies ("vcmpltps" is vcmpps with 1)."""
   if mnemonic in TABLE.lines: return mnemonic, None
   if mnemonic in ALIASES: return ALIASES[mnemonic], None
   found = FLOAT_COMPARE.match(mnemonic)
@@ -161,7 +162,7 @@ def canonical(mnemonic: str) -> tuple[str, int | None]:
   raise ParseError(f"no instruction is called {mnemonic}" + (f"; did you mean {one_of(close)}?" if close else ""))
 
 def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
-  """Take {k1}, {z} and {1to8} off an operand: (rest, lanes, mask, zeroing)."""
+  """Strip {k1}, {z} and {1to8} from an operand: (rest, lanes, mask, zeroing)."""
   lanes, mask, zeroing = 0, None, False
   for word in DECORATION.findall(text):
     if word == "z": zeroing = True
@@ -175,7 +176,7 @@ def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
   return DECORATION.sub("", text).strip(), lanes, mask, zeroing
 
 def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
-  """A register, memory, immediate or jump target."""
+  """Parse a register, memory, immediate or jump target."""
   if text in NAMES and text != "rip": return Given(text, "register", NAMES[text])
   if text.startswith("."):
     offset = parse_integer(text[1:]) if text != "." else 0
@@ -193,7 +194,7 @@ def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
   return Given(text, "immediate", value)
 
 def parse_address(text: str, position: int) -> list[Any]:
-  """base, index, scale, displacement."""
+  """Parse an address to base, index, scale, displacement."""
   base: Reg | None = None
   index: Reg | None = None
   scale, disp = 1, 0
@@ -229,7 +230,7 @@ def parse_address(text: str, position: int) -> list[Any]:
   return [base, index, scale, disp]
 
 def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -> MInst:
-  """The row that fits what is written. Several fit only if a size was left out that nothing decides."""
+  """The row that fits the text. Several fit only if a necessary size was left out."""
   quick = guess(mnemonic, given) if mask is None and not zeroing else None
   if quick is not None: return fill(quick, given, mask)
   rows = TABLE.rows(mnemonic)
@@ -253,8 +254,7 @@ def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -
 SHORT = {cls: name for name, cls in CLASS_OF.items()}
 
 def guess(mnemonic: str, given: list[Given]) -> Inst | None:
-  """The row whose key the operands spell, which saves making all rows of the mnemonic; None where only a search finds
-  it."""
+  """Find the row whose key the operands spell, without making all rows of the mnemonic. None if it needs a search."""
   words = []
   for g in given:
     if g.category == "register" and g.value.cls in SHORT: words.append(SHORT[g.value.cls])
@@ -270,14 +270,14 @@ def guess(mnemonic: str, given: list[Given]) -> Inst | None:
   return None
 
 def mismatch(row: Inst, given: list[Given]) -> int:
-  """The first operand that the row does not take; their number if it takes all."""
+  """The index of the first operand that the row does not take; the number of operands if it takes all."""
   form: Form = row.isa
   for i, ((at, kind), g) in enumerate(zip(form.syntax, given)):
     if not accepts(form, kind, row.operands[at], g): return i
   return len(given)
 
 def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
-  """Whether an operand of a row takes what is written."""
+  """Whether an operand of a row takes a parsed operand."""
   if kind.category in ("memory", "broadcast"):
     if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes:
       return False
@@ -292,7 +292,7 @@ def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
   return low <= int(g.value) <= high
 
 def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
-  """The instruction, with the operands that are not written put in."""
+  """The instruction, with its implicit operands added."""
   form: Form = row.isa
   operands: list[Any] = [None if o.cls is None or o.fixed is None else regs.reg(o.cls, o.fixed) for o in row.operands]
   for (at, kind), g in zip(form.syntax, given):
@@ -303,20 +303,20 @@ def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
   return MInst(row, operands)
 
 def canonical_immediate(kind: Kind, value: int) -> int:
-  """The one of the two views, signed or unsigned, that the decoder gives."""
+  """The signed or unsigned view of an immediate that the decoder would return."""
   if kind.signed: return value - (1 << kind.bits) if value >= 1 << kind.bits - 1 else value
   return value & (1 << kind.bits) - 1
 
 # ---- explaining
 
 def expectation(mnemonic: str, rows: list[Inst], reached: list[int], given: list[Given]) -> str:
-  """"operand 2 wants ymm or m256, got xmm3": from the rows that fit longest."""
+  """An error text from the rows that fit longest: "operand 2 wants ymm or m256, got xmm3"."""
   at = max(reached)
   wanted = [describe(r, at) for r, n in zip(rows, reached) if n == at]
   return f"{mnemonic}: operand {at + 1} wants {one_of(wanted)}, got {given[at].text}"
 
 def describe(row: Inst, position: int) -> str:
-  """What an operand of a row takes, in the manual's words."""
+  """The operands that a row accepts at a position, in the manual's words."""
   form: Form = row.isa
   at, kind = form.syntax[position]
   if kind.category == "register": return kind.cls.name if kind.cls is not None else kind.key
@@ -327,7 +327,7 @@ def describe(row: Inst, position: int) -> str:
   return ".+N" if kind.category == "block" else kind.key
 
 def mask_expectation(mnemonic: str, rows: list[Inst], mask: Reg | None, zeroing: bool) -> str:
-  """Why no row goes with the mask."""
+  """The reason why no row goes with the mask."""
   if mask is None and not zeroing: return f"{mnemonic}: operand 1 wants a mask, like {{k1}}"
   if mask is None: return f"{mnemonic}: {{z}} goes with a mask, like {{k1}} {{z}}"
   if zeroing and any(r.isa.mask >= 0 for r in rows): return f"{mnemonic}: operand 1 takes no {{z}}"

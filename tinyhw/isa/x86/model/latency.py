@@ -1,22 +1,24 @@
-"""Latency and ports of x86-64 microarchitectures: which tables there are, what their text means, and which one a
-processor needs.
+"""Latency and ports of x86-64 microarchitectures: the tables, their notation, and the choice of a table for a
+processor.
 
 A table is text, one row a line: pipe, latency in cycles, ports, issue slots, evidence. The notation of ports is that of
-costs.PipeCost, with `*4` for a group that stands four times, and `-` for none. Rows of a pipe may differ by width and
-memory operand, as scoreboard.costs_of has it:
+costs.PipeCost. `*4` repeats a group four times, and `-` is for none. Rows of a pipe may differ by vector size and
+memory operand, as in scoreboard.costs_of:
 
-  fma           4  01    1  p      any form
-  fma/512       4  05    1  p      with a zmm register
-  vec_mov/memory 0  -    1  p      with a memory operand (which costs a "load" or a "store" besides)
-  double/512  fma fp_add           rows like those named, but each micro-operation occupies its port for two cycles
+    fma           4  01    1  p      any form
+    fma/512       4  05    1  p      with a zmm register
+    vec_mov/memory 0  -    1  p      with a memory operand (which costs a "load" or a "store" besides)
+    double/512  fma fp_add           rows like those named, but each micro-operation occupies its port for two cycles
 
-A pipe (column of the instruction table) stands for many instructions, so a row is the typical or most used one; what
-differs much has its own pipe.
-Evidence: p published (the table's `source` says where), m measured by test/bench/latency.py, a assumed. Of a row marked
-m the throughput is measured, and the latency where a chain can show it; latencies of stores, of flags, and each part of
-a sum that the script prints, are published.
-Memory: "load" rows count from an address in a register to the value, hitting the first cache; "store" rows until a load
-of the same bytes can go on.
+A pipe (column of the instruction table) is the row of many instructions, so it has the values of the typical or most
+used one. Instructions that differ much have their own pipe.
+
+Evidence: p published (the table's `source` has the place), m measured by test/bench/latency.py, a assumed. A row marked
+m has a measured throughput, and a measured latency if a chain can show it. Latencies of stores and of flags are
+published. So is each part of a sum that the script prints.
+
+Memory: latencies of "load" rows count from an address in a register to the value, with a hit in the first cache. Those
+of "store" rows count until a load of the same bytes can proceed.
 """
 from __future__ import annotations
 from collections.abc import Collection, Mapping
@@ -33,8 +35,7 @@ MEMORY = {"load": "load", "store": "store", "load_masked": "load", "store_masked
 
 @dataclass(frozen=True)
 class Microarchitecture:
-  """A table. ports: what a character of a port group stands for, in the vendor's words. evidence: row -> "p", "m" or
-  "a"."""
+  """A table. ports: the vendor's names of the characters in port groups. evidence: row -> "p", "m" or "a"."""
   name: str
   title: str
   source: str
@@ -43,11 +44,10 @@ class Microarchitecture:
   costs: Mapping[str, PipeCost]
   evidence: Mapping[str, str]
 
-# name -> title, source, issue width, names of ports, what evidence in the text is worth for this one, text
+# name -> title, source, issue width, names of ports, evidence mark -> mark for this table, text
 TABLES = {**latency_zen.TABLES, **latency_intel.TABLES}
 
-# vendor -> (family, least and greatest model) -> table. Family and model as CPUID leaf 1 gives them, the extended parts
-# added.
+# vendor -> (family, least and greatest model) -> table. Family and model include the extended parts of CPUID leaf 1.
 # Sources: AMD, "Revision Guide" of each family; Intel SDM volume 4, table 2-1.
 PROCESSORS: dict[str, dict[tuple[int, int, int], str]] = {
   "AuthenticAMD": {(25, 0x00, 0x0f): "zen3", (25, 0x20, 0x5f): "zen3", (25, 0x10, 0x1f): "zen4",
@@ -66,10 +66,9 @@ PROCESSORS: dict[str, dict[tuple[int, int, int], str]] = {
                    (6, 0xad, 0xae): "graniterapids"},
 }
 
-# vendor -> (feature, table of the core that was the first to have it), newest first. A hypervisor may show another
-# model than the processor's, but programs run on features, so those it tells: they have the last word where they are
-# newer. Source: Intel SDM volume 1, table of CPUID features; Intel 319433, Architecture Instruction Set Extensions,
-# table 1-1.
+# vendor -> (feature, table of the first core with it), newest first. A hypervisor may show another model than the
+# processor's. It reports true features, however, since programs depend on them. So features overrule an older model.
+# Source: Intel SDM volume 1, table of CPUID features; Intel 319433, Architecture Instruction Set Extensions, table 1-1.
 INTRODUCED: dict[str, tuple[tuple[str, str], ...]] = {
   "GenuineIntel": (("avx10", "graniterapids"), ("amx_tile", "alderlake"), ("avx512fp16", "alderlake")),
 }
@@ -77,7 +76,7 @@ INTRODUCED: dict[str, tuple[tuple[str, str], ...]] = {
 def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
   """The name of the table for a processor: CPUID's vendor, eax of leaf 1, features.
 
-  "generic" for one that is not known.
+  "generic" for an unknown processor.
   """
   for feature, name in INTRODUCED.get(vendor, ()):
     if feature in features: return name
@@ -90,7 +89,7 @@ def microarchitecture(vendor: str, signature: int, features: Collection[str] = (
 
 @once
 def find(name: str) -> Microarchitecture:
-  """The table of that name; the generic one for names without a table."""
+  """The table with a name; the generic one if there is none."""
   name = name if name in TABLES else "generic"
   title, source, issue_width, ports, worth, text = TABLES[name]
   costs: dict[str, PipeCost] = {}
@@ -111,7 +110,7 @@ def find(name: str) -> Microarchitecture:
   return Microarchitecture(name, title, source, issue_width, ports, costs, evidence)
 
 def repeated(groups: str) -> str:
-  """"0|12*2" -> "0|12|12"; "-" -> none."""
+  """Expand "*" in port groups: "0|12*2" -> "0|12|12"; "-" -> none."""
   if groups == "-": return ""
   parts = [part.partition("*") for part in groups.split("|")]
   return "|".join(group for group, _, times in parts for _ in range(int(times or 1)))

@@ -1,8 +1,9 @@
-"""Latency and ports of Intel's Skylake-X and Cascade Lake, Ice Lake, Alder Lake P, Granite Rapids, and the generic table; the notation is that of
-latency.py.
+"""Latency and ports of Intel's Skylake-X and Cascade Lake, Ice Lake, Alder Lake P, Granite Rapids, and the generic
+table. The notation is that of latency.py.
 
-Ports have Intel's numbers; A is port 10, B is port 11; d is the divider. While 512-bit operations run, port 1 does no vector work, and the 256-bit
-units of ports 0 and 1 are one 512-bit unit of port 0; port 5 has a second one in the server cores that these tables describe.
+Ports have Intel's numbers; A is port 10, B is port 11; d is the divider. While 512-bit operations run, port 1 does no
+vector work, and the 256-bit units of ports 0 and 1 are one 512-bit unit of port 0. Port 5 has a second one in the
+server cores of these tables.
 """
 from __future__ import annotations
 
@@ -135,7 +136,8 @@ vec_to_int/memory   0   -            1  p
 vec_to_mask         3   0            1  p
 """
 
-# What differs from Skylake-X: a fifth issue slot, a second store, shuffles on port 1 too (not 512 bits), a divider for integers.
+# Differences from Skylake-X: a fifth issue slot, a second store, shuffles on port 1 too (not 512 bits), a divider for
+# integers.
 ICE_LAKE = SKYLAKE_X + """
 int_div             15  1*4|0156*3   4  p
 int_mov             1   0156         1  p   # moves between general registers are executed (microcode update)
@@ -151,7 +153,7 @@ fp_horizontal       6   01|15*2      3  p
 vec_horizontal      3   015|15*2     3  p
 """
 
-# What differs from Ice Lake: six issue slots, a fifth ALU, a third load, additions in three cycles on ports 1 and 5.
+# Differences from Ice Lake: six issue slots, a fifth ALU, a third load, additions in three cycles on ports 1 and 5.
 ALDER_LAKE = ICE_LAKE + """
 int_alu             1   0156A        1  p
 int_mov             0   -            1  p
@@ -170,8 +172,9 @@ fp_add              3   15           1  p
 fp_add/512          3   05           1  p
 """
 
-# Redwood Cove, as test/bench/latency.py measured it in a virtual machine (2 loads a cycle of any width; a 512-bit multiplication or conversion
-# lowers the clock by 6 %, which the script shows and these rows leave out). Sums and additions of immediates below 1024 are done at renaming.
+# Redwood Cove, measured by test/bench/latency.py in a virtual machine (2 loads a cycle of any size; a 512-bit
+# multiplication or conversion lowers the clock by 6 %, which the script shows and these rows leave out). Sums and
+# additions of immediates below 1024 are done at renaming.
 GRANITE_RAPIDS = ALDER_LAKE + """
 int_alu             1   0156A        1  m
 int_mov             0   -            1  m

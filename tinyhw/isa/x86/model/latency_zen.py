@@ -1,7 +1,8 @@
-"""Latency and ports of AMD's Zen 3 and Zen 4; the notation is explained in latency.py.
+"""Latency and ports of AMD's Zen 3 and Zen 4. The notation is explained in latency.py.
 
-Zen's floating-point schedulers have pipes FP0 to FP3 for arithmetic, and two for stores and ways to general registers. A vector load needs one of two
-buses to them, a vector store the one store path: those are ports here. A 512-bit operation of Zen 4 occupies a pipe for two cycles.
+Zen's floating-point schedulers have pipes FP0 to FP3 for arithmetic, and two for stores and moves to general registers.
+A vector load needs one of two buses to them, a vector store the one store path: these are ports here. A 512-bit
+operation of Zen 4 occupies a pipe for two cycles.
 """
 from __future__ import annotations
 
@@ -97,7 +98,7 @@ vec_to_int          2   i            1  m   # with int_to_vec 6, with a load 9: 
 vec_to_int/memory   0   -            1  p
 """
 
-# What differs from Zen 3, and what AVX-512 adds. Later rows of a pipe replace earlier ones.
+# Differences from Zen 3, and the rows of AVX-512. Later rows of a pipe replace earlier ones.
 ZEN4 = ZEN3 + """
 compress            4   vw*2         2  p
 scatter             20  m*16         40 p

@@ -1,4 +1,4 @@
-"""The rows of x86-64 that exist in AVX-512 only: EVEX instructions and mask registers, in the notation that table.py explains."""
+"""x86-64 rows that exist in AVX-512 only: EVEX instructions and mask registers. The notation is that of table.py."""
 from __future__ import annotations
 
 def pair(names: str, fields: str, op: str, operands: str, pipe: str, evex: str = "avx512f", lengths: str = "") -> str:

@@ -1,4 +1,5 @@
-"""The rows of x86-64 for floating-point vectors and scalars: AVX, FMA, F16C and their AVX-512 forms, in the notation that table.py explains."""
+"""x86-64 rows of floating-point vectors and scalars: AVX, FMA, F16C and their AVX-512 forms. The notation is that of
+table.py."""
 from __future__ import annotations
 
 ARITHMETIC = "".join(f"""
@@ -15,7 +16,7 @@ LOGIC = "@ avx/avx512dq\n" + "".join(f"""
 {name}pd  VEX.66.0F.WIG {op} /r | EVEX.66.0F.W1 {op} /r   v={{kz}} v v/m/b64   vec_logic
 """ for name, op in (("vand", "54"), ("vandn", "55"), ("vor", "56"), ("vxor", "57")))
 
-# name, opcode of the 132 form of packed (scalar is one more); 213 is 16 and 231 is 32 further
+# name, opcode of the packed 132 form (the scalar one is 1 higher); 213 is 16 and 231 is 32 higher
 FMA = "@ fma/avx512f\n" + "".join(f"""
 {name}{order}ps  VEX.66.0F38.W0 {op:02X} /r | EVEX.66.0F38.W0 {op:02X} /r   v+{{kz}} v v/m/b32   fma{swap}
 {name}{order}pd  VEX.66.0F38.W1 {op:02X} /r | EVEX.66.0F38.W1 {op:02X} /r   v+{{kz}} v v/m/b64   fma{swap}

@@ -1,9 +1,9 @@
-"""The rows of x86-64 that work on general registers, in the notation that table.py explains."""
+"""x86-64 rows of general registers, in the notation of table.py."""
 from __future__ import annotations
 
 CONDITIONS = ("o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g")
 
-# number (which gives opcodes and digit), name, access of the destination, what else
+# number (which determines opcodes and digit), name, access of the destination, properties
 ALU = "".join(f"""
 {name}  {n * 8:02X} /r               r8/m8{dst} r8     int_alu wf {reads}
 {name}  {n * 8 + 1:02X} /r           rv/mv{dst} rv     int_alu wf {reads} {swap}

@@ -1,4 +1,4 @@
-"""The rows of x86-64 for packed integers: AVX2 and their AVX-512 forms, in the notation that table.py explains."""
+"""x86-64 rows of packed integers: AVX2 and their AVX-512 forms, in the notation of table.py."""
 from __future__ import annotations
 
 def both(name: str, fields: str, op: str, pipe: str, operands: str, w: str = "WIG", evex: str = "avx512bw") -> str:

@@ -1,6 +1,6 @@
-"""Conversions for x86-64: CAST and BITCAST of scalars and vectors.
+"""Select conversions for x86-64: CAST and BITCAST of scalars and vectors.
 
-Pairs that are missing here are decomposed before selection.
+Pairs of types that are missing here are decomposed before selection.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinyhw.uop.ops import UOp
 def is_signed(dtype: DType) -> bool: return dtypes.is_int(dtype) and not dtypes.is_unsigned(dtype)
 
 class Casts(Level):
-  """The part of Selector that converts."""
+  """The conversions of Selector."""
 
   def cast(self, u: UOp) -> Reg:
     source, target = u.src[0].dtype, u.dtype
@@ -44,7 +44,7 @@ class Casts(Level):
       single = self.op(regs.XMM, "vcvtph2ps_x_x", self.op(regs.XMM, "vmovd_x_r32", value))
       return single if target is dtypes.float32 else self.cast_scalar(u, dtypes.float32, target, single)
     if target is dtypes.float16:
-      if source is dtypes.float64: raise self._refuse(source, target)  # by way of float32 it would be rounded twice
+      if source is dtypes.float64: raise self._refuse(source, target)  # a detour through float32 would round twice
       single = value if source is dtypes.float32 else self.cast_scalar(u, source, dtypes.float32, value)
       return self.normal(target, self.op(regs.R32, "vmovd_r32_x", self.op(regs.XMM, "vcvtps2ph_x_x_i8", single, 0)))
     if source in FLOATS: return self.from_float(source, target, value)
@@ -76,9 +76,10 @@ class Casts(Level):
     return self.normal(target, self.op(regs.R32, f"vcvtt{s}2si_r32_x", value))
 
   def float_to_uint64(self, source: DType, value: Reg) -> Reg:
-    """Below 2**63 the signed conversion is right; above, that of the value less 2**63 is, with the top bit set.
+    """Convert to uint64 by signed conversions.
 
-    From 2**64 on, that is all it has.
+    Below 2**63 the signed conversion is right. Above, the value minus 2**63 is converted, and the top bit is set. From
+    2**64 on, the result is the top bit alone.
     """
     s, half = suffix(source), self.constant(source, 2.0 ** 63)
     low = self.op(regs.R64, f"vcvtt{s}2si_r64_x", value)
@@ -92,7 +93,7 @@ class Casts(Level):
     if source is not dtypes.uint64:
       bits = 64 if source.itemsize == 8 or source is dtypes.uint32 else 32
       return self.op(regs.XMM, f"vcvtsi2{s}_x_x_r{bits}", zero, value)
-    # above 2**63: half of it, its last bit kept so that rounding is right, then doubled
+    # above 2**63: convert half of it and double the result; the last bit is kept, so that rounding is right
     half = self.tied(regs.R64, "or_r64_r64", self.tied(regs.R64, "shr_r64_i8", value, 1),
                      self.tied(regs.R64, "and_r64_i32", value, 1))
     small = self.op(regs.XMM, f"vcvtsi2{s}_x_x_r64", zero, value)
@@ -121,7 +122,7 @@ class Casts(Level):
     return whole if middle is b else self.resize(middle, b, count, whole)
 
   def resize(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
-    """Integer lanes of another width."""
+    """Convert integer lanes to another size."""
     if a.itemsize == b.itemsize: return value
     if a.itemsize < b.itemsize:
       name = f"vpmov{'s' if is_signed(a) else 'z'}x{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}"

@@ -1,9 +1,9 @@
-"""Choices for x86-64: WHERE, and the comparisons that what chooses makes by itself.
+"""Select choices for x86-64: WHERE, and the comparisons that their users compute.
 
-A WHERE that gives the lesser or the greater of what its condition compares is one vmin or vmax. An integer comparison
-whose only user is a WHERE of integers, an IF or the gate of a store leaves its result in the flags, where that user
-looks. A comparison of floats that only WHEREs of floats want is a mask, and never a 0 or 1 in a general register: to
-bring it there and back would take longer than all the rest.
+A WHERE that selects the lesser or the greater of the compared values is one vmin or vmax. Some integer comparisons have
+only one user: a WHERE of integers, an IF, or the gate of a store. Such a comparison leaves its result in the flags,
+next to the user. A comparison of floats whose users are only WHEREs of floats is a mask. It is never 0 or 1 in a
+general register: moving it there and back would take longer than all the rest.
 """
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tinyhw.machine.ir.inst import Reg
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "b": "ae"}   # of the conditions that compare_flags gives
+OPPOSITE = {"e": "ne", "ne": "e", "l": "ge", "b": "ae"}   # opposites of the conditions that compare_flags returns
 
 def extremum(u: UOp) -> tuple[str, UOp, UOp] | None:
-  """ "min" or "max", and the operands in the instruction's order, where a WHERE chooses one of the two that it compares
-  by <.
+  """Match a WHERE that chooses one of the two values that it compares by <.
 
-  vmin is `first if first < second else second`, vmax `first if first > second else second`; so both give the second
-  operand if one is NaN or both are zeros, as a WHERE does. For integers the order makes no difference.
+  Returns "min" or "max", and the operands in the instruction's order. vmin is `first if first < second else second`,
+  vmax `first if first > second else second`. So both return the second operand if one is NaN or both are zeros, like a
+  WHERE. For integers the order makes no difference.
   """
   condition, yes, no = u.src
   if condition.op is not Ops.CMPLT or condition.dtype.count != u.dtype.count: return None
@@ -32,18 +32,21 @@ def extremum(u: UOp) -> tuple[str, UOp, UOp] | None:
   return ("max", b, a) if yes is b and no is a else None
 
 def is_zero(u: UOp) -> bool:
-  """Are all bits of all lanes 0?"""
+  """Whether all bits of all lanes are 0."""
   return u.op is Ops.CONST and u.dtype.scalar() is not dtypes.bool and code_of(u.dtype.scalar(),
                                                                                u.arg) == 0 and str(u.arg)[0] != "-"
 
 class Choices(Level):
-  """The part of Selector that chooses. `extrema`: those WHEREs that are one vmin or vmax. `flags`: comparisons that
-  their users make.
-  `lone`: comparisons of scalars whose value is a mask."""
+  """The choices of Selector.
+
+  - extrema: the WHEREs that are one vmin or vmax.
+  - flags: comparisons that their users compute.
+  - lone: comparisons of scalars whose value is a mask.
+  """
 
   def take_condition(self, u: UOp, fence: int) -> None:
-    """Before selection: take the condition of u away from what is emitted, if u compares by itself. fence: the last
-    store or end before u."""
+    """Before selection: mark the condition of u as not emitted, if u compares by itself. fence: the last store or end
+    before u."""
     if u.op is Ops.STORE and len(u.src) < 3: return
     condition = u.src[2] if u.op is Ops.STORE else u.src[0]
     found = extremum(u) if u.op is Ops.WHERE else None
@@ -63,7 +66,7 @@ class Choices(Level):
   # ***** WHERE *****
 
   def where(self, u: UOp) -> Reg:
-    """Of scalars."""
+    """Select a WHERE of scalars."""
     condition, yes, no = u.src
     if u in self.extrema:
       name, a, b = self.extrema[u]
@@ -91,7 +94,7 @@ class Choices(Level):
                        self.value(a))
 
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg:
-    """yes where the scalar condition is true, else no; scalars, or vectors under one condition."""
+    """yes if the scalar condition is true, else no. Both are scalars, or vectors under one condition."""
     gate = self.value(condition)
     if condition in self.lone: return self.blend(dtype, gate, yes, no)
     if dtype.count == 1 and dtype not in FLOATS:
@@ -103,7 +106,7 @@ class Choices(Level):
   # ***** branches *****
 
   def unless(self, condition: UOp) -> str:
-    """Set the flags; the condition under which u is false, as a jump has it."""
+    """Set the flags, and return the condition of a jump that is taken if `condition` is false."""
     if condition in self.flags: return OPPOSITE[self.compare_flags(condition)]
     gate = self.value(condition)
     self.emit("test_r32_r32", gate, gate)

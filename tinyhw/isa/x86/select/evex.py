@@ -1,9 +1,9 @@
-"""Masks and what depends on them at the AVX-512 level: a vector of bool is a mask register, bit k for lane k, whatever
-was compared.
+"""Masks and dependent operations at the AVX-512 level. A vector of bool is a mask register, with bit k for lane k, for
+any type of compared values.
 
-Bits above the number of lanes are undefined: compares leave them 0, `knot` sets them. Where they matter, because a
-vector is shorter than its register and memory is touched, they are cleared (`clipped`). Instructions that have no EVEX
-form under their name go by another one here (`NAMES`), so that all 32 registers can be used. select/mask.py is the AVX2
+Bits above the number of lanes are undefined: comparisons clear them, `knot` sets them. They are cleared if they matter
+(`clipped`): when a vector that is shorter than its register accesses memory. Some instructions have no EVEX form under
+their name. `NAMES` has another one for them, so that all 32 registers can be used. select/mask.py is the AVX2
 counterpart.
 """
 from __future__ import annotations
@@ -23,20 +23,20 @@ NAMES = {
   "vroundsd": "vrndscalesd",
 }
 MASK_INSTRUCTIONS = {Ops.AND: "kandq", Ops.OR: "korq", Ops.XOR: "kxorq"}
-# of vpcmpd and its like; vpcmpeqd is shorter
+# predicates of vpcmpd and similar ones; vpcmpeqd is shorter
 INTEGER_PREDICATES = {Ops.CMPLT: 1, Ops.CMPNE: 4}
 BLENDS = {1: "vpblendmb", 2: "vpblendmw", 4: "vpblendmd", 8: "vpblendmq"}
-JOINS = {8: "kunpckbw", 16: "kunpckwd", 32: "kunpckdq"}                                # of two masks of so many lanes
-MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # lane by lane under a mask
+JOINS = {8: "kunpckbw", 16: "kunpckwd", 32: "kunpckdq"}  # joins two masks of this number of lanes
+MOVES = {1: "vmovdqu8", 2: "vmovdqu16", 4: "vmovdqu32", 8: "vmovdqu64"}             # moves lanes under a mask
 
 def is_run(u: UOp) -> bool:
-  """Is a VECTORIZE a run of adjacent lanes of one vector?"""
+  """Whether a VECTORIZE has adjacent lanes of one vector."""
   first = u.src[0]
   return first.op is Ops.GEP and all(s.op is Ops.GEP and s.src[0] is first.src[0] and s.arg == first.arg + k
                                      for k, s in enumerate(u.src))
 
 def joined_masks(u: UOp) -> list[UOp] | None:
-  """The vectors of bool that a VECTORIZE puts together, if they are whole, and as wide as some instruction joins."""
+  """The vectors of bool that a VECTORIZE joins, if they are whole, and an instruction joins this number of lanes."""
   first = u.src[0].src[0] if u.src[0].op is Ops.GEP else u
   lanes = first.dtype.count
   if lanes not in JOINS or len(u.src) // lanes not in (2, 4, 8): return None
@@ -45,7 +45,7 @@ def joined_masks(u: UOp) -> list[UOp] | None:
   return parts if whole and all(p.dtype.count == lanes for p in parts) else None
 
 class EvexMasks(Level):
-  """The part of Selector that is AVX-512's own."""
+  """The methods of Selector for AVX-512."""
   rows = Rows(NAMES)
   spreads = has_ternary = True
   packed_casts = {**PACKED_CASTS, **WIDE_CASTS}
@@ -60,7 +60,7 @@ class EvexMasks(Level):
   def mask_bits(self, bits: int) -> Reg: return self.read_constant("kmovq_k_m", regs.K, bits.to_bytes(8, "little"))
 
   def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg:
-    """Made once a block: all stores and loads behind one gate ask for it."""
+    """A mask from a flag, made once a block: all stores and loads under one gate use it."""
     key = (id(self.block), "mask of flag", flag.id, cls is regs.ZMM)
     found = self.constants.get(key)
     if found is None: found = self.constants[key] = self._mask_of_flag(flag, cls)
@@ -72,7 +72,7 @@ class EvexMasks(Level):
     return self.op(regs.K, "kmovq_k_r64", self.op(regs.R64, "movsxd_r64_r32", all_bits))
 
   def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
-    """A gate for lanes of a vector in memory, and for nothing after its end."""
+    """A gate for lanes of a vector in memory. It is false after the vector's end."""
     mask = self.mask(gate) if gate.dtype.count > 1 else self.mask_of_flag(self.value(gate),
                                                                           LETTER_CLASS[letter(dtype.itemsize)])
     return self.clipped(mask, dtype)
@@ -139,7 +139,7 @@ class EvexMasks(Level):
     return self.op(regs.K, f"vptestmb_k_{v}_{v}", value, value)
 
   def join_masks(self, masks: list[Reg], lanes: int) -> Reg:
-    """Masks of so many lanes, low lanes first, as one. Bits above a mask's lanes do not matter."""
+    """Join masks of `lanes` lanes, low lanes first. Bits above a mask's lanes do not matter."""
     while len(masks) > 1:
       masks = [self.op(regs.K, f"{JOINS[lanes]}_k_k_k", high, low) for low, high in zip(masks[::2], masks[1::2])]
       lanes *= 2
@@ -159,25 +159,25 @@ class EvexMasks(Level):
     return self.op(LETTER_CLASS[v], key + v, mask, self.value(u))
 
   def from_mask(self, u: UOp, target: DType) -> Reg:
-    """0 and 1 of some type: ones, zeroed where the mask is 0."""
+    """Convert a mask to 0 and 1 of some type: ones, zeroed where the mask is 0."""
     v = letter(target.itemsize)
     return self.op(LETTER_CLASS[v], f"{MOVES[target.scalar().itemsize]}_{v}kz_{v}", self.mask(u.src[0]),
                    self.constant(target, 1))
 
   def to_mask(self, u: UOp, source: DType, value: Reg) -> Reg:
-    """True where not zero; NaN is true."""
+    """Convert to bool: true unless zero; NaN is true."""
     v = letter(source.itemsize)
     if source.scalar() in FLOATS:
       return self.op(regs.K, f"vcmp{packed(source)}_k_{v}_{v}_i8", value, self.constant(source, 0), 4)
     return self.op(regs.K, f"vptestm{ELEMENT[source.scalar().itemsize]}_k_{v}_{v}", value, value)
 
   def load_bools(self, u: UOp, value: Reg) -> Reg:
-    """Bytes of 0 and 1 to a mask."""
+    """Convert bytes of 0 and 1 to a mask."""
     v = letter(u.dtype.count)
     return self.op(regs.K, f"vptestmb_k_{v}_{v}", value, value)
 
   def value_bytes(self, u: UOp) -> Reg:
-    """A vector as memory holds it: masks become bytes of 0 and 1."""
+    """A vector in the form that memory has: masks become bytes of 0 and 1."""
     if u.dtype.scalar() is not dtypes.bool: return self.value(u)
     v = letter(u.dtype.count)
     return self.op(LETTER_CLASS[v], f"vmovdqu8_{v}kz_{v}", self.mask(u),
@@ -203,7 +203,8 @@ class EvexMasks(Level):
               self.gate_mask(gate, dtype), stored)
 
   def gather(self, u: UOp) -> Reg:
-    """One load per lane, at the indices of a vector; lanes whose gate is false read nothing. The mask is used up."""
+    """One load per lane, at the indices of a vector. Lanes whose gate is false read nothing. The mask is
+    overwritten."""
     index, dtype = u.src[0], u.dtype
     buffer, lanes = index.src
     size = dtype.scalar().itemsize
@@ -219,7 +220,7 @@ class EvexMasks(Level):
     self.emit(key, result, used, base, at, size, displacement, ties=(old, mask))
     return result
 
-  # ***** what needs other instructions *****
+  # ***** operations with other instructions on each level *****
 
   def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg:
     return self.op(regs.K, f"vcmp{suffix}_k_x_x_i8", a, b, predicate)

@@ -1,10 +1,10 @@
-"""Fused multiply-adds for x86-64: which of the three forms, so that the register that is overwritten holds what nobody
-wants any more.
+"""Select fused multiply-adds for x86-64: the choice of the form that overwrites a value without other users.
 
-  231   addend = a * b + addend            sums: the addend is a variable
-  213   a = b * a + addend                 polynomials: the addend is a constant, which stays; the addend may be in
-        memory
-  132   a = a * b + addend                 the same with b in memory
+    231   addend = a * b + addend   sums: the addend is a variable
+    213   a = b * a + addend        polynomials: the addend is a constant, which stays; it may be in memory
+    132   a = a * b + addend        the same with b in memory
+
+`dies` decides whether the register of a factor may be overwritten.
 """
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class Fused(Level):
-  """The part of Selector that fuses products and sums."""
+  """The multiply-adds of Selector."""
 
   def scalar_fma(self, u: UOp) -> Reg: return self.fma(u, regs.XMM, suffix(u.dtype), "x")
 
@@ -38,6 +38,6 @@ class Fused(Level):
     return self.tied(cls, f"vfmadd{form}{name}_{v}_{v}_{kind or v}", self.value(old), self.value(first), *place)
 
   def dies(self, u: UOp) -> bool:
-    """Is this the only user of u, in the loop that computes u? Then its register is free."""
+    """Whether u has only this user, in the loop that computes u. Then its register is free."""
     if u.op in (Ops.CONST, Ops.ACC) or len(self.users.get(u, ())) != 1: return False
     return not self.loops or self.position[u] > self.position[self.loops[-1].range]

@@ -1,7 +1,7 @@
-"""What selection does differently from feature level to feature level: the methods of `Level`, which select/mask.py
-(AVX2) and select/evex.py (AVX-512) define, and `Rows`, the table under the names that a level has for instructions.
+"""Differences between feature levels in selection. select/mask.py (AVX2) and select/evex.py (AVX-512) define the
+methods of `Level`. `Rows` is the instruction table under the names that a level has for instructions.
 
-Everything else asks for these by name, and does not know the level.
+All other parts call these methods by name, and do not know the level.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping
@@ -20,25 +20,28 @@ PACKED_CASTS = {  # from, to -> instruction
   (dtypes.int32, dtypes.float32): "vcvtdq2ps", (dtypes.int32, dtypes.float64): "vcvtdq2pd",
   (dtypes.float32, dtypes.int32): "vcvttps2dq", (dtypes.float64, dtypes.int32): "vcvttpd2dq",
 }
-WIDE_CASTS = {    # of 64-bit integers: AVX-512DQ. What a float becomes as uint64 is not what arithmetic.py says where
-                  # it is negative
+# casts of 64-bit integers: AVX-512DQ. The uint64 of a negative float differs from that of arithmetic.py.
+WIDE_CASTS = {
   (dtypes.int64, dtypes.float32): "vcvtqq2ps", (dtypes.int64, dtypes.float64): "vcvtqq2pd",
   (dtypes.uint64, dtypes.float32): "vcvtuqq2ps", (dtypes.uint64, dtypes.float64): "vcvtuqq2pd",
   (dtypes.float32, dtypes.int64): "vcvttps2qq", (dtypes.float64, dtypes.int64): "vcvttpd2qq",
 }
 
-Rule = Callable[[Any, "UOp"], Reg]   # a method of a part that gives the value of a node
+Rule = Callable[[Any, "UOp"], Reg]   # a method of a part that returns the value of a node
 
 def rule_of(name: str) -> Rule:
-  """The method that another part, or the level, has under this name."""
+  """The method with this name of another part, or of the level."""
   def rule(selector: Any, u: UOp) -> Reg:
     result: Reg = getattr(selector, name)(u)
     return result
   return rule
 
 class Rows(dict[str, Inst]):
-  """Rows by key. names: mnemonic -> the level's own mnemonic, with the same operands and the same meaning. lacks: how
-  features begin that the level does not have; a row that needs one raises CompileError."""
+  """Rows by key.
+
+  names: mnemonic -> the level's own mnemonic, with the same operands and the same semantics. lacks: prefix of features
+  that the level does not have; a row that needs one raises CompileError.
+  """
 
   def __init__(self, names: Mapping[str, str], lacks: str = ""):
     super().__init__()
@@ -53,15 +56,15 @@ class Rows(dict[str, Inst]):
     return self.setdefault(key, row)
 
 class Level(Part):
-  """The part of Selector that a feature level defines.
+  """The methods of Selector that depend on the feature level.
 
-  A gate, and a vector of bool, is a mask; what a mask is, only the level knows.
+  A gate, and a vector of bool, is a mask. Only the level knows its representation.
   """
-  spreads = False       # whether an instruction may spread one element of memory to all lanes
+  spreads = False       # whether an instruction can broadcast one element of memory to all lanes
   has_ternary = False   # whether there are rotations of lanes, and logic of three operands
   packed_casts: Mapping[tuple[DType, DType], str] = PACKED_CASTS
 
-  # masks from constants, from a 0 or 1 in a general register, of a vector of bool for lanes of `size` bytes; as the
+  # masks from constants; from a 0 or 1 in a general register; of a vector of bool for lanes of `size` bytes; as the
   # value of a variable
   def mask_constant(self, value: bool) -> Reg: raise NotImplementedError
   def mask_of_flag(self, flag: Reg, cls: RegClass) -> Reg: raise NotImplementedError
@@ -69,7 +72,7 @@ class Level(Part):
   def start_of_mask(self, u: UOp, start: UOp) -> Reg: raise NotImplementedError
   def assigned_mask(self, variable: UOp, value: UOp) -> Reg: raise NotImplementedError
 
-  # operations that give masks
+  # operations that return masks
   def float_mask(self, u: UOp) -> Reg: raise NotImplementedError
   def integer_mask(self, u: UOp) -> Reg: raise NotImplementedError
   def mask_logic(self, u: UOp) -> Reg: raise NotImplementedError
@@ -90,8 +93,8 @@ class Level(Part):
   def store_masked(self, u: UOp) -> None: raise NotImplementedError
   def gather(self, u: UOp) -> Reg: raise NotImplementedError
 
-  # a scalar comparison of floats, that as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; is a VECTORIZE
-  # one move of lanes?
+  # a scalar comparison of floats; its mask as 0 or 1; an integer in all lanes; integer lanes of fewer bytes; whether a
+  # VECTORIZE is one move of lanes
   def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: raise NotImplementedError
   def flag_of_mask(self, mask: Reg) -> Reg: raise NotImplementedError
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg: raise NotImplementedError

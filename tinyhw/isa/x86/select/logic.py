@@ -1,4 +1,5 @@
-"""Logic for x86-64 that takes several operations together: rotations, and AVX-512's functions of three operands."""
+"""Select several operations of logic as one instruction, for x86-64: rotations, and AVX-512's functions of three
+operands."""
 from __future__ import annotations
 import operator
 
@@ -11,11 +12,10 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 FUNCTIONS = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
-A, B, C = 0xF0, 0xCC, 0xAA   # vpternlog's operands as columns of its truth table: the immediate is the function of
-                             # these
+A, B, C = 0xF0, 0xCC, 0xAA  # vpternlog's operands as columns of its truth table; the immediate is the function of these
 
 def rotation(u: UOp) -> tuple[UOp, int] | None:
-  """x and a count, where u is x << count | x >> bits - count."""
+  """x and a count, if u is x << count | x >> bits - count."""
   if u.op is not Ops.OR or not dtypes.is_unsigned(u.dtype.scalar()) or u.dtype.scalar().itemsize < 4: return None
   left, right = u.src if u.src[0].op is Ops.SHL else u.src[::-1]
   if left.op is not Ops.SHL or right.op is not Ops.SHR or left.src[0] is not right.src[0]: return None
@@ -23,13 +23,13 @@ def rotation(u: UOp) -> tuple[UOp, int] | None:
   return (left.src[0], left.src[1].arg) if left.src[1].arg + right.src[1].arg == u.dtype.scalar().bitsize else None
 
 class Logic(Level):
-  """The part of Selector that takes logic together.
+  """The combined logic of Selector.
 
-  `rotated`: what is rotated, and how far; `inner`: the operation that a function of three has.
+  `rotated`: the rotated value, and the count; `inner`: the operation that a function of three operands contains.
   """
 
   def take_logic(self, u: UOp, fence: int) -> None:
-    """Before selection: take what u does by itself away from what is emitted. fence: the last store or end before u."""
+    """Before selection: mark operations that u includes as not emitted. fence: the last store or end before u."""
     found = rotation(u)
     if found is not None and (u.dtype.count == 1 or self.has_ternary) and all(self.users[s] == [u] for s in u.src):
       self.rotated[u] = found

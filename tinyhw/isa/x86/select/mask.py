@@ -1,8 +1,8 @@
-"""Masks and what depends on them at the AVX2 level: a vector of bool is a vector register, with lanes of all ones or
-zeros as wide as what was compared.
+"""Masks and dependent operations at the AVX2 level. A vector of bool is a vector register. Its lanes are all ones or
+zeros, and have the size of the compared values.
 
-A user with lanes of another width gets the mask converted (`mask`). select/evex.py has the same methods for AVX-512;
-both fill in the gaps of select/level.py.
+A user with lanes of another size gets the mask converted (`mask`). select/evex.py has the same methods for AVX-512.
+Both define the abstract methods of select/level.py.
 """
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def mask_lane_bytes(dtype: DType) -> int:
-  """The width of a mask's lanes where no operand says it: that of most data, if it fits."""
+  """The size of a mask's lanes if no operand determines it: that of most data, if it fits."""
   return min(4, 32 // dtype.count)
 
 class LaneMasks(Level):
-  """The part of Selector that is AVX2's own."""
+  """The methods of Selector for AVX2."""
   rows = Rows({}, lacks="avx512")
 
   # ***** masks *****
@@ -41,7 +41,8 @@ class LaneMasks(Level):
     return value
 
   def halve_mask(self, value: Reg, count: int, have: int) -> Reg:
-    """Lanes of half the width. What packs two registers into one is given the two halves of a wide one."""
+    """Convert lanes to half the size. An instruction that packs two registers into one gets the two halves of a ymm
+    register."""
     if count * have <= 16: low = high = value
     else: low, high = value, self.op(regs.XMM, "vextracti128_x_y_i8", value, 1)
     if have == 8: return self.op(regs.XMM, "vshufps_x_x_x_i8", low, high, 0x88)
@@ -97,13 +98,13 @@ class LaneMasks(Level):
     return self.mask_result(u, value, size)
 
   def _lane_bytes(self, *sources: UOp) -> int:
-    """What lanes of masks are brought to that are used together: the widest that one of them has."""
+    """The size of lanes for masks that are used together: the greatest size of one of them."""
     masks = [s for s in sources if s.op is not Ops.CONST and s.dtype.count > 1]
     for s in masks: self.value(s)
     return max((self.mask_bytes[s] for s in masks), default=mask_lane_bytes(sources[-1].dtype))
 
   def start_of_mask(self, u: UOp, start: UOp) -> Reg:
-    """What variable u, a mask, starts with, in lanes of the width that it keeps."""
+    """The initial value of variable u, a mask, in lanes of the size that it keeps."""
     size = mask_lane_bytes(u.dtype)
     v = letter(u.dtype.count * size)
     self.mask_bytes[u] = size
@@ -145,18 +146,18 @@ class LaneMasks(Level):
     return self.tied(regs.R32, "and_r32_i32", bits, 1)
 
   def load_bools(self, u: UOp, value: Reg) -> Reg:
-    """Bytes of 0 and 1 to a mask of bytes."""
+    """Convert bytes of 0 and 1 to a mask of bytes."""
     zero = self.constant(dtypes.int8.vec(max(u.dtype.count, 16)), 0)
     return self.mask_result(u, self.vop(u.dtype.count, "vpcmpgtb_{v}_{v}_{v}", value, zero), 1)
 
   def value_bytes(self, u: UOp) -> Reg:
-    """A vector as memory holds it: masks become bytes of 0 and 1."""
+    """A vector in the form that memory has: masks become bytes of 0 and 1."""
     if u.dtype.scalar() is not dtypes.bool: return self.value(u)
     return self.vop(u.dtype.count, "vpand_{v}_{v}_{v}", self.mask(u, 1),
                     self.constant(dtypes.int8.vec(max(u.dtype.count, 16)), 1))
 
   def gate_mask(self, gate: UOp, dtype: DType) -> Reg:
-    """A gate for lanes of a vector in memory, and for nothing after its end."""
+    """A gate for lanes of a vector in memory. It is false after the vector's end."""
     if gate.dtype.count > 1: mask = self.mask(gate, dtype.scalar().itemsize)
     else: mask = self.mask_of_flag(self.value(gate), LETTER_CLASS[letter(dtype.itemsize)])
     return self.op(regs.XMM, "vmovq_x_x", mask) if dtype.itemsize == 8 else mask
@@ -173,7 +174,7 @@ class LaneMasks(Level):
     return self.blend(dtype, mask, value, self.value(alt))
 
   def load_behind_flag(self, u: UOp) -> Reg:
-    """A vector under one condition, of elements of any size: all of it or nothing."""
+    """Load a vector with elements of any size under one condition: all of it or nothing."""
     index, gate, alt = u.src
     bools = u.dtype.scalar() is dtypes.bool
     dtype = dtypes.uint8.vec(u.dtype.count) if bools else u.dtype
@@ -199,7 +200,7 @@ class LaneMasks(Level):
               self.value(value))
 
   def gather(self, u: UOp) -> Reg:
-    """One load per lane, at the indices of a vector; lanes whose gate is false read nothing."""
+    """One load per lane, at the indices of a vector. Lanes whose gate is false read nothing."""
     index, dtype = u.src[0], u.dtype
     buffer, lanes = index.src
     size = dtype.scalar().itemsize
@@ -216,10 +217,10 @@ class LaneMasks(Level):
     self.emit(key, result, base, at, size, displacement, used, ties=(old, self.apart(mask, at, old)))
     return result
 
-  # ***** what needs other instructions *****
+  # ***** operations with other instructions on each level *****
 
   def mask_constant(self, value: bool) -> Reg:
-    """A mask of bytes, which serves for lanes of any width."""
+    """A mask of bytes, which serves for lanes of any size."""
     return self.read_constant("vpbroadcastb_y_m", regs.YMM, b"\xff" if value else b"\0")
 
   def assigned_mask(self, variable: UOp, value: UOp) -> Reg: return self.mask(value, self.mask_bytes[variable])
@@ -256,17 +257,17 @@ class LaneMasks(Level):
     return self.permuted((0, 4, 1, 5, 2, 6, 3, 7), value)
 
   def permuted(self, order: tuple[int, ...], value: Reg) -> Reg:
-    """The eight lanes of four bytes in another order."""
+    """Permute the eight lanes of four bytes."""
     return self.op(regs.YMM, "vpermd_y_y_y", self.vector_of_constants(b"".join(k.to_bytes(4, "little") for k in order)),
                    value)
 
   def from_mask(self, u: UOp, target: DType) -> Reg:
-    """0 and 1 of some type: the mask, and the bits of 1."""
+    """Convert a mask to 0 and 1 of some type: the mask, and the bits of 1."""
     mask = self.mask(u.src[0], target.scalar().itemsize)
     return self.vop(target.itemsize, "vpand_{v}_{v}_{v}", mask, self.constant(target, 1))
 
   def to_mask(self, u: UOp, source: DType, value: Reg) -> Reg:
-    """True where not zero; NaN is true."""
+    """Convert to bool: true unless zero; NaN is true."""
     size, zero = source.scalar().itemsize, self.constant(source, 0)
     if source.scalar() in FLOATS:
       return self.mask_result(u, self.vop(source.itemsize, f"vcmp{packed(source)}_{{v}}_{{v}}_{{v}}_i8", value, zero,

@@ -1,7 +1,7 @@
-"""What the parts of a Selector share: its state, emitting instructions, and the methods that one part asks another for.
+"""Base of the parts of a Selector: its state, emission of instructions, and methods that one part calls of another.
 
-A Selector is put together from parts (scalars, vectors, conversions, masks of a feature level). Each derives from
-`Part`, so it may call what is declared here; the part that is named beside a declaration defines it.
+A Selector is composed of parts (scalars, vectors, conversions, masks of a feature level). Each derives from `Part`, so
+it may call the methods that are declared here. A comment names the part that defines them.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ class Position:
 class Part:
   """The state of one selection.
 
-  `values`: the register that holds a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane.
+  `values`: the register of a node; `mask_bytes`: at the AVX2 level, bytes of a mask's lane.
   """
   rows: Mapping[str, Inst]
   program: Program
@@ -57,13 +57,13 @@ class Part:
     self.block.insts.append(MInst(self.rows[key], list(operands), self.origin, arguments, "", ties))
 
   def op(self, cls: RegClass, key: str, *sources: Any) -> Reg:
-    """A row that writes its first operand: returns the new register."""
+    """Emit a row that writes its first operand. Returns the new register."""
     dst = self.new(cls)
     self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin))
     return dst
 
   def tied(self, cls: RegClass, key: str, old: Reg, *sources: Any) -> Reg:
-    """A row that reads and writes its first operand: returns the new register; `old` keeps its value."""
+    """Emit a row that reads and writes its first operand. Returns the new register; `old` keeps its value."""
     dst = self.new(cls)
     self.block.insts.append(MInst(self.rows[key], [dst, *sources], self.origin, (), "", (old,)))
     return dst
@@ -74,7 +74,7 @@ class Part:
     return dst
 
   def apart(self, value: Reg, *others: Reg) -> Reg:
-    """The value in a register of its own, where it is one of the others too: the registers of a gather must differ."""
+    """A copy of the value if it is also one of the others: the registers of a gather must differ."""
     return self.copied(value) if value in others else value
 
   # ***** Selector: values and addresses *****

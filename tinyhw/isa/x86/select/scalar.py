@@ -1,9 +1,8 @@
-"""Scalar arithmetic for x86-64: integers in general registers, floats in the low lane of vector registers. A table from
-operation to method.
+"""Select scalar arithmetic for x86-64: integers in general registers, floats in the low lane of vector registers.
+Tables map operations to methods.
 
-Integers narrower than 32 bits are kept extended to 32 bits, so each operation that may leave their range extends its
-result again. lea adds without touching flags or operands, so it is what adds. Compares give 0 or 1 in a general
-register.
+Integers of 8 and 16 bits are kept extended to 32 bits. So each operation whose result may leave their range extends it
+again. Additions use lea, which preserves flags and operands. Comparisons return 0 or 1 in a general register.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -19,8 +18,8 @@ from tinyhw.uop.ops import UOp
 
 FLOATS = (dtypes.float32, dtypes.float64)
 FLOAT_BINARY = {Ops.ADD: "vadd", Ops.SUB: "vsub", Ops.MUL: "vmul", Ops.FDIV: "vdiv"}
-PREDICATES = {Ops.CMPLT: 17, Ops.CMPEQ: 0, Ops.CMPNE: 4}   # of vcmpps: less (quiet), equal (ordered), not equal (or
-                                                           # unordered)
+# predicates of vcmpps: less (quiet), equal (ordered), not equal (or unordered)
+PREDICATES = {Ops.CMPLT: 17, Ops.CMPEQ: 0, Ops.CMPNE: 4}
 TIED = {Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor", Ops.SUB: "sub"}
 SIGNED_LESS, UNSIGNED_LESS = "l", "b"
 
@@ -31,7 +30,7 @@ def width(dtype: DType) -> int: return 64 if dtype.itemsize == 8 else 32
 def general(dtype: DType) -> RegClass: return regs.R64 if dtype.itemsize == 8 else regs.R32
 
 def code_of(dtype: DType, value: Any) -> int:
-  """A value that is held in a general register, as an integer."""
+  """The integer in a general register that represents a value."""
   return encode_float(value, dtype) if dtype in FLOAT_FORMATS else int(value)
 
 def small(u: UOp) -> int | None:
@@ -40,7 +39,7 @@ def small(u: UOp) -> int | None:
   return int(u.arg) if -(1 << 31) <= u.arg < 1 << 31 else None
 
 class Scalars(Level):
-  """The part of Selector that computes scalars."""
+  """The scalar arithmetic of Selector."""
 
   def scalar(self, u: UOp) -> Reg:
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
@@ -51,7 +50,7 @@ class Scalars(Level):
     return rule(self, u)
 
   def constant(self, dtype: DType, value: Any) -> Reg:
-    """A constant, made where `constants_place` says, once for each such place."""
+    """A constant, made at `constants_place`, once for each such place."""
     return self.once((dtype, value, str(value)), lambda: self._constant(dtype, value))
 
   def lanes_constant(self, u: UOp) -> Reg:
@@ -59,7 +58,8 @@ class Scalars(Level):
     return self.once((u,), lambda: self.vectorize(u))
 
   def once(self, key: tuple[Any, ...], make: Callable[[], Reg]) -> Reg:
-    """What `make` emits, at the place for constants, or made at the start of the function."""
+    """The register that `make` emits at the place for constants, or an earlier one from there or from the start of the
+    function."""
     block, at = self.constants_place()
     found = self.constants.get((id(block), *key)) or self.constants.get((id(self.function.blocks[0]), *key))
     if found is not None: return found
@@ -83,7 +83,7 @@ class Scalars(Level):
                    - (1 << 31))
 
   def normal(self, dtype: DType, value: Reg) -> Reg:
-    """A 32-bit result as a narrower integer type holds it."""
+    """Extend a 32-bit result of a type with fewer bits."""
     if dtype.itemsize >= 4 or dtype is dtypes.bool: return value
     sign = "z" if dtypes.is_unsigned(dtype) or not dtypes.is_int(dtype) else "s"
     return self.op(regs.R32, f"mov{sign}x_r32_r{8 * dtype.itemsize}", value)
@@ -120,7 +120,7 @@ class Scalars(Level):
     return self.normal(u.dtype, self.tied(general(u.dtype), f"neg_r{width(u.dtype)}", self.value(u.src[0])))
 
   def shift(self, u: UOp) -> Reg:
-    """Counts of the width or more shift everything out."""
+    """Select a shift. Counts of the number of bits or more shift everything out."""
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     a, c = self.value(u.src[0]), small(u.src[1])
     right = "shr" if unsigned else "sar"
@@ -135,8 +135,11 @@ class Scalars(Level):
     return self.normal(u.dtype, self.tied(cls, f"cmovae_r{bits}_r{bits}", value, all_out))
 
   def divide(self, u: UOp) -> Reg:
-    """Quotient or remainder; decompose has made sure that both are non-negative, or that rounding to zero is what is
-    wanted, and that no trap is possible."""
+    """Quotient or remainder.
+
+    Decomposition ensures that both operands are non-negative, or that the result is rounded to zero, and that no trap
+    is possible.
+    """
     bits, cls, unsigned = width(u.dtype), general(u.dtype), dtypes.is_unsigned(u.dtype)
     low = self.copied(self.value(u.src[0]))
     divisor = self.value(u.src[1])
@@ -152,7 +155,7 @@ class Scalars(Level):
     return self.op(regs.R32, "movzx_r32_r8", byte)
 
   def compare_flags(self, u: UOp) -> str:
-    """Compare integers; the condition under which u is true."""
+    """Compare integers. Returns the condition under which u is true."""
     operand = u.src[0].dtype
     bits, c = width(operand), small(u.src[1])
     if c is not None: self.emit(f"cmp_r{bits}_i32", self.value(u.src[0]), c)
@@ -182,7 +185,7 @@ class Scalars(Level):
     return self.flag_of_mask(mask)
 
   def only_chooses(self, u: UOp) -> bool:
-    """Do only WHEREs of the scalars' own type want a comparison of floats? Then it stays a mask."""
+    """Whether only WHEREs of the same type use a comparison of floats. Then it stays a mask."""
     return all(user.op is Ops.WHERE and user.dtype is u.src[0].dtype and user.src[0] is u for user in self.users[u])
 
   def float_unary(self, u: UOp) -> Reg:

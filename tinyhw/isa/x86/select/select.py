@@ -1,19 +1,19 @@
-"""From a Program to x86-64 instructions over virtual registers: blocks, loops, addresses, memory. Arithmetic is in
-select/scalar.py and select/vector.py, conversions in select/cast.py, choices in select/choice.py, products and sums in
-select/fused.py, several operations of logic as one in select/logic.py. What depends on the feature level is in
-select/mask.py and select/evex.py.
+"""Select x86-64 instructions over virtual registers for a Program: blocks, loops, addresses, memory.
 
-One pass over the program, in order. What a user can swallow is not emitted by itself: an INDEX becomes an address, a
-constant an immediate or a memory operand, a load with one user an operand of it, a broadcast of a load a broadcasting
-load. Values live where their type says:
+Other files have the arithmetic (select/scalar.py and select/vector.py), conversions (select/cast.py), choices
+(select/choice.py), multiply-adds (select/fused.py) and combined logic (select/logic.py). Methods that depend on the
+feature level are in select/mask.py and select/evex.py.
 
-  bool and integers up to 64 bits, and the codes of float16, bfloat16 and fp8     a general register, extended to 32 or
-  64 bits by their sign float32, float64                                                               the low lane of a
-  vector register vectors                                                                        the narrowest of xmm,
-  ymm, zmm that holds them, packed vectors of bool                                                                a
-  mask: AVX2: lanes of all ones or zeros, as wide as what was
-                                                                                 compared; AVX-512: a mask register, one
-                                                                                 bit a lane
+Selection is one pass over the program, in order. A value that a user can include is not emitted by itself. An INDEX
+becomes an address, and a constant an immediate or a memory operand. A load with one user becomes an operand of it, and
+a broadcast of a load a broadcasting load. The location of a value depends on its type:
+
+    bool, integers up to 64 bits, and codes    a general register; integers are extended to 32 or 64 bits,
+    of float16, bfloat16 and fp8               with their sign if they have one
+    float32, float64                           the low lane of a vector register
+    vectors                                    the smallest of xmm, ymm, zmm that holds them, packed
+    vectors of bool                            AVX2: lanes of all ones or zeros, with the size of the compared values
+                                               AVX-512: a mask register, one bit a lane
 
 Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is
 in docs/design.md section 6.
@@ -42,25 +42,25 @@ if TYPE_CHECKING:
   from tinyhw.uop.program import Program
 
 class Loop:
-  """An open loop: where its body starts, and the values of the variables that it carries."""
+  """An open loop: the start of its body, and the values of the variables that it carries."""
   __slots__ = ("range", "body", "counter", "carried", "after", "before")
 
   def __init__(self, range: UOp, body: Block, counter: Reg, carried: list[UOp]):
     self.range, self.body, self.counter, self.carried = range, body, counter, carried
-    self.after: Block | None = None     # set when the loop may not run at all
-    self.before: tuple[Block, Position]  # where constants that it uses are made
+    self.after: Block | None = None     # set if the loop may have no iteration
+    self.before: tuple[Block, Position]  # place of the constants that it uses
 
 class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
-  """The state of one selection, but for what depends on the feature level.
+  """The state of one selection, except for the methods that depend on the feature level.
 
-  `select` at the end of this file is the way in.
+  `select` at the end of this file uses it.
   """
 
   def __init__(self, program: Program, target: Target):
     self.program, self.target = program, target
     self.function = Function(program.name)
     self.block = self.function.new_block(name="entry")
-    self.order = [self.block]                  # blocks as they are laid out; they are made before it is their turn
+    self.order = [self.block]                  # blocks in the order of the layout; they are created earlier
     self.values: dict[UOp, Reg] = {}
     self.mask_bytes: dict[UOp, int] = {}       # of a mask, at the AVX2 level: bytes of a lane
     self.loops: list[Loop] = []
@@ -72,8 +72,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self._analyse()
 
   def _analyse(self) -> None:
-    """Users of each value, variables assigned in each loop, loads that their only user may swallow, offsets of local
-    arrays."""
+    """Find the users of each value, variables assigned in each loop, loads that their only user may include, and
+    offsets of local arrays."""
     self.users: dict[UOp, list[UOp]] = {}
     self.assigned: dict[UOp, list[UOp]] = {}
     self.local_offset: dict[UOp, int] = {}
@@ -99,7 +99,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.function.local_bytes = local
     self.has_inner_loops = len(self.assigned) > 1
     self.swallowed: set[UOp] = set()
-    self.spread: set[UOp] = set()      # broadcasts of such loads whose only user may do that by itself
+    self.spread: set[UOp] = set()      # broadcasts of such loads whose only user can broadcast by itself
     self.extrema: dict[UOp, tuple[str, UOp, UOp]] = {}
     self.flags: set[UOp] = set()
     self.lone: set[UOp] = set()
@@ -119,11 +119,11 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.users = {u: users for u, users in self.users.items() if users}
 
   def _may_be_operand(self, load: UOp) -> bool:
-    """Has a load one user, which can take it as a memory operand?"""
+    """Whether a load has one user, which can take it as a memory operand."""
     return len(load.src) == 1 and len(self.users[load]) == 1 and load.src[0].src[1].dtype.count == 1
 
   def _may_be_spread(self, u: UOp, user: UOp) -> bool:
-    """Does only `user` want a broadcast of an element in memory, and does it take one?"""
+    """Whether `user` is the only user of a broadcast of an element in memory, and can take it as an operand."""
     if not self.spreads or user.op not in _SPREADERS or self.users[u] != [user] or u.src[0] not in self.swallowed:
       return False
     return u.dtype.itemsize in (16, 32, 64) and u.dtype.scalar().itemsize >= 4
@@ -131,7 +131,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
   # ***** values *****
 
   def value(self, u: UOp) -> Reg:
-    """The register that holds u; a constant, or a swallowed load whose user did not want it, is made here."""
+    """The register of u. A constant is made here, and so is a load that its user did not include."""
     found = self.values.get(u)
     if found is not None: return found
     if u.op is Ops.CONST: return self.constant(u.dtype, u.arg)
@@ -143,11 +143,11 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     raise CompileError(f"{self.program.name}: no value for {u}; its definition does not come before its use")
 
   def constants_place(self) -> tuple[Block, Position]:
-    """Where a constant that is used here is made: before the outermost loop inside the grid's, so that it is not alive
+    """The place of a constant that is used here: before the outermost loop inside the grid's, so that it is not live
     through other loops.
 
-    In the grid's own body it is made right there, unless that is all there is: then at the start of the function, as
-    long as half of the vector registers can hold what is made there.
+    In the grid's own body a constant is made in place. If there are no inner loops, it is made at the start of the
+    function, as long as half of the vector registers can hold the constants there.
     """
     if len(self.loops) > 1: return self.loops[1].before
     few = len(self.constants) < self.target.capabilities.vector_registers // 2
@@ -155,9 +155,9 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.block, Position(len(self.block.insts))
 
   def start_value(self, u: UOp) -> Reg:
-    """What a variable starts with.
+    """The initial value of a variable.
 
-    A constant is made here, once a block, so that none stays alive through the loop that uses up all registers.
+    A constant is made here, once a block, so that none stays live through the loop that uses up all registers.
     """
     if u.op is not Ops.CONST: return self.value(u)
     key = (self.block, u)
@@ -189,8 +189,10 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.op(regs.R64, "lea_r64_m", base, far, 1, 0), index, scale, 0
 
   def wide(self, u: UOp) -> Reg:
-    """An index as a 64-bit register. 32-bit results are zero-extended by the hardware, so only what may be negative
-    needs an instruction."""
+    """An index in a 64-bit register.
+
+    The hardware zero-extends 32-bit results, so only an index that may be negative needs an instruction.
+    """
     value = self.value(u)
     if u.dtype.itemsize == 8 or u.vmin >= 0: return value
     return self.op(regs.R64, "movsxd_r64_r32", value)
@@ -202,12 +204,13 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.address(u.src[0]) if u in self.swallowed and u not in self.values else None
 
   def in_memory(self, u: UOp) -> bool:
-    """Can the last operand of an instruction be u where it is in memory?"""
+    """Whether u is in memory and can be the last operand of an instruction."""
     if u in self.values: return False
     return u in self.spread or u in self.swallowed and (u.dtype.count == 1 or u.dtype.itemsize in (16, 32, 64))
 
   def last_operand(self, u: UOp) -> tuple[str, tuple[Any, ...]]:
-    """u as the last operand: "m" or "b" and an address, for memory and for one element of it; "" and a register."""
+    """u as the last operand: "m" and an address for memory, "b" and an address for one element of it, or "" and a
+    register."""
     if not self.in_memory(u): return "", (self.value(u),)
     return ("b", self.address(u.src[0].src[0])) if u in self.spread else ("m", self.address(u.src[0]))
 
@@ -227,8 +230,8 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.choose(dtype, u.src[1], value, self.value(u.src[2]))
 
   def address_behind(self, flag: Reg, index: UOp) -> Address:
-    """The address of up to 8 bytes that may be read if flag is 1; if it is 0, of something that is surely there: the
-    first argument."""
+    """The address of up to 8 bytes to read if flag is 1. If flag is 0, the address of the first argument, which is
+    always readable."""
     place = self.op(regs.R64, "lea_r64_m", *self.address(index))
     self.emit("test_r32_r32", flag, flag)
     return self.tied(regs.R64, "cmove_r64_r64", place, self.arguments), None, 1, 0
@@ -266,7 +269,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
   # ***** control *****
 
   def prologue(self) -> None:
-    """Incoming arguments, then the address of each buffer and the value of each variable."""
+    """Receive the arguments, then define the address of each buffer and the value of each variable."""
     names = abi.abi().arguments
     numbers = [regs.NAMES64.index(name) for name in names[:4]]
     parameters = [self.new(regs.R64) for _ in numbers]
@@ -275,7 +278,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.arguments, self.first, self.last, self.scratch = parameters
 
   def define(self, u: UOp) -> None:
-    """PARAM, DEFINE_VAR, DEFINE_LOCAL."""
+    """Select PARAM, DEFINE_VAR, DEFINE_LOCAL."""
     if u.op is Ops.PARAM:
       self.values[u] = self.op(regs.R64, "mov_r64_m64", self.arguments, None, 1, 8 * self.program.params.index(u))
     elif u.op is Ops.DEFINE_LOCAL: self.values[u] = self.scratch
@@ -289,7 +292,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.emit("jmp_rel", block, arguments=(values or [],))
 
   def jump_to(self, block: Block) -> None:
-    """End this block with a jump to `block`, and go on there."""
+    """End this block with a jump to `block`, and continue there."""
     self.jump(block)
     self.order.append(block)
     self.block = block
@@ -336,7 +339,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.block = after
 
   def branch_unless(self, condition: UOp, target: Block) -> None:
-    """Go on in a new block if condition is true, else in target."""
+    """Continue in a new block if condition is true, else in target."""
     inside = self.function.new_block(self.block.depth, "then")
     self.emit(f"j{self.unless(condition)}_rel", target, arguments=([],))
     self.jump_to(inside)
@@ -375,9 +378,9 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     return self.function
 
   def _only_addresses(self, u: UOp) -> bool:
-    """Is u a sum with constants that only addresses use?
+    """Whether u is a sum with constants that only addresses use.
 
-    Then the constants become their displacements. Of a scatter's places too: lane by lane.
+    Then the constants become displacements of these addresses. For the indices of a scatter this is done for each lane.
     """
     if u.op is Ops.BROADCAST: return all(user.op is Ops.ADD and self._only_addresses(user) for user in self.users[u])
     if u.op is not Ops.ADD: return False
@@ -413,9 +416,10 @@ LEVELS: dict[str, type[Selector]] = {"x86_64:avx2": LaneSelector, "x86_64:avx512
 def is_mask(u: UOp) -> bool: return u.dtype.count > 1 and u.dtype.scalar() is dtypes.bool
 
 def wrapped(value: int, bits: int) -> int:
-  """value as a signed number of so many bits."""
+  """value as a signed number of `bits` bits."""
   return ((value + (1 << (bits - 1))) & ((1 << bits) - 1)) - (1 << (bits - 1))
 
 def select(program: Program, target: Target) -> Function:
-  """The program as instructions over virtual registers. Raises CompileError for what this target does not support."""
+  """Select instructions over virtual registers for a program. Raises CompileError if this target does not support
+  it."""
   return LEVELS[target.name](program, target).run()

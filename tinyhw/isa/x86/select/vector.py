@@ -1,8 +1,8 @@
-"""Vector arithmetic for x86-64: packed floats and integers, lanes, memory. A table from operation to method.
+"""Select vector arithmetic for x86-64: packed floats and integers, lanes, memory. Tables map operations to methods.
 
-Masks, and all that depends on what a mask is, are the feature level's (select/level.py). Constants are read from behind
-the code. Rows are named by mnemonic and register letters, so `{v}` is the letter of the narrowest register that holds a
-vector.
+Operations that depend on the form of masks are in the feature level (select/level.py). Constants are read from memory
+after the code. Row names consist of the mnemonic and register letters; `{v}` is the letter of the smallest register
+that holds a vector.
 """
 from __future__ import annotations
 import dataclasses
@@ -26,19 +26,19 @@ ELEMENT = {1: "b", 2: "w", 4: "d", 8: "q"}
 PACKED_INTEGER = {Ops.ADD: "vpadd", Ops.SUB: "vpsub"}
 MULTIPLY = {2: "vpmullw", 4: "vpmulld", 8: "vpmullq"}
 LOGIC = {Ops.AND: "vpand", Ops.OR: "vpor", Ops.XOR: "vpxor"}
-# bytes -> of a register's first lane, of another one
+# bytes -> store of a register's first lane, of another one
 LANE_STORES = {4: ("vmovss_m_x", "vextractps_m_x_i8"), 8: ("vmovsd_m_x", "vmovhps_m_x")}
 NO_PLACE = (regs.RIP, None, 1)
 
 def letter(size: int) -> str:
-  """The narrowest vector register for so many bytes."""
+  """The letter of the smallest vector register for `size` bytes."""
   if size <= 16: return "x"
   return "y" if size <= 32 else "z"
 
 def packed(dtype: DType) -> str: return "ps" if dtype.scalar() is dtypes.float32 else "pd"
 
 def bits_of(dtype: DType, value: Any) -> bytes:
-  """A value of a scalar type, as in memory."""
+  """The bytes of a scalar value in memory."""
   if dtype is dtypes.float32: return struct.pack("<f", value)
   if dtype is dtypes.float64: return struct.pack("<d", value)
   return code_of(dtype, value).to_bytes(dtype.itemsize, "little", signed=code_of(dtype, value) < 0)
@@ -49,12 +49,15 @@ def constant_row(key: str) -> Inst:
   return dataclasses.replace(TABLE[key], effects=Effect.NONE, rematerialize=True)
 
 def is_short_product(u: UOp) -> bool:
-  """Are both factors int16, and is one of them not negative? Then vpmaddwd, which adds the products of two pairs of 16
-  bits, is the product, as the upper halves of that one are 0; vpmulld takes twice as long."""
+  """Whether both factors are int16, and one of them is not negative.
+
+  vpmaddwd adds the products of two pairs of 16 bits. The upper halves of the non-negative factor are 0, so it computes
+  the product. vpmulld takes twice as long.
+  """
   return all(-0x8000 <= s.vmin and s.vmax < 0x8000 for s in u.src) and any(s.vmin >= 0 for s in u.src)
 
 class Vectors(Level):
-  """The part of Selector that computes vectors."""
+  """The vector arithmetic of Selector."""
 
   def vector(self, u: UOp) -> Reg:
     operand = u.src[0].dtype if u.op in GroupOp.Comparison else u.dtype
@@ -67,7 +70,7 @@ class Vectors(Level):
     return rule(self, u)
 
   def vop(self, size: int, key: str, *sources: Any) -> Reg:
-    """A row whose `{v}` is the register letter for `size` bytes."""
+    """Emit a row whose `{v}` is the register letter for `size` bytes."""
     v = letter(size)
     return self.op(LETTER_CLASS[v], key.replace("{v}", v), *sources)
 
@@ -77,7 +80,7 @@ class Vectors(Level):
     return dst
 
   def vector_constant(self, dtype: DType, value: Any) -> Reg:
-    """The same value in all lanes; a scalar float too. A bool gives a mask that serves for lanes of any width."""
+    """The same value in all lanes, or a scalar float. A bool gives a mask that serves for lanes of any size."""
     if dtype.scalar() is dtypes.bool: return self.mask_constant(value)
     data, v = bits_of(dtype.scalar(), value), letter(dtype.itemsize)
     if dtype.count == 1: key = "vmovss_x_m" if dtype is dtypes.float32 else "vmovsd_x_m"
@@ -93,7 +96,7 @@ class Vectors(Level):
   # ***** arithmetic *****
 
   def second(self, u: UOp, key: str, *first: Any) -> Reg:
-    """A row whose last source, u, is memory where it is a load that may be swallowed."""
+    """Emit a row whose last source, u, is a memory operand if it is a load that may be included."""
     v = letter(u.dtype.itemsize)
     kind, place = self.last_operand(u)
     return self.op(LETTER_CLASS[v], f"{key}_{v}_{v}_{kind or v}", *first, *place)
@@ -120,8 +123,8 @@ class Vectors(Level):
     return self.second(u.src[1], key, self.value(u.src[0]))
 
   def packed_logic(self, u: UOp) -> Reg:
-    """The size of elements matters only where one of them is spread: rows without it in their name spread four
-    bytes."""
+    """Select logic. Rows without an element size in their name broadcast four bytes, so the size only matters for
+    broadcasts."""
     if u in self.rotated: return self.rotate(u.dtype, self.value(self.rotated[u][0]), self.rotated[u][1])
     if u in self.inner: return self.ternary(u)
     wide = u.src[1] in self.spread and u.dtype.scalar().itemsize == 8
@@ -167,7 +170,7 @@ class Vectors(Level):
     return self.joined(parts, "f")
 
   def joined(self, parts: list[Reg], kind: str) -> Reg:
-    """Up to four registers of 16 bytes as one. kind: "f" or "i", for what is in them."""
+    """Join up to four registers of 16 bytes. kind: the type of their elements, "f" or "i"."""
     if len(parts) == 1: return parts[0]
     low, *high = [self.op(regs.YMM, f"vinsert{kind}128_y_y_x_i8", *parts[k:k + 2], 1) if len(parts) > k + 1
                   else parts[k]
@@ -190,7 +193,7 @@ class Vectors(Level):
     return part
 
   def lanes(self, u: UOp) -> Reg:
-    """Adjacent lanes of a vector, as the halves that reductions take, at the front of a register."""
+    """Move adjacent lanes of a vector, such as the halves in a reduction, to the start of a register."""
     source = u.src[0]
     value, start = self.value(source), u.arg * u.dtype.scalar().itemsize
     if start == 0: return value
@@ -234,7 +237,7 @@ class Vectors(Level):
     else: raise CompileError(f"{self.program.name}: a vector of {size} bytes cannot be stored")
 
   def scatter(self, index: UOp, value: UOp) -> None:
-    """One store per lane: a register's first lane as it lies there, the others by way of a shuffle."""
+    """One store per lane: a register's first lane directly, the others by an instruction that extracts them."""
     (buffer, places), scalar, whole = index.src, value.dtype.scalar(), self.value(value)
     first, other = LANE_STORES[scalar.itemsize]
     each, known = 16 // scalar.itemsize, places_of(places)
@@ -255,14 +258,14 @@ class Vectors(Level):
     return self.op(regs.R64, "movsxd_r64_r32", self.op(regs.R32, "vpextrd_r32_x_i8", chunk, k % each))
 
 def is_constant_vector(u: UOp) -> bool:
-  """A vector of constants, which is made where it is used, like a constant.
+  """Whether u is a vector of constants, which is made at its use, like a constant.
 
-  One of bools has a width that its own rule decides.
+  A vector of bools is none: its own rule decides the size of its lanes.
   """
   return u.op is Ops.VECTORIZE and u.dtype.scalar() is not dtypes.bool and all(s.op is Ops.CONST for s in u.src)
 
 def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
-  """A vector of indices as a scalar, and what each lane adds to it; None if it is anything else."""
+  """A vector of indices as a scalar, and the constant that each lane adds to it; None for anything else."""
   if is_constant_vector(u): return u.src[0], [s.arg - u.src[0].arg for s in u.src]
   if u.op is not Ops.ADD: return None
   steps, base = u.src if is_constant_vector(u.src[0]) else u.src[::-1]

@@ -1,4 +1,4 @@
-"""What a line of the table means: kinds of operands, encodings, and the form of a row (`Inst.isa`).
+"""Operands and encodings of a line of the table, and the form of a row (`Inst.isa`).
 
 The notation is explained in table.py.
 """
@@ -19,11 +19,12 @@ FIXED = {name: (cls, i) for cls in (regs.R8, regs.R16, regs.R32, regs.R64) for i
 IMMEDIATES = {"ib": 1, "iw": 2, "id": 4, "io": 8}
 
 class Kind:
-  """What an operand accepts. category: register, fixed, memory, broadcast, immediate, block. `key` and `short` are its
-  part of a row's key.
+  """A kind of operand. category: register, fixed, memory, broadcast, immediate, block.
 
-  cls: the register's class, or that of a vector index. bits: of memory or immediate. unit: what an EVEX displacement
-  byte counts, in bytes.
+  - key, short: its part of a row's key.
+  - cls: the register's class, or that of a vector index.
+  - bits: size of memory or immediate.
+  - unit: the unit of an EVEX displacement byte, in bytes.
   """
   __slots__ = ("category", "key", "short", "cls", "fixed", "bits", "unit", "lanes", "touched", "spelled", "signed")
 
@@ -35,7 +36,7 @@ class Kind:
 KINDS: dict[tuple[str, int, int], Kind] = {}
 
 def kind_of(text: str, size: int, length: int) -> Kind:
-  """The kind that a word of the table means, for an operand size and a vector length."""
+  """The kind that a word of the table names, for an operand size and a vector length."""
   found = KINDS.get((text, size, length))
   if found is None: found = KINDS.setdefault((text, size, length), parse_kind(text, size, length))
   return found
@@ -76,7 +77,7 @@ def broadcast_kind(bits: int, length: int) -> Kind:
   return kind
 
 def memory_kind(text: str, size: int, length: int) -> Kind:
-  """m, m32, mv, mh, m:4 and the same with a."""
+  """Parse m, m32, mv, mh, m:4 and the same with a."""
   text, _, unit = text.partition(":")
   word = text[1:]
   if word in ("v", "y"): bits = size
@@ -89,7 +90,7 @@ def memory_kind(text: str, size: int, length: int) -> Kind:
   return kind
 
 class Token:
-  """An operand of a line. access 0: the register is lost, and is no operand."""
+  """An operand of a line. access 0: the register is clobbered, and is no operand."""
   __slots__ = ("kinds", "access", "mask", "hidden", "memory", "fixed")
 
   def __init__(self, text: str):
@@ -112,7 +113,7 @@ def token_of(text: str) -> Token:
   return found
 
 class Line:
-  """One line of the table, taken apart."""
+  """One line of the table, parsed."""
 
   def __init__(self, text: str):
     features, mnemonic, *columns = [c.strip() for c in text.split("  ") if c and not c.isspace()]
@@ -136,7 +137,7 @@ class Line:
     self.vex_feature, _, self.evex_feature = features.partition("/")
 
   def feature(self, encoding: "Encoding", length: int) -> str:
-    """What the processor must have, separated by commas: for the first encoding of a row."""
+    """The required features of the processor, separated by commas: those of the first encoding of a row."""
     if encoding.space != "evex": return self.vex_feature
     return self.evex_feature + (",avx512vl" if length in (128, 256) else "")
 
@@ -149,8 +150,8 @@ PREFIXES = {"NP": 0, "66": 1, "F3": 2, "F2": 3}
 MAPS = {"0F": 1, "0F38": 2, "0F3A": 3}
 
 class Spec:
-  """One encoding as the text has it. digit: of /0 to /7; -1 for /r, -2 without a ModRM byte. lengths: the vector
-  lengths it can say."""
+  """One encoding in the text. digit: of /0 to /7; -1 for /r, -2 without a ModRM byte. lengths: the vector lengths that
+  it can express."""
   __slots__ = ("space", "lengths", "l", "pp", "map", "w", "opcode", "suffix", "digit", "plus", "imm", "is4", "rel",
                "letters", "lock", "operand16")
 
@@ -182,7 +183,7 @@ class Spec:
     self.opcode, self.suffix = opcode[0], bytes(opcode[1:])
 
   def legacy_prefixes(self, opcode: list[int]) -> list[int]:
-    """Take prefixes and the escape off; what is left is the opcode and bytes that follow it."""
+    """Strip prefixes and the escape. The rest is the opcode and the bytes that follow it."""
     while len(opcode) > 1 and opcode[0] in (0x66, 0xF0, 0xF2, 0xF3):
       prefix = opcode.pop(0)
       if prefix == 0x66: self.operand16 = True
@@ -194,7 +195,7 @@ class Spec:
     return opcode
 
   def vector(self, fields: list[str]) -> None:
-    """VEX.128.66.0F38.W0 and the like."""
+    """Parse a vector prefix such as VEX.128.66.0F38.W0."""
     self.space = fields[0].lower()
     self.lengths = (128, 256) if self.space == "vex" else (128, 256, 512)
     for field in fields[1:]:
@@ -206,12 +207,13 @@ class Spec:
       else: self.lengths = tuple(int(n) for n in field.split("/"))
 
 class Form:
-  """What the x86 encoder and text need of a row, in `Inst.isa`.
+  """The data of a row for the x86 encoder and text, in `Inst.isa`.
 
-  syntax: (operand index, kind) of the operands that are shown, in Intel order. mask, memory, block: operand index, or
-  -1. bits, unit: of memory.
-  broadcast: number of lanes that one element fills, or 0. encode: operands -> bytes; the first call replaces it by a
-  function made for the row.
+  - syntax: (operand index, kind) of the operands that are shown, in Intel order.
+  - mask, memory, block: operand index, or -1.
+  - bits, unit: those of the memory operand.
+  - broadcast: number of lanes that one element fills, or 0.
+  - encode: operands -> bytes; the first call replaces it by a function made for the row.
   """
   __slots__ = ("key", "syntax", "encodings", "mask", "zeroing", "memory", "bits", "unit", "broadcast", "block",
                "effects", "row", "encode")
@@ -226,7 +228,7 @@ class Form:
     self.encode: Callable[[list[Any]], bytes] | None = None
 
   def add(self, kind: Kind, at: int, hidden: bool) -> None:
-    """An operand at index `at`."""
+    """Add an operand at index `at`."""
     if not hidden: self.syntax.append((at, kind))
     if kind.category == "block": self.block = at
 
@@ -235,12 +237,16 @@ class Form:
     self.broadcast = kind.lanes if kind.category == "broadcast" else 0
 
 class Encoding:
-  """One encoding of one form, resolved: every field of the instruction has a value or an operand index (-1: none).
+  """One encoding of one form. Every field of the instruction has a value or an operand index (-1: none).
 
-  space: legacy, vex, evex. pp: 0, 66, F3, F2. w: 0, 1 or None (ignored). l: 0 to 2 or None. digit as in Spec. imm:
-  operand index and bytes.
-  imm_extends: 32 bits are sign-extended to 64. accumulator, one: operands that are not encoded: it must be rax (al,
-  ...), it must be 1.
+  - space: legacy, vex, evex.
+  - pp: 0, 66, F3, F2.
+  - w: 0, 1 or None (ignored).
+  - l: 0 to 2 or None.
+  - digit: as in Spec.
+  - imm: operand index; imm_bytes: size.
+  - imm_extends: 32 bits are sign-extended to 64.
+  - accumulator, one: operands that are not encoded: one must be rax (al, ...), the other must be 1.
   """
   __slots__ = ("form", "space", "pp", "map", "opcode", "suffix", "w", "l", "digit", "plus", "lock", "operand16", "reg",
                "rm", "vvvv", "is4", "opreg",

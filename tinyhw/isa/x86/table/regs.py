@@ -1,7 +1,7 @@
-"""The registers of x86-64: banks, classes and names.
+"""Registers of x86-64: banks, classes and names.
 
 `VEC` has the 32 registers of AVX-512; an AVX2 target may allocate the first 16 only. The high byte registers (ah, bh,
-ch, dh), segment registers and x87 are left out: no compiler output needs them.
+ch, dh), segment registers and x87 are omitted: no compiler output needs them.
 """
 from __future__ import annotations
 from tinyhw.machine.ir.inst import Bank, Reg, RegClass
@@ -12,7 +12,7 @@ NAMES16 = ("ax", "cx", "dx", "bx", "sp", "bp", "si", "di") + tuple(f"r{i}w" for 
 NAMES8 = ("al", "cl", "dl", "bl", "spl", "bpl", "sil", "dil") + tuple(f"r{i}b" for i in range(8, 16))
 
 # Best first: registers without a REX prefix and without a fixed use, then r8-r15 (r12 and r13 last: as a base they need
-# an extra byte), then those that shifts, multiplications and divisions insist on. rsp (4) is never allocated.
+# an extra byte), then those that shifts, multiplications and divisions require. rsp (4) is never allocated.
 GPR = Bank("gpr", 16, (6, 7, 8, 9, 10, 11, 3, 5, 14, 15, 12, 13, 1, 2, 0))
 VEC = Bank("vec", 32, tuple(range(32)))
 MASK = Bank("mask", 8, (1, 2, 3, 4, 5, 6, 7))  # k0 as an operand mask means "no mask"

@@ -1,46 +1,52 @@
-"""The x86-64 instruction table: rows written in the manual's notation, made when they are asked for.
+"""The x86-64 instruction table: rows in the manual's notation, made at first use.
 
-A row is looked up by its key, the mnemonic and the kinds of the operands that the manual shows, in Intel order, joined
-by "_":
+The key of a row is the mnemonic and the kinds of the operands that the manual shows, in Intel order, joined by "_":
 
-  TABLE["vaddps_y_y_y"]       vaddps ymm, ymm, ymm
-  TABLE["vaddps_y_y_m"]       vaddps ymm, ymm, memory
-  TABLE["vaddps_zk_z_b"]      vaddps zmm {k}, zmm, one element of memory broadcast to all lanes
-  TABLE["add_r64_i32"]        add r64, immediate (the short encoding is used where it fits)
-  TABLE["mov_m32_r32"]        mov dword ptr [...], r32
+    TABLE["vaddps_y_y_y"]       vaddps ymm, ymm, ymm
+    TABLE["vaddps_y_y_m"]       vaddps ymm, ymm, memory
+    TABLE["vaddps_zk_z_b"]      vaddps zmm {k}, zmm, one element of memory broadcast to all lanes
+    TABLE["add_r64_i32"]        add r64, immediate (the short encoding is used if it fits)
+    TABLE["mov_m32_r32"]        mov dword ptr [...], r32
 
-  r8 r16 r32 r64   a general register            x y z k        xmm, ymm, zmm, mask register
-  m                memory; its size is spelled (m8 ... m256) where no vector or mask register is an operand, and where
-                   "m" would be ambiguous
-  mx my mz         memory, each lane with an index of its own: the vector index of a gather or scatter
-  b                one element of memory, broadcast
-  i8 i16 i32 i64   an immediate, by the widest that is accepted        rel    a block        cl ...   that register
-  yk, mk           the destination, merged under a mask              ykz    zeroed where the mask is 0
+    r8 r16 r32 r64   a general register
+    x y z k          xmm, ymm, zmm, mask register
+    m                memory; its size is spelled (m8 ... m256) if no vector or mask register is an operand, and if
+                     "m" would be ambiguous
+    mx my mz         memory, each lane with an index of its own: the vector index of a gather or scatter
+    b                one element of memory, broadcast
+    i8 i16 i32 i64   an immediate, by the largest that is accepted
+    rel              a block
+    cl ...           that register
+    yk mk            the destination, merged under a mask
+    ykz              the destination, zeroed where the mask is 0
 
-Operands of an MInst are flat: a memory operand is base, index, scale, displacement (base and index may be None); a mask
+Operands of an MInst are flat: a memory operand is base, index, scale, displacement (base and index may be None). A mask
 follows the destination. Registers that the manual does not show (rax and rdx of div) are operands with `fixed`, in the
 order of the row's text. `assemble` fills them in. A destination that is also read is one operand with Access.BOTH.
 
-The text. Columns are separated by two spaces: mnemonic, encodings separated by "|", operands, pipe and properties.
-Encodings are as in the manual, with these additions. An operand may have several kinds, separated by "/": one row for
-each. "=" writes, "+" reads and writes, otherwise it is read; in parentheses it is not shown; "!" in parentheses is a
-register that is lost.
-  rv mv iz    16, 32 and 64 bits (iz: at most 32); ry my: 32 and 64. 66 and REX.W are implied; Wy is W0 for 32 bits and
-              W1 for 64
-  v h q e     the vector register, or the one that holds half, a quarter, an eighth of it; m mh mq me is memory of that
-              size. A VEX encoding without a length has 128 and 256, an EVEX encoding 512 too: one row for each length
-  b32 b64     an element that is broadcast to the vector (bh32: to half of it)
-  vmv32       memory indexed by v, elements of 32 bits; a: an address, memory is not touched
-  m:4         the displacement counts elements of 4 bytes, not whole operands; "!": the key spells the size
-  {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is required,
-              and is used up
-  RM MR RVM   where operands are encoded, in order: R reg, M rm, V vvvv, O opcode, I immediate, 4 the immediate's upper
-              half; A: must be the
-              accumulator, 1: must be 1. Left out where it follows: memory is M, then R, then V; a digit takes M, or V M
+Columns of the text are separated by two spaces: mnemonic, encodings separated by "|", operands, pipe and properties.
+Encodings are as in the manual, with the additions below. An operand may have several kinds, separated by "/": one row
+for each. "=" writes, "+" reads and writes, otherwise the operand is read. An operand in parentheses is not shown; "!"
+in parentheses is a register that is clobbered.
+
+    rv mv iz    16, 32 and 64 bits (iz: at most 32); ry my: 32 and 64. 66 and REX.W are implied; Wy is W0 for
+                32 bits and W1 for 64
+    v h q e     the vector register, or the register for half, a quarter, an eighth of it; m mh mq me is memory of
+                that size. A VEX encoding without a length has 128 and 256, an EVEX encoding 512 too: one row for each
+    b32 b64     an element that is broadcast to the vector (bh32: to half of it)
+    vmv32       memory indexed by v, elements of 32 bits; a: an address, memory is not touched
+    m:4         the displacement counts elements of 4 bytes, not whole operands; "!": the key spells the size
+    {k} {kz}    rows with merging, and with zeroing; {s}: the mask selects, so nothing is merged; {g}: a mask is
+                required, and is overwritten
+    RM MR RVM   location of the operands, in order: R reg, M rm, V vvvv, O opcode, I immediate, 4 the immediate's
+                upper half; A: must be the accumulator, 1: must be 1. By default memory is M, then R, then V;
+                a digit takes M, or V M
+
 Properties: rf, wf (flags read, written), load, store, jump, end, call, barrier, repeat (cheaper to repeat than to
-reload), commutes:01, and "@vex/evex", the features that the encodings need. A line "@ vex/evex" sets them for what
-follows. Of several encodings the first that fits is used, so shorter ones stand first; of VEX encodings the shortest;
-EVEX only where VEX cannot say it. Two lines with one key are one row, whose encodings are joined.
+reload), commutes:01, and "@vex/evex", the features that the encodings need. A line "@ vex/evex" sets the features of
+the following lines. The first of several encodings that fits is used, so shorter ones come first. Of VEX encodings the
+shortest is used; EVEX only if VEX cannot express the operands. Two lines with one key are one row, whose encodings are
+joined.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -54,17 +60,17 @@ from tinyhw.machine.ir.inst import Access, Bank, Effect, Inst, MInst, Operand, R
 SIZES = {"v": (16, 32, 64), "y": (32, 64)}
 LENGTHS = (128, 256, 512)
 
-Variant = tuple[Line, int, int, int, str]  # line, operand size, vector length, which kind of the operand that has
-                                           # several, mask
+# line, operand size, vector length, index of the kind if an operand has several, mask
+Variant = tuple[Line, int, int, int, str]
 
 class Table:
   """Rows by key.
 
-  Text is split when the table is made; a mnemonic's keys are listed, and a row is made, at first use.
+  The text is split when the table is made. A mnemonic's keys are listed, and a row is made, at first use.
   """
 
   def __init__(self, texts: Sequence[str]):
-    self.lines: dict[str, list[str]] = {}          # mnemonic -> lines, each with its features in front
+    self.lines: dict[str, list[str]] = {}          # mnemonic -> lines, each preceded by its features
     self.parsed: dict[str, list[Line]] = {}
     self.made: dict[str, Inst] = {}
     self.listed: dict[str, list[Inst]] = {}
@@ -77,7 +83,7 @@ class Table:
         else: self.lines.setdefault(line[:line.index("  ")], []).append(f"{features}  {line}")
 
   def __getitem__(self, key: str) -> Inst:
-    """The row of a key. Raises EncodeError, naming the keys of the mnemonic, if there is none."""
+    """The row of a key. If there is none, raises EncodeError with the keys of the mnemonic."""
     row = self.get(key)
     if row is not None: return row
     mnemonic = mnemonic_of(key)
@@ -97,9 +103,9 @@ class Table:
     return self.made.setdefault(key, make_row(key, variants)) if variants else None
 
   def _variants(self, mnemonic: str, shown: int, mask: str) -> dict[str, list[Variant]]:
-    """The keys of a mnemonic with so many operands and this mask.
+    """The keys of a mnemonic with this number of operands and this mask.
 
-    Kept: selection and the runtime's text try several keys of each mnemonic.
+    Cached: selection and the runtime's text try several keys of each mnemonic.
     """
     found = self._keys.get((mnemonic, shown, mask))
     if found is not None: return found
@@ -112,7 +118,7 @@ class Table:
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
   def parse(self, mnemonic: str) -> list[Line]:
-    """The lines of a mnemonic, taken apart; none if there is no such mnemonic."""
+    """The parsed lines of a mnemonic; empty if there is no such mnemonic."""
     lines = self.parsed.get(mnemonic)
     if lines is None: lines = self.parsed.setdefault(mnemonic, [Line(text) for text in self.lines.get(mnemonic, ())])
     return lines
@@ -137,14 +143,14 @@ class Table:
     for mnemonic in self.lines: yield from self.rows(mnemonic)
 
 def mnemonic_of(key: str) -> str:
-  """"lock_add_m32_r32" -> "lock add"."""
+  """The mnemonic of a key: "lock_add_m32_r32" -> "lock add"."""
   parts = key.split("_", 2)
   return " ".join(parts[:2]) if parts[0] in ("lock", "rep") else parts[0]
 
 MASKS = {"": ("",), "k": ("", "k"), "kz": ("", "k", "kz"), "s": ("", "k", "kz"), "g": ("k",)}
 
 def variants_of(line: Line, wanted: Sequence[str]) -> Iterator[tuple[str, Variant]]:
-  """The rows with one of these masks that a line stands for, each with its key."""
+  """The rows of a line with one of these masks, each with its key."""
   masks = [m for m in (MASKS[line.mask] if line.evex else MASKS[""]) if m in wanted]
   if not masks: return
   lengths = [n for n in LENGTHS if any(n in spec.lengths for spec in line.specs)] or [0]
@@ -168,14 +174,14 @@ OPERANDS: dict[tuple[object, ...], Operand] = {}
 
 def operand(name: str, access: Access, cls: RegClass | None = None, kind: str = "reg", fixed: int | None = None,
             optional: bool = False) -> Operand:
-  """An Operand; equal ones are one object, since making them costs more than looking them up."""
+  """An Operand. Equal ones are one object, since a look-up costs less than making one."""
   key = (name, access, cls, kind, fixed, optional)
   found = OPERANDS.get(key)
   if found is None: found = OPERANDS.setdefault(key, Operand(name, access, cls, kind, None, fixed, optional))
   return found
 
 def make_row(key: str, variants: list[Variant]) -> Inst:
-  """The row of a key from the first line that has it; later ones add encodings."""
+  """The row of a key, from the first line that has it. Later lines add encodings."""
   line, size, length, choice, mask = variants[0]
   form = Form(key)
   operands: list[Operand] = []
@@ -223,14 +229,14 @@ def commuting(row: Inst, positions: tuple[int, int]) -> tuple[int, int] | None:
   return positions if row.operands[a].access == Access.BOTH else None
 
 def memory_operands(kind: Kind) -> list[Operand]:
-  """base, index, scale, displacement."""
+  """The operands base, index, scale, displacement."""
   index = kind.cls or regs.R64
   return [operand("base", Access.READ, regs.R64, optional=True),
           operand("index", Access.READ, index, optional=kind.cls is None),
           operand("scale", Access.READ, kind="scale"), operand("disp", Access.READ, kind="disp32")]
 
 def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, mask: str) -> Iterator[Encoding]:
-  """The encodings of a line that can say this form."""
+  """The encodings of a line that can express this form."""
   for spec in line.specs:
     if length and length not in spec.lengths: continue
     if spec.space != "evex" and (mask or form.broadcast): continue
@@ -239,7 +245,8 @@ def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, ma
 
 def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int,
               length: int) -> list[tuple[str, int, Kind]] | None:
-  """Where each operand is encoded: (letter, operand index, kind); None if this encoding does not have the form."""
+  """The location of each operand in the encoding: (letter, operand index, kind). None if this encoding does not have
+  the form."""
   shown = [(at, kind) for at, kind in form.syntax if kind.category != "fixed"]
   letters = spec.letters or default_letters(spec, [kind for _, kind in shown], line)
   letters += "I" * (len(shown) - len(letters))
@@ -251,7 +258,7 @@ def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int,
   return places
 
 def default_letters(spec: Spec, kinds: list[Kind], line: Line) -> str:
-  """The letters where the text leaves them out."""
+  """The letters, if the text omits them."""
   registers = [i for i, k in enumerate(kinds) if k.category in ("register", "memory", "broadcast")]
   letters = ["D" if k.category == "block" else "I" for k in kinds]
   if spec.digit >= 0: order = "VM" if len(registers) == 2 else "M"
@@ -266,9 +273,9 @@ def default_letters(spec: Spec, kinds: list[Kind], line: Line) -> str:
   return "".join(letters)
 
 def assemble(row: Inst | str, *shown: object) -> MInst:
-  """An instruction over physical registers from the operands that the manual shows, in Intel order.
+  """An instruction over physical registers, from the operands that the manual shows, in Intel order.
 
-  A memory operand is a tuple (base, index, scale, displacement); fixed registers, shown (cl) or not, are left out. A
+  A memory operand is a tuple (base, index, scale, displacement). Fixed registers, shown (cl) or not, are omitted. A
   mask follows the destination.
   """
   if isinstance(row, str): row = TABLE[row]
