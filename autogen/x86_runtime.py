@@ -1,6 +1,7 @@
-"""The machine code of tinyhw/isa/x86/runtime.py, by function and system: the CRC-32 of the text it was assembled from, and its bytes.
+"""The machine code of tinyhw/isa/x86/runtime.py, by function and system.
 
-Source: that text, through this repository's assembler. Made by: python3 -m tinyhw.isa.x86.build_runtime. Not to be edited.
+Each entry has the CRC-32 of its text, and its bytes. Source: that text, through this repository's assembler.
+Made by: python3 -m tinyhw.isa.x86.build_runtime. Not to be edited.
 """
 CODE: dict[tuple[str, str], tuple[int, str]] = {
   ("ring", "linux"): (466696304, (

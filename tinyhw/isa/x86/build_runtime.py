@@ -14,9 +14,10 @@ from tinyhw.isa.x86 import abi, runtime
 from tinyhw.isa.x86.asm.syntax import assemble_function
 
 NAMES = ("ring", "submit", "cpuid")
-HEADER = '''"""The machine code of tinyhw/isa/x86/runtime.py, by function and system: the CRC-32 of the text it was assembled from, and its bytes.
+HEADER = '''"""The machine code of tinyhw/isa/x86/runtime.py, by function and system.
 
-Source: that text, through this repository's assembler. Made by: python3 -m tinyhw.isa.x86.build_runtime. Not to be edited.
+Each entry has the CRC-32 of its text, and its bytes. Source: that text, through this repository's assembler.
+Made by: python3 -m tinyhw.isa.x86.build_runtime. Not to be edited.
 """
 CODE: dict[tuple[str, str], tuple[int, str]] = {
 '''

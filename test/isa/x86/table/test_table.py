@@ -84,8 +84,8 @@ def test_assemble_fills_in_fixed_registers() -> None:
   assert assemble("mov_r64_m64", rcx, (rax, None, 1, 8)).operands == [rcx, rax, None, 1, 8]
 
 def test_a_process_pays_for_the_rows_that_it_uses() -> None:
-  program = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tinyhw.isa.x86.table.table import TABLE; TABLE['vaddps_y_y_m']; " \
-            "print(len(TABLE.made))"
+  program = (f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tinyhw.isa.x86.table.table import TABLE; "
+             "TABLE['vaddps_y_y_m']; print(len(TABLE.made))")
   done = subprocess.run([sys.executable, "-I", "-S", "-c", program], check=True, capture_output=True, text=True)
   assert int(done.stdout) == 1
 
