@@ -1,7 +1,7 @@
 """Which tests a change wants: `--changed`, `--layer` and `--fast` of pytest, and so of test/run.py.
 
-    python3 test/run.py --changed            # tests of the files that differ from the last commit, and of the modules
-    that import them python3 test/run.py --changed origin/main    # from another commit
+    python3 test/run.py --changed                # files that differ from the last commit, and modules that import them
+    python3 test/run.py --changed origin/main    # from another commit
     python3 test/run.py --layer codegen --fast   # the tests in test/codegen, without those marked `slow`
 
 A test file belongs to a module if it mirrors its path (test/uop/rewrite/test_match.py or test_match_more.py for

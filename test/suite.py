@@ -1,9 +1,9 @@
 """The tensor suite: which tests say what a device computes, and the command that runs them on virtual GPUs.
 
-    python3 test/suite.py                          # all of them on each of CHIPS, in turn; writes down what ran
-    (RECORD) python3 test/suite.py --share 16 gfx942        # a sixteenth on one of them, drawn by the names of tests
-    and chip; writes nothing EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # what it does for
-    a chip; further arguments are pytest's
+    python3 test/suite.py                        # all tests on each of CHIPS, in turn; writes the counts (RECORD)
+    python3 test/suite.py --share 16 gfx942      # a sixteenth, drawn by the names of tests and chip; writes nothing
+    python3 test/suite.py --share 16 --rotate 3  # on three of the chips, other ones for other commits
+    EMULATE=gfx1100x6 DEV=AMD python3 -m pytest --suite tensor -k softmax    # one test; arguments are pytest's
 
 The suite is every test file in AREA that OUT does not name, with a reason; so new ones belong to it. Nothing is made
 smaller for GPUs. What speaks of the host's own memory or processor has the marker `host`, with a reason, and is skipped
@@ -184,15 +184,23 @@ def run_on(chip: str, share: int, rest: list[str]) -> tuple[int, Run | None]:
       status = done.returncode
     return status, parse(told.read_text("utf-8")) if told.exists() else None
 
+def rotated(chips: list[str], count: int, commit: str) -> list[str]:
+  """`count` neighbours of a list, which goes round. The name of a commit decides where they begin."""
+  first = zlib.crc32(commit.encode()) % len(chips)
+  return [chips[(first + k) % len(chips)] for k in range(min(count, len(chips)))]
+
 def main() -> int:
   """Run the suite on the chips that are named; 0 if all passed."""
   parser = argparse.ArgumentParser(description="Run the tensor suite on virtual GPUs.")
   parser.add_argument("chips", nargs="*", default=list(CHIPS), metavar="CHIP",
                       help=f"one of {', '.join(CHIPS)}; all of them if none is named")
   parser.add_argument("--share", type=int, default=1, metavar="N", help="run one test of N")
+  parser.add_argument("--rotate", type=int, metavar="N", help="run N of the chips: neighbours in the list, from one on "
+                      "that the commit decides")
   options, rest = parser.parse_known_args()
   if wrong := set(options.chips) - set(CHIPS):
     parser.error(f"no such chip: {', '.join(sorted(wrong))}; there are {', '.join(CHIPS)}")
+  if options.rotate: options.chips = rotated(options.chips, options.rotate, commit())
   failed, (_, _, at_once) = False, environment(options.share)
   with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
     for status, found in (pool.map if at_once > 1 else map)(lambda chip: run_on(chip, options.share, rest),

@@ -36,6 +36,12 @@ def test_runs_are_written_and_read_again(monkeypatch: pytest.MonkeyPatch, tmp_pa
   assert ("| gfx942 | 2026-01-02 | 0a1b2c3 | 7 | 1 | 2 | 12 |" in suite.table()
           and "| large; and slow | 0 | 2 |" in suite.table())
 
+def test_chips_rotate_by_commit() -> None:
+  chips = ["a", "b", "c", "d"]
+  drawn = {tuple(suite.rotated(chips, 2, f"{commit:07x}")) for commit in range(100)}
+  assert drawn == {("a", "b"), ("b", "c"), ("c", "d"), ("d", "a")}
+  assert sorted(suite.rotated(chips, 9, "unknown")) == chips
+
 def test_a_tree_without_git_has_no_commit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
   monkeypatch.setattr(suite, "TEST", tmp_path)
   assert suite.commit() == "unknown"

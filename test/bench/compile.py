@@ -1,8 +1,9 @@
 """Time what a cold process spends on scheduling and compiling whole models, stage by stage. Nothing runs, so the CPU's
 speed is all that matters.
 
-    python3 test/bench/compile.py [convnet|resnet|chains|softmax|matmul] [--arch x86_64:avx2] [--profile tottime]
-    [--kernels 10] python3 test/bench/compile.py --against gfx1100 [--rounds 5]
+    python3 test/bench/compile.py [convnet|resnet|chains|softmax|matmul] [--arch x86_64:avx2]
+                                  [--profile tottime] [--kernels 10]
+    python3 test/bench/compile.py --against gfx1100 [--rounds 5]
 
 chains: two kernels of 500 operations on 250 constants each; the slower one is the first of the process, which loads the
 compiler. softmax: rows of 1024; matmul: 4096^3 of float16. --against: the CPU time of all of these on --arch and on

@@ -1,14 +1,12 @@
 """Threads and interrupts at scale: what docs/threads.md promises, tried from cold processes with the shortest switch
 interval.
 
-    python3 test/campaigns/threads.py                                                          # a sample
-    python3 test/campaigns/threads.py --processes 200 --operations 1000000 --interrupts 20000    # the whole: what
-    .ci/nightly runs
+    python3 test/campaigns/threads.py    # a sample
+    python3 test/campaigns/threads.py --processes 200 --operations 1000000 --interrupts 20000    # all, as .ci/nightly
 
 cold: processes without a disk cache, in each six threads that run programs of all public families at once, from the
 first kernel on. Each program knows its result (threads_families.py). races: reads and writes of tensors, own ones and
-shared ones, while another thread captures and replays
-TinyJits. interrupts: at distinct bytecodes of first compile, write, capture and replay (interrupts.py). Prints a line
+shared ones, while another thread captures and replays TinyJits. interrupts: at distinct bytecodes of first compile, write, capture and replay (interrupts.py). Prints a line
 for each part; the exit status is 1 if anything was wrong. --seed moves the sample on.
 """
 from __future__ import annotations
