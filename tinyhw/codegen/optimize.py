@@ -1,4 +1,4 @@
-"""Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel what does not divide, apply
+"""Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel remainders, apply
 (tiling.py).
 
 Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1`
@@ -24,7 +24,7 @@ from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import KernelInfo, UOp
 
 def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
-  """The kernel with final AxisTypes. The opts that were chosen are in its KernelInfo."""
+  """Return the kernel with final AxisTypes. The chosen opts are in its KernelInfo."""
   info = sink.arg if isinstance(sink.arg, KernelInfo) else KernelInfo()
   if NOOPT or len(sink.src) > 1 and not same_loops(sink): return outer_grid(sink)
   sink = with_few_ranges(sink, capabilities)
@@ -33,8 +33,11 @@ def optimize(sink: UOp, capabilities: Capabilities) -> UOp:
                    capabilities.aligned)
 
 def with_few_ranges(sink: UOp, capabilities: Capabilities) -> UOp:
-  """The kernel of whose ranges opts speak: what memory walks as one is one, what it knows parts of is as many, and a
-  product for the matrix unit has three."""
+  """Return the kernel to whose ranges the opts refer.
+
+  Loops that memory walks as one are merged. Loops of which memory uses parts are split. A product for the matrix unit
+  has three ranges.
+  """
   sink = merge_ranges(sink)
   if capabilities.vector_bytes and not capabilities.lanes and (split := split_ranges(sink, LEAST_LANES)) is not sink:
     sink = merge_ranges(split)
@@ -47,7 +50,7 @@ def same_loops(sink: UOp) -> bool:
   return all(ranges_of(s) == ranges_of(sink.src[0]) for s in sink.src)
 
 def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
-  """Opts for the first store, which the others share.
+  """Return opts for the first store, which the others share.
 
   Products whose stores must be peeled are done without the matrix unit.
   """
@@ -58,23 +61,20 @@ def choose_all(sink: UOp, capabilities: Capabilities) -> tuple[Opt, ...]:
   return choose(sink.src[0], replace(capabilities, matrix=()))
 
 def reads_what_it_writes(sink: UOp, nodes: Iterable[UOp]) -> bool:
-  """Does a kernel, of which these are the nodes, read a buffer that it writes?
-
-  Then no element may be computed twice.
-  """
+  """Does a kernel with these nodes read a buffer that it writes? Then no element may be computed twice."""
   stored = {store.src[0].src[0] for store in sink.src}
   return any(u.op is Ops.LOAD and u.src[0].src[0] in stored for u in nodes)
 
 def outer_grid(sink: UOp) -> UOp:
-  """The plain form: the outermost loop of a kernel with one store is the grid."""
+  """Return the plain form: the outermost loop of a kernel with one store is the grid."""
   if len(sink.src) != 1 or not ranges_of(sink.src[0]): return sink
   outer = ranges_of(sink.src[0])[0]
   return sink.substitute({outer: outer.replace(arg=(outer.arg[0], AxisType.GLOBAL))})
 
 def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
-  """A store as stores over loops that their factors divide; their new ranges are numbered from `fresh`.
+  """Return a store as stores over loops that their factors divide. New ranges are numbered from `fresh`.
 
-  All stores of a kernel are cut in the same way, over the same ranges: what one of them overwrites and another one
+  All stores of a kernel are cut in the same way, over the same ranges. An element that one store overwrites and another
   needs stays in one loop.
   """
   pieces = [store]
@@ -88,9 +88,11 @@ def peel(store: UOp, opts: tuple[Opt, ...], fresh: int) -> list[UOp]:
 
 def with_opts(sink: UOp, opts: tuple[Opt, ...], matrices: tuple[Matrix, ...] = (), wave: int = 1,
               aligned: bool = False) -> UOp:
-  """The kernel under opts: terms to keep and windows first, then peeled, then split. matrices: the shapes of the
-  target's matrix unit, for MATRIX
-  opts. wave: lanes that can exchange values. aligned: memory is accessed at multiples of the access only."""
+  """Return the kernel under opts: terms to keep and windows first, then peeled, then split.
+
+  matrices: the shapes of the target's matrix unit, for MATRIX opts. wave: lanes that can exchange values. aligned:
+  memory is accessed at multiples of the access size only.
+  """
   filling: tuple[Opt, ...] = ()
   if any(o.op is OptOps.KEEP for o in opts) and not reads_what_it_writes(sink, sink.toposort()):
     sink, filling = keep_terms(sink, opts)

@@ -1,9 +1,9 @@
-"""From an optimised kernel to a Program: the list of passes, in order.
+"""Lower an optimised kernel to a Program: the list of passes, in order.
 
-`lower(kernel, capabilities, name)` is what the engine calls after optimize.py. A pass takes a kernel (docs/design.md
-3.3) and the capabilities of the target, and returns a kernel, which evaluates to the same results up to the order of
-floating point sums. `linearize` makes a list of it, the uops of a Program. On targets whose lanes are threads, further
-passes take and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
+The engine calls `lower(kernel, capabilities, name)` after optimize.py. A pass takes a kernel (docs/design.md 3.3) and
+the capabilities of the target. It returns a kernel with the same results up to the order of floating point sums.
+`linearize` turns the kernel into a list, the uops of a Program. On targets whose lanes are threads, further passes take
+and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
 """
 from __future__ import annotations
 import sys
@@ -34,21 +34,19 @@ from tinyhw.uop.program import Program
 from tinyhw.uop.text import show
 
 class Pass(NamedTuple):
-  """A step from kernel to kernel: its name in DUMP, and what it does."""
+  """A step from kernel to kernel: its name in DUMP, and its function."""
   name: str
   run: Callable[[UOp, Capabilities], UOp]
   is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
 
 class ListPass(NamedTuple):
-  """A step from the uops of a Program to such uops, for targets whose lanes are threads.
-
-  It gets the slots that are written, too.
-  """
+  """A step from the uops of a Program to such uops, for targets whose lanes are threads. It also gets the written
+  slots."""
   name: str
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
 
 def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """fetch.py's pass."""
+  """Run the pass of fetch.py."""
   from tinyhw.codegen.lower import fetch as module  # only GPUs copy while they compute
   return module.fetch(uops, written, capabilities)
 
@@ -89,9 +87,12 @@ ORDER = (
 REASONS = reasons(NAMES, ORDER)
 
 def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
-  """The Program of an optimised kernel. Raises CompileError for what the target cannot do; `name` is the kernel's."""
+  """Return the Program of an optimised kernel. `name` is the kernel's.
+
+  Raises CompileError for operations that the target does not have.
+  """
   if sink.op is not Ops.SINK: raise CompileError(f"{name}: a kernel is a SINK of stores, not {sink.op.name}")
-  if SPEC: from tinyhw.uop.verify.verify import verify  # 0.6 ms that nobody else needs
+  if SPEC: from tinyhw.uop.verify.verify import verify  # 0.6 ms to load, needed for SPEC only
   kernel = sink
   for step in PASSES:
     kernel = step.run(kernel, capabilities)
@@ -113,13 +114,15 @@ def lower(sink: UOp, capabilities: Capabilities, name: str) -> Program:
   return program
 
 def _passed(step: str, name: str, kernel: UOp | Program) -> None:
-  """A step has made this of a kernel of this name: print it for DUMP, record it for VIZ."""
+  """Print the result of a step for DUMP, and record it for VIZ."""
   if DUMP: dump(step, name, kernel)
   if trace.recorder is not None: trace.recorder.passed(step, kernel, REASONS[step])
 
 def program_of(name: str, uops: list[UOp], order: list[UOp], flat: UOp, written: frozenset[int]) -> Program:
-  """The Program of uops in their order. order: of all nodes of the kernel, for its arguments; flat: the kernel after
-  `grid`."""
+  """Return the Program of uops in their order.
+
+  order: all nodes of the kernel, for its arguments. flat: the kernel after `grid`.
+  """
   sink = order[-1]
   local_bytes = sum((u.arg[1] * u.dtype.itemsize + 63) // 64 * 64 for u in uops if u.op is Ops.DEFINE_LOCAL)
   opts = sink.arg.opts if isinstance(sink.arg, KernelInfo) and sink.arg.opts is not None else ()
@@ -127,7 +130,7 @@ def program_of(name: str, uops: list[UOp], order: list[UOp], flat: UOp, written:
   return Program(name, tuple(uops), grid_size(flat), written, local_bytes, tuple(opts))
 
 def _share_origins(kernel: UOp) -> None:
-  """Operations on data that a pass made without saying from what come from the line of a node that uses them."""
+  """Give operations on data without an origin the source line of a node that uses them."""
   for u in reversed(kernel.toposort()):
     for s in u.src:
       if s.op in _OPERATIONS and s.dtype.scalar() is not dtypes.weakint: trace.same_line(s, u)
@@ -135,19 +138,20 @@ def _share_origins(kernel: UOp) -> None:
 _OPERATIONS = GroupOp.Elementwise | {Ops.REDUCE, Ops.STORE, Ops.GROUP, Ops.ACC}
 
 def arguments(order: list[UOp], uops: list[UOp]) -> list[UOp]:
-  """PARAMs by slot and variables by name, those that are no longer used included: the caller passes them all the
-  same."""
+  """Return PARAMs by slot and variables by name. Unused ones are included, since the caller passes them all the same.
+  """
   used = {u.arg[0]: u for u in uops if u.op is Ops.DEFINE_VAR}
   params = sorted({u for u in order if u.op is Ops.PARAM}, key=lambda u: u.arg[0])
   variables = sorted({u for u in order if u.op is Ops.DEFINE_VAR}, key=lambda u: u.arg[0])
   return params + [used[v.arg[0]] if v.arg[0] in used else typed_variable(v) for v in variables]
 
 def typed_variable(variable: UOp) -> UOp:
-  """A variable with the type that it would have if it were used."""
+  """Return a variable with the type that it would have if it were used."""
   return UOp(Ops.DEFINE_VAR, dtypes.int32 if fits(variable.arg[1], variable.arg[2]) else dtypes.int64, (), variable.arg)
 
 def check_dump(target: Target | None) -> None:
-  """Raise ConfigError if DUMP names no pass. target: what compiles the Program; None where source is made of it."""
+  """Raise ConfigError if DUMP names no pass. target: the compiler's target; None where the Program becomes source text.
+  """
   wanted = str(DUMP).partition(":")[0]
   known = [*NAMES, "select", *([name for name, _, _ in steps(target)] if target is not None else MACHINE_PASSES)]
   if wanted not in known:

@@ -1,9 +1,9 @@
-"""Beam search over Opts (BEAM=n): from the heuristic's choice, one change at a time, keep the n that ran fastest, until
-a round finds nothing better.
+"""Beam search over Opts (BEAM=n), from the heuristic's choice.
 
-What a candidate costs is asked of `measure`; this file runs nothing. A candidate that does not compile or does not fit
-costs infinity. The search is deterministic but for what it measures: candidates come in one order, and of two that cost
-the same the earlier one stays. Cost: rounds x n x the neighbours of a choice, about ten for each range.
+Change one thing at a time, and keep the n fastest candidates, until a round finds nothing better. The cost of a
+candidate comes from `measure`; this file runs nothing. A candidate that does not compile or does not fit costs
+infinity. The search is deterministic except for the measurements: candidates come in a fixed order, and of two with
+equal cost the earlier one stays. Cost: rounds x n x the neighbours of a choice, about ten for each range.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterator
@@ -23,16 +23,18 @@ from tinyhw.uop.ops import UOp
 Opts = tuple[Opt, ...]
 
 MAX_ROUNDS = 8
-IMPROVEMENT = 0.99        # what a round has to reach, in times of the best so far, for another one to follow
-MOST_COPIES = 64          # iterations that UPCASTs may multiply to
+IMPROVEMENT = 0.99        # a round must reach this part of the best cost so far for another round to follow
+MOST_COPIES = 64          # product of the amounts of all UPCASTs
 BLOCKS = (16, 64, 256)    # iterations of a loop of its own
 WINDOWS = (0, 1, 2)       # loops of the output that a window closes
 LOCALS = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], float], width: int,
            say: Callable[[str], None] | None = None) -> Opts:
-  """The fastest opts found for a kernel. measure: seconds, or infinity for what does not work. say: is told each
-  round's outcome."""
+  """Return the fastest opts found for a kernel.
+
+  measure: returns seconds, or infinity for a candidate that does not work. say: is called with each round's outcome.
+  """
   if len(sink.src) > 1 and not same_loops(sink): return ()
   merged = with_few_ranges(sink, capabilities)
   start = choose(merged.src[0], capabilities)
@@ -54,11 +56,11 @@ def search(sink: UOp, capabilities: Capabilities, measure: Callable[[Opts], floa
   return beam[0][1]
 
 def canonical(opts: Opts) -> frozenset[Opt]:
-  """Opts that mean the same are equal: their order says nothing, except for MATRIX, which stays as it is."""
+  """Return a form that is equal for equivalent opts. Their order does not matter; MATRIX opts never change order."""
   return frozenset(opts)
 
 def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Opts]:
-  """Choices that differ in one thing, in a fixed order. sink: with merged loops."""
+  """Yield choices that differ in one thing, in a fixed order. sink: with merged loops."""
   outputs = ranges_of(sink.src[0])
   reduced = tuple(dict.fromkeys(r for u in sink.toposort() if u.op is Ops.REDUCE for r in ranges_of(u)))
   matrix = {o.axis for o in opts if o.op is OptOps.MATRIX}
@@ -80,7 +82,7 @@ def neighbours(sink: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Op
       yield from (_set(OptOps.WINDOW, slot, n, opts) for n in WINDOWS if n != _amount(OptOps.WINDOW, slot, opts, 0))
 
 def _kept(sink: UOp, reduced: tuple[UOp, ...], opts: Opts) -> Iterator[Opts]:
-  """What is kept is not, or the other way round, or by other copies."""
+  """Yield opts with kept values not kept, the other way round, or with another number of copies."""
   nodes = sink.toposort()
   for r in reduced:
     now = _amount(OptOps.KEEP, r.arg[0], opts, 0)
@@ -90,7 +92,7 @@ def _kept(sink: UOp, reduced: tuple[UOp, ...], opts: Opts) -> Iterator[Opts]:
 def _toggled(opt: Opt, opts: Opts) -> Opts: return tuple(o for o in opts if o != opt) if opt in opts else (*opts, opt)
 
 def _set(op: OptOps, axis: int, amount: int, opts: Opts) -> Opts:
-  """opts with another amount for one axis; what does nothing takes the opt away."""
+  """Return opts with another amount for one axis; an amount without effect removes the opt."""
   rest = tuple(o for o in opts if (o.op, o.axis) != (op, axis))
   return rest if amount == (0 if op in (OptOps.WINDOW, OptOps.KEEP) else 1) else (Opt(op, axis, amount), *rest)
 
@@ -98,7 +100,7 @@ def _amount(op: OptOps, axis: int, opts: Opts, none: int = 1) -> int:
   return next((o.amount for o in opts if (o.op, o.axis) == (op, axis)), none)
 
 def _vectors(sink: UOp, r: UOp, opts: Opts, capabilities: Capabilities) -> Iterator[Opts]:
-  """Lanes along r instead of along where they are, half as many, and none."""
+  """Yield lanes along r instead of another range, half as many lanes, and none."""
   lanes = lanes_of(nest_of(sink.src[0]), capabilities)
   axis, now = r.arg[0], _amount(OptOps.VECTOR, r.arg[0], opts)
   if lanes < 2: return
@@ -109,7 +111,7 @@ def _vectors(sink: UOp, r: UOp, opts: Opts, capabilities: Capabilities) -> Itera
     yield (Opt(OptOps.VECTOR, axis, lanes), *[o for o in opts if o.op is not OptOps.VECTOR])
 
 def _copies(r: UOp, opts: Opts) -> Iterator[Opts]:
-  """The next smaller and the next two larger tiles along r."""
+  """Yield the next smaller and the next two larger tiles along r."""
   axis, now = r.arg[0], _amount(OptOps.UPCAST, r.arg[0], opts)
   others = math.prod(o.amount for o in opts if o.op is OptOps.UPCAST and o.axis != axis)
   smaller = [n for n in TILE_FACTORS if n < now][-1:]
@@ -123,7 +125,7 @@ def _amounts(op: OptOps, r: UOp, opts: Opts, values: tuple[int, ...]) -> Iterato
     if n != now and n < size_of(r): yield _set(op, r.arg[0], n, opts)
 
 def _slots(sink: UOp) -> list[int]:
-  """Buffers that are read under a reduction."""
+  """Return the buffers that are read under a reduction."""
   found: dict[int, None] = {}
   for u in sink.toposort():
     if u.op is not Ops.REDUCE: continue

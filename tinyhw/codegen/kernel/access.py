@@ -1,8 +1,8 @@
-"""How a kernel touches memory: for each LOAD and STORE, its element index as a sum of ranges with strides.
+"""The memory accesses of a kernel: for each LOAD and STORE, its element index as a sum of ranges with strides.
 
-What optimisation decides with: an access with stride 1 in a range can be a vector, one with stride 0 is shared by that
-range's iterations. Also
-here: merging loops that all accesses walk as one, and its inverse, for loops of which an access knows parts.
+Optimisation decides by these strides. An access with stride 1 in a range can be a vector. An access with stride 0 is
+shared by the iterations of that range. This file also merges loops that all accesses walk as one, and splits loops of
+which an access uses parts.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -16,9 +16,11 @@ from tinyhw.uop.ops import UOp
 
 @dataclass(frozen=True)
 class Access:
-  """One LOAD or STORE. strides: range -> elements per iteration; `opaque`: ranges that the index or the gate depends on
-  in another way;
-  gated: those of them that only the gate depends on so."""
+  """One LOAD or STORE.
+
+  `strides`: range -> elements per iteration. `opaque`: ranges that the index or the gate depends on in another way.
+  `gated`: those opaque ranges that only the gate depends on.
+  """
   node: UOp
   strides: dict[UOp, int]
   opaque: frozenset[UOp]
@@ -28,44 +30,45 @@ class Access:
   def is_store(self) -> bool: return self.node.op is Ops.STORE
 
   def stride(self, r: UOp) -> int | None:
-    """Elements per iteration of r; None where that is not a constant."""
+    """Return the elements per iteration of r; None where that is not a constant."""
     return None if r in self.opaque else self.strides.get(r, 0)
 
   def distance(self, r: UOp) -> int | None:
-    """The same between iterations that touch memory at all: what lanes read side by side, they do so where a gate
-    holds for some of them, too."""
+    """Return the stride between iterations whose gates are open. Lanes with adjacent elements are adjacent under gates,
+    too."""
     return self.strides.get(r, 0) if r in self.gated else self.stride(r)
 
   def depends(self, r: UOp) -> bool: return r in self.opaque or r in self.strides
 
 def access_of(u: UOp) -> Access:
-  """The access of a LOAD or STORE."""
+  """Return the access of a LOAD or STORE."""
   strides, opaque = strides_of(u.src[0].src[1])
   gate = gate_of(u)
   if gate is None: return Access(u, strides, opaque)
   return Access(u, strides, opaque | frozenset(gate.ranges), frozenset(gate.ranges) - opaque)
 
 def strides_of(index: UOp) -> tuple[dict[UOp, int], frozenset[UOp]]:
-  """The strides of an index expression, and the ranges that it depends on in another way."""
+  """Return the strides of an index expression, and the ranges that it depends on in another way."""
   terms, _ = linear(index)
   strides = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
   return strides, frozenset([r for t in terms if t.op is not Ops.RANGE for r in t.ranges])
 
 def gate_of(u: UOp) -> UOp | None:
-  """The condition of a LOAD or STORE."""
+  """Return the condition of a LOAD or STORE."""
   if u.op is Ops.LOAD: return u.src[1] if len(u.src) > 1 else None
   values = values_of(u)
   return values[2] if len(values) > 2 else None
 
 def accesses(sink: UOp) -> list[Access]:
-  """Of all LOADs and STOREs, in order."""
+  """Return the accesses of all LOADs and STOREs, in order."""
   return [access_of(u) for u in sink.toposort() if u.op in (Ops.LOAD, Ops.STORE)]
 
 def merge_ranges(sink: UOp) -> UOp:
-  """Neighbouring loops that every access walks as one become one loop: a contiguous elementwise kernel has one,
-  whatever its shape was.
+  """Merge adjacent loops that every access walks as one: a contiguous elementwise kernel has one loop, whatever its
+  shape.
 
-  So do loops whose position in a flat array is a value itself, as in a counter that numbers random elements.
+  Loops may also be merged if their position in a flat array is used as a value, as in a counter that numbers random
+  elements.
   """
   while True:
     pair = _mergeable(sink)
@@ -92,11 +95,11 @@ def _mergeable(sink: UOp) -> tuple[UOp, UOp] | None:
   return None
 
 def split_ranges(sink: UOp, least: int) -> UOp:
-  """A loop whose iteration is divided somewhere becomes two, of which the inner one has as many iterations as the
-  divisor, and at least `least`.
+  """Split loops whose index is divided somewhere. The inner loop has as many iterations as the divisor, at least
+  `least`.
 
-  What reads x[r] and a[r // 1024], as channels of flattened groups, then has a stride in each loop: nothing keeps it
-  from having lanes. Ranges are numbered anew, in the same order.
+  A kernel that reads x[r] and a[r // 1024], as with channels of flattened groups, then has a stride in each loop. So
+  its loops can become lanes. Ranges are numbered anew, in the same order.
   """
   while True:
     parts = _divided(sink, least)
@@ -110,7 +113,7 @@ def split_ranges(sink: UOp, least: int) -> UOp:
     sink = _replaced(sink, pieces)
 
 def _divided(sink: UOp, least: int) -> dict[UOp, int]:
-  """The loops that an index or a condition knows divided by what divides their size, and the smallest such divisor."""
+  """Return the loops that an index or a condition divides by a divisor of their size, and the smallest such divisor."""
   found: dict[UOp, int] = {}
   for u in sink.toposort():
     if (u.op not in (Ops.IDIV, Ops.MOD) or u.dtype is not dtypes.weakint or u.src[0].op is not Ops.RANGE
@@ -122,7 +125,7 @@ def _divided(sink: UOp, least: int) -> dict[UOp, int]:
   return found
 
 def _replaced(sink: UOp, pieces: dict[UOp, tuple[UOp, ...]]) -> UOp:
-  """sink with each range replaced by its pieces, outermost first."""
+  """Return sink with each range replaced by its pieces, outermost first."""
   new: dict[UOp, UOp] = {}
   for r, mine in pieces.items():
     new[r] = mine[0]
@@ -138,7 +141,7 @@ def _replaced(sink: UOp, pieces: dict[UOp, tuple[UOp, ...]]) -> UOp:
   return new[sink]
 
 def _data_indices(sink: UOp) -> set[UOp]:
-  """Index expressions that are used as data, not only in an address, a gate, or as a loop."""
+  """Return the index expressions that are used as data, not only in an address, a gate, or as a loop."""
   found: set[UOp] = set()
   seen: set[UOp] = set()
   stack = list(sink.src)
@@ -154,7 +157,7 @@ def _data_indices(sink: UOp) -> set[UOp]:
   return found
 
 def _without(sink: UOp, outer: UOp, inner: UOp, merged: UOp) -> UOp:
-  """sink with two ranges replaced by one."""
+  """Return sink with two ranges replaced by one."""
   new: dict[UOp, UOp] = {}
   zero = number(0)
   for u in sink.toposort():

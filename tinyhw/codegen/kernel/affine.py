@@ -1,10 +1,10 @@
-"""Build index expressions in a normal form: constants folded, the constant of a sum outermost, divisions resolved where
-bounds allow it.
+"""Build index expressions in a normal form: fold constants, put the constant of a sum outermost, resolve divisions
+where bounds allow it.
 
-`make` is the constructor that passes use when they copy integer and bool expressions with some ranges replaced by
-numbers. It keeps `(base + 3)`, `(base + 4)`, … as sums of one shared node and a constant, and takes what a tile's
-copies have in common out of `//` and `%` (`(r*16 + 5) // 4` is `r*4 + 1`). Cost: a few µs per node; it looks only at a
-node's direct sources, except below `//` and `%`.
+Passes use the constructor `make` when they copy integer and bool expressions with some ranges replaced by numbers. It
+keeps `(base + 3)`, `(base + 4)`, … as sums of one shared node and a constant. It takes the common part of a tile's
+copies out of `//` and `%` (`(r*16 + 5) // 4` is `r*4 + 1`). Cost: a few µs per node. It looks only at a node's direct
+sources, except below `//` and `%`.
 """
 from __future__ import annotations
 import math
@@ -24,7 +24,8 @@ def number(value: int) -> UOp: return UOp(Ops.CONST, weakint, (), value)
 def truth(value: bool) -> UOp: return UOp(Ops.CONST, dtypes.bool, (), value)
 
 def linear(u: UOp) -> tuple[dict[UOp, int], int]:
-  """u as a sum: {term: coefficient}, and a constant. Terms are in order of appearance; none has coefficient 0."""
+  """Return u as a sum: {term: coefficient}, and a constant. Terms are in order of appearance; none has coefficient 0.
+  """
   terms: dict[UOp, int] = {}
   constant = 0
   stack = [(u, 1)]
@@ -42,19 +43,19 @@ def linear(u: UOp) -> tuple[dict[UOp, int], int]:
   return terms, constant
 
 def common_factor(terms: dict[UOp, int]) -> int:
-  """What a sum of terms is always a multiple of; 0 if there are none.
+  """Return a number that always divides a sum of terms; 0 if there are none.
 
-  A greater one of two is as good as both: the last tile begins so.
+  The divisor of a maximum of two is a common divisor of both: the last tile begins at such a maximum.
   """
   return math.gcd(*[c * (math.gcd(*map(factor_of, t.src)) if t.op is Ops.MAX else 1) for t, c in terms.items()])
 
 def factor_of(u: UOp) -> int:
-  """What an expression is always a multiple of."""
+  """Return a number that always divides an expression."""
   terms, constant = linear(u)
   return math.gcd(constant, common_factor(terms))
 
 def total(terms: dict[UOp, int], constant: int) -> UOp:
-  """The sum that `linear` takes apart."""
+  """Return the sum of terms: the inverse of `linear`."""
   result: UOp | None = None
   for term, factor in terms.items():
     product = term if factor == 1 else UOp(Ops.MUL, weakint, (term, number(factor)))
@@ -94,15 +95,15 @@ def _negate(a: UOp) -> UOp: return _multiply(a, number(-1))
 def _subtract(a: UOp, b: UOp) -> UOp: return _add(a, _negate(b))
 
 def _split(a: UOp, divisor: int) -> tuple[dict[UOp, int], dict[UOp, int], int]:
-  """The terms of a that divisor divides, the others, and the constant."""
+  """Return the terms of a that divisor divides, the other terms, and the constant."""
   terms, constant = linear(a)
   whole = {t: c for t, c in terms.items() if c % divisor == 0}
   return whole, {t: c for t, c in terms.items() if c % divisor}, constant
 
 def _step(rest: dict[UOp, int], constant: int, divisor: int) -> tuple[int, dict[UOp, int], dict[UOp, int]] | None:
-  """(g, G, S): rest is G + S, g divides G and divisor, 0 <= S + constant < g.
+  """Return (g, G, S): rest is G + S, g divides G and divisor, 0 <= S + constant < g.
 
-  Then S does not change what // and % make of G.
+  Then S does not change the results of // and % for G.
   """
   for g in sorted({math.gcd(c, divisor) for c in rest.values()}, reverse=True):
     if g == 1: continue
@@ -152,7 +153,7 @@ _INDEX: dict[Ops, Callable[..., UOp]] = {Ops.ADD: _add, Ops.MUL: _multiply, Ops.
                                          Ops.IDIV: _divide, Ops.MOD: _modulo}
 
 def _bool(op: Ops, a: UOp, b: UOp) -> UOp:
-  """AND, OR and XOR of truths, one of which may be known."""
+  """Return AND, OR or XOR of bools, one of which may be known."""
   if a.op is Ops.CONST: a, b = b, a
   if b.op is Ops.CONST:
     if op is Ops.AND: return a if b.arg else b
@@ -167,9 +168,9 @@ _MEMORY = frozenset({Ops.LOAD, Ops.STORE})
 NOTHING = UOp(Ops.GROUP)  # a store that is never done
 
 def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
-  """The node, or what it is known to be.
+  """Build a node, or return its known value.
 
-  Looks closely only at weakint and bool nodes and at what a gate or condition decides.
+  Only weakint and bool nodes, and nodes with a gate or condition, are simplified.
   """
   if dtype is weakint:
     function = _INDEX.get(op)
@@ -186,7 +187,7 @@ def make(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any = None) -> UOp:
   return UOp(op, dtype, src, arg)
 
 def _known_gate(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: Any) -> UOp:
-  """A load or store whose gate is a constant."""
+  """Build a load or store whose gate is a constant."""
   if op is Ops.LOAD: return UOp(op, dtype, src[:1], arg) if src[1].arg else src[2]
   if not dtypes.is_bool(src[2].dtype): return UOp(op, dtype, src, arg)
   return UOp(op, dtype, src[:2] + src[3:], arg) if src[2].arg else NOTHING

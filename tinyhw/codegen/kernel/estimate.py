@@ -1,13 +1,12 @@
-"""How much work a kernel is: arithmetic operations and bytes moved, for DEBUG=2 and for comparison with what the
-hardware could do.
+"""Estimate the work of a kernel in arithmetic operations and bytes moved, for DEBUG=2 and for comparison with the
+hardware's peak.
 
-It looks at a kernel as the schedule made it, before tiles are chosen: the work that is asked for, whatever unit does it
-and however often a tile computes an element again.
+The kernel is as the schedule made it, before tiles are chosen. The estimate does not depend on the unit that does the
+work, or on how often a tile computes an element again.
 
-Operations: each operation on data (not on indices) once for each iteration of the loops that it depends on; a MULACC
-counts twice, a conversion
-not at all. Bytes: what a perfect cache would move, each element of a buffer once however often it is used; never more
-than the buffer holds. Both are ints, or expressions of the kernel's variables.
+Operations: each operation on data (not on indices) counts once for each iteration of the loops that it depends on. A
+MULACC counts twice, a conversion not at all. Bytes: a perfect cache moves each element of a buffer once however often
+it is used, and never more than the buffer holds. Both are ints, or expressions of the kernel's variables.
 """
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 
 def iterations(ranges: tuple[UOp, ...]) -> sint:
-  """How often the body of these loops runs."""
+  """Return how often the body of these loops runs."""
   count: sint = 1
   for r in ranges:
     end: sint = r.src[0].arg if r.src[0].op is Ops.CONST else r.src[0]
@@ -26,7 +25,7 @@ def iterations(ranges: tuple[UOp, ...]) -> sint:
 def added(a: sint, b: sint) -> sint: return b + a if isinstance(b, UOp) and not isinstance(a, UOp) else a + b
 
 def estimate(kernel: UOp) -> tuple[sint, sint]:
-  """(operations, bytes moved) of a kernel without opts."""
+  """Return (operations, bytes moved) of a kernel without opts."""
   work: dict[tuple[UOp, ...], int] = {}
   touched: dict[tuple[UOp, bool], dict[tuple[UOp, ...], None]] = {}  # (buffer, stored?) -> the loops of each access
   for u in kernel.toposort():

@@ -1,10 +1,9 @@
-"""Make the grid and the workgroup one-dimensional, drop ranges of one iteration, and bring index expressions to normal
-form.
+"""Flatten the grid and the workgroup to one dimension, drop ranges of one iteration, and normalize index expressions.
 
 All GLOBAL ranges become one, the outermost loop (id FLAT), whose counter is split by // and % once per work item. A
-store that does not run over some GLOBAL range is done by the work items where that range's index is 0. LOCAL ranges
-likewise: the last one is the fastest of the lanes. A STAGE that all lanes fill closes all of them. One walk over the
-kernel; the other passes see at most one GLOBAL and one LOCAL range.
+store that does not run over some GLOBAL range is done by the work items where that range's index is 0. LOCAL ranges are
+handled likewise: the last one is the fastest of the lanes. A STAGE that all lanes fill closes all of them. Other passes
+see at most one GLOBAL and one LOCAL range. Cost: one walk over the kernel.
 """
 from __future__ import annotations
 
@@ -20,16 +19,16 @@ FLAT = -1  # the id of the flat GLOBAL and LOCAL ranges: before all others
 _CLOSING = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE})
 
 def values_of(u: UOp) -> tuple[UOp, ...]:
-  """The sources of a REDUCE, STORE or STAGE that are not its ranges."""
+  """Return the sources of a REDUCE, STORE or STAGE that are not its ranges."""
   if u.op is not Ops.STORE: return u.src[:1]
   return u.src[:3] if len(u.src) > 2 and u.src[2].op is not Ops.RANGE else u.src[:2]
 
 def ranges_of(u: UOp) -> tuple[UOp, ...]:
-  """The ranges that a REDUCE, STORE or STAGE closes."""
+  """Return the ranges that a REDUCE, STORE or STAGE closes."""
   return u.src[len(values_of(u)):]
 
 def flatten_grid(sink: UOp) -> UOp:
-  """sink with at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
+  """Return sink with at most one GLOBAL and one LOCAL range, and no range of a single iteration."""
   order = sink.toposort()
   new: dict[UOp, UOp] = {}
   spread = {kind: _flat([u for u in order if u.op is Ops.RANGE and u.arg[1] is kind], new)
@@ -50,13 +49,12 @@ def flatten_grid(sink: UOp) -> UOp:
   return new[sink]
 
 class Spread(NamedTuple):
-  """The ranges of one kind, outermost first, and the flat one that they became (None where there is one iteration or
-  none of them)."""
+  """The ranges of one kind, outermost first, and the flat range of them (None where they have one iteration in all)."""
   ranges: tuple[UOp, ...]
   flat: UOp | None
 
 def _flat(ranges: list[UOp], new: dict[UOp, UOp]) -> Spread:
-  """Make ranges of one kind one; what each of them becomes goes to `new`."""
+  """Merge ranges of one kind; `new` gets the index of each of them."""
   ranges.sort(key=lambda r: r.arg)
   size: UOp = number(1)
   for r in ranges: size = make(Ops.MUL, dtypes.weakint, (size, r.src[0]))
@@ -71,7 +69,7 @@ def _flat(ranges: list[UOp], new: dict[UOp, UOp]) -> Spread:
   return Spread(tuple(ranges), flat)
 
 def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread]) -> UOp:
-  """A node that closes ranges, over those that are left of them."""
+  """Rebuild a node that closes ranges, over the remaining ranges."""
   values, own = [new[s] for s in values_of(u)], ranges_of(u)
   ranges = [new[r] for r in own if r.arg[1] not in spread and new[r].op is Ops.RANGE]
   if u.op is Ops.REDUCE and not ranges and own and all(new[r].op is Ops.CONST for r in own): return values[0]
@@ -91,14 +89,14 @@ def _close(u: UOp, new: dict[UOp, UOp], spread: dict[AxisType, Spread]) -> UOp:
   return make(u.op, u.dtype, (*values, *flat, *ranges), u.arg)
 
 def _single(src: tuple[UOp, ...]) -> UOp:
-  """A load from a STAGE of one element: the value itself."""
+  """Return the value of a load from a STAGE of one element."""
   value = src[0].src[0].src[0]
   return value if len(src) == 1 else make(Ops.WHERE, value.dtype, (src[1], value, src[2]))
 
 def _is_output(store: UOp) -> bool: return store.src[0].src[0].op is Ops.PARAM
 
 def grid_size(sink: UOp) -> sint:
-  """How many work items a flattened kernel has."""
+  """Return the number of work items of a flattened kernel."""
   for r in [r for store in sink.src for r in ranges_of(store) if r.arg == (FLAT, AxisType.GLOBAL)]:
     return int(r.src[0].arg) if r.src[0].op is Ops.CONST else r.src[0]
   return 1

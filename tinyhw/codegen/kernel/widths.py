@@ -1,9 +1,8 @@
-"""How many elements of a factor one access of a lane may have, by what is known of where rows of memory begin and of
-where gates close.
+"""Compute how many elements of an operand one access of a lane may have, from the alignment of rows and from gates.
 
-Rows that are no whole pieces begin anywhere: an access of several elements of one is a multiple of its size only if all
-that the address is a sum of says so, and one gate decides about all of them only if it closes between two accesses.
-Where neither is certain, factors are copied by narrower accesses, of which lanes beside each other have neighbours
+Rows whose size is not a multiple of a piece begin anywhere. A wide access is aligned only if all terms of the address
+are multiples of its size. One gate decides about all of its elements only if it closes between two accesses. Where
+neither is certain, operands are copied by narrower accesses, and adjacent lanes have adjacent elements
 (matrix/local.py). Cost: a few looks at the sum of an index and of its gates.
 """
 from __future__ import annotations
@@ -14,14 +13,14 @@ from tinyhw.codegen.kernel.affine import common_factor, linear
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-_PLAIN = frozenset({Ops.RANGE, Ops.MAX})   # terms of an index: the last tile begins at the greater one of two
+_PLAIN = frozenset({Ops.RANGE, Ops.MAX})   # terms of an index: the last tile begins at the maximum of two
 
 def width_along(x: UOp, r: UOp, most: int, aligned: bool) -> int:
-  """Elements along a range that each load of a factor can have at once: a divisor of `most`. aligned: accesses are at
-  multiples of their size.
+  """Return the elements along a range that each load of an operand can have at once: a divisor of `most`.
 
-  Loads are not looked at whose index is no sum with the range as a term, or has other terms that are computed: there a
-  place costs much, and is better found once for several elements.
+  aligned: accesses are at multiples of their size. Some loads are ignored: those whose index is not a sum with the
+  range as a term, and those with other computed terms. Their addresses cost much, and are better computed once for
+  several elements.
   """
   width = most
   for u in x.toposort():
@@ -39,7 +38,7 @@ def is_plain(load: UOp, r: UOp) -> bool:
   return terms.pop(r, 0) == 1 and not any(term.op not in _PLAIN or r in term.ranges for term in terms)
 
 def gate_width(gate: UOp, r: UOp, most: int) -> int:
-  """How many iterations of a range, at multiples of their number, a gate is alike for: a divisor of `most`."""
+  """Return for how many iterations of a range, at multiples of their number, a gate is equal: a divisor of `most`."""
   if r not in gate.ranges: return most
   if gate.op is Ops.AND: return gate_width(gate.src[1], r, gate_width(gate.src[0], r, most))
   if gate.op is not Ops.CMPLT: return 1

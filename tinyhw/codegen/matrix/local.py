@@ -1,11 +1,12 @@
-"""Copy the factors of a product to local memory, from which the matrix unit gets them.
+"""Stage the operands of a product in local memory, where the matrix unit gets them.
 
-The workgroup copies the part of each factor that its waves need until the next barrier, all lanes together, in blocks
-that lie along memory. In local memory the steps of the sum lie beside each other, whatever the order in memory was, so
-that a lane loads its share of a factor in wide pieces (`share`). Where lanes load factors together
-(`Matrix.fragments`), local memory has the order of memory instead, so that whole pieces can be copied as they are
-(fetch.py); where the unit reads them itself (`Matrix.panels`), too, in panels, which a target may also have copied as
-boxes (boxes.py).
+All lanes of the workgroup copy the part of each operand that its waves need until the next barrier. They copy blocks
+that are contiguous in memory. In local memory the steps of the sum are adjacent, whatever the order in memory is. A
+lane therefore loads its share of an operand in wide pieces (`share`).
+
+Where lanes load operands together (`Matrix.fragments`), local memory keeps the order of memory, so that whole pieces
+can be copied unchanged (fetch.py). This also holds where the unit reads local memory itself (`Matrix.panels`). Local
+memory then has panels (swizzled blocks), which a target may also fill by bulk tensor copies (boxes.py).
 """
 from __future__ import annotations
 import math
@@ -22,17 +23,17 @@ from tinyhw.uop.matrix import BLOCK_ROWS, LINE_BYTES, LINES, PIECE_BYTES, WORD_B
 from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
-SEGMENT_BYTES = 32    # of memory that lanes next to each other read; more of them would store to the same banks of
-                      # local memory
-LOCAL_BYTES = 128     # that local memory gives at once
-MOST_TURNS = 8        # of a lane's copying that are all under way at once, in whole pieces
-MOST_NARROW = 64      # the same in narrower ones
-NEIGHBOURS = 32       # lanes beside each other that copy narrow pieces of a row
+# of memory that adjacent lanes read; longer segments would cause bank conflicts in the stores to local memory
+SEGMENT_BYTES = 32
+LOCAL_BYTES = 128     # that local memory delivers at once
+MOST_TURNS = 8        # blocks of a lane that are all in flight at once, in whole pieces
+MOST_NARROW = 64      # the same in narrower pieces
+NEIGHBOURS = 32       # adjacent lanes that copy narrow pieces of a row
 RANGES = 3            # new ones for a local array
 
 def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int,
           stage: int) -> UOp:
-  """A lane's elements of a factor, which has rows or columns (side, axis), from local memory."""
+  """Load a lane's elements of an operand from local memory. The operand has rows or columns (side, axis)."""
   assert layout is not None, "only panels are none of a lane's"
   if matrix.fragments: return fragment(x, tile, side, axis, wave, matrix, layout, fresh, stage)
   aligned = min(layout.count * x.dtype.itemsize, PIECE_BYTES) // x.dtype.itemsize
@@ -45,7 +46,7 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   if apart: layout = layout.packed(axis)
   names = {side.parts[-1]: axis, tile.steps: "step"}
   firsts = {r: place(layout, name, wave) for r, name in names.items()}
-  beside = layout.elements == (("step", layout.count, 1),)   # steps lie beside each other: one wide load
+  beside = layout.elements == (("step", layout.count, 1),)   # steps are adjacent: one wide load
   dtype, places = x.dtype.vec(layout.count), []
   for element in range(1 if beside else layout.count):
     outer, inner = (position([further(firsts[r], layout, names[r], element) if r in names else r for r in s.parts], s)
@@ -55,8 +56,11 @@ def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, 
   return UOp(Ops.VECTORIZE, dtype, tuple([UOp(Ops.LOAD, x.dtype, (p,)) for p in places]))
 
 class Array(NamedTuple):
-  """How a factor lies in local memory: rows (or columns) beginning `pitch` elements apart, in an order that `digits`
-  tells (packed_place), or (turned) steps, each with all rows beside each other."""
+  """The layout of an operand in local memory.
+
+  Rows (or columns) begin `pitch` elements apart, in the order of `digits` (packed_place). turned: steps begin `pitch`
+  elements apart, and the rows of a step are adjacent.
+  """
   pitch: int
   turned: bool
   digits: tuple[tuple[int, int], ...] = ()
@@ -68,7 +72,7 @@ class Array(NamedTuple):
   def size(self, rows: int, steps: int) -> int: return (steps if self.turned else rows) * self.pitch
 
 class PanelArray(NamedTuple):
-  """A factor in panels, as `Panels` has them."""
+  """An operand in panels, as `Panels` has them."""
   panels: Panels
   length: int   # elements of a line
   digits: tuple[tuple[int, int], ...] = ()
@@ -82,7 +86,7 @@ class PanelArray(NamedTuple):
     return make(Ops.ADD, weakint, (self.begin(row, step), within))
 
   def begin(self, row: UOp, step: UOp) -> UOp:
-    """Where the line of an element begins."""
+    """Return the first element of the line that holds an element."""
     line, along = (step, row) if self.panels.turned else (row, step)
     before = times(make(Ops.IDIV, weakint, (along, number(self.length))), self.panels.lines)
     return times(make(Ops.ADD, weakint, (before, line)), self.length)
@@ -90,7 +94,7 @@ class PanelArray(NamedTuple):
   def size(self, rows: int, steps: int) -> int: return rows * steps
 
 def panels(x: UOp, y: UOp, tile: Tile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
-  """Both factors as PANELs."""
+  """Return both operands as PANELs."""
   sides = (x, tile.row), (y, tile.column)
   tensors = [tensor_in(factor, tile, side) if tile.boxed else None for factor, side in sides]
   if None in tensors: tensors = [None, None]
@@ -99,12 +103,13 @@ def panels(x: UOp, y: UOp, tile: Tile, wave: UOp, fresh: int, stage: int) -> tup
   return a, b
 
 def tensor_in(x: UOp, tile: Tile, side: Side) -> Tensor | None:
-  """A factor as a tensor of which local memory has boxes."""
+  """Return an operand as a tensor, of which local memory gets boxes."""
   along, line = (side, tile.step) if lies_along_side(x, tile, side) else (tile.step, side)
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
 def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, tensor: Tensor | None) -> UOp:
-  """A factor as a PANEL: local memory lies as memory does, along the steps or along the rows (or columns)."""
+  """Return an operand as a PANEL. Local memory is contiguous as memory is, along the steps or along the rows (or
+  columns)."""
   turned, (_, cut) = lies_along_side(x, tile, side), pieces_of(x, tile, side, workgroup_of(tile, wave), True)
   array = PanelArray(Panels(tile.step.size if turned else side.size, turned), LINE_BYTES // x.dtype.itemsize)
   if tensor is None: local = staged(x, tile, side, wave, array, cut, fresh, stage)
@@ -113,7 +118,7 @@ def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, ten
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
 def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
-  """A local array of panels, of which each is filled by a BOX that is stored whole."""
+  """Return a local array of panels, each filled by one BOX."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
   lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
   places = [UOp(Ops.INDEX, local.dtype, (local, number(at))) for at in range(0, size, lines * array.length)]
@@ -123,9 +128,11 @@ def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, s
 
 def fragment(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout, fresh: int,
              stage: int) -> UOp:
-  """A factor's elements by a FRAGMENT: blocks of rows that lie in local memory as in memory, with a piece left out
-  between them, so that the rows of a block are in different banks. Each lane says where one row is; which one, its
-  number's digits tell."""
+  """Load a lane's elements of an operand by a FRAGMENT.
+
+  The rows of a block keep the order of memory. A piece is left out between them, so that they are in different banks.
+  Each lane gives the address of one row, which the digits of its number select.
+  """
   size = x.dtype.itemsize
   piece = PIECE_BYTES // size
   turned, cut = pieces_of(x, tile, side, workgroup_of(tile, wave), matrix.turns)
@@ -145,25 +152,27 @@ def fragment(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matri
              turned)
 
 def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
-  """Does a factor lie along its rows (or columns) in memory, not along the steps?
+  """Is an operand contiguous along its rows (or columns) in memory, not along the steps?
 
-  So it is along which its elements are closer.
+  It is if its elements are closer along the rows.
   """
   piece = PIECE_BYTES // x.dtype.itemsize
   steps = distance(x, tile.steps, piece)
   return steps != 1 and distance(x, side.parts[-1], piece) < steps
 
 def distance(x: UOp, r: UOp, most: int) -> float:
-  """How far apart, in elements, memory has what a factor is computed from along a range, as its first elements tell;
-  infinity where that varies."""
+  """Return the distance in memory, in elements, of an operand's inputs along a range; infinity where it varies.
+
+  It is measured on the first elements.
+  """
   return min([distance_along(u.src[0].src[1], r, most) for u in x.toposort() if u.op is Ops.LOAD], default=math.inf)
 
 def workgroup_of(tile: Tile, wave: UOp) -> int:
-  """Lanes that copy a factor together."""
+  """Return the number of lanes that copy an operand together."""
   return math.prod(int((wave if r is tile.columns else r).src[0].arg) for r in tile.lanes)
 
 class Digits:
-  """A number that is taken apart into digits, the lowest one first. rest: what is left of it."""
+  """A number that is split into digits, the lowest one first. rest: the remaining number."""
   def __init__(self, rest: UOp): self.rest = rest
 
   def take(self, radix: int) -> UOp:
@@ -171,16 +180,17 @@ class Digits:
     return digit
 
 def digits_of(at: UOp, side: Side, x: UOp) -> dict[UOp, UOp]:
-  """The other way: its digits, for a factor, or the number itself as the last of them, if that makes no difference to
-  the factor."""
+  """Return the digits of a number: the inverse of `position`.
+
+  If that makes no difference to the operand, the number itself is the last digit and the others are 0.
+  """
   if in_a_row(x, side): return {**dict.fromkeys(side.parts[:-1], number(0)), side.parts[-1]: at}
   digits = Digits(at)
   found = {r: digits.take(r.src[0].arg) for r in reversed(side.parts[1:])}
   return {**found, side.parts[0]: digits.rest}
 
 def in_a_row(x: UOp, side: Side) -> bool:
-  """Does memory that a factor is loaded from have the rows (columns, steps) of a tile at one distance from each
-  other?"""
+  """Are the rows (columns, steps) of a tile at equal distances in the memory of an operand?"""
   if x.op is not Ops.LOAD or len(x.src) > 1: return False
   terms, _ = linear(x.src[0].src[1])
   distance = terms.get(side.parts[-1], 0)
@@ -188,16 +198,19 @@ def in_a_row(x: UOp, side: Side) -> bool:
   return not any(r in term.ranges for term in terms for r in side.parts)
 
 class Pieces(NamedTuple):
-  """How a factor is cut for copying: a lane has blocks of so many rows (or columns) by so many steps; `row` of them
-  side by side, then along the steps (`deep` of them, if that is not 0), then the other rows, then further steps."""
+  """The blocks in which an operand is copied.
+
+  A lane copies blocks of `high` rows (or columns) by `wide` steps. Blocks are numbered `row` of them along the rows
+  first, then along the steps (`deep` of them, if that is not 0), then along the other rows, then further steps.
+  """
   high: int
   wide: int
   row: int
   deep: int = 0
 
   def begin(self, block: UOp, side: Side, steps: Side) -> tuple[UOp, UOp]:
-    """Where a block begins, by its number: how many blocks are before it along the rows (or columns), and how many
-    along the steps."""
+    """Return the position of a block: the number of blocks before it along the rows (or columns), and along the steps.
+    """
     digits = Digits(block)
     near, far = digits.take(self.row), number(0)
     if self.deep:
@@ -208,14 +221,16 @@ class Pieces(NamedTuple):
     return make(Ops.ADD, weakint, (times(far, self.row), near)), step
 
 def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
-  """Whether local memory should have a factor along its rows (or columns), if it may (turns), and the blocks in which
-  it is copied.
+  """Return whether local memory has an operand along its rows (or columns), if it may (turns), and the blocks of the
+  copy.
 
-  Blocks are pieces that lie along memory. Where they must lie along the steps in local memory, but memory lies along
-  the rows, a block has several steps too, which it turns into neighbours. Where memory has no pieces that a lane could
-  load at once (an odd shift, a gate for each element, a stride), lanes load elements side by side instead, and a block
-  is a piece the other way: what a lane loads one after the other, it stores at once. Not along rows that are apart in
-  different ways: they are the same in each iteration, so their places would take registers all the time.
+  Blocks are pieces that are contiguous in memory. Local memory may need contiguous steps where memory is contiguous
+  along the rows. A block then also has several steps, which it transposes.
+
+  Memory may have no pieces that a lane can load at once: because of an odd shift, a gate for each element, or a stride.
+  Then adjacent lanes load adjacent elements, and a block is a piece the other way. A lane loads the elements of a block
+  one by one and stores them at once. This is not done along rows at unequal distances: their addresses are the same in
+  each iteration, so they would occupy registers all the time.
   """
   itemsize = x.dtype.itemsize
   piece, most = PIECE_BYTES // itemsize, max(side.size * tile.step.size // workgroup, 1)
@@ -231,7 +246,7 @@ def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tu
   high = at_once(x, side, tall, tile.aligned) if narrow == tall else narrow
   if high == 1 and narrow > 1: return False, Pieces(1, part_of(deep, most), side.size)
   if turns and high == tall: return True, Pieces(high, 1, side.size // high)
-  if turns:   # of narrow pieces a lane has many, so they are few steps' by few steps', each with one gate
+  if turns:   # a lane has many narrow pieces, so they cover a few steps by a few steps, each with one gate
     row = math.gcd(side.size // high, NEIGHBOURS)
     return True, Pieces(high, 1, row, math.gcd(max(workgroup // row, 1), tile.step.size))
   high = part_of(high, most)
@@ -239,20 +254,21 @@ def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tu
   return False, Pieces(high, wide, math.gcd(max(SEGMENT_BYTES // (high * itemsize), 1), side.size // high))
 
 def narrowed(x: UOp, r: UOp, wide: int, most: int, aligned: bool) -> int:
-  """Elements of a block along a range: what one access may have.
+  """Return the elements of a block along a range: as many as one access may have.
 
-  Of more lanes than pieces (most: of a lane) each has a part of a piece anyway.
+  If there are more lanes than pieces, each lane has a part of a piece anyway. most: elements of a lane.
   """
   return width_along(x, r, wide, aligned) if wide <= most else part_of(wide, most)
 
 def most_turns(cut: Pieces, dtype: DType) -> int:
-  """How many blocks a lane copies at once."""
+  """Return how many blocks a lane copies at once."""
   return min(MOST_TURNS * max(PIECE_BYTES // (cut.high * cut.wide * dtype.itemsize), 1), MOST_NARROW)
 
 def at_once(x: UOp, side: Side, most: int, aligned: bool) -> int:
-  """How many elements of a factor that lie beside each other along rows (or columns, or steps) a lane can load at once:
-  a power of two. aligned: it must be certain that they begin at a multiple of their number. Of loads that `width_along`
-  knows, as many as may be."""
+  """Return how many elements along rows (or columns, or steps) a lane can load at once: a power of two.
+
+  aligned: they must certainly begin at a multiple of their number. Loads that `width_along` handles do not limit it.
+  """
   r = side.parts[-1]
   near = [u for u in x.toposort() if u.op is Ops.LOAD and not is_plain(u, r)
           and distance_along(u.src[0].src[1], r, most) < math.inf]
@@ -260,7 +276,7 @@ def at_once(x: UOp, side: Side, most: int, aligned: bool) -> int:
   return most
 
 def is_piece(load: UOp, side: Side, size: int, aligned: bool) -> bool:
-  """Are so many elements, from a multiple of their number on, one piece of memory, with one gate?"""
+  """Are this many elements, from a multiple of their number on, one piece of memory with one gate?"""
   block, within = (UOp(Ops.RANGE, weakint, (number(n),), (-1 - k, AxisType.UPCAST))
                    for k, n in enumerate((side.size // size, size)))
   index, *gates = (substitute(u, digits_of(make(Ops.ADD, weakint, (times(block, size), within)), side, load))
@@ -271,7 +287,7 @@ def is_piece(load: UOp, side: Side, size: int, aligned: bool) -> bool:
   return terms.pop(within, 0) == 1 and not any(within in term.ranges for term in terms)
 
 def distance_along(index: UOp, r: UOp, most: int) -> float:
-  """The distance from each other, if it is one, of the first elements along a range, up to so many; not 0."""
+  """Return the distance of the first elements along a range, at most this many; infinity if it varies or is 0."""
   terms, _ = linear(index)
   if r in terms and not any(r in term.ranges for term in terms if term is not r): return abs(terms[r])
   places = [substitute(index, {other: number(k if other is r else 0) for other in index.ranges})
@@ -281,14 +297,15 @@ def distance_along(index: UOp, r: UOp, most: int) -> float:
   return found.pop() if len(found) == 1 and 0 not in found else math.inf
 
 def reads_apart(layout: Layout, axis: str, size: int) -> bool:
-  """Whether lanes that read so many bytes each at once would do so from rows (or columns) that are not side by side,
-  and so from the same banks."""
+  """Do lanes that read this many bytes each read from rows (or columns) that are not adjacent, with bank conflicts?"""
   places = {layout.place(axis, lane, 0) for lane in range(LOCAL_BYTES // size)}
   return places != set(range(len(places)))
 
 def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
-  """Where local memory has a row (or column). digits: of its number within a matrix, as lanes have them: they are read
-  in this order."""
+  """Return the position of a row (or column) in local memory.
+
+  digits: of its number within a matrix, as lanes have them. Local memory has rows in the order of these digits.
+  """
   if not digits: return row
   size = math.prod(radix for radix, _ in digits)
   total, span = times(make(Ops.IDIV, weakint, (row, number(size))), size), 1
@@ -299,8 +316,10 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
 
 def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray, cut: Pieces, fresh: int,
            stage: int) -> UOp:
-  """A local array of a factor, some elements longer than it must be in each row, so that lanes that read rows side by
-  side do so from different banks. All lanes copy blocks, `turns` times."""
+  """Return a local array of an operand, filled by copies of all lanes, in `turns` turns.
+
+  Each row is padded by some elements, so that lanes that read adjacent rows use different banks.
+  """
   lanes = tuple(wave if r is tile.columns else r for r in tile.lanes)
   workgroup = workgroup_of(tile, wave)
   blocks = side.size * tile.step.size // (cut.high * cut.wide)
@@ -311,8 +330,8 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   at = turn
   for r in lanes: at = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (at, r.src[0])), r))
   gate = make(Ops.CMPLT, dtypes.bool, (at, number(blocks)))
-  idle = isinstance(array, PanelArray)   # lanes without a block of their own load nothing; elsewhere another's, so that
-                                         # loads need no gate
+  # lanes without a block of their own load nothing; elsewhere they load another's, so that loads need no gate
+  idle = isinstance(array, PanelArray)
   if not idle: at = make(Ops.MOD, weakint, (at, number(blocks)))
   row, step = (make(Ops.ADD, weakint, (times(first, size), within))
                for first, size, within in zip(cut.begin(at, side, tile.step), (cut.high, cut.wide), (down, along)))
@@ -326,7 +345,7 @@ def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray,
   return UOp(Ops.AFTER, x.dtype, (local, *stores))
 
 def gated(value: UOp, gate: UOp) -> UOp:
-  """A value whose loads are done only where a gate is open, too. What others fill stays as it is."""
+  """Return a value whose loads also need this gate. Values of other stages stay as they are."""
   new: dict[UOp, UOp] = {}
   for u in value.toposort(lambda u: u.op not in (Ops.STAGE, Ops.AFTER)):
     src = tuple([new.get(s, s) for s in u.src])
@@ -337,8 +356,11 @@ def gated(value: UOp, gate: UOp) -> UOp:
   return new[value]
 
 def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
-  """What is copied to a place for each point of a range as few vectors and their places, where that lies along it in
-  memory and in local memory, at multiples of what is accessed. Nothing where it does not: `runs` may find more."""
+  """Return the copy of all points of a range as a few vectors and their positions in local memory.
+
+  The range must be contiguous in memory and in local memory, at multiples of the access size. Otherwise return nothing:
+  `runs` may find more.
+  """
   length = int(r.src[0].arg)
   if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1: return []
   most = [multiple_along(index, r, length) for index in (value.src[0].src[1], place.src[1])]
@@ -349,8 +371,8 @@ def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
   return [(piece, substitute(place, {r: number(k)})) for k, piece in pieces.items()]
 
 def multiple_along(index: UOp, r: UOp, length: int) -> int:
-  """The most elements, a divisor of `length`, that lie beside each other along a range, and begin at multiples of
-  their number."""
+  """Return the most contiguous elements along a range that begin at multiples of their number, a divisor of `length`.
+  """
   terms, constant = linear(index)
   if terms.pop(r, 0) != 1 or any(r in term.ranges for term in terms): return 1
   return math.gcd(length, constant, common_factor(terms))

@@ -1,10 +1,10 @@
-"""Give a tile of a sum of products to the matrix unit, its factors staged in local memory (matrix/local.py).
+"""Compute a tile of a sum of products on the matrix unit, with its operands staged in local memory (matrix/local.py).
 
-`use_matrix` turns all of a tile's products into MMAs, whose rows and columns become what the unit's layout says of a
-lane and an element. What a tile does not cover has been peeled before and stays as it is.
+`use_matrix` turns all of a tile's products into MMAs. The unit's layout maps a lane and an element to a row and a
+column. Parts outside of the tile have been peeled before and stay as they are.
 
-MMA(a, b, c) has the vectors of one lane; with lanes, its meaning involves the other lanes, so only a Program can be
-executed, not the kernel.
+MMA(a, b, c) has the vectors of one lane. Its result depends on the other lanes, so only a Program can be executed, not
+the kernel.
 """
 from __future__ import annotations
 import math
@@ -23,8 +23,10 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 
 def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
-  """sink with the REDUCEs of the tile done by the matrix unit, of a shape of `matrices`; their stores become one for
-  each element of a lane."""
+  """Return sink with the REDUCEs of the tile as MMAs, of a shape of `matrices`.
+
+  Their stores become one for each element of a lane.
+  """
   fresh = 1 + max((u.arg[0] for u in sink.toposort() if u.op is Ops.RANGE), default=0)
   stores: list[UOp] = []
   for store in sink.src:
@@ -52,13 +54,15 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
   return sink.replace(src=tuple(stores))
 
 class Line(NamedTuple):
-  """A row of which a lane has elements. first: the INDEX of the first of them; places: of all its pieces, as
-  uop/matrix.Scattered has them."""
+  """A row of which a lane has elements.
+
+  first: the INDEX of its first element. places: positions of all its pieces, as in uop/matrix.Scattered.
+  """
   first: UOp
   places: tuple[tuple[int, int], ...]
 
 def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> list[Line]:
-  """The rows of which a lane has elements, in pieces of so many."""
+  """Return the rows of which a lane has elements, in pieces of this many."""
   pieces: dict[int, list[tuple[int, int]]] = {}   # row -> column and first element of each
   for element in range(0, layout.count, beside):
     pieces.setdefault(layout.place("row", 0, element), []).append((layout.place("column", 0, element), element))
@@ -73,7 +77,7 @@ def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> 
   return found
 
 def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[UOp, ...]) -> UOp:
-  """The pieces of a row that a lane has, stored at once."""
+  """Return a STORE of a lane's pieces of a row."""
   memory, element = store.src[1].dtype, value.dtype.scalar()
   if len(line.places) > 1:
     return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges), Scattered(beside, line.places))
@@ -82,9 +86,10 @@ def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[U
   return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges))
 
 def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
-  """How many elements of a lane a product's store has side by side for certain, at multiples of their number, and at
-  most a piece, if it stores them
-  as they are or as halves. 1: `runs` may find some."""
+  """Return how many contiguous elements of a lane a product's store has for certain, aligned to their number.
+
+  This is at most a piece. The elements must be stored unchanged or as float16. 1: `runs` may find some.
+  """
   index, value, *gate = values_of(store)
   name, radix, stride = layout.elements[0]
   stored = value.src[0] if value.op is Ops.CAST and value.dtype is dtypes.float16 else value
@@ -95,13 +100,15 @@ def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
   return beside if not any(factor % beside for factor in (constant, *terms.values())) else 1
 
 def unit_of(reduction: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> Matrix:
-  """The shape that a tile was made for."""
+  """Return the shape of the matrix unit that a tile was made for."""
   sizes = tuple(int(r.src[0].arg) for r in (tile.rows, tile.columns, tile.steps))
   return next(x for x in matrices if (x.m, x.n, x.k) == sizes and factors(reduction, x) is not None)
 
 def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
-  """The matrix of sums, of which each lane has its vector. fresh: ids for 2 * RANGES ranges, stage: two for local
-  arrays."""
+  """Return the matrix of sums, of which each lane has its vector.
+
+  fresh: ids for 2 * RANGES ranges. stage: ids for two local arrays.
+  """
   x, y = factors(u, matrix) or u.src[0].src
   if tile.rows not in x.ranges: x, y = y, x
   assert matrix.c is not None
@@ -115,23 +122,25 @@ def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: in
   return UOp(Ops.REDUCE, dtype, (result, *loops), u.arg) if loops else result
 
 def factors(reduction: UOp, matrix: Matrix) -> tuple[UOp, UOp] | None:
-  """What a sum of products multiplies, as the matrix unit takes it: factors that were widened to the type of the sum
-  are converted to the unit's type instead, if that has all of their numbers."""
+  """Return the operands of a sum of products in the type of the matrix unit.
+
+  Operands that were widened to the type of the sum are converted to the unit's type instead, if that is exact.
+  """
   body = reduction.src[0]
   if reduction.arg is not Ops.ADD or body.op is not Ops.MUL or reduction.dtype is not matrix.result: return None
   x, y = (operand_of(without_choice(s), matrix.operand) for s in body.src)
   return None if x is None or y is None else (x, y)
 
 def operand_of(u: UOp, dtype: DType) -> UOp | None:
-  """A factor in a type of the matrix unit, exactly; None if that cannot be."""
+  """Return an operand in a type of the matrix unit, exactly; None if that is impossible."""
   source = u.src[0] if u.op is Ops.CAST else u
   if source.dtype is dtype: return source
   if u.dtype is dtype: return u
   return UOp(Ops.CAST, dtype, (source,)) if u.op is Ops.CAST and can_lossless_cast(source.dtype, dtype) else None
 
 def without_choice(u: UOp) -> UOp:
-  """A value, or 0 where a gate is false, is the value itself if it is an element of memory that has the same gate, and
-  is 0 there."""
+  """Return the value of a choice between it and 0, if the choice does nothing: its LOAD has the same gate and gives 0
+  there."""
   if u.op is not Ops.WHERE or not is_zero(u.src[2]): return u
   load = u.src[1].src[0] if u.src[1].op is Ops.CAST else u.src[1]
   return (u.src[1] if load.op is Ops.LOAD and len(load.src) > 2 and load.src[1] is u.src[0] and is_zero(load.src[2])

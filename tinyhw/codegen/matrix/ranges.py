@@ -1,11 +1,12 @@
-"""Bring a product to one range of rows, one of columns and one of the sum, whatever it came from, so that the matrix
-unit's tiles fit it.
+"""Bring any product to one range of rows, one of columns and one of the sum, so that the matrix unit's tiles fit it.
 
-A convolution is a sum over channels and places of the kernel, its columns are images and places in them. Output ranges
-that only one factor has become one range, those that the other one has another; summed ranges that both have become
-one. Each of the old ranges is a digit of the new one. What both factors have (a batch) stays. The range of the sum gets
-as many steps more as make it a multiple of the unit's; there, factors are 0, and memory is not touched. Divisions cost
-little: factors are staged in local memory once for many products (matrix.py).
+A convolution is a sum over channels and positions of the kernel. Its columns are images and positions in them. Merge
+the output ranges of the first operand into one row range, those of the second into one column range, and the shared
+reduction ranges into one k range. Each old range is a digit of the new one. Ranges that both operands have in the
+output (a batch) stay.
+
+The k range is padded to a multiple of the unit's steps. In the padding operands are 0, and memory is not touched.
+Divisions cost little: operands are staged in local memory once for many products (matrix.py).
 """
 from __future__ import annotations
 import itertools
@@ -25,12 +26,13 @@ from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 STEPS = (1, 2, 4, 8)   # of the unit between two barriers
-MOST_PADDING = 16      # the share of a sum's steps, 1 in so many, that may be added so that more of them are staged at
-                       # once
+MOST_PADDING = 16      # of a sum's steps, 1 in this many may be added so that more of them are staged at once
 
 def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
-  """A kernel whose stores share a product with one range for rows, columns and sum each; another kernel as it is, and
-  one with gathered factors."""
+  """Return the kernel with one range each for the rows, columns and sum of its product.
+
+  All stores must share the product. Other kernels, and those with gathered operands, are returned unchanged.
+  """
   reduces = [u for u in sink.toposort() if u.op is Ops.REDUCE]
   if len(reduces) != 1 or any(ranges_of(s) != ranges_of(sink.src[0]) for s in sink.src): return sink
   outputs, summed = ranges_of(sink.src[0]), ranges_of(reduces[0])
@@ -51,12 +53,11 @@ def one_range_each(sink: UOp, capabilities: Capabilities) -> UOp:
   return sink
 
 def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> list[list[UOp]]:
-  """The groups with ranges that only shift what another one reads (`x + j` of a convolution: j, the shorter one) as
-  their outer digits.
+  """Return the groups with shifting ranges as their outer digits.
 
-  So a tile's steps, or columns, are channels: they lie at one distance from each other in memory, and all have the same
-  gate. That is done where those left inside are a multiple of the unit's, and where nothing that is not shifted lies
-  closer in memory without it.
+  A range shifts if it only shifts the accesses of another range (`x + j` of a convolution: j, the shorter one). So a
+  tile's steps, or columns, are channels. They are at equal distances in memory, and all have the same gate. The inner
+  ranges must be a multiple of the unit's. No unshifted access may be closer in memory without this order.
   """
   accesses = [access_of(u) for x in found for u in x.toposort() if u.op is Ops.LOAD]
   pairs = [(a, one) for one, other in itertools.permutations([r for group in groups for r in group], 2)
@@ -68,8 +69,10 @@ def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix:
           if shifts else groups)
 
 def outer_first(group: list[UOp], outer: set[UOp], others: list[Access], least: int) -> list[UOp]:
-  """A group with these ranges first, if the others are a multiple of `least`, and these accesses are no farther apart
-  along its last one then."""
+  """Return a group with the outer ranges first.
+
+  The other ranges must be a multiple of `least`. The accesses must be no farther apart along the new last range.
+  """
   inner = [r for r in group if r not in outer]
   if not inner or product_of(inner) % least or any(abs(a.stride(inner[-1]) or 0) > abs(a.stride(group[-1]) or 0) > 0
                                                    for a in others):
@@ -77,20 +80,20 @@ def outer_first(group: list[UOp], outer: set[UOp], others: list[Access], least: 
   return [r for r in group if r in outer] + inner
 
 def least_of(matrix: Matrix) -> tuple[int, int, int]:
-  """Sizes of a product from which the unit is worth its while. Half of its steps may be padding."""
+  """Return the sizes of a product from which the unit pays. Half of its steps may be padding."""
   return matrix.m, matrix.n, matrix.k // 2 + 1
 
 def product_of(ranges: list[UOp]) -> int: return math.prod(size_of(r) for r in ranges)
 
 def padded(steps: int, matrix: Matrix) -> int:
-  """A multiple of the unit's steps, of as many of them as are staged at once if few are added for that."""
+  """Return a multiple of the unit's steps: of as many as are staged at once, if that adds few."""
   for count in sorted(STEPS, reverse=True):
     whole = -(-steps // (matrix.k * count)) * matrix.k * count
     if (whole - steps) * MOST_PADDING <= steps: return whole
   return -(-steps // matrix.k) * matrix.k
 
 def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: Matrix) -> UOp:
-  """sink with a range for each group, which has the place of the group's last one."""
+  """Return sink with one range for each group, in the position of the group's last range."""
   steps = product_of(groups[2])
   sizes = [product_of(groups[0]), product_of(groups[1]), padded(steps, matrix)]
   if all(len(group) == 1 for group in groups) and sizes[2] == steps: return sink
@@ -107,7 +110,8 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   total = instead.get(summed, summed)
   inside = make(Ops.CMPLT, dtypes.bool, (total, number(steps)))
   gone = set(digits) - set(instead)
-  below = dict.fromkeys((*found[0].toposort(), *found[1].toposort()))   # factors may be conversions that sink has not
+  # operands may be conversions that sink does not have
+  below = dict.fromkeys((*found[0].toposort(), *found[1].toposort()))
   new = dict(digits)
   def source(u: UOp) -> UOp:
     return index_of(u, changed, digits) if u.dtype is dtypes.weakint and u.op is not Ops.RANGE else new[u]
@@ -126,15 +130,17 @@ def merged(sink: UOp, groups: list[list[UOp]], found: tuple[UOp, UOp], matrix: M
   return new[sink]
 
 def digit(whole: UOp, ranges: list[UOp], first: int, last: int) -> UOp:
-  """What stands at these places of a number whose digits the ranges are, the last of them the fastest; the first one
-  is never cut off."""
+  """Return consecutive digits of a number. The ranges are its digits, the last one the fastest.
+
+  The first digit is not reduced modulo its size.
+  """
   at = make(Ops.IDIV, dtypes.weakint, (whole, number(product_of(ranges[last + 1:]))))
   return make(Ops.MOD, dtypes.weakint, (at, number(product_of(ranges[first:last + 1])))) if first else at
 
 def index_of(u: UOp, changed: list[tuple[UOp, list[UOp]]], digits: dict[UOp, UOp]) -> UOp:
-  """An index over the new ranges.
+  """Return an index over the new ranges.
 
-  Neighbouring digits that it knows only together, as memory that has them side by side, are not taken apart.
+  Adjacent digits that the index uses as one number, like contiguous memory, are not taken apart.
   """
   terms, constant = linear(u)
   total = number(constant)
@@ -152,12 +158,12 @@ def plus(total: UOp, term: UOp, factor: int) -> UOp:
   return make(Ops.ADD, dtypes.weakint, (total, make(Ops.MUL, dtypes.weakint, (term, number(factor)))))
 
 def multiplied(x: UOp, y: UOp, dtype: DType) -> UOp:
-  """The product of factors, in the type of the sum."""
+  """Return the product of operands, in the type of the sum."""
   return UOp(Ops.MUL, dtype, tuple([s if s.dtype is dtype else UOp(Ops.CAST, dtype, (s,)) for s in (x, y)]))
 
 def gated(src: tuple[UOp, ...], condition: UOp, total: UOp) -> UOp:
-  """A load over these sources that is done where a condition on `total` holds, if it depends on that; elsewhere it
-  gives 0."""
+  """Return a load over these sources. If it depends on `total`, it runs where a condition holds, and elsewhere gives 0.
+  """
   element = src[0].dtype
   if total not in src[0].ranges: return UOp(Ops.LOAD, element, src)
   gate = make(Ops.AND, dtypes.bool, (src[1], condition)) if len(src) > 1 else condition

@@ -1,9 +1,8 @@
-"""The rows, columns and steps of a product that the matrix unit computes: which ranges they consist of, and how
-elements are numbered.
+"""The rows, columns and steps of a product on the matrix unit: their ranges, and the numbering of elements.
 
-MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would; further UPCAST and LOCAL
-opts make several matrices of a wave and several waves (matrix_tile.py chooses them). The columns' range becomes the
-lanes of a wave, and what a lane has is told by the unit's layouts (uop/matrix.py).
+MATRIX opts split the ranges of rows, columns and the sum as UPCAST, LOCAL and UNROLL would. Further UPCAST and LOCAL
+opts make several matrices of a wave and several waves (chosen by matrix_tile.py). The columns' range becomes the lanes
+of a wave. The unit's layouts (uop/matrix.py) give the elements of a lane.
 """
 from __future__ import annotations
 import math
@@ -19,17 +18,21 @@ from tinyhw.uop.ops import UOp
 weakint = dtypes.weakint
 
 class Side(NamedTuple):
-  """One of the three ranges of a product under its opts, parts outermost first; the last one is in the unit's
-  matrix."""
+  """One of the three ranges of a product under its opts, parts outermost first. The last part is in the unit's matrix.
+  """
   parts: tuple[UOp, ...]
 
   @property
   def size(self) -> int: return math.prod(int(r.src[0].arg) for r in self.parts)
 
 class Tile(NamedTuple):
-  """What a workgroup computes between two barriers: rows and columns of the result (waves, matrices of a wave, within a
-  matrix) and steps of the sum (loops, copies, within a matrix). lanes: all LOCAL ranges. boxed: factors are copied as
-  boxes, if both are tensors. aligned: memory is accessed at multiples of the access only."""
+  """The work of a workgroup between two barriers.
+
+  `row`, `column`: parts of the result's rows and columns (waves, matrices of a wave, within a matrix).
+  `step`: parts of the sum (loops, copies, within a matrix). `lanes`: all LOCAL ranges.
+  `boxed`: both operands are copied as bulk tensor copies, if both are tensors.
+  `aligned`: memory is accessed only at multiples of the access size.
+  """
   row: Side
   column: Side
   step: Side
@@ -45,15 +48,17 @@ class Tile(NamedTuple):
   def steps(self) -> UOp: return self.step.parts[-1]
 
 def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> Tile | None:
-  """The tile that MATRIX opts made, if it is still there after peeling. pieces: what became of each range. aligned: as
-  Tile has it."""
+  """Return the tile that MATRIX opts made, if it still exists after peeling.
+
+  pieces: the parts of each range. aligned: as in Tile.
+  """
   axes = [o.axis for o in opts if o.op is OptOps.MATRIX]
   if not axes: return None
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
   if len(parts) < 3: return None
   blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
   def side(axis: int, own: AxisType, *others: AxisType) -> Side:
-    """The parts of these kinds, the unit's (the innermost of its kind) last."""
+    """Return the parts of these kinds; the unit's part (the innermost of its kind) is last."""
     found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
     last = [p for p in parts[axis] if p.arg[1] is own][-1:]
     return Side((*(p for p in found if p not in last), *last))
@@ -70,7 +75,7 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
   return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
 
 def place(layout: Layout, axis: str, lane: UOp) -> UOp:
-  """The row, column or step of the first element of a lane, as an index."""
+  """Return the row, column or step of the first element of a lane, as an index."""
   total, span = number(0), 1
   for name, radix, stride in layout.lanes:
     if name == axis:
@@ -80,13 +85,13 @@ def place(layout: Layout, axis: str, lane: UOp) -> UOp:
   return total
 
 def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
-  """That of another element of the lane."""
+  """Return the row, column or step of another element of the lane."""
   return make(Ops.ADD, weakint, (first, number(layout.place(axis, 0, element))))
 
 def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
 
 def position(digits: list[UOp], side: Side) -> UOp:
-  """The number of a row, column or step within the tile, of its digits."""
+  """Return the number of a row, column or step within the tile, from its digits."""
   total = number(0)
   for digit, r in zip(digits, side.parts):
     total = make(Ops.ADD, weakint, (make(Ops.MUL, weakint, (total, r.src[0])), digit))

@@ -1,11 +1,12 @@
-"""Add up long sums of floats in blocks: a variable for a block, which is then added to a variable for all of them.
+"""Add long sums of floats in blocks: a variable for a block, which is then added to a variable for all blocks.
 
-A variable to which n numbers are added one after the other is wrong by up to n roundings, all to one side if the
-numbers are alike: at 2**24 a float32 does not change any more if 1 is added. REDUCE(x, r) over many iterations becomes
-REDUCE(REDUCE(x, inner), outer), so that the number of roundings on the way of one term is about a block's length and
-the number of blocks. A loop that is longer than a block is cut in two for that; one whose length has no suitable
-divisor is done in two loops first. Short sums, and those of integers, stay as they are. Cost: one addition, and a start
-with 0, for each block.
+A variable to which n numbers are added one after the other has an error of up to n roundings. If the numbers are alike,
+all roundings are to one side: at 2**24 a float32 no longer changes when 1 is added. REDUCE(x, r) over many iterations
+becomes REDUCE(REDUCE(x, inner), outer). A term then meets about as many roundings as the length of a block plus the
+number of blocks.
+
+A loop that is longer than a block is cut in two. A loop whose length has no suitable divisor is first done in two
+loops. Short sums, and sums of integers, stay as they are. Cost: one addition, and a start with 0, for each block.
 """
 from __future__ import annotations
 import math
@@ -20,10 +21,11 @@ from tinyhw.uop.ops import UOp
 
 LONG_SUM = 2048   # additions to one variable from which they are done in blocks
 BLOCK = 256       # additions of a block, about: the cost of its end is then below 1 %
-PANEL_BYTES = 32  # of the steps that a unit which reads panels adds up at once
+PANEL_BYTES = 32  # of the steps that a unit which reads panels adds at once
 
 def terms_of(u: UOp) -> int:
-  """Additions to a REDUCE's variable in one iteration: of a product of panels as many as its unit has instructions."""
+  """Return the additions to a REDUCE's variable in one iteration: of a product of panels as many as its unit has
+  instructions."""
   terms = u.src[0].src if u.src[0].op is Ops.GROUP else u.src[:1]
   return sum([t.arg.k * t.arg.operand.itemsize // PANEL_BYTES if t.op is Ops.MMA and t.arg.panels else 1
               for t in terms])
@@ -36,12 +38,12 @@ def is_long(u: UOp) -> bool:
                                                                                   for r in loops) > LONG_SUM
 
 def divisor(n: int, wanted: int) -> int:
-  """The divisor of n that is nearest to a number by ratio; 1 if it is more than 4 times as far."""
+  """Return the divisor of n that is nearest to a number by ratio; 1 if it is more than 4 times as far."""
   candidates = [d for d in range(max(wanted // 4, 2), min(4 * wanted, n // 2) + 1) if n % d == 0]
   return min(candidates, key=lambda d: abs(math.log(d / wanted)), default=1)
 
 def in_blocks(sink: UOp) -> UOp:
-  """sink with its long sums in blocks."""
+  """Return sink with its long sums in blocks."""
   if not any(is_long(u) for u in sink.toposort()): return sink
   sink = _divisible(sink)
   order = sink.toposort()
@@ -69,7 +71,8 @@ def in_blocks(sink: UOp) -> UOp:
   return new[sink]
 
 def _divisible(sink: UOp) -> UOp:
-  """sink with each long sum over a length without a suitable divisor as two: over whole blocks, and over the rest."""
+  """Return sink with a long sum whose length has no suitable divisor as two sums: over whole blocks, and over the rest.
+  """
   order = sink.toposort()
   fresh = 1 + max(u.arg[0] for u in order if u.op is Ops.RANGE)
   parts: dict[UOp, tuple[UOp, UOp]] = {}
@@ -97,8 +100,8 @@ def _place(outer: UOp, inner: UOp) -> UOp:
   return make(Ops.ADD, dtypes.weakint, (scaled, inner))
 
 def _reduce(u: UOp, value: UOp, loops: list[UOp]) -> UOp:
-  """A REDUCE over its new loops: a long one by levels, innermost loops first, each with a block's additions at
-  least."""
+  """Return a REDUCE over its new loops. A long one is nested, innermost loops first, each level with a block of
+  additions or more."""
   if not is_long(u): return UOp(Ops.REDUCE, u.dtype, (value, *loops), u.arg)
   level: list[UOp] = []
   additions = terms_of(u)

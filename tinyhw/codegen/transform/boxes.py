@@ -1,11 +1,12 @@
-"""Find the tensor that a factor of a product is, for targets that copy boxes of tensors by themselves
-(`Capabilities.boxes`, uop/boxes.py).
+"""Find the tensor of an operand of a product, for targets with bulk tensor copies (`Capabilities.boxes`, uop/boxes.py).
 
-A factor is a load at `along + stride * line + rest`, of two positions: along a line of local memory, and the number of
-the line. The tensor has these two as axes. What else the index depends on is added to the one coordinate or to the
-other, as multiples of the stride or not. So rows of several matrices one after the other, or matrices beside each
-other, are one tensor; where coordinates would leave a line of memory, there is none. A gate that cuts off one of the
-coordinates is the tensor's end; there is no tensor with another one.
+An operand is a load at `along + stride * line + rest`, of two positions: the position in a line of local memory, and
+the number of the line. These two are the axes of the tensor. Other terms of the index are added to one of the two
+coordinates: multiples of the stride to the line, the others to the position. So several matrices, one after the other
+or next to each other, are one tensor.
+
+There is no tensor if coordinates would leave a line of memory. A gate that limits one of the coordinates is the end of
+the tensor. There is no tensor with any other gate.
 
 Cost: a few looks at the sum of an index.
 """
@@ -24,24 +25,26 @@ from tinyhw.uop.ops import UOp
 MOST = (1 << 31) - 1   # of a coordinate
 MOST_LINES = 256       # of a box
 
-Weights = Mapping[UOp, int]  # the ranges that a position is a sum of; one of them counts for 1
+Weights = Mapping[UOp, int]  # the ranges in the sum of a position; one of them has weight 1
 
 def weights(parts: Sequence[UOp]) -> Weights:
-  """A position whose digits these ranges are, the last of them the fastest."""
+  """Return the weights of a position whose digits these ranges are, the last of them the fastest."""
   found, weight = dict[UOp, int](), 1
   for r in reversed(parts): found[r], weight = weight, weight * size_of(r)
   return found
 
 class Tensor(NamedTuple):
-  """A factor as a tensor. first: its coordinates where both positions are 0, along and line. dims: what there is of
-  it; stride: of lines."""
+  """An operand as a tensor.
+
+  `first`: its coordinates where both positions are 0, along and line. `dims`: its sizes. `stride`: of lines.
+  """
   buffer: UOp
   stride: int
   first: tuple[UOp, UOp]
   dims: tuple[int, int]
 
 class Coordinate(NamedTuple):
-  """A sum, and how many places there are of the position that is part of it."""
+  """A coordinate as a sum of terms, a constant and a position."""
   terms: dict[UOp, int]
   constant: int
   position: Weights
@@ -54,7 +57,7 @@ class Coordinate(NamedTuple):
     return int(self.first.vmax) + sum((size_of(r) - 1) * weight for r, weight in self.position.items()) + 1
 
   def limit(self, gate: UOp) -> int | None:
-    """The end that a gate says: `coordinate < end`, in any form. None for another gate."""
+    """Return the end that a gate sets: `coordinate < end`, in any form. None for another gate."""
     if gate.op is not Ops.CMPLT or gate.src[1].op is not Ops.CONST: return None
     terms, constant = linear(gate.src[0])
     whole = dict(self.terms)
@@ -62,7 +65,8 @@ class Coordinate(NamedTuple):
     return gate.src[1].arg - constant + self.constant if terms == whole else None
 
 def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
-  """The tensor that a factor is. along, line: positions, as sums of ranges of known sizes; a line has whole pieces."""
+  """Return the tensor of an operand. along, line: positions, as sums of ranges of known sizes. A line has whole pieces.
+  """
   if x.op is not Ops.LOAD or x.src[0].src[0].op is not Ops.PARAM: return None
   if len(x.src) > 1 and not (x.src[2].op is Ops.CONST and x.src[2].arg == 0): return None
   buffer, index = x.src[0].src
@@ -75,7 +79,7 @@ def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
   for r in (*along, *line): del terms[r]
   if any(r in term.ranges for term in terms for r in (*along, *line)): return None
   gate = x.src[1] if len(x.src) > 1 else None
-  # where lines are as long as a step, a gate tells its terms
+  # where lines are as long as a step, a gate shows the terms of its coordinate
   for inside in (frozenset[UOp](), frozenset(gate.ranges if gate is not None else ())):
     rows = {term: factor // stride for term, factor in terms.items() if factor % stride == 0 and term not in inside}
     x_axis = Coordinate({term: factor for term, factor in terms.items() if term not in rows}, constant % stride, along)
@@ -86,7 +90,7 @@ def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
   return Tensor(buffer, stride, (x_axis.first, y_axis.first), dims)
 
 def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] | None:
-  """Where a tensor ends. None where coordinates are negative, or a gate says more."""
+  """Return the end of a tensor; None where coordinates are negative, or where a gate limits something else."""
   if x.first.vmin < 0 or y.first.vmin < 0: return None
   if gate is None: return x.end, y.end
   cut = x.limit(gate)
@@ -95,7 +99,7 @@ def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] |
   return None if cut is None else (x.end, min(cut, y.end))
 
 def boxes_of(tensor: Tensor, length: int, lines: int) -> list[UOp]:
-  """The BOXes, one for each panel, of a factor with so many elements along its lines."""
+  """Return the BOXes, one for each panel, of an operand with this many elements along its lines."""
   element = tensor.buffer.dtype
   line = LINE_BYTES // element.itemsize
   box = Box(tensor.dims, (1, tensor.stride), (line, lines))

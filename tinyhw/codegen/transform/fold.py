@@ -1,6 +1,6 @@
 """Fold terms: one with another, the first of a sum, all of a list in pairs.
 
-What a REDUCE does in each of its forms is made of these.
+All forms of a REDUCE are made of these.
 """
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
-  """total folded with term; a float product is added with one rounding, a product of matrices by the matrix unit."""
+  """Fold total with term. A float product is added with one rounding, a product of matrices by the matrix unit."""
   if op is Ops.ADD and term.op is Ops.MMA and term.src[2].op is Ops.CONST:
     return UOp(Ops.MMA, term.dtype, (*term.src[:2], total), term.arg)
   if op is Ops.ADD and term.op is Ops.MUL and dtypes.is_float(term.dtype):
@@ -17,12 +17,12 @@ def accumulate(op: Ops, total: UOp, term: UOp) -> UOp:
   return UOp(op, total.dtype, (total, term))
 
 def begun(op: Ops, term: UOp) -> UOp:
-  """The first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""
+  """Return the first term of a sum that starts at 0.0, as all sums do: terms that are all -0.0 have the sum 0.0."""
   starts = op is Ops.ADD and dtypes.is_float(term.dtype) and term.op is not Ops.MMA
   return accumulate(op, UOp(Ops.CONST, term.dtype, (), 0.0), term) if starts else term
 
 def fold_tree(op: Ops, values: list[UOp]) -> UOp:
-  """values folded in pairs, so that the longest chain is short."""
+  """Fold values in pairs, so that the longest chain is short."""
   while len(values) > 1:
     pairs = [UOp(op, a.dtype, (a, b)) for a, b in zip(values[::2], values[1::2])]
     values = pairs + values[len(pairs) * 2:]

@@ -1,13 +1,12 @@
-"""Keep in local memory what a reduction computes and the kernel needs again.
+"""Keep values of a reduction that the kernel needs again in local memory, instead of computing them twice.
 
-A softmax folds exp(x[k] - max) over k, and then divides exp(x[j] - max) by that sum: the same values, by another range
-of the same size. Where registers hold a whole row, they are the same nodes once loops are unrolled. A longer row would
-compute its exponentials twice. Here a loop before the sum stores them to a local array, AFTER(DEFINE_LOCAL,
-STORE(...)), and both read them from there.
+A softmax folds exp(x[k] - max) over k, and then divides exp(x[j] - max) by that sum. These are the same values, by
+another range of the same size. Where registers hold a whole row, they are the same nodes once loops are unrolled. A
+longer row would compute its exponentials twice. Here a loop before the sum stores them to a local array,
+AFTER(DEFINE_LOCAL, STORE(...)), and both users read them from there.
 
 Opt(KEEP, axis, copies) does that for the reduction over the range `axis`. The loop that fills the array has the lanes
-of that range, and so many
-copies of them. Cost: a walk over the kernel for each range of the same size.
+of that range, and this many copies of them. Cost: a walk over the kernel for each range of the same size.
 """
 from __future__ import annotations
 
@@ -21,8 +20,10 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 class Term(NamedTuple):
-  """A value in a reduction's body that the kernel needs again. range: the reduction's. uses: ranges, and what the value
-  is by each, its own included."""
+  """A value in a reduction's body that the kernel needs again.
+
+  `range`: the reduction's. `uses`: ranges, and the value by each, its own included.
+  """
   value: UOp
   range: UOp
   uses: tuple[tuple[UOp, UOp], ...]
@@ -31,8 +32,10 @@ class Term(NamedTuple):
   def bytes(self) -> int: return size_of(self.range) * self.value.dtype.itemsize
 
 def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
-  """What is worth being kept of the reductions over a range alone, in a kernel of these nodes: the largest values that
-  compute a function (an exponential, say), as to store and load it costs less than that."""
+  """Return the values worth keeping of the reductions over this range alone, in a kernel of these nodes.
+
+  These are the largest values that compute a function (an exponential, say), since storing and loading cost less.
+  """
   stack = [u.src[0] for u in nodes if u.op is Ops.REDUCE and ranges_of(u) == (r,)]
   worth = _functions_of(nodes, r)
   if not worth: return []
@@ -43,8 +46,8 @@ def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
     u = stack.pop()
     if u in seen or u not in worth: continue
     seen.add(u)
-    inner = any(is_reduce(q) for q in u.ranges if q is not r)     # of another reduction: it would be stored anew in
-                                                                  # each of its steps
+    # it is inside of another reduction, and would be stored again in each of its steps
+    inner = any(is_reduce(q) for q in u.ranges if q is not r)
     again = () if inner else tuple([(p, other) for p, new in moved if (other := new[u]) is not None and other in nodes])
     if again and u.op in GroupOp.Elementwise and u.dtype not in (dtypes.weakint, dtypes.bool):
       found[u] = Term(u, r, ((r, u), *again))
@@ -52,16 +55,16 @@ def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
   return list(found.values())
 
 def _functions_of(nodes: dict[UOp, None], r: UOp) -> set[UOp]:
-  """The nodes that depend on a range, and compute a function of something that does."""
+  """Return the nodes that depend on a range and compute a function of something that does."""
   found: set[UOp] = set()
   for u in nodes:
     if (u.op in GroupOp.Transcendental or not found.isdisjoint(u.src)) and r in u.ranges: found.add(u)
   return found
 
 def _moved(nodes: dict[UOp, None], r: UOp, p: UOp) -> dict[UOp, UOp | None]:
-  """The nodes with p in the place of r; those inside of a reduction over r stay.
+  """Return the nodes with p in the place of r; nodes inside of a reduction over r stay.
 
-  None for what holds a reduction over p, which would catch it.
+  None for nodes with a reduction over p inside, which would capture p.
   """
   new: dict[UOp, UOp | None] = {}
   for u in nodes:
@@ -74,8 +77,10 @@ def _moved(nodes: dict[UOp, None], r: UOp, p: UOp) -> dict[UOp, UOp | None]:
   return new
 
 def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
-  """The kernel under KEEP opts, and the opts of the loops that fill local arrays. A value that depends on a range with
-  a tile is not kept, as each row of the tile would have its own."""
+  """Return the kernel under KEEP opts, and the opts of the loops that fill local arrays.
+
+  A value that depends on a range with a tile is not kept, as each row of the tile would have its own.
+  """
   tiled = {o.axis for o in opts if o.op in OF_TILES}
   filling: list[Opt] = []
   for keep in dict.fromkeys(o for o in opts if o.op is OptOps.KEEP):
@@ -84,8 +89,8 @@ def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
       nodes = sink.toposort()
       terms = [t for t in kept_terms(nodes, r) if not any(p.arg[0] in tiled for p in t.value.ranges if p is not r)]
       if not terms: break
-      term = min(terms, key=lambda t: len(t.value.toposort()))    # one that another contains comes first, and is read
-                                                                  # there
+      # a value inside of another comes first, and is read there
+      term = min(terms, key=lambda t: len(t.value.toposort()))
       fresh = 1 + max(u.arg[0] for u in nodes if u.op is Ops.RANGE)
       kept = _kept(term, fresh, next_array(nodes))
       sink = sink.substitute({u: UOp(Ops.LOAD, kept.dtype, (UOp(Ops.INDEX, kept.dtype, (kept, p)),))
@@ -95,7 +100,7 @@ def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
   return sink, tuple(filling)
 
 def _kept(term: Term, fresh: int, array: int) -> UOp:
-  """A local array after the loop that fills it. fresh: the id of its range."""
+  """Return a local array after the loop that fills it. fresh: the id of its range."""
   k = UOp(Ops.RANGE, dtypes.weakint, term.range.src, (fresh, AxisType.STAGE))
   local = UOp(Ops.DEFINE_LOCAL, term.value.dtype, (), (array, size_of(k)))
   store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, local.dtype, (local, k)), substitute(term.value, {term.range: k}),

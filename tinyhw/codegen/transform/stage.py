@@ -1,11 +1,13 @@
 """Turn STAGE into a local array, the stores that fill it, and reads of it.
 
-STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)), which an INDEX uses as
-its buffer: "this array, after that store". Elements lie in row-major order of the stage's ranges. Where the value
-depends on a tile's ranges (UPCAST, UNROLL, VECTOR) that the stage does not close, they become axes of the array, so
-that what is left free are loops: inner ones, side by side as a panel wants them; of a window (STAGE's arg is (id,
-True)) copies become outer ones, so that its own rows stay whole. Gates of loads inside the value are applied here,
-once, and the loops that read the array need none.
+STAGE(value, *ranges) becomes AFTER(DEFINE_LOCAL, STORE(INDEX(local, position), value, *ranges)). An INDEX uses it as
+its buffer: "this array, after that store". Elements are in row-major order of the stage's ranges.
+
+The value may depend on a tile's ranges (UPCAST, UNROLL, VECTOR) that the stage does not close. These become axes of the
+array, so that only loops stay free. They are inner axes, adjacent as a panel needs them. In a window (STAGE's arg is
+(id, True)) copies become outer axes, so that its own rows stay whole.
+
+Gates of loads inside the value are applied here, once. The loops that read the array need none.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -21,11 +23,11 @@ from tinyhw.uop.ops import UOp
 TILE = frozenset({AxisType.UPCAST, AxisType.UNROLL, AxisType.VECTOR})
 
 def next_array(nodes: Iterable[UOp]) -> int:
-  """The number of the next local array of a kernel of these nodes."""
+  """Return the number of the next local array of a kernel of these nodes."""
   return 1 + max((u.arg[0] for u in nodes if u.op in (Ops.STAGE, Ops.DEFINE_LOCAL)), default=-1)
 
 def position_of(ranges: list[UOp]) -> UOp:
-  """The row-major number of a point of ranges."""
+  """Return the row-major number of a point of ranges."""
   position = number(0)
   for r in ranges: position = _append(position, r)
   return position
@@ -35,7 +37,7 @@ def _append(position: UOp, r: UOp) -> UOp:
   return make(Ops.ADD, dtypes.weakint, (scaled, r))
 
 def stage_values(sink: UOp) -> UOp:
-  """sink without STAGE."""
+  """Return sink without STAGE."""
   order = sink.toposort()
   if not any(u.op is Ops.STAGE for u in order): return sink
   fresh = 1 + max((u.arg[0] for u in order if u.op is Ops.RANGE), default=0)
@@ -63,7 +65,7 @@ def stage_values(sink: UOp) -> UOp:
   return new[sink]
 
 def _fill(stage: UOp, value: UOp, ranges: list[UOp], inner: list[UOp], fresh: int) -> UOp:
-  """The local array of one STAGE after the store that fills it."""
+  """Return the local array of one STAGE after the store that fills it."""
   changes = {r: UOp(Ops.RANGE, r.dtype, r.src, (fresh + k, AxisType.VECTOR)) for k, r in enumerate(inner)
              if r.arg[1] is AxisType.VECTOR}
   value, axes = value.substitute(changes), ranges + [changes.get(r, r) for r in inner]

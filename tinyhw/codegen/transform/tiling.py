@@ -1,32 +1,34 @@
-"""The one vocabulary of optimisation: split a range, say what becomes of its parts, peel what does not divide.
-Mechanism only; choices are elsewhere.
+"""Split a range, set the kind of its parts, and peel the remainder: the one vocabulary of optimisation. Choices are
+made elsewhere.
 
-`Opt(op, axis, amount)` is how choices are written down, printed (DEBUG=3) and searched (BEAM): axis is the id of a
-range of the kernel as it came.
+`Opt(op, axis, amount)` is the form in which choices are written, printed (DEBUG=3) and searched (BEAM). axis is the id
+of a range of the original kernel.
 
-  VECTOR  the innermost `amount` iterations are lanes of a vector register
-  UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
-  BLOCK   the innermost `amount` iterations are a loop of their own
-  GRID    what is left of the range becomes part of the grid; that of the last such opt is the fastest
-  STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which the
-          reduction reads them
-  WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
-  KEEP    what the reduction over this range computes and the kernel needs again is stored to local memory (keep.py), by
-          a loop with `amount` copies
-  LOCAL   the innermost `amount` iterations are lanes of a workgroup
-  APART   copies likewise, but around the lanes: neighbours of a lane are other lanes, and its copies are all lanes
-          further
-  MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile of
-          the matrix unit (matrix.py)
-  BOX     factors of the MATRIX whose sum has this range are copied to local memory by the unit that copies boxes
-          (boxes.py), if both can be; its amount is 1
+    VECTOR  the innermost `amount` iterations are lanes of a vector register
+    UPCAST  the innermost `amount` iterations are copies: a tile in registers (of a reduction range: UNROLL)
+    BLOCK   the innermost `amount` iterations are a loop of their own
+    GRID    the rest of the range becomes part of the grid; the range of the last such opt is the fastest
+    STAGE   loads of buffer `axis` (a slot) under a reduction are copied to local memory first, in the order in which
+            the reduction reads them
+    WINDOW  the same as a window of the buffer, with at most `amount` loops of the output inside of it (window.py)
+    KEEP    values of the reduction over this range that the kernel needs again are stored to local memory (keep.py), by
+            a loop with `amount` copies
+    LOCAL   the innermost `amount` iterations are lanes of a workgroup
+    APART   copies like UPCAST, but outside of the lanes: neighbours of a lane are other lanes, and its copies are at a
+            distance of all lanes
+    MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
+            of the matrix unit (matrix.py)
+    BOX     operands of the MATRIX whose sum has this range are copied to local memory by bulk tensor copies (boxes.py),
+            if both can be; its amount is 1
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins
-early enough to be whole, and computes some elements a second time. Where that must not be (the kernel reads what it
-overwrites), the range is peeled: the kernel does the largest multiple, and a second store does the rest, with loops of
-its own. A reduction's range is always peeled, into a REDUCE for the largest multiple and
-others for what is left: where it has lanes by as many lanes, then by half as many, and so on; where lanes of a
-workgroup share it by all of them, and then by each of them alone.
+early enough to be whole, and computes some elements a second time. That is not allowed where the kernel reads the
+buffer that it overwrites. Then the range is peeled: the kernel does the largest multiple, and a second store with loops
+of its own does the rest.
+
+A reduction's range is always peeled, into a REDUCE for the largest multiple and others for the remainder. Remainders of
+a range with lanes are done by as many lanes, then by half as many, and so on. Where lanes of a workgroup share the
+range, they are done by all lanes, and then by each lane alone.
 """
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ from tinyhw.uop.ops import UOp
 
 @plain_members
 class OptOps(Named):
-  """See the head of this file."""
+  """The kinds of choices, as described at the head of this file."""
   VECTOR = 1
   UPCAST = 2
   BLOCK = 3
@@ -54,16 +56,16 @@ class OptOps(Named):
   APART = 10
   KEEP = 11
 
-LEAST_LANES = 4            # of what is left of a reduction's range; fewer elements than that are folded one by one
+LEAST_LANES = 4            # of the remainder of a reduction's range; fewer elements than that are folded one by one
 OF_BUFFERS = frozenset({OptOps.STAGE, OptOps.WINDOW})   # axis is a slot
-# their iterations are done side by side
+# their iterations run in parallel in a tile
 OF_TILES = frozenset({OptOps.VECTOR, OptOps.UPCAST, OptOps.LOCAL, OptOps.APART, OptOps.MATRIX})
 NO_FACTORS = OF_BUFFERS | {OptOps.GRID, OptOps.KEEP}    # their amounts do not split the range
-OF_ONE = "one"    # the tag of what folds parts of one REDUCE, whose order of terms is free: not that of what a program
-                  # adds
+# tag of a node that folds parts of one REDUCE, whose order of terms is free, unlike that of a program's additions
+OF_ONE = "one"
 
 class Opt(NamedTuple):
-  """A choice: what to do with the innermost `amount` iterations of range `axis` (of all that is left, for GRID)."""
+  """A choice for the innermost `amount` iterations of range `axis` (for GRID: for all remaining iterations)."""
   op: OptOps
   axis: int
   amount: int = 0
@@ -73,19 +75,19 @@ class Opt(NamedTuple):
 def is_reduce(r: UOp) -> bool: return r.arg[1] in (AxisType.REDUCE, AxisType.UNROLL)
 
 def size_of(r: UOp) -> int:
-  """The number of iterations; 0 where it is symbolic."""
+  """Return the number of iterations; 0 where it is symbolic."""
   return int(r.src[0].arg) if r.src[0].op is Ops.CONST else 0
 
 def width_along(r: UOp, lanes: int) -> int:
-  """Lanes that a range can fill: a short one fills a part of a register."""
+  """Return the lanes that a range can fill: a short one fills a part of a register."""
   return min(lanes, 1 << size_of(r).bit_length() - 1)
 
 def part_of(n: int, most: int) -> int:
-  """The largest divisor of n that is no more than `most`, or 1."""
+  """Return the largest divisor of n that is no more than `most`, or 1."""
   return max([d for d in range(1, most + 1) if n % d == 0], default=1)
 
 class Part(NamedTuple):
-  """A part of a split range: what becomes of it, its size, and how many iterations of the range one step of it is."""
+  """A part of a split range: its kind, its size, and the iterations of the range in one step of it."""
   kind: AxisType
   size: UOp
   stride: int
@@ -94,17 +96,17 @@ ORDER = {AxisType.GLOBAL: 0, AxisType.LOCAL: 1, AxisType.LOOP: 2, AxisType.STAGE
          AxisType.UPCAST: 5, AxisType.UNROLL: 6,
          AxisType.VECTOR: 7}
 
-MOST_AT_ONCE = 16    # iterations of what is left where lanes share a reduction
+MOST_AT_ONCE = 16    # iterations of a remainder where lanes share a reduction
 REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, AxisType.UPCAST: AxisType.UNROLL,
             AxisType.LOOP: AxisType.REDUCE}
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
                    (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
 
 def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
-  """The parts of a range under its opts, outermost first. Where the amounts' product does not divide the size, the last
-  step overlaps.
+  """Return the parts of a range under its opts, outermost first.
 
-  columns: whether these are the columns of a MATRIX, which are lanes.
+  Where the amounts' product does not divide the size, the last step overlaps. columns: whether these are the columns of
+  a MATRIX, which are lanes.
   """
   parts: list[Part] = []
   stride = 1
@@ -112,8 +114,7 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
     if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
     for opt in opts:
       if opt.op is not wanted: continue
-      amount = min(opt.amount, -(-size_of(r) // stride))   # what is more than the range has would be computed outside
-                                                           # of it
+      amount = min(opt.amount, -(-size_of(r) // stride))   # more iterations than the range has would be outside of it
       if amount == 1: continue
       parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
       stride *= amount
@@ -125,12 +126,15 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
   return parts[::-1]
 
 def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
-  """The kernel with its ranges split. order: ids of ranges, outermost first, for the loops that are left; else by their
-  ids, but the grid's as the opts name them."""
+  """Return the kernel with its ranges split.
+
+  order: ids of ranges, outermost first, for the remaining loops. Without it they are in the order of their ids, and the
+  grid is in the order of the opts.
+  """
   return apply_pieces(sink, opts, order)[0]
 
 def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> tuple[UOp, dict[UOp, list[UOp]]]:
-  """The same, and for each range what it became, outermost first."""
+  """Return the same, and the parts of each range, outermost first."""
   nodes = sink.toposort()
   ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: r.arg)
   rank = {axis: k for k, axis in enumerate(order)}
@@ -144,7 +148,7 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
     for depth, p in enumerate(mine):
       place = (grid[r.arg[0]] if p.kind is AxisType.GLOBAL and r.arg[0] in grid
                else rank.get(r.arg[0], len(rank) + r.arg[0]))
-      # lanes along memory are neighbours
+      # lanes along memory are adjacent
       parts.append(((ORDER[p.kind], not (p.kind is AxisType.LOCAL and is_reduce(r)), place, depth), r, p))
   parts.sort(key=lambda item: item[0])
   pieces: dict[UOp, list[UOp]] = {r: [] for r in ranges}
@@ -158,12 +162,12 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   return _rebuild(sink, value, pieces), pieces
 
 def at_most(x: UOp, limit: int) -> UOp:
-  """The smaller of an index and a limit, in a form whose bounds are exact."""
+  """Return the smaller of an index and a limit, in a form with exact bounds."""
   minus = UOp(Ops.MAX, dtypes.weakint, (make(Ops.MUL, dtypes.weakint, (x, number(-1))), number(-limit)))
   return make(Ops.MUL, dtypes.weakint, (minus, number(-1)))
 
 def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> UOp:
-  """sink with each range replaced: by a value where it is used, by pieces where it is closed."""
+  """Return sink with each range replaced: by a value where it is used, by pieces where it is closed."""
   new: dict[UOp, UOp] = dict(value)
   for u in sink.toposort():
     if u in new: continue
@@ -182,7 +186,7 @@ def _rebuild(sink: UOp, value: dict[UOp, UOp], pieces: dict[UOp, list[UOp]]) -> 
 # ***** peeling *****
 
 def factor_of(r: UOp, opts: tuple[Opt, ...]) -> int:
-  """What the size of a range must be divisible by."""
+  """Return the number that must divide the size of a range."""
   factor = 1
   for o in opts:
     if o.axis == r.arg[0] and o.op not in NO_FACTORS: factor *= o.amount
@@ -192,10 +196,8 @@ def lanes_along(r: UOp, opts: tuple[Opt, ...]) -> int:
   return next((o.amount for o in opts if o.op is OptOps.VECTOR and o.axis == r.arg[0]), 1)
 
 def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
-  """How what is left of a reduction's range is done: steps, and the lanes of each.
-
-  By all lanes, by fewer and fewer, at last one by one.
-  """
+  """Return the steps for the remainder of a reduction's range, and the lanes of each: all lanes, then fewer, at last
+  one."""
   found: list[tuple[int, int]] = []
   while n:
     if n < lanes: lanes = lanes // 2 if lanes > LEAST_LANES else 1
@@ -205,9 +207,9 @@ def cuts_of(n: int, lanes: int) -> list[tuple[int, int]]:
   return found
 
 def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, tuple[Opt, ...]]:
-  """Each REDUCE becomes several for each of its ranges that the factor does not divide, whose results are folded.
+  """Split each REDUCE over the ranges that the factor does not divide, and fold the results.
 
-  Also the opts of new ranges.
+  Return the opts of new ranges, too.
   """
   new: dict[UOp, UOp] = {}
   more: list[Opt] = []
@@ -225,7 +227,7 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
         pieces = [p for piece in pieces
                   for p in _peel_reduce(piece, r, [size_of(r) - rest, *[steps * width for steps, width in cuts]],
                                         fresh)]
-        for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is none
+        for axis, (steps, width) in enumerate(cuts, fresh):   # a loop of few steps is unrolled
           if shared > 1 and width > 1: more.append(Opt(OptOps.LOCAL, axis, width))
           if shared > 1: more.append(Opt(OptOps.UPCAST, axis, part_of(steps, MOST_AT_ONCE)))
           if lanes > 1:
@@ -239,8 +241,8 @@ def peel_reductions(sink: UOp, opts: tuple[Opt, ...], fresh: int) -> tuple[UOp, 
   return new[sink], tuple(more)
 
 def _peel_reduce(u: UOp, r: UOp, sizes: list[int], fresh: int) -> list[UOp]:
-  """A REDUCE as one for each part of a range, which have these sizes; those after the first have new ranges, numbered
-  from `fresh`."""
+  """Return a REDUCE as one for each part of a range. sizes: of the parts. Later parts have new ranges, numbered from
+  `fresh`."""
   others = tuple(s for s in ranges_of(u) if s is not r)
   pieces: list[UOp] = []
   done = 0
@@ -253,7 +255,7 @@ def _peel_reduce(u: UOp, r: UOp, sizes: list[int], fresh: int) -> list[UOp]:
   return pieces
 
 def peel_store(store: UOp, r: UOp, most: int, fresh: int) -> list[UOp]:
-  """A store over a range as two: one over the first `most` iterations, one over the others."""
+  """Return a store over a range as two: one over the first `most` iterations, one over the others."""
   rest = UOp(Ops.RANGE, r.dtype, (number(size_of(r) - most),), (fresh, r.arg[1]))
   tail = _moved(store, r, rest, make(Ops.ADD, dtypes.weakint, (rest, number(most))))
   if not most: return [tail]
@@ -265,7 +267,7 @@ def _moved(store: UOp, old: UOp, new: UOp, value: UOp) -> UOp:
   return UOp(Ops.STORE, store.dtype, values + tuple(new if r is old else r for r in ranges_of(store)), store.arg)
 
 def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
-  """u with ranges replaced by index expressions, which are brought to normal form."""
+  """Return u with ranges replaced by index expressions, which are brought to normal form."""
   new: dict[UOp, UOp] = dict(changes)
   for v in u.toposort(lambda v: v not in changes):
     if v in new: continue
@@ -277,8 +279,10 @@ def substitute(u: UOp, changes: dict[UOp, UOp]) -> UOp:
 # ***** staging *****
 
 def stage_loads(sink: UOp, slots: frozenset[int]) -> UOp:
-  """Loads of these buffers under a REDUCE go through a local array with an element for each point of the reduction's
-  loops (and of the tile)."""
+  """Stage loads of these buffers under a REDUCE.
+
+  The local array has an element for each point of the reduction's loops (and of the tile).
+  """
   nodes = sink.toposort()
   fresh = 1 + max((u.arg[0] for u in nodes if u.op is Ops.RANGE), default=0)
   first = next_array(nodes)

@@ -1,14 +1,15 @@
-"""Windows: what the loops of a reduction and some loops around it read of a buffer, copied to local memory once, gates
+"""Windows: copy the elements that a reduction and some loops around it read of a buffer to local memory once, gates
 applied.
 
-A convolution reads x[h*s + i, w*s + j]: neighbouring outputs (h, w) share most of what they read, and where x is
-padded, each read has a gate. `window_of` finds pairs of loops, one of the output and one of the reduction, that an
-index knows only by their weighted sum (w*s + j). Such a pair becomes one dimension of a local array, which runs over
-all values of the sum; the reduction's other loops are dimensions as they are. The copy is a STAGE (stage.py) outside of
-the pair's loops; what reads it needs no gate, and never leaves the array. What is computed of the element alone (a
-producer that was fused, the zeros of padding) is computed while copying.
+A convolution reads x[h*s + i, w*s + j]. Neighbouring outputs (h, w) share most of their inputs. Where x is padded, each
+read has a gate. `window_of` finds pairs of loops, one of the output and one of the reduction, that an index uses only
+by their weighted sum (w*s + j). Such a pair becomes one dimension of a local array, which runs over all values of the
+sum. The reduction's other loops are dimensions as they are.
 
-Opt(WINDOW, slot, n) stages loads of that buffer with a window that closes at most n loops of the output, those with the
+The copy is a STAGE (stage.py) outside of the pair's loops. Reads of the array need no gate, and never leave it. Values
+that are computed of the element alone (a fused producer, the zeros of padding) are computed while copying.
+
+Opt(WINDOW, slot, n) stages loads of that buffer. The window closes at most n loops of the output, those with the
 smallest strides.
 """
 from __future__ import annotations
@@ -24,8 +25,8 @@ from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
 class Pair(NamedTuple):
-  """Loops of the output and of the reduction that an access knows as `output * step + inner * dilation`; one of both
-  factors is 1."""
+  """Loops of the output and of the reduction in an access as `output * step + inner * dilation`; one of both factors is
+  1."""
   output: UOp
   inner: UOp
   step: int
@@ -33,7 +34,7 @@ class Pair(NamedTuple):
 
   @property
   def size(self) -> int:
-    """How many values the sum has: each one from 0 on."""
+    """Return the number of values of the sum, which are contiguous from 0 on."""
     return (size_of(self.output) - 1) * self.step + (size_of(self.inner) - 1) * self.dilation + 1
 
 class Window(NamedTuple):
@@ -43,7 +44,7 @@ class Window(NamedTuple):
   loops: tuple[UOp, ...]
 
   def closing(self, most: int) -> Window:
-    """The window that closes at most so many loops of the output."""
+    """Return the window that closes at most this many loops of the output."""
     kept = self.pairs[:most]
     return Window(self.value, kept, (*self.loops, *(p.inner for p in self.pairs[most:])))
 
@@ -51,20 +52,20 @@ class Window(NamedTuple):
   def closed(self) -> tuple[UOp, ...]: return tuple(p.output for p in self.pairs)
 
   def elements(self, lanes: int) -> int:
-    """Elements of the local array, whose innermost dimension is a multiple of the lanes."""
+    """Return the elements of the local array, whose innermost dimension is a multiple of the lanes."""
     n = 1
     for k, size in enumerate(self.sizes()): n *= size if k else -(-size // lanes) * lanes
     return n
 
   def sizes(self) -> list[int]:
-    """Of the dimensions, innermost first: pairs, then loops, later ones further inside."""
+    """Return the sizes of the dimensions, innermost first: pairs, then loops, later ones further inside."""
     return [p.size for p in self.pairs] + [size_of(r) for r in sorted(self.loops, key=lambda r: r.arg, reverse=True)]
 
 def values_from(load: UOp, body: UOp) -> list[UOp]:
-  """The load, and what is computed of it alone, by loops that it depends on: a chain of values below a reduction's
-  body, the load first.
+  """Return the load, and values that depend on it alone, by loops that it depends on.
 
-  Values of a type that memory has: a loaded number that is an index somewhere is kept as it was loaded.
+  They are a chain of values below a reduction's body, the load first. Their types must be types of memory: a loaded
+  number that is an index somewhere is kept as it was loaded.
   """
   users: dict[UOp, list[UOp]] = {}
   for u in body.toposort():
@@ -79,8 +80,10 @@ def values_from(load: UOp, body: UOp) -> list[UOp]:
   return found
 
 def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
-  """The window that closes as many output loops as can be, of the largest such value; None where it would close none.
-  inner: of the reduction."""
+  """Return the window that closes most output loops, of the largest such value; None where it would close none.
+
+  inner: ranges of the reduction.
+  """
   load = access.node
   mine = [r for r in inner if r in load.ranges]
   if any(not size_of(r) for r in mine): return None
@@ -94,7 +97,7 @@ def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[
   return Window(value, tuple(pairs), tuple(r for r in mine if all(r is not p.inner for p in pairs)))
 
 def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
-  """Those of the possible pairs, best first, that a value knows only by their sum; no loop is in two of them."""
+  """Return the possible pairs, best first, that a value uses only by their sum. No loop is in two of them."""
   pairs: list[Pair] = []
   for pair in possible:
     if any(pair.output is p.output or pair.inner is p.inner for p in pairs): continue
@@ -102,8 +105,8 @@ def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
   return pairs
 
 def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
-  """The factors with which both loops enter the index, if their sum takes every value in between, and some of them
-  more than once."""
+  """Return the factors of both loops in the index, if their sum takes every value in between, and some more than once.
+  """
   a, b = access.strides.get(output), access.strides.get(inner)
   if not a or not b or not size_of(output): return None
   if a % b == 0 and 0 < a // b < size_of(inner): return Pair(output, inner, a // b, 1)
@@ -113,7 +116,7 @@ def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
 def _depends_on_sum(value: UOp, pair: Pair) -> bool:
   """Is the value the same for all values of both loops that have one sum?
 
-  So it is if each index and each side of a gate is linear in that sum.
+  It is if each index and each operand of a gate is linear in that sum.
   """
   for u in value.toposort():
     if u.dtype is dtypes.weakint: continue
@@ -125,11 +128,10 @@ def _depends_on_sum(value: UOp, pair: Pair) -> bool:
   return True
 
 def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
-  """The kernel whose loads go through the windows that WINDOW opts name, and the opts of the loops that copy them:
-  lanes, if the tile has some.
+  """Return the kernel whose loads go through the windows of WINDOW opts, and the opts of the loops that copy them.
 
-  Where the tile's lanes run along a loop outside of a window, the window has an element for each lane, and is copied
-  along them.
+  These opts are lanes, if the tile has some. If the tile's lanes run along a loop outside of a window, the window has
+  an element for each lane, and is copied along them.
   """
   most = {o.axis: o.amount for o in opts if o.op is OptOps.WINDOW}
   if not most: return sink, ()
@@ -155,11 +157,11 @@ def stage_windows(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...
       changes[value], copied = _staged(window, 1 if along else max(lanes.values(), default=1), fresh,
                                        first + len(changes))
       copying += copied
-      fresh += len(value.ranges)   # at least as many as the window has dimensions
+      fresh += len(value.ranges)   # at least the number of dimensions of the window
   return (sink.substitute(changes) if changes else sink), tuple(copying)
 
 def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, list[Opt]]:
-  """A load from the window, in place of its value. fresh: ids for its loops; count: of local arrays before."""
+  """Return a load from the window, instead of its value. fresh: ids for its loops. count: of local arrays before it."""
   loops = sorted(window.loops, key=lambda r: r.arg)
   pairs = window.pairs[::-1]
   real = [size_of(r) for r in loops] + [p.size for p in pairs]
@@ -167,7 +169,7 @@ def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, li
   copies = [UOp(Ops.RANGE, dtypes.weakint, (number(n),), (fresh + k, AxisType.STAGE)) for k, n in enumerate(sizes)]
   changes: dict[UOp, UOp] = dict(zip(loops, copies))
   for p, copy in zip(pairs, copies[len(loops):]):
-    # the one with factor 1 takes the sum's place: with the other one at 0 it reaches every value
+    # the loop with factor 1 becomes the sum: with the other one at 0 it reaches every value
     whole, part = (p.inner, p.output) if p.dilation == 1 else (p.output, p.inner)
     changes[whole], changes[part] = copy, number(0)
   inside = copies[-1] < number(real[-1]) if sizes[-1] != real[-1] else None
@@ -183,7 +185,7 @@ def _staged(window: Window, lanes: int, fresh: int, count: int) -> tuple[UOp, li
 def _times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, dtypes.weakint, (u, number(factor)))
 
 def _gated(value: UOp, condition: UOp | None) -> UOp:
-  """The value, whose loads are done where a condition holds; elsewhere they give 0."""
+  """Return the value with its loads done where a condition holds; elsewhere they give 0."""
   if condition is None: return value
   changes: dict[UOp, UOp] = {}
   for load in value.toposort():
