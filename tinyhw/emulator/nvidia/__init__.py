@@ -1,4 +1,5 @@
-"""Virtual NVIDIA GPUs behind /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm: `make` puts a computer together."""
+"""Virtual NVIDIA GPUs that serve /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm. `make` builds a computer with them.
+"""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -7,7 +8,7 @@ from tinyhw.emulator.nvidia.chips import CHIPS
 from tinyhw.errors import ConfigError
 
 def make(name: str, cards: Sequence[str], seed: int, strict: int) -> Computer:
-  """A computer with these cards. Raises ConfigError for a card that is not known."""
+  """Make a computer with these cards. Raises ConfigError for an unknown card."""
   for card in cards:
     if card not in CHIPS:
       raise ConfigError(f"EMULATE={name!r}: there is no virtual {card}; there are {', '.join(CHIPS)}")

@@ -1,6 +1,6 @@
-"""The virtual NVIDIA cards, as rows. Numbers are those of the cards named, except for the size of their memory.
+"""The virtual NVIDIA cards, as rows. Numbers are those of the real cards, except for the size of memory.
 
-gpcs: TPCs of each graphics processing cluster, of which a real card has some off.
+gpcs: TPCs of each graphics processing cluster. Real cards have some disabled.
 """
 from __future__ import annotations
 from dataclasses import dataclass

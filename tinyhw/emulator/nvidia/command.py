@@ -1,9 +1,9 @@
-"""What `python3 -m tinyhw emulate` (emulator/command.py) must know of NVIDIA's GPUs: their options, how a block starts,
-and its registers.
+"""The part of `python3 -m tinyhw emulate` (emulator/command.py) for NVIDIA GPUs: options, start of a block, and
+registers.
 
-Text is NVIDIA's own, with control words or without (then an instruction stalls for one cycle and waits for nothing);
-the first instruction is at address 0, as the disassembler shows it. A register to show is `R4`, `R4:f32`, `R[4:7]`,
-`UR4`, `P0`, `UP0`; types are those of emulator/view.py.
+Text is NVIDIA's own, with or without control words. Without them an instruction stalls for one cycle and waits for
+nothing. The first instruction is at address 0, as in the disassembler's output. A register to show is `R4`, `R4:f32`,
+`R[4:7]`, `UR4`, `P0`, `UP0`. Types are those of emulator/view.py.
 """
 from __future__ import annotations
 import re
@@ -35,21 +35,21 @@ if TYPE_CHECKING:
 CODE = 0
 MOST_LOCAL = 1 << 16   # bytes of a lane
 COUNTS = {"R": REGISTERS, "UR": UNIFORM, "P": PREDICATES, "UP": PREDICATES}
-# their results are shown as such in a trace
+# a trace shows their results as float32
 FLOATS = frozenset({"FADD", "FMUL", "FFMA", "FMNMX", "FSEL", "MUFU", "I2F"})
 CHANGED = 4            # lanes of a register in a trace
 _PLACE = re.compile(r"(U?[RP])(?:(\d+)|\[(\d+):(\d+)\])(?::(\w+))?$")
 _TARGET = re.compile(r"([\w.$]+)(?=\s*$)")   # of a branch: its last operand
 
 class Place(NamedTuple):
-  """Registers to show: their bank, the first and the last one, and as what."""
+  """Registers to show: their bank, the first and the last one, and the type."""
   bank: str
   first: int
   last: int
   form: str
 
 def place(text: str) -> Place:
-  """What a text names. Raises ArgumentError."""
+  """Parse the name of registers. Raises ArgumentError."""
   found = _PLACE.match(text)
   form = found[5] or "x32" if found else ""
   if found is None or form not in FORMATS:
@@ -111,11 +111,11 @@ class NvidiaMachine(Machine):
     return "  ".join(f"{named(unit)}={changed(wave, unit, form)}" for unit in step.uses.writes)
 
 def has_target(line: str) -> bool:
-  """Whether an instruction's last operand is where it leads."""
+  """Return whether an instruction's last operand is a branch target."""
   return re.search(r"(?:^|\s)(?:BRA|BSSY|CALL)[.\s]", line) is not None
 
 def words(warp: Warp, unit: Unit) -> list[int]:
-  """A register or predicate of all lanes; one word for those that all share."""
+  """Return a register or predicate of all lanes; one word if all lanes share it."""
   bank, index = unit
   if bank == "R": return warp.registers[index]
   if bank == "UR": return [warp.uniform[index]]
@@ -123,7 +123,7 @@ def words(warp: Warp, unit: Unit) -> list[int]:
   return [warp.predicates[index] >> lane & 1 for lane in range(LANES)]
 
 def show(warp: Warp, unit: Unit, form: str) -> list[str]:
-  """Lines with a register. A lane that nothing has written is -, one that has ended stands in parentheses."""
+  """Return lines with a register. A lane that was never written is -. One that has ended is in parentheses."""
   found, known = words(warp, unit), warp.known[unit]
   if unit in warp.schedule.written: return [f"{named(unit)}: its result has not been waited for"]
   if len(found) == 1: return [f"{named(unit)} = {FORMATS[form](found[0]) if known else '-'}"]
@@ -132,7 +132,7 @@ def show(warp: Warp, unit: Unit, form: str) -> list[str]:
   return by_lane(named(unit), [cell if warp.active >> lane & 1 else f"({cell})" for lane, cell in enumerate(cells)])
 
 def changed(warp: Warp, unit: Unit, form: str) -> str:
-  """A register in a few words: those of the first lanes that run."""
+  """Return a register in a few words: those of the first lanes that run."""
   if unit in warp.schedule.written: return "(pending)"
   found = words(warp, unit)
   if len(found) == 1: return FORMATS["x32"](found[0])

@@ -1,11 +1,11 @@
 """A computer with virtual NVIDIA GPUs: its files, and the calls of /dev/nvidiactl, /dev/nvidia0 and /dev/nvidia-uvm.
 
-A call whose size is not this version's is refused, as the kernel's driver does. What a file is bound to follows
+A call whose size is not this version's is refused, as by the kernel's driver. Bindings of files follow
 open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/escape.c.
 
-Processes (`Box.process`) have objects, address spaces and channels of their own. They share the GPUs with their memory
-and caches, the numbers that doorbells are told, and the system memory that GPUs may use. An error stops the channel
-group that it is of, and nothing else.
+Each process (`Box.process`) has its own objects, address spaces and channels. Processes share the GPUs with their
+memory and caches, the numbers that are written to doorbells, and the system memory that GPUs may use. An error stops
+only its own channel group.
 """
 from __future__ import annotations
 import ctypes
@@ -37,7 +37,7 @@ QUERY_VERSION = ord("2")
 FIRST_TOKEN = 0x10000
 
 class Computer(Box):
-  """A box with NVIDIA GPUs. cards: one name of a chip for each. version: of the kernel's driver; peers: cards reach
+  """A box with NVIDIA GPUs. cards: the name of a chip for each. version: of the kernel's driver; peers: cards reach
   each other's memory."""
   def __init__(self, name: str, cards: Sequence[str], seed: int = 0, strict: int = 1,
                version: tuple[int, ...] = VERSION, peers: bool = True):
@@ -60,21 +60,23 @@ class Computer(Box):
     for gpu in self.gpus: self.nodes[f"/dev/nvidia{gpu.minor}"] = partial(CardFile, self, gpu)
 
   def control_file(self, number: int) -> ControlFile:
-    """The open control file with this descriptor. Refused where there is none."""
+    """Return the open control file with this descriptor. Refused where there is none."""
     found = self.descriptor(number)
     if not isinstance(found, ControlFile):
       raise Refusal(Status.INVALID_ARGUMENT, f"descriptor {number} is no {CONTROL}")
     return found
 
   def forget(self, frames: Frames) -> None:
-    """Pages go back: no cache keeps them."""
+    """Give pages back: no cache keeps them."""
     if self.coherence is None: return
     if self.order is not None: self.order.forget(frames.physical, frames.size)
     self.coherence.forget(frames.physical, frames.size)
     for cache in self.engines.caches(): drop(cache, frames.physical, frames.size)
 
   def failing(self, number: int, call: str) -> Exception:
-    """A Status is the resource manager's answer to a call that the kernel takes."""
+    """Return the error of a call that a test makes fail. A Status is the resource manager's answer to a call that the
+    kernel accepts.
+    """
     return Refusal(number, f"injected into {call}") if isinstance(number, Status) else super().failing(number, call)
 
   def tables(self) -> list[PageTable]:
@@ -98,7 +100,7 @@ class File(VirtualFile):
     self.computer = computer
 
   def find(self, request: int) -> tuple[Any, Callable[[Any], None]]:
-    """The structure and function of a call, by its number. Raises OSError as the kernel does."""
+    """Return the structure and function of a call, by its number. Raises OSError as the kernel does."""
     number, size = request & 0xFF, request >> 16 & 0x3FFF
     found = self.calls.get(number)
     if request >> 8 & 0xFF != ord("F") or found is None: raise refuse(errno.EINVAL, f"request {request:#x}")
@@ -115,14 +117,14 @@ class File(VirtualFile):
       self.answer(kind, function, argument)
 
   def called(self, kind: Any, argument: Any) -> str:
-    """The name of a call: of its structure."""
+    """Return the name of a call: that of its structure."""
     return str(kind.__name__)
 
   def answer(self, kind: Any, function: Callable[[Any], None], argument: Any) -> None:
-    """Call, and write the status."""
+    """Execute a call, and write the status."""
     own = kind()
-    if ctypes.sizeof(argument) < ctypes.sizeof(own):   # calls of UVM do not tell their size: the kernel would read what
-                                                       # lies behind
+    # calls of UVM do not tell their size: the kernel would read past the end
+    if ctypes.sizeof(argument) < ctypes.sizeof(own):
       raise refuse(errno.EFAULT, f"{kind.__name__} has {ctypes.sizeof(own)} bytes, not {ctypes.sizeof(argument)}")
     ctypes.memmove(ctypes.addressof(own), ctypes.addressof(argument), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
     status = Status.OK
@@ -133,8 +135,8 @@ class File(VirtualFile):
     ctypes.memmove(ctypes.addressof(argument), ctypes.addressof(own), min(ctypes.sizeof(own), ctypes.sizeof(argument)))
 
 class MappedFile(File):
-  """A file through which one mapping can be made. prepared: what it is going to be of, by RmMapMemory: the object, the
-  offset, the bytes."""
+  """A file through which one mapping can be made. prepared: by RmMapMemory: the object, the offset, the bytes of the
+  mapping."""
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
     self.prepared: tuple[Item, int, int] | None = None
@@ -153,11 +155,11 @@ class MappedFile(File):
                                                                  length, item, item.release))
 
   def usermode(self, length: int, address: int, prot: int) -> VirtualMapping:
-    """The page of doorbells."""
+    """Map the page of doorbells."""
     raise refuse(errno.EINVAL, "registers are mapped through a card's file")
 
 class ControlFile(MappedFile):
-  """/dev/nvidiactl. clients: made through it, which end with it."""
+  """/dev/nvidiactl. clients: those that were made through it. They end with it."""
   def __init__(self, computer: Computer, path: str):
     super().__init__(computer, path)
     s, objects = computer.structures, computer.objects
@@ -174,7 +176,7 @@ class ControlFile(MappedFile):
     return super().find(request)
 
   def called(self, kind: Any, argument: Any) -> str:
-    """Controls have the name of their own structure."""
+    """Return the name of a call. A control has the name of its own structure."""
     if kind is self.computer.structures.RmControl and argument.cmd in self.computer.objects.controls:
       return str(self.computer.objects.controls[argument.cmd][0].__name__)
     return (str(self.computer.structures.CardInfo.__name__) if "CardInfo" in kind.__name__
@@ -189,7 +191,9 @@ class ControlFile(MappedFile):
     if request.hObjectOld in self.clients: self.clients.remove(request.hObjectOld)
 
   def _version(self, request: Any) -> None:
-    """Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c, rm_perform_version_check."""
+    """Check the version. Source: open-gpu-kernel-modules, src/nvidia/arch/nvalloc/unix/src/osapi.c,
+    rm_perform_version_check.
+    """
     text = ".".join(map(str, self.computer.version)).encode()
     same = bytes(request.versionString).rstrip(b"\0") == text
     if request.cmd != QUERY_VERSION and not same:
@@ -202,7 +206,7 @@ class ControlFile(MappedFile):
       entry.gpu_id, entry.minor_number, entry.fb_size = gpu.gpu_id, gpu.minor, gpu.chip.vram
 
   def _map(self, request: Any) -> None:
-    """Prepare a mapping, which the file named then makes: one for each file."""
+    """Prepare a mapping, which the named file then makes: one for each file."""
     objects = self.computer.objects
     objects.client(request.hClient)
     file, item = self.computer.descriptor(request.fd), objects.find(request.hMemory)
@@ -246,9 +250,9 @@ class CardFile(MappedFile):
 
 class UvmFile(File):
   """/dev/nvidia-uvm. Its calls have plain numbers, and the kernel copies as many bytes as this version's structures
-  have. begun: by UvmInitialize.
+  have.
 
-  holds: the file that this one holds the process's memory for, by UvmMmInitialize. Source:
+  begun: by UvmInitialize. holds: the file for which this one holds the process's memory, by UvmMmInitialize. Source:
   kernel-open/nvidia-uvm/uvm.c.
   """
   status = "rmStatus"

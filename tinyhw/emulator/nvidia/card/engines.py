@@ -1,7 +1,7 @@
-"""Engines of virtual NVIDIA GPUs: what reads channels (the host engine), copies, and starts kernels.
+"""Engines of virtual NVIDIA GPUs: the host engine reads channels, other engines copy and start kernels.
 
-A channel is an actor: each step reads an entry of its ring, or executes a method. Its position (GPGet) is written when
-an entry has been read whole. What an engine would misread, or hang on, is a PacketError at once. Source:
+A channel is an actor: each step reads an entry of its ring, or executes a method. Its position (GPGet) is written after
+a whole entry has been executed. An input that an engine would misread, or hang on, is a PacketError at once. Source:
 autogen/nvidia/methods.py.
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tinyhw.emulator.nvidia.execute.block import block_of_grid
 if TYPE_CHECKING: from tinyhw.emulator.nvidia.card.computer import Computer
 
 class DoorbellWatcher:
-  """The usermode page of a GPU: the clock, and the doorbell that is told a channel's token."""
+  """The usermode page of a GPU: the clock, and the doorbell, which takes a channel's token."""
   def __init__(self, computer: Computer, gpu: Gpu, frames: Frames):
     self.computer, self.gpu, self.frames = computer, gpu, frames
 
@@ -44,8 +44,8 @@ class DoorbellWatcher:
   def closed(self) -> None: self.computer.physical.free(self.frames)
 
 class Engines:
-  """The channels of a process that run, and the grids that they have started. make_block: what executes a block; tests
-  may put another one there."""
+  """The running channels of a process, and the grids that they have started. make_block: makes the executor of a block;
+  tests may replace it."""
   def __init__(self, computer: Computer):
     self.computer = computer
     self.channels: dict[int, Processor] = {}
@@ -54,7 +54,7 @@ class Engines:
     self.make_block: MakeBlock | None = block_of_grid
 
   def begin(self, channel: ChannelItem) -> None:
-    """A channel can be used from now on."""
+    """Start a channel."""
     if channel.token in self.channels: return
     found = self.channels[channel.token] = Processor(self, channel)
     self.computer.scheduler.add(found, self.computer)
@@ -66,7 +66,7 @@ class Engines:
     channel.stop = stop
 
   def ring(self, gpu: Gpu, token: int) -> None:
-    """The doorbell."""
+    """Ring the doorbell."""
     found = self.channels.get(token)
     if found is None or found.gpu is not gpu:
       raise DoorbellError(f"the doorbell of {gpu.name} is told {token:#x}, which is no channel's token; ask for it "
@@ -74,7 +74,7 @@ class Engines:
     found.rung()
 
   def fail(self, channel: ChannelItem, xid: int, fault: PageFault | None = None) -> None:
-    """An error of a channel: the driver stops its whole group, and writes into the notifiers which error it was.
+    """Stop the whole group of a channel after an error, as the driver does, and write the error into the notifiers.
 
     Other groups go on.
     """
@@ -93,12 +93,12 @@ class Engines:
       if grid.processor.channel.group is group: grid.abandon()
 
   def caches(self) -> Iterator[ReadCache]:
-    """All caches of all GPUs."""
+    """Yield all caches of all GPUs."""
     for caches in self.caches_of.values(): yield from caches.made.values()
 
 class Processor:
-  """What reads one channel. subchannels: the class of the engine object that each speaks to; registers: what methods
-  have set, by subchannel."""
+  """Reader of one channel. subchannels: the class of the engine object of each; registers: values that methods have
+  set, by subchannel."""
   def __init__(self, engines: Engines, channel: ChannelItem):
     self.engines, self.channel, self.computer = engines, channel, engines.computer
     gpu = channel.gpu
@@ -107,13 +107,13 @@ class Processor:
     self.name = f"channel {channel.token:#x} of {gpu.name}"
     self.port = Port(channel.group.space.table, self.computer.coherence, f"an engine of {self.name}")
     self.agent = self.port.agent = Agent(self.computer.order)
-    self.known = 0                        # tasks that the program knew to have ended when it rang last (order.py)
+    self.known = 0                        # ended tasks that the program knew at its last ring (order.py)
     self.tables = methods.engines(gpu.chip.generation)
     self.subchannels: dict[int, int] = {}
     self.registers: dict[int, dict[int, int]] = {}
     self.calls: deque[Call] = deque()
     self.get = self.put = 0
-    self.open = False                     # an entry has been read whose end has not been told
+    self.open = False                     # an entry was read whose end is not reported yet
     self.stopped = False
 
   # **** the ring ****
@@ -123,7 +123,7 @@ class Processor:
     return self.channel.userd.frames.view[start:start + 4]
 
   def rung(self) -> None:
-    """There are new entries."""
+    """Take new entries after a doorbell."""
     put = int.from_bytes(self._userd(methods.USERD_PUT), "little")
     if put >= self.channel.entries:
       raise DoorbellError(f"{self.name}: GPPut is {put}, and the ring has {self.channel.entries} entries")
@@ -131,7 +131,7 @@ class Processor:
     if self.computer.order is not None: self.known |= self.computer.order.host.known
 
   def step(self) -> bool:
-    """Read an entry, or execute a method. False while there is nothing to do, or something to wait for."""
+    """Read an entry, or execute a method. Return False while there is nothing to do, or while it must wait."""
     if self.stopped or not self.channel.group.running: return False
     try:
       if self.calls: return self._execute()
@@ -239,7 +239,7 @@ class Processor:
   def _busy(self) -> bool: return any(grid.processor is self for grid in self.engines.work)
 
   def _all_ended(self) -> bool:
-    """Have all grids that it has started ended? Then it knows."""
+    """Return whether all grids that it has started have ended. If so, learn it."""
     if self._busy(): return False
     self.agent.learn(self.agent.started)
     return True
@@ -294,6 +294,6 @@ class Processor:
     self.agent.learn(task)
 
   def drop_work(self) -> None:
-    """The channel ends."""
+    """Drop its grids: the channel ends."""
     for grid in list(self.engines.work):
       if grid.processor is self: grid.abandon()

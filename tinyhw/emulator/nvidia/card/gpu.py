@@ -1,4 +1,4 @@
-"""A virtual NVIDIA GPU: what it is, and its clock. All processes share it."""
+"""A virtual NVIDIA GPU: its properties and its clock. All processes share it."""
 from __future__ import annotations
 import hashlib
 import time
@@ -7,7 +7,7 @@ from enum import IntEnum
 from tinyhw.emulator.nvidia.chips import Chip
 
 class ComputeMode(IntEnum):
-  """Who may compute on a GPU, as its administrator has set it.
+  """The clients that may compute on a GPU, as its administrator has set it.
 
   Source: open-gpu-kernel-modules, ctrl2080gpu.h, COMPUTE_MODE_RULES.
   """
@@ -18,10 +18,10 @@ XID_MMU = 31  # the driver's number of an access that the page table does not al
 FIRST_BUS = 0x17   # of PCI
 
 class Gpu:
-  """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: that have been started
-  on it.
+  """One card. computer: its name. vram_used: bytes that all processes hold together. workgroups: number of blocks
+  started on it.
 
-  bus: of PCI, where it is. reserved: the client that computes on it, where the mode lets only one.
+  bus: its PCI bus. reserved: the client that computes on it, where the mode allows only one.
   """
   def __init__(self, computer: str, chip: Chip, index: int):
     self.chip, self.index, self.minor = chip, index, index
@@ -34,11 +34,11 @@ class Gpu:
     self.reserved: object = None
 
   def information(self) -> str:
-    """What procfs tells of it. Source: open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c."""
+    """Return its text in procfs. Source: open-gpu-kernel-modules, kernel-open/nvidia/nv-procfs.c."""
     digits = self.uuid.hex()
     uuid = "-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
     return f"Model: \t\t {self.chip.marketing}\nGPU UUID: \t GPU-{uuid}\nBus Location: \t 0000:{self.bus:02x}:00.0\n"
 
   def clock(self) -> int:
-    """The time that timestamps show, in nanoseconds."""
+    """Return the time of timestamps, in nanoseconds."""
     return time.monotonic_ns()

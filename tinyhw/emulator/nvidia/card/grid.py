@@ -1,6 +1,6 @@
-"""Grids that run: from a QMD to the start of blocks, and blocks in a seeded random order.
+"""Execution of grids: from a QMD to the start of blocks, and blocks in a seeded random order.
 
-What the hardware would misread, or never start, is a PacketError before the first block. Sources:
+State that the hardware would misread, or that would never start, is a PacketError before the first block. Sources:
 autogen/nvidia/qmd.py; limits are those of CUDA's compute capabilities.
 """
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.execute.decoded import Decoder
 
 RESIDENT = 8         # blocks of a grid that take turns
-SLICE, MORE, MOST = 200, 20, 1 << 16  # most instructions of a block in a step: at first, how many more with each step
-                                      # of the grid, at last
+# most instructions of a block in a step: at first, increase with each step of the grid, at last
+SLICE, MORE, MOST = 200, 20, 1 << 16
 MOST_LANES, MOST_BARRIERS = 1024, 16   # of a block
 
 class BlockLike(Protocol):
-  """What executes a block."""
+  """Executor of a block."""
   def step(self, budget: int) -> bool:
-    """Execute some instructions; True when all warps have ended."""
+    """Execute some instructions. Return True when all warps have ended."""
 
 MakeBlock = Callable[["Grid", int, Port, int], BlockLike]
 
@@ -52,15 +52,14 @@ class Grid:
     self.rest, self.left = iter(range(self.blocks)), self.blocks
     self.residents: list[BlockLike] = []
     self.slice = SLICE
-    self.decoder: Decoder | None = None   # that of the first block, for all; what code is between two launches is
-                                          # another grid's
+    self.decoder: Decoder | None = None   # of the first block, for all; another grid may have other code
     if engines.make_block is None: raise PacketError(f"{self.name}: nothing executes blocks of {self.chip.name} here")
     self.make_block: MakeBlock = engines.make_block
     engines.work.append(self)
     processor.computer.scheduler.add(self, processor.computer)
 
   def _check(self, state: dict[int, int]) -> None:
-    """Refuse what would be misread or would never start."""
+    """Refuse a state that would be misread or would never start."""
     get = self.fields.get
     def wrong(why: str) -> PacketError: return PacketError(f"the QMD at {self.address:#x}: {why}")
     version = get("qmd_major_version"), get("qmd_minor_version", 0)
@@ -141,7 +140,7 @@ class Grid:
     if not self.left: self.abandon()
 
   def abandon(self) -> None:
-    """Nothing more of it runs."""
+    """Drop the grid: nothing more of it runs."""
     self.residents.clear()
     if self in self.processor.engines.work: self.processor.engines.work.remove(self)
     self.processor.computer.scheduler.remove(self)

@@ -1,8 +1,7 @@
-"""The resource manager of the virtual kernel driver: its objects, what it checks before it makes one, and what it
-answers when it is asked.
+"""The resource manager of the virtual kernel driver: its objects, the checks before it makes one, and its controls.
 
 Statuses follow open-gpu-kernel-modules, src/nvidia/src/kernel/rmapi/{alloc_free,control}.c, gpu/fifo/kernel_channel.c
-and mem_mgr. A refusal is a `Refusal` with a status; the files turn it into the answer of a call.
+and mem_mgr. A refusal is a `Refusal` with a status. The files turn it into the answer of a call.
 """
 from __future__ import annotations
 import ctypes
@@ -30,42 +29,42 @@ MOST_ENTRIES = 1 << 21
 GRAPHICS, COPY_ENGINES = rm.flags("NV2080_ENGINE_TYPE_", "GRAPHICS"), range(rm.flags("NV2080_ENGINE_TYPE_", "COPY0"),
                                                                             rm.flags("NV2080_ENGINE_TYPE_", "COPY0")
                                                                             + 10)
-MOST_CHANNELS = 2048   # of a GPU, of all processes: as many numbers as its list of channels that can run has
+MOST_CHANNELS = 2048   # of a GPU, of all processes: the size of its list of channels that can run
 
 class Refusal(Exception):
-  """A call that is refused. why: for who debugs the virtual driver; a real one tells it to its log at most."""
+  """A refused call. why: for people who debug the virtual driver; a real one at most logs it."""
   def __init__(self, status: Status, why: str = ""):
     super().__init__(f"{status.name}: {why}")
     self.status, self.why = status, why
 
 class Item:
-  """An object: its class, its parent, and what belongs to it."""
+  """An object: its class, its parent, and its children."""
   def __init__(self, handle: int, kind: int, parent: Item | None, gpu: Gpu | None):
     self.handle, self.kind, self.parent, self.gpu = handle, kind, parent, gpu
     self.children: list[Item] = []
 
   def above(self) -> Iterator[Item]:
-    """Its parent, that one's parent, and so on."""
+    """Yield its parent, the parent of that, and so on."""
     found = self.parent
     while found is not None:
       yield found
       found = found.parent
 
   def freed(self) -> None:
-    """It is gone."""
+    """Release its resources: it is freed."""
 
   def __repr__(self) -> str: return f"object {self.handle:#x} of class {self.kind:#x}"
 
 class MemoryItem(Item):
-  """Memory. frames: its pages. users: the object itself, mappings of GPUs and of the program; the pages stay as long
-  as there is one."""
+  """Memory. frames: its pages. users: the object itself, mappings of GPUs and of the program. The pages stay until the
+  last user is gone."""
   def __init__(self, handle: int, kind: int, parent: Item, gpu: Gpu, frames: Frames, objects: Objects):
     super().__init__(handle, kind, parent, gpu)
     self.frames, self.objects, self.users = frames, objects, 1
 
   @property
   def own(self) -> bool:
-    """Is it the GPU's?"""
+    """Return whether it is the GPU's own memory."""
     return self.kind == rm.MEMORY_LOCAL
 
   def release(self) -> None:
@@ -77,14 +76,14 @@ class MemoryItem(Item):
     return f"{'memory of ' + self.gpu.name if self.own and self.gpu else 'host memory'} {self.handle:#x}"
 
 class SubdeviceItem(Item):
-  """One GPU of a device, which has one."""
+  """One GPU of a device. A device has one GPU."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu):
     super().__init__(handle, rm.SUBDEVICE, parent, gpu)
     self.card = gpu
 
   @property
   def client(self) -> Item:
-    """Whose it is."""
+    """Return its client."""
     *_, found = self.above()
     return found
 
@@ -92,22 +91,22 @@ class SubdeviceItem(Item):
     if self.card.reserved is self.client: self.card.reserved = None
 
 class SpaceItem(Item):
-  """An address space: what a GPU sees. external: unified memory keeps it."""
+  """An address space of a GPU. external: unified memory manages it."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu, external: bool):
     super().__init__(handle, rm.VA_SPACE, parent, gpu)
     self.table, self.external = PageTable(), external
 
 class GroupItem(Item):
-  """A channel group. engine: the type of that which its channels are for; running: they have been scheduled. fault:
-  the access that stopped it."""
+  """A channel group. engine: type of the engine of its channels; running: they have been scheduled. fault: the access
+  that stopped it."""
   def __init__(self, handle: int, parent: Item, gpu: Gpu, space: SpaceItem, engine: int):
     super().__init__(handle, rm.CHANNEL_GROUP, parent, gpu)
     self.space, self.engine, self.running = space, engine, False
     self.fault: PageFault | None = None
 
 class ChannelItem(Item):
-  """A channel: where its ring and its pointers are. engine: the classes of its engine objects; registered: memory that
-  engines want is set up."""
+  """A channel: addresses of its ring and its pointers. engine: the classes of its engine objects; registered: memory
+  for the engines' state is set up."""
   def __init__(self, handle: int, kind: int, group: GroupItem, token: int, request: Any, userd: MemoryItem, place: int):
     super().__init__(handle, kind, group, group.gpu)
     self.group, self.token, self.ring, self.entries = group, token, int(request.gpFifoOffset), int(
@@ -151,7 +150,7 @@ class Objects:
   # **** calls ****
 
   def find(self, handle: int, kind: type[Item] = Item, status: Status = Status.INVALID_OBJECT_HANDLE) -> Any:
-    """An object. Refused where there is none of that kind."""
+    """Return an object. Refused where there is none of that kind."""
     found = self.items.get(handle)
     if not isinstance(found, kind): raise Refusal(status, f"{handle:#x} is {found!r}")
     return found
@@ -170,7 +169,7 @@ class Objects:
     request.hObjectNew = handle
 
   def client(self, handle: int) -> Item:
-    """The client that a call names."""
+    """Return the client that a call names."""
     found = self.items.get(handle)
     if found is None or found.kind != rm.ROOT: raise Refusal(Status.INVALID_CLIENT, f"{handle:#x}")
     return found
@@ -186,8 +185,8 @@ class Objects:
     if gpu is None: raise Refusal(Status.INVALID_CLASS, f"{kind:#x}")
     if kind in gpu.chip.usermode:
       self._below(parent, (rm.SUBDEVICE,), kind)
-      given = kind >= rm.HOPPER_USERMODE and request.pAllocParms  # without parameters it is the page among the
-                                                                  # registers
+      # without parameters it is the page among the registers
+      given = kind >= rm.HOPPER_USERMODE and request.pAllocParms
       if given and self._parameters(request, self.computer.structures.UsermodeParams).bPriv:
         raise Refusal(Status.INSUFFICIENT_PERMISSIONS, "bPriv")
       return Item(handle, kind, parent, gpu)
@@ -208,12 +207,12 @@ class Objects:
       raise Refusal(Status.INVALID_OBJECT_PARENT, f"an object of class {kind:#x} below {parent!r}")
 
   def _parameters(self, request: Any, structure: Any) -> Any:
-    """RM takes as many bytes as it knows of, whatever the caller says."""
+    """Return the parameters. RM reads as many bytes as it knows, whatever the caller says."""
     if not request.pAllocParms: raise Refusal(Status.INVALID_PARAM_STRUCT, f"{structure.__name__} is missing")
     return structure.from_address(request.pAllocParms)
 
   def control(self, request: Any) -> None:
-    """RmControl: the size must be the one that this version knows."""
+    """RmControl: the size must be that of this version."""
     self.client(request.hClient)
     item, found = self.find(request.hObject), self.controls.get(request.cmd)
     if found is None: raise Refusal(Status.NOT_SUPPORTED, f"the control {request.cmd:#x} is not emulated")
@@ -226,7 +225,7 @@ class Objects:
     function(item, structure.from_address(request.params) if request.params else None)
 
   def free(self, request: Any) -> None:
-    """RmFree: an object and all below it, the youngest first."""
+    """RmFree: free an object and all its descendants, the youngest first."""
     self.client(request.hRoot)
     self.remove(self.find(request.hObjectOld))
 
@@ -315,7 +314,7 @@ class Objects:
     return self.computer.physical.allocate(size, cleared, holder=self.computer)
 
   def pin(self, request: Any) -> None:
-    """RmAllocMemory: pages of the program."""
+    """RmAllocMemory: make an object of pages of the program."""
     self.client(request.hRoot)
     parent = self.find(request.hObjectParent, status=Status.INVALID_OBJECT_PARENT)
     self._below(parent, (rm.DEVICE,), request.hClass)
@@ -331,7 +330,7 @@ class Objects:
     self.items[made.handle] = made
 
   def give_back(self, item: MemoryItem) -> None:
-    """Nobody uses the pages any more."""
+    """Free the pages: they have no user any more."""
     if item.own and item.gpu is not None: item.gpu.vram_used -= item.frames.size
     elif item.kind == rm.MEMORY_SYSTEM: self.system_used -= item.frames.size
     self.computer.forget(item.frames)
@@ -368,9 +367,9 @@ class Objects:
     request.data[:16], request.length = self._gpu(item).uuid, 16
 
   def _reserve(self, item: Item, request: None) -> None:
-    """Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c.
+    """Reserve the GPU for a client. The reservation ends with the client's subdevice.
 
-    It ends with the client's subdevice.
+    Source: open-gpu-kernel-modules, src/nvidia/src/kernel/gpu/subdevice/subdevice_ctrl_gpu_kernel.c.
     """
     if not isinstance(item, SubdeviceItem): raise Refusal(Status.INVALID_OBJECT_HANDLE, f"{item!r} is no subdevice")
     gpu = item.card
@@ -387,7 +386,7 @@ class Objects:
     request.tpcMask = (1 << gpcs[request.gpcId]) - 1
 
   def _graphics_info(self, item: Item, request: Any) -> None:
-    """By indices of ctrl0080gr.h."""
+    """Return graphics information by indices of ctrl0080gr.h."""
     chip = self._gpu(item).chip
     known = {0x07: len(chip.gpcs), 0x09: sum(chip.gpcs), 0x0D: chip.warps, 0x0E: 32, 0x14: len(chip.gpcs),
              0x17: max(chip.gpcs), 0x20: 2}
@@ -405,7 +404,7 @@ class Objects:
       entry.data = known[entry.index]
 
   def _schedule(self, item: Item, request: Any) -> None:
-    """If unified memory keeps the address space, it knows the channels.
+    """Schedule a group. If unified memory manages the address space, it must know the channels.
 
     Source: gpu/fifo/kernel_channel.c, kchannelIsSchedulable.
     """
@@ -416,7 +415,7 @@ class Objects:
     item.running = bool(request.bEnable)
 
   def _token(self, item: Item, request: Any) -> None:
-    """What the doorbell is told.
+    """Return the token for the doorbell.
 
     A channel has it as soon as it is made: from Ampere on its runlist is that of its group's engine.
     """

@@ -1,8 +1,8 @@
-"""Which caches a block, a channel or a copy engine of a virtual NVIDIA GPU meets on its way to memory.
+"""The caches of blocks, channels and copy engines of a virtual NVIDIA GPU on their way to memory.
 
-Loads of lanes go through the multiprocessor's L1, constants and code through caches of their own; writes go through to
-the L2, which all see. What a cache has kept from before somebody else's write is a StaleRead (memory/cache.py): an
-INVALIDATE_SHADER_CACHES is missing.
+Loads of lanes go through the multiprocessor's L1. Constants and code go through caches of their own. Writes go through
+to the L2, which all agents see. A line that a cache has kept from before another agent's write is a StaleRead
+(memory/cache.py): an INVALIDATE_SHADER_CACHES is missing.
 """
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ NAMES = {Unit.VECTOR: ("L1 cache of multiprocessor {index}", "global_data"),
          Unit.INSTRUCTION: ("instruction cache", "instruction")}
 
 class Caches:
-  """The caches of a GPU that reads fill, by unit and multiprocessor."""
+  """The read caches of a GPU, by unit and multiprocessor."""
   def __init__(self, gpu: str):
     self.gpu = gpu
     self.made: dict[tuple[Unit, int], ReadCache] = {}
 
   def find(self, unit: Unit, index: int) -> ReadCache:
-    """The cache that a unit of a multiprocessor reads through."""
+    """Return the cache that a unit of a multiprocessor reads through."""
     key = unit, index if unit is Unit.VECTOR else 0
     if key not in self.made:
       name, flag = NAMES[unit]
@@ -32,7 +32,7 @@ class Caches:
     return self.made[key]
 
   def forget(self, unit: Unit) -> None:
-    """Empty the caches of a kind."""
+    """Invalidate the caches of a kind."""
     for (kind, _), cache in self.made.items():
       if kind is unit: cache.clear()
 

@@ -1,4 +1,4 @@
-"""Unified memory (UVM) of the virtual kernel driver: which GPUs take part, and ranges of addresses that memory of the
+"""Unified memory (UVM) of the virtual kernel driver: the registered GPUs, and address ranges that memory of the
 resource manager is mapped to.
 
 Statuses follow open-gpu-kernel-modules, kernel-open/nvidia-uvm/uvm_map_external.c and uvm_va_space.c.
@@ -19,20 +19,20 @@ HUGE_PAGE = 2 << 20
 READ_WRITE_ATOMIC, READ_ONLY = 1, 3
 
 class External:
-  """Addresses that the program has set aside. maps: memory on each GPU. channel: they are an engine's, whose memory
-  the kernel puts there."""
+  """An address range that the program has reserved. maps: memory on each GPU. channel: set if the kernel maps an
+  engine's memory there."""
   def __init__(self, start: int, size: int, channel: ChannelItem | None = None):
     self.start, self.end, self.channel = start, start + size, channel
     self.maps: dict[Gpu, tuple[MemoryItem, Range]] = {}
 
 class Uvm:
-  """The process's ranges."""
+  """The ranges of the process."""
   def __init__(self, computer: Computer):
     self.computer = computer
     self.spaces: dict[bytes, SpaceItem | None] = {}       # GPUs that are registered, and their address spaces
     self.ranges: dict[int, External] = {}
     self.peers: set[frozenset[bytes]] = set()
-    self.held = False                                    # the process's memory is, by a second file
+    self.held = False                                    # a second file holds the process's memory
 
   def _registered(self, uuid: Any) -> bytes:
     key = bytes(uuid)
@@ -87,7 +87,7 @@ class Uvm:
     self.ranges[made.start] = made
 
   def end(self) -> None:
-    """The file is closed: the kernel's driver takes everything back."""
+    """Close the file: the kernel's driver takes everything back."""
     for external in self.ranges.values():
       for gpu in list(external.maps): self._unmap(external, gpu)
     self.ranges.clear()

@@ -1,7 +1,7 @@
-"""What strict.py will say of instructions before they run: a schedule depends on the way that a warp has taken alone.
+"""Strict checks of instructions before they run: a schedule depends only on the path of a warp.
 
-A `Known` is a `Schedule` in a form that is equal for warps to which the same will happen: times count back from now,
-and what can make no difference any more is left out. So loops come to a few of them.
+A `Known` is a `Schedule` in a form that is equal for warps that the checks treat alike: times count back from now, and
+data that can make no difference any more are left out. So loops reach only a few of them.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -15,24 +15,26 @@ from tinyhw.isa.sass.table.uses import Unit
 from tinyhw.named_tuple import NamedTuple
 
 class Due(NamedTuple):
-  """A result of fixed time. since: cycles since its instruction was issued."""
+  """A result of fixed latency. since: cycles since its instruction was issued."""
   unit: Unit
   since: int
   latency: Latency
   pipe: str
 
 class Fetched(NamedTuple):
-  """A unit that an instruction of fixed time has read. since: cycles."""
+  """A register that an instruction of fixed latency has read. since: cycles."""
   unit: Unit
   since: int
 
 class Coming(NamedTuple):
-  """A result of which scoreboards tell. boards: their mask."""
+  """A result that scoreboards signal. boards: their mask."""
   unit: Unit
   boards: int
 
 class Reading(NamedTuple):
-  """A unit that instructions may still read. boards: for each of them the mask of those that tell."""
+  """A register that instructions may still read. boards: for each instruction the mask of scoreboards that signal its
+  read.
+  """
   unit: Unit
   boards: tuple[int, ...]
 
@@ -42,7 +44,7 @@ class Taken(NamedTuple):
   since: int
 
 class Known(NamedTuple):
-  """What a Schedule has by the same names, in order."""
+  """The data of a Schedule, by the same names, in order."""
   due: tuple[Due, ...]
   fetched: tuple[Fetched, ...]
   written: tuple[Coming, ...]
@@ -52,7 +54,7 @@ class Known(NamedTuple):
   products: KnownProducts
 
 def known(schedule: Schedule) -> Known:
-  """What a Schedule knows. Nothing is waited for longer than MOST cycles, and one more by who overwrites."""
+  """Return the state of a Schedule. No result needs a longer wait than MOST cycles, plus one for an overwrite."""
   now = schedule.clock
   return Known(
     due=tuple(sorted(Due(unit, now - at, latency, pipe) for unit, (at, latency, pipe) in schedule.due.items()
@@ -64,7 +66,7 @@ def known(schedule: Schedule) -> Known:
     view=schedule.view, products=schedule.products.known())
 
 def tell(schedule: Schedule, what: Known) -> None:
-  """Make a Schedule know this."""
+  """Set the state of a Schedule."""
   now = schedule.clock
   schedule.due = {due.unit: (now - due.since, due.latency, due.pipe) for due in what.due}
   schedule.fetched = {fetched.unit: now - fetched.since for fetched in what.fetched}
@@ -75,7 +77,7 @@ def tell(schedule: Schedule, what: Known) -> None:
   schedule.products.tell(what.products)
 
 def foresee(before: Known, steps: Iterable[Decoded]) -> Known | None:
-  """What is known behind steps; None if one of them is an error, which executing them will tell."""
+  """Return the state after the steps; None if one of them is an error, which execution then reports."""
   schedule = Schedule()
   tell(schedule, before)
   try:

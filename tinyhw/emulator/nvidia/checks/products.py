@@ -1,9 +1,12 @@
-"""Vector registers that asynchronous products of a warpgroup (HGMMA) have, as one warp is watched for them.
+"""Vector registers that asynchronous products of a warpgroup (HGMMA) own, tracked for one warp.
 
-WARPGROUP.ARRIVE hands registers over: what the warp has read or written before is settled, what it touches afterwards
-wants another one before a product has it. A product has the registers of its sums, and of a factor that is in
-registers, until WARPGROUP.DEPBAR has waited for the group that it is in; a product whose text has gsb0 ends a group.
-Only products of the same shape may have the same sums meanwhile: they are done in order.
+WARPGROUP.ARRIVE hands registers over: earlier reads and writes of the warp are settled. A register that the warp
+touches later needs another WARPGROUP.ARRIVE before a product may use it.
+
+A product owns the registers of its accumulator, and of an operand A in registers, until WARPGROUP.DEPBAR has waited for
+its group. A product whose text has gsb0 ends a group. Only products of the same shape may share an accumulator
+meanwhile, since they are done in order.
+
 Source: PTX ISA, wgmma.fence, wgmma.commit_group, wgmma.wait_group.
 """
 from __future__ import annotations
@@ -17,16 +20,17 @@ from tinyhw.machine.ir.inst import MInst
 from tinyhw.named_tuple import NamedTuple
 
 class KnownProducts(NamedTuple):
-  """What a Products knows, in a form that can be compared."""
+  """The state of a Products, in a form that can be compared."""
   arrived: bool = False
   touched: tuple[Unit, ...] = ()
   taken: tuple[tuple[Unit, int, str], ...] = ()
 
 class Products:
-  """arrived: registers have been handed over at least once. touched: those that the warp has used since.
+  """Registers of products. arrived: registers have been handed over at least once. touched: those that the warp has
+  used since.
 
-  taken: unit -> (age, owner). age: how many groups have ended since a product took it, that of the product included.
-  owner: shape and first register of the sums that it is one of; "" of a factor.
+  taken: register -> (age, owner). age: number of groups that have ended since a product took it, including its own.
+  owner: shape and first register of the accumulator that it belongs to; "" for an operand.
   """
   __slots__ = ("arrived", "touched", "taken")
 
@@ -36,19 +40,19 @@ class Products:
     self.taken: dict[Unit, tuple[int, str]] = {}
 
   def known(self) -> KnownProducts:
-    """What is known."""
+    """Return the state."""
     if not self.arrived: return KnownProducts()
     return KnownProducts(True, tuple(sorted(self.touched)),
                          tuple(sorted((unit, age, owner) for unit, (age, owner) in self.taken.items())))
 
   def tell(self, what: KnownProducts) -> None:
-    """Make it known."""
+    """Set the state."""
     self.arrived, self.touched = what.arrived, set(what.touched)
     self.taken = {unit: (age, owner) for unit, age, owner in what.taken}
 
   def issue(self, inst: MInst, uses: Uses, coming: Collection[Unit]) -> None:
-    """Check that an instruction may have its registers, and note what it changes. coming: those whose result has not
-    been waited for. Raises MissingWait."""
+    """Check that an instruction may use its registers, and record its changes. coming: registers whose result was not
+    waited for. Raises MissingWait."""
     name = inst.row.name
     if uses.product: self.multiply(inst, uses)
     elif name == ARRIVAL: self.arrived, self.touched = True, {unit for unit in coming if unit[0] == "R"}
@@ -62,11 +66,11 @@ class Products:
       self.touched.update(units)
 
   def wait(self, left: int) -> None:
-    """All groups but the last ones are done."""
+    """Release the registers of all groups but the last `left` ones."""
     self.taken = {unit: (age, owner) for unit, (age, owner) in self.taken.items() if age <= left}
 
   def multiply(self, inst: MInst, uses: Uses) -> None:
-    """A product takes its registers."""
+    """Take the registers of a product."""
     if not self.arrived: raise MissingWait("no WARPGROUP.ARRIVE stands before the first asynchronous product")
     form = inst.row.isa
     sums = inst.operands[form.index["d"]]

@@ -1,9 +1,7 @@
-"""What a warp is watched for while it executes: the schedule that its control words make, and registers that nothing
-has written.
+"""Strict checks of a warp: the schedule that its control words make, and uninitialised registers.
 
-The hardware does not see whether a result of fixed time is there yet, nor whether a scoreboard that nobody waits for is
-still taken: an instruction reads what the register holds. Time passes here by stall counts alone, so waiting never
-hides a stall that is too short.
+The hardware checks neither results of fixed latency nor scoreboards that no instruction waits for: an instruction reads
+the current content of the register. Here time passes only by stall counts, so waiting never hides too short a stall.
 """
 from __future__ import annotations
 
@@ -17,18 +15,19 @@ from tinyhw.isa.sass.table.control import NONE, SCOREBOARDS, Control
 from tinyhw.isa.sass.table.uses import MAKES, WANTS, Unit, Uses
 from tinyhw.machine.ir.inst import MInst
 
-NEVER = 1 << SCOREBOARDS  # stands beside the scoreboards for none: nothing tells when it is done
-COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts no more than so many
+NEVER = 1 << SCOREBOARDS  # a bit next to those of the scoreboards: no scoreboard signals the end
+COUNTS = "DEPBAR.LE"            # waits until a scoreboard counts at most n
 NOT_WAITED = "has not been waited for"
 class Schedule:
-  """What is on its way in one warp. clock: cycles, by stalls. due: unit -> when its instruction was issued, its latency
-  and pipe.
+  """Operations in flight in one warp.
 
-  fetched: unit -> when an instruction that takes a fixed time read it last. written: unit -> the scoreboard (as a mask)
-  that says when it is written.
-  read: unit -> for each instruction that reads it late, the scoreboards of which any says that it has. taken:
-  scoreboard -> when it was taken last.
-  view: the scoreboards of FENCE that has not been waited for. products: registers that asynchronous products have.
+  - clock: cycles, by stalls.
+  - due: register -> issue time of its instruction, latency, pipe.
+  - fetched: register -> time of its last read by an instruction of fixed latency.
+  - written: register -> the scoreboard (as a mask) that signals its write.
+  - read: register -> for each instruction that reads it late, the scoreboards of which any signals the read.
+  - taken: scoreboard -> time when it was taken last.
+  - view: the scoreboards of a FENCE that was not waited for. products: registers that asynchronous products own.
   """
   __slots__ = ("clock", "due", "fetched", "written", "read", "taken", "view", "products")
 
@@ -43,7 +42,9 @@ class Schedule:
     self.products = Products()
 
   def issue(self, inst: MInst, uses: Uses, control: Control) -> None:
-    """Check that an instruction may issue now, and note what it starts. Raises MissingWait, MissingHazard."""
+    """Check that an instruction may issue now, and record the operations that it starts. Raises MissingWait,
+    MissingHazard.
+    """
     least = shortest_stall(inst.row)
     if control.stall < least:
       raise MissingHazard(f"a stall of {control.stall}: the next instruction may issue {least} cycles behind this one")
@@ -59,7 +60,7 @@ class Schedule:
     self.clock += control.stall
 
   def wait(self, boards: int) -> None:
-    """The scoreboards of a mask are free."""
+    """Wait for the scoreboards of a mask."""
     for board in range(SCOREBOARDS):
       if boards >> board & 1: self.check_taken(board)
     self.view &= ~boards
@@ -68,7 +69,7 @@ class Schedule:
                  if (left := [taken for taken in all_taken if not taken & boards])}
 
   def check_taken(self, board: int) -> None:
-    """A scoreboard says what it counts some cycles after it was taken."""
+    """Check that a scoreboard was taken some cycles before its use. Its count is valid only then."""
     since = self.clock - self.taken.get(board, -MOST)
     if since < BOARD_STALL:
       raise MissingHazard(f"scoreboard {board} is waited for {since} cycles after it was taken; {BOARD_STALL} are "
@@ -114,13 +115,13 @@ class Schedule:
       for unit, _ in uses.reads: self.read.setdefault(unit, []).append(read | write or NEVER)
 
   def forked(self) -> Schedule:
-    """The same for other lanes of the warp, from here on."""
+    """Return a copy for other lanes of the warp, which part here."""
     return met([self])
 
 def met(schedules: list[Schedule]) -> Schedule:
-  """Of lanes that went different ways, where they are together again: what any of them has on its way.
+  """Merge the schedules of lanes that reconverge: the operations in flight of all of them.
 
-  Products stay the warp's.
+  Products belong to the warp.
   """
   found = Schedule()
   found.clock, found.products = max(s.clock for s in schedules), schedules[0].products
@@ -137,12 +138,12 @@ def met(schedules: list[Schedule]) -> Schedule:
   return found
 
 def waits(boards: int) -> str:
-  """The scoreboards of a mask in words."""
+  """Return the scoreboards of a mask as text."""
   found = [str(board) for board in range(SCOREBOARDS) if boards >> board & 1]
   return f"scoreboard {', '.join(found)}" if found else "no scoreboard tells when; it"
 
 def check_registers(warp: Warp, uses: Uses, active: int, lanes: int) -> None:
-  """Registers exist, and have been written: guards in all lanes that run, sources where the instruction is executed.
+  """Check that registers exist, and were written: guards in all lanes that run, sources in the lanes that execute.
   Raises OutOfBounds, UninitialisedRead."""
   for unit in (*(unit for unit, _ in uses.reads), *uses.writes):
     if unit[0] == "R" and unit[1] >= warp.launch.registers:
@@ -150,7 +151,7 @@ def check_registers(warp: Warp, uses: Uses, active: int, lanes: int) -> None:
                         f"{bank.HIDDEN_REGISTERS} that the "
                         "hardware keeps for itself; raise REGISTER_COUNT")
   for unit, guard in uses.reads:
-    if uses.product and unit in uses.writes: continue  # whether a product reads its sums is decided when it begins
+    if uses.product and unit in uses.writes: continue  # the start of a product decides whether it reads its sums
     missing = (active if guard and unit[0] == "P" else lanes) & ~warp.known.get(unit, 0)
     if missing:
       raise UninitialisedRead(f"{named(unit)} is read in lanes {missing:#010x}, in which nothing has written it")

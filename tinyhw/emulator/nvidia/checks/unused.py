@@ -1,5 +1,5 @@
-"""Results of warps' instructions that nothing reads (unused.py). What a guard lets be written overwrites nothing: other
-lanes keep the old value. Code that goes where only registers tell (calls, indirect branches) is left alone.
+"""Unused results of warps' instructions (unused.py). A guarded write overwrites nothing, since other lanes keep the old
+value. Code with jumps to addresses in registers (calls, indirect branches) is not checked.
 """
 from __future__ import annotations
 import functools
@@ -16,7 +16,7 @@ from tinyhw.machine.ir.inst import Effect
 SCALAR = frozenset({"UR", "UP", "B"})
 
 def check(launch: Launch, decoder: Decoder) -> None:
-  """Raise UnusedResult for a kernel with results that nothing reads."""
+  """Raise UnusedResult for a kernel with results that no path reads."""
   found, whole = reachable(launch.code, decoder)
   if not whole: return
   code = tuple((at - launch.code, decoder.read(at, BYTES)) for at in sorted(found))
@@ -24,14 +24,14 @@ def check(launch: Launch, decoder: Decoder) -> None:
 
 @functools.lru_cache(maxsize=256)
 def looked_at(arch: str, code: tuple[tuple[int, bytes], ...]) -> tuple[tuple[int, str], ...]:
-  """(offset, text) of the instructions whose results nothing reads. code: offsets and bytes of all that can be
-  reached."""
+  """Return (offset, text) of the instructions with unused results. code: offsets and bytes of all reachable
+  instructions."""
   pieces = dict(code)
   decoder = Decoder(arch, lambda at, size: pieces[at])
   return unused({at: node(decoder.at(at), at) for at in pieces}, SCALAR)
 
 def node(step: Decoded, at: int) -> Node:
-  """An instruction with what it reads and writes."""
+  """Return an instruction with its reads and writes."""
   reads, writes = frozenset(unit for unit, _ in step.uses.reads), frozenset(step.uses.writes)
   results = () if step.inst.row.effects & (Effect.STORE | Effect.BARRIER) else (writes,)
   return Node(show(step.inst, step.control), reads, writes if step.guard == regs.TRUE else frozenset(), results, False,

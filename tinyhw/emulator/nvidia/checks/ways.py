@@ -1,4 +1,4 @@
-"""The instructions that a kernel can come to, from its first one on, without executing any."""
+"""The reachable instructions of a kernel, found without executing any."""
 from __future__ import annotations
 
 from tinyhw.emulator.errors import PageFault, StrictError
@@ -10,40 +10,42 @@ from tinyhw.isa.sass.table.form import Generation
 from tinyhw.isa.sass.table.uses import PRODUCTS
 from tinyhw.machine.ir.inst import Effect
 
-ANYWHERE = ("BRX", "CALL", "CALL.ABS", "RET", "BSYNC", "WARPSYNC.COLLECTIVE")   # go where only registers tell
-ASYNCHRONOUS = frozenset({PRODUCTS, "tma"})     # pipes of what reads and writes shared memory beside the warps
+ANYWHERE = ("BRX", "CALL", "CALL.ABS", "RET", "BSYNC", "WARPSYNC.COLLECTIVE")   # registers determine their target
+ASYNCHRONOUS = frozenset({PRODUCTS, "tma"})     # pipes that read and write shared memory along with the warps
 MBARRIER = "SYNCS"
 KEPT = 256   # kernels
 
 def reachable(code: int, decoder: Decoder) -> tuple[dict[int, Decoded], bool]:
-  """The instructions by address, and whether these are all. code: the address of the first one."""
+  """Return the instructions by address, and whether these are all. code: the address of the first one."""
   found: dict[int, Decoded] = {}
   work, whole = [code], True
   while work:
     at = work.pop()
     if at in found: continue
     try: step = found[at] = decoder.at(at)
-    except (StrictError, PageFault): whole = False  # a warp that comes there tells
+    except (StrictError, PageFault): whole = False  # a warp that comes there raises it
     else:
       if step.inst.row.name in ANYWHERE: whole = False
       else: work += follow(step, at)
   return found, whole
 
 def follow(step: Decoded, at: int) -> list[int]:
-  """The addresses that may come next."""
+  """Return the possible addresses of the next instruction."""
   values = dict(zip(step.inst.row.isa.index, step.inst.operands))
   always = (step.guard, step.inverted) == (regs.TRUE, False) and ("pp" not in values or values["pp"] is regs.PT
                                                                   and not values["pp_not"])
   if step.inst.row.name == "EXIT": return [] if always else [at + BYTES]
-  if step.inst.row.name == "BSSY": return [at + BYTES + values["t"], at + BYTES]   # it says where BSYNC leads
+  if step.inst.row.name == "BSSY": return [at + BYTES + values["t"], at + BYTES]   # it names the target of BSYNC
   if "t" not in values or not step.inst.row.effects & Effect.JUMP: return [at + BYTES]
   return [at + BYTES + values["t"], *([] if always else [at + BYTES])]
 
 _kept: dict[tuple[str, int], tuple[bytes, bool]] = {}
 
 def is_asynchronous(launch: Launch, decoder: Decoder) -> bool:
-  """Whether a kernel has instructions that meet shared memory beside its warps, or mbarriers. One whose instructions
-  are all known is looked at once, as long as its code is the same."""
+  """Return whether a kernel has asynchronous instructions on shared memory, or mbarriers.
+
+  The answer is kept for a kernel whose instructions are all known, as long as its code is the same.
+  """
   if not Generation(launch.arch).has("9+"): return False
   key = launch.arch, launch.code
   code, answer = _kept.get(key, (b"", False))
@@ -56,6 +58,6 @@ def is_asynchronous(launch: Launch, decoder: Decoder) -> bool:
   return answer
 
 def same(code: bytes, address: int, decoder: Decoder) -> bool:
-  """Whether the same bytes are at an address."""
+  """Return whether the same bytes are at an address."""
   try: return decoder.read(address, len(code)) == code
   except (StrictError, PageFault): return False

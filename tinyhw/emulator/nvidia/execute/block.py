@@ -1,7 +1,7 @@
-"""A block that executes: its warps, in a seeded random order, from exact bytes, under the checks of strict.py.
+"""Execution of a block: its warps, in a seeded random order, from exact bytes, with the checks of strict.py.
 
-Where the host can, hot runs of instructions go as translated code (translate.py), and turns end at the ends of those;
-with EMULATE_TRANSLATE=0 all go step by step.
+Where the host can, hot runs of instructions go as translated code (translate.py), and turns end at the ends of runs.
+With EMULATE_TRANSLATE=0 all instructions go step by step.
 """
 from __future__ import annotations
 import random
@@ -30,13 +30,15 @@ if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.card.grid import Grid
   from tinyhw.emulator.nvidia.card.port import Port
 
-TURNS = (2, 24, 400, 8192)  # most instructions of one warp in a row: one of these is drawn for each turn, and then the
-                            # number
+# most instructions of one warp in a row: one of these is drawn for each turn, and then the number
+TURNS = (2, 24, 400, 8192)
 
 class Block:
-  """One block of a grid. seed: of the order in which warps run, and of what is in registers and memory at the start.
-  decoder: one of the same launch, if there is one already. watch: called before each instruction, which then all go
-  step by step."""
+  """One block of a grid. seed: of the order of warps, and of the initial registers and memory. decoder: one of the same
+  launch, if it exists already.
+
+  watch: called before each instruction. With it all instructions go step by step.
+  """
 
   def __init__(self, launch: Launch, number: int, memory: WindowedMemory, seed: int = 0, decoder: Decoder | None = None,
                watch: Callable[[Warp, Decoded], None] | None = None):
@@ -57,13 +59,16 @@ class Block:
     self.executed = 0
 
   def run(self) -> int:
-    """Execute to the end; the number of instructions."""
+    """Execute to the end. Return the number of instructions."""
     while not self.step(1 << 20): pass
     return self.executed
 
   def step(self, budget: int) -> bool:
-    """Execute so many instructions, of warps in a random order, or up to the end of a run more; True when all have
-    ended. Raises EmulatorError naming instruction and kernel, or PageFault."""
+    """Execute `budget` instructions, of warps in a random order, and on to the end of a run. Return whether all have
+    ended.
+
+    Raises EmulatorError naming instruction and kernel, or PageFault.
+    """
     until = self.executed + budget
     while self.alive and self.executed < until:
       for warp in self.alive: warp.wake()
@@ -76,9 +81,11 @@ class Block:
     return not self.alive
 
   def release(self) -> None:
-    """All warps that still run have come to the barrier. Accesses to shared memory before it are done in order, before
-    it; but for copies under way. Where one waits for something else, a copy arrives that may be it. Raises Hang if
-    there is none."""
+    """Release the barrier: all warps that still run have come to it. Earlier accesses to shared memory are done, except
+    copies in flight.
+
+    If a warp waits for something else, let a copy arrive that may be it. Raises Hang if there is none.
+    """
     lost = next((warp for warp in self.alive if warp.until is not None), None)
     if lost is not None:
       try:
@@ -89,7 +96,7 @@ class Block:
     for warp in self.alive: warp.waiting = False
 
   def turn(self, warp: Warp, count: int) -> None:
-    """Let a warp execute some instructions, or fewer if it waits or ends, or up to the end of a run more."""
+    """Execute some instructions of a warp: fewer if it waits or ends, or on to the end of a run."""
     done = 0
     try:
       while done < count and not warp.waiting and not warp.ended:
@@ -125,16 +132,16 @@ class Block:
     return done
 
   def located(self, error: EmulatorError | PageFault, warp: Warp) -> EmulatorError | PageFault:
-    """The error with where it happened."""
+    """Return the error with the place where it happened."""
     where = f"{warp.at:#x} (kernel + {warp.at - self.launch.code:#x})"
     try: where += f": {self.decoder.at(warp.at).text}"
-    except (StrictError, PageFault): pass  # it is about what could not be decoded
+    except (StrictError, PageFault): pass  # the error is about an instruction that could not be decoded
     lane = "" if not isinstance(error, Misplaced) or error.lane is None else f"lane {error.lane} of "
     return error.located(f"\n  at {where}\n  {lane}warp {warp.number} of block {self.number}, kernel "
                          f"{self.launch.name}")
 
 def check_together(decoded: Decoded) -> None:
-  """Lanes that go different ways have their uniform registers together.
+  """Check an instruction while lanes have diverged: they share their uniform registers.
 
   Raises EmulatorError for a write to one of them.
   """
@@ -144,7 +151,7 @@ def check_together(decoded: Decoded) -> None:
 
 def block_of_grid(grid: Grid, number: int, port: Port, seed: int,
                   watch: Callable[[Warp, Decoded], None] | None = None) -> Block:
-  """A block of a grid that a QMD started."""
+  """Make a block of a grid that a QMD started."""
   get = grid.fields.get
   launch = Launch(grid.name, grid.chip.name, get("program_address", 0), grid.registers - bank.HIDDEN_REGISTERS,
                   bytes(grid.bank), grid.lanes,

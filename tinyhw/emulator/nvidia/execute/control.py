@@ -11,7 +11,7 @@ from tinyhw.isa.sass.table import regs
 Step = Callable[[Warp, int], None]
 
 def branch(o: Operands) -> Step:
-  """To a place. Lanes that go different ways meet again at a barrier (convergence.py)."""
+  """Branch to a target. Lanes that diverge meet again at a barrier (convergence.py)."""
   distance, condition = o.number("t"), o.predicate("pp")
   def run(warp: Warp, mask: int) -> None:
     taken = mask & condition(warp)
@@ -21,13 +21,13 @@ def branch(o: Operands) -> Step:
   return run
 
 def meeting(o: Operands) -> Step:
-  """BSSY: the lanes that are there will meet, and go on at a place."""
+  """BSSY: the current lanes will meet, and go on at the target."""
   number, distance = o.values["bar"].index, o.number("t")
   o.word("reconv")
   return lambda warp, mask: warp.convergence.set(number, mask, warp.pc + distance)
 
 def meet(o: Operands) -> Step:
-  """BSYNC: these lanes have come to where they meet the others."""
+  """BSYNC: these lanes have come to the point where they meet the others."""
   number, condition = o.values["bar"].index, o.predicate("pp")
   o.word("reconv")
   return lambda warp, mask: warp.convergence.arrive(warp, number, mask & condition(warp))
@@ -54,7 +54,7 @@ VOTES: dict[str, Callable[[int, int], bool]] = {  # from lanes with the predicat
   "ALL": lambda yes, mask: yes == mask, "ANY": lambda yes, mask: yes != 0, "EQ": lambda yes, mask: yes in (0, mask)}
 
 def vote(o: Operands) -> Step:
-  """What lanes have in common; with ANY, a register gets the lanes whose predicate is true."""
+  """VOTE: a predicate over all lanes. With ANY, a register gets the lanes whose predicate is true."""
   word, condition, ballot, put_truth = o.word("vote"), o.predicate("pp"), o.sink("d"), o.sink("pu", "p")
   if word != "ANY" and o.values["d"] != regs.RZ:
     raise UnknownInstruction(f"VOTE.{word} with a register has no meaning here yet")
@@ -77,7 +77,7 @@ def special(o: Operands) -> Step:
   return lambda warp, mask: put(warp, index, read(warp), mask)
 
 def ordered(o: Operands) -> Step:
-  """MEMBAR of a block: accesses of a warp to its memory are done in order here.
+  """MEMBAR of a block. A warp's accesses to the block's memory are in order here.
 
   Raises UnknownInstruction for wider ones.
   """

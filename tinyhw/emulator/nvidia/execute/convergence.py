@@ -1,13 +1,15 @@
-"""Lanes of a warp that go different ways, and the barriers (B0 to B15) at which they meet again.
+"""Divergence of a warp's lanes, and the barriers (B0 to B15) at which they reconverge.
 
-BSSY names the lanes that are there as those that will meet, and where they go on together; a branch that not all of
-them take parts them into ways, of which one runs at a time, in an order that the seed decides; BSYNC ends a way until
-all lanes of its barrier that still run have come. Lanes that exit leave all barriers. Where no way can go on, lanes
-wait for each other at different barriers: that is an error, as are lanes that part without a barrier over all of them,
-which would never meet again. A way has a schedule of its own, in which time passes by its own stalls; where ways meet,
-what any of them has not waited for is still to be waited for.
-Source: US patent 2016/0019066 for the barriers; code of NVIDIA's compiler for the place of BSSY, which is that behind
-BSYNC.
+- BSSY names the current lanes as those that will meet, and the address where they go on together.
+- A branch that only some lanes take splits them into ways. One way runs at a time, in an order that the seed decides.
+- BSYNC ends a way until all lanes of its barrier that still run have come. Lanes that exit leave all barriers.
+
+If no way can go on, lanes wait for each other at different barriers, which is an error. It is also an error if lanes
+diverge without a barrier over all of them, since they would never reconverge. Each way has its own schedule, in which
+time passes by its own stalls. Where ways meet, waits that any of them lacks are still needed.
+
+Source: US patent 2016/0019066 for the barriers; code of NVIDIA's compiler for the target of BSSY, which is the
+instruction after BSYNC.
 """
 from __future__ import annotations
 import random
@@ -19,11 +21,11 @@ from tinyhw.named_tuple import NamedTuple
 if TYPE_CHECKING:
   from tinyhw.emulator.nvidia.execute.state import Warp
 
-SWITCH = 4   # of so many branches of a warp whose lanes have parted, one lets another way go on: one that waits for
-             # what another does may be first
+# after 1 of so many branches of a diverged warp another way goes on: a way that waits for another may come first
+SWITCH = 4
 
 class Way(NamedTuple):
-  """Lanes that are together, and where they go on."""
+  """Lanes that are together, and the address where they go on."""
   pc: int
   lanes: int
   schedule: Schedule
@@ -37,8 +39,7 @@ class Meeting:
     self.arrived: list[Way] = []
 
 class Convergence:
-  """What a warp's lanes do that are not those that run. ready: ways that can go on; barriers: those that are set, by
-  number."""
+  """Lanes of a warp that do not run now. ready: ways that can go on; barriers: those that are set, by number."""
   __slots__ = ("ready", "barriers", "source")
 
   def __init__(self, source: random.Random):
@@ -48,7 +49,7 @@ class Convergence:
 
   @property
   def parted(self) -> bool:
-    """Whether lanes that have not ended are elsewhere than those that run."""
+    """Return whether lanes that have not ended are not among those that run."""
     return bool(self.ready) or any(meeting.arrived for meeting in self.barriers.values())
 
   def set(self, number: int, lanes: int, pc: int) -> None:
@@ -59,7 +60,9 @@ class Convergence:
     self.barriers[number] = Meeting(lanes, pc)
 
   def part(self, warp: Warp, taken: int, pc: int) -> None:
-    """Some lanes go on at pc, the others where they are. Raises EmulatorError if nothing says where they meet."""
+    """Split the lanes: some go on at pc, the others at the current address. Raises EmulatorError if no barrier lets
+    them meet.
+    """
     if not any(not warp.active & ~meeting.lanes for meeting in self.barriers.values()):
       raise EmulatorError(f"lanes {taken:#010x} of {warp.active:#010x} branch, and no BSSY says where they meet "
                           f"again: set a barrier before, or gate "
@@ -68,13 +71,14 @@ class Convergence:
     self.go_on(warp)
 
   def switch(self, warp: Warp) -> None:
-    """Behind a branch: perhaps another way goes on."""
+    """Perhaps let another way go on, after a branch."""
     if not self.ready or self.source.randrange(SWITCH): return
     self.ready.append(Way(warp.pc, warp.active, warp.schedule))
     self.go_on(warp)
 
   def arrive(self, warp: Warp, number: int, lanes: int) -> None:
-    """BSYNC, by all lanes of a way. Raises EmulatorError if they are none of the barrier's, or some of them only."""
+    """BSYNC, by all lanes of a way. Raises EmulatorError if they are none of the barrier's, or only a part of the way.
+    """
     meeting = self.barriers.get(number)
     if meeting is None or lanes & ~meeting.lanes:
       raise EmulatorError(f"BSYNC of B{number}, which no BSSY has set for lanes {lanes:#010x}")
@@ -90,7 +94,7 @@ class Convergence:
     if not warp.active and self.parted: self.go_on(warp)
 
   def go_on(self, warp: Warp) -> None:
-    """Another way runs. Raises Hang if none can."""
+    """Run another way. Raises Hang if none can run."""
     for number, meeting in list(self.barriers.items()):
       if meeting.lanes != sum(way.lanes for way in meeting.arrived): continue
       del self.barriers[number]

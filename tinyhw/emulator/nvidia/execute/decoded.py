@@ -1,7 +1,7 @@
-"""Instructions made ready: bytes to what a warp executes, once for all blocks of a grid.
+"""Decoding of instructions: from bytes to functions of a warp, once for all blocks of a grid.
 
-A `Decoded` has the function of the instruction, its control word, and which registers it uses. `Decoder` has those of
-one launch's code, by address.
+A `Decoded` has the function of the instruction, its control word, and the registers that it uses. `Decoder` has those
+of one launch's code, by address.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -33,12 +33,12 @@ MEANINGS = {**semantics_integer.MEANINGS, **semantics_float.MEANINGS, **semantic
             **shuffle.MEANINGS, **matrix.MEANINGS, **fragments.MEANINGS, **copies.MEANINGS, **uniform.MEANINGS,
             **warpgroup.MEANINGS,
             **mbarrier.MEANINGS, **tensor_copies.MEANINGS}
-ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})   # pipes, and names, of instructions that may lead elsewhere,
-                                                         # end lanes, or make warps wait
+# pipes, and names, of instructions that may jump, end lanes, or make warps wait
+ENDS = frozenset({"branch", "sync", "SYNCS.PHASECHK"})
 
 class Decoded(NamedTuple):
-  """An instruction made ready. guard, inverted: the index of its predicate, and whether it is executed where that is
-  false. ends: a block of steps ends behind it."""
+  """A decoded instruction. guard, inverted: the index of its predicate, and whether it is executed where that is false.
+  ends: a block of steps ends after it."""
   inst: MInst
   control: Control
   uses: Uses
@@ -49,7 +49,7 @@ class Decoded(NamedTuple):
   text: str
 
 def made_ready(code: bytes, arch: str, address: int) -> Decoded:
-  """Raises UnknownInstruction."""
+  """Decode the instruction at the start of code. Raises UnknownInstruction."""
   try: inst, control_word = decode(code, 0, arch)
   except DecodeError as e: raise UnknownInstruction(str(e)) from None
   o = Operands(inst, control_word)
@@ -66,7 +66,7 @@ def made_ready(code: bytes, arch: str, address: int) -> Decoded:
                  bool({inst.row.pipe, inst.row.name} & ENDS), run, text)
 
 def check_reuse(inst: MInst, control_word: Control) -> None:
-  """What is kept for the next instruction stays true: it reads the same, wherever that comes from.
+  """Check the reuse flags: an instruction must not overwrite a register whose value it keeps for the next one.
 
   Raises MissingHazard.
   """
@@ -78,20 +78,20 @@ def check_reuse(inst: MInst, control_word: Control) -> None:
       raise MissingHazard(f"{value}.reuse keeps what its own instruction overwrites for the next one")
 
 class Decoder:
-  """The instructions of a launch's code, and their translation, once a block has asked for it. read(address, size):
-  bytes of the code."""
+  """The instructions of a launch's code, and their translation after its first use. read(address, size): bytes of the
+  code."""
   def __init__(self, arch: str, read: Callable[[int, int], bytes]):
     self.arch, self.read = arch, read
     self.steps: dict[int, Decoded] = {}
     self.translations: list[Translation | None] = []
 
   def shared(self, make: Callable[[], Translation | None]) -> Translation | None:
-    """The translation that all blocks share; made for the first one."""
+    """Return the translation that all blocks share. The first one makes it."""
     if not self.translations: self.translations.append(make())
     return self.translations[0]
 
   def at(self, address: int) -> Decoded:
-    """The instruction at an address. Raises OutOfBounds, UnknownInstruction, PageFault."""
+    """Return the instruction at an address. Raises OutOfBounds, UnknownInstruction, PageFault."""
     found = self.steps.get(address)
     if found is None:
       if address % BYTES: raise OutOfBounds(f"code at {address:#x}: instructions are at multiples of {BYTES}")

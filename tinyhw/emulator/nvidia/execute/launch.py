@@ -1,4 +1,4 @@
-"""What a launch tells the hardware about its blocks: what a QMD says, as far as instructions can notice it."""
+"""The parameters of a launch that its blocks can notice: those of a QMD."""
 from __future__ import annotations
 from dataclasses import dataclass
 

@@ -1,11 +1,14 @@
-"""Products of one warp with sums of 32 bits: HMMA.16816, (16, 16) x (16, 8) of float16 or bfloat16, HMMA.1688, (16, 8)
-x (8, 8) of TF32, IMMA.16832 and QMMA.16832, (16, 32) x (32, 8) of integers and floats of a byte.
+"""Matrix products of one warp with 32-bit accumulators.
 
-The sum of floats is exact as far as doubles go and rounded once; hardware adds in an order of its own, so results may
-differ in the last place. Of QMMA 13 bits of the sum's mantissa are kept, the rest is cut off (Zhang et al., arXiv
-2411.10958, section 3.2). Sums of integers wrap. TF32 is a float32 whose lowest 13 bits count for nothing: NVIDIA's
-compiler rounds by an addition and leaves them as they are. Layouts are those of the PTX ISA, "Matrix Fragments for
-mma": g is lane / 4, t is lane % 4; a register has elements beside each other.
+    HMMA.16816               (16, 16) x (16, 8)   float16 or bfloat16
+    HMMA.1688                (16, 8) x (8, 8)     TF32
+    IMMA.16832, QMMA.16832   (16, 32) x (32, 8)   8-bit integers, 8-bit floats
+
+The sum of floats is exact as far as doubles go, and rounded once. Hardware adds in an order of its own, so results may
+differ in the last place. QMMA keeps 13 bits of the sum's mantissa and truncates the rest (Zhang et al., arXiv
+2411.10958, section 3.2). Sums of integers wrap. TF32 is a float32 whose lowest 13 bits are ignored: NVIDIA's compiler
+rounds by an addition and leaves these bits as they are. Layouts are those of the PTX ISA, "Matrix Fragments for mma": g
+is lane / 4, t is lane % 4. A register has adjacent elements.
 """
 from __future__ import annotations
 import math
@@ -28,7 +31,7 @@ SHORT_BITS = 14
 TF32_MASK = 0xffffe000
 
 def place_a(lane: int, register: int, at: int, each: int) -> tuple[int, int]:
-  """Row and step of element `at` of the `each` in a register."""
+  """Return row and k step of element `at` of the `each` in a register."""
   return lane // 4 + 8 * (register & 1), each * (lane % 4 + 4 * (register >> 1)) + at
 
 def place_b(lane: int, register: int, at: int, each: int) -> tuple[int, int]:
@@ -42,7 +45,7 @@ def rows_of(warp: Warp, index: int, count: int) -> list[list[int]]:
 Place = Callable[[int, int, int, int], tuple[int, int]]
 
 def matrix(rows: list[list[int]], place: Place, decode: Decode, shape: tuple[int, int], each: int) -> list[list[Any]]:
-  """The elements of a factor from the registers of all lanes."""
+  """Return the elements of an operand matrix from the registers of all lanes."""
   found: list[list[Any]] = [[0] * shape[1] for _ in range(shape[0])]
   bits = 32 // each
   for register, words in enumerate(rows):
@@ -53,13 +56,13 @@ def matrix(rows: list[list[int]], place: Place, decode: Decode, shape: tuple[int
   return found
 
 def total(c: float, row: Sequence[float], column: Sequence[float]) -> float:
-  """c plus the products; infinities and NaNs as sums of them have it."""
+  """Return c plus the products, with infinities and NaNs as in IEEE sums."""
   try: return math.fsum((c, *map(operator.mul, row, column)))
   # infinities of both signs; sums beyond doubles
   except (ValueError, OverflowError): return sum((c, *map(operator.mul, row, column)))
 
 def short(x: float) -> float:
-  """The leading 14 bits of a number, as sums of products of 8-bit floats are kept."""
+  """Truncate a number to its leading 14 bits, as sums of products of 8-bit floats are kept."""
   if not math.isfinite(x): return x
   mantissa, exponent = math.frexp(x)
   return math.ldexp(math.trunc(math.ldexp(mantissa, SHORT_BITS)), exponent - SHORT_BITS)
@@ -73,8 +76,8 @@ def whole_total(c: int, row: Sequence[int], column: Sequence[int]) -> int:
 def multiply(o: Operands, each: int, decodes: tuple[Decode, Decode], numbers: Callable[[list[int]], list[Any]],
              add: Callable[..., Any],
              words: Callable[[list[Any]], list[int]]) -> Step:
-  """d = a * b + c. each: elements of a register. numbers, words: of the sums' registers, there and back. add: a sum
-  and a row times a column."""
+  """Compute d = a * b + c. each: elements of a register. numbers, words: conversions of the accumulator's registers,
+  there and back. add: of an accumulator element and a row times a column."""
   a, b, c, d = (o.values[name].index for name in "abcd")
   steps = 8 * each
   def run(warp: Warp, mask: int) -> None:

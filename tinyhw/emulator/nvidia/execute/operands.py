@@ -1,10 +1,9 @@
 """The operands of one instruction as functions of a warp: sources as lists of numbers with their signs applied, and
-what takes results.
+sinks of results.
 
-A meaning asks for each modifier that it knows (`word`, `flag`); `finish` refuses an instruction with one that says
-something and was not asked for.
-Kinds of numbers: "u" 32 bits, "s" the same with a sign, "f" float32; of a pair "q" 64 bits, "sq" with a sign, "d"
-float64; "p" a predicate.
+The semantics of an instruction ask for each modifier that they know (`word`, `flag`). `finish` refuses an instruction
+with a modifier that has an effect and was not asked for. Kinds of numbers: "u" 32 bits, "s" the same with a sign, "f"
+float32; of a pair "q" 64 bits, "sq" with a sign, "d" float64; "p" a predicate.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -24,7 +23,7 @@ Source = Callable[[Warp], Any]
 Sink = Callable[[Warp, Any, int], None]
 
 class Operands:
-  """One instruction. name: of its row, without what tells rows of one mnemonic apart."""
+  """One instruction. name: of its row, without the suffix that distinguishes rows of one mnemonic."""
 
   def __init__(self, inst: MInst, control: Control = USUAL):
     self.inst, self.control = inst, control
@@ -37,7 +36,7 @@ class Operands:
   def has(self, name: str) -> bool: return name in self.form.index
 
   def word(self, name: str) -> str:
-    """The text of a modifier, "" where it is as usual or the row has none."""
+    """Return the text of a modifier, "" if it has its default or the row has none."""
     if name not in self.form.index: return ""
     self.asked.add(name)
     enumeration = self.form.specs[self.form.index[name]].enumeration
@@ -45,18 +44,18 @@ class Operands:
     return enumeration.words[self.values[name]]
 
   def flag(self, name: str) -> bool:
-    """A sign or so of an operand."""
+    """Return a flag, such as a sign, of an operand."""
     if name not in self.form.index: return False
     self.asked.add(name)
     return bool(self.values[name])
 
   def number(self, name: str) -> int:
-    """An integer operand."""
+    """Return an integer operand."""
     self.asked.add(name)
     return int(self.values[name])
 
   def finish(self) -> None:
-    """Raise UnknownInstruction if something was said that nobody asked for."""
+    """Raise UnknownInstruction if a modifier with an effect was not asked for."""
     for spec in self.form.specs:
       if spec.kind not in ("enum", "flag") or spec.name in self.asked or self.values[spec.name] == spec.implied:
         continue
@@ -66,7 +65,7 @@ class Operands:
   # ***** sources *****
 
   def source(self, name: str, kind: str = "u", inverse: bool = False) -> Source:
-    """A source in all lanes. inverse: its sign means that bits are inverted."""
+    """Return a source in all lanes. inverse: its sign means that bits are inverted."""
     negative, absolute = self.flag(f"{name}_neg"), self.flag(f"{name}_abs")
     read = self.raw(name, kind)
     if absolute: read = over(read, abs)
@@ -76,7 +75,7 @@ class Operands:
     return over(read, (lambda x: x ^ WORD) if inverse else lambda x: -x & WORD)
 
   def raw(self, name: str, kind: str) -> Source:
-    """A source as it stands."""
+    """Return a source without its signs."""
     value = self.values[name]
     if f"{name}_bank" in self.values: return in_bank(self.number(f"{name}_bank"), value, kind)
     if not isinstance(value, Reg): return constant(value, kind, self.form.specs[self.form.index[name]].kind)
@@ -95,7 +94,7 @@ class Operands:
     return lambda warp: warp.registers[index]
 
   def predicate(self, name: str) -> Source:
-    """A predicate as a mask of lanes."""
+    """Return a predicate as a mask of lanes."""
     index, inverted = self.values[name].index, self.flag(f"{name}_not")
     uniform_bank = self.values[name].cls.bank is regs.UNIFORM_PREDICATE
     def read(warp: Warp) -> int:
@@ -106,7 +105,9 @@ class Operands:
   # ***** results *****
 
   def sink(self, name: str, kind: str = "u") -> Sink:
-    """What takes a result, in the lanes of a mask. A list of words or numbers, or for a predicate a mask."""
+    """Return the sink of a result, in the lanes of a mask. It takes a list of words or numbers, or for a predicate a
+    mask.
+    """
     value: Reg = self.values[name]
     units, index = units_of(value), value.index
     assert index is not None
@@ -137,7 +138,7 @@ def put_predicate(warp: Warp, index: int, result: int, mask: int) -> None:
 def over(read: Source, function: Callable[[Any], Any]) -> Source: return lambda warp: [function(x) for x in read(warp)]
 
 def uniform(index: int, kind: str) -> Source:
-  """A uniform register, or a pair of them, in all lanes."""
+  """Return a uniform register, or a pair of them, in all lanes."""
   def word(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index]
   def pair(warp: Warp) -> int: return 0 if index == regs.ZERO else warp.uniform[index] | warp.uniform[index + 1] << 32
   convert: dict[str, Callable[[Warp], Any]] = {
@@ -146,7 +147,7 @@ def uniform(index: int, kind: str) -> Source:
   return lambda warp: [convert[kind](warp)] * LANES
 
 def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
-  """Bytes of constant bank 0. Raises OutOfBounds."""
+  """Return bytes of constant bank 0. Raises OutOfBounds."""
   if bank: raise OutOfBounds(f"constant bank {bank} has not been given to this launch")
   if address < 0 or address + size > len(warp.launch.constants):
     raise OutOfBounds(f"constant memory {address:#x}: bank 0 has {len(warp.launch.constants)} bytes")
@@ -155,7 +156,7 @@ def constants(warp: Warp, bank: int, address: int, size: int) -> bytes:
   return warp.launch.constants[address:address + size]
 
 def in_bank(bank: int, offset: int, kind: str) -> Source:
-  """A word of a constant bank, or two of them, in all lanes."""
+  """Return a word of a constant bank, or two of them, in all lanes."""
   size = 8 if kind in ("q", "sq", "d") else 4
   convert: dict[str, Callable[[int], Any]] = {
     "u": int, "q": int, "s": signed, "sq": lambda x: signed(x, 64), "f": float_of, "d": double_of}
@@ -163,7 +164,7 @@ def in_bank(bank: int, offset: int, kind: str) -> Source:
   return lambda warp: [as_number(int.from_bytes(constants(warp, bank, offset, size), "little"))] * LANES
 
 def constant(value: int, kind: str, field: str) -> Source:
-  """An immediate in all lanes."""
+  """Return an immediate in all lanes."""
   if kind == "f": found: Any = float_of(value)
   elif kind == "d": found = double_of(value << 32)
   elif kind == "s": found = signed(value & WORD)

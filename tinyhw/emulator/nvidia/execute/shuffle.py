@@ -1,9 +1,9 @@
 """SHFL: lanes of a warp read a register of each other.
 
-The third source has a clamp in its lowest five bits, and in bits 8 to 12 the bits of a lane's number that say which
-segment it is in. A lane whose partner is beyond the clamp keeps its own value, and its predicate becomes false. Source:
-PTX ISA, shfl.sync. What that leaves open is an error: a partner that does not execute the instruction. Sources are the
-registers of all lanes that do (strict.py).
+The third source has a clamp in its lowest five bits. Bits 8 to 12 select the bits of a lane's number that form its
+segment. A lane whose partner is beyond the clamp keeps its own value, and its predicate becomes false. Source: PTX ISA,
+shfl.sync. It leaves one case open, which is an error here: a partner that does not execute the instruction. Sources
+must be written in all lanes that execute it (strict.py).
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -15,12 +15,12 @@ from tinyhw.emulator.nvidia.meaning.integer import mask_of
 from tinyhw.once import once
 
 Step = Callable[[Warp, int], None]
-Partners = tuple[list[int], int]   # the lane that each lane reads, and those that the clamp lets read another one
+Partners = tuple[list[int], int]   # the lane that each lane reads, and the lanes that the clamp lets read another one
 FIELD = LANES - 1    # bits of a lane's number
-SEGMENT_AT = 8       # of the third source, where the bits begin that say the segment
+SEGMENT_AT = 8       # position of the segment bits in the third source
 
 def partner(mode: str, lane: int, distance: int, clamp: int) -> tuple[int, bool]:
-  """The lane that a lane reads, and whether the clamp lets it; if not it reads itself."""
+  """Return the lane that a lane reads, and whether the clamp allows it. If not, it reads itself."""
   segment, limit, distance = clamp >> SEGMENT_AT & FIELD, clamp & FIELD, distance & FIELD
   first = lane & segment
   last = first | limit & ~segment
@@ -38,7 +38,7 @@ def same_partners(mode: str, distance: int, clamp: int) -> Partners:
   return partners_of(mode, [distance] * LANES, [clamp] * LANES)
 
 def step(o: Operands, mode: str, partners: Callable[[Warp], Partners]) -> Step:
-  """The instruction, where each lane knows its partner."""
+  """Return the function of the instruction. partners: the partner of each lane."""
   read, put, put_truth = o.raw("a", "u"), o.sink("d"), o.sink("pu", "p")
   def run(warp: Warp, mask: int) -> None:
     others, allowed = partners(warp)
@@ -49,25 +49,25 @@ def step(o: Operands, mode: str, partners: Callable[[Warp], Partners]) -> Step:
   return run
 
 def check_partners(mode: str, others: list[int], mask: int) -> None:
-  """Lanes that execute the instruction read those that do. Raises StrictError."""
+  """Check that lanes which execute the instruction read lanes that do. Raises StrictError."""
   for lane in lanes_of(mask):
     if not mask >> others[lane] & 1:
       raise StrictError(f"SHFL.{mode}: lane {lane} reads lane {others[lane]}, which does not execute it; have all "
                         f"lanes that are read run")
 
 def shuffle(o: Operands) -> Step:
-  """The distance, or the clamp, or both, in registers."""
+  """SHFL with the distance, or the clamp, or both, in registers."""
   mode, distances, clamps = o.word("shfl"), either(o, "n", "b"), either(o, "m", "c")
   return step(o, mode, lambda warp: partners_of(mode, distances(warp), clamps(warp)))
 
 def constant_shuffle(o: Operands) -> Step:
-  """Both constants, as most are: partners are found once."""
+  """SHFL with two constants, the common case: partners are found once."""
   mode = o.word("shfl")
   found = same_partners(mode, o.number("n"), o.number("m"))
   return step(o, mode, lambda warp: found)
 
 def either(o: Operands, number: str, register: str) -> Source:
-  """A constant in all lanes, if the form has one, else a register."""
+  """Return a constant in all lanes, if the form has one, else a register."""
   if not o.has(number): return o.raw(register, "u")
   same = [o.number(number)] * LANES
   return lambda warp: same

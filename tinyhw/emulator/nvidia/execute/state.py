@@ -1,8 +1,14 @@
-"""A warp: its lanes' registers, predicates, uniform registers, local memory, and where it is.
+"""A warp: its lanes' registers, predicates, uniform registers, local memory, and its address.
 
-All registers are one piece of memory, which translated code works on: a context; words of the warp (predicates as masks
-of lanes, uniform registers, the lanes that run); for each register a mask of the lanes in which something has written
-it; the registers, 32 words each, and one of zeros; constant bank 0. What nothing has written is garbage.
+All registers are in one piece of memory, which translated code uses:
+
+- a context;
+- words of the warp (predicates as masks of lanes, uniform registers, the lanes that run);
+- for each register a mask of the lanes in which it was written;
+- the registers, 32 words each, and one of zeros;
+- constant bank 0.
+
+Unwritten registers hold garbage.
 """
 from __future__ import annotations
 import random
@@ -29,12 +35,11 @@ ALL = (1 << LANES) - 1
 ZEROS = [0] * LANES
 REGISTERS, UNIFORM, PREDICATES = 255, 63, 7
 # words of a warp. RUNNING: lanes that have not ended; GUARDED: those in which the guard of translated code holds;
-# FIRST: the number of its first lane
-# in its block, BLOCK: that of the block
+# FIRST: the number of its first lane in its block, BLOCK: that of the block
 P_AT, UP_AT, UR_AT, RUNNING, GUARDED, FIRST, BLOCK = 0, 8, 16, 80, 81, 82, 83
 STATE_AT = CONTEXT_BYTES
 WRITTEN_AT = STATE_AT + 384
-# registers by number, for the masks of what has been written
+# registers by number, for the masks of written lanes
 BANKS = (("R", 0, 256), ("P", 256, 8), ("UP", 264, 8), ("UR", 272, 64), ("B", 336, 16))
 UNITS: dict[Unit, int] = {(bank, i): first + i for bank, first, count in BANKS for i in range(count)}
 PT: Unit = ("P", regs.TRUE)
@@ -46,7 +51,7 @@ _ROW = struct.Struct(f"<{LANES}I")
 _ACTIVE, _PARTIAL, _ALL, _LOCAL = (AT[name] for name in ("ACTIVE", "PARTIAL", "ALL", "LOCAL"))
 
 def row_word(index: int, registers: int) -> int:
-  """Where the row of a register of a launch that gives `registers` begins, in words of the state.
+  """Return where the row of a register begins, in words of the state. registers: number of them in the launch.
 
   Raises KeyError if there is none.
   """
@@ -54,11 +59,11 @@ def row_word(index: int, registers: int) -> int:
   return (ROWS_AT - STATE_AT + ROW_BYTES * min(index, registers)) // 4
 
 def constants_word(registers: int) -> int:
-  """Where constant bank 0 begins, in words of the state."""
+  """Return where constant bank 0 begins, in words of the state."""
   return row_word(regs.ZERO, registers) + LANES
 
 class Rows:
-  """The registers, each a list of 32 words; RZ is zeros, and takes nothing."""
+  """The registers, each a list of 32 words. RZ is zeros, and discards writes."""
   __slots__ = ("memory",)
 
   def __init__(self, memory: bytearray): self.memory = memory
@@ -68,7 +73,7 @@ class Rows:
     _ROW.pack_into(self.memory, ROWS_AT + ROW_BYTES * index, *words)
 
 class Written:
-  """Of each register the lanes in which something has written it."""
+  """For each register the lanes in which it was written."""
   __slots__ = ("masks",)
 
   def __init__(self, masks: memoryview): self.masks = masks
@@ -76,21 +81,23 @@ class Written:
   def __setitem__(self, unit: Unit, lanes: int) -> None: self.masks[UNITS[unit]] = lanes
   def __contains__(self, unit: Unit) -> bool: return self[unit] != 0
   def get(self, unit: Unit, default: int) -> int:
-    """The lanes; there is never a default."""
+    """Return the lanes. There is never a default."""
     return self.masks[UNITS[unit]]
 
 class Warp:
-  """number: within its block. pc: of the next instruction, at: of the one that executes. waiting: at a barrier of the
-  block. numbered: what strict checks know is a state of translated code, by number. reach: shared memory as translated
-  code reaches it. group: the warpgroup. convergence: lanes that go other ways. until: what ends its waiting, but for
-  that at a barrier, and goal: what it waits for, in words.
+  """The state of a warp.
+
+  - number: within its block. pc: of the next instruction, at: of the current one.
+  - waiting: at a barrier of the block. numbered: its context has the number of the state of strict checks.
+  - reach: shared memory for translated code. group: the warpgroup. convergence: lanes that have diverged.
+  - until: condition that ends a wait other than at a barrier; goal: the same as text.
   """
   __slots__ = ("launch", "number", "block", "file", "address", "context", "words", "registers", "predicates", "uniform",
                "uniform_predicates",
                "known", "pc", "waiting", "at", "memory", "shared", "local", "local_known", "schedule", "copies",
                "reach", "numbered", "group",
                "until", "goal", "convergence")
-  mode = 0   # nothing of its state changes what instructions do
+  mode = 0   # no state changes the semantics of instructions
 
   def __init__(self, launch: Launch, number: int, block: int, memory: WindowedMemory, shared: LocalMemory,
                schedule: Schedule, copies: Copies,
@@ -126,7 +133,7 @@ class Warp:
 
   @property
   def active(self) -> int:
-    """The lanes that have not ended, and go this way."""
+    """Return the lanes that have not ended, and go this way."""
     return self.words[RUNNING]
   @active.setter
   def active(self, lanes: int) -> None:
@@ -135,22 +142,22 @@ class Warp:
 
   @property
   def ended(self) -> bool:
-    """All of its lanes have."""
+    """Return whether all of its lanes have ended."""
     return not self.words[RUNNING]
 
   def wait_until(self, until: Callable[[], bool], goal: str) -> None:
-    """Wait for something else than a barrier of the block. goal: in words, for an error if it never comes."""
+    """Wait for an event other than a barrier of the block. goal: its text, for an error if it never comes."""
     self.waiting, self.until, self.goal = True, until, goal
 
   def wake(self) -> None:
-    """Go on if what it waits for, no barrier, has come."""
+    """Go on if the event that it waits for, no barrier, has come."""
     if self.until is not None and self.until(): self.waiting, self.until = False, None
 
   def guarded(self, guard: int, inverted: bool) -> int:
-    """The lanes that run in which a predicate is true, or (inverted) false."""
+    """Return the running lanes in which a predicate is true, or (inverted) false."""
     mask: int = self.predicates[guard]
     return self.active & (~mask if inverted else mask)
 
 def lanes_of(mask: int) -> list[int]:
-  """The lanes of a mask, lowest first."""
+  """Return the lanes of a mask, lowest first."""
   return [lane for lane in range(LANES) if mask >> lane & 1]

@@ -1,6 +1,6 @@
-"""The uniform datapath: one value for a warp, in UR and UP, and what goes there from the lanes.
+"""The uniform datapath: one value for a warp, in UR and UP, and moves from the lanes to it.
 
-What lanes hold must be the same in all that run: which lane R2UR takes otherwise is not known.
+A value from the lanes must be the same in all that run. If it is not, no source says which lane R2UR takes.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -17,15 +17,15 @@ from tinyhw.isa.sass.table import regs
 Step = Callable[[Warp, int], None]
 
 def put(warp: Warp, index: int, word: int) -> None:
-  """Write a uniform register; URZ forgets."""
+  """Write a uniform register. URZ discards it."""
   if index != regs.ZERO: warp.uniform[index], warp.known["UR", index] = word & WORD, ALL
 
 def put_truth(warp: Warp, index: int, truth: bool) -> None:
-  """Write a uniform predicate; UPT forgets."""
+  """Write a uniform predicate. UPT discards it."""
   if index != regs.TRUE: warp.uniform_predicates[index], warp.known["UP", index] = ALL * truth, ALL
 
 def the_same(warp: Warp, words: list[int], mask: int) -> int:
-  """What all lanes of a mask hold. Raises EmulatorError."""
+  """Return the value that all lanes of a mask hold. Raises EmulatorError."""
   found = {words[lane] for lane in lanes_of(mask)}
   if len(found) > 1:
     raise EmulatorError(f"lanes hold {len(found)} different values: which of them R2UR takes is not known")
@@ -95,7 +95,7 @@ def vote(o: Operands) -> Step:
   return run
 
 def elect(o: Operands) -> Step:
-  """ELECT: one lane of those that run, the lowest one. Its number is in a uniform register."""
+  """ELECT: the lowest one of the lanes that run. Its number goes to a uniform register."""
   if o.values["pp"] is not regs.PT: raise UnknownInstruction("ELECT with a condition has no meaning here yet")
   truth, index = o.sink("pu", "p"), o.values["ud"].index
   def run(warp: Warp, mask: int) -> None:

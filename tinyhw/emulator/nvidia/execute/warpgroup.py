@@ -1,14 +1,14 @@
 """Asynchronous products of four warps: HGMMA, IGMMA and QGMMA, and WARPGROUP, which waits for them.
 
-(64, K) x (K, N) with K of 32 bytes and N of 8 to 256. The second factor is in shared memory (descriptors.py), the first
-one too or, of each warp's 16 rows, in registers as HMMA has it. Warp w of a group has rows 16 w to 16 w + 15 of the
-sum: register i of a lane is row lane / 4 + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * (lane % 4) + i % 2; of sums in
-float16 a register has two columns. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
+(64, K) x (K, N) with K of 32 bytes and N of 8 to 256. Operand B is in shared memory (descriptors.py). Operand A is
+there too, or each warp's 16 rows are in registers as for HMMA. Warp w of a group has rows 16 w to 16 w + 15 of the
+accumulator. Register i of a lane is row lane / 4 + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * (lane % 4) + i % 2. For
+accumulators in float16 a register has two columns. Source: PTX ISA, "Asynchronous warpgroup level matrix instructions".
 
-A product begins when all four warps have issued it, and may read shared memory until WARPGROUP.DEPBAR has waited for
-its group in one of them: nobody may write there meanwhile. Here it is computed when it begins; products.py and
-shared.py see to it that nobody looks too early. Sums of floats are exact as far as doubles go and rounded once, those
-of HMMA (matrix.py); hardware keeps fewer bits of each term. Those of QGMMA are as short as QMMA's.
+A product begins when all four warps have issued it. It may read shared memory until WARPGROUP.DEPBAR has waited for its
+group in one of them, and nothing may write there meanwhile. Here it is computed when it begins; products.py and
+shared.py make sure that nothing reads the result too early. Sums of floats are exact as far as doubles go and rounded
+once, like those of HMMA (matrix.py). Hardware keeps fewer bits of each term. Those of QGMMA are as short as QMMA's.
 """
 from __future__ import annotations
 import functools
@@ -35,9 +35,12 @@ Rows = list[list[Any]]
 WARPS, ROWS = 4, 16   # of a group, of a warp
 
 class Kind(NamedTuple):
-  """What a product is of. element: bytes of a factor's. decode_a, decode_b: of an element. each: sums in a register;
-  numbers, words: of registers,
-  there and back. add: a sum, a row and a column."""
+  """The types of a product.
+
+  - element: bytes of an element of A or B. decode_a, decode_b: of an element.
+  - each: accumulator elements in a register; numbers, words: of registers, there and back.
+  - add: of an accumulator element, a row and a column.
+  """
   element: int
   decode_a: Callable[[int], Any]
   decode_b: Callable[[int], Any]
@@ -47,9 +50,12 @@ class Kind(NamedTuple):
   add: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
 
 class Product(NamedTuple):
-  """An instruction with what the four warps have in common. d, a: registers; a is -1 where the first factor is in
-  shared memory, too. turned: whether the factors are MN-major. signs: 1 or -1. factors: descriptors. sums: whether d is
-  added to."""
+  """The common part of an instruction in the four warps.
+
+  - d, a: registers; a is -1 where operand A is in shared memory.
+  - turned: for A and B, whether the operand is MN-major. signs: 1 or -1. factors: descriptors.
+  - sums: whether d is added to. ends: whether it ends a group.
+  """
   pc: int
   kind: Kind
   columns: int
@@ -62,8 +68,11 @@ class Product(NamedTuple):
   ends: bool
 
 class Warpgroup:
-  """Four warps, or the fewer ones at a block's end, which issue no products. issued: how many products of each warp;
-  ends: the numbers of those that end a group; begun: how many have."""
+  """Four warps, or fewer at a block's end, which issue no products.
+
+  issued: number of products of each warp; ends: the numbers of those that end a group; begun: number of products that
+  have begun.
+  """
   def __init__(self, warps: Sequence[Warp], shared: SharedMemory):
     self.warps, self.shared = warps, shared
     self.name = f"the products of warps {warps[0].number} to {warps[-1].number}"
@@ -74,7 +83,8 @@ class Warpgroup:
     self.begun = 0
 
   def issue(self, warp: Warp, product: Product) -> None:
-    """A warp issues its next product; the last one of the four begins it. Raises EmulatorError if they differ."""
+    """Issue the next product of a warp. The last one of the four warps begins it. Raises EmulatorError if they differ.
+    """
     number = self.issued[warp.number]
     if number == len(self.products):
       self.products.append(product)
@@ -87,7 +97,7 @@ class Warpgroup:
     if min(self.issued.values()) > self.begun: self.begin()
 
   def begin(self) -> None:
-    """All have issued a product."""
+    """Begin a product that all warps have issued."""
     product = self.products[self.begun]
     self.begun += 1
     self.shared.now[self.actor] = self.begun
@@ -95,7 +105,8 @@ class Warpgroup:
     compute(self, product)
 
   def wait(self, warp: Warp, left: int) -> bool:
-    """Whether all groups that a warp has ended but the last ones are done; then it knows."""
+    """Return whether all groups that a warp has ended, except the last `left` ones, are done. If so, the warp knows it.
+    """
     ended = bisect_left(self.ends, self.issued[warp.number])
     done = self.ends[ended - 1 - left] + 1 if ended > left else 0
     if done > self.begun: return False
@@ -109,17 +120,17 @@ def group_warps(warps: Sequence[Warp], shared: SharedMemory) -> None:
     for warp in group.warps: warp.group = group
 
 def registers_of(product: Product) -> int:
-  """Of the sums in each lane."""
+  """Return the number of accumulator registers of each lane."""
   return product.columns // 2 // product.kind.each
 
-# ***** factors *****
+# ***** operands A and B *****
 
 def elements(data: bytes, size: int, decode: Callable[[int], Any], sign: int) -> list[Any]:
-  """The numbers of a piece."""
+  """Return the numbers of a 16-byte piece."""
   return [sign * decode(int.from_bytes(data[at:at + size], "little")) for at in range(0, len(data), size)]
 
 def lines(group: Warpgroup, product: Product, which: int, count: int) -> Rows:
-  """The rows of the first factor, or the columns of the second one."""
+  """Return the rows of operand A, or the columns of operand B."""
   size, decode = product.kind.element, (product.kind.decode_a, product.kind.decode_b)[which]
   place: Descriptor = descriptor(product.factors[which])
   turned, sign = product.turned[which], product.signs[which]
@@ -129,14 +140,14 @@ def lines(group: Warpgroup, product: Product, which: int, count: int) -> Rows:
   return [list(line) for line in zip(*found)] if turned else found
 
 def rows_in_registers(warp: Warp, product: Product) -> Rows:
-  """The first factor of a warp."""
+  """Return a warp's rows of operand A, from registers."""
   each = 4 // product.kind.element
   return matrix(rows_of(warp, product.a, 4), place_a, product.kind.decode_a, (ROWS, 8 * each), each)
 
-# ***** sums *****
+# ***** accumulators *****
 
 def compute(group: Warpgroup, product: Product) -> None:
-  """The sums of all four warps."""
+  """Compute the accumulators of all four warps."""
   columns = lines(group, product, 1, product.columns)
   rows = lines(group, product, 0, WARPS * ROWS) if product.a < 0 else []
   for k, warp in enumerate(group.warps):
@@ -144,7 +155,7 @@ def compute(group: Warpgroup, product: Product) -> None:
     for i in range(registers_of(product)): add(warp, product, i, mine, columns)
 
 def add(warp: Warp, product: Product, i: int, rows: Rows, columns: Rows) -> None:
-  """Register i of the sums."""
+  """Compute register i of the accumulators."""
   kind, first = product.kind, i * product.kind.each
   sums = kind.numbers(warp.registers[product.d + i] if product.sums else ZEROS)
   found = [kind.add(old, rows[row], columns[column]) for old, (row, column) in zip(sums, places(first, kind.each))]
@@ -152,7 +163,9 @@ def add(warp: Warp, product: Product, i: int, rows: Rows, columns: Rows) -> None
 
 @functools.lru_cache(maxsize=256)
 def places(first: int, each: int) -> list[tuple[int, int]]:
-  """Rows and columns of sums number `first` and, if a register has several, the next ones, lane by lane."""
+  """Return rows and columns of accumulator elements, lane by lane: of number `first` and, if a register has several,
+  the next ones.
+  """
   return [(lane // 4 + 8 * (number >> 1 & 1), 8 * (number >> 2) + 2 * (lane % 4) + (number & 1))
           for lane in range(LANES) for number in range(first, first + each)]
 
@@ -164,7 +177,7 @@ def words_of_halves(numbers: list[float]) -> list[int]:
   return list(_PAIRS[0].unpack(_PAIRS[1].pack(*map(encode_float16, numbers))))
 
 def kind_of(o: Operands) -> Kind:
-  """Raises UnknownInstruction."""
+  """Return the types of an instruction. Raises UnknownInstruction."""
   name = o.inst.row.name
   if name == "IGMMA":
     if o.word("sat"): raise UnknownInstruction("IGMMA that saturates has no meaning here yet")
@@ -181,12 +194,12 @@ def kind_of(o: Operands) -> Kind:
 # ***** instructions *****
 
 def check_always(o: Operands) -> None:
-  """Raises UnknownInstruction for a guard: what warps are watched for takes it that all execute it."""
+  """Raise UnknownInstruction for a guard: the checks of warps assume that all lanes execute it."""
   if o.values["guard"] is not regs.PT or o.values["guard_not"]:
     raise UnknownInstruction(f"{o.form.mnemonic} with a guard has no meaning here yet: branch around it")
 
 def multiply(o: Operands) -> Step:
-  """d = a * b + d, or without d where the uniform predicate is false."""
+  """Compute d = a * b + d, or without d where the uniform predicate is false."""
   check_always(o)
   kind, shape = kind_of(o), next(name for name in SHAPES if o.has(name))
   columns, d, c = int(o.word(shape).split("x")[1]), o.values["d"], o.values["c"]
@@ -208,19 +221,19 @@ def multiply(o: Operands) -> Step:
   return run
 
 def check_known(warp: Warp, first: int, count: int) -> None:
-  """Raises UninitialisedRead for sums that nothing has written."""
+  """Raise UninitialisedRead for accumulators that were never written."""
   for index in range(first, first + count):
     if warp.known["R", index] != ALL:
       raise UninitialisedRead(f"{named(('R', index))} is added to, and nothing has written it in all lanes")
 
 def group_of(warp: Warp, what: str) -> Warpgroup:
-  """The group of a warp. Raises EmulatorError if it has fewer than four."""
+  """Return the group of a warp. Raises EmulatorError if it has fewer than four."""
   if warp.group is None or len(warp.group.warps) < WARPS:
     raise EmulatorError(f"{what} wants groups of four warps; this block's last one is smaller")
   return warp.group
 
 def arrive(o: Operands) -> Step:
-  """WARPGROUP.ARRIVE: what it does, products.py knows."""
+  """WARPGROUP.ARRIVE: products.py has its effect."""
   check_always(o)
   if o.word("wgwait") != "ARRIVE": raise UnknownInstruction("WARPGROUP.WAIT has no meaning here yet")
   return lambda warp, mask: None
@@ -236,7 +249,7 @@ def wait(o: Operands) -> Step:
   return run
 
 def fence(o: Operands) -> Step:
-  """FENCE.VIEW.ASYNC: of shared memory; global memory is coherent here."""
+  """FENCE.VIEW.ASYNC: of shared memory. Global memory is coherent here."""
   shared = o.word("sync") == "S"
   def run(warp: Warp, mask: int) -> None:
     if shared and isinstance(warp.shared, SharedMemory): warp.shared.fence(warp.number)

@@ -1,11 +1,12 @@
-"""The functions of the special function unit, as far off as they may be.
+"""The functions of the special function unit, with the largest error that they may have.
 
-A result that is not exact is the one farthest above or below, as the operand's bits and EMULATE_SEED decide, so that no
-program can rely on more than is promised. Of reciprocals and their roots more is known: NVIDIA's own code for rcp.rn
-and sqrt.rn makes them correctly rounded by one step of Newton's method, so where the farthest result would spoil that,
-a nearer one comes. Denormal operands and results are zeros. The units for float64 see the upper word alone, and give
-one: 20 bits of the mantissa. Source: CUDA C++ programming guide, "Mathematical Functions": maximum errors in units of
-the last place; of log2 between 0.5 and 2 an absolute one.
+An inexact result is the farthest one above or below the exact value, as the operand's bits and EMULATE_SEED decide. So
+no program can rely on more than is promised. More is known of reciprocals and reciprocal roots: NVIDIA's own code for
+rcp.rn and sqrt.rn makes them correctly rounded by one step of Newton's method. So a result is nearer where the farthest
+one would spoil that. Denormal operands and results are zeros.
+
+The units for float64 read and write only the upper word: 20 bits of the mantissa. Source: CUDA C++ programming guide,
+"Mathematical Functions": maximum errors in units of the last place; of log2 between 0.5 and 2 an absolute one.
 """
 from __future__ import annotations
 import math
@@ -17,7 +18,7 @@ from tinyhw.emulator.nvidia.meaning.numbers import WORD, double_of, float_of, lo
 
 SMALLEST_FLOAT, SMALLEST_DOUBLE = 2.0 ** -126, 2.0 ** -1022  # normal numbers
 HASH = 2654435761
-Bound = Callable[[float, float], float]  # of an operand and the exact result: how far off a result may be
+Bound = Callable[[float, float], float]  # from an operand and the exact result: largest error of a result
 chance = EMULATE_SEED.value              # another number gives other results
 
 def reciprocal(x: float) -> float: return divide(1.0, x)
@@ -31,12 +32,12 @@ def near_one(x: float, value: float) -> float: return 2.0 ** -22 if 0.5 <= x <= 
 
 def always(x: float, found: float) -> bool: return True
 def inverts(x: float, found: float) -> bool:
-  """Whether one step of Newton's method makes a reciprocal correctly rounded."""
+  """Return whether one step of Newton's method makes a reciprocal correctly rounded."""
   step = fused_float32(found, fused_float32(-x, found, 1.0), found)
   return step == round_float32(divide(1.0, x)) or abs(step) < SMALLEST_FLOAT
 
 def leads_to_root(x: float, found: float) -> bool:
-  """Whether one step of Newton's method from the reciprocal of a root makes the root correctly rounded."""
+  """Return whether one step of Newton's method from the reciprocal of a root makes the root correctly rounded."""
   mantissa, exponent = math.frexp(x)
   x, found = math.ldexp(mantissa, exponent % 2), math.ldexp(found, exponent // 2)
   first = round_float32(x * found)
@@ -44,7 +45,7 @@ def leads_to_root(x: float, found: float) -> bool:
 
 def single(exact: Callable[[float], float], bound: Bound,
            fine: Callable[[float, float], bool] = always) -> Callable[[int], int]:
-  """A function of float32, on bits. bound: how far off it may be; fine: whether an operand may have some result."""
+  """Make a function of float32, on bits. bound: its largest error; fine: whether a result is allowed for an operand."""
   def call(word: int) -> int:
     x = flushed(float_of(word), SMALLEST_FLOAT)
     value = exact(x)
@@ -60,7 +61,7 @@ def single(exact: Callable[[float], float], bound: Bound,
   return call
 
 def upper(exact: Callable[[float], float]) -> Callable[[int], int]:
-  """A function of float64, on upper words."""
+  """Make a function of float64, on upper words."""
   def call(word: int) -> int:
     value = flushed(exact(flushed(double_of(word << 32), SMALLEST_DOUBLE)), SMALLEST_DOUBLE)
     found = long_of_double(value) >> 32

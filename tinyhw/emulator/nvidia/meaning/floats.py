@@ -1,6 +1,6 @@
-"""What instructions of floats, and conversions, mean.
+"""Semantics of float instructions and of conversions.
 
-Rounding is to nearest, denormals are kept: what says otherwise is refused (operands.py).
+Rounding is to nearest, and denormals are kept. Other modifiers are refused (operands.py).
 """
 from __future__ import annotations
 import math
@@ -21,7 +21,7 @@ from tinyhw.isa.sass.table import regs
 FP8 = dict(zip(("E4M3", "E5M2"), dtypes.fp8_ocp))
 
 def float_compare(word: str) -> Callable[[float, float], bool]:
-  """A comparison by its name: with U it is true if there is a NaN, without it false."""
+  """Return a comparison by its name. With a NaN it is true with U, else false."""
   if word in ("NUM", "NAN"): return lambda a, b: (a == a and b == b) is (word == "NUM")
   if word in ("F", "T", "MIN", "MAX"): raise UnknownInstruction(f"comparison {word} has no meaning here yet")
   unordered, compare = word[-1] == "U", COMPARE[word.removesuffix("U")]
@@ -45,13 +45,17 @@ def dmul(o: Operands) -> Step: return elementwise(o, product, "a", "b", kind="d"
 def dfma(o: Operands) -> Step: return elementwise(o, fused_float64, "a", "b", "c", kind="d")
 
 def larger_or_smaller(a: float, b: float, smaller: bool, keeps: bool) -> float:
-  """Of two numbers; -0 is less than 0. keeps: of a NaN and a number it is the NaN, else the number."""
+  """Return the larger or smaller of two numbers. -0 is less than 0. keeps: with one NaN the result is the NaN, else the
+  number.
+  """
   if (a != a or b != b) and keeps or a != a and b != b: return math.nan
   if a != a or b != b: return b if a != a else a
   return a if ((a, math.copysign(1, a)) < (b, math.copysign(1, b))) is smaller else b
 
 def fmnmx(o: Operands) -> Step:
-  """The smaller one where pp is true, else the larger. With NAN a NaN is the result, without it the other one is."""
+  """Return the smaller number where pp is true, else the larger. With NAN a NaN is the result, without it the number
+  is.
+  """
   keeps, first, second = o.word("nan") == "NAN", o.source("a", "f"), o.source("b", "f")
   least, put = o.predicate("pp"), o.sink("d", "f")
   def run(warp: Warp, mask: int) -> None:
@@ -76,7 +80,7 @@ def limits(word: str) -> tuple[int, int]:
   return (-1 << bits - 1, (1 << bits - 1) - 1) if is_signed else (0, (1 << bits) - 1)
 
 def float_to_integer(modifier: str, kind: str, result: str) -> Callable[[Operands], Step]:
-  """F2I: truncated, saturated, NaN gives 0. kind: of the source, "" where a modifier tells."""
+  """F2I: truncated, saturated, NaN gives 0. kind: of the source, "" if a modifier gives it."""
   def meaning(o: Operands) -> Step:
     source = kind or {"": "f", "F64": "d"}.get(o.word("ffrom") or o.word("ffrom88"), "")
     if not source: raise UnknownInstruction("F2I from this type has no meaning here yet")
@@ -119,7 +123,7 @@ def pack_halves(o: Operands) -> Step:
   return elementwise(o, lambda a, b: encode(float_of(a)) << 16 | encode(float_of(b)), "a", "b")
 
 def unpack_bytes(o: Operands) -> Step:
-  """F2FP.UNPACK_B: two floats of a byte as halves, which have all of their numbers; a NaN is 0x7fff."""
+  """F2FP.UNPACK_B: two 8-bit floats as halves, which hold all of their values. A NaN is 0x7fff."""
   decode, high = CODED[FP8[o.word("fp8")]][0], o.word("h1hi") == "H1"
   if o.word("f2relu") or o.word("f2to") != "F16":
     raise UnknownInstruction("F2FP.UNPACK_B has a meaning for F16 without RELU only")
@@ -130,7 +134,7 @@ def unpack_bytes(o: Operands) -> Step:
 def pack_bytes(o: Operands) -> Step:
   """F2FP.PACK_AB_MERGE_C: b in the lowest byte, a in the next one.
 
-  What is too large is the largest number; a NaN is 0x7f.
+  Too large a number becomes the largest number. A NaN is 0x7f.
   """
   dtype = FP8[o.word("fp8to")]
   if o.word("satfinite") != "SATFINITE" or o.values["c"] is not regs.RZ:
@@ -142,7 +146,7 @@ def pack_bytes(o: Operands) -> Step:
   return elementwise(o, lambda a, b: code(a) << 8 | code(b), "a", "b")
 
 def half_to_float(o: Operands) -> Step:
-  """HADD2.F32: a sum of a half of each operand, as float32."""
+  """HADD2.F32: add a half of each operand, as float32."""
   def term(name: str) -> Any:
     high = o.word(f"half_{name}") == "H1_H1"
     negative, absolute, read = o.flag(f"{name}_neg"), o.flag(f"{name}_abs"), o.raw(name, "u")

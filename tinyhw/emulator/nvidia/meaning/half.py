@@ -1,6 +1,5 @@
-"""What packed instructions of float16 and bfloat16 mean: both halves of a word by themselves. Each result is rounded
-once, to nearest; denormals are
-kept: what says otherwise is refused (operands.py)."""
+"""Semantics of packed float16 and bfloat16 instructions: each half of a word by itself. Each result is rounded once, to
+nearest, and denormals are kept. Other modifiers are refused (operands.py)."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -16,20 +15,20 @@ from tinyhw.named_tuple import NamedTuple
 ONES = 0xffff
 
 class Half(NamedTuple):
-  """A type of 16 bits: its codes as numbers, numbers as the nearest code, and the code of 1."""
+  """A 16-bit type: its codes as numbers, numbers as the nearest code, and the code of 1."""
   decode: Callable[[int], float]
   encode: Callable[[float], int]
   one: int
 
 FLOAT16, BFLOAT16 = Half(decode_float16, encode_float16, 0x3c00), Half(decode_bfloat16, encode_bfloat16, 0x3f80)
-Pairs = Callable[[Warp], "tuple[list[float], list[float]]"]   # what lanes have in the low, and in the high half
-PLACES = {"": (0, 16), "H0_H0": (0, 0), "H1_H1": (16, 16)}    # where the low and the high half of an operand are
+Pairs = Callable[[Warp], "tuple[list[float], list[float]]"]   # values of all lanes in the low, and in the high half
+PLACES = {"": (0, 16), "H0_H0": (0, 0), "H1_H1": (16, 16)}    # bit positions of the low and the high half of an operand
 
 def type_of(o: Operands) -> Half: return BFLOAT16 if "BF16_V2" in (o.word("bf16"), o.word("bf16c")) else FLOAT16
 
 def operand(o: Operands, name: str, kind: Half, half: str = "") -> Pairs:
-  """A source with its signs; an immediate has a code for each half. half: the letter of the modifier that chooses
-  halves."""
+  """Return a source with its signs. An immediate has a code for each half. half: the letter of the modifier that
+  selects halves."""
   if o.has(f"{name}_low"):
     low, high = (kind.decode(o.number(f"{name}_{which}") & ONES) for which in ("low", "high"))
     return lambda warp: ([low] * len(warp.registers[0]), [high] * len(warp.registers[0]))
@@ -45,7 +44,7 @@ def operand(o: Operands, name: str, kind: Half, half: str = "") -> Pairs:
   return numbers
 
 def packed(o: Operands, function: Callable[..., float], kind: Half, *sources: Pairs) -> Step:
-  """The results of a function for both halves, rounded."""
+  """Return the rounded results of a function for both halves."""
   put = o.sink("d")
   def run(warp: Warp, mask: int) -> None:
     low, high = zip(*(read(warp) for read in sources))
@@ -53,8 +52,8 @@ def packed(o: Operands, function: Callable[..., float], kind: Half, *sources: Pa
   return run
 
 def arithmetic(function: Callable[..., float], *names: str) -> Callable[[Operands], Step]:
-  """Doubles hold sums and products of both types, or what rounds as they do. names: of sources, and of the letter that
-  chooses their halves."""
+  """Make an arithmetic instruction. Doubles hold sums and products of both types, or values that round alike. names: of
+  sources, and of the letter that selects their halves."""
   def meaning(o: Operands) -> Step:
     kind = type_of(o)
     return packed(o, function, kind, *[operand(o, name[0], kind, name[-1]) for name in names])
@@ -87,9 +86,9 @@ def mask_or_one(o: Operands) -> Step:
   return run
 
 def truths(o: Operands) -> Step:
-  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp; with H_AND both
-  together, and what is not that. Raises UnknownInstruction where pp is combined with the second of these: nothing says
-  how."""
+  """HSETP2: the comparison of the low halves, and that of the high ones, each combined with pp. With H_AND the results
+  are the conjunction of both, and its negation. Raises UnknownInstruction where pp is combined with the second of
+  these: no source says how."""
   kind, compare, whole = type_of(o), float_compare(o.word("fcmp")), o.word("hand") == "H_AND"
   combine, other, first, second = COMBINE[o.word("bool")], o.predicate("pp"), o.sink("pu", "p"), o.sink("pv", "p")
   if whole and o.values["pv"] is not regs.PT and (o.word("bool"), o.values["pp"],
@@ -105,8 +104,8 @@ def truths(o: Operands) -> Step:
   return run
 
 def exact_sum(a: float, b: float) -> float:
-  """A sum; what a double does not hold of it (of bfloat16 numbers far apart) is rounded to odd, so that it is rounded
-  as if it was whole."""
+  """Return a sum. If a double cannot hold it (of bfloat16 numbers far apart), it is rounded to odd, so that the final
+  rounding is correct."""
   return fused_to_odd(a, 1.0, b)
 
 MEANINGS: dict[str, Callable[[Operands], Step]] = {

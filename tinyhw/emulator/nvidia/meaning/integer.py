@@ -1,7 +1,7 @@
-"""What instructions of integers, logic, choices and predicates mean: functions from the operands of one to what it does
-to a warp.
+"""Semantics of integer, logic, selection and predicate instructions: functions from the operands of an instruction to
+its effect on a warp.
 
-Source: PTX ISA, from whose instructions they are made; truth tables have source a in bits 0xf0, b in 0xcc, c in 0xaa.
+Source: PTX ISA, whose instructions compile to them. Truth tables have source a in bits 0xf0, b in 0xcc, c in 0xaa.
 """
 from __future__ import annotations
 import operator
@@ -19,11 +19,11 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 COMBINE: dict[str, Callable[[int, int], int]] = {"AND": operator.and_, "OR": operator.or_, "XOR": operator.xor}
 
 def mask_of(truths: list[bool]) -> int:
-  """Truths of lanes as a mask."""
+  """Return booleans of lanes as a mask."""
   return sum(1 << lane for lane, truth in enumerate(truths) if truth)
 
 def elementwise(o: Operands, function: Callable[..., Any], *names: str, kind: str = "u", result: str = "") -> Step:
-  """d = function of sources, lane by lane."""
+  """Return d = function of sources, lane by lane."""
   sources, put = [o.source(name, kind) for name in names], o.sink("d", result or kind)
   if len(sources) == 1:
     only = sources[0]
@@ -33,7 +33,7 @@ def elementwise(o: Operands, function: Callable[..., Any], *names: str, kind: st
 # ***** sums and products *****
 
 def addend(o: Operands, name: str) -> Source:
-  """A term of a sum: minus x is what carries count, ~x + 1, where 0 has a carry."""
+  """Return a term of a sum. For carries, minus x is ~x + 1, where 0 has a carry."""
   negative = o.flag(f"{name}_neg")
   read = o.raw(name, "u")
   return (lambda warp: [(x ^ WORD) + 1 for x in read(warp)]) if negative else read
@@ -72,7 +72,7 @@ def imad_wide(o: Operands) -> Step:
 # ***** logic and shifts *****
 
 def from_table(lut: int, a: int, b: int, c: int, ones: int) -> int:
-  """Bitwise, by a truth table."""
+  """Apply a truth table bitwise."""
   found = 0
   for k in range(8):
     if lut >> k & 1: found |= (a if k & 4 else ~a) & (b if k & 2 else ~b) & (c if k & 1 else ~c)
@@ -96,7 +96,7 @@ def plop3(o: Operands) -> Step:
   return run
 
 def shift_of(o: Operands) -> Callable[[int, int, int], int]:
-  """A shift of the 64 bits c:a. Amounts end at the width of the type, but where they wrap."""
+  """Return a shift of the 64 bits c:a. Amounts are clamped to the width of the type, unless they wrap."""
   left, kind, high = o.word("dir") == "L", o.word("shf"), o.word("hi") == "HI"
   width, wraps = int(kind[1:]), o.word("wrap") == "W"
   def shift(a: int, n: int, c: int) -> int:
@@ -108,7 +108,9 @@ def shift_of(o: Operands) -> Callable[[int, int, int], int]:
   return shift
 
 def prmt(o: Operands) -> Step:
-  """Bytes of b:a (the text has the selector between them) by four digits; a digit of 8 and more copies the sign."""
+  """PRMT: select bytes of b:a (the text has the selector between them) by four digits. A digit of 8 and more copies the
+  sign.
+  """
   assert o.word("prmt") == "", "only the mode without a name is known"
   def choose(a: int, selector: int, c: int) -> int:
     source, found = c << 32 | a, 0
@@ -127,7 +129,7 @@ def sgxt(o: Operands) -> Step:
     return x if unsigned or not n else signed(x, n)
   return elementwise(o, extend, "a", "b")
 
-# ***** choices *****
+# ***** selections *****
 
 def sel(o: Operands) -> Step:
   first, second, choice, put = o.source("a"), o.source("b"), o.predicate("pp"), o.sink("d")
@@ -146,7 +148,7 @@ def minimum_or_maximum(o: Operands) -> Step:
   return run
 
 def compared(o: Operands, test: Callable[[Warp], int]) -> Step:
-  """What all comparisons do with their truth: pu = truth op pp, pv = not truth op pp."""
+  """Write the results of a comparison: pu = result op pp, pv = not result op pp."""
   combine, other, first, second = COMBINE[o.word("bool")], o.predicate("pp"), o.sink("pu", "p"), o.sink("pv", "p")
   def run(warp: Warp, mask: int) -> None:
     truth, with_this = test(warp), other(warp)

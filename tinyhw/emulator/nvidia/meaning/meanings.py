@@ -1,8 +1,8 @@
-"""What instructions that compute mean, in the notation of notation.py, for translated code. Their Python is in meaning/*.py, of which this knows
-nothing: tests have both compute the same.
+"""Semantics of instructions that compute, in the notation of notation.py, for translated code. meaning/*.py has their
+Python, which is independent: tests check that both compute the same.
 
-Operands have the names of the table's, in capitals; `PP.bool` is this lane's bit of a predicate. Where modifiers or constants decide, the meaning is
-made from the instruction; "" is one that stays Python.
+Operands have the table's names, in capitals. `PP.bool` is this lane's bit of a predicate. Where the semantics depend on
+modifiers or constants, a function makes them from the instruction. "" stays in Python.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -15,34 +15,34 @@ from tinyhw.machine.ir.inst import Reg
 WORD = (1 << 32) - 1
 
 def is_nothing(o: Operands, name: str) -> bool:
-  """Whether a result is forgotten, or a register is zero."""
+  """Return whether a result is discarded, or a register is zero."""
   value = o.values.get(name)
   return value is None or isinstance(value, Reg) and value.index == (regs.TRUE if value.cls.name in ("P", "UP") else regs.ZERO)
 
 def truth(o: Operands, name: str) -> str:
-  """A predicate operand: "True", "False", or what to read."""
+  """Return a predicate operand: "True", "False", or the text that reads it."""
   inverted = o.flag(f"{name}_not")
   if is_nothing(o, name): return "False" if inverted else "True"
   return f"(not {name.upper()}.bool)" if inverted else f"{name.upper()}.bool"
 
 def term(o: Operands, name: str, kind: str = "u32", sign: str = "-") -> str:
-  """An integer source with its sign, which may mean that bits are inverted."""
+  """Return an integer source with its sign, which may mean that bits are inverted."""
   return f"({sign}{name.upper()}.{kind})" if o.flag(f"{name}_neg") else f"{name.upper()}.{kind}"
 
 def either(a: str, b: str) -> str:
-  """The disjunction of two truths."""
+  """Return the disjunction of two booleans."""
   if "True" in (a, b): return "True"
   return b if a == "False" else a if b == "False" else f"({a} or {b})"
 
 def both(a: str, b: str) -> str:
-  """The conjunction of two truths."""
+  """Return the conjunction of two booleans."""
   if "False" in (a, b): return "False"
   return b if a == "True" else a if b == "True" else f"({a} and {b})"
 
 # ***** sums and products *****
 
 def sum_of_three(o: Operands) -> str:
-  """IADD3. What carries count of minus x is ~x + 1."""
+  """IADD3. For carries, minus x is ~x + 1."""
   extended = o.has("pp")
   if is_nothing(o, "pu") and is_nothing(o, "pv") and not extended: return f"D.u32 = {term(o, 'a')} + {term(o, 'b')} + {term(o, 'c')}"
   terms, ones = [], 0
@@ -60,7 +60,7 @@ def sum_of_three(o: Operands) -> str:
   return "; ".join([f"t = {' + '.join(terms)}", *carries, "D.u32 = t"])
 
 def product(o: Operands) -> str:
-  """IMAD: the low half, of any signs."""
+  """IMAD: the low half, for signed and unsigned operands."""
   o.word("u32")
   c = term(o, "c")
   return f"D.u32 = A.u32 * B.u32 + {c}" if not is_nothing(o, "c") else "D.u32 = A.u32 * B.u32"
@@ -73,13 +73,15 @@ def wide_product(o: Operands) -> str:
 
 # ***** logic and shifts *****
 
-# what two operands become, by a truth table: bit 2 * a + b says what comes of them
+# functions of two operands, by a truth table: bit 2 * a + b is the result
 PAIRS = ("u32(0)", "~({a} | {b})", "~{a} & {b}", "~{a}", "{a} & ~{b}", "~{b}", "{a} ^ {b}", "~({a} & {b})", "{a} & {b}", "~({a} ^ {b})", "{b}",
          "~{a} | {b}", "{a}", "{a} | ~{b}", "{a} | {b}", f"u32({WORD})")
 NO_BITS, ALL_BITS = PAIRS[0], PAIRS[-1]
 
 def logic(lut: int, a: str, b: str, c: str) -> str:
-  """A truth table of three operands: bit 4 * a + 2 * b + c says what comes of them. That is something of a and b where c is 1, and where it is 0."""
+  """Return a truth table of three operands: bit 4 * a + 2 * b + c is the result. It is one function of a and b where c
+  is 1, and another where c is 0.
+  """
   tables = [sum((lut >> 2 * k + bit & 1) << k for k in range(4)) for bit in (0, 1)]
   no, yes = (PAIRS[table].format(a=a, b=b) for table in tables)
   if no == yes: return no
@@ -94,7 +96,7 @@ def logic_of_words(o: Operands) -> str:
   return "; ".join([*results, "D.u32 = t"])
 
 def logic_of_predicates(o: Operands) -> str:
-  """PLOP3, on masks; lanes that are not active keep theirs."""
+  """PLOP3, on masks. Inactive lanes keep their bits."""
   masks = {name: {"True": ALL_BITS, "False": NO_BITS}.get(truth(o, name), f"{name.upper()}.u32") for name in ("pp", "pq", "pr")}
   a, b, c = (f"(~{mask})" if o.flag(f"{name}_not") and mask == f"{name.upper()}.u32" else mask for name, mask in masks.items())
   found = {target.upper(): logic(o.number(lut), a, b, c) for target, lut in (("pu", "lut"), ("pv", "lut2")) if not is_nothing(o, target)}
@@ -102,7 +104,7 @@ def logic_of_predicates(o: Operands) -> str:
                     *(f"{target}.u32 = ({target}.u32 & ~LANES.u32) | t{target}" for target in found)])
 
 def shift(o: Operands) -> str:
-  """SHF: of the 64 bits C:A."""
+  """SHF: a shift of the 64 bits C:A."""
   left, kind, high, wraps = o.word("dir") == "L", o.word("shf"), o.word("hi") == "HI", o.word("wrap") == "W"
   width, signed, count = int(kind[1:]), kind[0] == "S", o.values["b"]
   if isinstance(count, Reg) and count.index != regs.ZERO: return shift_by_register(left, width, signed, high, wraps)
@@ -110,7 +112,7 @@ def shift(o: Operands) -> str:
   return f"D.u32 = {shifted(n & width - 1 if wraps else min(n, width), left, signed, high)}"
 
 def shifted(n: int, left: bool, signed: bool, high: bool) -> str:
-  """A shift by a constant."""
+  """Return a shift by a constant."""
   top = "u32(C.i32 >> 31)" if signed else "0"
   if left and not high: return f"A.u32 << {n}" if n < 32 else "0"
   if left: words = ["C.u32", "A.u32", "0"]
@@ -138,7 +140,7 @@ def shift_by_register(left: bool, width: int, signed: bool, high: bool, wraps: b
   return f"t = {kind}(u64(C.u32) << 32 | u64(A.u32)) {'<<' if left else '>>'} {count}; D.u32 = u64(t){' >> 32' if high else ''}"
 
 def permuted_bytes(o: Operands) -> str:
-  """PRMT with a constant selector: neighbours are moved together."""
+  """PRMT with a constant selector: adjacent bytes are moved together."""
   selector = o.values["b"]
   if o.word("prmt") or isinstance(selector, Reg): return ""
   parts, k = [], 0
@@ -161,7 +163,7 @@ def extended(o: Operands) -> str:
   if n in (0, 32): return "D.u32 = A.u32" if n else "D.u32 = 0"
   return f"D.u32 = A.u32[{n - 1}:0]" if unsigned else f"D.i32 = (A.i32 << {32 - n}) >> {32 - n}"
 
-# ***** choices and comparisons *****
+# ***** selections and comparisons *****
 
 def choice(o: Operands) -> str:
   chosen = truth(o, "pp")
@@ -181,7 +183,7 @@ def float_extreme(o: Operands) -> str:
 SIGNS = {"LT": "<", "EQ": "==", "LE": "<=", "GT": ">", "NE": "!=", "GE": ">="}
 
 def compared(o: Operands, found: str) -> str:
-  """What becomes of the truth of a comparison, with another one."""
+  """Return the results of a comparison, combined with another predicate."""
   operation, other, results = o.word("bool"), truth(o, "pp"), []
   if operation == "XOR" and other != "False": return ""
   combine = both if operation == "AND" else either
@@ -200,7 +202,7 @@ def compared_integers(o: Operands) -> str:
   return compared(o, either(both(f"(A.{kind} != B.{kind})", found), both(f"(A.{kind} == B.{kind})", truth(o, "pr"))))
 
 def compared_floats(kind: str, modifier: str) -> Callable[[Operands], str]:
-  """With U a comparison is true if there is a NaN, without it false."""
+  """Return a comparison of floats. With a NaN it is true with U, else false."""
   def meaning(o: Operands) -> str:
     word = o.word(modifier)
     a, b = f"A.{kind}", f"B.{kind}"
@@ -243,7 +245,7 @@ def packed_halves(o: Operands) -> str:
 PLACES = {"": ("[15:0]", "[31:16]"), "H0_H0": ("[15:0]", "[15:0]"), "H1_H1": ("[31:16]", "[31:16]")}
 
 def halves(o: Operands, name: str) -> list[str]:
-  """The low and the high number of a source, with its signs."""
+  """Return the low and the high number of a source, with its signs."""
   if o.has(f"{name}_low"): words = [f"{name.upper()}_LOW.u32[15:0]", f"{name.upper()}_HIGH.u32[15:0]"]
   else: words = [f"{name.upper()}.u32{bits}" for bits in PLACES[o.word(f"half_{name}")]]
   absolute, negative = (o.flag(f"{name}_{sign}") for sign in ("abs", "neg"))
@@ -252,7 +254,7 @@ def halves(o: Operands, name: str) -> list[str]:
   return [f"as_f16(u16({word}))" for word in words]
 
 def packed(o: Operands, result: str) -> str:
-  """The same of both halves; of bfloat16 in Python only."""
+  """Return the same result for both halves. bfloat16 is in Python only."""
   if o.word("bf16") or o.word("bf16c"): return ""
   low, high = (result.format(a=a, b=b) for a, b in zip(halves(o, "a"), halves(o, "b")))
   return f"D.u32 = {low} | {high} << 16"
@@ -271,7 +273,7 @@ def packed_masks(o: Operands) -> str:
   if unordered: return packed(o, f"(65535 if not {known} or {{a}} {sign} {{b}} else u32(0))")
   return packed(o, f"(65535 if {known} and {{a}} {sign} {{b}} else u32(0))")
 
-# ***** what stands in the state of a warp *****
+# ***** values in the state of a warp *****
 
 def special(o: Operands) -> str:
   return {"SR_TID.X": "D.u32 = FIRST.u32 + LANE", "SR_CTAID.X": "D.u32 = BLOCK.u32", "SR_LANEID": "D.u32 = LANE"}.get(

@@ -1,4 +1,4 @@
-"""Registers of all lanes as numbers, and back: float32, float64 of pairs, integers of 64 bits.
+"""Registers of all lanes as numbers, and back: float32, float64 of pairs, 64-bit integers.
 
 Rounding is to nearest, ties to even.
 """
@@ -18,7 +18,7 @@ WORD, LONG = (1 << 32) - 1, (1 << 64) - 1
 def floats_of(words: list[int]) -> list[float]: return list(_FLOATS.unpack(_WORDS.pack(*words)))
 
 def words_of(floats: list[float]) -> list[int]:
-  """The bits of numbers rounded to float32."""
+  """Return the bits of numbers rounded to float32."""
   try: return list(_WORDS.unpack(_FLOATS.pack(*floats)))
   except OverflowError: return list(_WORDS.unpack(_FLOATS.pack(*map(round_float32, floats))))
 
@@ -40,7 +40,7 @@ def long_of_double(x: float) -> int: return _ONE_LONG.unpack(_ONE_DOUBLE.pack(x)
 def signed(x: int, bits: int = 32) -> int: return x - (1 << bits) if x >> bits - 1 & 1 else x
 
 def to_integer(x: float, low: int, high: int) -> int:
-  """Truncated and saturated; NaN gives 0."""
+  """Truncate x and saturate it. NaN gives 0."""
   if x != x: return 0
   if math.isinf(x): return low if x < 0 else high
   return min(max(math.trunc(x), low), high)

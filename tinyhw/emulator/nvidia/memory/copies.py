@@ -1,10 +1,13 @@
-"""Asynchronous copies from global to shared memory: LDGSTS, and what waits for them, LDGDEPBAR and DEPBAR.LE.
+"""Asynchronous copies from global to shared memory: LDGSTS, and the instructions that wait for them, LDGDEPBAR and
+DEPBAR.LE.
 
-A copy may write to shared memory at any time until its warp has waited for it. So from its start on nobody may read
-those bytes, nor write them; other warps may not have done so since the last barrier either. When the warp waits, the
-bytes are there for it; for others behind the next barrier. LDGDEPBAR makes a group of the copies that the warp has
-started since the last one, and counts it in a scoreboard; groups are done in order, and DEPBAR.LE waits until the
-scoreboard counts no more than so many. A copy that is never waited for is never seen.
+A copy may write to shared memory at any time until its warp has waited for it. So from its start on no warp may read or
+write those bytes. Other warps may not have done so since the last barrier either. After the wait, the warp may read the
+bytes; other warps may after the next barrier.
+
+LDGDEPBAR makes a group of the copies that the warp has started since the last group, and counts it in a scoreboard.
+Groups are done in order, and DEPBAR.LE waits until the scoreboard counts at most n. A copy that is never waited for is
+never seen.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -23,12 +26,12 @@ SIZES = {"": 4, "64": 8, "128": 16}
 BYPASS = 16
 
 class Copy(NamedTuple):
-  """Bytes on their way to an address of shared memory."""
+  """Bytes that a copy will write to an address of shared memory."""
   address: int
   data: bytes
 
 class Copies:
-  """Those of one warp. open: started, in no group yet. groups: scoreboard and copies, the oldest first."""
+  """The copies of one warp. open: started, in no group yet. groups: scoreboard and copies, the oldest first."""
   __slots__ = ("open", "groups")
 
   def __init__(self) -> None:
@@ -36,12 +39,12 @@ class Copies:
     self.groups: list[tuple[int, list[Copy]]] = []
 
   def unfinished(self) -> list[Access]:
-    """The accesses to shared memory that may still happen."""
+    """Return the accesses to shared memory that may still happen."""
     return [(copy.address, len(copy.data), WRITE) for copies in (self.open, *(group for _, group in self.groups))
             for copy in copies]
 
   def finish(self, board: int, left: int) -> list[Copy]:
-    """The copies that are done when a scoreboard counts `left` groups at most; they are under way no longer."""
+    """Remove and return the copies that are done when a scoreboard counts at most `left` groups."""
     mine = [at for at, (other, _) in enumerate(self.groups) if other == board]
     done = set(mine[:max(0, len(mine) - left)])
     found = [copy for at in sorted(done) for copy in self.groups[at][1]]
@@ -49,19 +52,19 @@ class Copies:
     return found
 
 def start(o: Operands) -> Step:
-  """shared memory = memory, some time."""
+  """LDGSTS: shared memory = global memory, asynchronously."""
   read, far = o.raw("a", "q"), o.number("g")
   return started(o, lambda warp: [x + far & LONG for x in read(warp)])
 
 def based_start(o: Operands) -> Step:
-  """The same with a base in uniform registers."""
+  """LDGSTS with a base in uniform registers."""
   return started(o, based(o, "uc", "g"))
 
 def started(o: Operands, place: Source) -> Step:
   size = SIZES[o.word("copy")]
   if o.word("bypass") and size != BYPASS:
     raise UnknownInstruction(f"LDGSTS.BYPASS of {size} bytes: it copies {BYPASS} (cp.async.cg)")
-  o.word("ltcs")  # how the second cache is used
+  o.word("ltcs")  # use of the second cache
   hints(o)
   if o.word("zfill"): raise UnknownInstruction("LDGSTS that fills with zeros has no meaning here yet")
   goal, near = o.raw("d", "u"), o.number("s")
@@ -77,7 +80,7 @@ def started(o: Operands, place: Source) -> Step:
   return run
 
 def commit(o: Operands) -> Step:
-  """What has been started is a group."""
+  """LDGDEPBAR: make a group of the started copies."""
   board = o.control.write
   def run(warp: Warp, mask: int) -> None:
     if board == NONE: raise MissingWait("LDGDEPBAR takes no scoreboard: nothing tells when its copies are done")
@@ -86,7 +89,7 @@ def commit(o: Operands) -> Step:
   return run
 
 def wait(o: Operands) -> Step:
-  """Copies of older groups are there."""
+  """DEPBAR.LE: finish the copies of older groups."""
   board, left = o.number("board"), o.number("n")
   if o.number("boards"): raise UnknownInstruction("DEPBAR for several scoreboards has no meaning here yet")
   def run(warp: Warp, mask: int) -> None:

@@ -1,16 +1,21 @@
-"""Matrices in shared memory as asynchronous products find them: a descriptor of 64 bits, and where the pieces of 16
-bytes of a matrix are.
+"""Matrices in shared memory for asynchronous products: a 64-bit descriptor, and the addresses of a matrix's 16-byte
+pieces.
 
 Bits of a descriptor: 0-13 the address, 16-29 the leading offset, 32-45 the stride offset, each in units of 16 bytes,
-49-51 the base offset, 62-63 the swizzle. A matrix is "major" in the direction in which elements lie beside each other:
-along the steps of the sum (K), or along its rows or columns (MN). In pieces of 16 bytes, with s of them in a swizzled
-line (2, 4, 8 for 32, 64, 128 bytes; without swizzle K-major lines are one piece apart):
-  K-major         row r, piece j   (r % 8) * s + (r / 8) * stride + j            none: (r % 8) + (r / 8) * stride + j *
-                  leading
-  MN-major        step k, piece i  i % s + (i / s) * leading + (k % 8) * s + (k / 8) * stride     none: i * stride + k %
-                  8 + (k / 8) * leading
-A swizzle changes bits 4 to 6 (5, 4) of the address by bits 7 to 9 (8, 7). Sources: PTX ISA, "Shared Memory Matrix
-Layout"; CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp (canonical layouts).
+49-51 the base offset, 62-63 the swizzle. A matrix is K-major if elements are adjacent along the steps of the sum. It is
+MN-major if they are adjacent along its rows or columns.
+
+Offsets count 16-byte pieces. A swizzled line has s pieces: 2, 4, 8 for 32, 64, 128 bytes. Without swizzle, K-major
+lines are one piece apart.
+
+    K-major, swizzle    row r, piece j     (r % 8) * s + (r / 8) * stride + j
+    K-major, none       row r, piece j     (r % 8) + (r / 8) * stride + j * leading
+    MN-major, swizzle   step k, piece i    i % s + (i / s) * leading + (k % 8) * s + (k / 8) * stride
+    MN-major, none      step k, piece i    i * stride + k % 8 + (k / 8) * leading
+
+A swizzle of 128 bytes XORs bits 4 to 6 of the address with bits 7 to 9; one of 64 bytes bits 4, 5 with 7, 8; one of 32
+bytes bit 4 with 7. Sources: PTX ISA, "Shared Memory Matrix Layout"; CUTLASS, include/cute/atom/mma_traits_sm90_gmma.hpp
+(canonical layouts).
 """
 from __future__ import annotations
 
@@ -23,14 +28,14 @@ FIELD = (1 << 14) - 1
 RESERVED = sum(1 << bit for bit in (14, 15, 30, 31, 46, 47, 48, *range(52, 62)))
 
 class Descriptor(NamedTuple):
-  """address, leading, stride: bytes. line: bytes of a swizzled line, 16 without swizzle."""
+  """A decoded descriptor. address, leading, stride: bytes. line: bytes of a swizzled line, 16 without swizzle."""
   address: int
   leading: int
   stride: int
   line: int
 
 def descriptor(word: int) -> Descriptor:
-  """What the 64 bits say. Raises UnknownInstruction, OutOfBounds."""
+  """Decode the 64 bits. Raises UnknownInstruction, OutOfBounds."""
   if word & RESERVED:
     raise UnknownInstruction(f"matrix descriptor {word:#x}: bits {word & RESERVED:#x} have no meaning")
   if word >> 49 & 7:
@@ -44,11 +49,11 @@ def descriptor(word: int) -> Descriptor:
   return Descriptor(address, leading, stride, line)
 
 def swizzled(address: int, line: int) -> int:
-  """Where a swizzle puts what would be at an address."""
+  """Return the swizzled address."""
   return address ^ (address >> 7 & line // PIECE - 1) << 4
 
 def k_major(matrix: Descriptor, rows: int) -> list[list[int]]:
-  """Of each row the addresses of its two pieces. Raises OutOfBounds."""
+  """Return for each row the addresses of its two pieces. Raises OutOfBounds."""
   plain = matrix.line == PIECE
   if not plain and matrix.address % matrix.line + DEPTH > matrix.line:
     raise OutOfBounds(f"a product begins at byte {matrix.address % matrix.line} of a line of {matrix.line}: its "
@@ -59,7 +64,7 @@ def k_major(matrix: Descriptor, rows: int) -> list[list[int]]:
           for r in range(rows)]
 
 def mn_major(matrix: Descriptor, pieces: int, steps: int) -> list[list[int]]:
-  """Of each step the addresses of its pieces, each of which has elements of as many rows or columns."""
+  """Return for each step the addresses of its pieces. A piece has elements of as many rows or columns."""
   span = matrix.line // PIECE
   along, across = (matrix.stride, matrix.leading) if span == 1 else (matrix.leading, matrix.stride)
   return [[swizzled(matrix.address + i % span * PIECE + i // span * along + k % LINES * matrix.line + k // LINES

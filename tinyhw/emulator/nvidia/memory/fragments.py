@@ -1,8 +1,8 @@
-"""LDSM: blocks of 8 rows of 16 bytes of shared memory, by all lanes of a warp together.
+"""LDSM: all lanes of a warp together load blocks of 8 rows of 16 bytes from shared memory.
 
-Lane 8b + r gives the address of row r of block b. Of each block a lane gets one register: word number lane % 4 of row
-lane / 4, or, with transposition (MT88), of elements of two bytes the one number lane / 4 of rows 2 * (lane % 4) and the
-next one. Source: PTX ISA, ldmatrix.
+Lane 8b + r gives the address of row r of block b. A lane gets one register for each block: word lane % 4 of row lane /
+4. With transposition (MT88) elements have two bytes, and the register has element lane / 4 of rows 2 * (lane % 4) and 2
+* (lane % 4) + 1. Source: PTX ISA, ldmatrix.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def load_blocks(o: Operands) -> Step:
   return run
 
 def word_of(rows: list[bytes], lane: int, transposed: bool) -> int:
-  """What a lane gets of a block."""
+  """Return a lane's register of a block."""
   row, word = divmod(lane, 4)
   if not transposed: return int.from_bytes(rows[row][4 * word:4 * word + 4], "little")
   return int.from_bytes(rows[2 * word][2 * row:2 * row + 2] + rows[2 * word + 1][2 * row:2 * row + 2], "little")

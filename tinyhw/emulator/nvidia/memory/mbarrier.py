@@ -1,11 +1,16 @@
-"""Barriers in shared memory (mbarriers): SYNCS, which initialises them, arrives, expects bytes of copies, and looks
-whether a phase has completed.
+"""Barriers in shared memory (mbarriers): SYNCS initialises them, arrives, expects bytes of copies, and tests whether a
+phase has completed.
 
-A phase completes when `count` threads have arrived and all bytes that were expected have come; then the next one
-begins. Its parity is that of its number. The word in memory, as code of NVIDIA's assembler makes and takes apart: bit
-63 the parity, bits 43 to 62 2^20 - arrivals that are missing, bits 21 to 42 bytes that are missing, bits 1 to 20 2^20 -
-count. Who arrives passes on what it knows (shared.py), who sees that the phase has completed learns it. Copies see a
-barrier when who initialised it has fenced it. Sources: PTX ISA, mbarrier; ptxas.
+A phase completes when `count` threads have arrived and all expected bytes have come. Then the next phase begins. Its
+parity is that of its number. NVIDIA's assembler builds and reads this word in memory:
+
+    bit 63         the parity
+    bits 43 to 62  2^20 - missing arrivals
+    bits 21 to 42  missing bytes
+    bits 1 to 20   2^20 - count
+
+A thread that arrives passes on its knowledge (shared.py). A thread that sees the phase complete acquires it. Copies see
+a barrier after its initialising warp has fenced it. Sources: PTX ISA, mbarrier; ptxas.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -20,14 +25,15 @@ from tinyhw.isa.sass.table import regs
 
 Step = Callable[[Warp, int], None]
 MOST = (1 << 20) - 1             # arrivals, and bytes
-HASTE, LATE = 2, 8               # drawn: one of so many looks with patience gives up at once, at one of so many looks a
-                                 # copy arrives
+HASTE, LATE = 2, 8  # 1 of so many tests with patience gives up at once; at 1 of so many tests a copy arrives
 
 class Mbarrier:
-  """count: arrivals of a phase. missing: of this one. expected: bytes that have not come. phase: its number. actor: of
-  the copies that it counts.
+  """The state of an mbarrier. count: arrivals of a phase. missing: arrivals of the current phase. expected: bytes that
+  have not come.
 
-  gathered: what those know who have arrived; published: the same, when a phase completed last."""
+  phase: its number. actor: of the copies that it counts. gathered: knowledge of the threads that have arrived.
+  published: the same when a phase completed last.
+  """
   def __init__(self, shared: SharedMemory, address: int, count: int):
     self.shared, self.address, self.count, self.missing, self.expected, self.phase = shared, address, count, count, 0, 0
     self.actor = shared.actor(f"a copy that mbarrier {address:#x} counts")
@@ -37,7 +43,7 @@ class Mbarrier:
     self.write()
 
   def word(self) -> int:
-    """The 64 bits in memory."""
+    """Return the 64 bits in memory."""
     arrivals, bytes_missing = MOST + 1 - self.missing & MOST, self.expected & (1 << 22) - 1
     return (self.phase & 1) << 63 | arrivals << 43 | bytes_missing << 21 | (MOST + 1 - self.count & MOST) << 1
 
@@ -46,7 +52,7 @@ class Mbarrier:
     self.shared.written[self.address:self.address + MBARRIER_BYTES] = b"\1" * MBARRIER_BYTES
 
   def arrive(self, known: Clock, arrivals: int, expects: int) -> None:
-    """So many threads arrive, and say that so many bytes will come. Raises EmulatorError."""
+    """Record arrivals of threads, which expect bytes. Raises EmulatorError."""
     if arrivals > self.missing:
       raise EmulatorError(f"mbarrier {self.address:#x}: {arrivals} arrive where {self.missing} of {self.count} are "
                           f"missing; the phase is not "
@@ -55,7 +61,7 @@ class Mbarrier:
     self.change(arrivals, expects)
 
   def under_way(self) -> int:
-    """How many copies that it counts have not come."""
+    """Return the number of copies in flight that it counts."""
     return sum(delivery.actor == self.actor for delivery in self.shared.deliveries)
 
   def change(self, arrivals: int, expects: int) -> None:
@@ -73,7 +79,7 @@ class Mbarrier:
     self.write()
 
 def barrier_at(shared: SharedMemory, address: int) -> Mbarrier:
-  """Raises UninitialisedRead."""
+  """Return the mbarrier at an address. Raises UninitialisedRead."""
   found = shared.mbarriers.get(address)
   if found is None:
     raise UninitialisedRead(f"shared memory {address:#x}: no mbarrier has been initialised there (SYNCS.EXCH)")
@@ -84,7 +90,7 @@ def shared_of(warp: Warp) -> SharedMemory:
   return warp.shared
 
 def checked(address: int) -> int:
-  """Raises OutOfBounds."""
+  """Return the address. Raises OutOfBounds if it is not aligned."""
   if address % MBARRIER_BYTES:
     raise OutOfBounds(f"mbarrier at {address:#x}: its address is no multiple of {MBARRIER_BYTES}")
   return address
@@ -92,7 +98,7 @@ def checked(address: int) -> int:
 # ***** instructions *****
 
 def place(o: Operands) -> Source:
-  """The address in each lane."""
+  """Return the address in each lane."""
   lanes, uniform, offset = o.raw("a", "u"), o.raw("uc", "u"), o.number("o")
   return lambda warp: [x + y + offset & WORD for x, y in zip(lanes(warp), uniform(warp))]
 
@@ -113,7 +119,7 @@ def initialise(o: Operands) -> Step:
     shared.hide(warp.number, address, MBARRIER_BYTES)
   return run
 
-# what a lane's register means: arrivals, and bytes that are expected
+# a lane's register: arrivals, and bytes that are expected
 ARRIVALS: dict[str, Callable[[int], tuple[int, int]]] = {
   "": lambda x: (1, x), "A1T0": lambda x: (1, 0), "A0TR": lambda x: (0, x), "ART0": lambda x: (x, 0)}
 
@@ -135,7 +141,7 @@ def arrive(o: Operands) -> Step:
   return run
 
 def look(o: Operands) -> Step:
-  """SYNCS.PHASECHK: whether the phase with the parity of bit 31 has completed. TRYWAIT has patience, for some time."""
+  """SYNCS.PHASECHK: test whether the phase with the parity of bit 31 has completed. TRYWAIT waits for some time."""
   patient, address, source, truth = o.word("trywait") == "TRYWAIT", place(o), o.raw("b", "u"), o.sink("pu", "p")
   def run(warp: Warp, mask: int) -> None:
     shared, places, values = shared_of(warp), address(warp), source(warp)
@@ -154,7 +160,7 @@ def look(o: Operands) -> Step:
   return run
 
 def has_completed(warp: Warp, address: int, parity: int) -> bool:
-  """Whether a warp sees a phase as complete; then it knows what those knew who arrived."""
+  """Return whether a warp sees a phase as complete. If so, it acquires the knowledge of the threads that arrived."""
   shared = shared_of(warp)
   barrier = barrier_at(shared, checked(address))
   shared.touch(warp.number, address, MBARRIER_BYTES, ATOMIC)

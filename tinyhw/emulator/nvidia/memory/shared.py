@@ -1,13 +1,13 @@
-"""Shared memory of a block whose warps do not meet at barriers alone, and in which not only warps read and write.
+"""Shared memory of a block with mbarriers, or with asynchronous reads and writes besides those of warps.
 
-Races are found by clocks, where lds.py has barriers only: each warp, each warpgroup's products and each mbarrier's
-copies are an actor with a clock, and each actor has a table of what it knows of the others. What an actor does is
-stamped with its clock; who touches the same byte must know of that time. Barriers of the block, mbarriers and waits for
-products pass knowledge on (`release`, `acquire`).
+Vector clocks find races, where lds.py has barriers only. Each warp, each warpgroup's products and each mbarrier's
+copies are an actor with a clock. Each actor has a table of its knowledge of the others. An access is stamped with the
+clock of its actor. Another actor that touches the same byte must know of that time. Barriers of the block, mbarriers
+and waits for products pass knowledge on (`release`, `acquire`).
 
-Loads and stores of warps go another way than products and tensor copies do (the generic and the asynchronous proxy):
-what a warp has stored is visible to these when the same warp has executed FENCE.VIEW.ASYNC afterwards. Source: PTX ISA,
-"Async proxy"; that a fence of who reads would do as well is not relied on.
+Loads and stores of warps use the generic proxy, products and tensor copies the asynchronous proxy. A store of a warp is
+visible to the latter after the same warp has executed FENCE.VIEW.ASYNC. Source: PTX ISA, "Async proxy". The emulator
+does not assume that a fence of the reader would do as well.
 """
 from __future__ import annotations
 import random
@@ -30,24 +30,27 @@ DONE = (*WHAT, "make visible to products and copies")
 Clock = dict[int, int]   # actor -> time
 
 class Delivery(NamedTuple):
-  """A copy under way: pieces by address. arrived: called when they are there. actor: that of its mbarrier."""
+  """A copy in flight: pieces by address. arrived: called when they have come. actor: that of its mbarrier."""
   actor: int
   pieces: list[tuple[int, bytes]]
   arrived: Callable[[], None]
 
 class Marks:
-  """Of each byte the clock of somebody's last access of a kind, and the latest of all."""
+  """The clock of an actor's last access of a kind to each byte, and the latest of all."""
   __slots__ = ("times", "latest")
 
   def __init__(self, size: int):
     self.times, self.latest = array("I", bytes(4 * size)), 0
 
 class SharedMemory(LocalMemory):
-  """warps: of the block. names: of actors by number: the warps, then others. now: an actor's clock. knows: up to when
-  an actor knows what others have
-  done. marks: by kind and actor, its accesses. unfenced: of each byte the warp, plus 1, that has stored it and not made
-  visible to the asynchronous
-  proxy since. mbarriers: by address. deliveries: tensor copies under way."""
+  """Shared memory with clocks.
+
+  - warps: of the block. names: of actors by number: the warps, then others.
+  - now: an actor's clock. knows: for each actor, the time of others up to which it knows their accesses.
+  - marks: by kind and actor, its accesses.
+  - unfenced: for each byte the number plus 1 of the warp that has stored it and not fenced it since.
+  - mbarriers: by address. deliveries: tensor copies in flight.
+  """
 
   def __init__(self, size: int, source: random.Random, warps: int):
     super().__init__(size, source, WORDS)
@@ -63,7 +66,7 @@ class SharedMemory(LocalMemory):
     for warp in self.warps: self.actor(f"warp {warp}")
 
   def actor(self, name: str) -> int:
-    """The number of somebody new who reads and writes."""
+    """Add an actor. Return its number."""
     self.names.append(name)
     self.knows.append({})
     self.now.append(1)
@@ -71,21 +74,21 @@ class SharedMemory(LocalMemory):
 
   def reach(self, wave: int) -> Local: return NOWHERE   # translated code knows no clocks
 
-  # ***** what actors know *****
+  # ***** knowledge of actors *****
 
   def release(self, warp: int) -> Clock:
-    """What a warp knows, all that it has done included; what it does from here on is later."""
+    """Return a warp's knowledge, including all its own accesses. Its later accesses get a later time."""
     known = {**self.knows[warp], warp: self.now[warp]}
     self.now[warp] += 1
     return known
 
   def acquire(self, actor: int, known: Clock) -> None:
-    """An actor knows all that somebody has released."""
+    """Add released knowledge to that of an actor."""
     mine = self.knows[actor]
     for other, time in known.items(): mine[other] = max(time, mine.get(other, 0))
 
   def in_common(self, warps: Iterable[int]) -> Clock:
-    """What each of some warps knows."""
+    """Return the common knowledge of some warps."""
     all_known = [{**self.knows[warp], warp: self.now[warp]} for warp in warps]
     return {other: min(known.get(other, 0) for known in all_known) for other in all_known[0]}
 
@@ -104,16 +107,15 @@ class SharedMemory(LocalMemory):
 
   def finish(self, wave: int, address: int, data: bytes) -> None:
     super().finish(wave, address, data)
-    self.mark(wave, address, len(data), WRITE)   # it may have written until now: who knows of the start only does not
-                                                 # know this
+    self.mark(wave, address, len(data), WRITE)   # it may have written until now: knowledge of its start is not enough
     self.hide(wave, address, len(data))
 
   def hide(self, warp: int, address: int, size: int) -> None:
-    """The asynchronous proxy does not see yet what a warp has written."""
+    """Hide a warp's stores from the asynchronous proxy until a fence."""
     self.unfenced[address:address + size] = bytes((warp + 1,)) * size
 
   def expect(self, actor: int, address: int, size: int) -> None:
-    """A tensor copy will write here, sooner or later."""
+    """Begin a tensor copy that will write here."""
     self.touch(actor, address, size, WRITE, (*RIVALS[WRITE], VIEW))
     self.check_fenced(address, size)
     self.start(actor, address, size)
@@ -125,7 +127,7 @@ class SharedMemory(LocalMemory):
                      f"(SYNCS.PHASECHK)")
 
   def deliver(self) -> bool:
-    """A copy arrives, any of them. Whether there was one under way."""
+    """Let a random copy arrive. Return whether one was in flight."""
     if not self.deliveries: return False
     delivery = self.deliveries.pop(self.source.randrange(len(self.deliveries)))
     for address, data in delivery.pieces: super().finish(delivery.actor, address, data)
@@ -133,13 +135,13 @@ class SharedMemory(LocalMemory):
     return True
 
   def fence(self, warp: int) -> None:
-    """What a warp has stored is visible to the asynchronous proxy from now on, for those who know that it is."""
+    """Make a warp's stores visible to the asynchronous proxy, for actors that know of the fence."""
     for found in re.finditer(re.escape(bytes((warp + 1,))) + b"+", self.unfenced):
       self.mark(warp, found.start(), found.end() - found.start(), VIEW)
     self.unfenced = bytearray(self.unfenced.translate(bytes(0 if mark == warp + 1 else mark for mark in range(256))))
 
   def look(self, actor: int, address: int, size: int) -> bytes:
-    """Bytes as the asynchronous proxy reads them."""
+    """Return bytes as the asynchronous proxy reads them."""
     self.touch(actor, address, size, READ, (WRITE, ATOMIC, VIEW))
     self.check_written(address, size)
     self.check_fenced(address, size)
@@ -153,7 +155,7 @@ class SharedMemory(LocalMemory):
                      "must execute FENCE.VIEW.ASYNC.S behind the store, and then meet who starts it")
 
   def touch(self, wave: int, address: int, size: int, kind: int, rivals: tuple[int, ...] | None = None) -> None:
-    """wave: or another actor."""
+    """Check bounds and races, and record the access. wave: a warp or another actor."""
     self.check_bounds(address, size, kind)
     if kind != ATOMIC and self.mbarriers: self.check_no_mbarrier(address, size)
     known = self.knows[wave]
@@ -166,7 +168,7 @@ class SharedMemory(LocalMemory):
     self.mark(wave, address, size, kind)
 
   def check_no_mbarrier(self, address: int, size: int) -> None:
-    """Raises EmulatorError for memory that only SYNCS may touch."""
+    """Raise EmulatorError for memory that only SYNCS may touch."""
     for at in self.mbarriers:
       if at < address + size and address < at + MBARRIER_BYTES:
         raise EmulatorError(f"shared memory address {address:#x}: {size} bytes are read or written where an mbarrier "

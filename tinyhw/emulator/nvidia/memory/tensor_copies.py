@@ -1,14 +1,15 @@
-"""Copies from global to shared memory that an mbarrier counts: UTMALDG, a box of a tensor, and UBLKCP, a run of bytes.
-One for each warp.
+"""Bulk copies from global to shared memory that an mbarrier counts: UTMALDG copies a box of a tensor, UBLKCP a run of
+bytes. A warp issues one at a time.
 
-A tensor map of 128 bytes in global memory says where a tensor is, how many elements and what strides it has, and how
-large a box is; the instruction adds the coordinates of the box's first element, the innermost one first. What is
-outside of the tensor is 0. Rows of a box lie one after the other in shared memory, with a swizzle as descriptors.py has
-it. Sources: PTX ISA, "Tensor copies"; fields of the map as NVIDIA's assembler sets them (tensormap.replace); those
-behind byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
+A tensor map of 128 bytes in global memory has the address, dimensions and strides of a tensor, and the size of a box.
+The instruction adds the coordinates of the box's first element, the innermost one first. Elements outside of the tensor
+are 0. Rows of a box are contiguous in shared memory, with a swizzle as in descriptors.py.
 
-A copy may write at any time until its mbarrier's phase is complete and the reader has seen that; here its bytes come at
-some look at an mbarrier.
+A copy may write at any time until its mbarrier's phase is complete and the reader has seen that. Here its bytes come at
+some test of an mbarrier.
+
+Sources: PTX ISA, "Tensor copies"; fields of the map as NVIDIA's assembler sets them (tensormap.replace); those after
+byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
 """
 from __future__ import annotations
 import struct
@@ -30,12 +31,15 @@ Step = Callable[[Warp, int], None]
 MAP_BYTES, MAP_ALIGN, BOX_ALIGN, RANKS = 128, 64, 128, 5
 SIZES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2)   # bytes by number of a type: u8 u16 u32 s32 u64 s64 f16 f32 f32.ftz f64 bf16
 LINE_BYTES = (PIECE, 32, 64, 128)           # by number of a swizzle
-SEES = (*RIVALS[ATOMIC], VIEW)               # what a copy must know of when an mbarrier counts it
-FLAGS = 0x67ff0                             # rank, type, interleave, swizzle, and what the second-level cache is told
+SEES = (*RIVALS[ATOMIC], VIEW)               # accesses that a copy must know of when an mbarrier counts it
+FLAGS = 0x67ff0                             # rank, type, interleave, swizzle, and the policy of the second-level cache
 
 class TensorMap(NamedTuple):
-  """address: of the first element. size: bytes of an element. line: of a swizzled line, 16 without. dims, box:
-  elements; strides: bytes, innermost first."""
+  """A decoded tensor map. address: of the first element. size: bytes of an element. line: of a swizzled line, 16
+  without.
+
+  dims, box: elements; strides: bytes, innermost first.
+  """
   address: int
   size: int
   line: int
@@ -47,7 +51,7 @@ class TensorMap(NamedTuple):
   def row_bytes(self) -> int: return self.box[0] * self.size
 
 def tensor_map(data: bytes) -> TensorMap:
-  """The fields of a map. Raises UnknownInstruction for one that is not as documented."""
+  """Decode the fields of a map. Raises UnknownInstruction for one that is not as documented."""
   def wrong(why: str) -> UnknownInstruction: return UnknownInstruction(f"tensor map: {why}")
   address, flags, *words = struct.unpack_from("<QI4I", data)
   high, dims = int.from_bytes(data[28:30], "little"), struct.unpack_from("<5I", data, 32)
@@ -72,7 +76,7 @@ def tensor_map(data: bytes) -> TensorMap:
   return made
 
 def rows(warp: Warp, tensor: TensorMap, first: tuple[int, ...]) -> Iterator[bytes]:
-  """The rows of a box from global memory, zeros where there is no tensor."""
+  """Yield the rows of a box from global memory, zeros outside of the tensor."""
   low, high = max(0, first[0]), min(tensor.dims[0], first[0] + tensor.box[0])
   for place in product(*(range(at, at + n) for at, n in reversed(tuple(zip(first[1:], tensor.box[1:]))))):
     outer = tuple(reversed(place))
@@ -83,7 +87,7 @@ def rows(warp: Warp, tensor: TensorMap, first: tuple[int, ...]) -> Iterator[byte
       yield bytes((low - first[0]) * tensor.size) + found + bytes((first[0] + tensor.box[0] - high) * tensor.size)
 
 def deliver_later(warp: Warp, barrier: int, pieces: list[tuple[int, bytes]]) -> None:
-  """Pieces of 16 bytes are under way to shared memory, and an mbarrier counts them.
+  """Send pieces of 16 bytes to shared memory; an mbarrier counts them.
 
   Raises UninitialisedRead, OutOfBounds, DataRace.
   """
@@ -103,7 +107,7 @@ def aligned(what: str, address: int, to: int) -> int:
 # ***** instructions *****
 
 def load_box(o: Operands) -> Step:
-  """UTMALDG: ub has the place in shared memory, the mbarrier, and the coordinates; ua the address of the map."""
+  """UTMALDG: ub has the address in shared memory, the mbarrier, and the coordinates; ua the address of the map."""
   rank, base, map_at = int(o.word("dims")[0]), o.values["ub"].index, o.raw("ua", "q")
   def run(warp: Warp, mask: int) -> None:
     goal, barrier, *first = (warp.uniform[base + k] for k in range(2 + rank))
@@ -116,7 +120,7 @@ def load_box(o: Operands) -> Step:
   return run
 
 def load_run(o: Operands) -> Step:
-  """UBLKCP.S.G: ub has the place in shared memory and the mbarrier, ua the address, uc the bytes."""
+  """UBLKCP.S.G: ub has the address in shared memory and the mbarrier, ua the address, uc the bytes."""
   base, source, count = o.values["ub"].index, o.raw("ua", "q"), o.raw("uc", "u")
   def run(warp: Warp, mask: int) -> None:
     goal, barrier = warp.uniform[base], warp.uniform[base + 1]
@@ -128,7 +132,7 @@ def load_run(o: Operands) -> Step:
   return run
 
 def forget(o: Operands) -> Step:
-  """UTMACCTL.IV: what the unit knows of a map is read anew. PF, which has it read, changes nothing here."""
+  """UTMACCTL.IV: the unit reads a map anew. PF, which prefetches it, changes nothing here."""
   map_at = o.raw("ua", "q")
   if o.word("utmacctl") not in ("IV", "PF"):
     raise UnknownInstruction(f"UTMACCTL.{o.word('utmacctl')} has no meaning here yet")

@@ -1,6 +1,6 @@
 """Loads and stores: global memory, shared memory of a block, local memory of a lane, constant memory.
 
-Addresses are multiples of the size of an access. Lanes without work touch nothing.
+Addresses are multiples of the size of an access. Inactive lanes touch nothing.
 """
 from __future__ import annotations
 import struct
@@ -20,7 +20,7 @@ SIZES = {"U8": (1, False), "S8": (1, True), "U16": (2, False), "S16": (2, True),
          "128": (16, False)}
 
 def load(o: Operands, address: Source, fetch: Load) -> Step:
-  """d = memory, narrow elements extended to 32 bits."""
+  """Load d from memory. Narrow elements are extended to 32 bits."""
   size, is_signed = SIZES[o.word("size")]
   index = o.values["d"].index
   def run(warp: Warp, mask: int) -> None:
@@ -39,7 +39,7 @@ def load(o: Operands, address: Source, fetch: Load) -> Step:
   return run
 
 def store(o: Operands, address: Source, write: Store) -> Step:
-  """memory = b."""
+  """Store b to memory."""
   size, _ = SIZES[o.word("size")]
   index = o.values["b"].index
   def run(warp: Warp, mask: int) -> None:
@@ -64,14 +64,14 @@ def aligned(addresses: list[int], size: int) -> list[int]:
 # ***** addresses *****
 
 def sum_of(o: Operands, wide: bool) -> Source:
-  """The register of an address, plus the constant."""
+  """Return the register of an address, plus the constant."""
   kind, ones = ("q", LONG) if wide else ("u", WORD)
   if o.has("index") and o.word("index"): raise UnknownInstruction("a scaled address has no meaning here yet")
   read, offset = o.raw("a", kind), o.number("o")
   return lambda warp: [x + offset & ones for x in read(warp)]
 
 def based(o: Operands, base: str, offset: str = "o") -> Source:
-  """32 bits of each lane, without a sign, plus 64 of two uniform registers, plus the constant."""
+  """Return 32 bits of each lane, without a sign, plus 64 of two uniform registers, plus the constant."""
   read, start, more = o.raw("a", "u"), o.raw(base, "q"), o.number(offset)
   def places(warp: Warp) -> list[int]:
     first = start(warp)[0] + more
@@ -79,7 +79,7 @@ def based(o: Operands, base: str, offset: str = "o") -> Source:
   return places
 
 def hints(o: Operands) -> None:
-  """What tells caches how to keep lines, and who else must see an access: memory is coherent here."""
+  """Accept hints for caches, and the scope of an access: memory is coherent here."""
   for name in ("evict", "ltc", "scope", "wscope", "volatile"):
     if o.has(name): o.word(name)
 

@@ -1,7 +1,8 @@
-"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of
-those.
+"""Instructions that compute as machine code of the host, from meanings.py: functions for records, and the words of the
+records.
 
-What has no meaning there, modifiers that it does not know and functions that native/expressions.py has not stay Python.
+Instructions without a row there stay in Python. So do modifiers that it does not know, and functions that
+native/expressions.py lacks.
 """
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ from tinyhw.uop.ops import UOp
 
 class Form(NamedTuple):
   """How an operand is read. kind: "v" rows, "s" words of the state, "m" a mask of lanes, "k" a constant, "z" zero.
-  upper: a constant is the upper
-  word of a float64. shift: of a half of a word."""
+
+  upper: a constant is the upper word of a float64. shift: of a half of a word.
+  """
   kind: str
   negate: bool = False
   magnitude: bool = False
@@ -33,15 +35,15 @@ class Form(NamedTuple):
   shift: int = 0
 
 class Shape(NamedTuple):
-  """What a function is made for. targets: operands, and "v", "s" or "m". lanes: 0 for what concerns no lanes: uniform
-  registers, whole predicates."""
+  """Everything that a function depends on. targets: operands, and "v", "s" or "m". lanes: 0 for instructions without
+  lanes: uniform registers, whole predicates."""
   meaning: str
   sources: tuple[tuple[str, Form], ...]
   targets: tuple[tuple[str, str], ...]
   lanes: int
 
 class Computation(NamedTuple):
-  """What an instruction computes. arguments: of each operand the register, the word of the state, or the constant."""
+  """Computation of an instruction. arguments: for each operand the register, the word of the state, or the constant."""
   shape: Shape
   arguments: dict[str, int]
 
@@ -49,13 +51,13 @@ STATE_WORDS = {"LANES": GUARDED, "FIRST": FIRST, "BLOCK": BLOCK}
 BUILT_IN = ("LANE",)
 
 def computation(inst: MInst, registers: int, constants: int) -> Computation | None:
-  """What an instruction computes, or None if it stays Python. registers: of the launch; constants: bytes of its
-  constant bank."""
+  """Return the computation of an instruction, or None if it stays in Python. registers: of the launch; constants: bytes
+  of its constant bank."""
   meaning = MEANINGS.get(inst.row.name)
   if meaning is None: return None
   o = Operands(inst)
-  if any(name.endswith("_bank") for name in o.values): return None   # operands in constant memory, which no compiled
-                                                                     # kernel has
+  # operands in constant memory, which no compiled kernel has
+  if any(name.endswith("_bank") for name in o.values): return None
   try:
     text = meaning if isinstance(meaning, str) else meaning(o)
     if not text: return None
@@ -65,14 +67,14 @@ def computation(inst: MInst, registers: int, constants: int) -> Computation | No
   return found
 
 class Binder:
-  """An instruction's operands for its meaning."""
+  """Binder of an instruction's operands to its semantics."""
   def __init__(self, o: Operands, text: str, registers: int, constants: int):
     self.o, self.text, self.registers, self.constants = o, text, registers, constants
     self.meaning = parse(text)
     self.arguments: dict[str, int] = {}
 
   def computation(self) -> Computation | None:
-    """Raises Untranslatable, UnknownInstruction, KeyError for what is not plain."""
+    """Return the computation. Raises Untranslatable, UnknownInstruction or KeyError if there is none."""
     reads: dict[str, Node] = {str(n.value): n for a in self.meaning for n in nodes(a.value) if n.op == "read"
                               and n.value not in BUILT_IN}
     sources = tuple((name, self.source(name, node.type)) for name, node in reads.items())
@@ -94,7 +96,7 @@ class Binder:
     return form._replace(upper=form.kind == "k" and kind.name == "f64")
 
   def place(self, name: str, value: Reg | int, truth: bool) -> str:
-    """The kind of an operand, and its argument."""
+    """Record an operand's argument. Return its kind."""
     if not isinstance(value, Reg):
       self.arguments[name] = value & 0xffffffff
       return "k"
@@ -112,7 +114,7 @@ class Binder:
     return Form("s")
 
   def target(self, assignment: Assignment) -> str:
-    """The kind of a result, "" for a local value and for what is forgotten."""
+    """Return the kind of a result, "" for a local value and for one that is discarded."""
     value = self.o.values.get(assignment.target.lower())
     if value is None: return ""
     kind = self.place(assignment.target, value, assignment.type.kind == "b")
@@ -165,7 +167,7 @@ class Translator(Lanes):
     return self.signed(bits, form.negate, form.magnitude, kind)
 
   def word(self, name: str, form: Form, part: int) -> UOp:
-    """32 bits of an operand."""
+    """Return 32 bits of an operand."""
     if form.kind == "v": return self.row(name, part)
     if form.kind == "s": return self.word_scalar(name, part)
     if form.kind == "z" or form.upper != bool(part): return self.constant(dtypes.uint32, 0)
@@ -173,13 +175,13 @@ class Translator(Lanes):
 
 @once
 def native(shape: Shape, masked: bool) -> Native | None:
-  """The compiled shape, or None if it stays Python. masked: for when some lanes are not active."""
+  """Return the compiled shape, or None if it stays in Python. masked: for warps in which some lanes are not active."""
   return built(lambda host: Translator(shape, masked, host))
 
 def words_of(made: Native, found: Computation, registers: int) -> list[int]:
-  """The operands of a record of the function, for a launch with so many registers.
+  """Return the operands of a record of the function, for a launch with this many registers.
 
-  Raises KeyError for a register that it has not.
+  Raises KeyError for a register that it does not have.
   """
   words = []
   for kind, name, part in made.operands:

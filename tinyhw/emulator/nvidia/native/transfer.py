@@ -1,7 +1,6 @@
-"""Loads and stores that translated code does itself, by native/access.py: plain global ones, and those of shared
-memory.
+"""Loads and stores that translated code does itself, by native/access.py: plain ones of global and shared memory.
 
-Local memory, atomic operations, and addresses that are constants stay Python.
+Local memory, atomic operations, and constant addresses stay in Python.
 """
 from __future__ import annotations
 
@@ -18,8 +17,8 @@ from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Moves(NamedTuple):
-  """What an instruction moves. action: "load" or "store"; data: the name of the operand; outside: to or from global
-  memory, not shared memory; base: the uniform registers that are added to 32 bits of each lane, or ""."""
+  """A load or store. action: "load" or "store"; data: the name of the operand; outside: global memory, not shared
+  memory; base: the uniform registers that are added to 32 bits of each lane, or ""."""
   action: str
   data: str
   outside: bool
@@ -31,7 +30,7 @@ INSTRUCTIONS = {"LDG": _LOAD, "LDG.plain": _LOAD, "STG": _STORE, "STG.plain": _S
                 "LDS": _LOAD._replace(outside=False), "STS": _STORE._replace(outside=False)}
 
 def transfer_of(inst: MInst, registers: int) -> Transfer | None:
-  """The record of an instruction, or None if it stays Python. registers: of the launch."""
+  """Return the record of an instruction, or None if it stays in Python. registers: of the launch."""
   if inst.row.name not in INSTRUCTIONS: return None
   action, data, outside, start = INSTRUCTIONS[inst.row.name]
   o = Operands(inst)

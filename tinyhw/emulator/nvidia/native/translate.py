@@ -1,8 +1,9 @@
-"""Blocks of warps' instructions as records of threaded code, and what is foreseen of them.
+"""Blocks of warps' instructions as records of threaded code, and their strict checks in advance.
 
-An instruction that computes becomes a record whose function is machine code (native.py), a plain load or store one of
-windows.py, any other one a record that Python executes. Lanes in which the guard holds are the active ones: where the
-guard changes, a record sets them, and before each stretch with one guard stands a check of the registers that it reads.
+An instruction that computes becomes a record whose function is machine code (native.py). A plain load or store becomes
+one that uses windows.py. Any other one becomes a record that Python executes. The active lanes are those in which the
+guard holds. A change of the guard is a record that sets them. Before each stretch with one guard there is a check of
+the registers that it reads.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -28,13 +29,13 @@ UNIFORM = ("UR", "UP")
 ONES = (1 << 32) - 1
 
 class Writer:
-  """The records of one block."""
+  """Writer of the records of one block."""
   def __init__(self, block: Block, launch: Launch):
     self.block, self.records, self.launch = block, block.records, launch
-    self.guard = regs.TRUE, False     # that of the lanes that are active at this place
+    self.guard = regs.TRUE, False     # guard of the lanes that are active at this point
 
   def write(self) -> None:
-    """Raises KeyError for a register that the launch does not give."""
+    """Write the records. Raises KeyError for a register that the launch does not give."""
     steps = [step for _, step in self.block.steps]
     for step in steps:
       for bank, index in (*(unit for unit, _ in step.uses.reads), *step.uses.writes):
@@ -52,13 +53,15 @@ class Writer:
       self.block.link(self.block.steps[-1][0] + BYTES)
 
   def set_guard(self, guard: tuple[int, bool], index: int) -> None:
-    """From here on the lanes of a guard are active. index: of the first step that it is for."""
+    """Activate the lanes of a guard from here on. index: of the first step with it."""
     if guard == self.guard: return
     self.guard = guard
     self.block.check(self.records.guard(lanes_of(*guard), 4 * GUARDED), index)
 
   def check(self, first: int, last: int) -> None:
-    """The check of what has been written of a stretch of steps; what they write has been from here on."""
+    """Write the check of the registers that a stretch reads. The registers that it writes count as written from here
+    on.
+    """
     reads: dict[Unit, None] = {}
     writes: dict[Unit, None] = {}
     for _, step in self.block.steps[first:last]:
@@ -69,7 +72,7 @@ class Writer:
     if uniform: self.records.written((), uniform, all_lanes=True)
 
   def step(self, index: int) -> None:
-    """The record of a step."""
+    """Write the record of a step."""
     _, step = self.block.steps[index]
     if step.inst.row.name == "NOP": return
     found = computation(step.inst, self.launch.registers, len(self.launch.constants))
@@ -79,7 +82,7 @@ class Writer:
     else: self.block.transfer(index, transfer)
 
   def compute(self, found: Computation) -> bool:
-    """Whether it is machine code."""
+    """Write the record of a computation. Return whether it is machine code."""
     function = native(found.shape, False)
     if function is None: return False
     words = words_of(function, found, self.launch.registers)
@@ -87,7 +90,8 @@ class Writer:
     return True
 
   def branch(self, index: int) -> bool:
-    """The records of a branch that asks nothing but its guard, at the end of the block."""
+    """Write the records of a branch that depends only on its guard, at the end of the block. Return whether it is one.
+    """
     pc, step = self.block.steps[index]
     if step.inst.row.name != "BRA" or len(step.uses.reads) > (step.guard != regs.TRUE): return False
     values = dict(zip(step.inst.row.isa.index, step.inst.operands))
@@ -104,17 +108,17 @@ class Writer:
     return True
 
 def lanes_of(guard: int, inverted: bool) -> Lanes:
-  """The lanes that a guard is for."""
+  """Return the lanes of a guard."""
   return Lanes(4 * (P_AT + guard), ONES * inverted, 4 * RUNNING, UNITS["P", guard])
 
 def for_some(found: Computation) -> int:
-  """The function of a computation for warps in which not all lanes are active."""
+  """Return the function of a computation for warps in which not all lanes are active."""
   made = native(found.shape, True)
   assert made is not None, "what can be translated for all lanes can be for some"
   return made.address
 
 def stretch(steps: list[Decoded]) -> int:
-  """How many steps from the first one on have its guard, as it is; those that end a block are alone."""
+  """Return the number of leading steps with the same unchanged guard. Steps that end a block are alone."""
   first, count = steps[0], 0
   if first.ends: return 1
   for step in steps:
@@ -162,14 +166,15 @@ class Translation(translate.Translation[Warp, Decoder, Decoded, Known]):
     return not step.ends
 
 def is_alone(step: Decoded) -> bool:
-  """What goes step by step: barriers of lanes that part, who go so until they have met; with a guard, what writes
-  uniform registers, or asks predicates of all lanes that run besides the guard."""
+  """Return whether a step must be executed alone. These are convergence barriers, whose lanes go step by step until
+  they have met. With a guard it is also a write to uniform registers, or a read of other predicates in all lanes that
+  run."""
   if step.inst.row.name in ("BSSY", "BSYNC"): return True
   if step.guard == regs.TRUE or step.ends: return False
   return any(bank in UNIFORM for bank, _ in step.uses.writes) or \
     any(guard and unit[0] == "P" and unit != ("P", step.guard) for unit, guard in step.uses.reads)
 
 def translation(launch: Launch, decoder: Decoder) -> Translation | None:
-  """The translation of a launch's kernel; None on a host without the loop."""
+  """Return the translation of a launch's kernel; None on a host without the loop."""
   return kept((launch.arch, launch.code, launch.registers, len(launch.constants)), decoder,
               lambda loop: Translation(launch, loop))
