@@ -3,9 +3,11 @@
 Input: an unrolled kernel in which no node depends on two VECTOR ranges. Output: the same without them. Nodes that
 depended on one have a dtype with lanes.
 
-Memory is accessed as follows: - Where an index is `base + lane`: one vector load or store. - Where it does not depend
-on the lane: a scalar and BROADCAST. - Else a gather if the target has them. Of stores: a scatter, where the index is
-linear. - Else one scalar load or store per lane, whose addresses share their base.
+Memory is accessed as follows:
+- Where an index is `base + lane`: one vector load or store.
+- Where it does not depend on the lane: a scalar and BROADCAST.
+- Else a gather if the target has them. Of stores: a scatter, where the index is linear.
+- Else one scalar load or store per lane, whose addresses share their base.
 
 A gate that depends on the lane becomes a mask (`lane < n - base`: one BROADCAST and one compare) if the target has
 masked loads for elements of that size. Else there is one gated access per lane.

@@ -1,10 +1,10 @@
-"""Conversions, in those that a target has. What each one means stands in arithmetic.py; results here are the same to
-the bit, but for a NaN's sign.
+"""Conversions, in those that a target has. arithmetic.py defines them; results here are equal to the bit, except for a
+NaN's sign.
 
 Every target converts between integers. `Capabilities` lists under CAST the types that it converts to and from float32
-and float64: integers, narrow floats, bool. Every other pair goes by way of these. Narrow floats are converted by
-integer operations on their codes where the hardware has none. Not here, because no vector unit below AVX-512 has them:
-vectors of 64-bit integers to and from floats; legalize.py does those lane by lane.
+and float64: integers, narrow floats, bool. Every other pair goes through these. Narrow floats are converted by integer
+operations on their codes where the hardware has no conversion. Vectors of 64-bit integers to and from floats are not
+here, because no vector unit below AVX-512 has them; legalize.py converts those lane by lane.
 """
 from __future__ import annotations
 import struct
@@ -21,13 +21,13 @@ SMALL_FLOATS = frozenset(dtypes.narrow_floats)
 _CODES = {8: dtypes.uint8, 16: dtypes.uint16}  # by bits: the integers that hold a narrow float's code
 
 def lanewise(source: DType, target: DType, wide_casts: bool = False) -> bool:
-  """Whether no vector unit converts between these scalar types; wide_casts: none that has Capabilities.wide_casts."""
+  """Does no vector unit convert between these scalar types? wide_casts: no unit with Capabilities.wide_casts."""
   a, b = (source, target) if dtypes.is_float(source) else (target, source)
   if wide_casts and a.itemsize >= 4 and (b is dtypes.int64 or source is dtypes.uint64): return False
   return dtypes.is_float(a) and dtypes.is_int(b) and (b.itemsize == 8 or b is dtypes.uint32)
 
 def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
-  """x, which is final, as another type with as many lanes."""
+  """Return x, which is final, as another type with as many lanes."""
   source, target = x.dtype.scalar(), dtype.scalar()
   if source is target: return x
   if x.op is Ops.CONST:
@@ -52,7 +52,7 @@ def cast(d: Decomposer, x: UOp, dtype: DType) -> UOp:
                      f"type")
 
 def _way(source: DType, target: DType) -> DType | None:
-  """An integer type between a float and an integer, so that each step is one that machines have."""
+  """Return an integer type between a float and an integer, so that machines have each step."""
   integer = target if dtypes.is_float(source) else source
   if not dtypes.is_int(integer): return None
   if integer.itemsize < 4: return dtypes.int32
@@ -61,9 +61,9 @@ def _way(source: DType, target: DType) -> DType | None:
 # ***** 64-bit integers where only halves of them are converted *****
 
 def _from_int64(d: Decomposer, x: UOp, target: DType) -> UOp:
-  """The halves are exact in float64, so that the sum rounds once.
+  """Convert int64 by its halves, which are exact in float64, so that the sum rounds once.
 
-  For float32, what is below its last bit is gathered in one bit before.
+  For float32, all bits below its last bit are first merged into one sticky bit.
   """
   if target is dtypes.float32:
     low = d.alu(Ops.AND, x, 0x7ff)
@@ -76,9 +76,9 @@ def _from_int64(d: Decomposer, x: UOp, target: DType) -> UOp:
   return d.alu(Ops.ADD, d.alu(Ops.MUL, high, 2.0 ** 32), low)
 
 def _to_int64(d: Decomposer, x: UOp) -> UOp:
-  """By the halves of the whole number in float64 (TRUNC must be the target's own).
+  """Convert to int64 by the halves of the whole number in float64 (TRUNC must be the target's own).
 
-  What does not fit becomes the smallest number.
+  A number that does not fit becomes the smallest number.
   """
   if x.dtype.scalar() is dtypes.float32: return d.cast(d.cast(x, dtypes.float64), dtypes.int64)
   whole = d.alu(Ops.TRUNC, x)
@@ -89,8 +89,7 @@ def _to_int64(d: Decomposer, x: UOp) -> UOp:
                                     d.const(x.dtype, 0.0)))
   # 0 to 2**32 - 1
   low = d.alu(Ops.SUB, whole, d.alu(Ops.MUL, high, 2.0 ** 32))
-  upper = d.cast(low, dtypes.int32)                        # the smallest number from 2**31 on: as the sign of the half
-                                                           # says
+  upper = d.cast(low, dtypes.int32)                        # the smallest number from 2**31 on: the sign of the half
   offset = d.cast(d.alu(Ops.SUB, low, 2.0 ** 31), dtypes.int32)
   half = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, low, 2.0 ** 31), upper, d.alu(Ops.XOR, offset, -1 << 31))
   joined = d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(d.cast(high, dtypes.int32), dtypes.int64), 32),
@@ -101,7 +100,7 @@ def _to_int64(d: Decomposer, x: UOp) -> UOp:
 # ***** unsigned integers and floats *****
 
 def _from_uint32(d: Decomposer, x: UOp, target: DType) -> UOp:
-  """The halves are exact, so that the sum rounds once."""
+  """Convert uint32 by its halves, which are exact, so that the sum rounds once."""
   if target is dtypes.float64:
     centred = d.cast(d.bitcast(d.alu(Ops.XOR, x, 1 << 31), dtypes.int32), target)
     return d.alu(Ops.ADD, centred, 2147483648.0)
@@ -110,14 +109,14 @@ def _from_uint32(d: Decomposer, x: UOp, target: DType) -> UOp:
   return d.alu(Ops.ADD, d.alu(Ops.MUL, high, 65536.0), low)
 
 def _from_uint64(d: Decomposer, x: UOp, target: DType) -> UOp:
-  """Above 2**63: half of it, its last bit kept so that rounding is right, then doubled."""
+  """Convert uint64. From 2**63 on: halve it, keep its last bit so that rounding is right, then double it."""
   halved = d.alu(Ops.OR, d.alu(Ops.SHR, x, 1), d.alu(Ops.AND, x, 1))
   half = d.cast(d.bitcast(halved, dtypes.int64), target)
   signed = d.bitcast(x, dtypes.int64)
   return d.alu(Ops.WHERE, d.alu(Ops.CMPLT, signed, 0), d.alu(Ops.ADD, half, half), d.cast(signed, target))
 
 def _to_uint64(d: Decomposer, x: UOp) -> UOp:
-  """From 2**63 to 2**64: what is above 2**63, with the top bit set."""
+  """Convert to uint64. From 2**63 to 2**64: convert the excess over 2**63, and set the top bit."""
   top = d.bitcast(d.cast(d.alu(Ops.ADD, x, -2.0 ** 63), dtypes.int64), dtypes.uint64)
   low = d.bitcast(d.cast(x, dtypes.int64), dtypes.uint64)
   reached = d.alu(Ops.XOR, d.alu(Ops.CMPLT, x, 2.0 ** 63), True)
@@ -138,8 +137,8 @@ def _cast_small(d: Decomposer, x: UOp, source: DType, target: DType) -> UOp:
   return _encode_bfloat16(d, x) if target is dtypes.bfloat16 else _encode(d, x, target)
 
 def _round_to_odd(d: Decomposer, x: UOp) -> UOp:
-  """A float64 as a float32 whose last bit is set if anything was cut off, so that rounding it once more is as rounding
-  x once.
+  """Return a float64 as a float32 whose last bit is set if anything was cut off. A second rounding then rounds like
+  one.
 
   Source: Boldo, Melquiond 2008, Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd.
   """
@@ -151,26 +150,28 @@ def _round_to_odd(d: Decomposer, x: UOp) -> UOp:
   return d.bitcast(d.alu(Ops.WHERE, d.alu(Ops.CMPNE, back, x), d.alu(Ops.OR, toward_zero, 1), bits), dtypes.float32)
 
 def _word(d: Decomposer, x: UOp) -> UOp:
-  """The code of a narrow float in 32 bits."""
+  """Return the code of a narrow float in 32 bits."""
   return d.cast(d.bitcast(x, _CODES[x.dtype.scalar().bitsize]), dtypes.uint32)
 
 def _decode_bfloat16(d: Decomposer, x: UOp) -> UOp: return d.bitcast(d.alu(Ops.SHL, _word(d, x), 16), dtypes.float32)
 
 def _encode_bfloat16(d: Decomposer, x: UOp) -> UOp:
-  """Half of the last bit that stays is added before the rest is cut off; a little less where the last bit is even."""
+  """Add half of the last remaining bit before cutting off the rest; a little less where that bit is even."""
   bits = d.bitcast(x, dtypes.uint32)
   code = d.alu(Ops.SHR, _round(d, bits, 16), 16)
   code = d.alu(Ops.WHERE, d.alu(Ops.CMPNE, x, x), d.const(code.dtype, 0x7fc0), code)
   return d.bitcast(d.cast(code, dtypes.uint16), dtypes.bfloat16)
 
 def _round(d: Decomposer, bits: UOp, shift: int) -> UOp:
-  """bits such that a shift to the right rounds to nearest, ties to even."""
+  """Return bits such that a shift to the right rounds to nearest, ties to even."""
   odd = d.alu(Ops.AND, d.alu(Ops.SHR, bits, shift), 1)
   return d.alu(Ops.ADD, d.alu(Ops.ADD, bits, (1 << (shift - 1)) - 1), odd)
 
 def _decode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
-  """Exponent and mantissa are moved to where float32 has them, and a multiplication corrects the bias; subnormals come
-  out right by themselves."""
+  """Move exponent and mantissa to their positions in float32, and correct the bias by a multiplication.
+
+  Subnormals come out right by themselves.
+  """
   form = FLOAT_FORMATS[dtype]
   shift, sign = 23 - form.mantissa_bits, 1 << (form.bits - 1)
   word = _word(d, x)
@@ -184,7 +185,7 @@ def _decode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
   return d.bitcast(d.alu(Ops.OR, bits, d.alu(Ops.SHL, d.alu(Ops.AND, word, sign), 32 - form.bits)), dtypes.float32)
 
 def _encode(d: Decomposer, x: UOp, dtype: DType) -> UOp:
-  """Normal numbers round on their bits; subnormals by the addition of a number whose last bit is the quantum."""
+  """Round normal numbers on their bits, and subnormals by the addition of a number whose last bit is the quantum."""
   form = FLOAT_FORMATS[dtype]
   shift, sign = 23 - form.mantissa_bits, 1 << (form.bits - 1)
   bits = d.bitcast(x, dtypes.uint32)

@@ -1,15 +1,16 @@
 """Express operations that a target does not have in those that it has.
 
 Input: a kernel of machine types, scalars and vectors. Output: the same values from operations that `Capabilities` lists
-for their type, at least for scalars or for narrower vectors (legalize.py splits). One walk: each node is built again
-from its final sources by `Decomposer.alu`, which keeps a supported operation and else calls the rule of RULES (what it
-means in other operations) or widens small types; rules build with `alu` themselves, so that their result is final.
-Transcendental functions are templates of transcendental.py, decomposed once for each type.
+for their type, at least for scalars or for narrower vectors (legalize.py splits). One walk: `Decomposer.alu` builds
+each node again from its final sources. It keeps a supported operation. Otherwise it calls the rule of RULES, which
+gives the semantics in other operations, or widens small types. Rules build with `alu` themselves, so that their result
+is final. Transcendental functions are templates of transcendental.py, decomposed once for each type.
 
-What is true of the result, for selectors: IDIV and MOD have a divisor above 0, and a dividend that is not negative; a
-shift's amount is in 0..bits-1; types narrower than float32 without arithmetic are only loaded, stored, moved and
-converted. Arithmetic of such a type is done in float32, and rounded where the value is stored, cast or reinterpreted,
-not after each operation.
+Instruction selectors may rely on these properties of the result:
+- IDIV and MOD have a divisor above 0, and a dividend that is not negative.
+- A shift's amount is in 0..bits-1.
+- Types narrower than float32 without arithmetic are only loaded, stored, moved and converted. Their arithmetic is done
+  in float32. It is rounded where the value is stored, cast or reinterpreted, not after each operation.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -33,11 +34,12 @@ _SIGNED = {dtypes.uint8: dtypes.int8, dtypes.uint16: dtypes.int16, dtypes.uint32
            dtypes.uint64: dtypes.int64}
 UNSIGNED = {signed: unsigned for unsigned, signed in _SIGNED.items()}
 UNSIGNED.update({unsigned: unsigned for unsigned in _SIGNED})
-_templates: dict[tuple[Capabilities, Ops, DType], UOp] = {}  # the expression of a function over NOOPs, which stand for
-                                                             # its operands
+# the expression of a function over NOOPs, which are placeholders for its operands
+_templates: dict[tuple[Capabilities, Ops, DType], UOp] = {}
 
 class Decomposer:
-  """The walk's state. `new`: what nodes became. `wide`: float32 values of nodes of a narrower type, before rounding."""
+  """The state of the walk. `new`: the new nodes. `wide`: float32 values of nodes of a narrower type, before rounding.
+  """
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
     self.new: dict[UOp, UOp] = {}
@@ -47,14 +49,14 @@ class Decomposer:
   # ***** what the target has *****
 
   def has(self, op: Ops, dtype: DType) -> bool:
-    """Whether the target has op for this type: with these lanes, or with as many as fill its widest register."""
+    """Does the target have op for this type: with these lanes, or with as many as fill its widest register?"""
     found = self._known.get((op, dtype))
     if found is None: found = self._known[op, dtype] = self._has(op, dtype)
     return found
 
   def _has(self, op: Ops, dtype: DType) -> bool:
-    if self.capabilities.lanes: dtype = dtype.scalar()  # lanes that are threads compute scalars: legalize.py takes
-                                                        # vectors apart
+    # lanes that are threads compute scalars: legalize.py takes vectors apart
+    if self.capabilities.lanes: dtype = dtype.scalar()
     if dtype.count > 1 and dtype.itemsize > self.capabilities.vector_bytes:
       dtype = dtype.scalar().vec(max(self.capabilities.vector_bytes // dtype.scalar().itemsize, 1))
     return self.capabilities.supports(op, dtype)
@@ -66,7 +68,7 @@ class Decomposer:
   def const(self, dtype: DType, value: Any) -> UOp: return UOp(Ops.CONST, dtype, (), dtype.const(value))
 
   def alu(self, op: Ops, *operands: Value, dtype: DType | None = None) -> UOp:
-    """op on operands that are final, in operations that the target has. Python numbers take the first UOp's type."""
+    """Build op on final operands, in operations that the target has. Python numbers take the first UOp's type."""
     typed = operands[1:] if op is Ops.WHERE else operands
     first = next(x for x in typed if isinstance(x, UOp))
     src = tuple([x if isinstance(x, UOp) else self.const(first.dtype, x) for x in operands])
@@ -93,12 +95,12 @@ class Decomposer:
                        f"the operands to another type")
 
   def _reported(self, rule: Callable[..., Any] | None, op: Ops, dtype: DType, src: tuple[UOp, ...], result: UOp) -> UOp:
-    """What a rule made of an operation; the recorder is told."""
+    """Return the result of a rule, and report it to the recorder."""
     if trace.recorder is not None and rule is not None: trace.recorder.rewrite(rule, UOp(op, dtype, src), result)
     return result
 
   def _widened(self, op: Ops, dtype: DType, src: tuple[UOp, ...], operand: DType) -> UOp | None:
-    """An operation of 8 or 16 bit integers in 32 bits; the result wraps when it is converted back."""
+    """Build an operation of 8 or 16 bit integers in 32 bits. The result wraps when it is converted back."""
     if not dtypes.is_int(operand) or operand.scalar().itemsize > 2 or op is Ops.BITCAST: return None
     if op in expansions: return None
     if operand.count > 1 and not self.has(op, dtypes.int32.vec(operand.count)) and self.has(op, operand.scalar()):
@@ -115,7 +117,8 @@ class Decomposer:
   # ***** templates *****
 
   def expanded(self, op: Ops, src: tuple[UOp, ...]) -> UOp:
-    """A transcendental function of the operands. Its expression is decomposed once, over placeholders, and copied."""
+    """Return a transcendental function of the operands. Its expression is decomposed once, over placeholders, and
+    copied."""
     count, scalars = src[0].dtype.count, [s.dtype.scalar() for s in src]
     key = (self.capabilities, op, src[0].dtype)
     if key not in _templates:
@@ -126,7 +129,7 @@ class Decomposer:
     return _fill(_templates[key], src)
 
   def copied(self, body: UOp, new: dict[UOp, UOp], count: int) -> UOp:
-    """An expression of scalars as the same on lanes, decomposed."""
+    """Return an expression of scalars as the same on lanes, decomposed."""
     for u in body.toposort():
       if u in new: continue
       dtype = u.dtype.vec(count) if u.dtype.count == 1 else u.dtype
@@ -152,7 +155,7 @@ class Decomposer:
     else: self.new[u] = u if src == u.src else UOp(op, u.dtype, src, u.arg, u.tag)
 
   def _visit_narrow(self, u: UOp) -> bool:
-    """A value narrower than float32 that is computed there; False if it is only moved."""
+    """Build a value narrower than float32 that is computed in float32; return False if it is only moved."""
     single = dtypes.float32.vec(u.dtype.count)
     if u.op in GroupOp.ALU:
       operands = [self.widened(s) if s.dtype.scalar() in SMALL_FLOATS else self.get(s) for s in u.src]
@@ -164,7 +167,7 @@ class Decomposer:
     return False
 
   def widened(self, u: UOp) -> UOp:
-    """The float32 value of a node of a narrower type."""
+    """Return the float32 value of a node of a narrower type."""
     found = self.wide.get(u)
     if found is None:
       if u.op is Ops.CONST:
@@ -174,13 +177,13 @@ class Decomposer:
     return found
 
   def get(self, u: UOp) -> UOp:
-    """The final node of u; where it was computed in float32, rounded."""
+    """Return the final node of u, rounded where it was computed in float32."""
     found = self.new.get(u)
     if found is None: found = self.new[u] = casts.cast(self, self.wide[u], u.dtype)
     return found
 
 def _fill(body: UOp, operands: tuple[UOp, ...]) -> UOp:
-  """A template over its operands."""
+  """Return a template over its operands."""
   new: dict[UOp, UOp] = {}
   for u in body.toposort():
     if u.op is Ops.NOOP: new[u] = operands[u.arg]
@@ -205,7 +208,7 @@ def _multiply(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
 
 def _shift(op: Ops) -> Rule:
   def rule(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
-    """An amount outside of 0..bits-1 gives 0, or copies of the sign."""
+    """Give 0, or copies of the sign, for an amount outside of 0..bits-1."""
     bits, (x, amount) = dtype.scalar().bitsize, src
     if 0 <= amount.vmin and amount.vmax < bits: return None
     kept = d.alu(Ops.AND, amount, bits - 1)
@@ -216,7 +219,7 @@ def _shift(op: Ops) -> Rule:
   return rule
 
 def _less(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
-  """Unsigned numbers compare as signed ones when half of their range is subtracted from both."""
+  """Compare unsigned numbers as signed ones, after subtracting half of their range from both."""
   scalar = src[0].dtype.scalar()
   signed = _SIGNED.get(scalar)
   if signed is None or not d.has(Ops.CMPLT, signed.vec(src[0].dtype.count)): return None
@@ -237,7 +240,7 @@ def _negate(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return UOp(Ops.SUB, dtype, (d.const(dtype, 0), src[0])) if d.has(Ops.SUB, dtype) else None
 
 def _truncate(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
-  """By way of an integer; what is too large for that has no fraction. The sign of zero is kept."""
+  """Truncate through an integer type. Numbers too large for it have no fraction. The sign of zero is kept."""
   if not dtypes.is_float(dtype): return src[0]
   single = dtype.scalar() is dtypes.float32
   integer, limit, sign = (dtypes.int32, 2.0 ** 23, 1 << 31) if single else (dtypes.int64, 2.0 ** 52, 1 << 63)
@@ -248,7 +251,7 @@ def _truncate(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return d.alu(Ops.WHERE, d.alu(Ops.CMPLT, magnitude, limit), signed, src[0])
 
 def _maximum(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp:
-  """NaN in the first operand stays by itself; in the second it is looked for, unless there is none."""
+  """Test the second operand for NaN, unless it cannot be NaN. NaN in the first operand stays by itself."""
   a, b = src
   larger = d.alu(Ops.WHERE, d.alu(Ops.CMPLT, a, b), b, a)
   return d.alu(Ops.WHERE, d.alu(Ops.CMPNE, b, b), b, larger) if dtypes.is_float(dtype) and not never_nan(b) else larger
@@ -267,7 +270,7 @@ def _threefry(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
     x1 = d.alu(Ops.ADD, d.alu(Ops.ADD, x1, keys[(group + 2) % 3]), group + 1)
   return d.alu(Ops.OR, d.alu(Ops.SHL, d.cast(x1, dtypes.uint64), 32), d.cast(x0, dtypes.uint64))
 
-# Asked first, whatever the target has
+# tried first, whatever the target has
 _ALWAYS: dict[Ops, Rule] = {
   Ops.ADD: _add, Ops.MUL: _multiply, Ops.SHL: _shift(Ops.SHL), Ops.SHR: _shift(Ops.SHR), Ops.IDIV: division.divide,
   Ops.MOD: division.modulo,
@@ -283,7 +286,7 @@ def _and(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp: return d.alu
 def _or(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp: return d.alu(Ops.OR, *src)
 def _xor(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp: return d.alu(Ops.XOR, *src)
 
-# Of truths. AND, OR and XOR are what every target has
+# of bools; every target has AND, OR and XOR
 BOOL_RULES: dict[Ops, Rule] = {
   Ops.ADD: _or, Ops.MAX: _or, Ops.MUL: _and, Ops.SUB: _xor, Ops.CMPNE: _xor,
   Ops.NEG: lambda d, s, t: d.alu(Ops.XOR, s[0], True),
@@ -295,7 +298,7 @@ BOOL_RULES: dict[Ops, Rule] = {
 }
 
 def decompose(sink: UOp, capabilities: Capabilities) -> UOp:
-  """sink in operations that the target has."""
+  """Return sink in operations that the target has."""
   walk = Decomposer(capabilities)
   inherit = trace.inherit if trace.follows() else None
   for u in sink.toposort():

@@ -1,13 +1,14 @@
 """Integer division that rounds down, in operations that cannot trap.
 
-By a power of two: shift and mask. By another positive constant: a multiplication and a shift where the product fits
-(Granlund and Montgomery, Division by invariant integers using multiplication, 1994); a dividend that may be negative is
-mirrored, since -1 - x is not negative when x is.
-By a variable: on magnitudes, as unsigned numbers, with the divisor raised to 1 where it is 0; then signs are put right.
-Nothing here can divide by
-zero or overflow: the smallest integer divided by -1 wraps, and x // 0 and x % 0 are 0. What stays of IDIV and MOD has a
-dividend that is not negative and a positive divisor. A target without IDIV (a GPU) estimates quotients from below in
-floating point, and corrects them by the remainder.
+By a power of two: shift and mask. By another positive constant: a multiplication and a shift where the product fits.
+Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994. A dividend that may be
+negative is mirrored first, since -1 - x is not negative when x is.
+
+By a variable: on magnitudes, as unsigned numbers, with a divisor of 0 raised to 1. The signs are corrected afterwards.
+No operation can divide by zero or overflow: the smallest integer divided by -1 wraps, and x // 0 and x % 0 are 0.
+
+A remaining IDIV or MOD has a dividend that is not negative and a positive divisor. A target without IDIV (a GPU)
+estimates quotients from below in floating point, and corrects them by the remainder.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ def modulo(d: Decomposer, src: tuple[UOp, ...], dtype: DType) -> UOp | None:
   return _divided(d, src[0], src[1], dtype, Ops.MOD)
 
 def reciprocal(divisor: int, largest: int) -> tuple[int, int]:
-  """(m, s) such that x*m >> s is x // divisor for 0 <= x <= largest, with the smallest s."""
+  """Return (m, s) such that x*m >> s is x // divisor for 0 <= x <= largest, with the smallest s."""
   s = divisor.bit_length()
   while True:
     m = -(-(1 << s) // divisor)
@@ -45,7 +46,7 @@ def _divided(d: Decomposer, a: UOp, b: UOp, dtype: DType, op: Ops) -> UOp | None
   return _by_signed(d, a, b, dtype, op)
 
 def _plain(d: Decomposer, op: Ops, a: UOp, b: UOp) -> UOp:
-  """The machine's own; a remainder by way of the quotient where there is none, a quotient by way of estimates."""
+  """Return the machine's own operation. A missing MOD uses the quotient, and a missing IDIV uses estimates."""
   if not d.has(Ops.IDIV, a.dtype.scalar()):
     unsigned = _UNSIGNED.get(a.dtype.scalar(), a.dtype.scalar())
     x, y = d.bitcast(a, unsigned), d.bitcast(b, unsigned)
@@ -72,7 +73,7 @@ def _by_constant(d: Decomposer, a: UOp, divisor: int, dtype: DType, op: Ops) -> 
   return d.alu(Ops.SUB, a, d.alu(Ops.MUL, quotient, divisor))
 
 def _quotient(d: Decomposer, a: UOp, divisor: int, largest: int, dtype: DType) -> UOp:
-  """a // divisor for 0 <= a <= largest."""
+  """Return a // divisor for 0 <= a <= largest."""
   multiplier, shift = reciprocal(divisor, largest)
   scalar = dtype.scalar()
   product = multiplier * largest
@@ -89,20 +90,21 @@ def _quotient(d: Decomposer, a: UOp, divisor: int, largest: int, dtype: DType) -
 # ***** by a variable *****
 
 def _by_unsigned(d: Decomposer, a: UOp, b: UOp, op: Ops) -> UOp:
-  """Numbers without a sign, or that have none: only a divisor of 0 needs care."""
+  """Divide numbers that are not negative: only a divisor of 0 needs care."""
   result = _plain(d, op, a, _at_least_one(d, b))
   return d.alu(Ops.WHERE, d.alu(Ops.CMPEQ, b, 0), 0, result)
 
 def _at_least_one(d: Decomposer, b: UOp) -> UOp:
-  """b where it is not 0, else 1."""
+  """Return b where it is not 0, else 1."""
   return d.alu(Ops.OR, b, d.cast(d.alu(Ops.CMPEQ, b, 0), b.dtype.scalar()))
 
 def _magnitude(d: Decomposer, x: UOp, unsigned: DType) -> UOp:
-  """|x|, without a sign, so that the smallest integer has one too."""
+  """Return |x| as an unsigned number, so that the smallest integer has one too."""
   return d.bitcast(x if x.vmin >= 0 else d.alu(Ops.WHERE, d.alu(Ops.CMPLT, x, 0), d.alu(Ops.NEG, x), x), unsigned)
 
 def _by_signed(d: Decomposer, a: UOp, b: UOp, dtype: DType, op: Ops) -> UOp:
-  """Where the signs differ, the quotient of the magnitudes is negated, and lowered by 1 if something is left over."""
+  """Divide signed numbers. Where the signs differ, negate the quotient of the magnitudes, and lower it by 1 for a
+  remainder."""
   unsigned = _UNSIGNED[dtype.scalar()]
   x, y = _magnitude(d, a, unsigned), _at_least_one(d, _magnitude(d, b, unsigned))
   quotient = _plain(d, Ops.IDIV, x, y)
@@ -116,11 +118,11 @@ def _by_signed(d: Decomposer, a: UOp, b: UOp, dtype: DType, op: Ops) -> UOp:
 # ***** without a divider *****
 
 def _estimated_32(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
-  """Quotient and remainder of uint32, b > 0, by 2**32 / b: 22 bits of it from floats, all by a step of Newton's method;
-  never too large.
+  """Return quotient and remainder of uint32, b > 0, by an estimate of 2**32 / b that is never too large.
 
-  The factor is 2**32 lowered by more than the conversion of b and the division can round up, so the estimate is below
-  2**32 / b by less than 2**-20 of it, and by 1 for the fraction. After the step the quotient lacks 2 at most.
+  Floats give 22 bits of it, and a step of Newton's method gives all. The factor is 2**32, lowered by more than the
+  conversion of b and the division can round up. So the estimate is below 2**32 / b by less than 2**-20 of it, and by 1
+  for the fraction. After the step the quotient lacks 2 at most.
   """
   scaled = d.alu(Ops.FDIV, d.const(dtypes.float32.vec(b.dtype.count), 4294966784.0), d.cast(b, dtypes.float32))
   estimate = d.alu(Ops.WHERE, d.alu(Ops.CMPEQ, b, 1), d.const(b.dtype, 0xffffffff),
@@ -131,13 +133,14 @@ def _estimated_32(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
   return _corrected(d, quotient, d.alu(Ops.SUB, a, d.alu(Ops.MUL, quotient, b)), b)
 
 def _high(d: Decomposer, x: UOp, y: UOp) -> UOp:
-  """The upper half of a product of uint32."""
+  """Return the upper half of a product of uint32."""
   return d.cast(d.alu(Ops.SHR, d.alu(Ops.MUL, d.cast(x, dtypes.uint64), d.cast(y, dtypes.uint64)), 32), dtypes.uint32)
 
 def _estimated_64(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
-  """Quotient and remainder of uint64, b > 0: twice, the remainder is divided in float64 and lowered by 2**-49 of it.
+  """Return quotient and remainder of uint64, b > 0.
 
-  The first estimate leaves less than 2**16 times b; the second leaves less than 3 times b.
+  Twice, the remainder is divided in float64, and the result is lowered by 2**-49 of it. The first estimate leaves less
+  than 2**16 times b; the second leaves less than 3 times b.
   """
   quotient, left = d.const(a.dtype, 0), a
   divisor = d.cast(b, dtypes.float64)
@@ -148,7 +151,7 @@ def _estimated_64(d: Decomposer, a: UOp, b: UOp) -> tuple[UOp, UOp]:
   return _corrected(d, quotient, left, b)
 
 def _corrected(d: Decomposer, quotient: UOp, left: UOp, b: UOp) -> tuple[UOp, UOp]:
-  """A quotient that is up to 2 too small, and its remainder, put right."""
+  """Correct a quotient that is up to 2 too small, and its remainder."""
   for _ in range(2):
     enough = d.alu(Ops.CMPLT, left, b)
     quotient = d.alu(Ops.WHERE, enough, quotient, d.alu(Ops.ADD, quotient, 1))

@@ -1,9 +1,9 @@
 """EXP and EXP2 as operations that every target has.
 
 x is a multiple of a power of two's logarithm plus a rest near 0: exp(x) = 2**k * exp(rest). A polynomial gives
-exp(rest), rounded once by a final fused addition to 1, so that the exponential of 0 is 1. The power of two is applied
-in two exact multiplications; the last one rounds where the result is subnormal, and overflows to infinity.
-Coefficients: test/minimax.py.
+exp(rest). A final fused addition to 1 rounds it once, so that the exponential of 0 is 1. The power of two is applied in
+two exact multiplications. The last one rounds where the result is subnormal, and overflows to infinity. Coefficients:
+test/minimax.py.
 """
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ LOG_OF_2: dict[DType, tuple[float, float]] = {
   dtypes.float64: (0.6931471805598903, 5.497923018708371e-14),
 }
 LOG2_OF_E = 1.4426950408889634
-# Below the first number an exponential rounds to 0, above the second it is infinite
+# below the first number an exponential rounds to 0, above the second it is infinite
 LIMITS: dict[DType, tuple[float, float]] = {dtypes.float32: (-104.0, 89.0), dtypes.float64: (-746.0, 710.0)}
 LIMITS_OF_2: dict[DType, tuple[float, float]] = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0)}
 
 def power_of_two(shifted: UOp, f: Format) -> UOp:
-  """2**k, a normal number, where `shifted` is k + f.rounder."""
+  """Return 2**k, a normal number, where `shifted` is k + f.rounder."""
   return real(signed(shifted) << f.mantissa)
 
 def exp(u: UOp, fused: bool) -> UOp:
-  """With an even k: 2**k is the square of a number that does not overflow."""
+  """Compute EXP with an even k: 2**k is then the square of a number that does not overflow."""
   f, scalar = format_of(u), u.dtype.scalar()
   high, low = LOG_OF_2[scalar]
   x = clamp(u.src[0], *LIMITS[scalar])
@@ -68,7 +68,10 @@ class Power(NamedTuple):
   second: UOp
 
 def nearest_power(x: UOp) -> Power:
-  """2 to the integer nearest to x, for all x within LIMITS_OF_2. The second power is a constant for each sign of x."""
+  """Return 2 to the integer nearest to x, for all x within LIMITS_OF_2.
+
+  The second power is a constant for each sign of x.
+  """
   f = format_of(x)
   offset = (f.bias + 1) // 2
   below = x < 0.0
@@ -78,5 +81,5 @@ def nearest_power(x: UOp) -> Power:
   return Power(subtract(shifted, bias), power_of_two(shifted, f), second)
 
 def scaled(power: Power, rest: UOp) -> UOp:
-  """2**(power.whole + rest) for a rest of at most 1/2, rounded once more where that is subnormal."""
+  """Return 2**(power.whole + rest) for a rest of at most 1/2, rounded once more where that is subnormal."""
   return polynomial(rest, (1.0,) + EXP2[rest.dtype.scalar()]) * power.first * power.second

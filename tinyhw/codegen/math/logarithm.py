@@ -1,9 +1,9 @@
 """LOG and LOG2 as operations that every target has.
 
-x = 2**e * m with m between sqrt(1/2) and sqrt(2), and f = m - 1, which is exact: log(x) = e*log(2) + log(1 + f). For
-float32 log(1 + f) is f + f*f*P(f), a polynomial. For float64 it is what follows from log(1 + f) = 2*atanh(s), s = f/(2
-+ f): f - h + s*(h + R(s*s)), h = f*f/2. Both leave f (times 1/log(2), in two parts, for LOG2) to a last addition, so
-that the result is good where it is small. Coefficients: test/minimax.py.
+x = 2**e * m with m between sqrt(1/2) and sqrt(2), and f = m - 1, which is exact. Then log(x) = e*log(2) + log(1 + f).
+For float32 log(1 + f) is f + f*f*P(f), a polynomial. For float64 it follows from log(1 + f) = 2*atanh(s), s = f/(2 +
+f): f - h + s*(h + R(s*s)), h = f*f/2. Both add f (times 1/log(2), in two parts, for LOG2) last, so that small results
+are accurate. Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 import math
@@ -31,16 +31,17 @@ LOG2_OF_E: dict[DType, tuple[float, float]] = {
   dtypes.float32: (1.4426950216293335, 1.925963033500011e-08),
   dtypes.float64: (1.4426950408889634, 2.0355273740931033e-17),
 }
-SQRT_HALF = {23: 0x3f3504f4, 52: 0x3fe6a09e667f3bcd}  # by bits of the mantissa: the first float above sqrt(1/2), so
-                                                      # that |log2(m)| < 1/2 below 1
+# by bits of the mantissa: the first float above sqrt(1/2), so that |log2(m)| < 1/2 below 1
+SQRT_HALF = {23: 0x3f3504f4, 52: 0x3fe6a09e667f3bcd}
 
 class Split(NamedTuple):
-  """A positive number as 2**exponent * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); the exponent is a whole float."""
+  """A positive number as 2**exponent * (1 + f), sqrt(1/2) <= 1 + f < sqrt(2). The exponent is a float with an integer
+  value."""
   exponent: UOp
   f: UOp
 
 def split(x: UOp) -> Split:
-  """Of a positive finite number; subnormal ones are scaled up first."""
+  """Split a positive finite number; subnormal ones are scaled up first."""
   f = format_of(x)
   least = SQRT_HALF[f.mantissa]
   tiny = x < f.smallest_normal
@@ -50,8 +51,10 @@ def split(x: UOp) -> Split:
   return Split(exponent, real(mantissa) - 1.0)
 
 def _exponent(bits: UOp, tiny: UOp, f: Format, least: int) -> UOp:
-  """By a shift and a conversion; for float64, since few vector units convert int64, by the exponent as the low bits of
-  2**52."""
+  """Return the exponent by a shift and a conversion.
+
+  Few vector units convert int64. For float64 the exponent therefore becomes the low bits of 2**52.
+  """
   if f.mantissa == 23:
     above = bits - tiny.where(bits.const_like(least + (f.mantissa << 23)), bits.const_like(least))
     return (above >> 23).cast(dtypes.float32)
@@ -61,17 +64,18 @@ def _exponent(bits: UOp, tiny: UOp, f: Format, least: int) -> UOp:
   return subtract(real(float_bits), tiny.where(zero + f.mantissa, zero))
 
 def with_domain(x: UOp, result: UOp) -> UOp:
-  """A logarithm where x is not a positive number: infinity, -infinity at 0, NaN below and for NaN."""
+  """Return a logarithm where x is a positive number. It is infinity for infinity, -infinity at 0, NaN below and for
+  NaN."""
   finite = (x < math.inf).where(result, x)
   return (x > 0.0).where(finite, x.eq(0.0).where(x.const_like(-math.inf), x.const_like(math.nan)))
 
 class Tail(NamedTuple):
-  """log(1 + f) = high + low, high with few errors."""
+  """log(1 + f) = high + low, with small errors in high."""
   high: UOp
   low: UOp
 
 def _tail(f: UOp) -> Tail:
-  """For float64."""
+  """Return the tail for float64."""
   s = f / (f + 2.0)
   z = s * s
   half = f * f * 0.5

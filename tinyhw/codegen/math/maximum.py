@@ -1,15 +1,16 @@
-"""Maxima of floats on targets whose instructions forget NaN, as most do: `b if a < b else a` is a, be b NaN or not.
+"""Maxima of floats on targets whose instructions ignore NaN, as most do: `b if a < b else a` is a, whether b is NaN or
+not.
 
 MAX(a, b) gives NaN where either operand is NaN (arithmetic.py). For one pair that costs a comparison of b with itself
-(decompose.py); where many operands are folded there is a cheaper way, which is here. The largest of the numbers is
-found with the forgetful instruction, and beside it the sum
-of 1 and all squares: that is NaN exactly where one of the operands is, since it has no other way to be (no difference
-of infinities, no product of 0 and infinity). So each operand costs two instructions that do not wait for each other,
-and the end one comparison and choice. A sum that begins at 1 is never subnormal, which some processors are slow at.
+(decompose.py). Folding many operands has a cheaper way, which is here. The instruction that ignores NaN finds the
+largest number. In parallel the sum of 1 and all squares is computed. It is NaN exactly where an operand is, since no
+other NaN can arise: there is no difference of infinities and no product of 0 and infinity. So each operand costs two
+independent instructions, and the end costs one comparison and choice. A sum that begins at 1 is never subnormal, which
+some processors are slow at.
 
-Some targets have an instruction that keeps NaN, but takes any of two zeros (`Capabilities.maxima`). That is no MAX,
-which takes the first; but in what order many operands are folded is nobody's promise, so a fold is made of it: a MAX
-with the tag FOLD, which decompose.py leaves alone.
+Some targets have an instruction that keeps NaN, but takes any of two zeros (`Capabilities.maxima`). That is not MAX,
+which takes the first zero. But the order in which many operands are folded is not specified, so a fold may use it. It
+is a MAX with the tag FOLD, which decompose.py does not change.
 """
 from __future__ import annotations
 import math
@@ -23,50 +24,52 @@ from tinyhw.uop.ops import UOp
 FOLD = "fold"
 
 class Folded(NamedTuple):
-  """Operands folded so far: the largest of those that are numbers, and 1 with all squares, NaN if one of them is; None
-  where the largest is then."""
+  """Operands folded so far: the largest number, and 1 plus all squares, which is NaN if an operand is.
+
+  squares is None where the target's instruction keeps NaN, so that the largest itself is NaN.
+  """
   largest: UOp
   squares: UOp | None
 
 def forgets(capabilities: Capabilities, dtype: DType) -> bool:
-  """Is this a type of floats whose maxima the target cannot find with NaN?"""
+  """Is this a type of floats for which the target has no MAX that gives NaN?"""
   return dtypes.is_float(dtype) and not capabilities.supports(Ops.MAX, dtype.scalar())
 
 def keeps(capabilities: Capabilities, dtype: DType) -> bool:
-  """Has the target an instruction for folds of this type that gives NaN?"""
+  """Does the target have an instruction for folds of this type that gives NaN?"""
   return widened(dtype).scalar() in capabilities.maxima
 
 def never_nan(u: UOp) -> bool:
-  """True only for what cannot be NaN."""
+  """Can the value certainly not be NaN?"""
   if u.op is Ops.CONST: return not math.isnan(u.arg)
   if u.op is Ops.CAST: return not dtypes.is_float(u.src[0].dtype)
   return u.op in (Ops.BROADCAST, Ops.VECTORIZE) and all(never_nan(s) for s in u.src)
 
 def larger(a: UOp, b: UOp) -> UOp:
-  """b where it is greater, else a: one instruction."""
+  """Return b where it is greater, else a: one instruction."""
   return UOp(Ops.WHERE, a.dtype, (UOp(Ops.CMPLT, dtypes.bool.vec(a.dtype.count), (a, b)), b, a))
 
 def lanes_of(x: UOp, u: UOp) -> UOp:
-  """The lanes of x that the GEP u takes."""
+  """Return the lanes of x that the GEP u takes."""
   return UOp(Ops.GEP, x.dtype.scalar().vec(u.dtype.count), (x,), u.arg)
 
 def widened(dtype: DType) -> DType:
-  """The type in which elements are compared and squared."""
+  """Return the type in which elements are compared and squared."""
   return dtypes.float32.vec(dtype.count) if dtype.scalar() in dtypes.narrow_floats else dtype
 
 class Maxima:
-  """What nodes of a kernel that are maxima of floats are folded from, by the node as it was."""
+  """The folds of the nodes of a kernel that are maxima of floats, by the original node."""
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
     self.folded: dict[UOp, Folded] = {}
 
   def wants(self, u: UOp) -> bool:
-    """Does `rebuild` know this node, an elementwise MAX or lanes of what is folded?"""
+    """Does `rebuild` handle this node, an elementwise MAX or lanes of a fold?"""
     if u.op is Ops.GEP: return u.src[0] in self.folded
     return u.op is Ops.MAX and forgets(self.capabilities, u.dtype)
 
   def rebuild(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
-    """u over new sources. A MAX of two operands stays; one of more is made from what they were folded to."""
+    """Rebuild u over new sources. A MAX of two operands stays; one of more operands is made from their fold."""
     if u.op is Ops.GEP:
       whole = self.folded[u.src[0]]
       self.folded[u] = Folded(lanes_of(whole.largest, u), None if whole.squares is None else lanes_of(whole.squares, u))
@@ -82,7 +85,7 @@ class Maxima:
     return Folded(x, None if keeps(self.capabilities, x.dtype) else self._square(x, UOp(Ops.CONST, x.dtype, (), 1.0)))
 
   def _both(self, left: Folded, old: UOp, new: UOp) -> Folded:
-    """What is folded, with one operand more, which may itself be folded."""
+    """Return a fold with one more operand, which may itself be folded."""
     right = self.folded.get(old)
     if left.squares is None:
       other = self._wide(new) if right is None else right.largest
@@ -100,11 +103,11 @@ class Maxima:
   def _square(self, x: UOp, total: UOp) -> UOp: return UOp(Ops.MULACC, x.dtype, (x, x, total))
 
   def update(self, variables: Folded, old: UOp, new: UOp) -> Folded:
-    """What one term makes of a reduction's two variables."""
+    """Return a reduction's two variables after one more term."""
     return self._both(variables, old, new)
 
   def value(self, folded: Folded, dtype: DType) -> UOp:
-    """The maximum: NaN if an operand is NaN."""
+    """Return the maximum: NaN if an operand is NaN."""
     largest, squares = folded
     result = largest
     if squares is not None:

@@ -1,9 +1,12 @@
 """POW as operations that every target has, with the special cases of C's pow (C17, F.10.4.4).
 
-|x|**y is 2**(y * log2|x|), and the logarithm is needed with about ten bits more than a float has, since errors of y *
-log2|x| are relative errors of the result. It is computed as a sum of two floats from log2(m) = K*(s + s**3/3 +
-s**5*(...)), s = (m - 1)/(m + 1), K = 2/log(2): the first two terms in two floats each, the rest, which is below 2**-12
-of them, in one. Coefficients: test/minimax.py.
+|x|**y is 2**(y * log2|x|). The logarithm needs about ten bits more than a float has, since errors of y * log2|x| are
+relative errors of the result. It is computed as a sum of two floats:
+
+    log2(m) = K*(s + s**3/3 + s**5*(...)), s = (m - 1)/(m + 1), K = 2/log(2)
+
+The first two terms have two floats each. The rest, which is below 2**-12 of them, has one. Coefficients:
+test/minimax.py.
 """
 from __future__ import annotations
 import math
@@ -32,7 +35,7 @@ REST: dict[DType, tuple[float, ...]] = {
                    0.191255093146286,
                    0.190386173296086),
 }
-# A larger |y| gives 0, infinity or, where |x| is 1, 1 like this one
+# a larger |y| gives 0, infinity or, where |x| is 1, 1, as this one does
 LARGEST_Y: dict[DType, float] = {dtypes.float32: 2.0 ** 40, dtypes.float64: 2.0 ** 80}
 
 def _times(a: Precise, b: Precise, fused: bool) -> Precise:
@@ -43,7 +46,7 @@ def _constant(x: UOp, parts: tuple[float, float]) -> Precise:
   return Precise(x.const_like(parts[0]), x.const_like(parts[1]))
 
 def _quotient(f: UOp, fused: bool) -> Precise:
-  """f/(f + 2), with the error of the divisor and of the quotient."""
+  """Return f/(f + 2), with the error of the divisor and of the quotient."""
   divisor = f + 2.0
   lost = subtract(f, divisor - 2.0)
   inverse = divisor.alu(Ops.RECIPROCAL)
@@ -64,7 +67,8 @@ def _log2(x: UOp, fused: bool) -> Precise:
   return fast_sum(total.high, total.low + (mantissa.low + (linear.low + (cubic.low + rest))))
 
 def _magnitude(x: UOp, y: UOp, fused: bool) -> UOp:
-  """x**y for a positive finite x. The part of the exponent that a float cannot hold is added to the rest near 0."""
+  """Return x**y for a positive finite x. The part of the exponent that a float cannot hold is added to the rest near 0.
+  """
   scalar = x.dtype.scalar()
   limited = clamp(y, -LARGEST_Y[scalar], LARGEST_Y[scalar])
   logarithm = _log2(x, fused)
@@ -86,6 +90,6 @@ def pow(u: UOp, fused: bool) -> UOp:
   odd = whole & half.trunc().ne(half)
   result = real(unsigned(result) | odd.where(sign_bit(x), unsigned(zero)))
   result = ((x < 0.0) & (x > -math.inf) & whole.logical_not()).where(nan, result)
-  # NaN, and what is 1 even for NaN
+  # NaN, and the cases that are 1 even for NaN
   result = (x.ne(x) | y.ne(y)).where(nan, result)
   return (y.eq(0.0) | x.eq(1.0)).where(x.const_like(1.0), result)

@@ -1,8 +1,11 @@
 """TANH and ERF as operations that every target has.
 
-Both are odd and go to 1, so they are computed from |x| by way of E = exp(t) - 1, which is exact to its last bits where
-t is near 0, and never below -1: tanh(x) = E/(E + 2) with t = 2x, and erf(x) = -E with t = log(1 - erf(x)), which is
-nearly a parabola, so that a polynomial gives it.
+Both are odd and approach 1. They are computed from |x| and E = exp(t) - 1, which is exact to its last bits where t is
+near 0, and never below -1:
+
+    tanh(x) = E/(E + 2) with t = 2x
+    erf(x) = -E with t = log(1 - erf(x)), which is nearly a parabola, so that a polynomial gives it
+
 Coefficients: test/minimax.py.
 """
 from __future__ import annotations
@@ -23,8 +26,7 @@ EXPM1: dict[DType, tuple[float, ...]] = {
                    2.5063703438130935e-08),
 }
 # log(1 - erf(x)) = x*(first + second + x*P(x)) for 0 <= x <= 4 (float64: 6): first + second is -2/sqrt(pi); P, from
-# x**0.
-# Relative errors of erf: 2**-27.8 and 2**-55.3
+# x**0. Relative errors of erf: 2**-27.8 and 2**-55.3
 ERF_SLOPE: dict[DType, tuple[float, float]] = {
   dtypes.float32: (-1.128379225730896, 5.8635382771399236e-08),
   dtypes.float64: (-1.1283791670955126, -1.533545961316588e-17),
@@ -40,12 +42,12 @@ ERF: dict[DType, tuple[float, ...]] = {
                    1.0909989927014976e-08, -2.389196528431793e-09, 3.8064728212933087e-10, -4.3553273691762374e-11,
                    3.4076110879252436e-12, -1.6364153663967872e-13, 3.641975051605938e-15),
 }
-# From here on the function is 1
+# from here on the function is 1
 TANH_LIMIT: dict[DType, float] = {dtypes.float32: 10.0, dtypes.float64: 20.0}
 ERF_LIMIT: dict[DType, float] = {dtypes.float32: 4.0, dtypes.float64: 6.0}
 
 def _expm1(t: UOp) -> UOp:
-  """exp(t) - 1 where 2**k is a normal number."""
+  """Return exp(t) - 1 where 2**k is a normal number."""
   f, scalar = format_of(t), t.dtype.scalar()
   high, low = LOG_OF_2[scalar]
   shifted = fma(t, LOG2_OF_E, f.rounder)
@@ -62,8 +64,10 @@ def tanh(u: UOp, fused: bool) -> UOp:
   return with_sign(quotient, sign_bit(x))
 
 def _over_two_more(e: UOp, fused: bool) -> UOp:
-  """e / (e + 2), of which the sum's rounding error is taken back; where products are rounded, too, that would gain
-  nothing."""
+  """Return e / (e + 2), corrected by the rounding error of the sum.
+
+  Where products are rounded, too, the correction would gain nothing.
+  """
   divisor = e + 2.0
   if not fused: return e / divisor
   inverse = divisor.alu(Ops.RECIPROCAL)

@@ -1,15 +1,17 @@
-"""Transcendental functions as expressions of operations that every target has: the list, and the entry that
-decompose.py calls.
+"""Transcendental functions as expressions of operations that every target has: the list, and the entry for
+decompose.py.
 
 `expand(u, fused)` takes a node EXP2, LOG2, EXP, LOG, SIN, COS, TANH, ERF or POW with float sources, scalar or with
-lanes, and returns an expression
-over the same sources: float ADD, SUB, MUL, MULACC, FDIV, RECIPROCAL, TRUNC, MAX; comparisons, WHERE, CAST, BITCAST; on
-integers as wide as the float ADD, SUB, MAX, AND, OR, XOR, SHL, SHR, and for float32 MUL. No branches and no tables in
-memory. Where a target rounds MULACC twice, `fused` is False: exact products are then made of more operations. No rule
-may reorder float additions in the result: it relies on how they round.
+lanes. It returns an expression over the same sources, of these operations:
+- on floats ADD, SUB, MUL, MULACC, FDIV, RECIPROCAL, TRUNC, MAX
+- comparisons, WHERE, CAST, BITCAST
+- on integers as wide as the float ADD, SUB, MAX, AND, OR, XOR, SHL, SHR, and for float32 MUL
 
-float32 and float64 have their own coefficients; narrower types are computed in float32 and rounded once. Subnormal
-numbers, signed zeros, infinities and NaN are right in all functions. How exact each one is: docs/numerics.md, which
+It has no branches and no tables in memory. Where a target rounds MULACC twice, `fused` is False, and exact products are
+made of more operations. No rule may reorder float additions in the result: it relies on how they round.
+
+float32 and float64 have their own coefficients. Narrower types are computed in float32 and rounded once. Subnormal
+numbers, signed zeros, infinities and NaN are right in all functions. docs/numerics.md has the error of each one, which
 test/numerics.py measures.
 """
 from __future__ import annotations
@@ -28,9 +30,9 @@ FUNCTIONS: dict[Ops, Callable[[UOp, bool], UOp]] = {
 }
 
 def expand(u: UOp, fused: bool = True) -> UOp | None:
-  """A transcendental function in simple operations; None for another operation.
+  """Return a transcendental function in simple operations; None for another operation.
 
-  Raises CompileError for what is not a float.
+  Raises CompileError for an operand that is not a float.
   """
   function = FUNCTIONS.get(u.op)
   if function is None: return None

@@ -1,12 +1,13 @@
 """SIN and COS as operations that every target has, exact to the last bits for arguments of any size.
 
-|x| is taken to a number of turns: x = f * 2**e with f below 2, and the turns x/(2 pi) less whole ones are a product of
-f and of bits of 1/(2 pi) that
-begin at bit e: what is above them makes whole turns, what is below does not matter. Source of the idea: Payne and
-Hanek, Radian reduction for trigonometric functions, 1983. The bits are chosen among constants word by word with the
-bits of e, not loaded. float32 counts turns in int32, which drops whole ones by itself; float64 has no integer product
-and adds exact products of floats. What is within 1/8 turn of a quarter is then an angle of at most pi/4, for which
-polynomials give sine and cosine. Below 1/2, |x| is the angle. Coefficients: test/minimax.py.
+|x| is converted to a number of turns. x = f * 2**e with f below 2. The fraction of the turns x/(2 pi) is a product of f
+and of bits of 1/(2 pi) that begin at bit e. Higher bits make whole turns, and lower bits do not matter. Source of the
+idea: Payne and Hanek, Radian reduction for trigonometric functions, 1983.
+
+The bits are chosen among constants word by word with the bits of e, not loaded. float32 counts turns in int32, which
+drops whole ones by itself. float64 has no integer product and adds exact products of floats. The part within 1/8 turn
+of a quarter is an angle of at most pi/4, for which polynomials give sine and cosine. Below 1/2, |x| is the angle.
+Coefficients: test/minimax.py.
 """
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ COS: dict[DType, tuple[float, ...]] = {
                    2.0875705114035134e-09,
                    -1.135873272061046e-11),
 }
-# The first 1163 bits of 1/(2 pi) behind the point
+# the first 1163 bits of 1/(2 pi) after the point
 INVERSE_TURN = int(
   "145f306dc9c882a53f84eafa3ea69bb81b6c52b3278872083fca2c757bd778ac36e48dc74849ba5c00c925dd413a32439fc3bd63962534e7dd1046bea5d768909d338e04d68befc8"
   "27323ac7306a673e93908bf177bf250763ff12fffbc0b301fde5e2316b414da3eda6cfd9e4f96136e9e8c7ecd3cbfd45aea4f758fd7cbe2f67a0e73ef14a525d4d7f6bf623f1aba1"
@@ -61,7 +62,7 @@ def _place(size: UOp, one: int, infinity: int, mantissa: int) -> Place:
   return Place(real(subtract(bits, exponent)), exponent.bitcast(unsigned(size).dtype) >> mantissa)
 
 def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
-  """Bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits.
+  """Return bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits.
 
   The high bits of e choose words, the low ones shift them.
   """
@@ -79,8 +80,11 @@ def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   return [(a << left) | ((b >> 1) >> right) for a, b in zip(words, words[1:])]
 
 def _turn_single(size: UOp, fused: bool) -> Turn:
-  """In units of 2**-32 turn: f*2**24 times 32 bits is whole and may wrap; f times 24 more has a whole part and a
-  fraction, to which 24 more add."""
+  """Reduce a float32, in units of 2**-32 turn.
+
+  f*2**24 times 32 bits is an integer and may wrap. f times 24 more bits has an integer part and a fraction, to which 24
+  more bits add.
+  """
   int32, uint32 = dtypes.int32, dtypes.uint32.vec(size.dtype.count)
   f, e = _place(size, SINGLE.one, SINGLE.infinity, SINGLE.mantissa)
   first, second, third = _window(e, 32, 24, 3)
@@ -96,13 +100,13 @@ def _turn_single(size: UOp, fused: bool) -> Turn:
   return Turn(centred.bitcast(uint32), _angle(Precise(main, rest)))
 
 def _small_float(bits: UOp) -> UOp:
-  """An unsigned number below 2**31 as a float."""
+  """Return an unsigned number below 2**31 as a float."""
   return bits.bitcast(dtypes.int32.vec(bits.dtype.count)).cast(dtypes.float32)
 
 def _turn_double(size: UOp, fused: bool) -> Turn:
-  """In turns: f*2**5 times four pieces of 48 bits, products exact, but for the last.
+  """Reduce a float64, in turns: f*2**5 times four pieces of 48 bits. All products but the last are exact.
 
-  Whole turns and quarters go before anything is rounded.
+  Whole turns and quarters are removed before anything is rounded.
   """
   f, e = _place(size, DOUBLE.one, DOUBLE.infinity, DOUBLE.mantissa)
   a, b, c = _window(e, 64, 53, 3)
@@ -120,13 +124,14 @@ def _turn_double(size: UOp, fused: bool) -> Turn:
   return Turn(unsigned(shifted) << 62, _angle(fast_sum(three.high, rest)))
 
 def _piece(bits: UOp, below: int) -> UOp:
-  """A number below 2**48, times 2**-below: it becomes the mantissa of a float whose leading 1 is then subtracted."""
+  """Return a number below 2**48, times 2**-below, as the mantissa of a float, from which the leading 1 is subtracted.
+  """
   return real(bits | ((DOUBLE.bias + 52 - below) << 52)) - 2.0 ** (52 - below)
 
 def _fraction(x: UOp) -> UOp: return subtract(x, x.trunc())
 
 def _angle(turns: Precise) -> UOp:
-  """In radians, rounded once."""
+  """Return the angle in radians, rounded once."""
   high, low = TURN[turns.high.dtype.scalar()]
   return fma(turns.high, high, fma(turns.high, low, turns.low * high))
 
@@ -136,7 +141,10 @@ def _turn(x: UOp, fused: bool) -> Turn:
   return Turn(turn.quarters, (size < DIRECT).where(size, turn.angle))
 
 def _wave(x: UOp, turn: Turn, flipped: UOp) -> UOp:
-  """The sine of a turn: sine and cosine of the angle alternate from quarter to quarter. NaN and infinity give NaN."""
+  """Return the sine of a turn: sine and cosine of the angle alternate from quarter to quarter.
+
+  NaN and infinity give NaN.
+  """
   scalar, angle, top = x.dtype.scalar(), turn.angle, x.dtype.scalar().bitsize - 1
   z = angle * angle
   sine = fma(angle * z, polynomial(z, SIN[scalar]), angle)
@@ -150,7 +158,7 @@ def sin(u: UOp, fused: bool) -> UOp:
   return _wave(x, turn, (turn.quarters ^ unsigned(x)) & (1 << x.dtype.scalar().bitsize - 1))
 
 def cos(u: UOp, fused: bool) -> UOp:
-  """The sine, a quarter turn later."""
+  """Return the sine a quarter turn later."""
   x, top = u.src[0], u.src[0].dtype.scalar().bitsize - 1
   turn = _turn(x, fused)
   later = turn.quarters + (1 << top - 1)

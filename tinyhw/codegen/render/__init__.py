@@ -10,11 +10,11 @@ from tinyhw.uop.program import Program
 RENDERERS: dict[str, Callable[[Program], str]] = {"c": c.render, "python": python.render, "pseudo": pseudo.render}
 
 def render(program: Program, language: str) -> str:
-  """program as source text in "c", "python" or "pseudo"."""
+  """Return program as source text in "c", "python" or "pseudo"."""
   if language not in RENDERERS: raise CompileError(f"no renderer for {language}; there are {', '.join(RENDERERS)}")
   return RENDERERS[language](program)
 
 def compile_source(program: Program, language: str) -> Code:
-  """program as Code whose text is source, for a device whose arch is the language ("c", "python")."""
+  """Return program as Code whose text is source, for a device whose arch is the language ("c", "python")."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   return Code(program.name, language, render(program, language).encode(), arguments, local_bytes=program.local_bytes)

@@ -1,11 +1,13 @@
-"""Program -> C source (C99 with the vector types and builtins that gcc and clang share), for the CLANG device.
+"""Render a Program as C source, for the CLANG device: C99 with the vector types and builtins that gcc and clang share.
 
 The function has the CPU's kernel ABI (docs/design.md, section 6). Values with lanes are vector types, rounded up to a
-power of two lanes; what has no vector operator in C is written lane by lane, and compilers put it together again. bool
-has lanes of 0 and 1 in unsigned char. Float types narrower than float32 are held as their bits; arithmetic on them goes
-through float. Compile with -ffp-contract=off -fno-math-errno -fno-strict-aliasing; nothing is called in libm where the
-processor has the instructions for fma, sqrt and trunc. Sources of several Programs may stand in one file, if their
-functions have different names there: types and helpers that two of them have are defined once.
+power of two lanes. Operations without a vector operator in C are written lane by lane, and compilers join them again.
+bool has lanes of 0 and 1 in unsigned char. Float types narrower than float32 are held as their bits; arithmetic on them
+goes through float.
+
+Compile with -ffp-contract=off -fno-math-errno -fno-strict-aliasing. No function of libm is called where the processor
+has instructions for fma, sqrt and trunc. One file may contain the sources of several Programs, if their functions have
+different names there. Types and helpers that two of them have are defined once.
 """
 from __future__ import annotations
 import math
@@ -38,26 +40,26 @@ _ON_BOOLS: dict[Ops, str] = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^",
 _VECTOR_INFIX = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.AND, Ops.OR, Ops.XOR})
 
 def render(program: Program) -> str:
-  """The source of a function named as the program.
+  """Return the source of a function named as the program.
 
-  Raises CompileError for what a CPU in C has not: BARRIER, MMA, transcendental functions.
+  Raises CompileError for operations that C on a CPU does not have: BARRIER, MMA, transcendental functions.
   """
   return _C(program).source()
 
 def scalar_type(dtype: DType) -> str:
-  """How one lane is held."""
+  """Return the C type of one lane."""
   if dtype.scalar() not in _TYPES: raise CompileError(f"C has no values of {dtype}")
   return _TYPES[dtype.scalar()]
 
 def padded_lanes(dtype: DType) -> int:
-  """Lanes of the C vector type that holds dtype: the next power of two."""
+  """Return the lanes of the C vector type that holds dtype: the next power of two."""
   return 1 << (dtype.count - 1).bit_length()
 
 def type_name(dtype: DType) -> str:
   return scalar_type(dtype) if dtype.count == 1 else f"{scalar_type(dtype)}{padded_lanes(dtype)}"
 
 class _C:
-  """The lines written so far, what values are called, and the types and helpers that they need."""
+  """The lines written so far, the names of values, and the types and helpers that they need."""
   def __init__(self, program: Program):
     self.program = program
     self.lines: list[str] = []
@@ -98,7 +100,7 @@ class _C:
     return name
 
   def type(self, dtype: DType) -> str:
-    """The C type of values of dtype, declared if it is a vector.
+    """Return the C type of values of dtype, and declare it if it is a vector.
 
     `<name>_u` is the same in memory that is aligned for elements only.
     """
@@ -118,7 +120,7 @@ class _C:
   def lane(self, u: UOp, k: int) -> str: return self.names[u] if u.dtype.count == 1 else f"{self.names[u]}[{k}]"
 
   def gather_lanes(self, u: UOp, texts: list[str]) -> str:
-    """A value from its lanes' texts."""
+    """Return a value from its lanes' texts."""
     return texts[0] if len(texts) == 1 else f"({self.type(u.dtype)}){{{', '.join(texts)}}}"
 
   # ***** arithmetic *****
@@ -127,25 +129,25 @@ class _C:
     n, scalar = u.dtype.count, u.dtype.scalar()
     if u.op is Ops.BITCAST and n != u.src[0].dtype.count:
       raise CompileError(f"{self.program.name}: no BITCAST between numbers of lanes")
-    if n > 1 and u.op is Ops.BITCAST:   # a cast of vectors keeps their bits; lane by lane, GCC 12 takes the wrong ones
-                                        # on AVX-512: test_c.py
+    # a cast of vectors keeps their bits; lane by lane, GCC 12 takes the wrong ones on AVX-512: test_c.py
+    if n > 1 and u.op is Ops.BITCAST:
       return self.define(u, f"({self.type(u.dtype)}){self.names[u.src[0]]}")
     plain = scalar not in _NARROW and (dtypes.is_float(scalar) or u.op in (Ops.AND, Ops.OR, Ops.XOR)
                                        or dtypes.is_unsigned(scalar))
     if n > 1 and u.op in _VECTOR_INFIX and plain and all(s.dtype is u.dtype for s in u.src):
       return self.define(u, f"{self.names[u.src[0]]} {_INFIX[u.op]} {self.names[u.src[1]]}")
-    if n > 1 and u.op is Ops.WHERE and u.src[0].op is Ops.BROADCAST:  # lane by lane, GCC 12 takes the wrong lanes on
-                                                                      # AVX-512: test_c.py
+    # lane by lane, GCC 12 takes the wrong lanes on AVX-512: test_c.py
+    if n > 1 and u.op is Ops.WHERE and u.src[0].op is Ops.BROADCAST:
       return self.define(u, f"{self.names[u.src[0].src[0]]} ? {self.names[u.src[1]]} : {self.names[u.src[2]]}")
     self.define(u, self.gather_lanes(u, [self.expression(u, [self.lane(s, k) for s in u.src]) for k in range(n)]))
 
   def expression(self, u: UOp, x: list[str]) -> str:
-    """One lane of an elementwise operation on the lanes x of its sources."""
+    """Return one lane of an elementwise operation on the lanes x of its sources."""
     op, scalar, source = u.op, u.dtype.scalar(), u.src[-1].dtype.scalar()
     if op is Ops.CAST: return self.cast(x[0], source, scalar)
     if op is Ops.BITCAST: return self.bitcast(x[0], source, scalar)
     if op is Ops.WHERE: return f"{x[0]} ? {x[1]} : {x[2]}"
-    if source in _NARROW:  # by way of float
+    if source in _NARROW:  # computed in float
       wide = [self.cast(y, source, dtypes.float32) for y in x]
       if op in GroupOp.Comparison: return f"{wide[0]} {_INFIX[op]} {wide[1]}"
       return self.cast(self.operation(u, wide, dtypes.float32), dtypes.float32, scalar)
@@ -172,7 +174,7 @@ class _C:
     return f"__builtin_{builtin}{suffix}({', '.join(x)})"
 
   def int_operation(self, u: UOp, x: list[str], scalar: DType) -> str:
-    """Signed arithmetic is done unsigned, where overflow wraps."""
+    """Return signed arithmetic as unsigned arithmetic, where overflow wraps."""
     kind, wide = scalar_type(scalar), "uint64_t" if scalar.bitsize == 64 or scalar is dtypes.weakint else "uint32_t"
     name = ALIASES_BY_TYPE[scalar] if scalar is not dtypes.weakint else "int64"
     if u.op in (Ops.ADD, Ops.SUB, Ops.MUL): return f"({kind})(({wide}){x[0]} {_INFIX[u.op]} ({wide}){x[1]})"
@@ -193,7 +195,7 @@ class _C:
     raise CompileError(f"{self.program.name}: C has no {u.op.name} of {scalar}")
 
   def cast(self, x: str, source: DType, target: DType) -> str:
-    """A conversion, as arithmetic.cast has it."""
+    """Return a conversion, as arithmetic.cast defines it."""
     if source is target: return x
     if source in _NARROW:
       return self.cast(f"{self.helper(f'decode_{ALIASES_BY_TYPE[source]}')}({x})", dtypes.float32, target)
@@ -261,7 +263,7 @@ class _C:
     return f"{buffer}[{self.names[at]} + {k}]" if k else f"{buffer}[{self.names[at]}]"
 
   def whole(self, place: UOp, dtype: DType) -> str | None:
-    """The text of a vector in memory; None where it is not one piece."""
+    """Return the text of a vector in memory; None where it is not contiguous."""
     buffer, at = self.places[place]
     if at.dtype.count > 1 or padded_lanes(dtype) != dtype.count: return None
     name = self.type(dtype)
@@ -312,7 +314,7 @@ _RULES: dict[Ops, Callable[[_C, UOp], None]] = {
 }
 
 def literal(u: UOp) -> str:
-  """A CONST as C text, rounded or wrapped to its type. Floats are hexadecimal, hence exact."""
+  """Return a CONST as C text, rounded or wrapped to its type. Floats are hexadecimal, hence exact."""
   scalar = u.dtype.scalar()
   value = round_to(scalar)(u.arg)
   if scalar is dtypes.bool: return str(int(value))

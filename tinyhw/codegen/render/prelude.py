@@ -1,13 +1,13 @@
-"""C functions that kernels use, by name; a source contains those that it calls.
+"""C functions that kernels use, by name. A source contains those that it calls.
 
-What they compute is arithmetic.py's.
+arithmetic.py defines their results.
 """
 from __future__ import annotations
 
 from tinyhw.dtype import ALIASES_BY_TYPE, FLOAT_FORMATS, DType, dtypes
 
 def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
-  """Division to minus infinity and its remainder; 0 where the divisor is 0."""
+  """Return division to minus infinity and its remainder; both are 0 where the divisor is 0."""
   kind = f"{'' if signed else 'u'}int{bits}_t"
   head = f"static inline {kind} {{}}_{name}({kind} a, {kind} b) {{{{"
   if not signed:
@@ -21,7 +21,7 @@ def _division(name: str, signed: bool, bits: int) -> dict[str, str]:
   return {f"idiv_{name}": head.format("idiv") + divide, f"mod_{name}": head.format("mod") + remainder}
 
 def _to_integer(source: str, kind: str) -> dict[str, str]:
-  """Truncation; NaN and what is outside give the smallest number."""
+  """Return truncation to integers; NaN and numbers outside of the type give the smallest number."""
   head = f"static inline {{}} {source}_to_{{}}({kind} x) {{{{"
   lowest32 = "x > -2147483649.0" if kind == "double" else "x >= -2147483648.0f"
   return {
@@ -34,12 +34,12 @@ def _to_integer(source: str, kind: str) -> dict[str, str]:
   }
 
 def _narrow(dtype: DType) -> dict[str, str]:
-  """Conversions between float and the bits of a narrower type: exact to float, to nearest even from float."""
+  """Return conversions between float and the bits of a narrower type: exact to float, to nearest even from float."""
   name, form = ALIASES_BY_TYPE[dtype], FLOAT_FORMATS[dtype]
   kind, sign, m = f"uint{form.bits}_t", 1 << (form.bits - 1), form.mantissa_bits
   overflow = form.largest_code + 1 if form.has_inf else sign - 1
   nan = overflow + (1 << (m - 1)) if form.has_inf else overflow
-  smallest = 1 - form.bias  # exponent of the smallest normal number, and of all below
+  smallest = 1 - form.bias  # exponent of the smallest normal number, and of all subnormals
   if form.fnuz: special, overflow_code, zero = f"0x{sign:x}", f"0x{sign:x}", "0"
   else: special, overflow_code, zero = f"sign | 0x{nan:x}", f"sign | 0x{overflow:x}", "sign"
   infinity = f"a == 0x{overflow:x} ? (c & 0x{sign:x} ? -__builtin_inff() : __builtin_inff()) : " if form.has_inf else ""
@@ -83,7 +83,7 @@ _THREEFRY = """static inline uint64_t threefry(uint64_t counter, uint64_t key) {
   return (uint64_t)x1 << 32 | x0;
 }"""
 
-# In the order in which they may call each other: later ones call earlier ones
+# in the order in which they may call each other: later ones call earlier ones
 HELPERS: dict[str, str] = {
   "power_of_two": "static inline double power_of_two(int32_t e) { return ((union {uint64_t from; double "
   "to;}){(uint64_t)(e + 1023) << 52}).to; }",

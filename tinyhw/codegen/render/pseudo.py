@@ -1,6 +1,6 @@
-"""Program -> pseudo-code to read, for DEBUG=4.
+"""Render a Program as pseudo-code to read, for DEBUG=4.
 
-Loops are named by their kind, vectors carry their number of lanes, gates are written out.
+Loops are named by their kind, vectors have their number of lanes, gates are written out.
 """
 from __future__ import annotations
 from collections import Counter
@@ -21,7 +21,7 @@ _LETTERS: dict[AxisType, str] = {
 _MOST_COLUMNS = 100  # a longer expression gets a name
 
 def render(program: Program) -> str:
-  """program as text for people: expressions are nested where a value is used once, loops are indented."""
+  """Return program as text for people: expressions are nested where a value is used once, loops are indented."""
   return _Pseudo(program).source()
 
 def type_name(dtype: DType) -> str:
@@ -31,14 +31,14 @@ def type_name(dtype: DType) -> str:
   return short if dtype.count == 1 else f"{short}x{dtype.count}"
 
 class _Pseudo:
-  """The lines written so far, and what each value is called: a name, or an expression in parentheses."""
+  """The lines written so far, and the text of each value: a name, or an expression in parentheses."""
   def __init__(self, program: Program):
     self.program = program
     self.lines: list[str] = []
     self.depth = 1
     self.text: dict[UOp, str] = {}
     self.uses = Counter(s for u in program.uops for s in u.src)
-    self.home: dict[UOp, int] = {}  # in which block a value is computed
+    self.home: dict[UOp, int] = {}  # the block in which a value is computed
     self.used_in: dict[UOp, int] = {}
     self.count = 0
     block, stack, number = 0, [0], 0
@@ -64,8 +64,11 @@ class _Pseudo:
   def line(self, text: str) -> None: self.lines.append("  " * self.depth + text)
 
   def value(self, u: UOp, text: str, keep: bool = False) -> None:
-    """Nest the expression where it is used, or give it a name: when used more than once, elsewhere, long, or when its
-    moment matters (keep)."""
+    """Nest the expression where it is used, or give it a name.
+
+    It gets a name if it is used more than once, used in another block, long, or if the time of its computation matters
+    (keep).
+    """
     if not keep and self.uses[u] == 1 and self.used_in[u] == self.home[u] and len(text) <= _MOST_COLUMNS:
       self.text[u] = text
       return
@@ -113,7 +116,7 @@ class _Pseudo:
   def index(self, u: UOp) -> None: self.text[u] = f"{self.text[u.src[0]]}[{strip_parens(self.text[u.src[1]])}]"
 
   def place(self, u: UOp, lanes: int) -> str:
-    """An element, or so many from it on: `data0[i:+8]`."""
+    """Return an element, or this many from it on: `data0[i:+8]`."""
     return self.text[u] if lanes == 1 or u.src[1].dtype.count > 1 else f"{self.text[u][:-1]}:+{lanes}]"
 
   def load(self, u: UOp) -> None:

@@ -1,11 +1,13 @@
-"""Program -> Python source, for the PYTHON device: exactly what uop/evaluate/evaluate.py computes, ten times as fast.
+"""Render a Program as Python source, for the PYTHON device: the results of uop/evaluate/evaluate.py, ten times as fast.
 
-  def kernel(buffers, variables, first, last): ...
+    def kernel(buffers, variables, first, last): ...
 
-buffers: memory with the buffer protocol, by slot; variables: ints by name; first, last: the part of the grid to do. The
-source expects the names of tinyhw.arithmetic. Every value is a local variable, one for each lane. float32 rounds by a
-store into one element of memory (40 ns) instead of a call (200 ns), and not at all where the value goes nowhere but to
-float32 memory; integers wrap where their bounds do not exclude it.
+buffers: memory with the buffer protocol, by slot. variables: ints by name. first, last: the part of the grid to do. The
+source expects the names of tinyhw.arithmetic.
+
+Every value is a local variable, one for each lane. float32 rounds by a store into one element of memory (40 ns) instead
+of a call (200 ns). A value that goes only to float32 memory is not rounded at all. Integers wrap unless their bounds
+exclude it.
 """
 from __future__ import annotations
 import math
@@ -36,9 +38,9 @@ _EXACT = (frozenset({Ops.TRUNC, Ops.MAX, Ops.WHERE, Ops.AND, Ops.OR, Ops.XOR, Op
 _NARROW = frozenset(dtypes.narrow_floats)
 
 def render(program: Program) -> str:
-  """The source of a function named `kernel`.
+  """Return the source of a function named `kernel`.
 
-  Raises CompileError for what has no meaning on this device: BARRIER, MMA.
+  Raises CompileError for operations without a meaning on this device: BARRIER, MMA.
   """
   return _Python(program).source()
 
@@ -78,7 +80,7 @@ class _Python:
     self.lanes[u] = names
 
   def alias(self, u: UOp, values: list[str]) -> None:
-    """u is other values, moved; copied where those are variables that may change."""
+    """Give u the texts of other values. They are copied where they are variables that may change."""
     if any(s.op is Ops.ACC for s in u.src): self.define(u, values)
     else: self.lanes[u] = values
 
@@ -133,7 +135,7 @@ class _Python:
   def index(self, u: UOp) -> None: self.places[u] = self.lanes[u.src[0]][0], self.lanes[u.src[1]]
 
   def elements(self, place: UOp, lanes: int) -> list[str]:
-    """The text of each element at an INDEX: adjacent ones where the index is a scalar."""
+    """Return the text of each element at an INDEX: adjacent ones where the index is a scalar."""
     memory, at = self.places[place]
     if len(at) == lanes: return [f"{memory}[{i}]" for i in at]
     return [f"{memory}[{at[0]} + {k}]" if k else f"{memory}[{at[0]}]" for k in range(lanes)]
@@ -179,23 +181,23 @@ _RULES: dict[Ops, Callable[[_Python, UOp], None]] = {
 def _type(dtype: DType) -> str: return f"dtypes.{ALIASES_BY_TYPE[dtype.scalar()]}"
 
 def literal(u: UOp) -> str:
-  """A CONST as Python text, rounded or wrapped to its type."""
+  """Return a CONST as Python text, rounded or wrapped to its type."""
   value: Any = round_to(u.dtype.scalar())(u.arg)
   if isinstance(value, float) and math.isnan(value): return "math.nan"
   if isinstance(value, float) and math.isinf(value): return "math.inf" if value > 0 else "(-math.inf)"
   return f"({value!r})" if repr(value).startswith("-") else repr(value)
 
 def wrap(text: str, dtype: DType) -> str:
-  """An integer expression modulo the width of its type."""
+  """Return an integer expression modulo the width of its type."""
   if dtype is dtypes.weakint: return text
   mask, half = (1 << dtype.bitsize) - 1, 1 << (dtype.bitsize - 1)
   return f"({text}) & {mask:#x}" if dtypes.is_unsigned(dtype) else f"(({text}) + {half:#x} & {mask:#x}) - {half:#x}"
 
 def needs_rounding(u: UOp) -> bool:
-  """Whether the exact result of the expression may be none of the type's values."""
+  """Can the exact result of the expression be outside of the type's values?"""
   scalar, source = u.dtype.scalar(), u.src[0].dtype.scalar()
   if u.op is Ops.CAST: return _cast_rounds(u, source, scalar)
-  if scalar in dtypes.fp8_fnuz: return u.op is not Ops.BITCAST  # has no negative zero, so even NEG rounds
+  if scalar in dtypes.fp8_fnuz: return u.op is not Ops.BITCAST  # it has no negative zero, so even NEG rounds
   if u.op in _EXACT or u.op is Ops.BITCAST or scalar is dtypes.bool: return False
   if dtypes.is_float(scalar):
     return scalar is not dtypes.float64 and u.op is not Ops.NEG and not (u.op is Ops.MULACC
@@ -204,7 +206,7 @@ def needs_rounding(u: UOp) -> bool:
   return bool(low < scalar.min or high > scalar.max)
 
 def exact_bounds(u: UOp) -> tuple[int, int]:
-  """Bounds of an integer operation before it wraps."""
+  """Return the bounds of an integer operation before it wraps."""
   bounds = [(int(s.vmin), int(s.vmax)) for s in u.src]
   f: Callable[[int, int], int] | None = {Ops.ADD: int.__add__, Ops.SUB: int.__sub__, Ops.MUL: int.__mul__}.get(u.op)
   if u.op is Ops.NEG: return -bounds[0][1], -bounds[0][0]
@@ -233,12 +235,12 @@ def _cast(u: UOp, x: str) -> str:
   return f"int({x})" if source is dtypes.bool else x
 
 def _guarded(u: UOp, text: str, low: int, high: int, otherwise: str, operand: str) -> str:
-  """text, or what stands for it where the second operand is outside of low..high."""
+  """Return text, guarded by its replacement for a second operand outside of low..high."""
   if low <= u.src[1].vmin and u.src[1].vmax <= high: return text
   return f"({text} if {low} <= {operand} <= {high} else {otherwise})"
 
 def expression(u: UOp, x: list[str]) -> str:
-  """One lane of an elementwise operation on the lanes x of its sources, before rounding."""
+  """Return one lane of an elementwise operation on the lanes x of its sources, before rounding."""
   op, scalar = u.op, u.dtype.scalar()
   if op is Ops.CAST: return _cast(u, x[0])
   if op is Ops.BITCAST: return f"from_bytes(to_bytes({x[0]}, {_type(u.src[0].dtype)}), {_type(scalar)})"

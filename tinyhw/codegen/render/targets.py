@@ -1,9 +1,8 @@
-"""Devices whose kernels are source text, as the engine sees compilers: `capabilities(arch)` and
-`compile(program, arch) -> Code`.
+"""Compilers for devices whose kernels are source text: `capabilities(arch)` and `compile(program, arch) -> Code`.
 
-PYTHON computes every operation itself, exactly; it is the oracle. C has arithmetic of all widths and vectors; narrow
-floats are storage only, and transcendental functions are polynomials, as on every processor, so that no mathematical
-library decides what a result is.
+PYTHON computes every operation itself, exactly; it is the oracle. C has arithmetic of all widths and vectors. In C
+narrow floats are storage only. Transcendental functions are polynomials, as on every processor, so that no mathematical
+library decides a result.
 """
 from __future__ import annotations
 
@@ -26,13 +25,15 @@ IN_C = (pairs(GroupOp.Elementwise - GroupOp.Transcendental,
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "python" and "c". threads and the sizes of memory are assumed, unless a device finds them out: see
-  engine/run/compile.py."""
+  """Return the capabilities of "python" or "c".
+
+  threads and the sizes of memory are assumed, unless a device finds them out: see engine/run/compile.py.
+  """
   if arch == "python": return Capabilities(vector_bytes=0, vector_registers=16, operations=EVERYTHING)
   return Capabilities(vector_bytes=32, vector_registers=16, operations=IN_C, vector_operations=IN_C, threads=2,
                       local_bytes=256 * 1024,
                       cache_bytes=(32 * 1024, 512 * 1024, 16 << 20))
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as source."""
+  """Return the program as source."""
   return compile_source(program, arch)
