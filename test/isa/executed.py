@@ -1,5 +1,5 @@
-"""Programs that a virtual processor executes in flat memory, beside the interpreter: what is the same for the GPUs of
-all vendors."""
+"""Execution of programs by a virtual processor in flat memory, compared with the interpreter: the part common to all
+vendors' GPUs."""
 from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,9 +20,11 @@ CODE, DESCRIPTORS, BUFFERS, APART = 0x7f00_0000_0000, 0x7f10_0000_0000, 0x7f20_0
 
 @dataclass(frozen=True)
 class Machine:
-  """A vendor's GPUs. run(code, arguments, workgroups, memory, seed): executes code that lies at CODE, and counts the
-  instructions of all waves;
-  arguments: the slots of 8 bytes that a kernel finds."""
+  """A vendor's GPUs.
+
+  run(code, arguments, workgroups, memory, seed) executes the code at CODE, and counts the instructions of all waves.
+  arguments: the slots of 8 bytes with the kernel's arguments.
+  """
   archs: tuple[str, ...]
   capabilities: Callable[[str], Capabilities]
   compile: Callable[[Program, str], Code]
@@ -30,8 +32,8 @@ class Machine:
 
   def execute(self, program: Program, arch: str, data: dict[int, list[Any]], variables: Mapping[str, int] | None = None,
               seed: int = 0) -> int:
-    """Run all workgroups over the contents of buffers (slot -> values, changed in place); the number of instructions
-    executed by waves."""
+    """Run all workgroups over the contents of buffers (slot -> values, changed in place). Returns the number of
+    instructions executed by waves."""
     code, memory, values = self.compile(program, arch), FlatMemory(), variables or {}
     memory.add(CODE, bytearray(code.text))
     contents: dict[int, bytearray] = {}
@@ -58,7 +60,7 @@ class Machine:
             tolerance: float = 0.0, what: str = "",
             meaning: UOp | None = None) -> None:
     """Compile a kernel, execute it, and compare with the interpreter. optimized: heuristics spread it over lanes;
-    meaning: what it was before."""
+    meaning: the kernel before that."""
     known, capable = data or data_for(kernel), self.capabilities(arch)
     wanted, found = ({k: list(v) for k, v in known.items()} for _ in range(2))
     evaluate(kernel if meaning is None else meaning, wanted)

@@ -1,4 +1,4 @@
-"""What tests of several vendors' GPUs take from each of them."""
+"""The interface of each vendor's GPUs for tests of several vendors."""
 from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -18,7 +18,8 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 class Gpu(NamedTuple):
-  """A vendor's: what codegen may use, the model, the typical card, and what executes a kernel and compares it."""
+  """A vendor's GPU: its capabilities, the model, the typical card, and a function that executes a kernel and compares
+  the results."""
   capabilities: Callable[[str], Capabilities]
   bounds: Callable[[Program, str], Any]
   card: Callable[[str], Any]

@@ -1,4 +1,4 @@
-"""Kernels whose products take the time: how much of the matrix unit's rate they reach on each GPU, by the listing's
+"""Kernels that are bound by products: the share of the matrix unit's rate that they reach on each GPU, by the listing's
 model."""
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from test.isa.gpus import GPUS, lowered
   ("gfx942", 0.2, 0.11), ("gfx1100", 0.65, 0.55), ("gfx1200", 0.4, 0.33), ("sm_80", 0.35, 0.22), ("sm_89", 0.43, 0.2),
   ("sm_90", 0.28, 0.14)])
 def test_convolutions_reach_the_matrix_unit(arch: str, forward: float, backward: float) -> None:
-  """3x3 of 32 images, padded, and the gradient of its weights, by the share of the peak: lanes beside each other load
-  what lies beside each other."""
+  """3x3 of 32 images, padded, and the gradient of its weights: the share of the peak. Adjacent lanes load adjacent
+  elements."""
   for channels, side in ((64, 56), (256, 14)):
     found = GPUS[arch].bounds(lowered(halved(convolution(32, channels, side, channels, 3, 1)), arch), arch)
     assert found.whole.share >= forward, f"{channels} channels, {found.hottest.binding}: {found.hottest.cost}"

@@ -1,5 +1,5 @@
-"""Kernels that wait for memory alone: how much of its rate they reach on each GPU, by the listing's model, and that
-they are right."""
+"""Kernels that are bound by memory alone: the share of its rate that they reach on each GPU, by the listing's model,
+and their results."""
 from __future__ import annotations
 
 import pytest
@@ -12,7 +12,7 @@ from tinyhw.uop.ops import UOp
 ARCHS = ("gfx942", "gfx1100", "sm_80", "sm_90")
 
 def share_of_memory(kernel: UOp, arch: str) -> float:
-  """How much of the memory's rate a kernel reaches by the model."""
+  """The share of the memory's rate that a kernel reaches by the model."""
   program = lowered(kernel, arch)
   found, card = GPUS[arch].bounds(program, arch), GPUS[arch].card(arch)
   assert found.memory is not None and isinstance(program.grid, int)
@@ -27,9 +27,9 @@ def columns(terms: int, n: int) -> UOp:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_matrix_is_summed_along_its_columns_as_fast_as_it_is_read(arch: str) -> None:
-  """8192 rows of 4096: at most 1.5 times what memory takes.
+  """8192 rows of 4096: at most 1.5 times the time of memory.
 
-  With a lane for each column, latencies made that 4 to 9 times.
+  With one lane for each column, latencies made it 4 to 9 times.
   """
   assert share_of_memory(columns(8192, 4096), arch) >= 0.66
 
@@ -47,9 +47,9 @@ def rows(n: int, terms: int) -> UOp:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_long_odd_rows_are_summed_about_as_fast_as_they_are_read(arch: str) -> None:
-  """As many classes as a language model has: at most 2.5 times what memory takes.
+  """As many classes as a language model has: at most 2.5 times the time of memory.
 
-  One element of each lane at a time, it was 5 to 7 times.
+  With one element of each lane at a time, it was 5 to 7 times.
   """
   assert share_of_memory(rows(2048, 50257), arch) >= 0.4
 
@@ -65,5 +65,5 @@ def transpose(n: int) -> UOp:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_transpose_reads_all_that_it_is_given(arch: str) -> None:
-  """Lanes that read an element each from rows of their own took 3 to 5 times what memory takes."""
+  """Lanes that each read an element of a different row took 3 to 5 times the time of memory."""
   assert share_of_memory(transpose(4096), arch) >= 0.66

@@ -1,7 +1,7 @@
-"""Kernels as code of every GPU, executed by the emulator under all its checks, beside the interpreter: memory, loops,
-local arrays, gates, lanes.
+"""Kernels as code of every GPU: memory, loops, local arrays, gates, lanes. The emulator executes them under all its
+checks, and the interpreter checks the results.
 
-What is asked of one vendor's code alone stands in test/isa/amd and test/isa/sass.
+Tests of one vendor's code alone are in test/isa/amd and test/isa/sass.
 """
 from __future__ import annotations
 from typing import Any
@@ -52,7 +52,7 @@ def test_a_sum_of_rows(arch: str) -> None:
 
 @every_gpu
 def test_a_sum_that_lanes_share(arch: str) -> None:
-  """One long row: lanes fold parts, then what each other has, by way of local memory."""
+  """One long row: lanes sum parts, then each other's results, through local memory."""
   n, capabilities = 600, MACHINES[arch].capabilities(arch)
   out, a, r = UOp.param(0, F32, 1), UOp.param(1, F32, n), axis(n, 0, "REDUCE")
   kernel = UOp.sink(out.index(UOp.const(dtypes.weakint, 0)).store(a.index(r).load().reduce(Ops.ADD, r)))
@@ -62,7 +62,7 @@ def test_a_sum_that_lanes_share(arch: str) -> None:
 
 @every_gpu
 def test_lanes_share_local_memory(arch: str) -> None:
-  """What several waves put into local memory is read by all of them in another order, with barriers between."""
+  """Several waves write local memory, and all of them read it in another order, with barriers between."""
   n = 150
   out, a = UOp.param(0, dtypes.int32, n), UOp.param(1, dtypes.int32, n)
   fill, lane = axis(n, 0, "LOCAL"), axis(n, 0, "LOCAL")
@@ -78,7 +78,8 @@ def test_lanes_share_local_memory(arch: str) -> None:
 @pytest.mark.parametrize("dtype", (dtypes.bool, dtypes.int8, dtypes.uint16, dtypes.float16, dtypes.int64,
                                    dtypes.float64))
 def test_gated_loads_and_stores(dtype: Any, arch: str) -> None:
-  """A gate that differs between lanes: what it forbids is neither read (it is outside of the buffer) nor written."""
+  """A gate that differs between lanes: an element with a false gate is neither read (it is outside of the buffer) nor
+  written."""
   n = 40
   out, a = UOp.param(0, dtype, n), UOp.param(1, dtype, n // 2)
   r = axis(n, 0, "LOCAL")

@@ -1,4 +1,4 @@
-"""Programs compiled for AMD and executed by the emulator's waves, in flat memory: what tests of selection compare with
+"""Execution of programs compiled for AMD by the emulator's waves, in flat memory. Tests of selection compare it with
 the interpreter."""
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARCHS = ("gfx1100", "gfx1200", "gfx942")
 ARGUMENTS = 0x7f10_0000_0000
 
 def run(code: Code, slots: bytes, groups: int, memory: FlatMemory, seed: int) -> int:
-  """See Machine."""
+  """Execute code; see Machine."""
   generation, counts = generation_of(code.arch), dict(code.registers)
   memory.add(ARGUMENTS, bytearray(slots))
   user = [ARGUMENTS & 0xffffffff, ARGUMENTS >> 32] + [0] * (abi(generation.family).user_sgprs - 2)

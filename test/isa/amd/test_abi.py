@@ -1,4 +1,4 @@
-"""Where a kernel finds its arguments and numbers, beside what the hardware documents."""
+"""The registers of a kernel's arguments and numbers, compared with the hardware's documents."""
 import pytest
 
 from tinyhw.isa.amd.abi import abi

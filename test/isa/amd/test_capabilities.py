@@ -1,4 +1,4 @@
-"""What codegen is told about AMD GPUs."""
+"""The capabilities of AMD GPUs for codegen."""
 import pytest
 
 from tinyhw.dtype import dtypes

@@ -1,4 +1,4 @@
-"""What the listing is told about AMD's instructions, and what the model says of a kernel."""
+"""AMD's instructions in listings, and the model's results for a kernel."""
 from __future__ import annotations
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def test_code_is_what_the_target_compiles(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_model_of_a_product(arch: str) -> None:
-  """Whatever the lowering: the operations are the kernel's, nothing beats a peak, and what binds takes as long as the
+  """For any lowering: the operations are the kernel's, no rate exceeds a peak, and the bound takes as long as the
   loop."""
   found = bounds(compiled(product(256, 256, 256, dtypes.float16, dtypes.float32), arch), arch)
   assert found.operations == 2 * 256 ** 3 and found.memory == 2 * 256 * 256 * 2 + 256 * 256 * 4
@@ -55,13 +55,13 @@ GOLDEN = Path(__file__).parents[2] / "golden/amd_listing.txt"
 
 @pytest.mark.parametrize("arch", LISTED)
 def test_listing_is_the_golden_one(arch: str) -> None:
-  """test/golden/make_amd_listing.py writes it anew."""
+  """test/golden/make_amd_listing.py rewrites it."""
   sections = dict(section.split("\n", 1) for section in GOLDEN.read_text(encoding="utf-8").split("# ")[1:])
   assert listed(arch).splitlines() == sections[arch].rstrip("\n").splitlines()
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_instructions_are_as_many_as_waves_execute(arch: str) -> None:
-  """The listing's count of the whole launch beside the emulator's."""
+  """The listing's count of the whole launch equals the emulator's."""
   for kernel in (product(64, 64, 256, dtypes.float16, dtypes.float32), elementwise(1 << 12, 1, 1)):
     program = compiled(kernel, arch)
     overall = next(line for line in compile_listed(program, arch)[1].splitlines() if line.startswith("overall "))
@@ -70,15 +70,15 @@ def test_instructions_are_as_many_as_waves_execute(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ("gfx942", "gfx1100", "gfx1200"))
 def test_a_large_product_keeps_the_matrix_unit_busy(arch: str) -> None:
-  """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and of the
+  """4096^3 of float16, stored as float16: at least 60 % of the matrix unit's peak by the model, in the loop and in the
   whole kernel."""
   found = bounds(compiled(product(4096, 4096, 4096, dtypes.float16, dtypes.float32), arch), arch)
   assert found.hottest.share >= 0.6 and found.whole.share >= 0.6, f"{found.hottest.binding}: {found.hottest.cost}"
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 def test_products_of_floats_keep_the_vector_unit_busy(arch: str) -> None:
-  """1024^3 of float32, factors lying either way, where no matrix unit takes them; most operations are two in one
-  instruction, and nothing spills."""
+  """1024^3 of float32, with factors in both orders, without a matrix unit for them. Most operations are paired in one
+  instruction, and no value spills."""
   for transposed, turned in ((False, False), (True, False), (False, True)):
     program = compiled(product(1024, 1024, 1024, dtypes.float32, dtypes.float32, transposed, turned), arch)
     found = bounds(program, arch)
@@ -88,7 +88,7 @@ def test_products_of_floats_keep_the_vector_unit_busy(arch: str) -> None:
 
 @pytest.mark.parametrize("arch, forward, image, weights", [("gfx1100", 0.7, 0.7, 0.75), ("gfx1200", 0.7, 0.7, 0.7)])
 def test_convolutions_of_floats_reach_the_vector_unit(arch: str, forward: float, image: float, weights: float) -> None:
-  """3x3 of 32 images of 64 channels of 56x56, padded, and both gradients, by the share of the peak."""
+  """3x3 of 32 images of 64 channels of 56x56, padded, and both gradients: the share of the peak."""
   x, w = (Tensor.empty(*shape, dtype="float", device="NULL").requires_grad_()
           for shape in ((32, 64, 56, 56), (64, 64, 3, 3)))
   y = x.conv2d(w, padding=1)
@@ -101,8 +101,8 @@ def test_convolutions_of_floats_reach_the_vector_unit(arch: str, forward: float,
 
 @pytest.mark.parametrize("arch, least", [("gfx942", 0.4), ("gfx1100", 0.8), ("gfx1200", 0.8)])
 def test_a_sum_that_ends_within_a_piece(arch: str, least: float) -> None:
-  """The gradient of a last layer's input, over 50257 classes: lanes beside each other copy neighbours, each with a
-  gate of its own."""
+  """The gradient of a last layer's input, over 50257 classes: adjacent lanes copy adjacent elements, each with a gate
+  of its own."""
   found = bounds(compiled(product(2048, 768, 50257, dtypes.float16, dtypes.float32), arch), arch)
   assert found.whole.share >= least, f"{found.whole.binding}: {found.whole.cost}"
 

@@ -14,7 +14,7 @@ from tinyhw.isa.amd.asm.syntax import show
 from tinyhw.isa.amd.table.table import table
 from tinyhw.machine.ir.inst import MInst
 
-# What clang 22 refuses or encodes in another way, by the key of the row; our reading of the guides stands.
+# Instructions that clang 22 refuses or encodes in another way, by the key of the row; our reading of the guides stands.
 OTHERWISE = re.compile(r"""
   (flat|global)_atomic_(add|min|max)_f64      # with accumulation registers it leaves sc1 out
   | global_atomic_(add_f32|pk_add_b?f16)_rtn  # with accumulation registers and saddr it refuses them
@@ -24,8 +24,8 @@ OTHERWISE = re.compile(r"""
   | s_waitcnt_(vm|vs|exp|lgkm)cnt             # it refuses what is not null
   | buffer_wbinvl1 | buffer_load_lds | s_singleuse_vdst | s_wakeup_barrier  # dropped since llvm 19, for some generation
   | s_atc_probe_buffer""", re.VERBOSE)
-COUNT = 20000  # instructions, at least
-LITERAL_WITH_SIGN = re.compile(r"(neg\(|\|)0x")  # neg and abs of a literal: it refuses some
+COUNT = 20000  # least number of instructions
+LITERAL_WITH_SIGN = re.compile(r"(neg\(|\|)0x")  # neg and abs of a literal: clang refuses some
 
 @pytest.mark.skipif(not INSTALLED, reason="ziglang is not installed; pip install ziglang")
 @pytest.mark.parametrize("arch", ["gfx942", "gfx950", "gfx1100", "gfx1200", "gfx1201", "gfx1100:wave64",
@@ -46,7 +46,7 @@ def test_random_instructions_against_clang(arch: str) -> None:
 @pytest.mark.skipif(not INSTALLED, reason="ziglang is not installed; pip install ziglang")
 @pytest.mark.parametrize("wave", ["", ":wave64"])
 def test_golden_lines_of_gfx1200_are_those_of_gfx1201(wave: str) -> None:
-  """What clang 22 takes for the one it takes for the other, with the same bytes; a few lines are LLVM 19's alone."""
+  """clang 22 accepts the same text for both, with the same bytes. A few lines are LLVM 19's alone."""
   lines = [vector for vector in vectors("gfx1200", ";") if vector.arch == "gfx1200" + wave]
   texts = [vector.text for vector in lines]
   here, there = assemble_all(texts, "gfx1200" + wave), assemble_all(texts, "gfx1201" + wave)

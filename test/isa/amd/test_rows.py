@@ -1,4 +1,5 @@
-"""Rows that lanes share: a softmax and a variance, as the engine makes them, on the emulator beside the interpreter."""
+"""Rows that lanes share: a softmax and a variance, as the engine makes them. The emulator executes them, and the
+interpreter checks the results."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Whole kernels through selection, allocation, waits and hazards to bytes that decode again, for each generation."""
+"""Whole kernels for each generation: selection, allocation, waits, hazards, and bytes that decode again."""
 import pytest
 
 from test.codegen.kernels import axis
@@ -72,7 +72,7 @@ def test_scratch_memory_beyond_the_reach_of_an_instruction(slot: int, arch: str)
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
-  """A hundred doubles and more that are alive at once: some are spilled."""
+  """More than a hundred doubles are live at once, so some are spilled."""
   n = 160
   a, r = UOp.param(1, dtypes.float64, 64 * n), axis(64, 0, "LOCAL")
   values = [a.index(r * n + k).load() for k in range(n)]
@@ -85,8 +85,8 @@ def test_a_launch_is_told_of_scratch_memory(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_spilled_scalars_take_the_next_vector_registers(arch: str) -> None:
-  """A hundred integers and more that all lanes share are alive at once: some go to lanes of vector registers, of which
-  few are used."""
+  """More than a hundred uniform integers are live at once. Some are spilled to lanes of vector registers, of which few
+  are used."""
   n = 140
   out, a, r = UOp.param(0, dtypes.int32, 32), UOp.param(1, dtypes.int32, n), axis(32, 0, "LOCAL")
   values = [a.index(k).load() for k in range(n)]
@@ -109,8 +109,8 @@ def test_steps_of_occupancy_are_those_of_the_register_files(arch: str) -> None:
           "gfx1200": (96, 120, 144)}.get(arch, (64, 72, 80)) == steps[:3]
 
 def test_no_early_result_is_in_the_register_of_a_source() -> None:
-  """A division by a constant multiplies elements of a wide load, which have just been copied; CHECK=1 refuses what is
-  wrong, too."""
+  """A division by a constant multiplies elements of a vector load that have just been copied. CHECK=1 refuses wrong
+  code too."""
   n, capable = 90300, capabilities("gfx1100")
   out, a, r = UOp.param(0, dtypes.int32, n), UOp.param(1, dtypes.int32, n), axis(n, 0)
   program = lower(optimize(UOp.sink(out.index(r).store(a.index(r).load() // 7, r)), capable), capable, "sevenths")

@@ -1,5 +1,5 @@
-"""Waves of 64 lanes on RDNA: kernels with masks, in local loops and around accesses, on the emulator beside the
-interpreter."""
+"""Waves of 64 lanes on RDNA: kernels with masks, in local loops and around accesses. The emulator executes them, and
+the interpreter checks the results."""
 from __future__ import annotations
 
 import pytest
@@ -13,7 +13,7 @@ from tinyhw.uop.ops import UOp
 N = 150
 
 def places(dtypes_: tuple[DType, ...]) -> tuple[UOp, list[UOp]]:
-  """A range, and the elements at it of the results' buffer (0) and of operands'."""
+  """A range, and the elements at its index of the results' buffer (0) and of the operands' buffers."""
   r = axis(N, 0)
   return r, [UOp.param(k, dtype, N).index(r) for k, dtype in enumerate(dtypes_)]
 

@@ -1,4 +1,4 @@
-"""The calling conventions, against what each must satisfy."""
+"""The calling conventions, against the rules that each must satisfy."""
 import pytest
 
 from tinyhw.isa.x86 import abi

@@ -1,6 +1,6 @@
-"""The kept bytes of the runtime are what the assembler gives; the command writes them, and tells when they are not.
+"""The stored bytes of the runtime are those of the assembler; the command writes them, and reports a difference.
 
-Their text: test_runtime.py.
+test_runtime.py tests their text.
 """
 from pathlib import Path
 import types

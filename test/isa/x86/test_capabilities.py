@@ -1,4 +1,4 @@
-"""What is claimed for each level hangs together: the selector's tests execute every claim (test_select_scalar, _vector
+"""The capabilities of each level are consistent. The selector's tests execute every one (test_select_scalar, _vector
 and _cast)."""
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86.capabilities import LEVELS, capabilities
@@ -24,7 +24,7 @@ def test_claims_are_of_operations_that_types_have() -> None:
                                                                                      "integers")
 
 def test_what_every_kernel_needs_is_there() -> None:
-  """Indices are int32 and int64; conditions are bool; data are moved and chosen whatever their type."""
+  """Indices are int32 and int64; conditions are bool; data of any type are moved and chosen."""
   for arch in LEVELS:
     known = capabilities(arch)
     for dtype in dtypes.int32s + dtypes.int64s:

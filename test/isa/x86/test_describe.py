@@ -1,4 +1,4 @@
-"""What the listing is told about x86-64 instructions."""
+"""x86-64 instructions in listings."""
 from __future__ import annotations
 import pytest
 

@@ -1,4 +1,4 @@
-"""Frames keep what the convention wants kept, on every system, and leave the stack pointer as it was."""
+"""Frames preserve the registers of the convention, on every system, and restore the stack pointer."""
 from __future__ import annotations
 
 import pytest
@@ -14,7 +14,7 @@ from tinyhw.machine.ir.inst import Function, MInst
 AVX2 = target("x86_64:avx2")
 
 def framed(written: list[str], stack_bytes: int, convention: abi.Abi, monkeypatch: pytest.MonkeyPatch) -> list[MInst]:
-  """The instructions of a function that writes these registers and has two ways out."""
+  """The instructions of a function that writes these registers and has two returns."""
   monkeypatch.setattr(abi, "abi", lambda: convention)
   names = regs.by_name()
   function = Function("f")
@@ -30,7 +30,7 @@ def framed(written: list[str], stack_bytes: int, convention: abi.Abi, monkeypatc
   return [i for b in function.blocks for i in b.insts]
 
 class Stack:
-  """What the frame's own instructions do to rsp and to the registers that they save."""
+  """The effects of the frame's own instructions on rsp and on the registers that they save."""
   def __init__(self) -> None:
     self.rsp, self.memory = 0, {}
     self.lowest = 0

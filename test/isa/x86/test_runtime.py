@@ -1,4 +1,4 @@
-"""The runtime's functions on every system: they assemble, read back, keep the stack aligned, and agree with an
+"""The runtime's functions on every system: they assemble, decode again, keep the stack aligned, and agree with an
 independent assembler."""
 import re
 import shutil
@@ -29,7 +29,7 @@ def test_assembles(name: str, platform: str) -> None:
 
 @pytest.mark.parametrize("name, platform", everywhere)
 def test_an_independent_assembler_agrees(name: str, platform: str) -> None:
-  """On each instruction without a label; jumps are covered by running the loop."""
+  """Each instruction without a label; running the loop covers jumps."""
   if shutil.which("llvm-mc") is None: pytest.skip("llvm-mc is not installed")
   lines = [line for line in instructions(name, platform) if not re.search(r"\s\.\w+$", line)]
   done = subprocess.run(["llvm-mc", "-triple=x86_64", "-x86-asm-syntax=intel", "-show-encoding"],
@@ -43,7 +43,7 @@ def test_an_independent_assembler_agrees(name: str, platform: str) -> None:
   for line, code in zip(lines, ours, strict=True): assert syntax.assemble(str(syntax.disassemble(code))) == code, line
 
 def joined(lines: list[str], encodings: list[bytes]) -> list[bytes]:
-  """The prefix `lock` is printed as an instruction of its own."""
+  """Join the prefix `lock`, which is printed as an instruction of its own, with its instruction."""
   found, rest = [], iter(encodings)
   for line in lines:
     found.append(next(rest) + (next(rest) if line.startswith("lock ") and len(encodings) > len(lines) else b""))
@@ -60,7 +60,7 @@ def change_of_stack(line: str) -> int:
 def test_calls_find_an_aligned_stack(platform: str) -> None:
   """Functions called through a register or memory are not ours: rsp must be a multiple of 16 there.
 
-  Each piece begins behind a return address.
+  Each piece begins with a return address on the stack.
   """
   pieces = re.split(r"\n(?=\.take:|\.wait:|\.wake:|\.wake_some:|\.wake_all:)", runtime.text("ring", platform))
   for piece in pieces:
@@ -68,7 +68,7 @@ def test_calls_find_an_aligned_stack(platform: str) -> None:
     for line in (line.split(";")[0].strip() for line in piece.splitlines()):
       if re.match(r"call (r\w+|qword)", line): assert depth % 16 == 0, (platform, line)
       if re.match(r"call \.", line) and piece is pieces[0]: assert depth % 16 == 0, (platform, line)
-      if change_of_stack(line) > 0: depth += change_of_stack(line)  # what is given back belongs to ways out
+      if change_of_stack(line) > 0: depth += change_of_stack(line)  # frees belong to returns
 
 @pytest.mark.parametrize("platform", abi.SYSTEMS)
 def test_saved_registers_are_saved(platform: str) -> None:

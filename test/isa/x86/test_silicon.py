@@ -1,8 +1,8 @@
 """Every instruction that the processor in Python knows, on the processor that runs the tests
 (test/support/x86_silicon.py).
 
-So the kernels that are executed in Python, and the bytes of the table, mean what the hardware says. SILICON_CASES:
-cases of each row, 2 by default. Then random kernels, at each level that this processor has.
+So kernels that are executed in Python, and the bytes of the table, have the hardware's semantics. SILICON_CASES: cases
+of each row, 2 by default. Then random kernels, at each level that this processor has.
 """
 from __future__ import annotations
 import os
@@ -56,7 +56,7 @@ def silicon(request: pytest.FixtureRequest) -> Iterator[tuple[x86_silicon.Silico
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_instructions(silicon: tuple[x86_silicon.Silicon, frozenset[str]], part: int) -> None:
-  """From the same registers, masks and memory the same results, and nothing else changed."""
+  """The same registers, masks and memory give the same results, and nothing else changes."""
   opened, found = silicon
   rows = [row for row in TABLE if x86_silicon.may_run_alone(row) and x86_silicon.has(found, row)][part::PARTS]
   known, wrong = 0, []
@@ -85,7 +85,7 @@ def packed(values: list[Any], dtype: DType) -> bytes: return b"".join(to_bytes(v
 
 def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes],
             variables: dict[str, int]) -> dict[int, bytes]:
-  """What a kernel leaves in its buffers."""
+  """The contents of the buffers after a kernel."""
   loaded = device.load(compile(program, device.arch))
   buffers = [device.allocator.alloc(len(memory[p.arg[0]])) for p in program.params]
   for p, b in zip(program.params, buffers, strict=True): b.view[:len(memory[p.arg[0]])] = memory[p.arg[0]]
@@ -97,9 +97,9 @@ def execute(device: cpu.CPUDevice, program: Program, memory: dict[int, bytes],
 
 @pytest.mark.parametrize("arch", LEVELS)
 def test_random_kernels(arch: str) -> None:
-  """Generated ones, with small numbers and with the corners of each type, give what their evaluation gives.
+  """Generated kernels, with small numbers and with the corners of each type, give the results of their evaluation.
 
-  SILICON_KERNELS: how many.
+  SILICON_KERNELS: their number.
   """
   features()
   found = processor(device.runtime)

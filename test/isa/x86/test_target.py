@@ -1,4 +1,4 @@
-"""The instructions that the machine passes ask the target for, executed by the processor in Python; and the way to
+"""The instructions that the machine passes ask the target for, executed by the processor in Python; and compilation to
 Code."""
 from __future__ import annotations
 import random
@@ -33,7 +33,7 @@ def test_moves_spills_and_reloads_can_be_encoded_and_leave_flags_alone(cls: RegC
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda c: c.name)
 def test_swaps_exchange_and_touch_nothing_else(cls: RegClass) -> None:
-  """By xor three times, or by one xchg: replayed on numbers."""
+  """Three xors, or one xchg: replayed on numbers."""
   indices = [i for i in cls.bank.allocatable if cls is not regs.YMM or i < 16]
   for i, j in [random.Random(1).sample(indices, 2) for _ in range(20)]:
     values = {i: 0b1100, j: 0b1010}

@@ -47,6 +47,6 @@ def test_two_moves_may_read_one_bank_on_rdna4() -> None:
 @pytest.mark.parametrize("arch,text", [
   ("gfx1100", "v_readfirstlane_b32 m0, v1"), ("gfx942", "v_readlane_b32 m0, v1, s2"),
   ("gfx1200", "v_s_exp_f32 exec_lo, s1"),
-  ("gfx942", "v_lshl_add_u64 v[0:1], s[86:87], s86, 56")])  # a pair and one of it are two scalar values
+  ("gfx942", "v_lshl_add_u64 v[0:1], s[86:87], s86, 56")])  # a pair and one register of it are two scalar values
 def test_what_a_scalar_operand_cannot_be(arch: str, text: str) -> None:
   with pytest.raises(EncodeError): assemble(text, arch)

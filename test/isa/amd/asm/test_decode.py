@@ -1,4 +1,4 @@
-"""Bytes to instructions, against golden files of other assemblers."""
+"""Decoding of bytes to instructions, against golden files of other assemblers."""
 from __future__ import annotations
 import random
 
@@ -83,7 +83,7 @@ def test_halves_of_registers(code: str, text: str) -> None:
 @pytest.mark.parametrize("code,message", [
   ("", "offset 0: the code ends within an instruction: "),
   ("ff000a06", "offset 0: gfx1100 has no instruction that starts here: ff 00 0a 06"),   # the literal is missing
-  # a rule that no field says
+  # a rule that no field expresses
   ("000013d601040c00", "offset 0: v_fma_f32: reads 3 scalar values (registers, literals), gfx1100 can read 2; move "
    "the others to vector registers "
    "first: 00 00 13 d6 01 04 0c 00"),

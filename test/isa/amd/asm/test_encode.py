@@ -1,4 +1,4 @@
-"""Which encoding an instruction gets, and what is refused."""
+"""The choice of an instruction's encoding, and refusals."""
 from __future__ import annotations
 from typing import Any
 

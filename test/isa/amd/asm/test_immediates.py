@@ -12,7 +12,7 @@ CDNA3, RDNA3, RDNA4 = Generation("gfx942"), Generation("gfx1100"), Generation("g
 @pytest.mark.parametrize("kind,generation",
                          [(kind, g) for kind in WORDS for g in (CDNA3, RDNA3, RDNA4) if kind != "depctr" or not g.cdna])
 def test_every_value_is_shown_and_parsed(kind: str, generation: Generation) -> None:
-  """Those that words say, and those that only a number says."""
+  """Values that have words, and values that only have a number."""
   words = WORDS[kind]
   for value in (*range(0, 0x10000, 41), 0xffff): assert words.parse(words.show(value, generation), generation) == value
 

@@ -1,4 +1,4 @@
-"""Modifiers behind the operands."""
+"""Modifiers after the operands."""
 from __future__ import annotations
 
 import pytest

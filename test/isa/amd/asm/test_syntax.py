@@ -20,7 +20,7 @@ def test_bytes_are_those_of_other_assemblers(arch: str) -> None:
   assert not wrong, f"{len(wrong)} differ: {wrong[:3]}"
 
 def test_gfx1201_has_the_bytes_of_gfx1200() -> None:
-  """That other assemblers say so, too, is asked in test_oracle.py."""
+  """test_oracle.py checks that other assemblers agree."""
   for v in vectors("gfx1200", ";"):
     arch = v.arch.replace("gfx1200", "gfx1201")
     assert assemble(v.text, arch).hex() == v.right and assemble(disassemble(bytes.fromhex(v.right), arch),
@@ -60,7 +60,7 @@ def test_parse_inverts_show(key: tuple[str, str], seed: int) -> None:
   ("gfx1100", "s_and_b64 vcc, exec, -1", "s_and_b64 vcc, exec, -1"),
   ("gfx1100", "s_waitcnt vmcnt(0) & lgkmcnt(0)", "s_waitcnt vmcnt(0) lgkmcnt(0)"),
   ("gfx1100", "s_mov_b32 s0, scc", "s_mov_b32 s0, src_scc"),
-  # the name that others have for it
+  # the name that other assemblers have for it
   ("gfx1100", "global_load_dword v0, v[1:2], off", "global_load_b32 v0, v[1:2], off"),
   ("gfx942", "global_load_b32 v0, v[2:3], off", "global_load_dword v0, v[2:3], off"),
   ("gfx1100", "buffer_load_b32 v1, off, s[4:7], 0 glc offset:8", "buffer_load_b32 v1, off, s[4:7], 0 offset:8 glc"),

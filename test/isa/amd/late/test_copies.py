@@ -1,4 +1,4 @@
-"""Copies that nobody needs go, others stay; sums that stay in their registers are short."""
+"""Unnecessary copies are removed, others stay; a sum that stays in its register becomes a short instruction."""
 from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def store(data: int, units: int = 1) -> MInst: return make(f"global_store_b{32 *
 def load(data: int, units: int = 1) -> MInst: return make(f"global_load_b{32 * units}", v(data, units), v(0), s(2, 2))
 
 def left(*blocks: Sequence[MInst]) -> list[list[str]]:
-  """The text of what the pass leaves."""
+  """The text of the instructions after the pass."""
   function = Function("k")
   function.blocks = [Block(k) for k in range(len(blocks))]
   for block, insts in zip(function.blocks, blocks): block.insts = list(insts)

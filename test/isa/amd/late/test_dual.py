@@ -1,4 +1,5 @@
-"""Pairs of operations: found where the encoder knows them and nothing stands between; what code computes stays."""
+"""Pairs of operations are found if the encoder knows them and nothing in between conflicts. The results of the code
+stay the same."""
 from __future__ import annotations
 import random
 from collections.abc import Sequence
@@ -48,8 +49,8 @@ def test_operands_change_places_where_banks_want_it() -> None:
                          [mul(2, 4, 7), mul(3, 0, 7), mul(5, 9, 9), make("v_mul_f32", v(3), v(4), v(7), neg=1),
                           make("v_rcp_f32", v(3), v(4)), make("v_mul_f32", v(3), 0x40490fdb, v(7))])
 def test_what_cannot_be_a_pair_is_none(second: MInst) -> None:
-  """Results of one parity, a result that the other one reads, banks in any order, modifiers, other units, and a second
-  literal."""
+  """Results of one parity, a result that the other operation reads, banks in any order, modifiers, other units, and a
+  second literal."""
   first = make("v_mul_f32", v(0), 0x3e22f984, v(2)) if second.operands[1] == 0x40490fdb else mul(0, 1, 2)
   assert text(paired(first, second, NOP)) == text([first, second, NOP])
 
@@ -77,7 +78,7 @@ def test_only_where_there_are_pairs() -> None:
     assert paired(*code, arch=arch) == code
 
 class Symbols:
-  """What registers hold, as numbers of expressions."""
+  """The values of registers, as numbers of expressions."""
   def __init__(self) -> None:
     self.known: dict[Any, int] = {}
     self.value = {k: self.number(("start", k)) for k in range(32)}

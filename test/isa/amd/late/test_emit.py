@@ -1,4 +1,4 @@
-"""Code as bytes: distances of jumps, and what stands behind the end."""
+"""Code as bytes: distances of jumps, and the padding after the end."""
 import pytest
 
 from tinyhw.errors import EncodeError

@@ -1,5 +1,5 @@
-"""64-bit values of which one half is wanted are made as that half; results stay the same, and nothing is made in vain
-(machine.py looks)."""
+"""64-bit values of which one word is used are reduced to that word. Results stay the same, and no value is made without
+a user (machine.py checks it)."""
 from __future__ import annotations
 
 import pytest
@@ -23,7 +23,7 @@ from tinyhw.uop.ops import UOp
 N = 40
 
 def kernel(out: DType, value: str) -> UOp:
-  """Of int64 operands; the result's low word is stored."""
+  """A kernel on int64 operands that stores the result's low word."""
   r = axis(N, 0)
   a, b = (UOp.param(k, dtypes.int64, N).index(r).load() for k in (1, 2))
   made = {"a + b": a + b, "a - b": a - b, "a * b": a * b, "(a * 3 + b) * 5": (a * 3 + b) * 5,
@@ -59,7 +59,7 @@ def test_an_index_from_data_has_32_bits_where_an_address_has(arch: str) -> None:
   assert not {"v_add_co_u32", "v_add_co_ci_u32", "v_mad_u64_u32"} & set(names(sink, arch))
 
 def halved(arch: str, name: str, half: str) -> list[MInst]:
-  """What an instruction becomes of whose result a store wants a half."""
+  """The replacement of an instruction if a store needs one word of its result."""
   generation, function = Generation(arch), Function("k")
   block, t = function.new_block(), target(arch)
   if name in MACROS:

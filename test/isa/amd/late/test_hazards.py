@@ -1,4 +1,4 @@
-"""Instructions that come too soon are held back; those that do not, are not.
+"""Instructions that follow too soon are delayed; others are not.
 
 The numbers are those of the vendors' documents.
 """
@@ -64,7 +64,7 @@ def test_only_vector_instructions_count_for_a_transcendental_result_on_rdna3() -
   assert f"s_waitcnt_depctr {VECTOR_RESULTS}" not in cured("gfx1100", [start, *[vector] * 6, use])
 
 def test_what_no_rule_is_about_is_not_let_through() -> None:
-  """Selection makes none of these; whoever lets it must add the rules of their hazards."""
+  """Selection emits none of these. A change that emits them must add the rules of their hazards."""
   for arch, key, operands in (("gfx942", "v_mov_b32_dpp", (v(0), v(1))), ("gfx1100", "v_cmpx_eq_u32", (v(0), v(1)))):
     row = table(arch)[key]
     shown = len([spec for spec in row.isa.specs if spec.show])

@@ -1,5 +1,5 @@
-"""Hazards of three instructions: scalar registers that were read before they were written, vector registers on both
-sides of a write of exec."""
+"""Hazards of three instructions: scalar registers that were read before they were written, vector registers written
+before and after a write of exec."""
 from __future__ import annotations
 from collections.abc import Sequence
 

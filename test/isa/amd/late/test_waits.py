@@ -1,4 +1,4 @@
-"""Waits before registers that are in flight are touched: how many instructions may still be, in each generation and
+"""Waits before registers in flight are touched: the allowed number of instructions in flight, in each generation and
 over all paths."""
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyhw.isa.amd.target import target
 from tinyhw.machine.ir.inst import Block, Function, MInst
 
 def waited(arch: str, *blocks: list[MInst]) -> list[list[str]]:
-  """The names and first operands of what a function has after the pass."""
+  """The names and first operands of a function's instructions after the pass."""
   function = Function("k")
   function.blocks = [Block(i) for i in range(len(blocks))]
   for block, insts in zip(function.blocks, blocks):
@@ -40,7 +40,7 @@ def test_rdna4_has_a_counter_for_each_kind() -> None:
                                             "s_wait_loadcnt 0", "v_mov_b32"]
 
 def test_a_scalar_load_in_flight_makes_the_counter_useless() -> None:
-  """RDNA3 counts scalar loads and local memory together; scalar loads come in any order."""
+  """RDNA3 counts scalar loads and local memory together; scalar loads finish in any order."""
   rows = table("gfx1100")
   ordered = waited("gfx1100", [local(rows, 1), local(rows, 2), move(rows, 3, v(1))])
   mixed = waited("gfx1100", [local(rows, 1), scalar(rows, 8), move(rows, 3, v(1))])
@@ -71,7 +71,7 @@ def test_a_barrier_waits_for_local_memory_only() -> None:
   assert waited("gfx1100", [load(rows, 5), build(rows["s_barrier"])])[0] == ["global_load_b32", "s_barrier"]
 
 def test_of_two_paths_the_worse_one_holds() -> None:
-  """One way has a load behind the one that is wanted, the other has none; and a loop meets its own loads."""
+  """One path has a load after the needed one, the other has none; and a loop meets its own loads."""
   rows = table("gfx1100")
   head = [load(rows, 1), MInst(rows["s_cbranch_scc1"], [Block(2)])]
   code = waited("gfx1100", head, [load(rows, 2)], [move(rows, 3, v(1)), build(rows["s_endpgm"])])

@@ -1,4 +1,4 @@
-"""Macros: their text, the rows that allocation sees, and what they become."""
+"""Macros: their text, the rows that the allocator sees, and their expansion."""
 import struct
 from fractions import Fraction
 
@@ -22,7 +22,7 @@ ARCHS = ("gfx1100", "gfx1100:wave64", "gfx1200", "gfx942", "gfx950")
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", MACROS)
 def test_every_macro_can_be_encoded(name: str, arch: str) -> None:
-  """With registers that share nothing, as allocation gives them; operands of any kind as vectors."""
+  """Registers do not overlap, as after allocation. Operands of any kind are vectors."""
   generation, macro = Generation(arch), MACROS[name]
   kinds = tuple(classes_of(generation)[f"{'s' if name[:2] == 's_' else 'v'}{letters[1]}"]
                 for _, _, letters in macro.operands if letters[0] == "x")
@@ -38,7 +38,7 @@ def test_every_macro_can_be_encoded(name: str, arch: str) -> None:
 
 @pytest.mark.parametrize("name", MACROS)
 def test_no_line_reads_what_was_not_written(name: str) -> None:
-  """Results and temporary registers hold nothing at the start. Halves count by themselves."""
+  """Results and temporary registers are undefined at the start. Halves are tracked separately."""
   macro, rows = MACROS[name], table("gfx1100")
   wide = {operand: letters[1:] == "2" for operand, _, letters in macro.operands}
   known = {"vcc.lo", "vcc.hi"} | {f"{o}.{half}" for o, access, _ in macro.operands if access is not Access.WRITE
@@ -88,14 +88,15 @@ def test_a_masked_access_narrows_exec_and_restores_it(arch: str) -> None:
 # ***** division *****
 
 def rounded(x: Fraction, bits: int) -> Fraction:
-  """The nearest number with so many bits, the even one of two."""
+  """The nearest number with this number of bits, rounded to even."""
   if not x: return x
   exponent = abs(x.numerator).bit_length() - x.denominator.bit_length()
   unit = Fraction(2) ** (exponent - (abs(x) < Fraction(2) ** exponent) - bits + 1)
   return round(x / unit) * unit
 
 def divided(a: Fraction, b: Fraction, estimate: Fraction, bits: int) -> Fraction:
-  """What div_f64's lines give in a format of so many bits and any exponent, where v_rcp_f64 gives `estimate`."""
+  """The quotient by div_f64's lines in a format with this number of bits and any exponent, if v_rcp_f64 returns
+  `estimate`."""
   values = {"a": a, "b": b}
   def value(word: object) -> Fraction:
     if isinstance(word, int): return Fraction(struct.unpack("d", word.to_bytes(8, "little"))[0])
@@ -113,7 +114,7 @@ def divided(a: Fraction, b: Fraction, estimate: Fraction, bits: int) -> Fraction
 
 @pytest.mark.parametrize("bits", (4, 5, 6))
 def test_division_is_correctly_rounded_in_small_formats(bits: int) -> None:
-  """All mantissas, from all estimates that are right to 4 bits. By hand: 7 and 8 bits, too."""
+  """All mantissas, from all estimates with 4 correct bits. 7 and 8 bits were tested by hand."""
   mantissas = [Fraction(k, 1 << bits - 1) for k in range(1 << bits - 1, 1 << bits)]
   for b in mantissas:
     estimates = [r for m in mantissas for r in (m / 2, m / 4, m) if abs(b * r - 1) <= Fraction(1, 16)]
@@ -122,7 +123,7 @@ def test_division_is_correctly_rounded_in_small_formats(bits: int) -> None:
 
 @pytest.mark.parametrize("arch", MACHINES)
 def test_division_by_mantissas_of_ones(arch: str) -> None:
-  """1/b lies a little above the middle of two numbers."""
+  """1/b is a little above the middle of two numbers."""
   divisors = [x * 2.0 ** k for k in (-1000, -3, 0, 1, 900) for x in (1 - 2.0 ** -53, 1 - 2.0 ** -52, 1 - 3 * 2.0 ** -53,
                                                                      1 + 2.0 ** -52)]
   r = UOp.range(len(divisors), 0, AxisType.LOCAL)
@@ -136,8 +137,7 @@ def test_division_by_mantissas_of_ones(arch: str) -> None:
 @pytest.mark.parametrize("low", range(4))
 @pytest.mark.parametrize("high", range(4))
 def test_halves_of_groups_are_picked_by_a_selector(low: int, high: int) -> None:
-  """What v_perm_b32 makes of two words, by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first
-  one's."""
+  """The result of v_perm_b32 by its own definition: bytes 0 to 3 are the second source's, 4 to 7 the first one's."""
   group, words = regs.v(4, 2), (0x1110_0100, 0x3130_2120)
   selector = selector_of(low, high)
   (inst,) = weave(((0, low, 0, high, 0),), 1, Generation("gfx1100"), [regs.v(9), group, regs.s(2)])

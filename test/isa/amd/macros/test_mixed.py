@@ -1,4 +1,4 @@
-"""Macros of float16 and float32 mixed, as the instructions that they become."""
+"""The expansion of mixed precision macros to instructions."""
 from __future__ import annotations
 
 import pytest

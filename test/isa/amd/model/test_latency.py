@@ -1,4 +1,4 @@
-"""Tables of costs: every instruction has one, matrix instructions take what AMD's calculator says."""
+"""Tables of costs: every instruction has one, and matrix instructions take the cycles of AMD's calculator."""
 from __future__ import annotations
 
 import pytest

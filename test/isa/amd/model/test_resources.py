@@ -1,4 +1,4 @@
-"""What instructions of AMD's GPUs do and take, one by one."""
+"""Work and resources of AMD's instructions, one by one."""
 from __future__ import annotations
 import pytest
 
@@ -46,12 +46,12 @@ def test_waits(arch: str, text: str, counts: dict[str, int]) -> None:
   assert waits(parse(text, arch)) == counts and not meets(parse(text, arch))
 
 def costs_of(arch: str, pattern: Pattern, once: dict[UOp, float] | None = None) -> Costs:
-  """With accesses of which this is known."""
+  """Costs with this pattern of accesses."""
   generation = Generation(arch)
   return Costs(generation, Traffic(card(generation), generation.wave, lambda inst: pattern, None, once))
 
 def pattern(stride: int, lanes: int = 32, fresh: float = 1.0) -> Pattern:
-  """Lanes with so many bytes between them."""
+  """Lanes with `stride` bytes between them."""
   return Pattern((tuple(stride * lane for lane in range(lanes)),), fresh, fresh)
 
 @pytest.mark.parametrize("text, stride, sectors", [
@@ -75,7 +75,7 @@ def test_memory_counts_what_is_asked_for_once() -> None:
   ("ds_load_b128 v[0:3], v4", 80, 4)])
 def test_local_memory_by_banks(text: str, stride: int, cycles: int) -> None:
   own = costs_of("gfx1100", pattern(stride))
-  assert own.takes(parse(text, "gfx1100"))["d"] == cycles / 2  # a WGP has two of what a compute unit has
+  assert own.takes(parse(text, "gfx1100"))["d"] == cycles / 2  # a WGP has two of a compute unit's LDS
 
 def test_unknown_addresses() -> None:
   own = Costs(Generation("gfx942"))
@@ -88,8 +88,8 @@ def test_unknown_addresses() -> None:
   ("v_add_f32 v0, v2, v6", 1),
   ("v_dual_fmac_f32 v0, v4, v8 :: v_dual_fmac_f32 v1, v5, v9", 1)])
 def test_banks_of_registers_give_each_source_at_once_on_rdna(text: str, cycles: int) -> None:
-  """The first sources of two operations must be in different banks, the second ones, too; a first and a second one
-  need not be."""
+  """The first sources of two operations must be in different banks, and so must the second ones. A first and a second
+  one may share a bank."""
   for arch in ("gfx1100", "gfx1200"): assert Costs(Generation(arch)).takes(parse(text, arch))["v"] == cycles
 
 def test_memory_gives_what_the_last_level_cache_keeps_once() -> None:

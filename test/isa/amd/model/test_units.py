@@ -1,4 +1,4 @@
-"""The sizes of units, and what they mean for numbers of registers."""
+"""The sizes of units, and the resulting numbers of registers."""
 from __future__ import annotations
 import pytest
 

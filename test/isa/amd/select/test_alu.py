@@ -1,5 +1,5 @@
-"""Every elementwise operation that codegen asks for, of every type, on corners: varying and uniform, bit for bit as
-the interpreter has it."""
+"""Every elementwise operation that codegen uses, of every type, on corner values. Varying and uniform results are equal
+to the interpreter's, bit for bit."""
 from __future__ import annotations
 
 import pytest
@@ -22,7 +22,7 @@ def operations(dtype: DType) -> tuple[Ops, ...]:
   return FLOAT if dtypes.is_float(dtype) else INTEGER
 
 def applied(op: Ops, dtype: DType, kind: AxisType, n: int) -> UOp:
-  """One operation on each of n elements, in lanes or one workgroup each."""
+  """One operation on each of n elements, in lanes or in one workgroup each."""
   r = UOp.range(n, 0, kind)
   sources = tuple(UOp.param(k + 1, dtype, n).index(r).load() for k in range(SOURCES.get(op, 2)))
   result = dtypes.bool if op in GroupOp.Comparison else dtype
@@ -49,7 +49,7 @@ def test_choices(kind: AxisType, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_constants_of_every_kind_are_operands(arch: str) -> None:
-  """Inline constants, literals, two of them at once, and those of 64 bits that no instruction takes."""
+  """Inline constants, literals, two literals at once, and 64-bit constants that no instruction takes."""
   n = 16
   for dtype, values in ((dtypes.int32, (0, 64, 65, -16, -17, 1 << 30)), (dtypes.int64, (1, -5, 1 << 40, -(1 << 62))),
                         (dtypes.uint32, (0xffffffff,)),

@@ -1,4 +1,4 @@
-"""Conversions between all types, on corners, and bits taken for another type; varying and uniform."""
+"""Conversions between all types on corner values, and bitcasts; varying and uniform."""
 import itertools
 
 import pytest
@@ -34,7 +34,7 @@ def test_bits(arch: str, kind: AxisType) -> None:
 @pytest.mark.parametrize("kind", (AxisType.LOCAL, AxisType.GLOBAL))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_narrow_bits_that_all_lanes_share(arch: str, kind: AxisType) -> None:
-  """Bits of a number that was narrowed, as random numbers of half precision are made."""
+  """Bits of a number with fewer bits, as random numbers of half precision are made."""
   r = UOp.range(20, 0, kind)
   for wide, narrow, target in ((dtypes.uint32, dtypes.uint16, dtypes.float16),
                                (dtypes.uint32, dtypes.uint8, dtypes.int8)):

@@ -1,5 +1,5 @@
-"""Groups of registers: vectors that are loaded, taken apart, put together and stored, of all types, executed beside
-the interpreter."""
+"""Groups of registers: vectors of all types are loaded, split into elements, joined and stored. The results are
+compared with the interpreter's."""
 from __future__ import annotations
 
 import pytest
@@ -18,8 +18,8 @@ TYPES = (dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.float16,
 LANES = 32
 
 def neighbours(dtype: DType, copies: int, changed: bool, gated: bool = False, uniform: bool = False) -> UOp:
-  """Each lane has so many neighbours; changed: reversed, and added to the first one, so that elements are picked and
-  packed."""
+  """Each lane has `copies` adjacent elements. changed: reversed, and added to the first one, so that elements are
+  extracted and packed."""
   n = LANES * copies
   out, a, lane, k = UOp.param(0, dtype, n), UOp.param(1, dtype, n), axis(LANES, 0, "LOCAL"), axis(copies, 1, "UPCAST")
   base = UOp.const(dtypes.weakint, 0) if uniform else lane * copies

@@ -1,4 +1,4 @@
-"""Products: what the matrix unit is given, and what it is not."""
+"""Products that the matrix unit computes, and others that it does not."""
 from __future__ import annotations
 
 import pytest
@@ -22,7 +22,7 @@ HALF = dtypes.float16
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_factors_that_are_loaded_whole(arch: str) -> None:
-  """Four, eight or sixteen halves of a factor are one or two loads."""
+  """Four, eight or sixteen float16 of a factor are one or two loads."""
   out, a, b = UOp.param(0, dtypes.float32, 64 * 64), UOp.param(1, HALF, 64 * 64), UOp.param(2, HALF, 64 * 64)
   i, j, x = axis(64, 0), axis(64, 1), axis(64, 2, "REDUCE")
   total = a.index(i * 64 + x).load().cast(dtypes.float32) * b.index(x * 64 + j).load().cast(dtypes.float32)

@@ -1,5 +1,5 @@
-"""Arithmetic of float16: which instructions it becomes, and that it has the bits of float32 rounded, executed beside
-the interpreter."""
+"""Arithmetic of float16: its instructions, and results with the bits of rounded float32, compared with the
+interpreter's."""
 from __future__ import annotations
 import random
 from typing import Any
@@ -22,12 +22,12 @@ CORNERS = (0x0000, 0x8000, 0x0001, 0x8001, 0x03ff, 0x0400, 0x8400, 0x3c00, 0xbc0
 BINARY, ROUNDED = (Ops.ADD, Ops.SUB, Ops.MUL), dtypes.float16
 
 def code(dtype: DType, rng: random.Random) -> Any:
-  """A corner of float16, a subnormal number, or any."""
+  """The bits of a float16: a corner value, a subnormal number, or any."""
   word = rng.choice((rng.choice(CORNERS), rng.getrandbits(16), rng.getrandbits(10) | rng.getrandbits(1) << 15))
   return from_bytes(word.to_bytes(2, "little"), dtypes.float16) if dtype is dtypes.float16 else rng.uniform(-4, 4)
 
 def elements(copies: int = COPIES) -> tuple[UOp, UOp, UOp, tuple[UOp, ...]]:
-  """Elements of three buffers that a lane has side by side, and the ranges."""
+  """Adjacent elements of three buffers in a lane, and the ranges."""
   lane, k = axis(LANES, 0, "LOCAL"), axis(copies, 1, "UPCAST")
   def load(slot: int, at: UOp) -> UOp:
     return UOp.param(slot, dtypes.float16, LANES * copies).index(lane * copies + at).load()
@@ -49,7 +49,7 @@ def counted(sink: UOp, arch: str, *parts: str) -> list[int]:
   return [sum(part in name for name in names) for part in parts]
 
 def expression(rng: random.Random, leaves: list[UOp], depth: int) -> UOp:
-  """A tree of float32 over the leaves; shared nodes and constants are in it."""
+  """A tree of float32 operations over the leaves, with shared nodes and constants."""
   if depth == 0: return rng.choice(leaves)
   op = rng.choice((*BINARY, Ops.MULACC, Ops.NEG, Ops.WHERE))
   def other() -> UOp: return expression(rng, leaves, depth - 1)
@@ -93,7 +93,7 @@ def test_expressions_have_the_bits_of_float32(arch: str, seed: int) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_variable_that_changes_after_it_was_read(arch: str) -> None:
-  """Sums of a loop are rounded after it, together with what they were made of."""
+  """Sums of a loop are rounded after it, together with their operands."""
   lane, k, r = axis(LANES, 0, "LOCAL"), axis(2, 1, "UPCAST"), axis(5, 2, "REDUCE")
   a = UOp.param(1, dtypes.float16, LANES * 10).index(lane * 10 + r * 2 + k).load()
   total = UOp(Ops.REDUCE, dtypes.float32, (wide(a) * 0.5, r), Ops.ADD)
@@ -112,7 +112,7 @@ def test_an_element_that_many_read_is_converted_once() -> None:
 @pytest.mark.parametrize("dtype", (dtypes.float16, dtypes.int16, dtypes.uint8), ids=str)
 @pytest.mark.parametrize("arch", ARCHS)
 def test_memory_takes_the_lowest_bits(arch: str, dtype: DType) -> None:
-  """What a narrow store cuts off is not cut off before."""
+  """A store of fewer bits cuts off the upper ones, so no instruction does it before."""
   lane, n = axis(LANES, 0, "LOCAL"), LANES
   a, b = (UOp.param(slot, dtype, n).index(lane).load() for slot in (1, 2))
   sink = UOp.sink(UOp.param(0, dtype, n).index(lane).store(a * b, lane))

@@ -1,4 +1,4 @@
-"""Operands that instructions do not take are brought into registers, by what the encoder itself says."""
+"""Operands that instructions do not take are moved to registers, as the encoder decides."""
 from __future__ import annotations
 
 import pytest
@@ -27,7 +27,8 @@ def test_rdna_reads_two_scalars_and_cdna_one() -> None:
     assert names(selection)[moves + 1:] == ["v_add_f32"], "the same register twice counts once"
 
 def test_literals_of_long_encodings() -> None:
-  """RDNA has them, CDNA does not; inline constants are free. What is none is made once, where the function begins."""
+  """RDNA has them, CDNA does not; inline constants are free. Other constants are made once, at the start of the
+  function."""
   for arch, moves in (("gfx1100", 0), ("gfx942", 1)):
     selection = part(arch)
     x = selection.new(regs.V[1])

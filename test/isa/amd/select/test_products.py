@@ -1,4 +1,4 @@
-"""The order of the products of a square: each is there once, sums go step by step, and two beside each other are one
+"""The order of the products of a square. Each occurs once, sums proceed step by step, and two adjacent ones form one
 instruction."""
 from __future__ import annotations
 import random
@@ -16,7 +16,8 @@ from tinyhw.machine.ir.inst import MInst
 SIDE, STEPS = 4, 4
 
 def banks_of(starts: list[int], by_steps: tuple[bool, bool]) -> tuple[int, ...]:
-  """Of elements that were loaded in groups of four from these banks on: of a row or column, or of a step."""
+  """Banks of elements that were loaded in groups of four, starting at these banks. A group belongs to a row or column,
+  or to a step."""
   groups = [[(start + k) % BANKS for k in range(4)] for start in starts]
   return tuple(groups[SIDE * factor + (step if by_steps[factor] else line)][line if by_steps[factor] else step]
                for factor in range(2) for line in range(SIDE) for step in range(STEPS))
@@ -41,7 +42,7 @@ def test_nearly_all_have_a_partner(banks: tuple[int, ...]) -> None:
   assert slots <= 1.1 * len(order) / 2
 
 def test_sums_rest() -> None:
-  """Most sums are added to again only when the last addition is done."""
+  """Most accumulators are added to again only after the last addition is finished."""
   order = in_pairs(CASES[0], SIDE)
   last: dict[int, int] = {}
   near = 0

@@ -1,4 +1,4 @@
-"""Recipes: their text, and how good they are with units at each end of what the hardware allows."""
+"""Recipes: their text, and their accuracy with units at each end of the range that the hardware allows."""
 from __future__ import annotations
 from typing import Any
 
@@ -63,7 +63,7 @@ def results(op: Ops, arch: str, x: Array) -> Array:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("op", BARS, ids=lambda op: op.name)
 def test_on_virtual_hardware(op: Ops, arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """With two ways in which the units' last bits may fall: results need not be the same, but as good."""
+  """Two variants of the units' last bits. The results may differ, but are as accurate."""
   x = ulps.samples(dtypes.float32, 1 << 10)
   for chance in (1, 2):
     monkeypatch.setattr(approximate, "chance", chance)

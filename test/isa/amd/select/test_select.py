@@ -1,4 +1,4 @@
-"""Kernels as AMD code: what is asked of this vendor's code alone. test/isa/test_select.py asks both."""
+"""Kernels as AMD code: tests of this vendor alone. test/isa/test_select.py tests all vendors."""
 from __future__ import annotations
 
 import pytest
@@ -16,7 +16,7 @@ F32 = dtypes.float32
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_indices_that_reach_far(arch: str) -> None:
-  """More than 4 GiB behind the pointer: whole addresses of 64 bits, since an offset to a scalar base has 32 bits."""
+  """More than 4 GiB after the pointer: whole addresses of 64 bits, since an offset to a scalar base has 32 bits."""
   n, far = 1 << 31, (1 << 31) - 40
   out, a = UOp.param(0, dtypes.int32, 32), UOp.param(1, dtypes.int32, n)
   r = axis(32, 0, "LOCAL")
@@ -26,7 +26,7 @@ def test_indices_that_reach_far(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_uniform_values_are_computed_once(arch: str) -> None:
-  """The workgroup's number and what is made of it stay in the scalar unit; the row's factor is loaded by it."""
+  """The workgroup's number and values that depend on it stay in the scalar unit, which also loads the row's factor."""
   out, a, rows = UOp.param(0, F32, 64 * 8), UOp.param(1, F32, 64 * 8), UOp.param(2, F32, 8)
   g, r = axis(8, 0, "GLOBAL"), axis(64, 1, "LOCAL")
   kernel = UOp.sink(out.index(g * 64 + r).store(a.index(g * 64 + r).load() * rows.index(g).load(), g, r))
@@ -37,8 +37,8 @@ def test_uniform_values_are_computed_once(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_place_that_no_lane_reaches_may_be_anywhere(arch: str) -> None:
-  """Lanes whose gate is false have an index below 0; the others' is within the buffer, so that 32 bits are enough for
-  all."""
+  """Lanes whose gate is false have an index below 0. The index of the others is within the buffer, so 32 bits are
+  enough for all."""
   out, a, lane = UOp.param(0, dtypes.float32, 40), UOp.param(1, dtypes.float32, 32), axis(40, 0, "LOCAL")
   kernel = UOp.sink(out.index(lane).store(a.index(lane * 3 - 60).load((lane > 19) & (lane < 30)), lane))
   program = lower(kernel, capabilities(arch), "before")

@@ -1,4 +1,4 @@
-"""What is the same in all lanes of a wave, and what is not."""
+"""Values that are equal in all lanes of a wave, and values that differ."""
 from tinyhw.dtype import dtypes
 from tinyhw.isa.amd.select.uniform import varying_values
 from tinyhw.uop.enums import AxisType, Ops

@@ -1,4 +1,4 @@
-"""The formats: whole dwords, and none that is like another."""
+"""The formats: whole dwords, and no two that match the same bits."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Lines of the table taken apart."""
+"""Parsing of lines of the table."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Rows that are made of lines: encodings, operands and modifiers."""
+"""Rows made from lines: encodings, operands and modifiers."""
 from __future__ import annotations
 
 import pytest

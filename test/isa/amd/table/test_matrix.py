@@ -1,5 +1,5 @@
-"""Products on the matrix unit: executed by the emulator, whose own layouts come from the vendor's calculator, beside
-the interpreter."""
+"""Products on the matrix unit, executed by the emulator and compared with the interpreter. The emulator's layouts come
+from the vendor's calculator."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -33,7 +33,7 @@ def test_layouts_have_the_registers_of_the_instruction(arch: str, unit: Unit) ->
   assert [specs[k].type.elements for k in range(3)] == [matrix.c.count, matrix.a.count, matrix.b.count]
 
 def test_layouts_of_the_vector_unit_have_each_element() -> None:
-  """Lanes have the rows and columns of their own sums; of the sums each has its own."""
+  """Lanes have the rows and columns of their accumulators; each accumulator is in one lane."""
   m = VECTOR.matrix
   assert m.a is not None and m.b is not None and m.c is not None
   places = {(m.c.place("row", lane, k), m.c.place("column", lane, k)): lane for lane in range(32)
@@ -70,7 +70,7 @@ def test_rows_that_are_no_whole_pieces(arch: str, transposed: bool, turned: bool
 
 @pytest.mark.parametrize("arch, operand", [("gfx1100", dtypes.fp8e4m3), ("gfx942", dtypes.fp8e5m2)])
 def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> None:
-  """Where the unit has none of fp8, or of fp8 of other kinds, as on gfx942."""
+  """The unit has no fp8, or another kind of fp8, as on gfx942."""
   kernel = product(32, 32, 32, operand, dtypes.float32)
   program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
   assert {u.arg.operand for u in program.uops if u.op is Ops.MMA} == {dtypes.float16}
@@ -78,7 +78,7 @@ def test_narrower_factors_are_converted_to_halves(arch: str, operand: DType) -> 
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_sums_stay_in_their_registers(arch: str) -> None:
-  """The loop along the sum copies no accumulators."""
+  """The k loop copies no accumulators."""
   program = lower(optimize(product(64, 64, 256, dtypes.float16, dtypes.float32), capabilities(arch)),
                   capabilities(arch), "p")
   for block in assemble(program, arch)[0].blocks:
@@ -93,7 +93,7 @@ def test_sums_stay_in_their_registers(arch: str) -> None:
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 @pytest.mark.parametrize("result", (dtypes.float16, dtypes.float32), ids=lambda dtype: dtype.name)
 def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
-  """A lane has neighbours of a row, and halves are converted together."""
+  """A lane has adjacent elements of a row, and float16 are converted in pairs."""
   out, a, b = UOp.param(0, result, 64 * 32), UOp.param(1, dtypes.float16,
                                                        64 * 16), UOp.param(2, dtypes.float16, 16 * 32)
   i, j, x = axis(64, 0), axis(32, 1), axis(16, 2, "REDUCE")
@@ -109,8 +109,8 @@ def test_results_are_stored_in_wide_pieces(arch: str, result: DType) -> None:
 
 @pytest.mark.parametrize("arch", MATRIX_ARCHS)
 def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
-  """Several matrices of a wave and several waves, as a large product has them; three stagings, of which the last is
-  partly padding."""
+  """Several matrices of a wave and several waves, as in a large product. Three blocks of k steps are staged; the last
+  one is partly padding."""
   card = replace(capabilities(arch), threads=1)
   kernel = product(128, 64, 4 * 32 + 9, dtypes.float16, dtypes.float32)
   optimized = optimize(kernel, card)
@@ -121,8 +121,7 @@ def test_large_tiles_and_loads_one_iteration_early(arch: str) -> None:
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 @pytest.mark.parametrize("transposed, turned", [(False, False), (True, False), (False, True), (True, True)])
 def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) -> None:
-  """Several squares of a lane, whose factors are loaded by rows or by steps; sizes that nothing divides; one as long
-  as a row of pieces is not."""
+  """Several squares of a lane, with factors loaded by rows or by steps. One product has sizes that no tile divides."""
   for sizes in ((64, 64, 40), (37, 67, 63)):
     kernel = product(*sizes, dtypes.float32, dtypes.float32, transposed, turned)
     program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
@@ -131,7 +130,7 @@ def test_floats_on_the_vector_unit(arch: str, transposed: bool, turned: bool) ->
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx1200"))
 def test_convolutions_of_floats_on_the_vector_unit(arch: str) -> None:
-  """Forward and the gradient of weights: elements with a gate each."""
+  """The forward pass and the gradient of weights: each element has a gate."""
   for kernel in (convolution(2, 16, 6, 32, 3, 1), gradient(2, 32, 5, 32, 3, 1)):
     program = lower(optimize(kernel, capabilities(arch)), capabilities(arch), "p")
     assert {u.arg for u in program.uops if u.op is Ops.MMA} == {VECTOR.matrix}
@@ -150,12 +149,12 @@ def test_convolutions(arch: str, pad: int) -> None:
                          ids=("forward", "weights"))
 @pytest.mark.parametrize("arch", ARCHS)
 def test_convolutions_of_many_channels(arch: str, kernel: UOp) -> None:
-  """Lanes load places beside each other, with a gate for each, and store pieces of several steps, or columns."""
+  """Lanes load contiguous elements, with a gate for each, and store pieces of several steps, or columns."""
   check(halved(kernel), arch)
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_more_lanes_than_there_is_to_copy(arch: str) -> None:
-  """Of rows and steps there may be fewer elements than lanes: no two lanes store the same."""
+  """Rows and steps may have fewer elements than there are lanes: no two lanes store the same one."""
   for unit in capabilities(arch).matrix[-2:]:
     kernel = product(unit.m, 4 * unit.n, unit.k, unit.operand, unit.result)
     opts = (tuple(Opt(OptOps.MATRIX, axis, amount) for axis, amount in enumerate((unit.m, unit.n, unit.k)))

@@ -1,4 +1,4 @@
-"""What the rows say, and that all of them can be made."""
+"""Properties of the rows; every row can be made."""
 from __future__ import annotations
 
 import pytest
@@ -17,7 +17,7 @@ def test_every_row_can_be_made_and_has_one_opcode_for_each_encoding(arch: str) -
   for row in rows:
     assert len(row.operands) == len(row.isa.specs) and row.isa.encodings
     for encoding in row.isa.encodings:
-      returns = "th" in row.isa.index and row.isa.key.endswith("_rtn")  # which th says, too
+      returns = "th" in row.isa.index and row.isa.key.endswith("_rtn")  # th tells it too
       key = (encoding.format_name, returns, *sorted(encoding.values.items()))
       assert seen.setdefault(key, row.isa.key) == row.isa.key, f"{row.isa.key} and {seen[key]} are both {key}"
 
@@ -35,7 +35,7 @@ def test_roles_classes_and_types() -> None:
   assert row.isa.specs[1].classes == (regs.VE[2], regs.S[2]) and row.isa.specs[1].type.name == "f64"
   assert table("gfx1100")["v_add_f64"].operands[0].cls is regs.V[2]
   assert table("gfx1100")["v_fmac_f32"].operands[0].access == Access.BOTH
-  assert table("gfx1100")["v_add_f32_dpp"].operands[0].access == Access.BOTH  # lanes that are off keep what they had
+  assert table("gfx1100")["v_add_f32_dpp"].operands[0].access == Access.BOTH  # inactive lanes keep their value
 
 def test_a_buffer_atomic_returns_in_the_register_of_its_data() -> None:
   rows = table("gfx1100")
@@ -72,7 +72,7 @@ def test_build_refuses() -> None:
   with pytest.raises(EncodeError, match="gfx1100 has no instruction s_add_f32"): table("gfx1100")["s_add_f32"]
 
 def test_build_keeps_bits_that_no_operand_has() -> None:
-  """Bit 2 of op_sel_hi belongs to a third source and stays set where there are two."""
+  """Bit 2 of op_sel_hi belongs to a third source and stays set if there are two."""
   inst = build(table("gfx1100")["v_pk_add_f16"], regs.v(0), regs.v(1), regs.v(2), op_sel_hi=1)
   assert inst.operands[inst.row.isa.index["op_sel_hi"]] == 0b101
 

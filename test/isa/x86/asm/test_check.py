@@ -1,4 +1,4 @@
-"""What is said about an instruction that cannot be encoded."""
+"""Messages about instructions that cannot be encoded."""
 from __future__ import annotations
 from typing import Any
 
@@ -34,7 +34,7 @@ Z0, K0 = regs.reg(regs.ZMM, 0), regs.reg(regs.K, 0)
 def test_problems(key: str, operands: list[Any], message: str) -> None:
   inst = MInst(TABLE[key], operands)
   assert problem(inst) == message
-  if key in ("div_r64",): return  # the encoder does not look at registers that the bytes do not name
+  if key in ("div_r64",): return  # the encoder does not check registers that the bytes do not name
   with pytest.raises(EncodeError) as caught: encode(inst)
   assert caught.value.message == f"{key}: {message}"
 

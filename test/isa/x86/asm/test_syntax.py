@@ -1,4 +1,4 @@
-"""Intel syntax: parse inverts show, what is written in other ways, functions with labels."""
+"""Intel syntax: parse inverts show; alternative spellings; functions with labels."""
 from __future__ import annotations
 import random
 

@@ -1,4 +1,4 @@
-"""Tables of latency: complete, well formed, found for the processors that they are for."""
+"""Tables of latency: complete, well formed, found for their processors."""
 from __future__ import annotations
 import pytest
 

@@ -1,5 +1,4 @@
-"""Conversions and reinterpretations between all types, as scalars and in vectors, executed by the processor in
-Python."""
+"""Conversions and bitcasts between all types, as scalars and in vectors, executed by the processor in Python."""
 import pytest
 import x86_operations
 
@@ -8,11 +7,11 @@ from tinyhw.isa.x86.capabilities import LEVELS, capabilities
 from tinyhw.uop.enums import Ops
 
 TYPES = (*dtypes.ints, dtypes.bool, *dtypes.narrow_floats, dtypes.float32, dtypes.float64)
-WIDE = (dtypes.uint32, *dtypes.int64s)   # vectors of them become floats only where there are wide_casts, and no floats
-                                         # become uint32 or uint64
+# vectors of these convert to floats only with wide_casts, and vectors of floats never to uint32 or uint64
+WIDE = (dtypes.uint32, *dtypes.int64s)
 
 def converts(source: DType, target: DType, lanes: int, arch: str) -> bool:
-  """What docs/design.md, section 5, promises of CAST."""
+  """The conversions that docs/design.md, section 5, promises of CAST."""
   known = capabilities(arch)
   if source is target: return False
   if dtypes.is_int(source) and dtypes.is_int(target): return True

@@ -1,5 +1,5 @@
-"""Choices: which instructions a WHERE, an IF and a gated store become, and that they choose as UOps say, at NaN and
-signed zeros too."""
+"""Choices: the instructions of a WHERE, an IF and a gated store. They choose as UOps define it, at NaN and signed zeros
+too."""
 from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def less(a: UOp, b: UOp) -> UOp: return a.alu(Ops.CMPLT, b)
 def where(c: UOp, a: UOp, b: UOp) -> UOp: return c.alu(Ops.WHERE, a, b)
 def number(x: UOp, value: float) -> UOp: return UOp.const(x.dtype, value)
 
-CHOICES: dict[str, tuple[Choice, str]] = {   # what is chosen of x and y, and the instruction that does it
+CHOICES: dict[str, tuple[Choice, str]] = {   # the choice between x and y, and the instruction that does it
   "lesser": (lambda x, y: where(less(x, y), x, y), "min"),
   "lesser, the other way": (lambda x, y: where(less(y, x), y, x), "min"),
   "greater": (lambda x, y: where(less(x, y), y, x), "max"),
@@ -52,7 +52,7 @@ def memory(dtype: DType) -> list[bytes]:
   return [bytes(N * dtype.itemsize), *[struct.pack(f"<{N}{dtype.fmt}", *column) for column in zip(*pairs, strict=True)]]
 
 def selected(p: Program, arch: str) -> Counter[str]:
-  """How often each mnemonic was selected, copies and constants aside."""
+  """The count of each selected mnemonic, without copies and constants."""
   t = target(arch)
   return Counter(inst.row.name for block in t.select(p, t).blocks for inst in block.insts)
 
@@ -68,7 +68,7 @@ def test_values(name: str, arch: str) -> None:
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("name", CHOICES)
 def test_one_instruction_chooses(name: str, arch: str) -> None:
-  """And none compares, where the instruction does that itself."""
+  """No instruction compares, if the chosen one does that itself."""
   choice, kind = CHOICES[name]
   for dtype in (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint8,
                 *((dtypes.int64,) if arch == ARCHS[1] else ())):
@@ -93,7 +93,7 @@ def test_scalars(arch: str) -> None:
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_comparison_of_floats_stays_a_mask_where_it_only_chooses(stored: bool, dtype: DType, arch: str) -> None:
-  """It goes to a general register, as 0 or 1, only where somebody else wants it: here a store, and a choice between
+  """It moves to a general register, as 0 or 1, only if it has another user: here a store, and a choice between
   integers."""
   b = Builder("masks")
   out, flags, p, q = b.param(0, dtype, N), b.param(1, dtypes.int32, N), b.param(2, dtype, N), b.param(3, dtype, N)
@@ -109,8 +109,8 @@ def test_a_comparison_of_floats_stays_a_mask_where_it_only_chooses(stored: bool,
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_comparison_that_others_want_is_made(arch: str) -> None:
-  """The mask is stored too, and a lesser and a greater share it: that costs one comparison, and each choice is one
-  instruction still."""
+  """The mask is stored too, and a minimum and a maximum share it. That costs one comparison, and each choice still is
+  one instruction."""
   b = Builder("shared")
   out, flags, x, y = b.param(0, dtypes.float32, N), b.param(1, dtypes.bool, N), b.param(2, dtypes.float32,
                                                                                         N), b.param(3, dtypes.float32,
@@ -126,7 +126,7 @@ def test_a_comparison_that_others_want_is_made(arch: str) -> None:
   x86_kernels.run(b.program(), arch, [empty, bytes(N), *data])
 
 def branches(compare: Ops, dtype: DType, after: bool) -> Program:
-  """Stores behind a gate and in an IF. after: a store stands between the comparison and what it decides."""
+  """Stores under a gate and in an IF. after: a store is between the comparison and its user."""
   b = Builder("branches")
   out, x, y = b.param(0, dtype, 3 * N), b.param(1, dtype, N), b.param(2, dtype, N)
   with b.loop(N, AxisType.GLOBAL) as g:

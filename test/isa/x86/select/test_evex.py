@@ -1,7 +1,7 @@
 """The AVX-512 level, executed by a processor in Python (test/support/x86_machine.py), against uop/evaluate/evaluate.py
 and the PYTHON device.
 
-What is emitted is also disassembled by llvm-mc, where there is one, and compared with our own text.
+The emitted code is also disassembled by llvm-mc, if present, and compared with our own text.
 """
 from __future__ import annotations
 from collections.abc import Iterator
@@ -65,14 +65,14 @@ def test_scattered_stores(dtype):
 
 @pytest.mark.parametrize("dtype", [*dtypes.ints, dtypes.float32, dtypes.float64], ids=str)
 def test_masked_memory(dtype):
-  """Elements of every size, vectors that fill a register and that do not."""
+  """Elements of every size, in vectors that fill a register and in shorter ones."""
   for lanes in (2, 4, 8, 16, 32, 64):
     if lanes * dtype.itemsize > 64 or lanes > 16: continue
     size = (lanes + lanes // 2) * dtype.itemsize
     x86_kernels.run(x86_kernels.masked_memory(lanes, dtype), ARCH, [b"\5" * size, bytes(k % 60 for k in range(size))])
 
 def emitted() -> dict[bytes, str]:
-  """Distinct instructions that were executed, by their bytes, as our disassembler shows them."""
+  """Distinct instructions that were executed, by their bytes, in our disassembler's text."""
   machine = Device[DEVICE].machine  # type: ignore[attr-defined]
   out = {}
   for at, (_, end) in machine.steps.items():
@@ -82,7 +82,7 @@ def emitted() -> dict[bytes, str]:
   return out
 
 def test_instructions_of_the_level_were_executed(compared):
-  """After the kernels above, all registers and what only AVX-512 has were seen."""
+  """The kernels above used all registers and all kinds of instructions that only AVX-512 has."""
   for name in x86_kernels.KERNELS: x86_kernels.results(name, DEVICE)
   shown = emitted().values()
   missing = set(OF_THE_LEVEL) - {text.split()[0] for text in shown}

@@ -1,4 +1,4 @@
-"""Fused multiply-adds, and operands in memory: which form is chosen, and that all forms compute the same."""
+"""Fused multiply-adds, and operands in memory: the chosen form, and equal results of all forms."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -20,9 +20,9 @@ Body = Callable[[Builder, UOp, UOp, UOp], UOp]
 
 def fma(a: UOp, b: UOp, c: UOp) -> UOp: return a.alu(Ops.MULACC, b, c)
 def const(x: UOp, value: float) -> UOp: return UOp.const(x.dtype, value)
-def own(x: UOp) -> UOp: return x * 2   # a value in a register that nobody else wants
+def own(x: UOp) -> UOp: return x * 2   # a value in a register without other users
 
-FORMS: dict[str, tuple[Body, str]] = {   # of three loaded values that are used elsewhere too
+FORMS: dict[str, tuple[Body, str]] = {   # forms of three loaded values that have other users
   "all are wanted still": (lambda b, x, y, z: fma(x, y, z), "231"),
   "addend is free": (lambda b, x, y, z: fma(x, y, own(z)), "231"),
   "product is free": (lambda b, x, y, z: fma(own(x), y, z), "213"),
@@ -32,7 +32,7 @@ FORMS: dict[str, tuple[Body, str]] = {   # of three loaded values that are used 
 }
 
 def program(body: Body, dtype: DType, lanes: int) -> Program:
-  """out = body(x, y, z), and x, y and z are stored too, so that each has another user."""
+  """out = body(x, y, z). x, y and z are stored too, so that each has another user."""
   b = Builder("fma")
   out, *data = [b.param(k, dtype, n) for k, n in enumerate((4 * N, N, N, N))]
   with b.loop(N // lanes, AxisType.GLOBAL) as g:
@@ -42,7 +42,7 @@ def program(body: Body, dtype: DType, lanes: int) -> Program:
   return b.program()
 
 def numbers(dtype: DType, counts: tuple[int, ...]) -> list[bytes]:
-  """Zeros for what is written, then the corners of the type, in another order for each buffer."""
+  """Zeros for the written buffers, then the corners of the type, in another order for each buffer."""
   corners = memory(dtype)[1]
   size = dtype.itemsize
   return [bytes(counts[0] * size), *[corners[k * 7 * size:] + corners[:k * 7 * size] for k in range(len(counts) - 1)]]
@@ -60,7 +60,7 @@ def test_forms(name: str, arch: str) -> None:
       assert used == {form}, found
 
 def in_memory(operand: int, dtype: DType, lanes: int) -> Program:
-  """A product and sum of which one operand is loaded for it alone; the others are in registers, and free."""
+  """A multiply-add with one operand that is loaded for it alone; the others are in registers, and free."""
   b = Builder("memory")
   out, *data = [b.param(k, dtype, N) for k in range(4)]
   with b.loop(N // lanes, AxisType.GLOBAL) as g:
@@ -104,7 +104,7 @@ def test_what_is_computed_outside_of_a_loop_is_kept_for_its_next_turn() -> None:
 SPREAD = (Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR)
 
 def spread(op: Ops, dtype: DType, lanes: int, users: int = 1, first: bool = False) -> Program:
-  """An operation of a vector and one element of memory, which is in all lanes."""
+  """An operation of a vector and one element of memory, broadcast to all lanes."""
   b = Builder("spread")
   out, x, y = b.param(0, dtype, 2 * N), b.param(1, dtype, N), b.param(2, dtype, N)
   with b.loop(N // lanes, AxisType.GLOBAL) as g:
@@ -116,14 +116,14 @@ def spread(op: Ops, dtype: DType, lanes: int, users: int = 1, first: bool = Fals
   return b.program()
 
 def broadcasts(p: Program, arch: str) -> int:
-  """How many instructions do nothing but read an element into all lanes, constants aside."""
+  """The number of instructions that only broadcast an element, without constants."""
   t = target(arch)
   return sum("broadcast" in inst.row.name and regs.RIP not in inst.operands for block in t.select(p, t).blocks
              for inst in block.insts)
 
 @pytest.mark.parametrize("op", (*SPREAD, Ops.MULACC))
 def test_one_element_of_memory_in_all_lanes(op: Ops) -> None:
-  """One instruction with AVX-512, where nobody else wants the broadcast."""
+  """One instruction with AVX-512, if the broadcast has no other user."""
   arch = ARCHS[1]
   for dtype in (F32, dtypes.float64, dtypes.int32, dtypes.uint64):
     known = target(arch).capabilities

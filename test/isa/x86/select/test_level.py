@@ -15,7 +15,7 @@ def test_rows_go_by_other_names():
   with pytest.raises(EncodeError, match="vpandd has no form"): rows["vpand_q_q"]
 
 def test_a_level_has_no_row_that_its_processors_lack():
-  """A product of 64-bit lanes on AVX2 was an illegal instruction: who asks past capabilities is told."""
+  """A product of 64-bit lanes on AVX2 was an illegal instruction; now a request beyond the capabilities is refused."""
   with pytest.raises(CompileError, match="vpmullq needs avx512dq,avx512vl, which this level"):
     LaneMasks.rows["vpmullq_y_y_y"]
   assert (LaneMasks.rows["vpmulld_y_y_y"] is TABLE["vpmulld_y_y_y"]
@@ -23,7 +23,7 @@ def test_a_level_has_no_row_that_its_processors_lack():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_other_names_reach_all_registers(name):
-  """Each stands for a row that VEX alone can say, and has the same operands in EVEX."""
+  """Each replaces a row that only VEX has, and has the same operands in EVEX."""
   for row in TABLE.rows(name):
     assert all(e.space == "vex" for e in row.isa.encodings)
   assert any(any(e.space == "evex" for e in row.isa.encodings) for row in TABLE.rows(NAMES[name]))

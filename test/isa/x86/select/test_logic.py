@@ -1,4 +1,4 @@
-"""Rotations, and logic of three operands: which instructions they are, and that they compute the same."""
+"""Rotations, and logic of three operands: their instructions, and their results."""
 from __future__ import annotations
 from collections.abc import Callable
 import itertools
@@ -55,7 +55,7 @@ def test_rotations(dtype: DType, arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_what_is_no_rotation(arch: str) -> None:
-  """Counts that do not add up, two values, and shifts that others want."""
+  """Counts with a wrong sum, two values, and shifts with other users."""
   for lanes in lanes_of(arch, dtypes.uint32):
     for body in (lambda x, y, z: rotated(x, 7, 24), lambda x, y, z: (x << 7).alu(Ops.OR, y >> 25), lambda x, y,
                  z: rotated(x, 7, 25) + (x << 7)):

@@ -1,5 +1,5 @@
-"""The AVX2 level, executed by the processor in Python: what it computes is what this processor computes, so that it
-can be trusted with AVX-512."""
+"""The AVX2 level, executed by the processor in Python. Its results equal those of this processor, so that it can be
+trusted with AVX-512."""
 from __future__ import annotations
 from collections.abc import Iterator
 import struct
@@ -63,8 +63,8 @@ def test_masked_memory(dtype):
 
 @pytest.mark.parametrize("arch", x86_machine.LEVELS)
 def test_registers_of_a_gather_differ(arch: str) -> None:
-  """Places and what false lanes hold are one constant here; hardware refuses a gather that reads its places from the
-  register it fills."""
+  """The indices and the values of false lanes are one constant here. Hardware refuses a gather whose indices are in its
+  result's register."""
   b = Builder("gather")
   out, x, y = b.param(0, dtypes.int32, 8), b.param(1, dtypes.int32, 1), b.param(2, dtypes.int32, 8)
   zeros = b.const(dtypes.int32.vec(8), 0)

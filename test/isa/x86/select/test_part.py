@@ -1,4 +1,4 @@
-"""The parts of a Selector, put together, define all that they ask each other for."""
+"""The parts of a Selector together define all methods that they call of each other."""
 import inspect
 
 import pytest

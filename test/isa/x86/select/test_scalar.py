@@ -1,5 +1,5 @@
-"""Every operation on scalars that capabilities.py claims, executed by the processor in Python, at the corners of every
-type."""
+"""Every operation on scalars in capabilities.py, at the corners of every type. The processor in Python executes
+them."""
 import pytest
 import x86_operations
 

@@ -38,8 +38,7 @@ def test_programs(program: Program, arch: str) -> None: run(program, arch)
 @levels
 @pytest.mark.parametrize("dtype", [dtypes.uint8, dtypes.int16, F32, dtypes.float64, dtypes.bool], ids=str)
 def test_addresses(dtype: DType, arch: str) -> None:
-  """Scales that an address has, and those that it has not; displacements; an index that is computed, and a constant
-  one."""
+  """Scales that an address can have, and others; displacements; a computed index, and a constant one."""
   b = Builder("addresses")
   out, a = b.param(0, dtype, 90), b.param(1, dtype, 400)
   with b.loop(5, AxisType.GLOBAL) as g:
@@ -123,8 +122,8 @@ def test_a_load_is_not_moved_over_a_store() -> None:
 
 @pytest.mark.parametrize("arch", LEVELS)
 def test_more_constants_than_registers(arch: str) -> None:
-  """The first ones are made before the grid's loop, the others where they are used: none has to be spilled, and none
-  is made twice."""
+  """The first ones are made before the grid's loop, the others at their use. None is spilled, and none is made
+  twice."""
   b, count = Builder("constants"), 80
   out, x = b.param(0, dtypes.float32, 32), b.param(1, dtypes.float32, 32)
   with b.loop(2, AxisType.GLOBAL) as g:

@@ -1,5 +1,4 @@
-"""Every operation on vectors that capabilities.py claims, at every number of lanes, executed by the processor in
-Python."""
+"""Every operation on vectors in capabilities.py, at every number of lanes, executed by the processor in Python."""
 import struct
 
 from program_builder import Builder
@@ -26,7 +25,7 @@ FACTORS = [(dtypes.uint8, dtypes.int8, "vpmaddwd"), (dtypes.int16, dtypes.uint8,
 
 @pytest.mark.parametrize("a, b, row", FACTORS, ids=str)
 def test_products_of_short_factors(a: DType, b: DType, row: str) -> None:
-  """Of all pairs of corners; the fast instruction where it is exact."""
+  """All pairs of corners; the fast instruction is used where it is exact."""
   lanes = 8
   corners = [[d.min, d.max, 0, 1, d.max // 2, d.max - 1, 3, d.min + 1] for d in (a, b)]
   pairs = [(int(x), int(y)) for x in corners[0] for y in corners[1]]

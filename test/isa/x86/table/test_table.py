@@ -103,7 +103,7 @@ def test_another_thread_finds_all_keys_or_none(monkeypatch: pytest.MonkeyPatch) 
   rows, made = table.Table((floats.TEXT,)), table.variants_of
   seen: list[object] = []
   def slowly(*given: object) -> Iterator[tuple[str, table.Variant]]:
-    seen.extend(rows._keys.values())  # what another thread would find now
+    seen.extend(rows._keys.values())  # the keys that another thread would find now
     return made(*given)  # type: ignore[arg-type]  # as they are
   monkeypatch.setattr(table, "variants_of", slowly)
   assert rows["vaddps_y_y_y"].isa.key == "vaddps_y_y_y" and not seen
