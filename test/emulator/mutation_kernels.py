@@ -71,7 +71,7 @@ def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True,
          matrix: tuple[Matrix, ...] | None = None) -> Case:
   """A kernel as machine code, and data for it: small whole numbers. matrix: the shapes of the matrix unit that it may
   use, where not all."""
-  target = importlib.import_module(f"tinyhw.isa.{isa}.target")
+  target = importlib.import_module(f"tinyhw.isa.{isa}.target")  # the ISA is a parameter
   capable = target.capabilities(arch) if matrix is None else replace(target.capabilities(arch), matrix=matrix)
   program = lower(optimize(kernel, capable) if spread else kernel, capable, name.replace(" ", "_"))
   data: dict[int, list[Any]] = data_for(kernel)

@@ -21,7 +21,8 @@ from tinyhw.dtype import dtypes
 found = {{}}
 for name, method in {{**accuracy.OPERATIONS, **accuracy.METHODS}}.items():
   operands = accuracy.inputs(method, dtypes.float32, {SAMPLES})
-  found[name] = accuracy.worst_of(method, dtypes.float32, operands, accuracy.run(method, dtypes.float32, operands, "DEVICE"))[0]
+  results = accuracy.run(method, dtypes.float32, operands, "DEVICE")
+  found[name] = accuracy.worst_of(method, dtypes.float32, operands, results)[0]
 print(json.dumps({{name: float(error) for name, error in found.items()}}))
 """
 

@@ -69,6 +69,6 @@ def test_families_share_what_is_above_them() -> None:
   """What all virtual cards have in common imports none of them, and no family imports another one."""
   folder = Path(emulator.__file__).parent
   for path in folder.rglob("*.py"):
-    own = path.parent.name if path.parent != folder else ""
+    own = path.relative_to(folder).parts[0]
     for family in {name.rpartition(".")[2] for name in emulator.FAMILIES.values()} - {own}:
       assert f"tinyhw.emulator.{family}" not in imported(path), (path, family)

@@ -36,5 +36,6 @@ def make(name: str, seed: int = 0, strict: int = 1) -> Files:
                       "several cards x and their number behind it: gfx1100, sm_90, gfx1100x2")
   count = int(found[3] or 1)
   if not 1 <= count <= MOST_CARDS: raise ConfigError(f"EMULATE={name!r}: name 1 to {MOST_CARDS} cards")
+  # a family loads with its first card
   made: Files = importlib.import_module(family).make(name, [found[1] + found[2]] * count, seed, strict)
   return made

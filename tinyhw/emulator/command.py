@@ -30,7 +30,8 @@ TYPES = {"f32": ("f", 4, float), "u32": ("I", 4, int), "i32": ("i", 4, int), "f1
          "u8": ("B", 1, int), "f64": ("d", 8, float)}
 NAME = re.compile(r"[A-Za-z_.$][\w.$]*")
 COMMON = {"seed": (0, 0, None), "most": (MOST_EXECUTED, 1, None)}
-USAGE = """FILE --arch ARCH [--threads N] [--buffer TYPE:COUNT | TYPE:iota:COUNT | TYPE=1,2,3]... [--seed N] [--most INSTRUCTIONS]
+USAGE = """FILE --arch ARCH [--threads N] [--buffer TYPE:COUNT | TYPE:iota:COUNT | TYPE=1,2,3]... [--seed N] \
+[--most INSTRUCTIONS]
 [--trace] [--stop LABEL|OFFSET]... [--show REGISTER[:TYPE]]...
 AMD: [--wave 32|64] [--threads N,N,N] [--lds BYTES] [--vgprs N] [--scratch BYTES]
 NVIDIA: [--registers N] [--shared BYTES] [--local BYTES]"""
@@ -97,6 +98,7 @@ def machine_of(arch: str) -> type[Machine]:
   """Return the vendor's machine for an architecture. Raises ArgumentError."""
   for prefix, family in FAMILIES.items():
     if arch.startswith(prefix):
+      # only the family of this architecture loads
       found: type[Machine] = importlib.import_module(f"{family}.command").MACHINE
       return found
   raise ArgumentError(f"--arch {arch}: there is no such virtual GPU; their names begin with {' or '.join(FAMILIES)}: "

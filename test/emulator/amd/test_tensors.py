@@ -33,8 +33,10 @@ def programs(device):
   yield "matmul of halves", (h @ h.T).float()
   count = Tensor.arange(1 << 18, device=device)   # so many that a lane has two and more side by side
   x, y = (((count * factor % 65519) - 32000).cast(dtypes.float16) / 128 for factor in (7919, 104729))
-  for name, value in (("difference", (x - y).relu()), ("product", x * y), ("greater", x.maximum(y)), ("product and sum", x * y + x)):
-    yield f"{name} of halves", (value.contiguous().realize().bitcast(dtypes.uint16).cast(dtypes.int32) * (count % 1009 + 1)).sum()
+  for name, value in (("difference", (x - y).relu()), ("product", x * y), ("greater", x.maximum(y)),
+                      ("product and sum", x * y + x)):
+    bits = value.contiguous().realize().bitcast(dtypes.uint16).cast(dtypes.int32)
+    yield f"{name} of halves", (bits * (count % 1009 + 1)).sum()
   yield "sums", a.sum(1) + a.max(1) - a.min(1) + a.mean(1)
   yield "all", (a * a).sum()
   yield "softmax", a.softmax(1)
@@ -61,7 +63,8 @@ def trained(device):
   Tensor.manual_seed(3)
   with Context(TRAINING=1):
     first, second = nn.Linear(12, 16), nn.Linear(16, 4)
-    for layer in (first, second): layer.weight, layer.bias = layer.weight.to(device).realize(), layer.bias.to(device).realize()
+    for layer in (first, second):
+      layer.weight, layer.bias = layer.weight.to(device).realize(), layer.bias.to(device).realize()
     optimizer = nn.optim.Adam(nn.state.get_parameters([first, second]), lr=0.01)
     x, y = numbers((8, 12), device) / 50, Tensor([0, 1, 2, 3, 0, 1, 2, 3], device=device)
     @TinyJit

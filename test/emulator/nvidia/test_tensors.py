@@ -51,7 +51,8 @@ def error(a, b, **allowed):
   return worst
 
 n = 96
-for kinds in (("fp8e4m3", "fp8e4m3"), ("fp8e5m2", "fp8e5m2"), ("fp8e4m3", "float16"), ("int8", "bfloat16"), ("float32", "float32")):
+for kinds in (("fp8e4m3", "fp8e4m3"), ("fp8e5m2", "fp8e5m2"), ("fp8e4m3", "float16"), ("int8", "bfloat16"),
+              ("float32", "float32")):
   a, b = factor(32, n, kinds[0]), factor(n, 16, kinds[1])
   print(error(a, b), error(a, b, ALLOW_FP8_SUMS=1, ALLOW_TF32=1))
 """

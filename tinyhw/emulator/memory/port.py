@@ -59,8 +59,8 @@ class Port:
   def _find(self, address: int, write: bool = False, execute: bool = False) -> Range:
     self._at = address
     entry = self._last
-    if entry is None or self._changes != self.table.changes or not entry.start <= address < entry.end or write > entry.writable or \
-        execute > entry.executable:
+    if (entry is None or self._changes != self.table.changes or not entry.start <= address < entry.end
+        or write > entry.writable or execute > entry.executable):
       entry = self._last = self.table.at(address, write, execute)
       self._changes = self.table.changes
     return entry

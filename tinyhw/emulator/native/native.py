@@ -199,7 +199,7 @@ def built(make: Callable[[Capabilities], Lanes]) -> Native | None:
   """Compile the program of a translator that is made for this host. Return None if it stays in Python."""
   arch = level()
   if arch is None: return None
-  x86 = importlib.import_module("tinyhw.isa.x86.target")
+  x86 = importlib.import_module("tinyhw.isa.x86.target")  # loaded only where blocks are translated
   try:
     translator = make(x86.capabilities(arch))
     code = x86.compile(translator.program(), arch)

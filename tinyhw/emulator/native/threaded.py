@@ -147,7 +147,7 @@ TEXT = """
   mov rcx, qword ptr [rbx + {ALL}]
   jmp .activate_these
 .branch:
-  add r12, {branch_is_later}           ; its operands of this kind stand behind two others
+  add r12, {branch_is_later}           ; its operands of this kind come after two others
   call .guarded_lanes
   sub r12, {branch_is_later}
   test rdi, rdi
@@ -155,7 +155,8 @@ TEXT = """
   cmp rdi, rax
   je .taken
   jmp .python
-.guarded_lanes:                        ; gives rax: lanes that run, rdi: those of them in the mask, rcx: the state. Leaves the function of who calls
+; rax: lanes that run, rdi: those of them in the mask, rcx: the state. May leave the calling function
+.guarded_lanes:
   mov rcx, qword ptr [rbx + {STATE}]
   mov rdx, qword ptr [r12 + {guard.running}]
   mov eax, dword ptr [rcx + rdx]
@@ -227,7 +228,7 @@ FOUND = """
 
 def text() -> str:
   """Return the assembly text of the loop and its functions."""
-  abi = importlib.import_module("tinyhw.isa.x86.abi").abi()
+  abi = importlib.import_module("tinyhw.isa.x86.abi").abi()  # loaded only where blocks are translated
   context = {name: WORD * i for i, name in enumerate(CONTEXT)}
   words: dict[str, object] = {**context, **{function: offsets(function) for function in OPERANDS}}
   words |= {f"{name}_EXIT" if name in words else name: int(code) for name, code in Exit.__members__.items()}
@@ -249,6 +250,7 @@ def level() -> str | None:
   Return None if the host is no x86-64 with AVX2, or if pages cannot be executable.
   """
   if machine() not in ("x86_64", "AMD64"): return None
+  # loaded only on this processor
   try: return processor(importlib.import_module("tinyhw.isa.x86.runtime").code).arch
   except (TinyError, KeyError, OSError, AttributeError): return None
 
@@ -260,6 +262,7 @@ class Engine:
   `run(address of a context)` returns an Exit. `functions` has the addresses of the labels of TEXT by name.
   """
   def __init__(self) -> None:
+    # an assembler loads only where blocks are translated
     syntax = importlib.import_module("tinyhw.isa.x86.asm.syntax")
     function = syntax.parse_function(text())
     code, lines = importlib.import_module("tinyhw.isa.x86.asm.encode").encode_function(function)

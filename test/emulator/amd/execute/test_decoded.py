@@ -6,6 +6,7 @@ import pytest
 from amd_kernels import Kernel
 
 from tinyhw.emulator.amd.checks.strict import SCALAR_BASE, SCC
+from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix
 from tinyhw.emulator.amd.execute.arithmetic import Mode
 from tinyhw.emulator.amd.execute.decoded import Step, step_of
 from tinyhw.emulator.errors import UnknownInstruction
@@ -83,7 +84,6 @@ OUT_OF_SCOPE = ("format", "gws", "_gs_reg", "bvh", "ordered", "swmmac", "smfmac"
 @pytest.mark.parametrize("arch", ["gfx1100", "gfx1200", "gfx942", "gfx950"])
 def test_every_other_instruction_is_emulated(arch: str) -> None:
   """Rows of the assembler, by their names: each has a meaning or a function."""
-  from tinyhw.emulator.amd.execute import arithmetic, control, lanes, matrix
   missing = []
   for name in table(arch).index.names:
     if (name in control.BUILDERS or name in lanes.BUILDERS or arithmetic.meaning_of(name)

@@ -137,8 +137,7 @@ def operand(k: Kernel, spec: Any, source: random.Random) -> Any:
   Floats of each width have registers of their own: the bits of NaNs are nobody's business.
   """
   units = max(spec.type.bits // 32, 1) if spec.type is not None and spec.type.bits else 1
-  units = max(units, max(cls.units for cls in spec.classes if cls.bank.name == "vgpr")) if spec.access & Access.WRITE and any(
-    cls.bank.name == "vgpr" for cls in spec.classes) else units
+  if spec.access & Access.WRITE: units = max([units, *(cls.units for cls in spec.classes if cls.bank.name == "vgpr")])
   names = {cls.bank.name for cls in spec.classes}
   if spec.type is not None and spec.type.name == "mask": return k.mask(106)
   if "vgpr" in names and ("sgpr" not in names or source.random() < 0.7):

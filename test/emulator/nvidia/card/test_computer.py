@@ -36,8 +36,8 @@ def test_calls_have_the_size_of_this_version() -> None:
 def test_structures_of_the_version_before_are_refused(version: Version, older: Version) -> None:
   """Calls and controls by their size; UVM's, which do not tell it, where the kernel would read more than there is."""
   computer = Computer("sm_90", ["sm_90"], version=version)
-  control, uvm, new, old = open_file(computer, "/dev/nvidiactl"), open_file(computer,
-                                                                            "/dev/nvidia-uvm"), computer.structures, structures(older)
+  control, uvm = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia-uvm")
+  new, old = computer.structures, structures(older)
   uvm.ioctl(new.UvmInitialize.REQUEST, new.UvmInitialize())
   root = new.RmAlloc(hClass=ROOT)
   control.ioctl(new.RmAlloc.REQUEST, root)

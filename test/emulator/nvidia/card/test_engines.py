@@ -1,7 +1,7 @@
 """Channels: what engines refuse, semaphores that order them, and every method and flag that the driver could leave
 out."""
 import pytest
-from nvidia_box import Note, code
+from nvidia_box import Note, argument, code
 
 from tinyhw.autogen.nvidia import methods
 from tinyhw.autogen.nvidia.methods import COMPUTE_SUBCHANNEL
@@ -57,7 +57,6 @@ class Reader:
   def __init__(self, note: Note): self.note = note
 
   def make(self, grid, number: int, port, seed: int):
-    from nvidia_box import argument
     value, start = argument(grid, 1), argument(grid, 0)
     class Block:
       left = 3

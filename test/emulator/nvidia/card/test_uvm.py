@@ -1,6 +1,7 @@
 """Unified memory: ranges do not overlap, memory is mapped whole, GPUs are registered first."""
 import pytest
 
+from tinyhw.drivers import nvidia
 from tinyhw.drivers.linux.files import Node, Refused
 from tinyhw.drivers.nvidia.card import HOST, VRAM, _uuid
 
@@ -30,7 +31,6 @@ def test_huge_pages_lie_at_their_multiples(opened) -> None:
   memory.close()
 
 def test_memory_of_another_gpu_wants_a_link(opened) -> None:
-  from tinyhw.drivers import nvidia
   computer, device = opened("sm_90x2")
   second = nvidia.open(1, lambda name: None)  # type: ignore[arg-type,return-value]
   memory = device.card.allocate(4096, VRAM, "some")
