@@ -1,4 +1,4 @@
-"""Digests of the machine code of benchmark kernels, for each target: a move or a rename must not change a byte.
+"""Digests of the machine code of benchmark kernels, for each target. A move or a rename must not change a byte.
 
     python3 test/generated_code.py        # writes test/golden/generated_code.txt anew; say in the commit why code
                                           changed
@@ -70,7 +70,7 @@ WORKLOADS: dict[str, Callable[[], list[Tensor]]] = {
 }
 
 def digest(workload: str, target: str) -> str:
-  """The line of a workload on a target."""
+  """Return the line of a workload on a target."""
   code, kernels, size = hashlib.blake2b(digest_size=8), 0, 0
   with Context(CACHE=0):
     for kernel in schedule(canonicalize([t.uop for t in WORKLOADS[workload]()])).kernels:
@@ -81,7 +81,7 @@ def digest(workload: str, target: str) -> str:
   return f"{workload}, {target}, {kernels}, {size}, {code.hexdigest()}"
 
 def golden() -> dict[tuple[str, str], str]:
-  """The lines of the file, by workload and target."""
+  """Return the lines of the file, by workload and target."""
   lines = [line for line in GOLDEN.read_text("utf-8").splitlines() if not line.startswith("#")]
   return {(fields[0], fields[1]): line for line in lines if (fields := line.split(", "))}
 

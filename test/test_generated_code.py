@@ -1,6 +1,6 @@
-"""Machine code of benchmark kernels is what it was: moves and renames change no byte of it.
+"""The machine code of benchmark kernels does not change by a byte, in moves and renames.
 
-A change of codegen may: `python3 test/generated_code.py` writes the digests anew, and the commit says why.
+A change of codegen may change it: `python3 test/generated_code.py` writes the digests anew, and the commit says why.
 """
 import pytest
 

@@ -1,5 +1,5 @@
-"""Kernels for the tests of codegen, made by hand, and the check that all of them share: lowering must not change what
-a kernel computes."""
+"""Handmade kernels for the tests of codegen, and the check that they share: lowering must not change a kernel's
+results."""
 from __future__ import annotations
 
 import math
@@ -50,7 +50,7 @@ def axis(end: int | UOp, id: int, kind: str = "LOOP") -> UOp: return UOp.range(e
 
 def data_for(sink: UOp, seed: int = 0,
              make: Callable[[DType, random.Random], Any] | None = None) -> dict[int, list[Any]]:
-  """Contents for each parameter of a kernel: small whole numbers, so that no sum is rounded."""
+  """Return contents for each parameter of a kernel: small integers, so that no sum is rounded."""
   rng = random.Random(seed)
   out: dict[int, list[Any]] = {}
   for u in sorted({u for u in sink.toposort() if u.op is Ops.PARAM}, key=lambda u: u.arg[0]):
@@ -63,7 +63,7 @@ def small(dtype: DType, rng: random.Random) -> Any:
   return rng.randint(0 if dtypes.is_unsigned(dtype) else -9, 9)
 
 def wild(dtype: DType, rng: random.Random) -> Any:
-  """Values from the corners of a type."""
+  """Return values from the corners of a type."""
   if dtype is dtypes.bool: return rng.random() < 0.5
   if dtypes.is_float(dtype):
     corners = [0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan, 3e9, -3e9, 5e18, 1e19, 2e19, 1e-40, 448.0, 464.0,
@@ -86,7 +86,7 @@ def compare(name: str, a: dict[int, list[Any]], b: dict[int, list[Any]], toleran
       assert same(x, y, tolerance), f"{name}: slot {slot} element {k} is {y}, the kernel gives {x}"
 
 def agree(kernel: UOp, changed: UOp, tolerance: float = 0.0) -> None:
-  """Both kernels compute the same."""
+  """Check that both kernels compute the same."""
   first, second = data_for(kernel), data_for(kernel)
   evaluate(kernel, first)
   evaluate(changed, second)
@@ -95,7 +95,7 @@ def agree(kernel: UOp, changed: UOp, tolerance: float = 0.0) -> None:
 def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = None,
           data: dict[int, list[Any]] | None = None, tolerance: float = 0.0,
           passes: bool = False) -> Program:
-  """Lower a kernel and compare its Program (with passes: what each pass makes of it, too) with the kernel itself."""
+  """Lower a kernel and compare its Program with the kernel. passes: compare the result of each pass, too."""
   data = data or data_for(sink)
   expected = {k: list(v) for k, v in data.items()}
   evaluate(sink, expected, variables)
@@ -103,7 +103,7 @@ def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = No
   for step in PASSES if passes else ():
     kernel = step.run(kernel, target)
     found = {k: list(v) for k, v in data.items()}
-    # from "accumulate" on there are variables, whose values depend on when they are read
+    # from "accumulate" on there are variables, whose values depend on the time of reading
     evaluate(kernel if step.is_kernel else Program(step.name, tuple(linearize(kernel, target.lanes > 0))), found,
              variables)
     compare(step.name, expected, found, tolerance)
@@ -116,7 +116,7 @@ def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = No
   return program
 
 def check_form(program: Program, target: Capabilities) -> None:
-  """What every selector may rely on (docs/design.md 3.4 and decompose.py)."""
+  """Check the properties that every selector may rely on (docs/design.md 3.4 and decompose.py)."""
   for u in program.uops:
     scalar = u.dtype.scalar()
     assert scalar is not dtypes.weakint, f"{u} has no width"
@@ -136,7 +136,7 @@ def check_form(program: Program, target: Capabilities) -> None:
     seen.add(u)
 
 def count(program: Program, op: Ops, inside: int | None = None, vector: bool | None = None) -> int:
-  """How many uops of a kind a Program has, in the body of the loop whose RANGE has this number if given."""
+  """Count the uops of a kind in a Program, or in the body of the loop with this number."""
   depth, total = [], 0
   for u in program.uops:
     if u.op is Ops.RANGE: depth.append(u.arg[0])
@@ -148,7 +148,7 @@ def count(program: Program, op: Ops, inside: int | None = None, vector: bool | N
 # ***** kernels *****
 
 def elementwise(n: int, lanes: int, tile: int, dtype: DType = dtypes.float32) -> UOp:
-  """out = a*b + a over n elements, a multiple of lanes*tile."""
+  """Return a kernel of out = a*b + a over n elements, a multiple of lanes*tile."""
   out, a, b = [UOp.param(k, dtype, n) for k in range(3)]
   g, u, v = axis(n // (lanes * tile), 0, "GLOBAL"), axis(tile, 1, "UPCAST"), axis(lanes, 2, "VECTOR")
   i = g * (lanes * tile) + u * lanes + v
@@ -156,7 +156,7 @@ def elementwise(n: int, lanes: int, tile: int, dtype: DType = dtypes.float32) ->
   return UOp.sink(out.index(i).store(x * b.index(i).load() + x, g, u, v))
 
 def masked(n: int, lanes: int, dtype: DType = dtypes.float32) -> UOp:
-  """out = -a over n elements, whatever n is."""
+  """Return a kernel of out = -a over n elements, for any n."""
   out, a = UOp.param(0, dtype, n), UOp.param(1, dtype, n)
   g, v = axis(-(-n // lanes), 0, "GLOBAL"), axis(lanes, 1, "VECTOR")
   i = g * lanes + v
@@ -174,7 +174,7 @@ def matmul(m: int, n: int, k: int, rows: int = 6, columns: int = 2, lanes: int =
   return UOp.sink(out.index(row * n + column).store(product.reduce(Ops.ADD, r, u), g, j, x, y, v))
 
 def softmax(rows: int, columns: int, lanes: int = 8, shared: bool = False) -> UOp:
-  """Without exponentials: (x - max) * sum(x - max); the reductions use one range or two."""
+  """Return a softmax without exponentials: (x - max) * sum(x - max); the reductions use one range or two."""
   out, a = UOp.param(0, dtypes.float32, rows * columns), UOp.param(1, dtypes.float32, rows * columns)
   g = axis(rows, 0, "GLOBAL")
   def run(id: int, kind: str) -> tuple[UOp, UOp]: return axis(columns // lanes, id, kind), axis(lanes, id + 1, "VECTOR")
@@ -187,7 +187,7 @@ def softmax(rows: int, columns: int, lanes: int = 8, shared: bool = False) -> UO
   return UOp.sink(out.index(g * columns + r * lanes + v).store((x(r, v) - top) * total, g, r, v))
 
 def convolution(size: int, lanes: int = 4, tile: int = 2, unroll: bool = True) -> UOp:
-  """3x3, padded by 1, over one size x size image."""
+  """Return a 3x3 convolution, padded by 1, over one image of size x size."""
   out, a, w = UOp.param(0, dtypes.float32, size * size), UOp.param(1, dtypes.float32,
                                                                    size * size), UOp.param(2, dtypes.float32, 9)
   kind = "UNROLL" if unroll else "REDUCE"
@@ -201,14 +201,14 @@ def convolution(size: int, lanes: int = 4, tile: int = 2, unroll: bool = True) -
   return UOp.sink(out.index(y * size + column).store(value.reduce(Ops.ADD, i, j), y, x, t, v))
 
 def gather(n: int, table: int, lanes: int = 8, dtype: DType = dtypes.int32) -> UOp:
-  """out[i] = table[index[i]] where index is inside, else 0."""
+  """Return a kernel of out[i] = table[index[i]] where index is inside, else 0."""
   out, a, index = UOp.param(0, dtypes.float32, n), UOp.param(1, dtypes.float32, table), UOp.param(2, dtype, n)
   g, v = axis(n // lanes, 0), axis(lanes, 1, "VECTOR")
   at = index.index(g * lanes + v).load().cast(dtypes.weakint)
   return UOp.sink(out.index(g * lanes + v).store(a.index(at).load((at < table) & (at > -1)), g, v))
 
 def staged_matmul(m: int, n: int, k: int, lanes: int = 8) -> UOp:
-  """A panel of k x lanes of b is copied to local memory for each block of columns."""
+  """Return a product that copies a panel of k x lanes of b to local memory for each block of columns."""
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, dtypes.float32,
                                                              m * k), UOp.param(2, dtypes.float32, k * n)
   g, i, r = axis(n // lanes, 0, "GLOBAL"), axis(m // 2, 1), axis(k, 2, "REDUCE")
@@ -218,5 +218,5 @@ def staged_matmul(m: int, n: int, k: int, lanes: int = 8) -> UOp:
   return UOp.sink(out.index((i * 2 + x) * n + g * lanes + v).store(product.reduce(Ops.ADD, r), g, i, x, v))
 
 def lower_text(sink: UOp, target: Capabilities = AVX2) -> str:
-  """A Program as one line for each uop: operation, type, argument."""
+  """Return a Program as one line for each uop: operation, type, argument."""
   return "\n".join(f"{u.op.name} {u.dtype} {u.arg}" for u in lower(sink, target, "test").uops)

@@ -1,5 +1,4 @@
-"""Kernels that are made of products, for the tests of matrix units: of matrices, convolutions, and the gradients of
-their weights."""
+"""Kernels that consist of products, for the tests of matrix units: of matrices, convolutions, and weight gradients."""
 from __future__ import annotations
 
 from test.codegen.kernels import axis
@@ -11,7 +10,10 @@ F32 = dtypes.float32
 
 def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: bool = False,
             turned: bool = False) -> UOp:
-  """out[i, j] = sum over x of a[i, x] * b[x, j]. transposed: b lies along x in memory; turned: a lies along i."""
+  """Return out[i, j] = sum over x of a[i, x] * b[x, j].
+
+  transposed: b is contiguous along x in memory. turned: a is contiguous along i.
+  """
   out, a, b = UOp.param(0, result, m * n), UOp.param(1, operand, m * k), UOp.param(2, operand, k * n)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
   left, right = a.index(x * m + i if turned else i * k + x).load(), b.index(j * k + x if transposed
@@ -19,13 +21,12 @@ def product(m: int, n: int, k: int, operand: DType, result: DType, transposed: b
   return UOp.sink(out.index(i * n + j).store((left.cast(result) * right.cast(result)).reduce(Ops.ADD, x), i, j))
 
 def padded(image: UOp, plane: UOp, row: UOp, column: UOp, size: int, pad: int) -> UOp:
-  """An element of a square plane of images, whose sides have `size` elements: 0 outside, where `pad` says that there
-  may be an outside."""
+  """Return an element of square images with sides of `size` elements: 0 outside, where `pad` allows an outside."""
   place = image.index(plane * size * size + row * size + column)
   return place.load((row >= 0) & (row < size) & (column >= 0) & (column < size)) if pad else place.load()
 
 def convolution(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
-  """out[b, o, y, x] = sum over c, i, j of w[o, c, i, j] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
+  """Return out[b, o, y, x] = sum over c, i, j of w[o, c, i, j] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
   places = size + 2 * pad - width + 1
   out = UOp.param(0, F32, batch * kernels * places * places)
   a, w = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, kernels * channels * width * width)
@@ -36,7 +37,7 @@ def convolution(batch: int, channels: int, size: int, kernels: int, width: int, 
   return UOp.sink(out.index(((b * kernels + o) * places + y) * places + x).store(total, b, o, y, x))
 
 def gradient(batch: int, channels: int, size: int, kernels: int, width: int, pad: int = 0) -> UOp:
-  """out[o, c, i, j] = sum over b, y, x of g[b, o, y, x] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
+  """Return out[o, c, i, j] = sum over b, y, x of g[b, o, y, x] * a[b, c, y + i - pad, x + j - pad], 0 outside."""
   places = size + 2 * pad - width + 1
   out = UOp.param(0, F32, kernels * channels * width * width)
   a, g = UOp.param(1, F32, batch * channels * size * size), UOp.param(2, F32, batch * kernels * places * places)
@@ -47,7 +48,7 @@ def gradient(batch: int, channels: int, size: int, kernels: int, width: int, pad
   return UOp.sink(out.index(((o * channels + c) * width + i) * width + j).store(total, o, c, i, j))
 
 def halved(kernel: UOp) -> UOp:
-  """A kernel whose factors are float16, and are added in float32."""
+  """Return a kernel whose operands are float16 and whose sum is float32."""
   changes: dict[UOp, UOp] = {}
   for u in kernel.toposort():
     src = tuple(changes[s] for s in u.src)

@@ -1,8 +1,7 @@
 """Random kernels.
 
-`Generator`: as codegen's passes get them: loops, tiles and lanes of any size, indices with // and %, gates, nested
-reductions, local arrays, several
-outputs. `Nest`: as optimisation gets them, with random choices for their loops.
+`Generator`: input of the passes. It has loops, tiles and lanes of any size, indices with // and %, gates, nested
+reductions, local arrays, several outputs. `Nest`: input of the optimisation, with random choices for its loops.
 """
 from __future__ import annotations
 import random
@@ -34,7 +33,7 @@ class Generator:
     return UOp.range(end, self.ids, kind)
 
   def axis(self, kinds: tuple[AxisType, AxisType], lanes: bool) -> tuple[UOp, int, list[UOp]]:
-    """An index over an axis that may be split into a loop, a tile and lanes; its size; its ranges."""
+    """Return an index over an axis that may be split into a loop, a tile and lanes; its size; its ranges."""
     parts = []
     if self.chance(0.8): parts.append((self.rng.choice((1, 2, 3, 5)), kinds[0]))
     if self.chance(0.4): parts.append((self.rng.choice((1, 2, 3, 4)), kinds[1]))
@@ -51,12 +50,12 @@ class Generator:
   # ***** indices *****
 
   def position(self, axes: list[tuple[UOp, int]], size: int) -> UOp:
-    """An index that is inside of 0..size-1."""
+    """Return an index inside of 0..size-1."""
     i, high = self.sum(axes)
     return i if high < size and self.chance(0.9) else i % size
 
   def sum(self, axes: list[tuple[UOp, int]]) -> tuple[UOp, int]:
-    """A sum of multiples of axes that is not negative, and its largest value."""
+    """Return a sum of multiples of axes that is not negative, and its largest value."""
     total, high = UOp.const(dtypes.weakint, self.rng.randint(0, 3)), 3
     for index, n in axes:
       if self.chance(0.25): continue
@@ -87,7 +86,7 @@ class Generator:
     return buffer.index(self.position(axes, size)).load()
 
   def value(self, axes: list[tuple[UOp, int]], dtype: DType, depth: int, lanes: bool) -> UOp:
-    """An expression over axes. lanes: it already depends on a VECTOR range."""
+    """Return an expression over axes. lanes: it already depends on a VECTOR range."""
     self.budget -= 1
     if depth == 0 or self.budget < 0: return self.load(axes, dtype)
     kind = self.rng.random()
@@ -151,8 +150,8 @@ INNER = (OptOps.VECTOR, OptOps.UPCAST, OptOps.BLOCK)
 MOST_ITERATIONS = 1500
 
 class Nest:
-  """A kernel of one store with loops of any size: output ranges have the ids 0, 1, ..., those of its sum or maximum
-  come behind them."""
+  """A kernel of one store with loops of any size. Output ranges have the ids 0, 1, ...; those of its reduction come
+  after."""
   def __init__(self, seed: int, in_place: bool = False):
     rng = self.rng = random.Random(seed)
     self.iterations = 1
@@ -170,13 +169,13 @@ class Nest:
     self.sink = UOp.sink(self.store)
 
   def size(self, most: int) -> int:
-    """Of a range: at random, as long as all iterations together are soon interpreted."""
+    """Return a random size of a range, small enough that all iterations together are soon interpreted."""
     n = min(self.rng.randint(1, most), max(MOST_ITERATIONS // self.iterations, 1))
     self.iterations *= n
     return n
 
   def load(self, ranges: list[UOp]) -> UOp:
-    """An element of a new buffer at some sum of multiples of ranges, gated at times."""
+    """Return an element of a new buffer at a sum of multiples of ranges, gated at times."""
     at, high = UOp.const(dtypes.weakint, 0), 0
     for r in ranges:
       factor = self.rng.choice((0, 1, 1, 2, 5))
@@ -186,7 +185,7 @@ class Nest:
     return buffer.index(at).load(at < buffer.arg[1] if buffer.arg[1] <= high else None)
 
   def opts(self, ranges: list[UOp], whole: bool = False) -> tuple[Opt, ...]:
-    """Opts for some of these ranges. whole: amounts whose product divides the size."""
+    """Return opts for some of these ranges. whole: amounts whose product divides the size."""
     found: list[Opt] = []
     for r in ranges:
       n = size_of(r)

@@ -1,5 +1,4 @@
-"""optimize.py and heuristic.py: a kernel means the same whatever loops it is given, whether the choices are the
-model's or any others."""
+"""optimize.py and heuristic.py: a kernel computes the same with any loops, chosen by the model or at random."""
 from dataclasses import replace
 import random
 
@@ -20,12 +19,12 @@ from tinyhw.uop.ops import UOp
 TARGETS = {"avx2": AVX2, "many threads": replace(AVX2, threads=32), "poor": ALL_TARGETS["poor"]}
 
 def kernels_of(*tensors: Tensor) -> list[UOp]:
-  """The kernels that would compute tensors, as the schedule hands them over. Constants need none."""
+  """Return the kernels that compute tensors, as the schedule makes them. Constants need none."""
   made = schedule(canonicalize([t.uop for t in tensors if constant_value(t.uop) is None]))
   return [k.sink for k in made.kernels if k.sink.op is Ops.SINK]
 
 def programs(seeds: range) -> list[UOp]:
-  """Kernels of random tensor programs."""
+  """Return kernels of random tensor programs."""
   found: dict[UOp, None] = {}
   for seed in seeds:
     program = tensor_programs.make(seed, functions=False, inexact=False)
@@ -42,7 +41,7 @@ def test_optimised_kernels_can_be_lowered() -> None:
   for kernel in programs(range(920, 926)): check(optimize(kernel, AVX2), AVX2, tolerance=1e-12)
 
 def test_any_opts_change_no_result() -> None:
-  """Amounts that divide nothing, on loops of any kind."""
+  """The amounts divide no size, on loops of any kind."""
   rng = random.Random(5)
   for kernel in programs(range(930, 942)):
     loops = [u for u in kernel.toposort() if u.op is Ops.RANGE and size_of(u) > 1]

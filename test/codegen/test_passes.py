@@ -1,5 +1,4 @@
-"""The whole lowering: kernels made by hand and random ones give the same as their Programs, on rich and poor
-targets."""
+"""The whole lowering: handmade and random kernels give the same as their Programs, on rich and poor targets."""
 from dataclasses import replace
 
 import pytest
@@ -57,7 +56,7 @@ def test_the_inner_loop_of_a_matmul_is_only_what_it_must_be() -> None:
   assert len(integer) <= 4, f"{integer}"
 
 def _body(program: Program, number: int) -> list[UOp]:
-  """What stands between the RANGE with this number and its END."""
+  """Return the uops between the RANGE with this number and its END."""
   uops = list(program.uops)
   start = next(k for k, u in enumerate(uops) if u.op is Ops.RANGE and u.arg[0] == number)
   end = next(k for k, u in enumerate(uops) if u.op is Ops.END and u.src[0] is uops[start])

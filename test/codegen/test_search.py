@@ -1,4 +1,5 @@
-"""The beam search with a made-up clock: deterministic, never worse than where it began, deaf to what fails."""
+"""The beam search with a fake clock: it is deterministic, never worse than its start, and ignores failing candidates.
+"""
 from __future__ import annotations
 import math
 import zlib
@@ -60,7 +61,7 @@ def test_neighbours_differ_and_stay_small(opts: Opts) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_whatever_is_tried_computes_the_same(seed: int) -> None:
-  """A walk through the choices, each a neighbour of the one before it."""
+  """A walk through the choices, each a neighbour of the previous one."""
   nest = Nest(seed, in_place=seed % 2 == 0)
   sink = merge_ranges(nest.sink)
   opts = choose(sink.src[0], AVX2)

@@ -1,4 +1,4 @@
-"""Strides of loads and stores, checked by counting, and loops that are merged."""
+"""Strides of loads and stores, checked by counting, and merged loops."""
 from __future__ import annotations
 import random
 
@@ -17,7 +17,7 @@ from tinyhw.uop.ops import UOp
 F32 = dtypes.float32
 
 def place(index: UOp, point: dict[UOp, int]) -> int:
-  """An index with ranges replaced by numbers."""
+  """Return an index with ranges replaced by numbers."""
   return int(substitute(index, {r: UOp.const(dtypes.weakint, k) for r, k in point.items()}).simplify().arg)
 
 @settings(max_examples=100)
@@ -53,7 +53,7 @@ def test_gates() -> None:
           and access_of(store).is_store)
 
 def loops(sink: UOp) -> list[int]:
-  """Sizes of the loops of the first store."""
+  """Return the sizes of the loops of the first store."""
   return [size_of(r) for r in ranges_of(sink.src[0])]
 
 def copied(at: UOp, source: UOp, *ranges: UOp) -> UOp:
@@ -113,7 +113,7 @@ def test_loops_that_an_access_knows_parts_of_become_several() -> None:
 
 @pytest.mark.parametrize("c, d", ((4, 8), (6, 4), (12, 6), (8, 5), (24, 3)))
 def test_splitting_changes_no_result(c: int, d: int) -> None:
-  """A loop of the output and one of a reduction, each divided, one of them with a gate that knows parts, too."""
+  """A loop of the output and a loop of a reduction are each divided. One of them has a gate that uses parts, too."""
   out, a, b = UOp.param(0, F32, 48), UOp.param(1, F32, 240), UOp.param(2, F32, 48)
   r, k = axis(24, 0), axis(48, 1, "REDUCE")
   total = (a.index(r * 10 + k % 4).load(k // d < 3) * b.index(r // c * 4 + k // 12).load()).reduce(Ops.ADD, k)

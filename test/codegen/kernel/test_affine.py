@@ -1,5 +1,5 @@
-"""The normal form of indices: random expressions keep their value, and what a tile's copies have in common is one
-node."""
+"""The normal form of index expressions: random expressions keep their value, and a tile's copies share a common node.
+"""
 import random
 
 from hypothesis import given, strategies as st

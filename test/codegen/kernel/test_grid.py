@@ -20,7 +20,7 @@ def test_a_store_that_lacks_a_global_range_is_done_once() -> None:
   kernel = UOp.sink(out.index(x * 4 + y).store(y.cast(dtypes.int32), x, y),
                     total.index(x).store(x.cast(dtypes.int32) + 1, x))
   program = lower(kernel, AVX2, "both")
-  for item in range(12):  # each place is written by one work item only
+  for item in range(12):  # each element is written by one work item only
     data = {0: [-1] * 12, 1: [-1] * 3}
     evaluate(program, data, first=item, last=item + 1)
     assert sum(v != -1 for v in data[0]) == 1 and sum(v != -1 for v in data[1]) == (item % 4 == 0)

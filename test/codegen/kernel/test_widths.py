@@ -1,4 +1,4 @@
-"""What one access of a lane may have of a factor whose rows begin anywhere, or whose gate closes anywhere."""
+"""The width of one access of a lane, for an operand with unaligned rows or with gates."""
 import pytest
 
 from test.codegen.kernels import axis
@@ -11,7 +11,7 @@ HALF = dtypes.float16
 I, X = axis(64, 0), axis(64, 1, "REDUCE")
 
 def factor(pitch: int, first: int = 0, gate: UOp | None = None) -> UOp:
-  """a[first + i * pitch + x], where a gate is open."""
+  """Return a[first + i * pitch + x], where a gate is open."""
   place = UOp.param(0, HALF, 1 << 20).index(I * pitch + X + first)
   return place.load() if gate is None else UOp(Ops.LOAD, HALF, (place, gate, UOp.const(HALF, 0)))
 
@@ -29,7 +29,7 @@ def test_a_gate_closes_between_accesses(end: int, width: int) -> None:
   assert gate_width((I * 3 + X) < 1000, X, 8) == 1 and gate_width((X * 2) < 8, X, 8) == 1
 
 def test_the_last_tile_begins_early() -> None:
-  """At a row that is not known, but in whole pieces of rows."""
+  """The first row is unknown, but a multiple of whole pieces."""
   last = UOp(Ops.MAX, dtypes.weakint, (I * -16, UOp.const(dtypes.weakint, -40)))
   place = UOp.param(0, HALF, 1 << 20).index(last * -1 + X)
   assert width_along(place.load(), X, 8, True) == 8

@@ -1,4 +1,4 @@
-"""Unrolling: what is copied, how accumulators are dealt, in which order."""
+"""Unrolling: copied nodes, the distribution of accumulators, the order of copies."""
 import pytest
 
 from test.codegen.kernels import AVX2, axis, check, convolution, matmul
@@ -65,7 +65,7 @@ def test_only_constants_can_be_unrolled() -> None:
     unroll(UOp.sink(UOp.param(0, F32, 4).index(u).store(UOp.const(F32, 1.0), u)))
 
 def test_vectors_as_copies() -> None:
-  """Where lanes are threads, VECTOR ranges are copies: of a sum unrolled iterations."""
+  """Where lanes are threads, VECTOR ranges are copies. For a sum they are unrolled iterations."""
   out, a, i, x = UOp.param(0, dtypes.float32, 8), UOp.param(1, dtypes.float32,
                                                             64), axis(8, 0, "VECTOR"), axis(8, 1, "VECTOR")
   kernel = UOp.sink(out.index(i).store(a.index(i * 8 + x).load().reduce(Ops.ADD, x), i))

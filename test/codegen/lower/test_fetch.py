@@ -1,5 +1,4 @@
-"""Local memory filled some iterations ahead: what becomes of the loop, that it computes the same, and what is left
-alone."""
+"""Prefetching to local memory some iterations ahead: the new loop, equal results, and the loops that stay unchanged."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -28,7 +27,7 @@ def lowered(kernel: UOp, local_bytes: int = CAPABLE.local_bytes) -> Program:
 def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in program.uops)
 
 def groups(program: Program) -> int:
-  """Groups of copies, of which those before the loop may be in a loop of their own."""
+  """Return the groups of copies. Those before the loop may be in a loop of their own."""
   found, times = 0, 1
   for u in program.uops:
     if u.op is Ops.RANGE and u.arg[1] is AxisType.LOOP: times = u.src[0].arg
@@ -81,7 +80,7 @@ def test_what_is_computed_before_it_is_stored_is_stored() -> None:
   same(kernel, program)
 
 def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
-  """A loop around the loop: what the last one read must be read before the next one's first fillings are started."""
+  """In a nested loop, all reads of one pass must be done before the first fillings of the next pass start."""
   n, m, k = 3, 16, 512
   out, a, b = UOp.param(0, dtypes.float32, m * 8), UOp.param(1, dtypes.float16,
                                                              n * m * k), UOp.param(2, dtypes.float16, n * k * 8)
@@ -92,7 +91,7 @@ def test_lanes_of_a_batch_meet_before_arrays_are_filled_again() -> None:
   same(kernel, lowered(kernel))
 
 def test_several_first_fillings_are_a_loop() -> None:
-  """Their code is there once, however many they are."""
+  """Their code exists once, for any number of them."""
   for stages, loops, copies in ((4, 1, 2), (2, 0, 2)):
     program = lowered(product(16, 8, 1024, dtypes.float16, dtypes.float32), (100 << 10) if stages == 4 else 5200)
     assert groups(program) == stages and count(program, Ops.COMMIT) == copies
@@ -106,8 +105,8 @@ def test_targets_without_such_copies_have_none() -> None:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_89"))
 @pytest.mark.parametrize("n", (512, 1024, 4096))
 def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> None:
-  """None of them copies so much that a lane's turns are a loop of their own, which cannot be done ahead; and waves are
-  enough to hide each other."""
+  """No product has a loop of copies in a lane, since such a loop cannot run ahead. The waves are enough to hide
+  latency."""
   capable = capabilities(arch)
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32), capable), capable, "kernel")
   assert program.lanes == 128 and groups(program) == STAGES[0] and 2 * program.local_bytes <= capable.local_bytes
@@ -115,7 +114,7 @@ def test_products_of_all_sizes_are_fetched_by_four_waves(arch: str, n: int) -> N
 @pytest.mark.parametrize("n", (1024, 4096))
 @pytest.mark.parametrize("transposed", (False, True))
 def test_products_that_read_local_memory_themselves_may_go_on(n: int, transposed: bool) -> None:
-  """Copies start an iteration later than they could, so that the products of the iteration before need not be done."""
+  """Copies start one iteration later than possible, so that the products of the previous iteration may go on."""
   capable = capabilities("sm_90")
   program = lower(optimize(product(n, n, n, dtypes.float16, dtypes.float32, transposed), capable), capable, "kernel")
   assert count(program, Ops.PANEL) == 2 and program.lanes % 128 == 0 and count(program, Ops.STORE) > 0
@@ -134,8 +133,8 @@ def test_with_two_arrays_all_products_are_done_first() -> None:
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 @pytest.mark.parametrize("transposed", (False, True))
 def test_copies_of_an_iteration_differ_in_a_constant(arch: str, transposed: bool) -> None:
-  """Each factor has one place in memory and at most two in local memory (the swizzle's halves), from which the others
-  are so many elements away."""
+  """Each operand has one address in memory, and at most two in local memory (the halves of the swizzle). The other
+  addresses are at constant distances."""
   capable = capabilities(arch)
   program = lower(optimize(product(4096, 4096, 4096, dtypes.float16, dtypes.float32, transposed), capable), capable,
                   "kernel")

@@ -1,4 +1,4 @@
-"""Fragments that are loaded together, and what a FRAGMENT gives each lane."""
+"""Paired loads of fragments, and the elements that a FRAGMENT gives each lane."""
 from __future__ import annotations
 from typing import Any
 
@@ -22,7 +22,7 @@ def fragment(offset: int, blocks: int = 2, buffer: UOp = LOCAL, transposed: bool
              transposed)
 
 def wide(*parts: UOp) -> tuple[list[UOp], UOp]:
-  """Behind the pass: what became of the parts, and of all."""
+  """Return the parts, and all of them, after the pass."""
   result = widen_fragments(UOp(Ops.GROUP, dtypes.void, parts))
   return list(result.src), result
 
@@ -48,8 +48,7 @@ def test_pairs_have_one_distance() -> None:
   assert paired({0: fragment(0, 4), 64: fragment(64, 4)}) == []
 
 def program(transposed: bool, blocks: int, lanes: int = 32, pitch: int = 8) -> Program:
-  """Each lane stores numbers 8 * lane to 8 * lane + 7 as the row with its number, and what it gets of the FRAGMENT to
-  its own place."""
+  """Each lane stores numbers 8 * lane to 8 * lane + 7 as the row of its number, and its FRAGMENT to its own element."""
   int32 = dtypes.int32
   out, end = UOp.param(0, HALF, lanes * 2 * blocks), UOp.const(int32, lanes)
   local = UOp(Ops.DEFINE_LOCAL, HALF, (), (0, 256))

@@ -11,7 +11,7 @@ from tinyhw.uop.ops import UOp
 F32, int32, int64 = dtypes.float32, dtypes.int32, dtypes.int64
 
 def index_of(i: UOp, size: int = 1 << 62) -> UOp:
-  """What becomes of an index expression."""
+  """Return the lowered form of an index expression."""
   kernel = lower_indices(UOp.sink(UOp.param(0, F32, 1).index(0).store(UOp.param(1, F32, size).index(i).load())))
   return next(u for u in kernel.toposort() if u.op is Ops.LOAD).src[0].src[1]
 
@@ -72,7 +72,7 @@ def test_large_grids() -> None:
 
 @pytest.mark.parametrize("lanes", (False, True))
 def test_an_index_between_two_constants_is_one_comparison(lanes: bool) -> None:
-  """Where lanes are threads: a gate of four bounds is two comparisons, and says the same."""
+  """Where lanes are threads, a gate of four bounds becomes two equivalent comparisons."""
   out, a = UOp.param(0, dtypes.float32, 64), UOp.param(1, dtypes.float32, 64)
   i, j = axis(8, 0), axis(8, 1)
   gate = (i + j > 4) & (i < 7) & (i + j < 11) & (i * 2 - j > -3)

@@ -1,4 +1,4 @@
-"""Vectors that are too wide, or that an operation does not know, become narrower ones or scalars."""
+"""Vectors that are too wide for the target or for an operation become narrower ones or scalars."""
 from dataclasses import replace
 
 import pytest
@@ -14,7 +14,7 @@ from tinyhw.uop.ops import UOp
 F32, F64 = dtypes.float32, dtypes.float64
 
 def convert(source: DType, target: DType, lanes: int) -> UOp:
-  """out = cast(a) + 1, lanes at a time."""
+  """Return a kernel of out = cast(a) + 1, lanes at a time."""
   r, v = axis(2, 0), axis(lanes, 1, "VECTOR")
   i = r * lanes + v
   return UOp.sink(UOp.param(0, target,
@@ -69,7 +69,7 @@ def test_reductions_and_accumulators_are_split() -> None:
     assert sum(u.op is Ops.ACC for u in lower(kernel, AVX2, "x").uops) == 4 * variables
 
 def test_runs_of_lanes_come_out_of_parts() -> None:
-  """Wider than a register of AVX2, as wide, and narrower; POOR's have half as many lanes."""
+  """The vectors are wider than a register of AVX2, as wide, and narrower. Those of POOR have half as many lanes."""
   out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 32)
   wide = UOp(Ops.LOAD, F32.vec(32), (a.index(0),))
   for lanes in (16, 8, 4, 2):

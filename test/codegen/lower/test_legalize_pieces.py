@@ -1,4 +1,4 @@
-"""The elements of a matrix that a lane has are one STORE for each row, until legalize."""
+"""A lane's elements of a matrix are one STORE for each row, until legalize."""
 from dataclasses import replace
 
 import pytest
@@ -46,7 +46,7 @@ def test_what_cannot_be_cast_or_stored_at_once() -> None:
     assert len(stores) == 8 and {u.src[1].dtype for u in stores} == {result}
 
 def test_distances_that_do_not_fit() -> None:
-  """An index of 32 bits is one of 64 where a piece lies too far behind it."""
+  """An index of 32 bits becomes one of 64 bits where a piece is too far from it."""
   out, at = UOp.param(0, F32, 1 << 32), UOp.variable("at", 0, (1 << 31) - 5, dtypes.int32)
   store = UOp(Ops.STORE, dtypes.void, (UOp(Ops.INDEX, F32, (out, at)), UOp(Ops.CONST, F32.vec(4), (), 1.0)),
               Scattered(2, ((0, 0), (2, 8))))

@@ -1,4 +1,4 @@
-"""Order: which statements share loops, where values are computed, and that no node stands twice."""
+"""The order of nodes: statements that share loops, the loops of values, and no duplicated nodes."""
 from test.codegen.kernels import AVX2, EVERYTHING, POOR, axis, check, count, softmax
 from tinyhw.codegen.lower.linearize import bits_of
 from tinyhw.codegen.passes import lower
@@ -10,7 +10,7 @@ from tinyhw.uop.program import Program
 F32 = dtypes.float32
 
 def shape(program: Program) -> str:
-  """Loops as brackets, stores as s, assignments as a."""
+  """Return loops as brackets, stores as s, assignments as a."""
   letters = {Ops.RANGE: "(", Ops.END: ")", Ops.STORE: "s", Ops.ASSIGN_ACC: "a"}
   return "".join(letters.get(u.op, "") for u in program.uops)
 
@@ -37,7 +37,7 @@ def test_stores_share_loops_and_leave_them() -> None:
   assert shape(check(apart, AVX2)) == "(s)(s)"
 
 def test_a_loop_waits_for_all_that_can_share_it() -> None:
-  """p over r; q over s; t over r needs q: p and t share the loop over r, after q."""
+  """p is over r, q over s, and t over r needs q. So p and t share the loop over r, after q."""
   out, a = UOp.param(0, F32, 1), UOp.param(1, F32, 8)
   r, s = axis(8, 0, "REDUCE"), axis(8, 1, "REDUCE")
   x = a.index(r).load()

@@ -1,4 +1,4 @@
-"""Loads one iteration early: which loops, which loads, and that the Program computes the same."""
+"""Loads one iteration early: the loops, the loads, and equal results of the Program."""
 from __future__ import annotations
 
 import pytest
@@ -20,7 +20,8 @@ from tinyhw.uop.verify.verify import verify
 INT = dtypes.int32
 
 def staged(n: int = 4, in_place: bool = False, gated: bool = False, gathered: bool = False) -> UOp:
-  """out[lane] = sum over r of what lane 7 - lane has read of row r: local memory is filled once for each row."""
+  """Return out[lane] = sum over r of the element that lane 7 - lane has read of row r. Each row fills local memory
+  once."""
   out, a, index = UOp.param(0, F32, 8), UOp.param(1, F32, 8 * n), UOp.param(2, INT, n)
   lane, r = axis(8, 0, "LOCAL"), axis(n, 1, "REDUCE")
   row = index.index(r).load().cast(dtypes.weakint) % n if gathered else r
@@ -33,7 +34,7 @@ def staged(n: int = 4, in_place: bool = False, gated: bool = False, gathered: bo
   return UOp.sink(out.index(lane).store(total, lane))
 
 def lowered(kernel: UOp, optimized: UOp | None = None) -> Program:
-  """The kernel lowered, verified and compared."""
+  """Return the kernel lowered, verified and compared."""
   expected, found = data_for(kernel), data_for(kernel)
   program = lower(kernel if optimized is None else optimized, LANES, "test")
   verify(program, 1)
@@ -43,7 +44,7 @@ def lowered(kernel: UOp, optimized: UOp | None = None) -> Program:
   return program
 
 def loads_behind(program: Program) -> list[int]:
-  """For each loop with barriers, how many loads of buffers stand before its last barrier, and behind it."""
+  """Return, for each loop with barriers, the number of loads of buffers before and after its last barrier."""
   found: list[int] = []
   uops = program.uops
   start = next(k for k, u in enumerate(uops) if u.op is Ops.RANGE and u.arg[1] is AxisType.REDUCE)
@@ -64,7 +65,7 @@ def test_what_an_address_needs_moves_along() -> None:
   assert loads_behind(program) == [0, 2] and count(program, Ops.ACC) == 2
 
 def test_what_the_kernel_writes_stays() -> None:
-  """A load of the buffer that is written stays where it is; others move."""
+  """A load of the buffer that the kernel writes does not move; others move."""
   kernel = staged(4, in_place=True)
   uops = linearize(kernel_before(kernel), True)
   body = bodies_of(uops)
@@ -72,7 +73,7 @@ def test_what_the_kernel_writes_stays() -> None:
   assert loads_of(uops, body[0], frozenset({0, 1})) == []
 
 def kernel_before(kernel: UOp) -> UOp:
-  """A kernel through all passes but the last."""
+  """Return a kernel through all passes but the last."""
   from tinyhw.codegen.passes import PASSES
   for step in PASSES: kernel = step.run(kernel, LANES)
   return kernel
@@ -89,7 +90,7 @@ def test_one_iteration_or_perhaps_none_is_left_alone() -> None:
 
 @pytest.mark.parametrize("size", [(8, 96, 16), (16, 160, 32), (9, 77, 19)])
 def test_products(size: tuple[int, int, int]) -> None:
-  """The factors of the next staging are loaded while this one's products are computed."""
+  """The operands of the next staging are loaded while this one's products are computed."""
   program = lowered(matmul(*size), optimize(matmul(*size), LANES))
   assert loads_behind(program)[0] == 0 and loads_behind(program)[1] > 0
   values = [u for u in program.uops if u.op in (Ops.ADD, Ops.MUL, Ops.INDEX)]

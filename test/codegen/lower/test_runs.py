@@ -1,4 +1,4 @@
-"""Runs: which accesses become one, that alignment is proved, and that nothing changes what is computed."""
+"""Coalescing: the accesses that become one, the proof of alignment, and equal results."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 def copied(step: int, copies: int, dtype: DType = F32, in_place: bool = False, gated: bool = False) -> UOp:
-  """out[lane*step + k] = a[lane*step + k] + 1 for k below `copies`."""
+  """Return out[lane*step + k] = a[lane*step + k] + 1 for k below `copies`."""
   out = UOp.param(0, dtype, 8 * step)
   a = out if in_place else UOp.param(1, dtype, 8 * step)
   lane, k = axis(8, 0, "LOCAL"), axis(copies, 1, "UPCAST")
@@ -25,7 +25,7 @@ def copied(step: int, copies: int, dtype: DType = F32, in_place: bool = False, g
   return UOp.sink(out.index(i).store(value + 1, lane, k))
 
 def lowered(kernel: UOp) -> Program:
-  """The kernel as it is, lowered, and compared."""
+  """Return the unchanged kernel, lowered and compared."""
   expected, found = data_for(kernel), data_for(kernel)
   evaluate(kernel, expected)
   program = lower(kernel, LANES, "test")
@@ -34,7 +34,7 @@ def lowered(kernel: UOp) -> Program:
   return program
 
 def widths(program: Program) -> tuple[list[int], list[int]]:
-  """Lanes of loads and of stored values."""
+  """Return the lanes of loads and of stored values."""
   return [u.dtype.count for u in program.uops if u.op is Ops.LOAD], [u.src[1].dtype.count for u in program.uops
                                                                      if u.op is Ops.STORE]
 
@@ -90,7 +90,7 @@ def test_a_copy_moves_vectors_whole() -> None:
 
 @pytest.mark.parametrize("step, found", [(4, [4]), (6, [2, 2]), (5, [1] * 4)])
 def test_local_memory(step: int, found: list[int]) -> None:
-  """Rows of so many elements: whether four of them can be one access depends on where a row begins."""
+  """Four elements of a row can be one access only if the row's start is aligned. It depends on the length of rows."""
   out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 8 * step)
   lane, turn, k, at = axis(8, 0, "LOCAL"), axis(step, 1, "STAGE"), axis(4, 2, "UPCAST"), axis(8, 3, "LOOP")
   stage = UOp(Ops.STAGE, F32, (a.index(turn * 8 + lane).load(), turn, lane), (0,))
@@ -116,7 +116,7 @@ def test_a_shared_sum_reads_neighbours() -> None:
 
 @pytest.mark.parametrize("stride, wide", [(4, [4, 4]), (6, [2, 2, 2, 2]), (5, [1] * 8)])
 def test_memory_that_wants_multiples(stride: int, wide: list[int]) -> None:
-  """Neighbours of a lane, lanes a stride apart: as wide as all of them allow."""
+  """A lane accesses neighbours, and lanes are a stride apart. The access is as wide as both allow."""
   n = 32 * stride
   out, a, lane, k = UOp.param(0, F32, n), UOp.param(1, F32, n), axis(32, 0, "LOCAL"), axis(4, 1, "UPCAST")
   program = lower(UOp.sink(out.index(lane * stride + k).store(a.index(lane * stride + k).load(), lane, k)),

@@ -1,4 +1,4 @@
-"""Lanes: which loads and stores are vectors, which are gathers, masks or scalars."""
+"""Lanes: loads and stores as vectors, gathers, masks or scalars."""
 from dataclasses import replace
 
 import pytest
@@ -21,7 +21,7 @@ AVX512 = capabilities("x86_64:avx512")
 V = axis(8, 9, "VECTOR")
 
 def copy(index: UOp, size: int = 128, gate: UOp | None = None, target: UOp | None = None) -> UOp:
-  """out[r*8 + lane] = a[index], r in 0..3."""
+  """Return out[r*8 + lane] = a[index], r in 0..3."""
   r = axis(4, 0)
   at = r * 8 + V if target is None else target
   return UOp.sink(UOp.param(0, F32, 64).index(at).store(UOp.param(1, F32, size).index(index).load(gate), r, V))
@@ -93,7 +93,7 @@ def test_lanes_are_folded_once_after_the_loop(op: Ops) -> None:
 
 @pytest.mark.parametrize("op", (Ops.ADD, Ops.MAX, Ops.MUL))
 def test_parts_of_a_range_are_folded_as_vectors(op: Ops) -> None:
-  """Each was folded lane by lane: of 16, 8 and 4 lanes three times as many operations on scalars."""
+  """Folding each part lane by lane took three times as many scalar operations for 16, 8 and 4 lanes."""
   out, a = UOp.param(0, dtypes.int32, 1), UOp.param(1, dtypes.int32, 28)
   parts = []
   for at, lanes in ((0, 16), (16, 8), (24, 4)):
@@ -107,7 +107,7 @@ def test_parts_of_a_range_are_folded_as_vectors(op: Ops) -> None:
   assert sorted(folded) == [1, 1, 1, 4, 4, 8, 8]
 
 def test_sums_that_a_program_adds_are_folded_each_by_itself() -> None:
-  """1e8 and its opposite cancel in one of the sums: joined, they took the ones of the other one with them."""
+  """1e8 and its opposite cancel inside of one sum. In joined sums they rounded away the ones of the other sum."""
   a, b = Tensor([1e8, -1e8] * 8).realize(), Tensor([1.0] * 16).realize()
   assert (a.sum() + b.sum()).item() == 16.0
   a, b = Tensor([3e38, -3e38] + [0.0] * 14).realize(), Tensor([3e38] + [0.0] * 15).realize()

@@ -1,4 +1,4 @@
-"""All pairs of types, on corners of the source type; narrow floats on every code."""
+"""Conversions of all pairs of types, for corners of the source type; narrow floats for every code."""
 import itertools
 import math
 import random
@@ -36,8 +36,8 @@ def test_every_code_of_eight_bits(dtype: DType) -> None:
 @pytest.mark.parametrize("source", (dtypes.float32, dtypes.float64))
 @pytest.mark.parametrize("dtype", (*dtypes.fp8s, dtypes.bfloat16, dtypes.float16))
 def test_rounding_to_narrow_floats(dtype: DType, source: DType) -> None:
-  """Ties, values one step beside them (of a float64: a step that float32 does not see), subnormals, the largest number
-  and what is above."""
+  """Ties and values one step next to them (of a float64: a step that float32 does not resolve). Subnormal numbers, the
+  largest number, and larger ones."""
   step = 2.0 ** (-22 if source is dtypes.float32 else -45)
   rng = random.Random(3)
   decode = CODED[dtype][0]
@@ -63,7 +63,7 @@ def test_a_target_without_conversions_is_told_so() -> None:
     lower(convert(dtypes.int32, dtypes.float32, 1, 8), Capabilities(0, 0), "x")
 
 def test_lanes_that_are_threads_convert_one_by_one_what_they_can() -> None:
-  """Vectors that are put together to be stored are converted by scalars, not on their codes."""
+  """Vectors that are built to be stored are converted by scalar conversions, not by operations on their codes."""
   operations = frozenset({(Ops.CAST, dtypes.float16), (Ops.ADD, dtypes.int32), (Ops.MUL, dtypes.int32)})
   target = Capabilities(16, 64, operations=operations, lanes=32)
   uops = lower(convert(dtypes.float32, dtypes.float16, 8, 64), target, "k").uops

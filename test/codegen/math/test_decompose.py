@@ -1,5 +1,7 @@
-"""Every operation of every type, on targets that have it, have it for scalars, or do not have it, with values from the
-corners of the types."""
+"""Every operation of every type, on targets that have it for vectors, for scalars, or not at all.
+
+The values are corners of the types.
+"""
 import itertools
 
 import pytest
@@ -24,7 +26,7 @@ UNARY = {Ops.NEG: dtypes.ints + dtypes.floats, Ops.SQRT: dtypes.floats, Ops.TRUN
          Ops.RECIPROCAL: dtypes.floats}
 
 def apply(op: Ops, dtype: DType, operands: int, lanes: int) -> UOp:
-  """out[i] = op(a[i], …)."""
+  """Return a kernel of out[i] = op(a[i], …)."""
   r, v = axis(N // lanes, 0), axis(lanes, 1, "VECTOR")
   i = r * lanes + v
   inputs = [UOp.param(1 + k, dtype, N).index(i).load() for k in range(operands)]
@@ -92,7 +94,7 @@ def test_a_sum_of_halves_is_a_sum_of_singles() -> None:
 
 @pytest.mark.parametrize("lanes", (1, 8))
 def test_functions_are_templates_that_are_decomposed_once(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A stand-in: |x| by way of its bits, then twice the larger of that and 1."""
+  """A stand-in function: |x| by its bits, then twice the maximum of that and 1."""
   made = []
   def expansion(u: UOp, fused: bool) -> UOp:
     made.append(u)

@@ -1,4 +1,4 @@
-"""Division by constants of every kind, and that what is left of it cannot trap."""
+"""Division by constants of every kind, and remaining divisions that cannot trap."""
 import random
 
 import pytest
@@ -52,7 +52,7 @@ def test_a_divisor_that_may_be_zero_is_guarded() -> None:
 
 @pytest.mark.parametrize("dtype", (dtypes.uint32, dtypes.int32, dtypes.uint64, dtypes.int64))
 def test_estimated_quotients_are_exact(dtype: DType) -> None:
-  """Dividends beside multiples of the divisor, where an estimate is most easily wrong."""
+  """Dividends next to multiples of the divisor, where an estimate is most easily wrong."""
   rng, n = random.Random(int(dtype.bitsize)), 256
   pairs = []
   for _ in range(n):

@@ -1,5 +1,4 @@
-"""What must be exact of EXP and EXP2, and where they begin and end; how exact they are otherwise is
-test_transcendental.py's."""
+"""The exact results of EXP and EXP2, and their limits. test_transcendental.py tests the other errors."""
 import math
 
 import numpy as np
@@ -17,7 +16,7 @@ def values(op: Ops, dtype: DType, xs: list[float]) -> list[float]:
 
 @each_type
 def test_powers_of_two_are_exact(dtype: DType) -> None:
-  """Subnormal ones too; half of the smallest is 0."""
+  """This includes subnormal results; half of the smallest one is 0."""
   least, most = (-149, 127) if dtype is dtypes.float32 else (-1074, 1023)
   whole = [float(k) for k in range(least, most + 1)]
   assert values(Ops.EXP2, dtype, whole) == [2.0 ** k for k in whole]
@@ -30,14 +29,14 @@ def test_special_values(dtype: DType) -> None:
     assert got[:4] == [1.0, 1.0, math.inf, 0.0] and math.isnan(got[4])
 
 def test_nan_with_any_payload_is_nan() -> None:
-  """Its bits take part in the making of a power of two."""
+  """The computation of the power of two uses its bits."""
   codes = np.array([0x7f800001, 0x7fc00000, 0x7fffffff, 0xff812345, 0xffc00100], np.uint32).view(np.float32)
   for op in ulps.FUNCTIONS:
     assert np.isnan(ulps.compute(ulps.expression(op, dtypes.float32), *[codes] * ulps.ARITY.get(op, 1))).all()
 
 @each_type
 def test_largest_and_smallest_results(dtype: DType) -> None:
-  """The last argument with a finite result, the first that gives 0, and their neighbours."""
+  """The last argument with a finite result, the first with the result 0, and their neighbours."""
   kind = ulps.numpy_type(dtype)
   highest = np.array(np.log(np.finfo(kind).max.astype(np.float64)), kind)
   while np.exp(highest.astype(np.longdouble)) > np.finfo(kind).max.astype(np.longdouble):

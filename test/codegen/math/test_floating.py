@@ -1,4 +1,4 @@
-"""Bits of floats, clamps, and sums and products whose errors are exact: checked in fractions."""
+"""Bits of floats, clamps, and exact errors of sums and products, checked in fractions."""
 from fractions import Fraction
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What must be exact of LOG and LOG2, and their domain; how exact they are otherwise is test_transcendental.py's."""
+"""The exact results of LOG and LOG2, and their domain. test_transcendental.py tests the other errors."""
 import math
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Maxima of floats on targets whose instructions forget NaN: the same as the definition, for a NaN at any place, and
+"""Maxima of floats on targets whose instructions ignore NaN: equal to the definition, for a NaN in any operand, and
 cheap."""
 from dataclasses import replace
 import math
@@ -17,7 +17,7 @@ KEEPS = replace(AVX2, maxima=frozenset({F32}))
 FLOATS = (dtypes.float32, dtypes.float64, dtypes.float16, dtypes.bfloat16, dtypes.fp8e4m3)
 
 def rows(dtype: DType, kind: str) -> UOp:
-  """out[g] = the largest of 8 of a row; kind: how the eight are walked."""
+  """Return out[g] = the largest of 8 elements of a row. kind: the order of the eight."""
   out, a = UOp.param(0, dtype, 12), UOp.param(1, dtype, 96)
   g = axis(12, 0)
   ranges = {"loop": [axis(8, 1, "REDUCE")], "unrolled": [axis(8, 1, "UNROLL")],
@@ -27,7 +27,7 @@ def rows(dtype: DType, kind: str) -> UOp:
   return UOp.sink(out.index(g).store(a.index(at).load().reduce(Ops.MAX, *ranges), g))
 
 def with_nan(sink: UOp, row_of: int = 8) -> dict[int, list[float]]:
-  """Row k has a NaN at place k; the rest of the rows have none."""
+  """Return rows of which row k has a NaN as element k. The remaining rows have none."""
   data = data_for(sink, 3, wild)
   a = [x if x == x else 0.5 for x in data[1]]
   for k in range(row_of): a[k * row_of + k] = math.nan
@@ -43,7 +43,7 @@ def test_a_nan_at_any_place_is_the_result(target: str, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ("loop", "unrolled", "both", "lanes"))
 def test_an_instruction_that_keeps_nan(kind: str) -> None:
-  """It folds, with one variable; MAX of two operands is made of others."""
+  """It folds, with one variable. MAX of two operands uses other instructions."""
   for dtype in FLOATS:
     kernel = rows(dtype, kind)
     check(kernel, KEEPS, data=with_nan(kernel))
@@ -73,7 +73,7 @@ def test_chains_and_trees() -> None:
 def count(sink: UOp, op: Ops) -> int: return sum(u.op is op for u in lower(sink, AVX2, "x").uops)
 
 def test_what_it_costs() -> None:
-  """One instruction beside a number; two for each operand that is folded, and one comparison at the end."""
+  """One instruction for an operand that is a number; two for each folded operand, and one comparison at the end."""
   out, a = UOp.param(0, F32, 32), UOp.param(1, F32, 32)
   r, v = axis(4, 0), axis(8, 1, "VECTOR")
   x = a.index(r * 8 + v).load()

@@ -1,4 +1,4 @@
-"""POW: C's special cases, and results that are whole; how exact the rest is is test_transcendental.py's."""
+"""POW: C's special cases, and integer results. test_transcendental.py tests the other errors."""
 import math
 
 import numpy as np
@@ -39,7 +39,7 @@ def test_signs_of_odd_and_even_powers(dtype: DType) -> None:
 
 @each_type
 def test_small_whole_powers_are_exact(dtype: DType) -> None:
-  """Their errors are far below half of the last place, so that exact results come out."""
+  """Errors are far below half of the last place, so that exact results stay exact."""
   base, exponent = (np.array(x, ulps.numpy_type(dtype)).ravel() for x in np.meshgrid(range(1, 14), range(-1, 7)))
   whole = exponent >= 0
   got = ulps.compute(ulps.expression(Ops.POW, dtype), base, exponent)
@@ -47,7 +47,7 @@ def test_small_whole_powers_are_exact(dtype: DType) -> None:
 
 @each_type
 def test_huge_exponents(dtype: DType) -> None:
-  """Of bases next to 1, where the logarithm is tiny; and where y * log2(x) overflows."""
+  """The bases are next to 1, where the logarithm is tiny, or such that y * log2(x) overflows."""
   kind = ulps.numpy_type(dtype)
   below, above = np.nextafter(kind.type(1), kind.type(0)), np.nextafter(kind.type(1), kind.type(2))
   most = float(np.finfo(kind).max)

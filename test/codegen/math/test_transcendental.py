@@ -1,5 +1,7 @@
-"""Errors of every function against the truth, fused or not; special values; lanes; narrow types; and that targets
-compute what the expansion says."""
+"""Errors of every function against exact values, fused or not; special values; lanes; narrow types.
+
+Programs on targets must compute the same as the expansion.
+"""
 import math
 
 import numpy as np
@@ -22,7 +24,7 @@ BOTH = (dtypes.float32, dtypes.float64)
 @pytest.mark.parametrize("dtype", BOTH, ids=("float32", "float64"))
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_errors_are_within_bounds(op: Ops, dtype: DType, fused: bool) -> None:
-  """All exponents, subnormal numbers, zeros, infinities, NaN included.
+  """All exponents, with subnormal numbers, zeros, infinities and NaN.
 
   For float64, Python's math may itself be wrong in the last place.
   """
@@ -71,7 +73,7 @@ def test_lanes_are_those_of_the_operands(op: Ops) -> None:
 
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_float16_is_rounded_once(op: Ops) -> None:
-  """Errors of float32 seldom change how a result rounds to float16."""
+  """Errors of float32 seldom change the rounding to float16."""
   every = np.arange(0, 1 << 16, 7, dtype=np.uint16).view(np.float16)
   operands = (every, np.roll(every, 1234)) if op is Ops.POW else (every,)
   result = ulps.expression(op, dtypes.float16)
@@ -93,7 +95,7 @@ def test_what_has_no_expansion() -> None:
 VALUES = [0.0, -0.0, 0.75, -1.25, 2.0, -3.5, 40.0, 1e-40, -1e-3, 1e8, 3e38, -3e38, math.inf, -math.inf, math.nan, 1.0]
 
 def kernel(op: Ops, dtype: DType, lanes: int) -> UOp:
-  """out[i] = op(a[i]), or op(a[i], a[15 - i])."""
+  """Return out[i] = op(a[i]), or op(a[i], a[15 - i])."""
   n = len(VALUES)
   r, v = UOp.range(n // lanes, 0), UOp.range(lanes, 1)
   out, a = UOp.param(0, dtype, n), UOp.param(1, dtype, n)
@@ -104,7 +106,7 @@ def kernel(op: Ops, dtype: DType, lanes: int) -> UOp:
 @pytest.mark.parametrize("target", (AVX2, POOR), ids=("avx2", "poor"))
 @pytest.mark.parametrize("op", ulps.FUNCTIONS, ids=lambda op: op.name)
 def test_targets_compute_what_the_expansion_says(op: Ops, target: object) -> None:
-  """Down to a Program, run by the reference interpreter; NumPy's reading of the expression is the same to the bit."""
+  """The Program runs in the reference interpreter. NumPy's evaluation of the expression is equal to the bit."""
   for dtype in BOTH:
     data = {0: [0.0] * len(VALUES), 1: [arithmetic.round_to(dtype)(x) for x in VALUES]}
     evaluate(lower(kernel(op, dtype, 1), target, "f"), data)
@@ -114,7 +116,7 @@ def test_targets_compute_what_the_expansion_says(op: Ops, target: object) -> Non
     for got, expected in zip(data[0], want.tolist()): assert got == expected or (got != got and expected != expected)
 
 def test_numpy_adds_a_product_with_one_rounding() -> None:
-  """The tests' own fused multiply-add against exact fractions."""
+  """This checks the tests' own fused multiply-add against exact fractions."""
   rng = np.random.default_rng(0)
   for dtype in BOTH:
     a, b = (rng.choice([-1, 1], 2000) * 2.0 ** rng.uniform(-40, 40, 2000) for _ in range(2))

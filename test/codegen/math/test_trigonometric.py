@@ -1,5 +1,7 @@
-"""SIN and COS where arguments are hard: near multiples of pi/2, and very large; the reduction against exact arithmetic;
-how exact the rest is is test_transcendental.py's."""
+"""SIN and COS for hard arguments: near multiples of pi/2, and very large; the reduction against exact arithmetic.
+
+test_transcendental.py tests the other errors.
+"""
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -19,7 +21,7 @@ both = pytest.mark.parametrize("op", (Ops.SIN, Ops.COS), ids=lambda op: op.name)
 HARDEST = {dtypes.float32: [16367173.0 * 2.0 ** 72], dtypes.float64: [6381956970095103.0 * 2.0 ** 797]}
 
 def inverse_turn(bits: int) -> int:
-  """1/(2 pi) times 2**bits by Machin's formula, independent of the constant in the source."""
+  """Return 1/(2 pi) times 2**bits by Machin's formula, independent of the constant in the source."""
   one = 1 << (bits + 64)
   def arctan(n: int) -> int:
     total, term, k = 0, one // n, 1
@@ -47,7 +49,7 @@ def test_windows_are_the_bits_from_any_place(dtype: DType) -> None:
     assert sum(int(w[place]) << word * (2 - k) for k, w in enumerate(words)) == expected
 
 def sine(x: Fraction) -> Fraction:
-  """sin(x) to about 2**-150, by a reduction with 1500 bits and the series."""
+  """Return sin(x) to about 2**-150, by a reduction with 1500 bits and the series."""
   bits = 1500
   turns = x * Fraction(inverse_turn(bits), 1 << bits)
   part = turns - round(turns)
@@ -63,7 +65,7 @@ def sine(x: Fraction) -> Fraction:
 @both
 @each_type
 def test_hard_arguments(op: Ops, dtype: DType) -> None:
-  """Near multiples of pi/2 the result is small, and its relative error would show any lost bit of the argument."""
+  """Near multiples of pi/2 the result is small. Its relative error would show any lost bit of the argument."""
   kind = ulps.numpy_type(dtype)
   rng = np.random.default_rng(0)
   large = (rng.uniform(1, 2, 20) * 2.0 ** rng.uniform(0, 127 if dtype is dtypes.float32 else 1023, 20)).tolist()

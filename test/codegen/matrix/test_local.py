@@ -1,4 +1,4 @@
-"""How factors of products lie in local memory, and how they get there."""
+"""The layout of products' operands in local memory, and their copies."""
 import math
 from dataclasses import replace
 
@@ -26,8 +26,8 @@ def test_where_local_memory_has_a_column() -> None:
   assert found == [0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, *(16 + k for k in found[:16])]
 
 def test_along_what_a_factor_is_copied() -> None:
-  """Memory may lie along the rows, along the steps, or along neither; the first elements tell, also where a range has
-  digits."""
+  """Memory may be contiguous along the rows, along the steps, or along neither. The first elements show it, also where
+  a range has digits."""
   r, k = axis(16, 0), axis(16, 1)
   assert distance_along(r * 16 + k, k, 8) == 1 and distance_along(r * 16 + k, r, 8) == 16
   assert distance_along(k % 16 + r * 40, k, 8) == 1 and distance_along(k // 8 * 99 + k % 8 * 2, k, 8) == 2
@@ -35,16 +35,15 @@ def test_along_what_a_factor_is_copied() -> None:
   for varying in (k // 4 * 99 + k % 4, data, r): assert distance_along(varying, k, 8) == math.inf
 
 def cut(index: UOp, gate: UOp | None = None, turns: bool = False, aligned: bool = True) -> tuple[bool, Pieces]:
-  """The blocks of a factor of 64 rows (range 0) by 64 steps (range 1) for 64 lanes; index: of its elements in
-  memory."""
+  """Return the blocks of an operand of 64 rows (range 0) by 64 steps (range 1) for 64 lanes. index: of its elements."""
   row, step, lane = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL"), axis(64, 2, "LOCAL")
   tile = Tile(Side((row,)), Side((lane,)), Side((step,)), (lane,), False, aligned)
   place = UOp.param(1, dtypes.float16, 1 << 20).index(index)
   return pieces_of(place.load() if gate is None else place.load(gate), tile, tile.row, 64, turns)
 
 def test_blocks_of_pieces() -> None:
-  """What lies along memory and can be loaded at once is; what cannot is loaded side by side by lanes, and stored as
-  pieces the other way."""
+  """Contiguous elements that can be loaded at once are one load. Otherwise adjacent lanes load adjacent elements, and
+  store pieces the other way."""
   r, k = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL")
   pieces, steps_beside, rows_beside = Pieces(1, 8, 1), Pieces(8, 1, 1), Pieces(1, 8, 64)
   assert cut(r * 64 + k) == (False, pieces) and cut(k * 64 + r, turns=True) == (True, Pieces(8, 1, 8))
@@ -59,18 +58,18 @@ def test_blocks_of_pieces() -> None:
   assert cut(k * 3 + r // 5 * 1000 + r % 5 * 7) == (False, pieces), "rows at different distances"
 
 def test_factors_are_loaded_some_steps_ahead() -> None:
-  """16 bytes of each factor a step: AHEAD_BYTES are three steps more.
+  """A step has 16 bytes of each operand: AHEAD_BYTES are three more steps.
 
-  No product waits for what was loaded just before.
+  No product waits for the last load before it.
   """
   program = run(matmul(4, 32, 8), replace(LANES, threads=64))
   kinds = [u.op for u in program.uops if u.op is Ops.MMA or u.op is Ops.LOAD and u.src[0].src[0].op is Ops.DEFINE_LOCAL]
   assert AHEAD_BYTES == 96 and kinds == [Ops.LOAD] * 8 + [Ops.MMA, Ops.LOAD, Ops.LOAD] * 4 + [Ops.MMA] * 4
 
 def test_loads_with_one_gate_stand_together() -> None:
-  """A gate is known for a short time then: predicates are few.
+  """A gate is then live for a short time, since predicates are few.
 
-  Lanes have 4 steps at 4 places, whose gates are of the steps.
+  Lanes have 4 steps of 4 rows, whose gates depend on the steps.
   """
   out, a, w = UOp.param(0, F32, 64), UOp.param(1, F32, 256), UOp.param(2, F32, 256)
   i, j, k = axis(8, 0), axis(8, 1), axis(16, 2, "REDUCE")

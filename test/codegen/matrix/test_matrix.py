@@ -1,4 +1,4 @@
-"""Products on the matrix unit: the Program computes what the kernel says, its factors staged by all lanes."""
+"""Products on the matrix unit: the Program computes the same as the kernel, its operands staged by all lanes."""
 from dataclasses import replace
 
 import pytest
@@ -16,7 +16,7 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.program import Program
 
 def matmul(m: int, k: int, n: int, dtype: DType = F32, batch: int = 1, swapped: bool = False) -> UOp:
-  """out[b, i, j] = max(sum over x of a[b, i, x] * w[b, x, j], 0) + 1."""
+  """Return out[b, i, j] = max(sum over x of a[b, i, x] * w[b, x, j], 0) + 1."""
   out, a, w = UOp.param(0, dtype, batch * m * n), UOp.param(1, dtype, batch * m * k), UOp.param(2, dtype, batch * k * n)
   b, i, j, x = axis(batch, 0), axis(m, 1), axis(n, 2), axis(k, 3, "REDUCE")
   left, right = a.index((b * m + i) * k + x).load(), w.index((b * k + x) * n + j).load()
@@ -64,7 +64,7 @@ def test_factors_of_narrower_types(left: DType, right: DType, fits: bool, steps:
   program = run(UOp.sink(out.index(i * 16 + j).store(terms.reduce(Ops.ADD, x), i, j)), unit)
   assert (count(program, Ops.MMA) >= 1) == fits
 
-# How real units share their matrices: all have 8 lanes here, and the digits of a real one.
+# Layouts of real units: all have 8 lanes here, and the digits of a real one.
 SHARED = {
   "lanes have copies of the factors, rows go back and forth": by_columns(4, 4, 4, F32, F32, 8),
   "steps are split among lanes, rows in halves": Matrix(
@@ -83,13 +83,13 @@ def test_any_layout(size: tuple[int, int, int], name: str) -> None:
   program = run(matmul(*size), replace(LANES, matrix=(SHARED[name],)))
   assert count(program, Ops.MMA) >= 1 and program.lanes % 8 == 0
 
-# A lane has neighbours of a row of the result, so lanes side by side have columns that are not.
+# A lane has adjacent columns of a row of the result, so adjacent lanes do not have adjacent columns.
 APART = Matrix(16, 16, 4, F32, F32, 32, Layout((("row", 16, 1), ("", 2, 0)), (("step", 4, 1),)),
                Layout((("column", 2, 8), ("column", 8, 1), ("", 2, 0)), (("step", 4, 1),)),
                Layout((("row", 16, 1), ("column", 2, 8)), (("column", 8, 1),)))
 
 def plain(m: int, k: int, n: int, result: DType = F32, pitch: int = 0) -> UOp:
-  """out[i, j] = sum over x of a[i, x] * w[x, j], rows of the result `pitch` apart."""
+  """Return out[i, j] = sum over x of a[i, x] * w[x, j], rows of the result `pitch` apart."""
   out, a, w = UOp.param(0, result, m * (pitch or n)), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
   total = (a.index(i * k + x).load() * w.index(x * n + j).load()).reduce(Ops.ADD, x)
@@ -105,7 +105,7 @@ def test_neighbours_are_stored_at_once_where_that_is_certain(result: DType, pitc
   assert {s.arg.length if isinstance(s.arg, Scattered) else s.src[1].dtype.count for s in optimized.src} == {lanes}
 
 def test_factors_that_are_widened_for_the_sum() -> None:
-  """Products of float16 summed in float32 are the unit's, as they are exact."""
+  """The unit computes products of float16 that are summed in float32, since they are exact."""
   unit = by_columns(2, 4, 2, dtypes.float16, F32, 4)
   out, a, w = UOp.param(0, F32, 16), UOp.param(1, dtypes.float16, 16), UOp.param(2, dtypes.float16, 16)
   i, j, x = axis(4, 1), axis(4, 2), axis(4, 3, "REDUCE")
@@ -126,7 +126,7 @@ def test_sums_of_other_things_are_done_without_it() -> None:
   assert count(run(UOp.sink(out.index(i * 8 + j).store(largest, i, j))), Ops.MMA) == 0
 
 def test_a_convolution_is_a_product_too() -> None:
-  """out[c, y] = sum over d, t of w[c, d, t] * a[d, y + t], a gate where that is outside."""
+  """out[c, y] = sum over d, t of w[c, d, t] * a[d, y + t], with a gate at the border."""
   out, w, a = UOp.param(0, F32, 4 * 16), UOp.param(1, F32, 4 * 8 * 3), UOp.param(2, F32, 8 * 16)
   c, y, t, d = axis(4, 0), axis(16, 1), axis(3, 2, "REDUCE"), axis(8, 3, "REDUCE")
   near = y + t - 1
@@ -155,7 +155,7 @@ def test_lanes_must_meet_at_the_same_operation() -> None:
 def test_what_is_added_to_in_place(size: tuple[int, int, int], products: bool) -> None:
   """No element may be computed twice: shapes divide the sizes, or lanes compute alone.
 
-  So it is if only another store is in place.
+  This also holds if only another store is in place.
   """
   m, k, n = size
   for other in (False, True):

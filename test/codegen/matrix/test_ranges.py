@@ -1,4 +1,4 @@
-"""Products of many ranges as products of three, and sums whose length is no multiple of the unit's steps."""
+"""Products of many ranges as products of three, and sums whose length is not a multiple of the unit's steps."""
 from __future__ import annotations
 
 import math
@@ -21,7 +21,7 @@ from tinyhw.uop.matrix import by_columns
 from tinyhw.uop.ops import UOp
 
 def sizes(kernel: UOp) -> tuple[list[int], list[int]]:
-  """Of the ranges of the store, and of the sum."""
+  """Return the sizes of the ranges of the store, and of the sum."""
   reduce = next(u for u in kernel.toposort() if u.op is Ops.REDUCE)
   return [size_of(r) for r in ranges_of(kernel.src[0])], [size_of(r) for r in ranges_of(reduce)]
 
@@ -42,7 +42,7 @@ def test_gradients_of_weights(shape: tuple[int, int, int, int, int, int]) -> Non
   assert count(run(gradient(*shape)), Ops.MMA) >= 1
 
 def test_what_shifts_is_outside() -> None:
-  """Columns beside each other are channels: memory has them at one distance.
+  """Adjacent columns are channels, which are at equal distances in memory.
 
   Too few channels for the unit stay inside.
   """
@@ -55,7 +55,7 @@ def test_what_shifts_is_outside() -> None:
     assert distance_along(load.src[0].src[1], columns, 8) == (64 if channels == 8 else math.inf)
 
 def test_weights_stay_in_a_row() -> None:
-  """Their sum is in the order of memory, unless that has the channels side by side."""
+  """Their sum has the order of memory, unless channels are adjacent in memory."""
   kernel = convolution(2, 8, 6, 8, 3, 1)
   def distance(kernel: UOp) -> float:
     changed = one_range_each(kernel, LANES)
@@ -82,7 +82,7 @@ def test_few_steps_are_added() -> None:
   assert [padded(n, unit) for n in (16, 1, 40, 147, 1000, 4096, 4097)] == [16, 16, 48, 160, 1024, 4096, 4224]
 
 def test_a_factor_that_is_computed_is_0_where_steps_were_added() -> None:
-  """What is added to nothing is not nothing."""
+  """A constant that is added to 0 in the padding is not 0."""
   out, a, w = UOp.param(0, F32, 64), UOp.param(1, F32, 80), UOp.param(2, F32, 80)
   i, j, x = axis(8, 0), axis(8, 1), axis(10, 2, "REDUCE")
   left = a.index(i * 10 + x).load() + 1
@@ -103,7 +103,7 @@ def test_other_kernels_and_targets() -> None:
   assert one_range_each(largest, LANES) is largest
 
 def test_digits_that_memory_has_side_by_side_stay_together() -> None:
-  """A weight's channels and places are one row in memory: its index has no division."""
+  """The channels and positions of a weight are contiguous in memory, so its index has no division."""
   changed = one_range_each(convolution(2, 3, 6, 8, 3, 1), LANES)
   loads = {u.src[0].src[0].arg[0]: u for u in changed.toposort() if u.op is Ops.LOAD}
   def divisions(u: UOp) -> int: return sum(v.op in (Ops.IDIV, Ops.MOD) for v in u.src[0].src[1].toposort())

@@ -1,4 +1,4 @@
-"""Which parts of split ranges are rows, columns and steps of a product, and how they are numbered."""
+"""The parts of split ranges that are rows, columns and steps of a product, and their numbering."""
 from test.codegen.kernels import axis
 from tinyhw.codegen.matrix.sides import Side, further, place, position, tile_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps
@@ -10,11 +10,11 @@ from tinyhw.uop.ops import UOp
 OPTS = Opt(OptOps.MATRIX, 0, 4), Opt(OptOps.MATRIX, 1, 8), Opt(OptOps.MATRIX, 2, 4), Opt(OptOps.LOCAL, 0, 2)
 
 def parts(number: int, *kinds: tuple[int, str]) -> list[UOp]:
-  """What became of a range: parts of these sizes and kinds."""
+  """Return the parts of a range, with these sizes and kinds."""
   return [axis(size, 10 * number + k, kind) for k, (size, kind) in enumerate(kinds)]
 
 def split() -> dict[UOp, list[UOp]]:
-  """(64, 8) x (8, 32), two waves below each other."""
+  """Return the split of (64, 8) x (8, 32), with two waves along the rows."""
   return {axis(64, 0): parts(1, (8, "GLOBAL"), (2, "LOCAL"), (4, "UPCAST")),
           axis(32, 1): parts(2, (4, "GLOBAL"), (8, "LOCAL")),
           axis(8, 2, "REDUCE"): parts(3, (2, "REDUCE"), (4, "UNROLL"))}

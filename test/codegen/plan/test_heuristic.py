@@ -1,5 +1,5 @@
-"""What the model chooses for random loops and for kernels that everybody knows: possible, within the target's limits,
-and worth it."""
+"""The model's choices for random loops and for well-known kernels: possible, within the target's limits, and
+profitable."""
 from __future__ import annotations
 from dataclasses import replace
 from math import prod
@@ -24,20 +24,20 @@ TARGETS = {**ALL_TARGETS, "avx512": capabilities("x86_64:avx512"), "many threads
            "no local memory": replace(AVX2, local_bytes=0), "lanes": replace(AVX2, lanes=8, local_bytes=4096)}
 
 def product(m: int, n: int, k: int, dtype: DType = F32) -> UOp:
-  """The store of a matrix product."""
+  """Return the store of a matrix product."""
   out, a, b = UOp.param(0, dtype, m * n), UOp.param(1, dtype, m * k), UOp.param(2, dtype, k * n)
   i, j, r = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
   return out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r), i, j)
 
 def amounts(opts: tuple[Opt, ...], *ops: OptOps) -> dict[int, int]:
-  """By axis, the product of the amounts of these opts."""
+  """Return, by axis, the product of the amounts of these opts."""
   found: dict[int, int] = {}
   for o in opts:
     if o.op in ops: found[o.axis] = found.get(o.axis, 1) * o.amount
   return found
 
 def check_limits(store: UOp, opts: tuple[Opt, ...], target: Capabilities) -> None:
-  """Opts name what there is, in amounts that fit into ranges, registers and local memory."""
+  """Check that opts name existing ranges, in amounts that fit into ranges, registers and local memory."""
   ranges = {u.arg[0]: u for u in store.toposort() if u.op is Ops.RANGE}
   slots = {u.arg[0] for u in store.toposort() if u.op is Ops.PARAM}
   outputs = {r.arg[0] for r in ranges_of(store)}
@@ -89,7 +89,7 @@ def test_products(shape: tuple[int, int, int], name: str) -> None:
     assert 2 * items > target.threads, f"{items} work items for {target.threads} threads"
 
 def work_items(kernel: UOp) -> int:
-  """The size of the grid."""
+  """Return the size of the grid."""
   return max((prod(size_of(r) for r in ranges_of(s) if r.arg[1] is AxisType.GLOBAL) for s in kernel.src), default=1)
 
 @pytest.mark.parametrize("dtype, lanes", [(dtypes.float32, 8), (dtypes.float64, 4), (dtypes.int8, 32),
@@ -103,8 +103,8 @@ def test_lanes_fill_a_register_and_run_along_memory(dtype: DType, lanes: int) ->
 
 @pytest.mark.parametrize("rows, columns, copies", [
   (1024, 1024, {0: 16}), (1000, 1000, {0: 16}), (5, 1000, {0: 5}),
-  (1000, 64, {1: 4}),     # 64 lines of the cache are still there when the next row wants them
-  (1024, 64, {0: 16})])   # of these, which are a page apart, eight are
+  (1000, 64, {1: 4}),     # 64 cache lines are still there when the next row needs them
+  (1024, 64, {0: 16})])   # of lines that are a page apart, eight are
 def test_a_transpose_uses_up_lines_of_the_cache(rows: int, columns: int, copies: dict[int, int]) -> None:
   out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
   i, j = axis(rows, 0), axis(columns, 1)
@@ -127,7 +127,8 @@ def test_short_rows_whose_elements_lie_apart_have_no_lanes() -> None:
 @pytest.mark.parametrize("operations, lanes", [(0, {}), (1, {}), (6, {1: 4})])
 def test_short_rows_whose_elements_lie_apart_have_lanes_where_much_is_computed(operations: int,
                                                                                lanes: dict[int, int]) -> None:
-  """The activation of an image of 8x8 pixels beside one that is gathered was computed one element at a time."""
+  """The activation of an image of 8x8 pixels, with a gathered image as the other input, was computed one element at a
+  time."""
   out, a = UOp.param(0, F32, 64 * 6), UOp.param(1, F32, 64 * 12)
   i, j = axis(64, 0), axis(6, 1)
   value = a.index(i * 12 + j * 2).load()
@@ -148,7 +149,8 @@ def test_a_sum_over_a_symbolic_size_and_another_is_not_split_along_the_first() -
   assert amounts(opts, OptOps.VECTOR)[1] == 8 and all(o.axis != 2 for o in opts)
 
 def test_what_is_read_once_is_read_at_few_places_in_turn() -> None:
-  """A matrix-vector product, whose rows are far apart: few of them at once, and several vectors of each."""
+  """A matrix-vector product has rows that are far apart. It reads a few of them at once, and several vectors of each.
+  """
   out, a, x = UOp.param(0, F32, 4096), UOp.param(1, F32, 1 << 24), UOp.param(2, F32, 4096)
   i, r = axis(4096, 0), axis(4096, 1, "REDUCE")
   opts = choose(out.index(i).store((a.index(i * 4096 + r).load() * x.index(r).load()).reduce(Ops.ADD, r), i), AVX2)
@@ -156,7 +158,7 @@ def test_what_is_read_once_is_read_at_few_places_in_turn() -> None:
   assert amounts(opts, OptOps.VECTOR) == {1: 8} and copies[0] <= 4 and prod(copies.values()) >= 8
 
 def test_a_row_is_reduced_where_it_is_read_again() -> None:
-  """Softmax's form: the loop of the reduction is inside of the row's, which alone is the grid."""
+  """The form of a softmax: the loop of the reduction is inside of the row's loop, which alone is the grid."""
   out, a = UOp.param(0, F32, 64 * 1024), UOp.param(1, F32, 64 * 1024)
   i, j, r = axis(64, 0), axis(1024, 1), axis(1024, 2, "REDUCE")
   total = a.index(i * 1024 + r).load().reduce(Ops.ADD, r)
@@ -164,7 +166,7 @@ def test_a_row_is_reduced_where_it_is_read_again() -> None:
   assert amounts(opts, OptOps.VECTOR) == {1: 8, 2: 8} and [o.axis for o in opts if o.op is OptOps.GRID] == [0]
 
 def test_reductions_that_need_each_other_have_lanes_each() -> None:
-  """Variance's form: the mean is subtracted from each term of the second sum."""
+  """The form of a variance: the mean is subtracted from each term of the second sum."""
   out, a = UOp.param(0, F32, 64), UOp.param(1, F32, 64 * 1024)
   i, r, s = axis(64, 0), axis(1024, 1, "REDUCE"), axis(1024, 2, "REDUCE")
   mean = a.index(i * 1024 + r).load().reduce(Ops.ADD, r)
@@ -190,7 +192,7 @@ def test_no_lanes_where_nothing_is_adjacent_and_nothing_for_one_element() -> Non
 
 @given(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int8, dtypes.uint16]), st.sampled_from(sorted(TARGETS)))
 def test_vectors_never_exceed_a_register(dtype: DType, name: str) -> None:
-  """A conversion to a wider type counts: all vectors of a kernel have one number of lanes."""
+  """A conversion to a wider type counts: all vectors of a kernel have the same number of lanes."""
   target = TARGETS[name]
   out, a = UOp.param(0, dtypes.float64, 512), UOp.param(1, dtype, 512)
   i = axis(512, 0)
@@ -202,7 +204,7 @@ def test_vectors_never_exceed_a_register(dtype: DType, name: str) -> None:
 
 @pytest.mark.parametrize("n", (9, 17, 33))
 def test_a_tile_is_larger_than_its_range_unless_the_kernel_reads_what_it_overwrites(n: int) -> None:
-  """Stores of such a kernel are peeled, and a tile that fits nowhere would leave only the rest, without lanes."""
+  """Stores of such a kernel are peeled. A tile that fits nowhere would leave only the remainder, without lanes."""
   store = product(24, n, 24)
   free, tied = (amounts(choose(store, AVX2, in_place), OptOps.VECTOR, OptOps.UPCAST).get(1, 1)
                 for in_place in (False, True))

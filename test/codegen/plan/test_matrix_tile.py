@@ -1,4 +1,4 @@
-"""Which part of a product a wave and a workgroup compute: within limits, larger where that pays."""
+"""The part of a product that a wave and a workgroup compute: within limits, larger where that pays."""
 from __future__ import annotations
 
 from dataclasses import replace
@@ -20,13 +20,13 @@ CARD = replace(LANES, lanes=32, threads=64, local_bytes=65536, vector_registers=
 
 def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT,
            **changes: int) -> dict[tuple[OptOps, int], int]:
-  """Opts other than MATRIX, by what they do to which range."""
+  """Return opts other than MATRIX, by their kind and range."""
   choice = tile(axis(m, 0), axis(n, 1), axis(k, 2), others, unit, replace(CARD, **changes))
   assert choice is not None and choice.cost > 0
   return {(o.op, o.axis): o.amount for o in choice.opts if o.op is not OptOps.MATRIX}
 
 def test_registers_are_counted() -> None:
-  """8 of sums, 8 of each factor; what is copied: 32 rows and columns of 16 halves, by 32 lanes."""
+  """8 of sums, 8 of each operand, and the copies: 32 rows and columns of 16 halves, by 32 lanes."""
   assert registers(Shape(1, 1, 1, 1, 1), UNIT) == 8 + 8 + 8 + 8 + OTHER_REGISTERS
   assert registers(Shape(2, 2, 4, 4, 1), UNIT) == 128 + 64 + 16 + OTHER_REGISTERS
 
@@ -57,7 +57,7 @@ def test_nothing_is_larger_than_the_product_nor_than_local_memory() -> None:
 def test_one_matrix_is_always_possible() -> None: assert chosen(16, 16, 16, vector_registers=0) == {}
 
 def test_what_is_computed_twice_costs() -> None:
-  """Of 80 rows, five matrices, a wave of four would compute three twice."""
+  """For 80 rows, five matrices, a wave of four would compute three of them twice."""
   sizes = (80, 4096, 256)
   assert cost(Shape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(Shape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)
 
@@ -81,12 +81,12 @@ def test_panels_are_shared_by_as_many_groups_of_waves_as_registers_allow() -> No
 
 @pytest.mark.parametrize("m, n, k", [(63, 256, 512), (64, 255, 512), (64, 256, 500), (64, 256, 192), (64, 256, 65536)])
 def test_panels_want_whole_steps_and_not_few_of_them(m: int, n: int, k: int) -> None:
-  """A long sum has a second variable, which sums of 256 columns leave no room for."""
+  """A long sum has a second variable, for which sums of 256 columns leave no registers."""
   assert in_panels(m, n, k, 256) is None
   assert k != 65536 or in_panels(m, n, k, 128) is not None
 
 def test_panels_of_narrow_pieces_have_room_for_them() -> None:
-  """Pieces of a piece: 8 accesses of halves, which lanes carry, or 4 of two of them, which they copy."""
+  """A 16-byte piece is 8 accesses of one half each, which lanes carry, or 4 accesses of two halves, which they copy."""
   unit, sizes = product_of_group(256, dtypes.bfloat16), (4096, 4096, 4096)
   def fitting(*accesses: int) -> list[int]:
     return [groups for groups in (1, 2, 3) if fits(Shape(groups, 1, 1, 1, 1), sizes, unit, HOPPER,
@@ -100,7 +100,7 @@ def test_panels_of_narrow_pieces_have_room_for_them() -> None:
   assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)
 
 def test_panels_are_for_large_products() -> None:
-  """By cost: a step of the sum costs more where few workgroups have a card for themselves."""
+  """A step of the sum costs more where few workgroups share the card."""
   def cost_of(size: int, unit: Matrix) -> float:
     choice = tile(axis(size, 0), axis(size, 1), axis(4096, 2), 1, unit, HOPPER)
     assert choice is not None
@@ -110,8 +110,8 @@ def test_panels_are_for_large_products() -> None:
   assert cost_of(256, product_of_group(256, dtypes.bfloat16)) > cost_of(256, warp)
 
 def test_the_grid_goes_along_the_side_that_is_read_less() -> None:
-  """Sixteen workgroups of (64, 128) at once: of a product with many columns they have all rows and few columns, and
-  the other way."""
+  """Sixteen workgroups of (64, 128) run at once. In a product with many columns they cover all rows and few columns,
+  and vice versa."""
   def order(m: int, n: int) -> list[int]:
     opts = (Opt(OptOps.MATRIX, 0, 16), Opt(OptOps.MATRIX, 1, 16), Opt(OptOps.MATRIX, 2, 16), Opt(OptOps.UPCAST, 0, 4),
             Opt(OptOps.LOCAL, 1, 8),

@@ -1,4 +1,4 @@
-"""Register tiles: what the model charges for, and what it chooses for the kernels that it was made for."""
+"""Register tiles: the costs of the model, and its choices for the kernels that it was made for."""
 from __future__ import annotations
 from dataclasses import replace
 from math import prod
@@ -21,7 +21,7 @@ AVX512 = capabilities("x86_64:avx512")
 LEVELS = {"avx2": AVX2, "avx512": AVX512}
 
 def product(m: int, n: int, k: int) -> UOp:
-  """The kernel of a matrix product."""
+  """Return the kernel of a matrix product."""
   out, a, b = UOp.param(0, F32, m * n), UOp.param(1, F32, m * k), UOp.param(2, F32, k * n)
   i, j, r = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
   return UOp.sink(out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r),
@@ -41,7 +41,7 @@ def amount(opts: tuple[Opt, ...], op: OptOps, at: int) -> int:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("n", (64, 256, 1024))
 def test_a_matrix_product_fills_the_registers(level: str, n: int) -> None:
-  """Lanes along columns, and so many accumulators that the operands still fit beside them."""
+  """Lanes along columns, and as many accumulators as leave room for the operands."""
   opts = opts_of(product(n, n, n), level)
   lanes = amount(opts, OptOps.VECTOR, 1)
   rows, columns = amount(opts, OptOps.UPCAST, 0), amount(opts, OptOps.UPCAST, 1)
@@ -78,7 +78,7 @@ def test_choices_change_no_result(level: str) -> None:
 @pytest.mark.parametrize("outputs", (1, 2, 3))
 def test_a_convolution_of_small_images_to_few_channels_has_lanes(level: str, size: int, lanes: int,
                                                                  outputs: int) -> None:
-  """A part of a register where no range fills one: one element at a time took 25 times as long on AVX-512."""
+  """Lanes are a part of a register where no range fills one. One element at a time took 25 times as long on AVX-512."""
   kernel = convolution(size, 3, padding=1, channels=8, outputs=outputs)
   opts = opts_of(kernel, level)
   assert [o.amount for o in opts if o.op is OptOps.VECTOR] == [lanes], opts
@@ -92,7 +92,7 @@ def test_a_small_product_has_lanes(m: int, n: int, k: int) -> None:
   agree(kernel, with_opts(kernel, opts))
 
 def test_what_storing_far_apart_costs_has_no_step() -> None:
-  """Rows of 255 floats are less than 1024 bytes apart, those of 257 are more: tiles of both are as high."""
+  """Rows of 255 floats are less than 1024 bytes apart, those of 257 are more. Tiles of both have the same height."""
   def costs(n: int) -> float:
     model = model_of(product(64, n, 9), "avx512")
     i, j = model.nest.ranges

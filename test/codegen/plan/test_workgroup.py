@@ -1,4 +1,4 @@
-"""Which ranges become lanes, and that workgroups compute what the kernel says, whatever does not divide."""
+"""The ranges that become lanes. Workgroups compute the same as the kernel, for sizes that nothing divides."""
 import math
 from dataclasses import replace
 
@@ -41,7 +41,7 @@ def run(sink: UOp, capabilities: Capabilities = LANES, tolerance: float = 0.0) -
 def opts(sink: UOp) -> tuple[Opt, ...]: return optimize(sink, LANES).arg.opts  # type: ignore[no-any-return]
 
 def elementwise(rows: int, columns: int, in_place: bool = False) -> UOp:
-  """out[i, j] = a[i, j] + b[j, i]."""
+  """Return out[i, j] = a[i, j] + b[j, i]."""
   out, a, b = (UOp.param(k, F32, rows * columns) for k in range(3))
   if in_place: a = out
   i, j = axis(rows, 0), axis(columns, 1)
@@ -65,8 +65,8 @@ def test_lanes_run_along_memory() -> None:
                                           ((5, 7, 3), [(2, 3), (1, 7)]),
                                           ((3, 11, 2), [(2, 2), (1, 11)]), ((64, 11, 2), [(2, 2), (1, 11)])])
 def test_short_ranges_are_lanes_together(sizes: tuple[int, int, int], lanes: list[tuple[int, int]]) -> None:
-  """One of them leaves most lanes of a wave without work; rows are longer than what is read of them, so that ranges
-  stay apart."""
+  """One of them leaves most lanes of a wave without work. The rows in memory are longer than the range, so that ranges
+  are not merged."""
   out, a = UOp.param(0, F32, math.prod(sizes)), UOp.param(1, F32, math.prod(n + 1 for n in sizes))
   i, j, k = (axis(n, position) for position, n in enumerate(sizes))
   kernel = UOp.sink(out.index((i * sizes[1] + j) * sizes[2] + k).store(a.index((i * (sizes[1] + 1) + j) * (sizes[2] + 1)
@@ -76,8 +76,8 @@ def test_short_ranges_are_lanes_together(sizes: tuple[int, int, int], lanes: lis
 
 @pytest.mark.parametrize("channels, shared", [(8, True), (32, False)])
 def test_few_results_share_the_sum_where_memory_lies_alike(channels: int, shared: bool) -> None:
-  """A sum for each channel of images: neither channels nor images are neighbours in memory, so what counts is that
-  enough lanes run."""
+  """A sum for each channel of images. Neither channels nor images are adjacent in memory, so only the number of running
+  lanes counts."""
   out, a = UOp.param(0, F32, channels), UOp.param(1, F32, 16 * channels * 3)
   c, n, x = axis(channels, 0), axis(16, 1, "REDUCE"), axis(3, 2, "REDUCE")
   kernel = UOp.sink(out.index(c).store(a.index((n * channels + c) * 3 + x).load().reduce(Ops.ADD, n, x), c))
@@ -88,7 +88,7 @@ def test_few_results_share_the_sum_where_memory_lies_alike(channels: int, shared
                          [((3, 3, 3), [(3, 3), (2, 3)]), ((4, 5, 6), [(3, 6)]), ((40, 1, 1), [(1, 10)]),
                           ((7, 2, 8), [(3, 8), (2, 2)])])
 def test_short_reductions_are_unrolled(sizes: tuple[int, int, int], copies: list[tuple[int, int]]) -> None:
-  """So that a lane has several loads under way; the order of additions stays."""
+  """A lane then has several loads in flight; the order of additions stays."""
   n = math.prod(size + 1 for size in sizes)
   out, a = UOp.param(0, F32, 16), UOp.param(1, F32, 16 * n)
   i, (x, y, z) = axis(16, 0), [axis(size, k, "REDUCE") for k, size in enumerate(sizes, 1)]
@@ -98,7 +98,7 @@ def test_short_reductions_are_unrolled(sizes: tuple[int, int, int], copies: list
   run(kernel)
 
 def columns_of(n: int, m: int, rows: int = 1) -> UOp:
-  """out[j, i] = sum of b[j, x] * a[x, i] over x: a vector, or a few of them, by a matrix."""
+  """Return out[j, i] = sum of b[j, x] * a[x, i] over x: a vector, or a few of them, by a matrix."""
   out, a, b = UOp.param(0, F32, rows * n), UOp.param(1, F32, m * n), UOp.param(2, F32, rows * m)
   j, i, x = axis(rows, 0), axis(n, 1), axis(m, 2, "REDUCE")
   return UOp.sink(out.index(j * n + i).store((b.index(j * m + x).load() * a.index(x * n + i).load()).reduce(Ops.ADD, x),
@@ -109,8 +109,8 @@ def columns_of(n: int, m: int, rows: int = 1) -> UOp:
                                                (64, 64, 16, [(1, 32)]), (16, 48, 1, [(1, 16)]),
                                                (37, 512, 1, [(1, 32)])])
 def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, lanes: list[tuple[int, int]]) -> None:
-  """Lanes beside each other have neighbouring columns, others further terms; not where results or terms are enough, or
-  nothing divides."""
+  """Adjacent lanes have adjacent columns, other lanes have further terms. Not so where results or terms are enough, or
+  where nothing divides."""
   card = replace(LANES, threads=64, matrix=())
   kernel = columns_of(n, m, rows)
   assert [(o.axis, o.amount) for o in optimize(kernel, card).arg.opts if o.op is OptOps.LOCAL][:2] == lanes
@@ -118,7 +118,7 @@ def test_columns_that_are_few_share_their_sums_too(n: int, m: int, rows: int, la
 
 @pytest.mark.parametrize("sizes, copies", [((64, 32), 8), ((60, 32), 4), ((3, 5), 1), ((37, 32), 1)])
 def test_what_lanes_read_apart_is_used_up(sizes: tuple[int, int], copies: int) -> None:
-  """A transpose: a lane reads 32 bytes side by side, and stores them to rows that lanes fill."""
+  """A transpose: a lane reads 32 contiguous bytes, and stores them to rows that lanes fill."""
   rows, columns = sizes
   out, a = UOp.param(0, F32, rows * columns), UOp.param(1, F32, rows * columns)
   i, j = axis(rows, 0), axis(columns, 1)
@@ -128,8 +128,8 @@ def test_what_lanes_read_apart_is_used_up(sizes: tuple[int, int], copies: int) -
 
 @pytest.mark.parametrize("sizes, shared", [((1, 3), True), ((4, 10), False)])
 def test_a_short_reduction_beside_a_long_one_is_each_lane_s_own(sizes: tuple[int, int], shared: bool) -> None:
-  """Rows of 64, from which the largest of a few others is subtracted; with 40 of them, along no range that lanes
-  divide, it is repeated too often."""
+  """Rows of 64, minus the largest of a few other elements. 40 others, along no range that lanes divide, would be
+  reduced again too often."""
   short = math.prod(sizes)
   out, a, b = UOp.param(0, F32, 4), UOp.param(1, F32, 4 * 64), UOp.param(2, F32, 4 * short)
   i, x, y, z = axis(4, 0), axis(64, 1, "REDUCE"), axis(sizes[0], 2, "REDUCE"), axis(sizes[1], 3, "REDUCE")
@@ -139,7 +139,7 @@ def test_a_short_reduction_beside_a_long_one_is_each_lane_s_own(sizes: tuple[int
   run(kernel, tolerance=1e-5)
 
 def test_outer_sums_are_copied_where_inner_ones_are_lanes() -> None:
-  """A sum for each channel of images: several images are under way at once."""
+  """A sum for each channel of images: several images are in flight at once."""
   out, a = UOp.param(0, F32, 2), UOp.param(1, F32, 6 * 2 * 64)
   c, n, x = axis(2, 0), axis(6, 1, "REDUCE"), axis(64, 2, "REDUCE")
   kernel = UOp.sink(out.index(c).store(a.index((n * 2 + c) * 64 + x).load().reduce(Ops.ADD, n, x), c))
@@ -155,7 +155,7 @@ def test_a_lane_loads_as_much_as_one_access_has_whatever_is_stored() -> None:
   run(kernel, tolerance=1e-5)
 
 def test_lanes_are_neighbours_where_gates_hold_too() -> None:
-  """The halves of a row, turned: what is read is beside itself along the row, though each read has a gate."""
+  """The halves of a row are rotated. Loads are adjacent along the row, although each has a gate."""
   out, a, b = UOp.param(0, F32, 12 * 16), UOp.param(1, F32, 12 * 16), UOp.param(2, F32, 16)
   i, j = axis(12, 0), axis(16, 1)
   first = j < 8
@@ -166,7 +166,7 @@ def test_lanes_are_neighbours_where_gates_hold_too() -> None:
   run(kernel)
 
 def test_reductions_are_not_repeated_by_lanes() -> None:
-  """Rows are lanes where a row is reduced; where nothing is left outside of the reduction, each lane does it."""
+  """Rows are lanes where a row is reduced. Each lane reduces where nothing is left outside of the reduction."""
   assert opts(softmax(16, 5))[0] == Opt(OptOps.LOCAL, 0, 16)
   run(softmax(16, 5), tolerance=1e-6)
   out, a = UOp.param(0, F32, 12), UOp.param(1, F32, 12)
@@ -205,7 +205,8 @@ def test_only_a_stage_closes_lanes() -> None:
     lower(UOp.sink(out.index(0).store(a.index(lane).load().reduce(Ops.ADD, lane))), LANES, "fold")
 
 def test_what_can_be_copied_in_whole_pieces() -> None:
-  """Memory along one range, and all else at multiples of 16 bytes; no gates, nothing computed."""
+  """Memory is contiguous along one range, and all else is at multiples of 16 bytes. There are no gates or computed
+  values."""
   a, i, j = UOp.param(0, dtypes.float16, 1 << 16), axis(64, 0), axis(64, 1)
   assert ([copied_along(a.index(at).load()) for at in (i * 64 + j, j * 64 + i, i * 72 + j + 8, i + j * 8)]
           == [j, i, j, i])
@@ -216,8 +217,8 @@ def test_what_can_be_copied_in_whole_pieces() -> None:
   assert copied_along(a.index(axis(60, 2)).load()) is None, "the last tile would begin where no piece does"
 
 def test_registers_of_elements_that_are_loaded_alone() -> None:
-  """An element has its own place where memory has no pieces that are certain and divisions find it, and beside such a
-  factor its own gate."""
+  """An element has an address of its own if memory has no certain pieces and its address needs divisions. The other
+  operand of such a product has a gate of its own for each element."""
   a, i, j, k = UOp.param(1, dtypes.float16, 1 << 14), axis(64, 0), axis(64, 1), axis(64, 2)
   plain, digits = a.index(j * 64 + k).load(), k // 16 * 1000 + i * 64
   def taken(factor: UOp, other: UOp = plain) -> tuple[int, int]: return register_bytes((factor, other), (i, j), k, True)
@@ -238,14 +239,15 @@ def test_lanes_that_exchange_share_a_short_row_in_one_wave(columns: int, exchang
 
 @pytest.mark.parametrize("count, columns, lanes", [(1, 200, 25), (40, 200, 10), (1, 96, 24), (1, 48, 24)])
 def test_few_rows_are_loaded_by_as_many_lanes_as_have_neighbours(count: int, columns: int, lanes: int) -> None:
-  """8 lanes would be a whole wave, but not load 4 elements at once each; with many rows others have work meanwhile."""
+  """8 lanes would be a whole wave, but not load 4 elements at once each. With many rows other waves have work
+  meanwhile."""
   out, a = UOp.param(0, F32, count), UOp.param(1, F32, count * columns)
   i, x = axis(count, 0), axis(columns, 1, "REDUCE")
   kernel = UOp.sink(out.index(i).store(a.index(i * columns + x).load().reduce(Ops.ADD, x), i))
   assert run(kernel, replace(LANES, threads=16)).lanes == lanes
 
 def test_sums_of_columns_for_a_number_of_rows_that_is_not_known() -> None:
-  """How many results there are, nobody knows: lanes are along the columns only."""
+  """The number of results is unknown, so lanes are along the columns only."""
   out, a = UOp.param(0, F32, 16 * 64), UOp.param(1, F32, 16 * 512 * 64)
   i, j, x = axis(UOp.variable("n", 1, 16), 0), axis(64, 1), axis(512, 2, "REDUCE")
   kernel = UOp.sink(out.index(i * 64 + j).store(a.index((i * 512 + x) * 64 + j).load().reduce(Ops.ADD, x), i, j))

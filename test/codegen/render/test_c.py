@@ -1,4 +1,4 @@
-"""C source, compiled by the C compiler that is here, computes exactly what the interpreter does.
+"""C source, compiled by the available C compiler, computes exactly the same as the interpreter.
 
 Skipped without a compiler.
 """
@@ -97,7 +97,7 @@ def test_scratch_memory_variables_and_conditions(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_conditions_that_all_lanes_share(tmp_path: Path) -> None:
-  """Halves of rows turned by an angle.
+  """Halves of rows rotated by an angle.
 
   With -march=x86-64-v4, GCC 12.2 gives -0 in three lanes of four where each lane chooses for itself.
   """
@@ -116,8 +116,10 @@ def test_conditions_that_all_lanes_share(tmp_path: Path) -> None:
 
 @needs_compiler
 def test_bits_of_all_lanes(tmp_path: Path) -> None:
-  """Rows, of which the first is filled with the bits of a number. With -march=x86-64-v4, GCC 12.2 gives 0 in two lanes
-  of four where each lane gets its bits for itself."""
+  """Rows, of which the first is filled with the bits of a number.
+
+  With -march=x86-64-v4, GCC 12.2 gives 0 in two lanes of four where each lane gets its bits for itself.
+  """
   b = Builder("bits")
   floats, ints = dtypes.float32.vec(4), i32.vec(4)
   out, x = b.param(0, dtypes.float32, 24), b.param(1, dtypes.float32, 24)

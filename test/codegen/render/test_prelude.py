@@ -24,7 +24,7 @@ C_TYPES = {dtypes.int8: ctypes.c_int8, dtypes.uint8: ctypes.c_uint8, dtypes.int1
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-  """All helpers, visible from outside."""
+  """Return all helpers, exported."""
   if COMPILER is None: pytest.skip("no C compiler")
   folder: Path = tmp_path_factory.mktemp("prelude")
   source = "#include <stdint.h>\n" + "\n".join(text.replace("static inline ", "") for text in HELPERS.values())
@@ -40,7 +40,7 @@ def function(library: ctypes.CDLL, name: str, result: DType, *arguments: DType) 
 
 @pytest.mark.parametrize("dtype", dtypes.ints, ids=str)
 def test_division(library: ctypes.CDLL, dtype: DType) -> None:
-  """Of all pairs of corners, 0 and the smallest number by -1 included."""
+  """All pairs of corners, with 0 and the smallest number by -1."""
   low, high = int(dtype.min), int(dtype.max)
   corners = sorted({low, low + 1, max(low, -7), max(low, -1), 0, 1, 3, 7, high - 1, high})
   for op in ("IDIV", "MOD"):
@@ -62,7 +62,7 @@ def test_floats_become_integers(library: ctypes.CDLL, source: DType, target: DTy
 
 @pytest.mark.parametrize("dtype", dtypes.narrow_floats, ids=str)
 def test_narrow_floats(library: ctypes.CDLL, dtype: DType) -> None:
-  """Every code to float32 and back; then numbers between them, halfway too."""
+  """Every code to float32 and back; then numbers between them, and at half the distance."""
   name, code_type = ALIASES_BY_TYPE[dtype], {8: dtypes.uint8, 16: dtypes.uint16}[dtype.bitsize]
   decode, encode = function(library, f"decode_{name}", dtypes.float32,
                             code_type), function(library, f"encode_{name}", code_type, dtypes.float32)

@@ -1,4 +1,4 @@
-"""Python source computes exactly what the interpreter does."""
+"""Python source computes exactly the same as the interpreter."""
 
 import pytest
 from program_builder import (

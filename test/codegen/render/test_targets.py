@@ -1,4 +1,4 @@
-"""What the source devices say that they can compute is what their renderers take."""
+"""The renderers accept all operations in the capabilities of the source devices."""
 import pytest
 from program_builder import ARITY, Builder, add
 

@@ -1,4 +1,4 @@
-"""Long sums in blocks: which are, that the values are the same, and that many equal numbers are added up right."""
+"""Long sums in blocks: the sums that are cut, equal values, and correct sums of many equal numbers."""
 import numpy as np
 import pytest
 
@@ -15,7 +15,7 @@ from tinyhw.uop.ops import UOp
 F32 = dtypes.float32
 
 def total(*ends: int, dtype: DType = F32, op: Ops = Ops.ADD) -> UOp:
-  """out[0] = a folded, by nested loops."""
+  """Return out[0] = a folded, by nested loops."""
   ranges = [axis(n, k, "REDUCE") for k, n in enumerate(ends)]
   at: UOp | int = 0
   for r, n in zip(ranges, ends): at = r if isinstance(at, int) else at * n + r
@@ -24,7 +24,7 @@ def total(*ends: int, dtype: DType = F32, op: Ops = Ops.ADD) -> UOp:
   return UOp.sink(out.index(0).store(a.index(at).load().reduce(op, *ranges)))
 
 def loops(sink: UOp) -> list[list[int]]:
-  """The lengths of each REDUCE's loops, outermost first."""
+  """Return the lengths of each REDUCE's loops, outermost first."""
   return [[r.src[0].arg for r in ranges_of(u)] for u in reversed(list(in_blocks(sink).toposort()))
           if u.op is Ops.REDUCE]
 
@@ -38,7 +38,7 @@ def test_what_is_cut() -> None:
     assert in_blocks(other) is other
 
 def test_additions_of_panels_are_the_unit_s() -> None:
-  """32 bytes of steps each: a product of 64 halves is four of them."""
+  """An addition is 32 bytes of steps: a product of 64 halves is four additions."""
   r, unit = axis(8, 0, "REDUCE"), product_of_group(64, dtypes.float16)
   zero = UOp(Ops.CONST, F32.vec(32), (), 0.0)
   product = UOp(Ops.MMA, F32.vec(32), (zero, zero, zero), unit)

@@ -1,5 +1,4 @@
-"""Factors of products as tensors of which boxes are copied: which there are, and that Programs with them compute what
-the kernel says."""
+"""Operands of products as tensors for bulk copies: the tensors that are found, and equal results of the Programs."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -25,7 +24,7 @@ HALF = dtypes.float16
 CAPABLE = replace(capabilities("sm_90"), matrix=(product_of_group(64, HALF),))
 
 def boxed(kernel: UOp) -> Program:
-  """The Program with the heuristic's opts, and BOX."""
+  """Return the Program with the heuristic's opts, and BOX."""
   opts = choose_all(with_few_ranges(kernel, CAPABLE), CAPABLE)
   summed = [o.axis for o in opts if o.op is OptOps.MATRIX][2]
   if not any(o.op is OptOps.BOX for o in opts): opts = (*opts, Opt(OptOps.BOX, summed, 1))
@@ -42,7 +41,7 @@ def count(program: Program, op: Ops) -> int: return sum(u.op is op for u in prog
 
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_product_with_boxes(transposed: bool) -> None:
-  """Both factors along the sum, or one across it; no lane computes an address of theirs."""
+  """Both operands are contiguous along the sum, or one across it. No lane computes an address of them."""
   kernel = product(64, 64, 256, HALF, dtypes.float32, transposed)
   program = boxed(kernel)
   assert count(program, Ops.SIGNALS) == 1 and not any(u.op is Ops.LOAD for u in program.uops)
@@ -58,8 +57,7 @@ def element(size: int, index: UOp) -> UOp: return UOp.param(1, HALF, size).index
 @pytest.mark.slow
 @pytest.mark.parametrize("there", (64, 96, 100))
 def test_gates_that_end_inside_or_at_the_end_of_a_tile(there: int) -> None:
-  """Columns beyond `there` are padded: where a tile is exactly what there is, its gate asks for the tile's number
-  only."""
+  """Columns from `there` on are padding. Where a tile ends exactly there, its gate compares the tile's number only."""
   m, n, k = 64, 192, 256
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, m * k), UOp.param(2, HALF, k * 128)
   i, j, x = axis(m, 0), axis(n, 1), axis(k, 2, "REDUCE")
@@ -111,8 +109,8 @@ def test_a_gate_at_the_end_of_the_sum_is_the_end_of_the_tensor() -> None:
   assert tensor_of(x.replace(src=(place, gate, UOp.const(HALF, 1))), {step: 1}, {row: 1}) is None
 
 def test_what_is_no_tensor() -> None:
-  """Strides that are no whole pieces, lines across the end of a row of memory, elements apart, and rows that lie apart
-  in two ways."""
+  """Strides that are not whole pieces, lines across the end of a row of memory, strided elements, and rows at two
+  different strides."""
   row, step, more = ranges(64, 64, 2)
   def found(size: int, index: UOp) -> object: return tensor_of(element(size, index), {step: 1}, {row: 1})
   assert found(64 * 64, row * 64 + step) is not None
@@ -122,7 +120,7 @@ def test_what_is_no_tensor() -> None:
   assert found(64 * 128, (row % 8) * 128 + (row // 8) * 512 + step) is None
 
 def test_a_sum_that_is_no_multiple_of_the_steps() -> None:
-  """It gets zeros, which are what is outside of the tensors."""
+  """It gets zeros, the value of elements outside of the tensors."""
   kernel = product(64, 64, 504, HALF, dtypes.float32, True)
   opts = *(Opt(OptOps.MATRIX, axis, 64) for axis in range(3)), Opt(OptOps.BOX, 2, 1)
   program = lower(optimize(kernel.replace(arg=KernelInfo(opts=opts)), capabilities("sm_90")), CAPABLE, "product")

@@ -1,4 +1,4 @@
-"""How terms are folded."""
+"""Folds of terms."""
 from tinyhw.codegen.transform.fold import accumulate, begun, fold_tree
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -20,6 +20,6 @@ def test_trees_are_flat() -> None:
   assert depth[tree] == 3
 
 def test_sums_of_floats_start_at_zero() -> None:
-  """Terms that are all -0.0 have the sum 0.0; a maximum, and a sum of integers, start with their first term."""
+  """Terms that are all -0.0 have the sum 0.0. A maximum, and a sum of integers, start with their first term."""
   x, i = UOp.variable("x", 0, 1).cast(F32), UOp.variable("i", 0, 1)
   assert begun(Ops.ADD, x).src[0].arg == 0.0 and begun(Ops.MAX, x) is x and begun(Ops.ADD, i) is i

@@ -1,4 +1,4 @@
-"""What a reduction and the rest of a kernel have in common is computed once, and no result changes."""
+"""Values that a reduction and the rest of a kernel share are computed once, and no result changes."""
 from __future__ import annotations
 import math
 import random
@@ -21,7 +21,7 @@ F32 = dtypes.float32
 AVX2 = capabilities("x86_64:avx2")
 
 def softmax(rows: int, n: int, in_place: bool = False) -> UOp:
-  """out[i, j] = exp(x[i, j] - max of row i) / sum over k of exp(x[i, k] - max of row i)."""
+  """Return out[i, j] = exp(x[i, j] - max of row i) / sum over k of exp(x[i, k] - max of row i)."""
   out = UOp.param(0, F32, rows * n)
   x = out if in_place else UOp.param(1, F32, rows * n)
   i, j, k, m = axis(rows, 0), axis(n, 1), axis(n, 2, "REDUCE"), axis(n, 3, "REDUCE")
@@ -72,7 +72,7 @@ def test_rows_of_a_tile_and_rows_that_are_overwritten_keep_nothing() -> None:
   assert counted(done, Ops.DEFINE_LOCAL) == 0
 
 def test_terms_are_kept_with_windows_and_panels() -> None:
-  """Local arrays have numbers of their own."""
+  """Local arrays have different numbers."""
   kernel = softmax(3, 24)
   done = with_opts(kernel, (Opt(OptOps.KEEP, 2, 1), Opt(OptOps.STAGE, 1)))
   assert counted(done, Ops.DEFINE_LOCAL) == 1 and counted(done, Ops.STAGE) >= 1
@@ -97,7 +97,8 @@ def test_softmax_and_its_gradient(n: int) -> None:
     assert all(abs(v - a * (b - mean)) < 1e-5 for v, a, b in zip(row, e, w))
 
 def test_long_bodies_take_time_by_their_length() -> None:
-  """The search called itself once for each node, and looked below each: RecursionError at 600, and minutes before."""
+  """The search recursed once for each node, and looked below each: RecursionError at 600 nodes, and minutes before
+  that."""
   x = Tensor.randn(4, 70).realize()
   first = total = x.sin()
   for k in range(1500): total = (total * 0.999).abs() if k % 2 else total + 0.001 * (k % 7)
@@ -118,8 +119,8 @@ def test_a_value_inside_of_another_is_kept_first_and_read_there() -> None:
     assert all(abs(a - (v * sums[0] + math.exp(v / 2) * sums[1])) < 1e-3 for a, v in zip(found, row))
 
 def test_a_reduction_over_the_other_range_catches_nothing() -> None:
-  """sum over k of sin(sum over j of exp(y[k] * x[j])), and sin(sum over j of exp(y[j] * x[j])) is not its term for k =
-  j."""
+  """sum over k of sin(sum over j of exp(y[k] * x[j])), and sin(sum over j of exp(y[j] * x[j])), which is not its term
+  for k = j."""
   n = 12
   out, x, y = UOp.param(0, F32, 1), UOp.param(1, F32, n), UOp.param(2, F32, n)
   j, k = axis(n, 0, "REDUCE"), axis(n, 1, "REDUCE")

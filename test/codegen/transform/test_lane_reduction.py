@@ -1,5 +1,8 @@
-"""Reductions that lanes share: results as before, one stage over all lanes for each, the first lane stores what does
-not run over lanes. Lanes that exchange values need no stage in one wave, and one in several."""
+"""Reductions that lanes share: equal results, and one stage over all lanes for each reduction.
+
+The first lane does the stores that do not run over lanes. Lanes that exchange values need no stage in one wave, and one
+in several.
+"""
 from __future__ import annotations
 import math
 import struct
@@ -20,7 +23,7 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import UOp
 
 def rows(n: int, m: int, op: Ops = Ops.ADD, dtype: object = F32) -> UOp:
-  """out[i] = fold of a[i, x] over x, and 1."""
+  """Return out[i] = fold of a[i, x] over x, and 1."""
   out, a = UOp.param(0, F32, n), UOp.param(1, F32, n * m)
   i, x = axis(n, 0), axis(m, 1, "REDUCE")
   return UOp.sink(out.index(i).store(a.index(i * m + x).load().reduce(op, x) + 1, i))
@@ -44,7 +47,7 @@ def test_short_sums_are_each_lane_s_own() -> None:
   assert not any(o.op is OptOps.LOCAL and o.axis == 1 for o in opts(rows(20, 15)))
 
 def softmax(n: int, m: int) -> UOp:
-  """Without exponentials: (x - max) * sum(x - max) of each row."""
+  """Return a softmax without exponentials: (x - max) * sum(x - max) of each row."""
   out, a = UOp.param(0, F32, n * m), UOp.param(1, F32, n * m)
   i, j, x, y = axis(n, 0), axis(m, 1), axis(m, 2, "REDUCE"), axis(m, 3, "REDUCE")
   top = a.index(i * m + x).load().reduce(Ops.MAX, x)
@@ -99,7 +102,7 @@ def test_the_graph_means_the_same() -> None:
 
 @pytest.mark.parametrize("lanes, stages", [(32, 1), (64, 2), (48, 2), (37, 1), (256, 2)])
 def test_many_lanes_fold_groups_first(lanes: int, stages: int) -> None:
-  """Unless their number is prime."""
+  """They do, unless their number is prime."""
   kernel = rows(2, 2 * lanes)
   folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)))
   assert sum(u.op is Ops.STAGE for u in folded.toposort()) == stages
@@ -109,7 +112,7 @@ def test_many_lanes_fold_groups_first(lanes: int, stages: int) -> None:
 
 @pytest.mark.parametrize("deep, stages", [(8, 1), (20, 1), (48, 2), (64, 2)])
 def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> None:
-  """They are the faster ones, so that memory is read side by side, and a stage holds the results of all."""
+  """They are the faster lanes, so that adjacent lanes read adjacent elements, and a stage holds the results of all."""
   out, a = UOp.param(0, F32, 12), UOp.param(1, F32, 12 * 3 * deep)
   i, x = axis(12, 0), axis(3 * deep, 1, "REDUCE")
   kernel = UOp.sink(out.index(i).store(a.index(x * 12 + i).load().reduce(Ops.ADD, x), i))
@@ -127,9 +130,9 @@ def test_lanes_of_the_output_fold_their_own_results(deep: int, stages: int) -> N
 @pytest.mark.parametrize("aligned, kind", [(True, OptOps.APART), (False, OptOps.UPCAST)])
 @pytest.mark.parametrize("columns", [521, 541])
 def test_long_rows_that_nothing_divides_have_copies_too(columns: int, aligned: bool, kind: OptOps) -> None:
-  """What is left is done by all lanes, and then by each.
+  """The remainder is done by all lanes, and then by each lane.
 
-  Where accesses must be aligned, copies are apart: neighbours would be no wider access.
+  Where accesses must be aligned, copies are outside of the lanes: neighbours would not be a wider access.
   """
   for kernel, reductions in ((rows(3, columns), {1}), (softmax(3, columns), {1, 2, 3})):
     card = replace(LANES, aligned=aligned, exchanges=True)
@@ -163,8 +166,8 @@ EXCHANGING = replace(LANES, exchanges=True)
 def test_one_wave_needs_no_stage(lanes: int, exchanges: int, stages: int, op: Ops) -> None:
   """A wave has 8 lanes.
 
-  Of several, each leaves four results, which are staged; lanes of which no large group divides into waves are staged
-  all.
+  Each of several waves leaves four results, which are staged. All lanes are staged if no large group of them divides
+  into waves.
   """
   kernel = rows(2, 2 * lanes, op)
   folded = fold_lanes(apply(kernel, (Opt(OptOps.LOCAL, 1, lanes),)), 8)
@@ -178,7 +181,7 @@ def test_one_wave_needs_no_stage(lanes: int, exchanges: int, stages: int, op: Op
   compare("program", expected, found, 0.0)
 
 def test_many_waves_are_folded_as_they_were() -> None:
-  """So many results would be left that two stages are better."""
+  """They would leave so many results that two stages are better."""
   folded = fold_lanes(apply(rows(2, 144), (Opt(OptOps.LOCAL, 1, 72),)), 8)
   assert not any(u.op is Ops.EXCHANGE for u in folded.toposort())
 
@@ -190,7 +193,7 @@ def test_a_softmax_of_lanes_that_exchange(size: tuple[int, int]) -> None:
   assert count(program, Ops.DEFINE_LOCAL) == (0 if waves == 1 and count(program, Ops.EXCHANGE) else 2)
 
 def test_every_lane_has_the_same_bits() -> None:
-  """All add in the order of one tree: halves of the lanes to each other."""
+  """All lanes add in the order of one tree: halves of the lanes to each other."""
   out, a, lane = UOp.param(0, F32, 8), UOp.param(1, F32, 8), axis(8, 0, "LOCAL")
   other = axis(8, 1, "LOCAL")
   total = a.index(other).load().reduce(Ops.ADD, other)

@@ -1,5 +1,4 @@
-"""Splitting, peeling and staging change no result: random kernels, whose data are small whole numbers, against the
-interpreter."""
+"""Splitting, peeling and staging change no result: random kernels on small integers against the interpreter."""
 from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -46,7 +45,7 @@ def test_what_is_left_of_a_reduction_is_done_by_fewer_and_fewer_lanes(left: int,
 @settings(max_examples=150)
 @given(SEEDS)
 def test_peeled_stores_visit_each_element_once(seed: int) -> None:
-  """A kernel that reads what it overwrites would show an element that is done twice."""
+  """A kernel that reads the buffer that it overwrites would show an element that is done twice."""
   nest = Nest(seed, in_place=True)
   r = nest.rng.choice(nest.outputs)
   parts = peel_store(nest.store, r, nest.rng.randint(0, size_of(r) - 1), 100)
@@ -70,7 +69,7 @@ def test_staged_loads_change_no_result(seed: int) -> None:
                                  "reduction")
 
 def _outside_of_stages(reduce: UOp) -> list[UOp]:
-  """Nodes below a REDUCE that read buffers of the kernel, but for those that fill local arrays."""
+  """Return the nodes below a REDUCE that read buffers of the kernel, except those that fill local arrays."""
   found, stack = [], [reduce]
   while stack:
     u = stack.pop()

@@ -1,4 +1,4 @@
-"""Windows change no result, are found where loops share what they read, and are copied once."""
+"""Windows change no result, are found where loops share their inputs, and are copied once."""
 from __future__ import annotations
 import random
 
@@ -19,7 +19,8 @@ F32 = dtypes.float32
 
 def convolution(width: int, taps: int, stride: int = 1, dilation: int = 1, padding: int = 0, channels: int = 3,
                 outputs: int = 4) -> UOp:
-  """out[o, w] = sum over c and k of x[c, w * stride + k * dilation - padding] * f[o, c, k], x being 0 outside."""
+  """Return out[o, w] = sum over c and k of x[c, w * stride + k * dilation - padding] * f[o, c, k], x being 0 outside.
+  """
   length = (width - 1) * stride + (taps - 1) * dilation + 1 - 2 * padding
   out, x, f = UOp.param(0, F32, outputs * width), UOp.param(1, F32,
                                                             channels * length), UOp.param(2, F32,
@@ -31,7 +32,7 @@ def convolution(width: int, taps: int, stride: int = 1, dilation: int = 1, paddi
   return UOp.sink(out.index(o * width + w).store(product.reduce(Ops.ADD, c, k), o, w))
 
 def window(kernel: UOp, slot: int = 1) -> Window | None:
-  """The window of the first load of a buffer."""
+  """Return the window of the first load of a buffer."""
   store = kernel.src[0]
   reduce = next(u for u in store.toposort() if u.op is Ops.REDUCE)
   load = next(u for u in reduce.toposort() if u.op is Ops.LOAD and u.src[0].src[0].arg[0] == slot)
@@ -53,8 +54,8 @@ def test_a_convolution_reads_through_a_window(stride: int, dilation: int, paddin
 
 def test_what_nothing_shares_has_no_window() -> None:
   assert window(convolution(11, 4), slot=2) is None               # each output has its own filter
-  assert window(convolution(8, 2, stride=2)) is None              # patches side by side
-  assert window(convolution(8, 2, stride=3)) is None              # values in between that nobody reads
+  assert window(convolution(8, 2, stride=2)) is None              # patches without overlap
+  assert window(convolution(8, 2, stride=3)) is None              # values in between without a reader
   kernel = convolution(11, 4)
   assert stage_windows(kernel, (Opt(OptOps.WINDOW, 2, 1),))[0] is kernel and stage_windows(kernel, ())[0] is kernel
 
@@ -65,7 +66,7 @@ def test_a_gate_that_knows_more_than_the_sum_forbids_the_window() -> None:
   assert window(kernel) is None
 
 def test_gates_and_producers_are_computed_while_copying() -> None:
-  """Zeros of padding around what a producer computes: WHERE(inside, x * 2, 0)."""
+  """Zeros of padding around the result of a producer: WHERE(inside, x * 2, 0)."""
   out, x, f = UOp.param(0, F32, 10), UOp.param(1, F32, 8), UOp.param(2, F32, 4)
   w, k = axis(10, 0), axis(4, 1, "REDUCE")
   at = w + k - 3
@@ -114,7 +115,7 @@ def test_any_tile_of_a_convolution_with_windows_changes_no_result(seed: int) -> 
   agree(kernel, with_opts(kernel, tuple(opts)))
 
 def plane(rng: random.Random) -> UOp:
-  """out[h, w] = sum over i and j of x[h * s + i, w * s + j], padded or not."""
+  """Return out[h, w] = sum over i and j of x[h * s + i, w * s + j], padded or not."""
   h, w, i, j = axis(rng.randint(2, 5), 0), axis(rng.randint(2, 6), 1), axis(rng.randint(2, 3), 2,
                                                                             "REDUCE"), axis(rng.randint(2, 3), 3,
                                                                                             "REDUCE")
@@ -129,8 +130,10 @@ def plane(rng: random.Random) -> UOp:
                                                       h, w))
 
 def rows_by_index(rng: random.Random) -> UOp:
-  """out[h, w] = sum over i and j of x[rows[h * s + i], w * s + j] * f[i, j]: a convolution of rows that an index
-  tensor names."""
+  """Return out[h, w] = sum over i and j of x[rows[h * s + i], w * s + j] * f[i, j].
+
+  This is a convolution of rows that an index tensor selects.
+  """
   h, w, i, j = axis(rng.randint(2, 9), 0), axis(rng.randint(2, 9), 1), axis(rng.randint(2, 3), 2,
                                                                             "REDUCE"), axis(rng.randint(2, 3), 3,
                                                                                             "REDUCE")
@@ -143,7 +146,7 @@ def rows_by_index(rng: random.Random) -> UOp:
   return UOp.sink(out.index(h * size_of(w) + w).store(product.reduce(Ops.ADD, i, j), h, w))
 
 def test_a_window_of_an_index_holds_what_was_loaded() -> None:
-  """Not the number of no width that the index is: memory has no such type."""
+  """It does not hold the index itself, a weakint, since memory has no such type."""
   kernel = rows_by_index(random.Random(1))
   found = window(kernel, slot=2)
   assert found is not None and found.value.op is Ops.LOAD
