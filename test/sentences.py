@@ -25,6 +25,7 @@ class Sentence(NamedTuple):
   file: str
   line: int
   text: str
+  is_cell: bool = False   # of a table
 
   @property
   def words(self) -> int: return len(self.text.split())
@@ -47,8 +48,8 @@ def split(text: str) -> Iterator[str]:
     start = end.end()
   if text[start:].strip(): yield text[start:].strip()
 
-def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str]]:
-  """(line, text) of paragraphs, items and cells."""
+def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str, bool]]:
+  """(line, text, is it a cell) of paragraphs, items and cells."""
   kept: list[str] = []
   begin, fenced = 1, False
   for number, line in enumerate([*text.split("\n"), ""], 1):
@@ -58,19 +59,19 @@ def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str]]:
             or (markdown and line.startswith("    ")))
     new = not bare or code or bare.startswith(("#", "|", "- ", "* ")) or re.match(r"\d+\. ", bare)
     if new and kept:
-      yield begin, " ".join(kept)
+      yield begin, " ".join(kept), False
       kept = []
     if not bare or code or bare.startswith("#"): continue
     if bare.startswith("|"):
       if not set(bare) <= set("|-: "):
-        for cell in re.split(r"(?<!\\)\|", bare.strip("|")): yield number, cell.strip()
+        for cell in re.split(r"(?<!\\)\|", bare.strip("|")): yield number, cell.strip(), True
       continue
     if not kept: begin = number
     kept.append(re.sub(r"^(?:[-*]|\d+\.) ", "", bare))
 
 def of_text(file: str, text: str, markdown: bool, first: int = 1) -> Iterator[Sentence]:
-  for line, block in blocks(text, markdown):
-    for sentence in split(_plain(block)): yield Sentence(file, first + line - 1, sentence)
+  for line, block, is_cell in blocks(text, markdown):
+    for sentence in split(_plain(block)): yield Sentence(file, first + line - 1, sentence, is_cell)
 
 def of_python(file: str, text: str) -> Iterator[Sentence]:
   """Those of docstrings."""
