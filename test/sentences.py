@@ -35,7 +35,7 @@ def _plain(text: str) -> str:
   text = re.sub(r"`+[^`]+`+", "`code`", text)
   return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
 
-_END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[\"“(*]*[A-Z0-9`])")
+_END = re.compile(r"(?<=[.!?])[)\"”*]*\s+(?=[\"“(*]*[A-Z0-9`]|[a-z_][\w, ]{0,24}: )")
 _ABBREVIATIONS = re.compile(r"\b(e\.g|i\.e|etc|vs|cf|no|al|approx)\.$")
 
 def split(text: str) -> Iterator[str]:
@@ -57,7 +57,8 @@ def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str, bool]]:
     if bare.startswith(("```", "~~~")): fenced = not fenced
     code = (fenced or bare.startswith(("```", "~~~", ">>>", "$ ")) or (not markdown and line.startswith("    "))
             or (markdown and line.startswith("    ")))
-    new = not bare or code or bare.startswith(("#", "|", "- ", "* ")) or re.match(r"\d+\. ", bare)
+    new = (not bare or code or bare.startswith(("#", "|", "- ", "* ")) or re.match(r"\d+\. ", bare)
+           or re.match(r"\S+(?: \S+)*\s{2,}\S", bare))   # a row of a table in columns
     if new and kept:
       yield begin, " ".join(kept), False
       kept = []

@@ -31,6 +31,11 @@ def test_code_and_tables() -> None:
   found = list(sentences.of_text("x", text, markdown=True))
   assert [s.text for s in found] == ["a b", "c", "one two", "three"] and all(s.is_cell for s in found)
 
+def test_notes_of_parameters_and_rows_in_columns() -> None:
+  text = "Do it. seconds: the deadline. a, b: numbers.\n\n  one   is first\n        of all\n  two   is second\n"
+  assert [s.text for s in sentences.of_text("x", text, markdown=True)] == [
+    "Do it.", "seconds: the deadline.", "a, b: numbers.", "one   is first of all", "two   is second"]
+
 def test_docstrings() -> None:
   text = 'def f():\n  """Do this. Then that.\n\n      code that is no sentence\n  """\n'
   assert [(s.line, s.text) for s in sentences.of_python("x", text)] == [(2, "Do this."), (2, "Then that.")]
