@@ -4,12 +4,12 @@ import pytest
 from tinyhw.errors import CompileError, EncodeError
 from tinyhw.isa.x86.capabilities import LEVELS, capabilities
 from tinyhw.isa.x86.select.evex import NAMES, EvexMasks
-from tinyhw.isa.x86.select.level import Level, Rows
+from tinyhw.isa.x86.select.level import Level, LevelTable
 from tinyhw.isa.x86.select.mask import LaneMasks
 from tinyhw.isa.x86.table.table import TABLE
 
 def test_rows_go_by_other_names():
-  rows = Rows({"vpand": "vpandd"})
+  rows = LevelTable({"vpand": "vpandd"})
   assert (rows["vpand_y_y_y"] is TABLE["vpandd_y_y_y"] and rows["vaddps_z_z_z"] is TABLE["vaddps_z_z_z"]
           and rows["ret"] is TABLE["ret"])
   with pytest.raises(EncodeError, match="vpandd has no form"): rows["vpand_q_q"]

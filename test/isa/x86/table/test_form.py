@@ -2,7 +2,7 @@
 import pytest
 
 from tinyhw.isa.x86.table import regs
-from tinyhw.isa.x86.table.form import Line, Spec, Token, kind_of
+from tinyhw.isa.x86.table.form import TableLine, Spec, Token, kind_of
 from tinyhw.machine.ir.inst import Access
 
 @pytest.mark.parametrize("text,size,length,expected", [
@@ -40,7 +40,7 @@ def test_encodings() -> None:
   assert Spec("0F AE F0").suffix == b"\xf0" and Spec("90+r OA").letters == "OA"
 
 def test_lines() -> None:
-  line = Line("avx/avx512f  vfoo  VEX.0F.WIG 58 /r | EVEX.0F.W0 58 /r   v={kz} v v/m/b32   fp_add wf commutes:01 "
+  line = TableLine("avx/avx512f  vfoo  VEX.0F.WIG 58 /r | EVEX.0F.W0 58 /r   v={kz} v v/m/b32   fp_add wf commutes:01 "
               "@fma/avx512dq")
   assert (line.mnemonic, line.pipe, line.mask, line.commutes) == ("vfoo", "fp_add", "kz", (0, 1))
   assert (line.vex_feature, line.evex_feature) == ("fma", "avx512dq")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from tinyhw.errors import DecodeError
 from tinyhw.isa.x86.table import regs
-from tinyhw.isa.x86.table.form import Encoding, Form, Line
+from tinyhw.isa.x86.table.form import Encoding, Form, TableLine
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Inst, MInst, Reg
 from tinyhw.once import once
@@ -116,7 +116,7 @@ def mnemonics() -> dict[tuple[str, int, int], list[str]]:
   found: dict[tuple[str, int, int], list[str]] = {}
   for mnemonic in TABLE.mnemonics():
     for text in TABLE.lines[mnemonic]:
-      for spec in Line(text).specs:
+      for spec in TableLine(text).specs:
         for opcode in range(spec.opcode, spec.opcode + (8 if spec.plus else 1)):
           users = found.setdefault((spec.space, spec.map, opcode), [])
           if mnemonic not in users: users.append(mnemonic)

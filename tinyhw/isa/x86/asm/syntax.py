@@ -14,7 +14,7 @@ from tinyhw.isa.x86.asm.check import bounds
 from tinyhw.isa.x86.asm.decode import decode
 from tinyhw.isa.x86.asm.encode import encode, encode_function
 from tinyhw.isa.x86.table import regs
-from tinyhw.isa.x86.table.form import CLASS_OF, Form, Kind
+from tinyhw.isa.x86.table.form import CLASS_OF, Form, OperandKind
 from tinyhw.isa.x86.table.table import TABLE
 from tinyhw.machine.ir.inst import Block, Function, Inst, MInst, Operand, Reg
 from tinyhw.machine.notation.text import ascii_only, one_of, parse_integer, split_operands, statements
@@ -83,14 +83,14 @@ def show(inst: MInst) -> str:
   if form.mask >= 0: parts[0] += f" {{{inst.operands[form.mask]}}}" + (" {z}" if form.zeroing else "")
   return f"{inst.row.name} {', '.join(parts)}" if parts else inst.row.name
 
-def show_operand(inst: MInst, at: int, kind: Kind) -> str:
+def show_operand(inst: MInst, at: int, kind: OperandKind) -> str:
   """The text of one operand, without its mask."""
   value = inst.operands[at]
   if kind.category in ("memory", "broadcast"): return show_memory(inst, at, kind)
   if kind.category == "block" and isinstance(value, int): return f".{value:+d}"
   return str(value)
 
-def show_memory(inst: MInst, at: int, kind: Kind) -> str:
+def show_memory(inst: MInst, at: int, kind: OperandKind) -> str:
   """The text of a memory operand: dword ptr [base + scale*index + disp]{1to8}."""
   base, index, scale, disp = inst.operands[at:at + 4]
   terms = [str(base)] if base is not None else []
@@ -104,7 +104,7 @@ def show_memory(inst: MInst, at: int, kind: Kind) -> str:
   size = f"{SIZES[bits]} ptr " if bits else ""
   return f"{size}[{text}]" + (f"{{1to{kind.lanes}}}" if kind.category == "broadcast" else "")
 
-def gathered_bits(row: Inst, kind: Kind) -> int:
+def gathered_bits(row: Inst, kind: OperandKind) -> int:
   """The size in the text of a memory operand. That of a gather or scatter is the size of all elements."""
   if kind.cls is None: return kind.bits
   data = next(o.cls.bits for o in row.operands if o.cls is not None and o.cls.bank is regs.VEC and o.name != "index")
@@ -113,7 +113,7 @@ def gathered_bits(row: Inst, kind: Kind) -> int:
 
 # ---- parsing
 
-class Given:
+class ParsedOperand:
   """A parsed operand. category: register, memory, immediate, block."""
   __slots__ = ("text", "category", "value", "bits", "lanes")
 
@@ -143,7 +143,7 @@ def parse(text: str, labels: bool = False) -> MInst:
     mask, zeroing = k or mask, z or zeroing
     given.append(parse_operand(operand, position, lanes, labels))
   if mnemonic in MADE_BY_ONE and len(given) == 1: extra = 1
-  if extra is not None: given.append(Given(str(extra), "immediate", extra))
+  if extra is not None: given.append(ParsedOperand(str(extra), "immediate", extra))
   return choose(mnemonic, given, mask, zeroing)
 
 def canonical(mnemonic: str) -> tuple[str, int | None]:
@@ -175,23 +175,23 @@ def decorations(text: str, position: int) -> tuple[str, int, Reg | None, bool]:
     raise ParseError(f"operand {position}: k0 cannot be a mask: as a mask it means that there is none")
   return DECORATION.sub("", text).strip(), lanes, mask, zeroing
 
-def parse_operand(text: str, position: int, lanes: int, labels: bool) -> Given:
+def parse_operand(text: str, position: int, lanes: int, labels: bool) -> ParsedOperand:
   """Parse a register, memory, immediate or jump target."""
-  if text in NAMES and text != "rip": return Given(text, "register", NAMES[text])
+  if text in NAMES and text != "rip": return ParsedOperand(text, "register", NAMES[text])
   if text.startswith("."):
     offset = parse_integer(text[1:]) if text != "." else 0
-    if offset is None and labels: return Given(text, "block", text)
+    if offset is None and labels: return ParsedOperand(text, "block", text)
     if offset is None: raise ParseError(f"operand {position}: a jump target is written .+N or .-N, got {text}")
-    return Given(text, "block", offset)
+    return ParsedOperand(text, "block", offset)
   found = MEMORY.match(text)
   if found:
     if found[1] and found[1] not in BITS:
       raise ParseError(f"operand {position}: {found[1]} is no size; use {one_of(list(BITS))}")
-    return Given(text, "memory", parse_address(found[2], position), BITS.get(found[1], 0), lanes)
+    return ParsedOperand(text, "memory", parse_address(found[2], position), BITS.get(found[1], 0), lanes)
   value = parse_integer(text)
   if value is None:
     raise ParseError(f"operand {position}: {text or 'nothing'} is no register, memory operand or integer")
-  return Given(text, "immediate", value)
+  return ParsedOperand(text, "immediate", value)
 
 def parse_address(text: str, position: int) -> list[Any]:
   """Parse an address to base, index, scale, displacement."""
@@ -229,7 +229,7 @@ def parse_address(text: str, position: int) -> list[Any]:
     disp -= 1 << 64  # 0xffffffff80000000 and up
   return [base, index, scale, disp]
 
-def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -> MInst:
+def choose(mnemonic: str, given: list[ParsedOperand], mask: Reg | None, zeroing: bool) -> MInst:
   """The row that fits the text. Several fit only if a necessary size was left out."""
   quick = guess(mnemonic, given) if mask is None and not zeroing else None
   if quick is not None: return fill(quick, given, mask)
@@ -253,7 +253,7 @@ def choose(mnemonic: str, given: list[Given], mask: Reg | None, zeroing: bool) -
 
 SHORT = {cls: name for name, cls in CLASS_OF.items()}
 
-def guess(mnemonic: str, given: list[Given]) -> Inst | None:
+def guess(mnemonic: str, given: list[ParsedOperand]) -> Inst | None:
   """Find the row whose key the operands spell, without making all rows of the mnemonic. None if it needs a search."""
   words = []
   for g in given:
@@ -269,14 +269,14 @@ def guess(mnemonic: str, given: list[Given]) -> Inst | None:
     if row is not None and mismatch(row, given) == len(given): return row
   return None
 
-def mismatch(row: Inst, given: list[Given]) -> int:
+def mismatch(row: Inst, given: list[ParsedOperand]) -> int:
   """The index of the first operand that the row does not take; the number of operands if it takes all."""
   form: Form = row.isa
   for i, ((at, kind), g) in enumerate(zip(form.syntax, given)):
     if not accepts(form, kind, row.operands[at], g): return i
   return len(given)
 
-def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
+def accepts(form: Form, kind: OperandKind, operand: Operand, g: ParsedOperand) -> bool:
   """Whether an operand of a row takes a parsed operand."""
   if kind.category in ("memory", "broadcast"):
     if g.category != "memory" or (kind.category == "broadcast") != (g.lanes > 0) or g.lanes and g.lanes != kind.lanes:
@@ -291,7 +291,7 @@ def accepts(form: Form, kind: Kind, operand: Operand, g: Given) -> bool:
   low, high = bounds(form, operand.kind)
   return low <= int(g.value) <= high
 
-def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
+def fill(row: Inst, given: list[ParsedOperand], mask: Reg | None) -> MInst:
   """The instruction, with its implicit operands added."""
   form: Form = row.isa
   operands: list[Any] = [None if o.cls is None or o.fixed is None else regs.reg(o.cls, o.fixed) for o in row.operands]
@@ -302,14 +302,14 @@ def fill(row: Inst, given: list[Given], mask: Reg | None) -> MInst:
   if form.mask >= 0: operands[form.mask] = mask
   return MInst(row, operands)
 
-def canonical_immediate(kind: Kind, value: int) -> int:
+def canonical_immediate(kind: OperandKind, value: int) -> int:
   """The signed or unsigned view of an immediate that the decoder would return."""
   if kind.signed: return value - (1 << kind.bits) if value >= 1 << kind.bits - 1 else value
   return value & (1 << kind.bits) - 1
 
 # ---- explaining
 
-def expectation(mnemonic: str, rows: list[Inst], reached: list[int], given: list[Given]) -> str:
+def expectation(mnemonic: str, rows: list[Inst], reached: list[int], given: list[ParsedOperand]) -> str:
   """An error text from the rows that fit longest: "operand 2 wants ymm or m256, got xmm3"."""
   at = max(reached)
   wanted = [describe(r, at) for r, n in zip(rows, reached) if n == at]

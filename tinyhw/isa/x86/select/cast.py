@@ -127,4 +127,4 @@ class Casts(Level):
     if a.itemsize < b.itemsize:
       name = f"vpmov{'s' if is_signed(a) else 'z'}x{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}"
       return self.vop(b.itemsize * count, f"{name}_{{v}}_{letter(a.itemsize * count)}", value)
-    return self.narrow(a, b, count, value)
+    return self.truncate_lanes(a, b, count, value)

@@ -9,7 +9,7 @@ counterpart.
 from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
-from tinyhw.isa.x86.select.level import PACKED_CASTS, WIDE_CASTS, Level, Rows
+from tinyhw.isa.x86.select.level import PACKED_CASTS, CASTS_OF_64_BITS, Level, LevelTable
 from tinyhw.isa.x86.select.scalar import FLOATS, PREDICATES
 from tinyhw.isa.x86.select.vector import ELEMENT, LETTER_CLASS, MASK_LOGIC, letter, packed
 from tinyhw.isa.x86.table import regs
@@ -46,9 +46,9 @@ def joined_masks(u: UOp) -> list[UOp] | None:
 
 class EvexMasks(Level):
   """The methods of Selector for AVX-512."""
-  rows = Rows(NAMES)
+  rows = LevelTable(NAMES)
   spreads = has_ternary = True
-  packed_casts = {**PACKED_CASTS, **WIDE_CASTS}
+  packed_casts = {**PACKED_CASTS, **CASTS_OF_64_BITS}
 
   # ***** masks *****
 
@@ -213,7 +213,7 @@ class EvexMasks(Level):
     every = self.constant(dtypes.bool.vec(2), True) if len(u.src) == 1 else None
     mask = self.gate_mask(u.src[1], dtype) if every is None else self.clipped(every, dtype)
     at = self.value(lanes)
-    old = self.apart(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
+    old = self.distinct(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
     result, used = self.new(LETTER_CLASS[v]), self.new(regs.K)
     kind = "q" if lanes.dtype.scalar().itemsize == 8 else "d"
     key = f"vgather{kind}p{'s' if size == 4 else 'd'}_{v}k_m{letter(lanes.dtype.itemsize)}"
@@ -230,6 +230,6 @@ class EvexMasks(Level):
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg:
     return self.op(LETTER_CLASS[v], f"vpbroadcast{ELEMENT[size]}_{v}_r{64 if size == 8 else 32}", value)
 
-  def narrow(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
+  def truncate_lanes(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
     source, v = letter(a.itemsize * count), letter(b.itemsize * count)
     return self.op(LETTER_CLASS[v], f"vpmov{ELEMENT[a.itemsize]}{ELEMENT[b.itemsize]}_{v}_{source}", value)

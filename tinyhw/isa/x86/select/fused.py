@@ -4,7 +4,7 @@
     213   a = b * a + addend        polynomials: the addend is a constant, which stays; it may be in memory
     132   a = a * b + addend        the same with b in memory
 
-`dies` decides whether the register of a factor may be overwritten.
+`is_last_use` decides whether the register of a factor may be overwritten.
 """
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Fused(Level):
   def fma(self, u: UOp, cls: RegClass, name: str, v: str) -> Reg:
     a, b, addend = u.src
     if self.in_memory(a) and not self.in_memory(b): a, b = b, a
-    spare = next((x for x in (a, b) if self.dies(x) and not self.in_memory(x)), None)
-    if addend.op is Ops.ACC or spare is None or self.dies(addend) and not self.in_memory(addend):
+    spare = next((x for x in (a, b) if self.is_last_use(x) and not self.in_memory(x)), None)
+    if addend.op is Ops.ACC or spare is None or self.is_last_use(addend) and not self.in_memory(addend):
       form, old, first, last = "231", addend, a, b
     else:
       other = b if spare is a else a
@@ -37,7 +37,7 @@ class Fused(Level):
     kind, place = self.last_operand(last)
     return self.tied(cls, f"vfmadd{form}{name}_{v}_{v}_{kind or v}", self.value(old), self.value(first), *place)
 
-  def dies(self, u: UOp) -> bool:
+  def is_last_use(self, u: UOp) -> bool:
     """Whether u has only this user, in the loop that computes u. Then its register is free."""
     if u.op in (Ops.CONST, Ops.ACC) or len(self.users.get(u, ())) != 1: return False
     return not self.loops or self.position[u] > self.position[self.loops[-1].range]

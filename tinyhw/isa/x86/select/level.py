@@ -1,5 +1,5 @@
 """Differences between feature levels in selection. select/mask.py (AVX2) and select/evex.py (AVX-512) define the
-methods of `Level`. `Rows` is the instruction table under the names that a level has for instructions.
+methods of `Level`. `LevelTable` is the instruction table under the names that a level has for instructions.
 
 All other parts call these methods by name, and do not know the level.
 """
@@ -21,22 +21,22 @@ PACKED_CASTS = {  # from, to -> instruction
   (dtypes.float32, dtypes.int32): "vcvttps2dq", (dtypes.float64, dtypes.int32): "vcvttpd2dq",
 }
 # casts of 64-bit integers: AVX-512DQ. The uint64 of a negative float differs from that of arithmetic.py.
-WIDE_CASTS = {
+CASTS_OF_64_BITS = {
   (dtypes.int64, dtypes.float32): "vcvtqq2ps", (dtypes.int64, dtypes.float64): "vcvtqq2pd",
   (dtypes.uint64, dtypes.float32): "vcvtuqq2ps", (dtypes.uint64, dtypes.float64): "vcvtuqq2pd",
   (dtypes.float32, dtypes.int64): "vcvttps2qq", (dtypes.float64, dtypes.int64): "vcvttpd2qq",
 }
 
-Rule = Callable[[Any, "UOp"], Reg]   # a method of a part that returns the value of a node
+SelectionRule = Callable[[Any, "UOp"], Reg]   # a method of a part that returns the value of a node
 
-def rule_of(name: str) -> Rule:
+def rule_of(name: str) -> SelectionRule:
   """The method with this name of another part, or of the level."""
   def rule(selector: Any, u: UOp) -> Reg:
     result: Reg = getattr(selector, name)(u)
     return result
   return rule
 
-class Rows(dict[str, Inst]):
+class LevelTable(dict[str, Inst]):
   """Rows by key.
 
   names: mnemonic -> the level's own mnemonic, with the same operands and the same semantics. lacks: prefix of features
@@ -98,5 +98,5 @@ class Level(Part):
   def scalar_mask(self, suffix: str, a: Reg, b: Reg, predicate: int) -> Reg: raise NotImplementedError
   def flag_of_mask(self, mask: Reg) -> Reg: raise NotImplementedError
   def broadcast_general(self, size: int, v: str, value: Reg) -> Reg: raise NotImplementedError
-  def narrow(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
+  def truncate_lanes(self, a: DType, b: DType, count: int, value: Reg) -> Reg: raise NotImplementedError
   def is_shuffle(self, u: UOp) -> bool: raise NotImplementedError

@@ -48,7 +48,7 @@ class Logic(Level):
   def ternary(self, u: UOp) -> Reg:
     inner, v = self.inner[u], letter(u.dtype.itemsize)
     last = u.src[1] if u.src[0] is inner else u.src[0]
-    a, b = inner.src if self.dies(inner.src[0]) or not self.dies(inner.src[1]) else inner.src[::-1]
+    a, b = inner.src if self.is_last_use(inner.src[0]) or not self.is_last_use(inner.src[1]) else inner.src[::-1]
     function = FUNCTIONS[u.op](FUNCTIONS[inner.op](A, B), C)
     old, middle = self.value(a), self.value(b)
     kind, place = self.last_operand(last)

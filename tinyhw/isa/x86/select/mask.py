@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.x86.select.level import Level, Rows
+from tinyhw.isa.x86.select.level import Level, LevelTable
 from tinyhw.isa.x86.select.scalar import FLOATS, PREDICATES
 from tinyhw.isa.x86.select.vector import ELEMENT, LETTER_CLASS, LOGIC, MASK_LOGIC, letter, packed
 from tinyhw.isa.x86.table import regs
@@ -22,7 +22,7 @@ def mask_lane_bytes(dtype: DType) -> int:
 
 class LaneMasks(Level):
   """The methods of Selector for AVX2."""
-  rows = Rows({}, lacks="avx512")
+  rows = LevelTable({}, lacks="avx512")
 
   # ***** masks *****
 
@@ -165,7 +165,7 @@ class LaneMasks(Level):
   def load_masked(self, u: UOp) -> Reg:
     index, gate, alt = u.src
     dtype, size = u.dtype, u.dtype.scalar().itemsize
-    if gate.dtype.count == 1: return self.load_behind_flag(u)
+    if gate.dtype.count == 1: return self.load_under_flag(u)
     if size < 4 or dtype.itemsize < 8:
       raise CompileError(f"{self.program.name}: x86-64 has no masked load of {dtype}; gate its lanes one by one")
     mask = self.gate_mask(gate, dtype)
@@ -173,7 +173,7 @@ class LaneMasks(Level):
     if alt.op is Ops.CONST and alt.arg == 0: return value
     return self.blend(dtype, mask, value, self.value(alt))
 
-  def load_behind_flag(self, u: UOp) -> Reg:
+  def load_under_flag(self, u: UOp) -> Reg:
     """Load a vector with elements of any size under one condition: all of it or nothing."""
     index, gate, alt = u.src
     bools = u.dtype.scalar() is dtypes.bool
@@ -184,7 +184,7 @@ class LaneMasks(Level):
       mask = self.mask_of_flag(flag, cls)
       value = self.vop(size, "vmaskmovps_{v}_{v}_m", mask, *self.address(index))
     else:
-      value = self.load_vector(dtype, self.address_behind(flag, index))
+      value = self.load_vector(dtype, self.address_under(flag, index))
       mask = self.mask_of_flag(flag, cls)
     if not (size >= 16 and alt.op is Ops.CONST and alt.arg == 0):
       value = self.blend(dtype, mask, value, self.value_bytes(alt))
@@ -210,11 +210,11 @@ class LaneMasks(Level):
     wide = lanes.dtype.scalar().itemsize == 8
     mask = self.gate_mask(u.src[1], dtype) if len(u.src) > 1 else self.constant(dtypes.bool.vec(2), True)
     at = self.value(lanes)
-    old = self.apart(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
+    old = self.distinct(self.value(u.src[2]) if len(u.src) > 2 else self.constant(dtype, 0), at)
     result, used = self.new(cls), self.new(cls)
     m = "m" + (letter(lanes.dtype.itemsize))
     key = f"vgather{'q' if wide else 'd'}p{'s' if size == 4 else 'd'}_{v}_{m}_{v}"
-    self.emit(key, result, base, at, size, displacement, used, ties=(old, self.apart(mask, at, old)))
+    self.emit(key, result, base, at, size, displacement, used, ties=(old, self.distinct(mask, at, old)))
     return result
 
   # ***** operations with other instructions on each level *****
@@ -242,7 +242,7 @@ class LaneMasks(Level):
     low = self.op(regs.XMM, "vmovq_x_r64" if size == 8 else "vmovd_x_r32", value)
     return self.op(LETTER_CLASS[v], f"vpbroadcast{ELEMENT[size]}_{v}_x", low)
 
-  def narrow(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
+  def truncate_lanes(self, a: DType, b: DType, count: int, value: Reg) -> Reg:
     size, wide = a.itemsize, a.itemsize * count > 16
     if size == 8:
       if wide: value = self.permuted((0, 2, 4, 6, 1, 3, 5, 7), value)

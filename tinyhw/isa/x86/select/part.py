@@ -73,7 +73,7 @@ class Part:
     self.block.insts.append(copy(dst, value))
     return dst
 
-  def apart(self, value: Reg, *others: Reg) -> Reg:
+  def distinct(self, value: Reg, *others: Reg) -> Reg:
     """A copy of the value if it is also one of the others: the registers of a gather must differ."""
     return self.copied(value) if value in others else value
 
@@ -84,7 +84,7 @@ class Part:
   def last_operand(self, u: UOp) -> tuple[str, tuple[Any, ...]]: raise NotImplementedError
   def address(self, index: UOp) -> Address: raise NotImplementedError
   def element(self, buffer: UOp, i: UOp, more: int) -> Address: raise NotImplementedError
-  def address_behind(self, flag: Reg, index: UOp) -> Address: raise NotImplementedError
+  def address_under(self, flag: Reg, index: UOp) -> Address: raise NotImplementedError
   def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address: raise NotImplementedError
   def constants_place(self) -> tuple[Block, Position]: raise NotImplementedError
 
@@ -98,7 +98,7 @@ class Part:
   def choose(self, dtype: DType, condition: UOp, yes: Reg, no: Reg) -> Reg: raise NotImplementedError
 
   # ***** Fused, Logic *****
-  def dies(self, u: UOp) -> bool: raise NotImplementedError
+  def is_last_use(self, u: UOp) -> bool: raise NotImplementedError
   def rotate(self, dtype: DType, value: Reg, count: int) -> Reg: raise NotImplementedError
   def ternary(self, u: UOp) -> Reg: raise NotImplementedError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes, encode_float, FLOAT_FORMATS
 from tinyhw.errors import CompileError
-from tinyhw.isa.x86.select.level import Level, Rule, rule_of
+from tinyhw.isa.x86.select.level import Level, SelectionRule, rule_of
 from tinyhw.isa.x86.table import regs
 from tinyhw.machine.ir.inst import Reg, RegClass
 from tinyhw.uop.enums import GroupOp, Ops
@@ -196,14 +196,14 @@ class Scalars(Level):
     return self.op(regs.XMM, f"vxorp{s[1]}_x_x_x", a, self.constant(u.dtype, -0.0))
 
 _tied, _float2, _float1 = Scalars.tied_integer, Scalars.float_binary, Scalars.float_unary
-INTEGER_RULES: dict[Ops, Rule] = {
+INTEGER_RULES: dict[Ops, SelectionRule] = {
   Ops.ADD: Scalars.add, Ops.SUB: _tied, Ops.AND: _tied, Ops.OR: _tied, Ops.XOR: _tied, Ops.MUL: Scalars.multiply,
   Ops.NEG: Scalars.negate,
   Ops.SHL: Scalars.shift, Ops.SHR: Scalars.shift, Ops.IDIV: Scalars.divide, Ops.MOD: Scalars.divide,
   Ops.MAX: Scalars.maximum,
   Ops.CMPLT: Scalars.compare, Ops.CMPEQ: Scalars.compare, Ops.CMPNE: Scalars.compare, Ops.WHERE: rule_of("where"),
 }
-FLOAT_RULES: dict[Ops, Rule] = {
+FLOAT_RULES: dict[Ops, SelectionRule] = {
   Ops.ADD: _float2, Ops.SUB: _float2, Ops.MUL: _float2, Ops.FDIV: _float2, Ops.MULACC: rule_of("scalar_fma"),
   Ops.SQRT: _float1, Ops.TRUNC: _float1, Ops.RECIPROCAL: _float1, Ops.NEG: _float1, Ops.WHERE: rule_of("where"),
   Ops.CMPLT: Scalars.float_compare, Ops.CMPEQ: Scalars.float_compare, Ops.CMPNE: Scalars.float_compare,

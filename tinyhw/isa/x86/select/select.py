@@ -41,7 +41,7 @@ if TYPE_CHECKING:
   from tinyhw.machine.ir.target import Target
   from tinyhw.uop.program import Program
 
-class Loop:
+class OpenLoop:
   """An open loop: the start of its body, and the values of the variables that it carries."""
   __slots__ = ("range", "body", "counter", "carried", "after", "before")
 
@@ -63,7 +63,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     self.order = [self.block]                  # blocks in the order of the layout; they are created earlier
     self.values: dict[UOp, Reg] = {}
     self.mask_bytes: dict[UOp, int] = {}       # of a mask, at the AVX2 level: bytes of a lane
-    self.loops: list[Loop] = []
+    self.loops: list[OpenLoop] = []
     self.conditions: list[Block] = []
     self.origin: UOp | None = None
     self.constants: dict[tuple[Any, ...], Reg] = {}
@@ -180,7 +180,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       i = i.src[0]
     if i.op is Ops.CONST:
       return self.in_reach(base, None, 1, displacement + i.arg * size)
-    if size in (1, 2, 4, 8): return self.in_reach(base, self.wide(i), size, displacement)
+    if size in (1, 2, 4, 8): return self.in_reach(base, self.index64(i), size, displacement)
     raise CompileError(f"{self.program.name}: elements of {size} bytes cannot be addressed")
 
   def in_reach(self, base: Reg, index: Reg | None, scale: int, displacement: int) -> Address:
@@ -188,7 +188,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     far = self.constant(dtypes.int64, displacement)
     return self.op(regs.R64, "lea_r64_m", base, far, 1, 0), index, scale, 0
 
-  def wide(self, u: UOp) -> Reg:
+  def index64(self, u: UOp) -> Reg:
     """An index in a 64-bit register.
 
     The hardware zero-extends 32-bit results, so only an index that may be negative needs an instruction.
@@ -226,10 +226,10 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
       value = self.load_vector(dtype, self.address(index))
       return self.load_bools(u, value) if dtype.scalar() is dtypes.bool else value
     if dtype.count > 1: return self.load_masked(u)
-    value = self.load_scalar(dtype, self.address_behind(self.value(u.src[1]), index))
+    value = self.load_scalar(dtype, self.address_under(self.value(u.src[1]), index))
     return self.choose(dtype, u.src[1], value, self.value(u.src[2]))
 
-  def address_behind(self, flag: Reg, index: UOp) -> Address:
+  def address_under(self, flag: Reg, index: UOp) -> Address:
     """The address of up to 8 bytes to read if flag is 1. If flag is 0, the address of the first argument, which is
     always readable."""
     place = self.op(regs.R64, "lea_r64_m", *self.address(index))
@@ -303,7 +303,7 @@ class Selector(Scalars, Vectors, Casts, Choices, Fused, Logic):
     cls = regs.R64 if bits == 64 else regs.R32
     start = self.first if is_grid else self.op(cls, f"mov_r{bits}_i32", 0)
     body = self.function.new_block(self.block.depth + 1, "loop")
-    loop = Loop(u, body, self.new(cls), self.assigned[u])
+    loop = OpenLoop(u, body, self.new(cls), self.assigned[u])
     loop.before = self.block, Position(len(self.block.insts))
     before = [self.values[a] for a in loop.carried]
     if not is_grid and u.src[0].vmin < 1:

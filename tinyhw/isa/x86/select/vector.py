@@ -11,7 +11,7 @@ from typing import Any
 
 from tinyhw.dtype import DType, dtypes
 from tinyhw.errors import CompileError
-from tinyhw.isa.x86.select.level import Level, Rule, rule_of
+from tinyhw.isa.x86.select.level import Level, SelectionRule, rule_of
 from tinyhw.isa.x86.select.part import Address
 from tinyhw.isa.x86.select.scalar import FLOATS, FLOAT_BINARY, code_of
 from tinyhw.isa.x86.table import regs
@@ -274,22 +274,22 @@ def places_of(u: UOp) -> tuple[UOp, list[int]] | None:
 MASK_LOGIC = {Ops.AND: Ops.AND, Ops.MUL: Ops.AND, Ops.OR: Ops.OR, Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.XOR: Ops.XOR,
               Ops.CMPNE: Ops.XOR,
               Ops.CMPEQ: Ops.XOR}
-LANE_RULES: dict[Ops, Rule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize,
+LANE_RULES: dict[Ops, SelectionRule] = {Ops.BROADCAST: Vectors.broadcast, Ops.VECTORIZE: Vectors.vectorize,
                                Ops.GEP: Vectors.lane}
-FLOAT_RULES: dict[Ops, Rule] = {
+FLOAT_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys(FLOAT_BINARY, Vectors.packed_float), Ops.MULACC: rule_of("packed_fma"),
   Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys((Ops.SQRT, Ops.TRUNC, Ops.RECIPROCAL, Ops.NEG), Vectors.packed_unary),
   **dict.fromkeys(GroupOp.Comparison, rule_of("float_mask")),
 }
-INTEGER_RULES: dict[Ops, Rule] = {
+INTEGER_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), Vectors.packed_integer),
   **dict.fromkeys(LOGIC, Vectors.packed_logic),
   Ops.SHL: Vectors.packed_shift, Ops.SHR: Vectors.packed_shift, Ops.MAX: Vectors.packed_integer_maximum,
   Ops.WHERE: rule_of("vector_where"),
   **dict.fromkeys(GroupOp.Comparison, rule_of("integer_mask")),
 }
-MASK_RULES: dict[Ops, Rule] = {
+MASK_RULES: dict[Ops, SelectionRule] = {
   **dict.fromkeys((*MASK_LOGIC, Ops.CMPLT), rule_of("mask_logic")), Ops.NEG: rule_of("mask_not"),
   Ops.WHERE: rule_of("mask_where"),
 }

@@ -18,7 +18,7 @@ FIXED = {name: (cls, i) for cls in (regs.R8, regs.R16, regs.R32, regs.R64) for i
          if name not in CLASS_OF}
 IMMEDIATES = {"ib": 1, "iw": 2, "id": 4, "io": 8}
 
-class Kind:
+class OperandKind:
   """A kind of operand. category: register, fixed, memory, broadcast, immediate, block.
 
   - key, short: its part of a row's key.
@@ -33,9 +33,9 @@ class Kind:
     self.category, self.key, self.cls, self.fixed, self.bits, self.short = category, key, cls, fixed, bits, short or key
     self.unit, self.lanes, self.touched, self.spelled, self.signed = max(bits // 8, 1), 0, True, False, True
 
-KINDS: dict[tuple[str, int, int], Kind] = {}
+KINDS: dict[tuple[str, int, int], OperandKind] = {}
 
-def kind_of(text: str, size: int, length: int) -> Kind:
+def kind_of(text: str, size: int, length: int) -> OperandKind:
   """The kind that a word of the table names, for an operand size and a vector length."""
   found = KINDS.get((text, size, length))
   if found is None: found = KINDS.setdefault((text, size, length), parse_kind(text, size, length))
@@ -45,38 +45,38 @@ def vector_class(share: str, length: int) -> str:
   """The register for a share ("v", "h", "q", "e") of the vector."""
   return VECTOR[max(128, (length or 128) // SHARE[share])]
 
-def parse_kind(text: str, size: int, length: int) -> Kind:
+def parse_kind(text: str, size: int, length: int) -> OperandKind:
   """See kind_of."""
   spelled = text.endswith("!")
   text = text.rstrip("!")
-  if text in CLASS_OF: kind = Kind("register", text, CLASS_OF[text])
-  elif text in ("rv", "ry"): kind = Kind("register", GENERAL[size], CLASS_OF[GENERAL[size]])
-  elif text in SHARE: kind = Kind("register", vector_class(text, length), CLASS_OF[vector_class(text, length)])
-  elif text in FIXED: kind = Kind("fixed", text, *FIXED[text])
+  if text in CLASS_OF: kind = OperandKind("register", text, CLASS_OF[text])
+  elif text in ("rv", "ry"): kind = OperandKind("register", GENERAL[size], CLASS_OF[GENERAL[size]])
+  elif text in SHARE: kind = OperandKind("register", vector_class(text, length), CLASS_OF[vector_class(text, length)])
+  elif text in FIXED: kind = OperandKind("fixed", text, *FIXED[text])
   elif text in ("Av", "Dv", "Dy"):
     cls = CLASS_OF[GENERAL[size]]
-    kind = Kind("fixed", cls.names["AD".index(text[0]) * 2], cls, "AD".index(text[0]) * 2)
-  elif text == "rel": kind = Kind("block", "rel")
+    kind = OperandKind("fixed", cls.names["AD".index(text[0]) * 2], cls, "AD".index(text[0]) * 2)
+  elif text == "rel": kind = OperandKind("block", "rel")
   elif text[0] in "iu":
     bits = min(size, 32) if text == "iz" else int(text[1:])
-    kind = Kind("immediate", f"i{bits}", bits=bits)
+    kind = OperandKind("immediate", f"i{bits}", bits=bits)
     kind.signed = text[0] == "i"
   elif text[:2] == "vm":
     index = vector_class(text[2], length)
-    kind = Kind("memory", "m" + index, CLASS_OF[index], bits=int(text[3:]))
+    kind = OperandKind("memory", "m" + index, CLASS_OF[index], bits=int(text[3:]))
   elif text[:2] == "bh": kind = broadcast_kind(int(text[2:]), length // 2)
   elif text[0] == "b": kind = broadcast_kind(int(text[1:]), length)
   else: kind = memory_kind(text, size, length)
   kind.spelled = spelled
   return kind
 
-def broadcast_kind(bits: int, length: int) -> Kind:
+def broadcast_kind(bits: int, length: int) -> OperandKind:
   """One element that fills `length` bits."""
-  kind = Kind("broadcast", f"b{length}", bits=bits, short="b")
+  kind = OperandKind("broadcast", f"b{length}", bits=bits, short="b")
   kind.lanes = length // bits
   return kind
 
-def memory_kind(text: str, size: int, length: int) -> Kind:
+def memory_kind(text: str, size: int, length: int) -> OperandKind:
   """Parse m, m32, mv, mh, m:4 and the same with a."""
   text, _, unit = text.partition(":")
   word = text[1:]
@@ -84,7 +84,7 @@ def memory_kind(text: str, size: int, length: int) -> Kind:
   elif word in ("h", "q", "e"): bits = length // SHARE[word]
   elif word: bits = int(word)
   else: bits = 0 if text == "a" else length
-  kind = Kind("memory", f"m{bits or ''}", bits=bits, short="m")
+  kind = OperandKind("memory", f"m{bits or ''}", bits=bits, short="m")
   kind.touched = text[0] == "m"
   if unit: kind.unit = int(unit)
   return kind
@@ -112,7 +112,7 @@ def token_of(text: str) -> Token:
   if found is None: found = TOKENS.setdefault(text, Token(text))
   return found
 
-class Line:
+class TableLine:
   """One line of the table, parsed."""
 
   def __init__(self, text: str):
@@ -220,19 +220,19 @@ class Form:
 
   def __init__(self, key: str):
     self.key = key
-    self.syntax: list[tuple[int, Kind]] = []
+    self.syntax: list[tuple[int, OperandKind]] = []
     self.encodings: list[Encoding] = []
     self.mask, self.zeroing, self.memory, self.bits, self.unit, self.broadcast, self.block = -1, False, -1, 0, 1, 0, -1
     self.effects = Effect.NONE
     self.row: Any = None
     self.encode: Callable[[list[Any]], bytes] | None = None
 
-  def add(self, kind: Kind, at: int, hidden: bool) -> None:
+  def add(self, kind: OperandKind, at: int, hidden: bool) -> None:
     """Add an operand at index `at`."""
     if not hidden: self.syntax.append((at, kind))
     if kind.category == "block": self.block = at
 
-  def set_memory(self, at: int, kind: Kind) -> None:
+  def set_memory(self, at: int, kind: OperandKind) -> None:
     self.memory, self.bits, self.unit = at, kind.bits, kind.unit
     self.broadcast = kind.lanes if kind.category == "broadcast" else 0
 
@@ -253,7 +253,7 @@ class Encoding:
                "imm", "imm_bytes", "imm_bits", "imm_signed", "imm_extends", "rel", "rel_bytes", "accumulator", "one",
                "bytes8")
 
-  def __init__(self, form: Form, spec: Spec, size: int, length: int, places: list[tuple[str, int, Kind]]):
+  def __init__(self, form: Form, spec: Spec, size: int, length: int, places: list[tuple[str, int, OperandKind]]):
     self.form, self.space, self.pp, self.map, self.opcode, self.suffix = (form, spec.space, spec.pp, spec.map,
                                                                           spec.opcode, spec.suffix)
     self.digit, self.plus, self.lock = spec.digit, spec.plus, spec.lock

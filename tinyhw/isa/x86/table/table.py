@@ -54,14 +54,14 @@ from collections.abc import Iterator, Sequence
 from tinyhw.errors import EncodeError
 from tinyhw.isa.x86.rows import avx512, floats, integer, packed
 from tinyhw.isa.x86.table import regs
-from tinyhw.isa.x86.table.form import Encoding, Form, Kind, Line, Spec, kind_of
+from tinyhw.isa.x86.table.form import Encoding, Form, OperandKind, TableLine, Spec, kind_of
 from tinyhw.machine.ir.inst import Access, Bank, Effect, Inst, MInst, Operand, RegClass
 
 SIZES = {"v": (16, 32, 64), "y": (32, 64)}
 LENGTHS = (128, 256, 512)
 
 # line, operand size, vector length, index of the kind if an operand has several, mask
-Variant = tuple[Line, int, int, int, str]
+Variant = tuple[TableLine, int, int, int, str]
 
 class Table:
   """Rows by key.
@@ -71,7 +71,7 @@ class Table:
 
   def __init__(self, texts: Sequence[str]):
     self.lines: dict[str, list[str]] = {}          # mnemonic -> lines, each preceded by its features
-    self.parsed: dict[str, list[Line]] = {}
+    self.parsed: dict[str, list[TableLine]] = {}
     self.made: dict[str, Inst] = {}
     self.listed: dict[str, list[Inst]] = {}
     self._keys: dict[tuple[str, int, str], dict[str, list[Variant]]] = {}
@@ -117,10 +117,11 @@ class Table:
 
   def __contains__(self, key: str) -> bool: return self.get(key) is not None
 
-  def parse(self, mnemonic: str) -> list[Line]:
+  def parse(self, mnemonic: str) -> list[TableLine]:
     """The parsed lines of a mnemonic; empty if there is no such mnemonic."""
     lines = self.parsed.get(mnemonic)
-    if lines is None: lines = self.parsed.setdefault(mnemonic, [Line(text) for text in self.lines.get(mnemonic, ())])
+    if lines is None:
+      lines = self.parsed.setdefault(mnemonic, [TableLine(text) for text in self.lines.get(mnemonic, ())])
     return lines
 
   def rows(self, mnemonic: str) -> list[Inst]:
@@ -149,7 +150,7 @@ def mnemonic_of(key: str) -> str:
 
 MASKS = {"": ("",), "k": ("", "k"), "kz": ("", "k", "kz"), "s": ("", "k", "kz"), "g": ("k",)}
 
-def variants_of(line: Line, wanted: Sequence[str]) -> Iterator[tuple[str, Variant]]:
+def variants_of(line: TableLine, wanted: Sequence[str]) -> Iterator[tuple[str, Variant]]:
   """The rows of a line with one of these masks, each with its key."""
   masks = [m for m in (MASKS[line.mask] if line.evex else MASKS[""]) if m in wanted]
   if not masks: return
@@ -228,14 +229,14 @@ def commuting(row: Inst, positions: tuple[int, int]) -> tuple[int, int] | None:
     return None
   return positions if row.operands[a].access == Access.BOTH else None
 
-def memory_operands(kind: Kind) -> list[Operand]:
+def memory_operands(kind: OperandKind) -> list[Operand]:
   """The operands base, index, scale, displacement."""
   index = kind.cls or regs.R64
   return [operand("base", Access.READ, regs.R64, optional=True),
           operand("index", Access.READ, index, optional=kind.cls is None),
           operand("scale", Access.READ, kind="scale"), operand("disp", Access.READ, kind="disp32")]
 
-def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, mask: str) -> Iterator[Encoding]:
+def encodings_of(form: Form, line: TableLine, size: int, length: int, choice: int, mask: str) -> Iterator[Encoding]:
   """The encodings of a line that can express this form."""
   for spec in line.specs:
     if length and length not in spec.lengths: continue
@@ -243,8 +244,8 @@ def encodings_of(form: Form, line: Line, size: int, length: int, choice: int, ma
     places = places_of(spec, line, form, choice, size, length)
     if places is not None: yield Encoding(form, spec, size, length, places)
 
-def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int,
-              length: int) -> list[tuple[str, int, Kind]] | None:
+def places_of(spec: Spec, line: TableLine, form: Form, choice: int, size: int,
+              length: int) -> list[tuple[str, int, OperandKind]] | None:
   """The location of each operand in the encoding: (letter, operand index, kind). None if this encoding does not have
   the form."""
   shown = [(at, kind) for at, kind in form.syntax if kind.category != "fixed"]
@@ -257,7 +258,7 @@ def places_of(spec: Spec, line: Line, form: Form, choice: int, size: int,
     places.append((letter, at, kind))
   return places
 
-def default_letters(spec: Spec, kinds: list[Kind], line: Line) -> str:
+def default_letters(spec: Spec, kinds: list[OperandKind], line: TableLine) -> str:
   """The letters, if the text omits them."""
   registers = [i for i, k in enumerate(kinds) if k.category in ("register", "memory", "broadcast")]
   letters = ["D" if k.category == "block" else "I" for k in kinds]
