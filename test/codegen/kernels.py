@@ -37,7 +37,7 @@ _poor -= {(Ops.CAST, dtypes.uint64), (Ops.CAST, dtypes.uint32)}
 _poor |= frozenset((Ops.CAST, d) for d in dtypes.int8s + dtypes.int16s)
 POOR = Capabilities(vector_bytes=16, vector_registers=8, operations=_poor,
                     vector_operations=_poor - {(Ops.IDIV, d) for d in dtypes.ints})
-"""A target with as little as codegen is made for: 16 byte vectors, no masks, no gathers, no MAX, NEG, MULACC, MOD, RECIPROCAL."""
+"""The poorest target of codegen: 16 byte vectors, no masks, no gathers, no MAX, NEG, MULACC, MOD, RECIPROCAL."""
 _halves = _poor - {(Ops.IDIV, d) for d in dtypes.ints} - {(Ops.CAST, dtypes.int64)} | {(Ops.CAST, dtypes.uint32),
                                                                                        (Ops.TRUNC, dtypes.float64)}
 HALVES = replace(POOR, operations=_halves, vector_operations=_halves)

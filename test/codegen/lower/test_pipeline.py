@@ -9,7 +9,7 @@ from test.codegen.plan.test_workgroup import F32, LANES
 from tinyhw.codegen.lower.linearize import linearize
 from tinyhw.codegen.lower.pipeline import bodies_of, loads_of, pipeline, simple, without_unused
 from tinyhw.codegen.optimize import optimize
-from tinyhw.codegen.passes import lower
+from tinyhw.codegen.passes import PASSES, lower
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
@@ -73,8 +73,7 @@ def test_what_the_kernel_writes_stays() -> None:
   assert loads_of(uops, body[0], frozenset({0, 1})) == []
 
 def kernel_before(kernel: UOp) -> UOp:
-  """Return a kernel through all passes but the last."""
-  from tinyhw.codegen.passes import PASSES
+  """Return a kernel through all passes before linearize."""
   for step in PASSES: kernel = step.run(kernel, LANES)
   return kernel
 

@@ -4,8 +4,8 @@ operands staged or not.
 The model counts the instructions that a core issues in one iteration of the innermost loop: multiply-adds and other
 arithmetic, and the cost of reading each operand, in loads. An operand is read in the cheapest of three ways:
     in place        a load; expensive if lanes are not adjacent, if it has a gate, or if steps of the loop are far apart
-    from a panel    STAGE: packed for a tile, in the order in which the reduction reads it; loops that it does not depend
-                    on reuse it
+    from a panel    STAGE: packed for a tile, in the order in which the reduction reads it; loops that it does not
+                    depend on reuse it
     from a window   WINDOW: the elements that several outputs read, copied once; see window.py
 The cost of copying is shared by the iterations between two copies.
 """

@@ -316,8 +316,8 @@ def piece_along(load: UOp, size: int) -> UOp | None:
   terms, constant = linear(load.src[0].src[1])
   along = [r for r, stride in terms.items() if stride == 1]
   if len(load.src) > 1 or len(along) != 1 or along[0].op is not Ops.RANGE: return None
-  return None if any(stride % size
-                     for stride in (constant, *(stride for r, stride in terms.items() if r is not along[0]))) else along[0]
+  others = [stride for r, stride in terms.items() if r is not along[0]]
+  return None if any(stride % size for stride in (constant, *others)) else along[0]
 
 def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, aligned: bool) -> tuple[int, int]:
   """Return the bytes of a lane's registers for an element of each operand.

@@ -48,11 +48,13 @@ def _narrow(dtype: DType) -> dict[str, str]:
   decode = f"""static inline float decode_{name}({kind} c) {{
   uint32_t a = c & 0x{sign - 1:x}, e = a >> {m}, f = a & 0x{(1 << m) - 1:x};
   {decode_special}
-  double x = e ? (double)(f + 0x{1 << m:x}) * power_of_two((int32_t)e - {form.bias + m}) : (double)f * power_of_two({smallest - m});
+  double x = e ? (double)(f + 0x{1 << m:x}) * power_of_two((int32_t)e - {form.bias + m}) : \
+(double)f * power_of_two({smallest - m});
   return (float)(c & 0x{sign:x} ? -x : x);
 }}"""
   encode = f"""static inline {kind} encode_{name}(float x) {{
-  uint32_t bits = ((union {{float from; uint32_t to;}}){{x}}).to, a = bits & 0x7fffffff, sign = bits >> 31 << {form.bits - 1};
+  uint32_t bits = ((union {{float from; uint32_t to;}}){{x}}).to, a = bits & 0x7fffffff, \
+sign = bits >> 31 << {form.bits - 1};
   if (a > 0x7f800000) return {special};
   if (a == 0x7f800000) return {overflow_code};
   int32_t e = (int32_t)(a >> 23) - 127;
