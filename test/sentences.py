@@ -48,15 +48,14 @@ def split(text: str) -> Iterator[str]:
     start = end.end()
   if text[start:].strip(): yield text[start:].strip()
 
-def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str, bool]]:
+def blocks(text: str) -> Iterator[tuple[int, str, bool]]:
   """(line, text, is it a cell) of paragraphs, items and cells."""
   kept: list[str] = []
   begin, fenced = 1, False
   for number, line in enumerate([*text.split("\n"), ""], 1):
     bare = line.strip()
     if bare.startswith(("```", "~~~")): fenced = not fenced
-    code = (fenced or bare.startswith(("```", "~~~", ">>>", "$ ")) or (not markdown and line.startswith("    "))
-            or (markdown and line.startswith("    ")))
+    code = fenced or bare.startswith(("```", "~~~", ">>>", "$ ")) or line.startswith("    ") and not kept
     new = (not bare or code or bare.startswith(("#", "|", "- ", "* ")) or re.match(r"\d+\. ", bare)
            or re.match(r"\S+(?: \S+)*\s{2,}\S", bare))   # a row of a table in columns
     if new and kept:
@@ -70,8 +69,8 @@ def blocks(text: str, markdown: bool) -> Iterator[tuple[int, str, bool]]:
     if not kept: begin = number
     kept.append(re.sub(r"^(?:[-*]|\d+\.) ", "", bare))
 
-def of_text(file: str, text: str, markdown: bool, first: int = 1) -> Iterator[Sentence]:
-  for line, block, is_cell in blocks(text, markdown):
+def of_text(file: str, text: str, first: int = 1) -> Iterator[Sentence]:
+  for line, block, is_cell in blocks(text):
     for sentence in split(_plain(block)): yield Sentence(file, first + line - 1, sentence, is_cell)
 
 def of_python(file: str, text: str) -> Iterator[Sentence]:
@@ -79,7 +78,7 @@ def of_python(file: str, text: str) -> Iterator[Sentence]:
   for node in ast.walk(ast.parse(text)):
     if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)): continue
     found = ast.get_docstring(node, clean=True)
-    if found: yield from of_text(file, found, markdown=False, first=node.body[0].lineno)
+    if found: yield from of_text(file, found, node.body[0].lineno)
 
 def sentences(names: tuple[str, ...] = FOLDERS) -> Iterator[Sentence]:
   for name in names:
@@ -88,7 +87,7 @@ def sentences(names: tuple[str, ...] = FOLDERS) -> Iterator[Sentence]:
       short = str(file.relative_to(ROOT))
       if short.startswith(MADE) or "golden" in file.parts: continue
       text = file.read_text(encoding="utf-8")
-      yield from of_text(short, text, markdown=True) if file.suffix == ".md" else of_python(short, text)
+      yield from of_text(short, text) if file.suffix == ".md" else of_python(short, text)
 
 def main(names: list[str]) -> None:
   found: dict[str, list[int]] = {}

@@ -2,10 +2,9 @@
 (golden/programs.txt).
 
 How near is near: both compute in float32, where sums in another order differ by some 1e-7, and training amplifies
-differences. Six programs stay within 1e-6 of their twins. NEAR has the others: a transformer whose keys have a bias
-(its gradient is zero, and Adam makes steps of what rounding
-leaves of it: 7e-6), two networks that play against each other (2e-5), and relu between batchnorms (cifar_resnet: 2e-4;
-PyTorch with one thread is 1e-4 from itself with two). Learning rates are chosen so that it stays so: with thrice the
+differences. Six programs stay within 1e-6 of their twins. NEAR has the others. One is a transformer whose keys have a
+bias: its gradient is zero, and Adam makes steps of the rounding errors (7e-6). Two networks play against each other
+(2e-5). cifar_resnet has relu between batchnorms (2e-4; PyTorch with one thread is 1e-4 from itself with two). Learning rates are chosen so that it stays so: with thrice the
 rate PyTorch's losses of cifar_resnet differ by 1e-3.
 """
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """What the vendor's library asks the kernel's driver for, call by call: objects with their parameters, controls,
 unified memory, mappings. And what our own driver asks for, in the same words.
 
-To see the library's, the beginning of the C library's `ioctl` is overwritten by a jump to a function here, which makes
-the call itself and writes
-down what it was: so this is for a step's own process, and for x86-64. Structures are those of our driver, by the
-version of the kernel's.
+To see the library's calls, the first bytes of the C library's `ioctl` are overwritten by a jump to a function here. It
+makes the call and records it. So this is for x86-64, in a process of its own. Structures are those of our driver, by
+the version of the kernel's.
 """
 from __future__ import annotations
 import ctypes

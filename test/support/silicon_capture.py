@@ -2,9 +2,9 @@
 kernel of ours, beside our own.
 
 The kernel is started with a grid and an argument that occur nowhere else. Then this process's own mappings of the
-devices' files are searched for
-them: a QMD is where the grid stands at the right distance from the number of lanes; a constant bank is where the
-argument stands; pushbuffers are where an object of the compute class is bound, and where a QMD is sent.
+devices' files are searched. A QMD is where the grid stands at the right distance from the number of lanes. A constant
+bank is where the argument stands. Pushbuffers are where an object of the compute class is bound, and where a QMD is
+sent.
 """
 from __future__ import annotations
 import ctypes

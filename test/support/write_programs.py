@@ -1,11 +1,11 @@
 """Random programs of in-place writes, views and gradients, the same text for PyTorch and for tinyhw.
 
 `make(seed)` is one of them; PyTorch, which runs it as it is made, says what its results are and which lines it refuses.
-Two kinds: *views* write through views of storage and of values that have none yet (slices, permutations, bits as
-another type, expanded ones), keep values from before and after, compute some of all these on the way and let go of
-others; *gradients* write results, data and their views in place, retain gradients and call backward. `check(program)`
-runs it here: "same", "refused" (a gradient through overwritten contents, which PyTorch may refuse or not), or what is
-wrong.
+There are two kinds. *views* write through views of storage, and of values that have none yet: slices, permutations,
+bits as another type, expanded ones. They keep values from before and after, compute some of them on the way and let go
+of others. *gradients* write results, data and their views in place, retain gradients and call backward.
+`check(program)` runs it here: "same", "refused" (a gradient through overwritten contents, which PyTorch may refuse or
+not), or the difference.
 """
 from __future__ import annotations
 from collections.abc import Callable

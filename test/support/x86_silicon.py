@@ -1,9 +1,9 @@
 """One instruction at a time on the processor that runs the tests, and on the processor in Python (x86_machine.py), from
 the same state.
 
-`cases(row, rng)` makes instructions with operands and a state that fit together: addresses in a page of data whose end
-is the end of what may be touched, so that a lane which a mask should keep from memory is found out; floats that are
-special, denormal or extreme; masks, flags. `Silicon.run` and `emulate` give the state afterwards, `differences`
+`cases(row, rng)` makes instructions with operands and a state that fit together. Addresses are in a page of data, and
+the memory after it may not be touched, so a lane that a mask should have kept from memory is noticed. Floats are
+special, denormal or extreme. There are masks and flags. `Silicon.run` and `emulate` give the state afterwards, `differences`
 compares. Rows that the machine in Python does not know have no cases. Needs Linux, x86-64.
 """
 from __future__ import annotations
