@@ -3,10 +3,12 @@ capture and a replay execute.
 
 One process: programs run again and again under `sys.settrace`, each time until the next instruction that no interrupt
 has met. After each interrupt the engine must be at rest: its lock free, garbage collection on, no capture under way.
-Written storage must be old or new or refused. The same program, compiled anew, must give the right numbers. threads.py calls `interrupted` in processes of its own.
+Written storage must be old or new or refused. The same program, compiled anew, must give the right numbers. threads.py
+calls `interrupted` in processes of its own.
 
 CPython runs handlers at calls, at the start of functions and at jumps backwards. A trace function can raise at other
-instructions, too: those between the end of a `with` or `try` and the call that leaves it. These are left out. Wants Python 3.11 or later, whose code says where these are.
+instructions, too: those between the end of a `with` or `try` and the call that leaves it. These are left out. Wants
+Python 3.11 or later, whose code says where these are.
 """
 from __future__ import annotations
 import contextvars
