@@ -1,6 +1,6 @@
-"""Kernels of the engine, one of each kind, with data: what mutations.py damages.
+"""Kernels of the engine, one of each kind, with data. mutations.py damages them.
 
-Tensor programs are scheduled, optimised and compiled as always.
+Tensor programs are scheduled, optimised and compiled as usual.
 """
 from __future__ import annotations
 import functools
@@ -22,7 +22,7 @@ from tinyhw.uop.matrix import Matrix
 from tinyhw.uop.ops import UOp
 
 class Case(NamedTuple):
-  """A kernel, and what its buffers hold before; None for those that it writes."""
+  """A kernel, and the initial content of its buffers; None for those that it writes."""
   name: str
   arch: str
   code: Code
@@ -58,7 +58,7 @@ TENSORS: dict[str, Callable[[], Tensor]] = {
 }
 
 def crowded() -> UOp:
-  """More values at once than there are registers."""
+  """Return a kernel with more live values than registers."""
   n, lanes = 160, 32
   a, r = UOp.param(1, dtypes.float64, lanes * n), UOp.range(lanes, 0, AxisType.LOCAL)
   values = [a.index(r * n + k).load() for k in range(n)]
@@ -69,8 +69,8 @@ def crowded() -> UOp:
 
 def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True,
          matrix: tuple[Matrix, ...] | None = None) -> Case:
-  """A kernel as machine code, and data for it: small whole numbers. matrix: the shapes of the matrix unit that it may
-  use, where not all."""
+  """Compile a kernel, and make data for it: small whole numbers. matrix: the shapes of the matrix unit that it may use,
+  if not all."""
   target = importlib.import_module(f"tinyhw.isa.{isa}.target")  # the ISA is a parameter
   capable = target.capabilities(arch) if matrix is None else replace(target.capabilities(arch), matrix=matrix)
   program = lower(optimize(kernel, capable) if spread else kernel, capable, name.replace(" ", "_"))
@@ -82,7 +82,7 @@ def case(name: str, isa: str, arch: str, kernel: UOp, spread: bool = True,
 
 @functools.lru_cache(None)
 def cases(isa: str, arch: str) -> tuple[Case, ...]:
-  """All kernels for an architecture of an ISA, which is a folder of tinyhw/isa."""
+  """Return all kernels for an architecture of an ISA, which is a folder of tinyhw/isa."""
   found = []
   for name, make in TENSORS.items():
     kernels = [k.sink for k in schedule(canonicalize([make().uop])).kernels]

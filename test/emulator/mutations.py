@@ -1,9 +1,9 @@
-"""Mutations of machine code: real kernels with one thing damaged at random, run on a virtual GPU by the driver, and
-what became of each.
+"""Mutations of machine code: real kernels with one random damage, run on a virtual GPU by the driver, and the verdict
+on each.
 
-A mutant is made from the exact bytes: decoded, damaged, assembled again. What it did wrong is told by an oracle of the
-family, from the trace of what its waves executed; what it computed is compared with what the whole kernel computes. The
-verdict says who noticed.
+A mutant is made from the exact bytes: decoded, damaged, assembled again. An oracle of the family finds the rules that
+it breaks, from the trace of the instructions that its waves executed. Its results are compared with those of the
+undamaged kernel. The verdict names the check that reported it.
 """
 from __future__ import annotations
 import collections
@@ -21,24 +21,24 @@ from tinyhw.drivers.linux import files
 from tinyhw.emulator.errors import EmulatorError, UnusedResult
 from tinyhw.errors import DecodeError, DriverError, EncodeError
 
-MOST_TIMES = 5   # as many instructions as the whole kernel: then a mutant never ends
-Insts = list[Any]                                            # of a kernel, as its family has them; None: it is gone
-Damage = Callable[[Insts, random.Random, Case], str | None]  # damages a place, and says how; None: it finds none
+MOST_TIMES = 5   # as many instructions as the undamaged kernel: a mutant that executes more never ends
+Insts = list[Any]                                            # of a kernel, as its family has them; None: removed
+Damage = Callable[[Insts, random.Random, Case], str | None]  # damages one place, and describes it; None: it finds none
 Trace = TypeVar("Trace")
 
 class Class(NamedTuple):
-  """A class of damage. rules: it breaks rules of the hardware, if anything; else it may compute something else by the
-  rules, which nobody can see."""
+  """A class of damage. rules: it breaks rules of the hardware, if anything. Otherwise it may also compute another
+  result within the rules, which no check can see."""
   name: str
   act: Damage
   rules: bool
 
 class Endless(Exception):
-  """A mutant goes on and on."""
+  """A mutant does not end."""
 
 class Recorder(Generic[Trace]):
-  """Watches the waves of one launch. groups: of each workgroup the traces, by wave; buffers: (address, size) of those
-  of the kernel that have something in them."""
+  """Observer of the waves of one launch. groups: for each workgroup the traces, by wave; buffers: (address, size) of
+  the kernel's buffers that have content."""
   def __init__(self, most: int):
     self.most = most
     self.buffers: list[tuple[int, int]] = []
@@ -46,52 +46,51 @@ class Recorder(Generic[Trace]):
     self.groups: list[dict[int, list[Trace]]] = []
 
   def begin(self) -> dict[int, list[Trace]]:
-    """The traces of one more workgroup."""
+    """Return the traces of one more workgroup."""
     self.groups.append({})
     return self.groups[-1]
 
   def next(self) -> int:
-    """The number of an instruction that is about to be executed. Raises Endless."""
+    """Return the number of an instruction that is about to be executed. Raises Endless."""
     self.count += 1
     if self.count > self.most: raise Endless
     return self.count
 
 class Outcome(NamedTuple):
-  """error: what strict mode reported, or what is not emulated; fault: what the card reported. results: what written
-  buffers held at the end."""
+  """Outcome of a run. error: reported by strict mode, or for a feature that is not emulated; fault: reported by the
+  card; results: written buffers at the end."""
   error: EmulatorError | None
   fault: str
   results: tuple[bytes, ...]
   recorder: Recorder[Any]
 
 class Family:
-  """What the mutants of a family of GPUs need. driver: its package, forget: what lets go of a virtual computer that a
-  driver has used."""
+  """The parts of a family of GPUs that mutants need. driver: its package."""
   isa: str
   damages: tuple[Class, ...]
   driver: ModuleType
 
   def cases(self, arch: str) -> Sequence[Case]:
-    """The kernels of an architecture."""
+    """Return the kernels of an architecture."""
     raise NotImplementedError
 
   def listing(self, arch: str, text: bytes) -> Listing:
-    """The instructions of a kernel."""
+    """Return the instructions of a kernel."""
     raise NotImplementedError
 
   def check(self, arch: str, text: bytes) -> None:
-    """Raises DecodeError for what no decoder reads."""
+    """Raise DecodeError for code that no decoder reads."""
     raise NotImplementedError
 
   def computer(self, arch: str, seed: int, strict: int, recorder: Recorder[Any]) -> Any:
-    """A virtual computer whose workgroups are watched."""
+    """Return a virtual computer whose workgroups are watched."""
     raise NotImplementedError
 
   def forget(self, computer: Any) -> None:
-    """No driver uses the computer any more."""
+    """Release a computer that no driver uses any more."""
 
   def first_broken(self, case: Case, outcome: Outcome) -> str | None:
-    """A rule that a run did not keep, in words."""
+    """Return the text of a rule that a run broke."""
     raise NotImplementedError
 
 class Listing:
@@ -99,7 +98,7 @@ class Listing:
   insts: Insts
 
   def bytes(self, insts: Sequence[Any]) -> bytes:
-    """The code with these instructions in their places. Raises EncodeError."""
+    """Return the code with these instructions in their places. Raises EncodeError."""
     raise NotImplementedError
 
 def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, most: int = 1 << 40) -> Outcome:
@@ -111,7 +110,7 @@ def run(family: Family, case: Case, text: bytes, seed: int, strict: int = 2, mos
   error: EmulatorError | None = None
   fault, results = "", list[bytes]()
   try:
-    device = family.driver.open(0, lambda name: None)  # nobody else has it
+    device = family.driver.open(0, lambda name: None)  # no other user has it
     buffers = [device.allocator.alloc(size) for size in case.sizes]
     recorder.buffers = [(buffer.address, size) for buffer, size, content in zip(buffers, case.sizes, case.buffers)
                         if content is not None]
@@ -147,7 +146,7 @@ class Mutant(NamedTuple):
   why: str
 
 def judge(family: Family, case: Case, text: bytes, seed: int, whole: Outcome, strict: int) -> tuple[str, str]:
-  """What became of a mutant, and why. whole: the outcome of the kernel as it was."""
+  """Return the verdict on a mutant, and its reason. whole: the outcome of the undamaged kernel."""
   outcome = run(family, case, text, seed, strict, most=1000 + MOST_TIMES * whole.recorder.count)
   rule = family.first_broken(case, outcome)
   if outcome.fault: return "by the card", outcome.fault.splitlines()[0]
@@ -162,7 +161,7 @@ def judge(family: Family, case: Case, text: bytes, seed: int, whole: Outcome, st
   return "reported", message
 
 def mutants(family: Family, arch: str, count: int, seed: int = 0, strict: int = 2) -> Iterator[Mutant]:
-  """So many mutants, of all kernels and classes in turn; each a function of the seed and its number. strict:
+  """Yield `count` mutants, of all kernels and classes in turn. Each is a function of the seed and its number. strict:
   EMULATE_STRICT, at most."""
   kernels = family.cases(arch)
   listings = [family.listing(arch, case.code.text) for case in kernels]
@@ -185,7 +184,7 @@ def mutants(family: Family, arch: str, count: int, seed: int = 0, strict: int = 
 
 def damaged(family: Family, kernels: Sequence[Case], listings: Sequence[Listing], rng: random.Random, kind: Class,
             seen: set[bytes]) -> tuple[int, bytes, str] | None:
-  """A mutant that there has not been yet: the number of its kernel, its code, what was done."""
+  """Return a new mutant: the number of its kernel, its code, the damage."""
   place = rng.randrange(len(kernels))
   insts: Insts = list(listings[place].insts)
   what = kind.act(insts, rng, kernels[place])
@@ -199,25 +198,25 @@ def damaged(family: Family, kernels: Sequence[Case], listings: Sequence[Listing]
   return place, text, what
 
 def drawn_seed() -> int:
-  """0 in CI; nightly another one each time, which pytest shows with what fails."""
+  """Return 0 in CI; nightly another seed each time, which pytest shows with failures."""
   seed = random.SystemRandom().randrange(1 << 32) if many(0, 1) else 0
   print(f"the seed of these mutations is {seed}")
   return seed
 
 def rate(found: Iterable[Mutant]) -> tuple[int, int]:
-  """How many were noticed, of those that change a result or break a rule."""
+  """Return how many were noticed, and how many change a result or break a rule."""
   verdicts = [mutant.verdict for mutant in found]
   noticed = sum(verdict in NOTICED for verdict in verdicts)
   return noticed, noticed + sum(verdict in MISSED for verdict in verdicts)
 
 def counts(found: Iterable[Mutant]) -> dict[tuple[str, str], collections.Counter[str]]:
-  """How many of each verdict, by architecture and class."""
+  """Count the verdicts, by architecture and class."""
   table: dict[tuple[str, str], collections.Counter[str]] = collections.defaultdict(collections.Counter)
   for mutant in found: table[mutant.arch, mutant.kind][mutant.verdict] += 1
   return table
 
 def shown(table: dict[tuple[str, str], collections.Counter[str]]) -> str:
-  """The counts as text."""
+  """Return the counts as text."""
   lines = [f"{'':40}" + " ".join(f"{v:>15}" for v in VERDICTS)]
   for (arch, kind), verdicts in sorted(table.items()):
     lines.append(f"{arch:8} {kind:31}" + " ".join(f"{verdicts[v]:15}" for v in VERDICTS))

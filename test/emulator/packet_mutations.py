@@ -1,10 +1,10 @@
-"""The driver's packets, damaged: flushes, cache flags, waits and signals are left out while a random program runs,
-waits from a random one on.
+"""The driver's packets, damaged: a random program runs, and from a random packet on flushes, cache flags, waits and
+signals are left out.
 
-A damage is of something that the program needs (a family's damages say what for): kernels read what others have just
-written, on other compute units and dies; the copy engine overwrites what caches hold, and reads what kernels wrote; new
-code comes where old code was. Whether caches are stale and what overtakes what depends on the order in which things
-happen, so a mutant runs with several seeds.
+A damage removes something that the program needs; a family's damages say why. Kernels read values that others have just
+written, on other compute units and dies. The copy engine overwrites bytes that caches hold, and reads results of
+kernels. New code replaces old code. Stale caches and races depend on the order of events, so a mutant runs with several
+seeds.
 """
 from __future__ import annotations
 import random
@@ -28,11 +28,11 @@ COUNT = LANES * GROUPS
 MOST_LOOKS = 60_000       # at a signal that never comes
 
 Fields = dict[str, Any]
-Change = Callable[[str, Fields], Fields | None]   # of a packet's name and fields: other fields, or None: it is gone
+Change = Callable[[str, Fields], Fields | None]   # from a packet's name and fields to other fields; None: removed
 
 class Damage(NamedTuple):
-  """cards: those whose program needs what it takes away. change: what it does to a packet. all: to each; else from a
-  random one on."""
+  """A damage. cards: those whose program needs the removed packets. change: of a packet. all: it changes each packet;
+  else from a random one on."""
   name: str
   cards: tuple[str, ...]
   change: Change
@@ -42,23 +42,23 @@ def gone(*names: str) -> Change: return lambda name, fields: None if name in nam
 def without(flag: str) -> Change: return lambda name, fields: {k: v for k, v in fields.items() if k != flag}
 
 class Packets:
-  """What damages of a family's packets need. forget: what lets go of a virtual computer that a driver has used."""
+  """The parts of a family that damages of its packets need."""
   damages: tuple[Damage, ...]
   driver: ModuleType
 
   def computer(self, card: str, seed: int) -> Any:
-    """A virtual computer with a card."""
+    """Return a virtual computer with a card."""
     raise NotImplementedError
 
   def forget(self, computer: Any) -> None:
-    """No driver uses the computer any more."""
+    """Release a computer that no driver uses any more."""
 
   def install(self, patch: pytest.MonkeyPatch, change: Change) -> None:
-    """Have what the driver sends go through a change."""
+    """Apply a change to all packets that the driver sends."""
     raise NotImplementedError
 
 class Damaging:
-  """Changes packets from number `first` of those that a damage changes on; counts them. None: changes none."""
+  """Changes packets, from number `first` on of those that a damage changes, and counts them. None: it changes none."""
   def __init__(self, damage: Damage, first: int | None):
     self.damage, self.first, self.count = damage, first, 0
 
@@ -70,14 +70,14 @@ class Damaging:
 
 def wait_until(done: Callable[[], bool], timeout_ms: int, sleep: Callable[[int], None],
                looks: int | None = None) -> bool:
-  """The driver's waits, with a deadline that counts looks, each of which lets the devices move, and not time."""
+  """Wait like the driver, with a deadline that counts looks, not time. Each look lets the devices move."""
   for _ in range(MOST_LOOKS):
     if done(): return True
   sleep(0)
   return done()
 
 class Program:
-  """A random program: buffers of floats, and what they should hold."""
+  """A random program: buffers of floats, and their expected content."""
   def __init__(self, device: Any, rng: random.Random):
     self.device, self.rng = device, rng
     self.buffers = [device.allocator.alloc(4 * COUNT) for _ in range(BUFFERS)]
@@ -88,7 +88,7 @@ class Program:
     self.recording = device.record([self.launch(0, 1, 2)])
 
   def write(self, k: int) -> None:
-    """The copy engine writes a buffer."""
+    """Write a buffer with the copy engine."""
     self.values[k] = [float(self.rng.randrange(100)) for _ in range(COUNT)]
     self.device.allocator._copyin(self.buffers[k], memoryview(bytearray(struct.pack(f"<{COUNT}f", *self.values[k]))))
 
@@ -100,7 +100,7 @@ class Program:
     self.values[c] = [x + y for x, y in zip(self.values[a], self.values[b])]
 
   def launches(self) -> list[Launch]:
-    """Kernels, each of which reads what others wrote."""
+    """Return kernels, each of which reads results of others."""
     made = []
     for _ in range(self.rng.randint(1, 4)):
       places = [self.rng.randrange(BUFFERS) for _ in range(3)]
@@ -109,14 +109,14 @@ class Program:
     return made
 
   def replay(self) -> None:
-    """A recording, with other arguments in the place of those that it had."""
+    """Replay a recording with other arguments."""
     places = [self.rng.randrange(BUFFERS) for _ in range(3)]
     for position, k in enumerate((places[2], *places[:2])): self.recording.patch(0, position, self.buffers[k])
     self.recording.submit()
     self.computed(*places)
 
   def read(self, k: int) -> None:
-    """The copy engine reads a buffer."""
+    """Read a buffer with the copy engine."""
     out = bytearray(4 * COUNT)
     self.device.allocator._copyout(memoryview(out), self.buffers[k])
     self.right = self.right and struct.unpack(f"<{COUNT}f", out) == tuple(self.values[k])
@@ -131,7 +131,7 @@ class Program:
       for k in range(BUFFERS): self.write(k)   # numbers stay small, and caches meet values that are not theirs
 
 def run(family: Packets, card: str, change: Change, seed: int) -> tuple[str, str]:
-  """The verdict on one run, and why."""
+  """Return the verdict on one run, and its reason."""
   rng = random.Random(seed)
   computer, before = family.computer(card, rng.getrandbits(32)), files.COMPUTER
   files.COMPUTER = computer
@@ -140,7 +140,7 @@ def run(family: Packets, card: str, change: Change, seed: int) -> tuple[str, str
     family.install(patch, change)
     patch.setattr(gpu_device, "wait_until", wait_until)
     try:
-      device = family.driver.open(0, lambda name: None)  # nobody else has it
+      device = family.driver.open(0, lambda name: None)  # no other user has it
       program = Program(device, rng)
       for _ in range(OPERATIONS): program.step()
       for k in range(BUFFERS): program.read(k)
@@ -155,8 +155,8 @@ def run(family: Packets, card: str, change: Change, seed: int) -> tuple[str, str
       files.COMPUTER = before
 
 def judge(family: Packets, card: str, damage: Damage, rng: random.Random) -> tuple[str, str]:
-  """What became of a damage that begins somewhere in the first half of the packets: what one of the seeds brings to
-  light."""
+  """Return the verdict on a damage that begins somewhere in the first half of the packets. One seed that shows it is
+  enough."""
   seeds = [rng.getrandbits(32) for _ in range(SEEDS)]
   whole = Damaging(damage, None)
   verdict, why = run(family, card, whole, seeds[0])
@@ -170,7 +170,7 @@ def judge(family: Packets, card: str, damage: Damage, rng: random.Random) -> tup
               ("missed: a rule", f"from packet {first} of {whole.count} on"))
 
 def mutants(family: Packets, card: str, count: int, seed: int = 0) -> Iterator[Mutant]:
-  """So many damages of a card's packets, in turn; each a function of the seed and its number."""
+  """Yield `count` damages of a card's packets, in turn. Each is a function of the seed and its number."""
   damages = [damage for damage in family.damages if card in damage.cards]
   for number in range(count):
     rng = random.Random(f"{seed} {card} {number}")

@@ -1,5 +1,5 @@
-"""Floating point operations and methods on a virtual GPU whose approximate units are as far off as they may be: the
-bars of docs/numerics.md."""
+"""Floating point operations and methods on a virtual GPU whose approximate units have their largest errors: the bars of
+docs/numerics.md."""
 from __future__ import annotations
 import json
 import os

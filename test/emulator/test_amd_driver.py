@@ -33,15 +33,15 @@ CARDS = ("gfx1100", "gfx1200", "gfx942")
 LANES, GROUPS = 64, 12
 COUNT = LANES * GROUPS
 Opener = Callable[..., tuple[Computer, AMDDevice]]
-# What the kernel's driver keeps until the process ends: the page of events. Buffers that nobody has freed live until
-# the connection is closed.
+# Resources that the kernel's driver keeps until the process ends: the page of events. Buffers that were not freed live
+# until the connection is closed.
 KEPT = {"bytes": 0x8000, "buffers": 1, "ranges": 1}
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  """opened("gfx1100", seed=1): a computer in place of this one, and its first device.
+  """opened("gfx1100", seed=1): replace this computer by a virtual one, and open its first device.
 
-  Nothing may be left of it at the end.
+  At the end it must hold nothing.
   """
   computers: list[Computer] = []
   devices: list[AMDDevice] = []
@@ -100,7 +100,7 @@ class Vectors:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("card", CARDS)
 def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> None:
-  """c = a + b; a = c + b; the second one reads what other compute units and dies have just written."""
+  """c = a + b; a = c + b; the second kernel reads values that other compute units and dies have just written."""
   _, device = opened(card, seed=seed)
   program, it = device.load(code(device, addition(card))), Vectors(device)
   a, b, c = it.buffers
@@ -110,7 +110,7 @@ def test_kernels_that_need_each_other(opened: Opener, card: str, seed: int) -> N
 @pytest.mark.parametrize("card", ["gfx1100", "gfx1200"])
 def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-  """Two sums of the same vectors; then one of their results."""
+  """Two sums of the same vectors, then a sum of their results."""
   _, device = opened(card)
   program, it, most = device.load(code(device, addition(card))), Vectors(device, 5), list[int]()
   a, b, c, d, e = it.buffers
@@ -251,12 +251,12 @@ def test_cards_copy_from_each_other(opened: Opener) -> None:
   assert second.allocator.transfer(two.buffers[0], one.buffers[0], 4 * COUNT)
   assert two.read(0) == one.values[0] == one.read(0)
 
-# **** the driver, with a mistake in it ****
+# **** a driver with a mistake ****
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
 def without(packets: int, *flags: str) -> Break:
-  """Cache flags left out wherever they stand."""
+  """Leave out cache flags in all packets."""
   def kept(fields: dict[str, int]) -> dict[str, int]:
     return {flag: value for flag, value in fields.items() if flag not in flags}
   def act(patch: pytest.MonkeyPatch) -> None:
@@ -276,7 +276,7 @@ def doorbell_in_bytes(queue: Any, written: int) -> None:
   queue.doorbell.store64(queue.doorbell_offset, queue.doorbell_value(written) * 4)
 
 def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) -> bool:
-  """Only what launches write is remembered: one that writes what another one reads does not wait."""
+  """Remember only writes of launches: a launch that writes bytes which another one reads does not wait."""
   waits = order.meet(places, flight.writes)
   if waits: flight.writes = []
   flight.writes += [p for i, p in enumerate(places) if i in writes]
@@ -307,7 +307,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
 }
 
 def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-  """Are the results of work that overwrites what others have read right?"""
+  """Return whether the results are right after work that overwrites bytes which other work has read."""
   monkeypatch.setattr(files, "COMPUTER", Computer(card, [card], seed))
   return works(amd.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
 

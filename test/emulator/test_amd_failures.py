@@ -1,8 +1,8 @@
-"""Every call of the AMD driver to the kernel fails in turn, with each errno that it may fail with: when the device is
-opened, and in mid-run.
+"""Every call of the AMD driver to the kernel fails in turn, with each of its errnos: when the device is opened, and in
+mid-run.
 
-The error says which call failed, why, and what to do. What was asked for before or after is not harmed: the device goes
-on, or is lost, says so, and opens again; and the virtual kernel counts what is left (test/support/gpu_failures.py).
+The error says which call failed, why, and what to do. Earlier and later requests are not harmed. The device goes on, or
+is lost, says so, and opens again. The virtual kernel counts the resources that are left (test/support/gpu_failures.py).
 """
 import errno
 
@@ -15,7 +15,7 @@ from tinyhw.drivers.amd import kfd
 from tinyhw.emulator.amd.card.computer import Computer
 
 CARDS = ("gfx1100", "gfx1200", "gfx942")
-# What Linux gives, by call: kfd_chardev.c and what it calls; mmap(2), open(2)
+# errnos of Linux, by call: kfd_chardev.c and the functions that it calls; mmap(2), open(2)
 PLAUSIBLE: dict[str, tuple[int, ...]] = {
   "open": (errno.ENOENT, errno.EACCES, errno.EPERM, errno.ENODEV, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO),
   "mmap": (errno.ENOMEM, errno.EINVAL, errno.EACCES, errno.EAGAIN),

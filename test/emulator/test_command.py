@@ -1,4 +1,4 @@
-"""`emulate`: options, files, labels and buffers, whatever GPU it is."""
+"""`emulate`: options, files, labels and buffers, for any GPU."""
 from __future__ import annotations
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/errors.py: what reaches users, and what becomes an event."""
+"""tinyhw/emulator/errors.py: errors that reach users, and faults that become events."""
 import inspect
 
 from tinyhw.emulator import errors

@@ -75,7 +75,7 @@ def test_failures_are_injected_by_name_and_number() -> None:
   with pytest.raises(OSError, match="closed"): file.check("Two")
 
 class Watcher:
-  """Notes what it is told."""
+  """Records its calls."""
   def __init__(self) -> None: self.log: list[tuple[Any, ...]] = []
   def before_load(self, offset: int, size: int) -> None: self.log.append(("load", offset, size))
   def before_store(self, offset: int, data: bytes | bytearray | memoryview) -> None:
@@ -109,7 +109,7 @@ def test_mappings_tell_their_watcher_and_let_devices_move() -> None:
 # **** processes ****
 
 class Shared(Box):
-  """A box whose families make a file for each process."""
+  """A box that makes a file for each process."""
   def __init__(self) -> None:
     super().__init__("shared")
     self.begin_process()

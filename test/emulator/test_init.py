@@ -61,12 +61,12 @@ print(box.strict, box.coherence is None, box.scheduler.random.random())"""
   assert run(EMULATE_SEED="5") == run(EMULATE_SEED="5") != run(EMULATE_SEED="6")
 
 def imported(path: Path) -> str:
-  """The lines of a file that import something."""
+  """Return the lines of a file that import something."""
   return "\n".join(line for line in path.read_text(encoding="utf-8").splitlines()
                    if line.strip().startswith(("import ", "from ")))
 
 def test_families_share_what_is_above_them() -> None:
-  """What all virtual cards have in common imports none of them, and no family imports another one."""
+  """The common part of all virtual cards imports no family, and no family imports another one."""
   folder = Path(emulator.__file__).parent
   for path in folder.rglob("*.py"):
     own = path.relative_to(folder).parts[0]

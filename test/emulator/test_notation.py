@@ -1,4 +1,4 @@
-"""The notation: types, literals, what does not parse; every meaning of the tables does."""
+"""The notation: types, literals, errors; all semantics in the tables parse."""
 from __future__ import annotations
 
 import pytest

@@ -1,5 +1,5 @@
-"""The NV driver, unchanged, against the virtual computers: the order of kernels and copies; and with mistakes put into
-it, each of which is found."""
+"""The NV driver, unchanged, against the virtual computers: the order of kernels and copies. Then the driver with
+mistakes, each of which is found."""
 import random
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,7 +28,9 @@ Opener = Callable[..., tuple[Computer, NVDevice]]
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
-  """opened("sm_90", seed=1): a computer in place of this one, and its device. Nothing may be left of it at the end."""
+  """opened("sm_90", seed=1): replace this computer by a virtual one, and open its device. At the end it must hold
+  nothing.
+  """
   made: list[tuple[Computer, NVDevice]] = []
   def make(card: str, seed: int = 0) -> tuple[Computer, NVDevice]:
     computer = Computer(card, [card], seed)
@@ -44,7 +46,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> Iterator[Opener]:
 @pytest.mark.parametrize("card", CARDS)
 def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: str,
                                                          monkeypatch: pytest.MonkeyPatch) -> None:
-  """Two sums of the same vectors; then one of their results."""
+  """Two sums of the same vectors, then a sum of their results."""
   computer, device = opened(card)
   it, most, init = Sums(device, random.Random(1), 5), list[int](), Grid.__init__
   a, b, c, d, e = it.buffers
@@ -62,7 +64,7 @@ def test_kernels_that_do_not_need_each_other_run_at_once(opened: Opener, card: s
     assert most == [1, 2, 1], "the second one starts while the first one runs, the third one when both are done"
 
 def test_copies_that_need_no_kernel_run_beside_it(opened: Opener) -> None:
-  """The copy is not asked to wait, and its end is told after that of the kernel."""
+  """The copy is not asked to wait, and its end is reported after that of the kernel."""
   _, device = opened("sm_90")
   it = Sums(device, random.Random(1))
   a, b, c, d = it.buffers
@@ -89,7 +91,7 @@ def test_random_work_is_done_as_if_in_order(opened: Opener, card: str, seed: int
   done_in_order(opened(card, seed)[1], random.Random(seed))
 
 def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None:
-  """It waits for the first kernel, so the third one does not look for that any more."""
+  """It waits for the first kernel, so the third one need not."""
   for seed in range(3):
     _, device = opened("sm_90", seed)
     it = Sums(device, random.Random(seed))
@@ -100,7 +102,7 @@ def test_a_launch_of_no_blocks_keeps_the_order_of_others(opened: Opener) -> None
     device.submit(launches)
     assert it.read(b) == [2 * (x + y) for x, y in zip(*it.values[:2])]
 
-# **** the driver, with a mistake in it ****
+# **** a driver with a mistake ****
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -108,7 +110,7 @@ def instead(owner: type, name: str, function: Callable[..., Any]) -> Break:
   return lambda patch: patch.setattr(owner, name, function)
 
 def forgets(**flags: int) -> Break:
-  """Caches are told to forget less."""
+  """Make cache invalidations weaker."""
   def less(self: Commands) -> None:
     compute = self.engines.compute
     self.call(1, compute.WAIT_FOR_IDLE, 0)
@@ -124,7 +126,7 @@ def early(self: Commands, address: int, value: int, wait: bool, timestamp: bool 
   self._semaphore(address, value, operation=1, release_timestamp=int(timestamp), payload_size=int(timestamp))
 
 def forgetful(flight: Flight, places: Any, writes: Any, spills: bool = False) -> bool:
-  """Only what launches write is remembered: one that writes what another one reads does not wait."""
+  """Remember only writes of launches: a launch that writes bytes which another one reads does not wait."""
   waits = order.meet(places, flight.writes)
   if waits: flight.writes = []
   flight.writes += [p for i, p in enumerate(places) if i in writes]
@@ -162,7 +164,7 @@ MISTAKES: dict[str, tuple[str, type[StrictError], Break]] = {
 }
 
 def work(card: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-  """Are the results of work that overwrites what others have read right?"""
+  """Return whether the results are right after work that overwrites bytes which other work has read."""
   computer = Computer(card, [card], seed)
   monkeypatch.setattr(files, "COMPUTER", computer)
   try: return works(nvidia.open(0, lambda name: None), random.Random(seed))  # type: ignore[arg-type]
@@ -179,7 +181,7 @@ def test_mistakes_in_the_driver_are_found(name: str, monkeypatch: pytest.MonkeyP
   assert noticed(lambda seed: work(card, seed, monkeypatch), kind)
 
 def test_a_pointer_behind_the_doorbell_is_never_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-  """The channel reads as far as the pointer said when the doorbell rang: nothing comes, and the deadline tells."""
+  """The channel reads up to the pointer at the time of the doorbell. No work arrives, and the deadline reports it."""
   monkeypatch.setattr(Channel, "publish", doorbell_first)
   computer = Computer("sm_90", ["sm_90"])
   monkeypatch.setattr(files, "COMPUTER", computer)

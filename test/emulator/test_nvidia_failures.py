@@ -1,8 +1,8 @@
-"""Every call of the NV driver to the kernel fails in turn, with each errno and each status of the resource manager that
-it may fail with.
+"""Every call of the NV driver to the kernel fails in turn, with each of its errnos and statuses of the resource
+manager.
 
-The error says which call failed, why, and what to do. What was asked for before or after is not harmed: the device goes
-on, or is lost, says so, and opens again; and the virtual kernel counts what is left (test/support/gpu_failures.py).
+The error says which call failed, why, and what to do. Earlier and later requests are not harmed. The device goes on, or
+is lost, says so, and opens again. The virtual kernel counts the resources that are left (test/support/gpu_failures.py).
 """
 import errno
 
@@ -18,8 +18,8 @@ from tinyhw.emulator.nvidia.card.computer import Computer
 
 S = Status
 LOST = S.GPU_IS_LOST, S.RESET_REQUIRED, S.TIMEOUT
-# What the kernel's module gives (nv.c, escape.c), and its resource manager (rmapi, kernel_channel.c, mem_mgr); unified
-# memory: uvm_ioctl.h
+# errors of the kernel's module (nv.c, escape.c), and of its resource manager (rmapi, kernel_channel.c, mem_mgr);
+# unified memory: uvm_ioctl.h
 CONTROL: tuple[int, ...] = (errno.EINVAL, S.INVALID_ARGUMENT, S.NOT_SUPPORTED, S.INSUFFICIENT_PERMISSIONS, *LOST,
                             errno.ENOMEM,
                             S.INVALID_PARAM_STRUCT)

@@ -1,8 +1,8 @@
 """Users of one virtual card, each a process with a driver of its own: AMD's and NVIDIA's drivers, unchanged.
 
-Kernels of both at the same time, memory and queues that run out for one because the other has them, endless kernels,
-faults, resets, mistakes that strict checks find, and processes that are killed at any point. Nothing of the one may
-harm the other, and the virtual kernel counts what is left.
+Kernels of both run at the same time. One runs out of memory or queues because the other has them. There are endless
+kernels, faults, resets, mistakes that strict checks find, and processes that are killed at any point. No process may
+harm the other, and the virtual kernel counts the resources that are left.
 """
 from __future__ import annotations
 import contextlib
@@ -31,9 +31,9 @@ SUMS = [i * 1.5 for i in range(N)]
 
 @pytest.fixture
 def users() -> Iterator[Users]:
-  """users("gfx1100", 3): so many processes (2 if not said) on one computer.
+  """users("gfx1100", 3): three processes (default 2) on one computer.
 
-  Nothing may be left of them, nor of the computer's memory.
+  At the end nothing may be left of them, nor of the computer's memory.
   """
   made: list[User] = []
   def make(kind: str, count: int = 2, seed: int = 7) -> list[User]:
@@ -44,18 +44,18 @@ def users() -> Iterator[Users]:
     end(made)
 
 def other_chip(monkeypatch: pytest.MonkeyPatch, kind: str, **changes: int) -> None:
-  """Have cards of a kind differ."""
+  """Change the chip of a kind of cards."""
   chips: Any = NVIDIA_CHIPS if kind.startswith("sm_") else AMD_CHIPS
   monkeypatch.setitem(chips, kind, dataclasses.replace(chips[kind], **changes))
 
 def goes_on(user: User) -> None:
-  """It computes, with new memory."""
+  """Check that a user computes, with new memory."""
   v = Vectors(user.device)
   user.device.submit([v.launch(v.one, v.half)])
   assert v.read(v.out) == SUMS
 
 def meetings(users: list[User]) -> list[None]:
-  """One for each step of the card at which all of them have kernels that run."""
+  """Return one item for each step of the card at which all users have running kernels."""
   found, scheduler = list[None](), users[0].box.scheduler
   step = scheduler._step
   def look(actor: Any, caller: object) -> bool:
@@ -66,7 +66,7 @@ def meetings(users: list[User]) -> list[None]:
 
 @contextlib.contextmanager
 def still(user: User) -> Iterator[None]:
-  """The card does nothing, as if it were slow."""
+  """Keep the card still, as if it were slow."""
   scheduler = user.box.scheduler
   kept, scheduler.advance = scheduler.advance, lambda caller=None: None
   try: yield
@@ -94,7 +94,7 @@ def test_kernels_of_two_processes_run_at_once(users: Users, kind: str, seed: int
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """The engine's kernels: all are started before the first result is looked at."""
+  """The engine's kernels: all are started before the first result is read."""
   both = users(kind)
   name = "NV" if kind.startswith("sm_") else "AMD"
   for place, user in zip((name, f"{name}:1"), both): monkeypatch.setitem(Device._opened, place, user.device)
@@ -102,7 +102,7 @@ def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.M
   rows = [[[(8 * row + column + i) % 13 for column in range(8)] for row in range(6)] for i in range(2)]
   given = [Tensor(rows[i], device=place).realize() for i, place in enumerate((name, f"{name}:1"))]
   for turn in range(3):
-    with still(both[0]) if turn else contextlib.nullcontext():  # kernels are loaded the first time, which waits
+    with still(both[0]) if turn else contextlib.nullcontext():  # kernels are loaded at first use, which waits
       made = [((a @ a.permute(1, 0)).relu() - a.sum(1)).realize() for a in given]
     for i, result in enumerate(made):
       assert result.tolist() == [[sum(x * y for x, y in zip(p, q)) - sum(q) for q in rows[i]] for p in rows[i]]
@@ -110,7 +110,7 @@ def test_tensors_of_two_processes(users: Users, kind: str, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("kind", ("gfx1200", *KINDS[1:]))
 def test_the_rings_of_two_processes_fill_and_wrap(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Small rings, and more submissions of both, in turn, than they hold: who finds no room waits, and the other goes
+  """Small rings, and more submissions of both, in turn, than they hold. A user without room waits, and the other goes
   on."""
   small_rings(monkeypatch)
   both = users(kind)
@@ -126,7 +126,7 @@ def test_the_rings_of_two_processes_fill_and_wrap(users: Users, kind: str, monke
   for v in work: assert v.read(v.out) == SUMS
 
 def _waits_for_room(ring: Any, scheduler: Any, moves: Callable[..., None], number: int, waited: list[int]) -> None:
-  """Have a ring note that it waits for room; the card moves as long as it does."""
+  """Record that a ring waits for room. The card moves as long as it waits."""
   inner, still = ring.wait, lambda caller=None: None
   def wait(done: Callable[[], bool]) -> None:
     waited.append(number)
@@ -135,7 +135,7 @@ def _waits_for_room(ring: Any, scheduler: Any, moves: Callable[..., None], numbe
     finally: scheduler.advance = still
   ring.wait = wait
 
-# **** what there is not enough of for both ****
+# **** scarce resources ****
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("killed", (False, True), ids=["gives it back", "is killed"])
@@ -162,7 +162,7 @@ def test_memory_that_the_other_holds(users: Users, kind: str, killed: bool, monk
 
 @pytest.mark.parametrize("kind", AMD_KINDS)
 def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """The queues of copy engines, of which a card has few; then the number of all queues, which the kernel limits."""
+  """The queues of copy engines, of which a card has few; then all queues, whose number the kernel limits."""
   other_chip(monkeypatch, kind, sdma_engines=1, sdma_queues=1)
   one, = users(kind, 1)
   box = one.box.process()
@@ -180,7 +180,7 @@ def test_queues_that_the_other_has(users: Users, kind: str, monkeypatch: pytest.
   box.kill()
 
 def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPatch) -> None:
-  """A GPU has so many for all processes. Who got only one of two leaves nothing."""
+  """A GPU has a limited number for all processes. A user that got only one of two leaves nothing."""
   one, = users("sm_90", 1)
   monkeypatch.setattr("tinyhw.emulator.nvidia.card.objects.MOST_CHANNELS", 3)
   box = one.box.process()
@@ -192,12 +192,12 @@ def test_channels_that_the_other_has(users: Users, monkeypatch: pytest.MonkeyPat
   try: goes_on(other)
   finally: other.close()
 
-# **** what goes wrong with one of them ****
+# **** one of them fails ****
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("killed", (False, True), ids=["meets its deadline", "is killed"])
 def test_a_kernel_without_end(users: Users, kind: str, killed: bool) -> None:
-  """The other goes on beside it: the card gives both their turns."""
+  """The other goes on meanwhile: the card gives turns to both."""
   one, other = users(kind)
   endless = one.device.load(code(kind, texts(kind).hang, "endless", ()))
   one.device.submit([Launch(endless, [], (), 1)])
@@ -212,7 +212,7 @@ def test_a_kernel_without_end(users: Users, kind: str, killed: bool) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_fault_of_one(users: Users, kind: str) -> None:
-  """It happens while the other looks, which notices nothing; who made it is told."""
+  """It happens while the other process looks. That process notices nothing, and the faulting one is told."""
   one, other = users(kind)
   v, w = Vectors(one.device), Vectors(other.device)
   class Beyond:
@@ -227,7 +227,7 @@ def test_a_fault_of_one(users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mistake_of_one_is_told_to_it(users: Users, kind: str) -> None:
-  """Strict checks meet it while the other looks."""
+  """Strict checks find it while the other process looks."""
   one, other = users(kind)
   v, w = Vectors(one.device), Vectors(other.device)
   one.device.submit([v.launch(one.device.allocator.alloc(4 * N), v.half)])
@@ -240,7 +240,7 @@ def test_a_mistake_of_one_is_told_to_it(users: Users, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", AMD_KINDS)
 def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) -> None:
-  """Also to who has nothing under way: at its next submission."""
+  """A process without work is told at its next submission."""
   one, other = users(kind)
   endless, v = one.device.load(code(kind, texts(kind).hang, "endless", ())), Vectors(other.device)
   one.device.submit([Launch(endless, [], (), 1)])
@@ -255,7 +255,8 @@ def test_a_reset_is_told_to_both_and_a_third_one_works(users: Users, kind: str) 
   finally: third.close()
 
 def test_an_error_of_the_card_is_told_to_both_and_a_third_one_works(users: Users) -> None:
-  """The kernel's driver writes it into the notifiers of all channels; each learns of it at its next submission."""
+  """The kernel's driver writes it into the notifiers of all channels. Each process learns of it at its next submission.
+  """
   both = users("sm_90")
   work = [Vectors(user.device) for user in both]
   for user in both:
@@ -270,10 +271,10 @@ def test_an_error_of_the_card_is_told_to_both_and_a_third_one_works(users: Users
   finally: third.close()
 
 class Killed(BaseException):
-  """Nothing of the process runs after it."""
+  """Raised in a killed process: nothing of it runs afterwards."""
 
 def looks(user: User, at: int = 0) -> list[None]:
-  """Count how often a process looks at its devices, by a call or in memory; kill it when it has looked so often."""
+  """Count a process's looks at its devices, by a call or in memory. Kill it at look number `at`."""
   counted, scheduler = list[None](), user.box.scheduler
   advance = scheduler.advance
   def look(caller: object = None) -> None:
@@ -288,7 +289,7 @@ def looks(user: User, at: int = 0) -> list[None]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_process_that_is_killed_anywhere_in_a_step_leaves_nothing(users: Users, kind: str) -> None:
-  """Between two stores of a submission as well. What the other has under way goes on."""
+  """Also between two stores of a submission. Work of the other process goes on."""
   alone, = users(kind, 1)
   counted = looks(alone)
   step(alone.device)
@@ -300,8 +301,8 @@ def test_a_process_that_is_killed_anywhere_in_a_step_leaves_nothing(users: Users
     other.device.submit([w.launch(w.one, w.half)])
     held, allocated = other.box.census(), other.box.physical.held[other.box]
     looks(one, at)
-    with contextlib.suppress(Exception, Killed): step(one.device)  # its driver may say something else at last: nobody
-                                                                   # hears it
+    # its driver may raise something else at last, which nobody receives
+    with contextlib.suppress(Exception, Killed): step(one.device)
     within += one.killed
     if not one.killed: one.kill()  # it waited less than alone, and came to the end
     assert one.box.census() == {} and one.box not in other.box.processes

@@ -17,7 +17,7 @@ def alarm() -> Iterator[None]:
   signal.signal(signal.SIGALRM, kept)
 
 class Counter:
-  """Moves `times` times, then waits; notes each move."""
+  """An actor that moves `times` times, then waits. It records each move."""
   def __init__(self, name: str, times: int, log: list[str]):
     self.name, self.times, self.log = name, times, log
 
@@ -114,7 +114,7 @@ def test_other_threads_have_no_signals_to_hold() -> None:
   assert log == ["a"] * 3
 
 def test_an_error_is_told_to_the_process_whose_actor_was_at_fault() -> None:
-  """Another process, which only looked, goes on; and who looks for nobody is told of all of them."""
+  """Another process, which only looked, goes on. A look for no process gets all errors."""
   class Broken:
     def step(self) -> bool:
       scheduler.remove(self)

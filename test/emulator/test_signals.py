@@ -1,4 +1,4 @@
-"""tinyhw/emulator/signals.py: handlers wait, run afterwards, and are in their places again."""
+"""tinyhw/emulator/signals.py: handlers wait, run afterwards, and are restored."""
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ ONE, TWO = signal.SIGUSR1, signal.SIGUSR2
 
 @pytest.fixture
 def told() -> Iterator[list[int]]:
-  """What handlers of the two signals were told; that of ONE raises."""
+  """Yield the calls of handlers of the two signals. That of ONE raises."""
   found = list[int]()
   def one(number: int, frame: object) -> None:
     found.append(number)
@@ -39,7 +39,7 @@ def test_what_raises_inside_does_not_lose_a_signal(told: list[int]) -> None:
   assert told == [TWO] and not signals.held
 
 def test_a_handler_that_was_left_behind_does_what_the_right_one_does(told: list[int]) -> None:
-  """As if an exception had come while the handlers were brought back."""
+  """As if an exception had come while the handlers were restored."""
   signals, before = Signals(), signal.getsignal(TWO)
   with signals.wait(): waiting = signal.getsignal(TWO)
   assert callable(waiting) and waiting is not before

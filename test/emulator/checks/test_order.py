@@ -1,4 +1,4 @@
-"""What orders grids and copies: flushes, ends of pipe, waits, atomics, doorbells; and what does not."""
+"""Order of grids and copies: flushes, ends of pipe, waits, atomics and doorbells make one; other events do not."""
 from __future__ import annotations
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from tinyhw.emulator.memory.memory import Memory
 CODE = 0x10000
 
 def touch(write: bool) -> Callable[[Memory, DispatchRegisters, Group], Iterator[None]]:
-  """A kernel of one step that reads or changes a word. User data: its address."""
+  """Return a kernel of one step that reads or changes a word. User data: its address."""
   def run(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     place = (registers.user_data[0] or 0) | (registers.user_data[1] or 0) << 32
     yield
@@ -25,7 +25,7 @@ def touch(write: bool) -> Callable[[Memory, DispatchRegisters, Group], Iterator[
   return run
 
 class Bench:
-  """Two queues, a word of data, a word of signals, staging; kernels that read and write the word."""
+  """Two queues, a word of data, a word of signals, staging, and kernels that read and write the word."""
   def __init__(self, seed: int = 0):
     self.p = Program(seed=seed)
     kernels(self.p.computer, {CODE: touch(False), CODE + 256: touch(True)})
@@ -54,7 +54,7 @@ class Bench:
     return words
 
 def races(act: Callable[[Bench], None], seeds: int = 3) -> set[bool]:
-  """Whether that races, with each of some seeds."""
+  """Return whether the act races, with each of some seeds."""
   found = set()
   for seed in range(seeds):
     bench = Bench(seed)
@@ -74,7 +74,9 @@ FLUSH: Callable[[Bench], list[int]] = lambda b: [*b.p.partial_flush(), *b.p.rele
 
 @pytest.mark.parametrize("first, second, wrong", [(True, False, True), (False, True, True), (False, False, False)])
 def test_kernels_of_one_queue(first: bool, second: bool, wrong: bool) -> None:
-  """A write and a read, in either order, want a flush between; two writes of one value are none, and reads are free."""
+  """A write and a read, in either order, need a flush between them. Two writes of one value do not race, and reads
+  never do.
+  """
   assert races(two_kernels(lambda b: [], first, second)) == {wrong}
   assert races(two_kernels(FLUSH, first, second)) == {False}
 

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/checks/races.py: what races between workgroups and what does not."""
+"""tinyhw/emulator/checks/races.py: accesses that race between workgroups, and accesses that do not."""
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,7 +14,7 @@ from tinyhw.emulator.memory.physical import Frames
 BASE = 0x10000
 
 class Bytes:
-  """Two pages, and what groups do to them."""
+  """Two pages, and accesses of workgroups to them."""
   def __init__(self) -> None:
     self.entry = Range(BASE, Frames(0, 2 * PAGE, memoryview(bytearray(2 * PAGE))), 0, 2 * PAGE, True, False, False,
                        False, "a buffer")
@@ -118,7 +118,7 @@ def test_kernels(card: str, name: str) -> None:
   else: program.settle()
 
 def test_what_rivals_have_left_alone() -> None:
-  """Windows of translated code reach only that."""
+  """Windows of translated code cover only bytes that rivals have not written."""
   one, other = Bytes(), Bytes()
   one.races.rivals.append(other.races)
   base = one.entry.frames.physical + one.entry.offset

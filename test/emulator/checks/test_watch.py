@@ -1,5 +1,5 @@
-"""Accesses of the program to memory that GPUs use: stale lines are found, looks at signals order, what is written has
-been written."""
+"""Accesses of the program to memory that GPUs use. Stale lines are found, looks at signals order, and written bytes are
+marked."""
 from __future__ import annotations
 from types import SimpleNamespace
 
@@ -12,7 +12,7 @@ from tinyhw.emulator.memory.cache import Coherence, WriteBuffer
 from tinyhw.emulator.memory.physical import PAGE, Physical
 
 def watcher(strict: bool = True) -> tuple[MemoryWatcher, list[str]]:
-  """A watcher of the second of three pages; what its end has done."""
+  """Return a watcher of the second of three pages, and the calls at its end."""
   computer = SimpleNamespace(coherence=Coherence() if strict else None, order=Order() if strict else None)
   ended: list[str] = []
   frames = Physical().allocate(3 * PAGE, cleared=False)

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/memory/cache.py: reads that would get old values are found, others are not."""
+"""tinyhw/emulator/memory/cache.py: reads that would return old values are reported, others are not."""
 import pytest
 
 from tinyhw.emulator.memory.cache import (ABSENT, BIG_WRITE, COPY, LINE, MANY, SAME, Coherence, HostWrites, ReadCache,
@@ -117,7 +117,7 @@ def test_a_big_write_is_seen_by_buffers_and_caches() -> None:
   coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
   coherence.write(entry, LINE, b"wave", buffer, (), "a wave")
   coherence.write(entry, 64, b"\x55" * (BIG_WRITE + 64), None, (), "a copy")
-  # the buffer has nothing of its own any more
+  # the buffer has no line of its own any more
   coherence.read(entry, 64, 4096, (), None, "an engine")
   coherence.read(entry, 0, 4, (cache,), buffer, "a wave")
   with pytest.raises(StaleRead, match="a copy wrote.*the cache is old"):
@@ -150,7 +150,7 @@ def test_host_writes_must_be_flushed() -> None:
   system.read(None, 10, 4)
 
 def test_a_line_is_copied_when_somebody_else_writes_it() -> None:
-  """Until then the cache has it as memory does: translated code sees that in the map."""
+  """Until then the cache has it as memory does, and translated code sees that in the map."""
   system = System()
   system.read(0, 0)
   system.read(0, LINE)
@@ -194,7 +194,7 @@ def test_nobody_has_a_line_any_more() -> None:
   assert system.coherence.seen[0][0] == 0
 
 def test_memory_of_the_program_itself_is_always_copied() -> None:
-  """Nobody sees the program write to it."""
+  """Its writes are not observed."""
   system = System()
   system.entry = page(physical=FOREIGN + PAGE)
   system.read(0, 0)

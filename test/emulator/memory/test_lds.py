@@ -1,4 +1,4 @@
-"""Local memory: bounds, bytes that nobody has written, races between waves."""
+"""Local memory: bounds, uninitialised bytes, races between waves."""
 from __future__ import annotations
 import random
 
@@ -32,7 +32,7 @@ def test_races(first: int, second: int, race: bool) -> None:
   m.touch(0, 8, 4, second)     # a wave does not race with itself
   m = memory()
   m.touch(0, 8, 4, first)
-  m.touch(1, 12, 4, second)    # nor beside what another touches
+  m.touch(1, 12, 4, second)    # nor adjacent to another wave's bytes
   if race:
     with pytest.raises(DataRace, match=r"0xa.*wave 1.*wave 0 does.*barrier"): m.touch(1, 10, 1, second)
   else: m.touch(1, 10, 1, second)

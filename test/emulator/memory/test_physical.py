@@ -1,4 +1,4 @@
-"""tinyhw/emulator/memory/physical.py: pages seen at several addresses, given back, and what was written of them."""
+"""tinyhw/emulator/memory/physical.py: pages at several addresses, pages that are given back, and written bytes."""
 import ctypes
 import os
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
-"""What ports of all families do: neighbours in one access, and windows that are opened for lanes and closed by what
-translated code would not see."""
+"""Ports of all families: one access that crosses pages, and windows. A window opens for lanes, and closes at changes
+that translated code would not see."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Tables of windows: how many there are, and which one goes where there are too many."""
+"""Tables of windows: their number, and the window that a full table drops."""
 from __future__ import annotations
 import pytest
 from windowed import START, Machine

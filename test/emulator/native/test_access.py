@@ -1,4 +1,4 @@
-"""Loads and stores of translated code: what they move, of which lanes, and from where."""
+"""Loads and stores of translated code: the data that they move, for which lanes, and the addresses."""
 from __future__ import annotations
 from array import array
 
@@ -42,7 +42,7 @@ def test_active_lanes_only_and_a_scalar_base() -> None:
   assert machine.run("load4", [0] * 4)
 
 def test_stores() -> None:
-  """Those that no strict check concerns."""
+  """Stores that need no strict check."""
   plain = dict.fromkeys(("held0", "held1", "held2", "seen", "dirty", "readers", "writers"), 0)
   machine = Machine(**plain)
   machine.written[:] = array("B", bytes(SIZE))

@@ -1,4 +1,4 @@
-"""What makes an access leave the loop, byte by byte, before anything has changed; and what a plain one notes."""
+"""Accesses that leave the loop, byte by byte, before anything has changed; and the marks of a plain access."""
 from __future__ import annotations
 import random
 from array import array
@@ -20,13 +20,13 @@ def test_the_first_read_fills_the_caches() -> None:
     assert [held[line] for held in machine.held] + [machine.seen[line]] == [int(line in (0, 1, 7))] * 4
   assert [i for i, mark in enumerate(machine.readers) if mark == 9] == [*range(8), *range(128, 132), *range(900, 904)]
   machine = Machine()
-  machine.held[1][0] = 1  # the nearest takes it from the next one, which does not ask further
+  machine.held[1][0] = 1  # the nearest cache is filled from the next one, which asks no further
   assert machine.run("load4", [START] * 4) and [held[0] for held in machine.held] == [1, 1, 0]
 
 @pytest.mark.parametrize("spoil", ["written", "held0", "held1", "held2", "dirty", "writers", "readers", "line", "end",
                                    "nowhere"])
 def test_what_is_not_plain_changes_nothing(spoil: str) -> None:
-  """The last lane meets it; no register has changed then."""
+  """The last lane is not plain. No register has changed then."""
   machine, places = Machine(), [START, START + 4, START + 8, START + 300]
   if spoil == "written": machine.written[303] = 0
   elif spoil.startswith("held"): machine.held[int(spoil[4])][2] = 2
@@ -49,7 +49,7 @@ def test_others_that_have_read_too() -> None:
   assert machine.run("load4", [START] * 4) and machine.readers[:4].tolist() == [0xffff] * 4
 
 class Local(Machine):
-  """The LDS of two waves, of which translated code of the first one reaches it."""
+  """The LDS of two waves. Translated code of the first one accesses it."""
   def __init__(self) -> None:
     super().__init__()
     self.lds = LocalMemory(64, random.Random(1))

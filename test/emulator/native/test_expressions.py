@@ -1,4 +1,4 @@
-"""Expressions as UOps: what is refused, and the bounds of counts to shift by. Values are test_native.py's."""
+"""Expressions as UOps: refusals, and the bounds of shift counts. test_native.py tests values."""
 from __future__ import annotations
 
 import pytest

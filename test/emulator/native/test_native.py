@@ -1,4 +1,5 @@
-"""Programs over lanes: rows, masks that keep what inactive lanes have, constants; for a machine of one meaning."""
+"""Programs over lanes: rows, masks that keep the values of inactive lanes, constants; for a machine of one instruction.
+"""
 from __future__ import annotations
 from array import array
 
@@ -40,7 +41,7 @@ class Machine(Lanes):
     return stores
 
 def run(function: Native, active: int, a: list[int], constant: int) -> array[int]:
-  """The state behind a record of the function."""
+  """Return the state after a record of the function."""
   loop = threaded.engine()
   assert loop is not None
   state, context, records = array("I", [active, 0xffff0000] + [7] * 38 + a + [0]
@@ -69,13 +70,12 @@ def test_rows_and_masks(active: int, keep: bool) -> None:
     assert state[TRUTH] >> lane & 1 == (less if on else 0xffff0000 >> lane & 1 if keep else 0)
 
 def levels() -> list[str]:
-  """The host's, and AVX2 where it has more."""
+  """Return the host's level, and AVX2 if the host has more."""
   return sorted({"x86_64:avx2", threaded.level() or "x86_64:avx2"})
 
 @pytest.mark.parametrize("arch", levels())
 def test_wide_values_are_two_rows(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
-  """AVX2 has no product of 64 bits: its lanes are multiplied one by one, with no instruction that only a larger
-  processor has."""
+  """AVX2 has no product of 64 bits. Its lanes are multiplied one by one, without instructions of larger processors."""
   monkeypatch.setattr(native, "level", lambda: arch)
   function = built(lambda host: Machine("D.u64 = u64(A.u32) * u64(A.u32)", False, False, host))
   assert function is not None and [o.part for o in function.operands if o.name == "D"] == [0, 1]

@@ -1,4 +1,4 @@
-"""Records: words one after the other, operands by name, what is filled in later."""
+"""Records: the sequence of words, operands by name, and words that are filled in later."""
 from __future__ import annotations
 import pytest
 
@@ -15,7 +15,7 @@ def test_a_record_is_two_functions_its_size_and_operands() -> None:
   records.complete(0, 9)
   assert records.words[:2].tolist() == [5, 9]
 
-# what appends a record, its function, operands by name
+# function that appends a record, its name, operands by name
 @pytest.mark.parametrize("append, function, operands", [
   (lambda r: r.activate(504), "activate", {"mask": 504}),
   (lambda r: r.jump("jump_set", 16, 255), "jump_set", {"place": 16, "mask": 255}),

@@ -1,5 +1,5 @@
-"""The loop of translated code: records in order, entries that let known states in, jumps, checks of what has been
-written."""
+"""The loop of translated code: records in order, entries that let known states pass, jumps, checks of written
+registers."""
 from __future__ import annotations
 from array import array
 

@@ -1,4 +1,6 @@
-"""Blocks, their links, states that are foreseen, and turns: for a machine whose instructions all go through Python."""
+"""Blocks, their links, states that are computed in advance, and turns; for a machine whose instructions all go through
+Python.
+"""
 from __future__ import annotations
 from collections.abc import Sequence
 from zlib import crc32
@@ -13,8 +15,8 @@ from tinyhw.emulator.native.threaded import AT, CONTEXT_BYTES, Engine
 pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with AVX2, or no executable pages")
 
 class Wave:
-  """It counts: "add n", "to address", "until n address" (jumps while the count is below), "wait", "end". tired: what
-  strict checks know."""
+  """A wave that counts: "add n", "to address", "until n address" (jumps while the count is below), "wait", "end".
+  tired: the state of its strict checks."""
   def __init__(self) -> None:
     self.file = bytearray(CONTEXT_BYTES + 64)
     self.address, self.context, self.memory = address_of(self.file), memoryview(self.file)[:CONTEXT_BYTES].cast(
