@@ -1,6 +1,6 @@
-"""The damages of AMD's kernels, and how mutants of them run: for test/emulator/mutations.py.
+"""The damages of AMD's kernels, and runs of their mutants: for test/emulator/mutations.py.
 
-Branches are assembled again; the oracle is rules.py.
+Branches are assembled again. The oracle is rules.py.
 """
 from __future__ import annotations
 import random
@@ -26,7 +26,7 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 # **** code ****
 
 class Listing(mutations.Listing):
-  """A kernel's instructions, and which of them each branch goes to; without what lies behind the end."""
+  """A kernel's instructions, and the target of each branch; without the bytes after the end."""
   def __init__(self, arch: str, text: bytes):
     self.arch = arch
     found = list(decode_all(text, arch))
@@ -38,7 +38,7 @@ class Listing(mutations.Listing):
                   if is_branch(inst)}
 
   def bytes(self, insts: Sequence[MInst | None]) -> bytes:
-    """The code with these instructions in their places; None: it is gone. Raises EncodeError."""
+    """Return the code with these instructions in their places; None: removed. Raises EncodeError."""
     pieces = [b"" if inst is None else encode(inst) for inst in insts]
     places = [0]
     for piece in pieces: places.append(places[-1] + len(piece))
@@ -60,7 +60,7 @@ def with_operand(inst: MInst, place: int, value: Any) -> MInst:
 MEMORY_WAITS = ("s_waitcnt", "s_waitcnt_vscnt", "s_wait_loadcnt", "s_wait_storecnt", "s_wait_dscnt", "s_wait_kmcnt",
                 "s_wait_loadcnt_dscnt")
 STATES = ("s_nop", "v_nop", "s_waitcnt_depctr")
-# of a wait: where counters stand in it, and their bits
+# of a wait: positions of its counters, and their bits
 FIELDS = {"gfx942": ((0, 4), (8, 4)), "gfx1100": ((10, 6), (4, 6)), "gfx1200": ((0, 6),)}
 
 def places(insts: Insts, *names: str) -> list[int]:
@@ -77,7 +77,7 @@ def remove(*names: str) -> Damage:
   return act
 
 def weaken_wait(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """One counter may be higher by some."""
+  """Let one counter be higher."""
   found = places(insts, *MEMORY_WAITS)
   if not found: return None
   k = rng.choice(found)
@@ -92,7 +92,7 @@ def weaken_wait(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"{show(made)} for {show(inst)}"
 
 def weaken_alu(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """s_nop is shorter; a wait for results of the ALUs waits for one thing less."""
+  """Shorten s_nop, or remove one field of a wait for results of the ALUs."""
   found = places(insts, "s_nop", "s_waitcnt_depctr")
   if not found: return None
   k = rng.choice(found)
@@ -134,8 +134,8 @@ def remove_exec(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"without {show(gone)}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the
-  other's place."""
+  """Replace one operand by another register of its kind that the kernel has. The instruction then reads or writes that
+  one."""
   bank, written = rng.choice((regs.VGPR, regs.SGPR)), rng.random() < 0.5
   count = dict(case.code.registers).get(bank.name, 1)
   found = [(k, place) for k, inst in enumerate(insts) if inst is not None
@@ -153,7 +153,7 @@ def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"{show(made)} for {show(inst)}"
 
 def move_up(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """An instruction changes places with the one before it."""
+  """Swap an instruction with the one before it."""
   fixed = ("s_endpgm", "s_barrier", "s_barrier_signal", "s_barrier_wait")
   found = [k for k in range(1, len(insts)) if all(i is not None and not is_branch(i) and name_of(i) not in fixed
                                                   for i in insts[k - 1:k + 1])]
@@ -179,8 +179,8 @@ DAMAGES = (
 LOCAL_BYTES = {"b8": 1, "u8": 1, "i8": 1, "b16": 2, "u16": 2, "i16": 2, "b32": 4, "b64": 8, "b96": 12, "b128": 16}
 
 def local_of(inst: MInst, wave: Any) -> Local | None:
-  """The bytes of the LDS that an instruction is about to touch; None: it is none of the loads and stores that kernels
-  of ours have."""
+  """Return the bytes of the LDS that an instruction is about to touch; None if it is none of the loads and stores of
+  our kernels."""
   name, index = name_of(inst), inst.row.isa.index
   words = name.split("_")
   if words[1] not in ("load", "store") or words[-1] not in LOCAL_BYTES or "2addr" in words: return None
@@ -217,7 +217,7 @@ class Amd(Family):
     return None if found is None else f"{found.rule}: {show(found.at)}"
 
 def note(recorder: Recorder[Did], traces: dict[int, list[Did]], wave: Any, step: Any) -> None:
-  """Remember what a wave is about to execute."""
+  """Record the instruction that a wave is about to execute."""
   number, inst = recorder.next(), step.inst
   local = local_of(inst, wave) if inst.row.isa.key.startswith("ds_") else None
   traces.setdefault(wave.number, []).append(Did(inst, wave.exec, number, local))

@@ -12,7 +12,8 @@ from tinyhw.drivers.amd.sdma import CopyQueue
 from tinyhw.emulator.amd.card.computer import Computer
 
 def kind_of(name: str, fields: Fields) -> str:
-  """WAIT_REG_MEM is two things: a wait for the other queue, and a part of the place where dies meet."""
+  """Return the kind of a packet. WAIT_REG_MEM has two: a wait for the other queue, and a part of the meeting of dies.
+  """
   return "MEET" if name == "ATOMIC_MEM" or name == "WAIT_REG_MEM" and fields["reference"] == 0 else name
 
 RDNA, ALL = ("gfx1100", "gfx1200"), ("gfx1100", "gfx1200", "gfx942")
@@ -35,7 +36,7 @@ DAMAGES = (
 )
 
 def install(patch: pytest.MonkeyPatch, change: Change) -> None:
-  """Have all packets of compute queues and those of copies that order things go through a change."""
+  """Apply a change to all packets of compute queues, and to those of copies that make an order."""
   inner = {name: getattr(owner, name) for owner, name in ((Commands, "packet"), (CopyQueue, "wait_memory"))}
   def packet(self: Commands, made: Any, **fields: Any) -> int:
     kept = change(made.name, fields)

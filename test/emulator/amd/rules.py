@@ -1,11 +1,11 @@
-"""The documented rules of waits, hazards, registers and local memory, on what waves have executed: a slow oracle beside
-the emulator's watches.
+"""The documented rules of waits, hazards, registers and local memory, applied to the instructions that waves have
+executed: a slow oracle for the emulator's watches.
 
-It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator:
-what an instruction is goes by its mnemonic, what it touches by its row in the assembler's table. Sources: MI300, RDNA3
-and RDNA4 ISA guides; LLVM's GCNHazardRecognizer, AMDGPUWaitSGPRHazards and AMDGPUUsage; Mesa's README-ISA.
-Only what mutations of our own kernels can meet is here: waves of 32 lanes on RDNA; global, scratch and scalar memory;
-loads and stores of the LDS.
+It checks straight-line traces afterwards, backwards from each instruction, and uses nothing of tinyhw/emulator. The
+mnemonic gives the kind of an instruction, and its row in the assembler's table gives its registers. Sources: MI300,
+RDNA3 and RDNA4 ISA guides; LLVM's GCNHazardRecognizer, AMDGPUWaitSGPRHazards and AMDGPUUsage; Mesa's README-ISA. Only
+rules that mutations of our own kernels can break are here: waves of 32 lanes on RDNA; global, scratch and scalar
+memory; loads and stores of the LDS.
 """
 from __future__ import annotations
 import re
@@ -19,10 +19,10 @@ Register = tuple[str, int]   # bank and index
 SCC, VCC, EXEC = ("sgpr", regs.READ_ONLY["src_scc"]), ("sgpr", regs.VCC), ("sgpr", regs.EXEC)
 ALWAYS_DEFINED = {("sgpr", i) for name, i in regs.READ_ONLY.items()
                   if name != "src_scc"} | {EXEC, ("sgpr", regs.EXEC + 1), ("sgpr", regs.NULL)}
-STATES_SEEN = 20             # wait states that no rule goes beyond
+STATES_SEEN = 20             # wait states that no rule exceeds
 
 class Local(NamedTuple):
-  """What an instruction does to the LDS: (address, size) for each lane. data: what a store writes there."""
+  """LDS access of an instruction: (address, size) for each lane. data: bytes that a store writes."""
   write: bool
   places: tuple[tuple[int, int], ...]
   data: tuple[bytes, ...] = ()
@@ -35,17 +35,17 @@ class Did(NamedTuple):
   local: Local | None = None
 
 class Broken(NamedTuple):
-  """A rule that was not kept, and by which instruction."""
+  """A broken rule, and the instruction that broke it."""
   rule: str
   at: MInst
 
-# **** what an instruction is ****
+# **** kinds of instructions ****
 
 TRANS = re.compile(r"v_(rcp|rcp_iflag|rsq|sqrt|exp|log|sin|cos)_")
 MATRIX = re.compile(r"v_(mfma|smfmac|wmma|swmmac)_")
 
 class Facts:
-  """An instruction as the rules see it: reads and writes are registers, implied ones included."""
+  """An instruction as the rules see it. reads and writes are registers, including implied ones."""
   def __init__(self, inst: MInst, wave: int):
     form = inst.row.isa
     self.inst, self.name, self.index = inst, form.key.split("::")[0], form.index
@@ -99,7 +99,7 @@ class Known:
 # **** waits ****
 
 def limits(facts: Facts, arch: str) -> dict[str, int]:
-  """What a wait instruction brings the counters down to."""
+  """Return the limits of the counters after a wait instruction."""
   name = facts.name
   if not name.startswith("s_wait") or name == "s_waitcnt_depctr": return {}
   value = int(facts.inst.operands[-1])
@@ -114,28 +114,29 @@ COUNTERS = {  # of: vector memory loads and stores, LDS, scalar memory
 }
 
 def counter_of(facts: Facts, arch: str) -> tuple[str, str]:
-  """The counter that counts an instruction, and the queue in which it stays in order; nothing for others."""
+  """Return the counter that counts an instruction, and the queue in which it stays in order; empty for others."""
   loads, stores, local, scalar = COUNTERS[arch[:4] if arch.startswith("gfx9") else arch[:5]]
   if facts.vmem: return (loads if facts.load else stores), "vector memory"
   if facts.lds: return local, "local memory"
   return (scalar, "") if facts.smem else ("", "")
 
 class Flying(NamedTuple):
-  """An access under way. queue: those of one queue end in order; "" ends at any time."""
+  """An outstanding access. queue: accesses of one queue end in order; "" ends at any time."""
   did: Did
   counter: str
   queue: str
   registers: frozenset[Register]
 
 def in_flight(trace: Sequence[Did], know: Known) -> Iterator[tuple[Did, Facts, list[Flying]]]:
-  """Each instruction with what may be under way before it."""
+  """Yield each instruction with the accesses that may be outstanding before it."""
   flying: list[Flying] = []
   for did in trace:
     facts = know(did.inst)
     yield did, facts, flying
     for counter, most in limits(facts, know.arch).items():
       counted = [f for f in flying if f.counter == counter]
-      # one that is not done has all behind it in its queue not done either: with more than `most` of these it cannot be
+      # If an access is not done, all later ones in its queue are not done either. With more than `most` of them this is
+      # impossible
       done = {id(f) for k, f in enumerate(counted) if most == 0 or f.queue
               and sum(g.queue == f.queue for g in counted[k + 1:]) >= most}
       flying = [f for f in flying if id(f) not in done]
@@ -144,7 +145,7 @@ def in_flight(trace: Sequence[Did], know: Known) -> Iterator[tuple[Did, Facts, l
       flying = [*flying, Flying(did, counter, queue, frozenset(facts.writes if facts.load or facts.smem else ()))]
 
 def waits(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """Registers of loads that are touched before the load is known to be done."""
+  """Find registers of loads that are touched before the load is known to be done."""
   for did, facts, flying in in_flight(trace, know):
     _, queue = counter_of(facts, know.arch)
     for access in flying:
@@ -152,12 +153,14 @@ def waits(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
       if queue and access.queue == queue: touched -= facts.writes - facts.reads   # it is overwritten in order
       if touched: yield Broken(f"{sorted(touched)[0]} is touched before {access.did.inst!r} is done", did.inst)
 
-# **** hazards: how many wait states must lie between ****
+# **** hazards: wait states that must lie between ****
 
 Registers = Callable[[Facts], set[Register]]
 
 class Pair(NamedTuple):
-  """An instruction of one kind, then one of another, that touch the same register. states: how many must be between."""
+  """An instruction of one kind, then one of another, that touch the same register. states: wait states that must be
+  between.
+  """
   name: str
   first: Registers
   second: Registers
@@ -206,7 +209,7 @@ PASSES_F32 = {"32x32x2": 16, "16x16x4": 8, "4x4x1_16b": 2, "32x32x1_2b": 16, "16
 PRODUCT = re.compile(r"v_mfma_([a-z]+\d+)_(\d+x\d+x\d+(?:_\d+b)?)_?([a-z]*\d*)")
 
 def product_states(first: Facts, second: Facts) -> Iterator[tuple[str, int]]:
-  """(rule, wait states needed) between an MFMA and an instruction. Source: MI300 ISA guide, section 4.5."""
+  """Yield (rule, wait states needed) between an MFMA and an instruction. Source: MI300 ISA guide, section 4.5."""
   found = PRODUCT.match(first.name)
   if found is None: return
   result, shape, operand = found[1], found[2], found[3]
@@ -230,7 +233,7 @@ def product_states(first: Facts, second: Facts) -> Iterator[tuple[str, int]]:
     yield "VALU overwrites what an MFMA adds to", passes - 1
 
 def cdna_hazards(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """Too few wait states between two instructions."""
+  """Find too few wait states between two instructions."""
   facts = [know(did.inst) for did in trace]
   for j, second in enumerate(facts):
     wanted = [(pair, registers) for pair in CDNA3 if (registers := pair.second(second))]
@@ -246,7 +249,7 @@ def cdna_hazards(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
       if between >= STATES_SEEN: break
 
 def rdna_products(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """A WMMA that reads as a factor what the one before it wrote, with no VALU between."""
+  """Find a WMMA that reads the result of the previous one as A or B, with no VALU between."""
   last: set[Register] = set()
   for did in trace:
     facts = know(did.inst)
@@ -257,8 +260,8 @@ def rdna_products(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
 def field(facts: Facts, low: int, bits: int) -> int: return int(facts.inst.operands[0]) >> low & (1 << bits) - 1
 
 def rdna3_transcendental(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """A transcendental result that VALU reads, with fewer than 6 VALU and fewer than 2 transcendental instructions
-  between, and no memory access."""
+  """Find a transcendental result that VALU reads after fewer than 6 VALU and fewer than 2 transcendental instructions,
+  and no memory access."""
   facts = [know(did.inst) for did in trace]
   for j, second in enumerate(facts):
     if not second.valu: continue
@@ -272,10 +275,10 @@ def rdna3_transcendental(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
       if valu >= 6 or trans >= 2: break
 
 def rdna4_scalars(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """A pair of scalar registers that VALU has read, then one of it is written, then that one is read."""
+  """Find a pair of scalar registers that VALU has read, of which one is then written and read."""
   facts = [know(did.inst) for did in trace]
   read: set[int] = set()                    # pairs that VALU has read so far
-  writers: dict[Register, str] = {}         # register -> what a wait must name
+  writers: dict[Register, str] = {}         # register -> the counter that a wait must name
   for did, f in zip(trace, facts):
     scalars = {r for r in f.reads if r[0] == "sgpr" and r[1] < regs.TTMP and r[1] != regs.NULL}
     waiting = {r: writers[r] for r in scalars if r in writers}
@@ -300,22 +303,22 @@ HAZARDS: dict[str, tuple[Callable[[Sequence[Did], Known], Iterator[Broken]], ...
   "gfx1200": (rdna_products, rdna4_scalars),
 }
 
-# **** registers that have no value ****
+# **** uninitialised registers ****
 
 # scalar registers at the start of our kernels
 START = {"gfx942": {0, 1, 2}, "gfx1100": {0, 1, 15}, "gfx1200": {0, 1, regs.TTMP + 7, regs.TTMP + 9}}
 MASKS = re.compile(r"s_(or|and|and_not1|andn2|xor)_b(32|64)")
 
 def undefined(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
-  """Registers that are read, in an active lane, and that nothing has written."""
+  """Find registers that are read, in an active lane, and were never written."""
   scalars: set[Register] = {("sgpr", i) for i in START[know.arch]} | ALWAYS_DEFINED | {("sgpr", regs.FLAT_SCRATCH),
                                                                                        ("sgpr", regs.FLAT_SCRATCH + 1)}
   everything = (1 << know.wave) - 1
   lanes: dict[Register, int] = {("vgpr", 0): trace[0].exec}
   for did in trace:
     facts = know(did.inst)
-    masked = MASKS.match(facts.name) and EXEC in facts.reads   # what is undefined of the other operand concerns lanes
-                                                               # that are not active
+    # undefined bits of the other operand belong to lanes that are not active
+    masked = MASKS.match(facts.name) and EXEC in facts.reads
     if not masked and facts.read("sgpr") - scalars: yield Broken("a scalar register without a value", did.inst)
     active = everything if facts.matrix else did.exec
     if facts.name.startswith("v_readfirstlane"): active &= -active
@@ -329,8 +332,8 @@ def undefined(trace: Sequence[Did], know: Known) -> Iterator[Broken]:
 # **** local memory ****
 
 def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken]:
-  """Two waves on one byte, one of them writing, with no barrier between; an access that is under way at a barrier may
-  happen behind it."""
+  """Find a byte that two waves access without a barrier between, one of them writing. An access that is outstanding at
+  a barrier may happen after it."""
   owners: Owners = {}
   for wave, trace in enumerate(traces):
     epoch, signalled = 0, False
@@ -343,12 +346,12 @@ def local_races(traces: Sequence[Sequence[Did]], know: Known) -> Iterator[Broken
       yield from claim(owners, wave, epoch, did)
       if signalled: yield from claim(owners, wave, epoch + 1, did)
 
-Owners = dict[tuple[int, int], dict[int, set[int]]]  # (number of the barrier before, byte) -> wave -> what it writes
-                                                     # there, READ for a read
+# (number of the barrier before, byte) -> wave -> the values that it writes there, READ for a read
+Owners = dict[tuple[int, int], dict[int, set[int]]]
 READ = -1
 
 def claim(owners: Owners, wave: int, epoch: int, did: Did) -> Iterator[Broken]:
-  """A wave accesses bytes. Two waves may write the same into one."""
+  """Record a wave's access of bytes, and find races. Two waves may write the same value to a byte."""
   if did.local is None: return
   for lane, (place, size) in enumerate(did.local.places):
     for k in range(size):
@@ -359,7 +362,7 @@ def claim(owners: Owners, wave: int, epoch: int, did: Did) -> Iterator[Broken]:
       found.setdefault(wave, set()).add(value)
 
 def local_contents(traces: Sequence[Sequence[Did]], size: int) -> Iterator[Broken]:
-  """Reads of bytes of the LDS that nothing has written, and accesses beyond it."""
+  """Find reads of LDS bytes that were never written, and accesses beyond the LDS."""
   written: set[int] = set()
   for did in sorted((did for trace in traces for did in trace if did.local is not None), key=lambda did: did.when):
     assert did.local is not None
@@ -369,7 +372,7 @@ def local_contents(traces: Sequence[Sequence[Did]], size: int) -> Iterator[Broke
     elif touched - written: yield Broken("bytes of the LDS without a value", did.inst)
 
 def broken(traces: Sequence[Sequence[Did]], arch: str, local_bytes: int = 0) -> Iterator[Broken]:
-  """What the waves of one workgroup have done against the rules. traces: of each wave, in order."""
+  """Find the rules that the waves of one workgroup have broken. traces: of each wave, in order."""
   know = Known(arch)
   for trace in traces:
     yield from waits(trace, know)

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/chips.py: sizes of save areas that real cards and the kernel's formulas give."""
+"""tinyhw/emulator/amd/chips.py: sizes of save areas, from real cards and from the kernel's formulas."""
 import pytest
 
 from tinyhw.emulator.amd.chips import CHIPS

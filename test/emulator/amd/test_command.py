@@ -1,4 +1,4 @@
-"""`emulate` with an AMD GPU: a kernel from text, the trace, stops, and what is said about mistakes."""
+"""`emulate` with an AMD GPU: a kernel from text, the trace, stops, and messages about mistakes."""
 from __future__ import annotations
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
     execute(tmp_path, SAXPY, "--arch=gfx1100")
 
 def test_loops_waves_and_bytes(tmp_path: Path) -> None:
-  """Labels in both directions; the same from the bytes that the text becomes."""
+  """Labels in both directions, and the same from the bytes of the assembled text."""
   text = ("s_mov_b32 s4, 3\nagain:\ns_sub_u32 s4, s4, 1\ns_cmp_eq_u32 s4, 0\ns_cbranch_scc1 done\ns_branch "
           "again\ndone: \ns_endpgm")
   lines = execute(tmp_path, text, "--arch=gfx1100", "--threads=64", "--show=s4")

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/__init__.py: which cards there are."""
+"""tinyhw/emulator/amd/__init__.py: the available cards."""
 import pytest
 
 from tinyhw.emulator.amd import make

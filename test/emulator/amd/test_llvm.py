@@ -1,5 +1,5 @@
-"""What LLVM 22 compiles from C runs under strict execution, and gives what the same C gives on the host: no false
-alarms, no wrong meanings.
+"""Code that LLVM 22 compiles from C runs under strict execution, and gives the results of the same C on the host. So
+there are no false alarms, and no wrong semantics.
 
 The code and the checksums of results are in test/golden/amd_llvm.txt, which test/golden/make_amd_llvm.py writes.
 """
@@ -26,7 +26,7 @@ KERNELS = {(line[1], line[2]): {key: int(value) for key, _, value in (word.parti
 SCRATCH = 0x40000000
 
 def execute(arch: str, name: str, a: list[int], b: list[int], seed: int = 0) -> list[int]:
-  """The result buffer after one workgroup of 128 work-items."""
+  """Return the result buffer after one workgroup of 128 work-items."""
   numbers, kernel, box = KERNELS[arch, name], Kernel(arch), Box()
   for content in (a, b): box.buffer(struct.pack(f"<{WORDS}I", *content))
   out = box.buffer(4 * WORDS)

@@ -1,7 +1,8 @@
-"""Damaged kernels: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule of the hardware.
+"""Damaged kernels: strict execution (EMULATE_STRICT=2) reports damages that change a result or break a rule of the
+hardware.
 
-In CI the same mutants each time; nightly (--hypothesis-profile=nightly) twenty times as many, with another seed each
-time.
+In CI the mutants are the same each time. Nightly (--hypothesis-profile=nightly) there are twenty times as many, with
+another seed each time.
 """
 from __future__ import annotations
 import pytest
@@ -16,7 +17,7 @@ ARCHS = ("gfx1100", "gfx1200", "gfx942")
 
 @pytest.fixture(scope="module")
 def found() -> list[Mutant]:
-  """The mutants of all architectures. In CI they are the same each time."""
+  """Return the mutants of all architectures. In CI they are the same each time."""
   return [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(96, 2240), drawn_seed())]
 
 @pytest.mark.slow
@@ -26,26 +27,26 @@ def test_nearly_all_that_matters_is_reported(found: list[Mutant]) -> None:
   assert mattered >= 200 and noticed >= 0.95 * mattered, f"{noticed} of {mattered}"
 
 def test_level_1_reports_every_broken_rule() -> None:
-  """What only changes a result, because another register was meant, is what level 2 is for."""
+  """Level 2 finds damages that only change a result because another register was meant."""
   found = [mutant for arch in ARCHS for mutant in mutants(AMD, arch, cases(32, 640), drawn_seed(), strict=1)]
   print(shown(counts(found)), "noticed, of what mattered:", *rate(found))
   assert not [m for m in found if m.verdict == "missed: a rule"]
 
 def test_every_broken_rule_is_reported(found: list[Mutant]) -> None:
-  """Waits, wait states and barriers that are gone or weaker; and whatever else in any class of damage breaks a rule."""
+  """Missing or weaker waits, wait states and barriers; and any other damage that breaks a rule."""
   assert not [m for m in found if m.verdict == "missed: a rule"]
   for kind in DAMAGES:
     noticed, mattered = rate([m for m in found if m.kind == kind.name])
     assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
 
 def test_what_is_reported_is_wrong(found: list[Mutant]) -> None:
-  """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
+  """Either the oracle finds a broken rule, or results differ with strict checks off. There are no false alarms."""
   assert not [m for m in found if m.verdict == "unconfirmed"]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("card", ARCHS)
 def test_packets(card: str) -> None:
-  """Flushes, cache flags, waits and signals that the driver leaves out: each is noticed."""
+  """Each flush, cache flag, wait or signal that the driver leaves out is noticed."""
   count = sum(card in damage.cards for damage in AMD_PACKETS.damages)
   found = list(packet_mutations.mutants(AMD_PACKETS, card, cases(count, 8 * count), drawn_seed()))
   print(shown(counts(found)))
@@ -55,7 +56,7 @@ def test_packets(card: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_kernels_are_assembled_as_they_were(arch: str) -> None:
-  """Also without an instruction and put back: branches find their goals."""
+  """Also with an instruction removed and put back: branches find their targets."""
   for case in mutation_kernels.cases("amd", arch):
     listing = Listing(arch, case.code.text)
     assert listing.bytes(listing.insts) == case.code.text

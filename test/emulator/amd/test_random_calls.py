@@ -1,5 +1,4 @@
-"""Random calls of /dev/kfd: whatever a program asks for, in whatever order, is done or refused with an errno, and the
-books stay right."""
+"""Random calls of /dev/kfd. Any call, in any order, is done or refused with an errno, and all counts stay right."""
 import ctypes
 import random
 from collections import Counter
@@ -18,7 +17,7 @@ SIZES = [0, 1, PAGE, 2 * PAGE, 5 * PAGE, 8192, 1 << 20, 1 << 40]
 CALLS = 120
 
 class Random:
-  """A program of two GPUs that calls at random. handles: what it got, and some that it never had."""
+  """A program of two GPUs that calls at random. handles: those that it got, and some that it never had."""
   def __init__(self, seed: int):
     self.source, self.program = random.Random(seed), Program(count=2, seed=seed)
     self.computer = self.program.computer
@@ -85,7 +84,7 @@ class Random:
     self.program.call(kfd.CreateEvent(event_page_offset=page, event_type=self.source.randrange(10), auto_reset=1))
 
   def check(self) -> None:
-    """What is counted is what is there."""
+    """Check that counts agree with the objects."""
     memory = self.computer.memory
     users = Counter(buffer.frames for buffer in memory.buffers.values())
     watchers: list[Any] = [mapping.watcher for mapping in self.computer.mappings]

@@ -1,5 +1,5 @@
-"""Random packets: whatever lies in a ring is done, refused with an EmulatorError, or a fault of the GPU; nothing else
-comes out."""
+"""Random packets. Any content of a ring is executed, refused with an EmulatorError, or a fault of the GPU. Nothing else
+happens."""
 import random
 from typing import Any
 
@@ -12,7 +12,7 @@ from tinyhw.emulator.errors import EmulatorError
 PACKETS = 40  # of a ring
 
 class Random:
-  """Packets of the tables with fields that are random, or likely to be right."""
+  """Packets of the tables. A field is random, or likely to be right."""
   def __init__(self, card: str, seed: int):
     self.source, self.program = random.Random(seed), Program(card, seed=seed)
     kernels(self.program.computer, {0x1000: nothing})
@@ -28,7 +28,7 @@ class Random:
     return value & mask
 
   def packet(self, table: Any) -> list[int]:
-    """One of a table's packets."""
+    """Return one of a table's packets."""
     layout = self.source.choice(list(table.rows.values()))
     free = [field for field in layout.fields.values() if field.fixed is None and self.source.random() < 0.8]
     fields: dict[str, Any] = {field.name: self.number(field.name, field.mask) for field in free}
@@ -38,7 +38,7 @@ class Random:
     return words
 
   def run(self, queue: Ring) -> str:
-    """How it ends."""
+    """Run packets, and return how the run ends."""
     try: self.program.settle()
     except EmulatorError as error:
       assert error.message

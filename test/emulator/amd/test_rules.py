@@ -1,4 +1,4 @@
-"""The oracle of mutations, rule by rule: short traces that keep a rule, and that do not."""
+"""The oracle of mutations, rule by rule: short traces that keep a rule, and traces that break it."""
 from __future__ import annotations
 
 import pytest
@@ -10,7 +10,7 @@ from tinyhw.isa.amd.asm import syntax
 from tinyhw.isa.amd.asm.decode import decode
 
 def trace(arch: str, text: str) -> list[Did]:
-  """Instructions, one a line, as one wave executes them with all lanes."""
+  """Return instructions, one a line, as one wave executes them with all lanes."""
   lanes = (1 << (64 if arch == "gfx942" else 32)) - 1
   return [Did(decode(syntax.assemble(line.strip(), arch), 0, arch)[0], lanes, k)
           for k, line in enumerate(text.strip().splitlines())]
@@ -47,7 +47,7 @@ def test_waits(arch: str, text: str, rule: str) -> None: check(list(waits(trace(
 MFMA, SGEMM, DGEMM = ("v_mfma_f32_16x16x16_f16 v[0:3], v[8:9], v[10:11], v[0:3]",
                       "v_mfma_f32_32x32x2_f32 v[0:15], v16, v17, v[0:15]",
                       "v_mfma_f64_16x16x4_f64 v[0:7], v[8:9], v[10:11], v[0:7]")
-# For CDNA: what comes first, what second, how many wait states they need, which rule tells
+# For CDNA: first instruction, second instruction, wait states that they need, rule that reports it
 PAIRS = (
   ("v_cmp_eq_u32 s[4:5], v0, v1", "v_cndmask_b32 v2, v0, v1, s[4:5]", 2, "scalar register, VALU"),
   ("v_cmp_eq_u32 vcc, v0, v1", "v_div_fmas_f32 v2, v0, v1, v3", 4, "div_fmas"),
@@ -129,7 +129,7 @@ def test_lanes_without_a_value() -> None:
 STORE, LOAD, BARRIER, WAIT = "ds_store_b32 v0, v1", "ds_load_b32 v2, v0", "s_barrier", "s_waitcnt lgkmcnt(0)"
 
 def local(text: str) -> list[Did]:
-  """A trace whose LDS accesses are all at byte 4."""
+  """Return a trace whose LDS accesses are all at byte 4."""
   return [did._replace(local=Local("store" in did.inst.row.name, ((4, 4),))) if did.inst.row.name.startswith("ds_")
           else did
           for did in trace("gfx1100", text)]
@@ -154,7 +154,7 @@ def test_what_is_in_flight() -> None:
   assert flying == [0, 1, 2, 1, 0]
 
 def check(found: list[object], rule: str) -> None:
-  """A rule is told, or none."""
+  """Check that the rule is reported, or none."""
   assert bool(found) == bool(rule) and all(rule in str(x) for x in found[:1]), found
 
 def test_waves_may_write_the_same() -> None:

@@ -1,7 +1,7 @@
-"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's packets, waves under all checks;
-beside the CPU's results.
+"""Tensors on virtual GPUs, end to end: schedule, our machine code, the driver's packets, waves with all checks;
+compared with the CPU's results.
 
-This is a small part of what tests ask of a device. All of it: `python3 test/suite.py`.
+This is a small part of a device's tests. The whole is `python3 test/suite.py`.
 """
 import json
 import os
@@ -79,9 +79,9 @@ print(json.dumps({**{name: value.tolist() for name, value in programs(device)}, 
 """
 
 def results(device: str, chip: str = "") -> dict[str, object]:
-  """What the program prints.
+  """Return the output of the program.
 
-  The compiler makes no instruction whose result nothing reads: EMULATE_STRICT=2 would refuse it.
+  The compiler makes no instruction with an unused result: EMULATE_STRICT=2 would refuse it.
   """
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": device, "EMULATE": chip, "CACHE": "0",
                  "EMULATE_STRICT": "2"}
@@ -146,8 +146,8 @@ for lane, found in enumerate(struct.unpack(f"{lanes}d", content)):
   ("gfx1100", 160, 0), ("gfx1200", 160, 0), ("gfx942", 160, 0), ("gfx950", 160, 0), ("gfx1100", 800, 4096),
   ("gfx942", 800, 4096)))
 def test_a_kernel_that_spills(chip: str, values: int, spilled: int) -> None:
-  """More values are alive at once than there are registers: some go to the scratch memory that the launch provides,
-  also far into it."""
+  """There are more live values than registers. Some are spilled to the scratch memory of the launch, also at large
+  offsets."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "AMD", "EMULATE": chip, "CACHE": "0"}
   done = subprocess.run([sys.executable, "-c", SPILLED, str(values), str(spilled)], env=environment,
                         capture_output=True, text=True, timeout=600)

@@ -1,5 +1,5 @@
-"""Kernels that NVIDIA's GPUs have besides those of test/emulator/mutation_kernels.py: with shuffles, asynchronous
-copies, mbarriers, warpgroups."""
+"""NVIDIA's kernels in addition to those of test/emulator/mutation_kernels.py: with shuffles, asynchronous copies,
+mbarriers, warpgroups."""
 from __future__ import annotations
 import functools
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ HALF = dtypes.float16
 
 @functools.lru_cache(None)
 def exchanging(arch: str) -> tuple[Case, ...]:
-  """Rows that lanes share: of one warp, and of several. Sums: each term matters."""
+  """Return sums of rows that lanes share, in one warp and in several. Each term matters."""
   found = []
   for name, dtype, rows, columns in (("row of a warp", dtypes.float32, 2, 96),
                                      ("row of several warps", dtypes.int32, 1, 256)):
@@ -31,14 +31,14 @@ def exchanging(arch: str) -> tuple[Case, ...]:
 
 @functools.lru_cache(None)
 def copying(arch: str) -> tuple[Case, ...]:
-  """Products whose factors are copied while the ones before are multiplied: by two warps, of halves and of bytes."""
+  """Return products that prefetch their operands with asynchronous copies: by two warps, of halves and of bytes."""
   halves, of_bytes = product(16, 16, 256, HALF, dtypes.float32), product(16, 16, 512, dtypes.int8, dtypes.int32, True)
   return case("copies of halves", "sass", arch, halves), case("copies of bytes", "sass", arch, of_bytes)
 
 @functools.lru_cache(None)
 def of_groups() -> tuple[Case, ...]:
-  """Products of four warps: with copies that go on beside it, as pieces of each lane, and as boxes that mbarriers
-  count; of boxes twice."""
+  """Return products of four warps: with prefetching copies, as pieces of each lane, and as bulk tensor copies that
+  mbarriers count; one of the latter twice."""
   pieces = product(64, 64, 512, HALF, dtypes.float32, True).replace(arg=KernelInfo(opts=opts_of(64, 1)))
   one, (boxes, _) = (product_of_group(64, HALF),), boxed(product(64, 64, 512, HALF, dtypes.float32))
   return (case("product of four warps", "sass", "sm_90", pieces, matrix=one),
@@ -46,7 +46,7 @@ def of_groups() -> tuple[Case, ...]:
           case("two products of boxes", "sass", "sm_90", twice(), matrix=one))
 
 def twice() -> UOp:
-  """A sum over two ranges, of which the outer one is a loop: its mbarriers end, and begin again."""
+  """Return a sum over two ranges, the outer one a loop. Its mbarriers end, and begin again."""
   batch, m, n, k = 2, 64, 64, 128
   out, a, b = UOp.param(0, dtypes.float32, m * n), UOp.param(1, HALF, batch * m * k), UOp.param(2, HALF, batch * k * n)
   i, j, z, x = UOp.range(m, 0), UOp.range(n, 1), UOp.range(batch, 2, AxisType.REDUCE), UOp.range(k, 3, AxisType.REDUCE)
@@ -56,6 +56,6 @@ def twice() -> UOp:
   return UOp.sink(out.index(i * n + j).store((left * right).reduce(Ops.ADD, z, x), i, j), arg=KernelInfo(opts=opts))
 
 def cases(arch: str) -> Sequence[Case]:
-  """All kernels of an architecture."""
+  """Return all kernels of an architecture."""
   return (*mutation_kernels.cases("sass", arch), *exchanging(arch), *copying(arch),
           *(of_groups() if arch == "sm_90" else ()))

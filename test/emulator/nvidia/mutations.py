@@ -1,4 +1,4 @@
-"""The damages of NVIDIA's kernels, and how mutants of them run: for test/emulator/mutations.py.
+"""The damages of NVIDIA's kernels, and runs of their mutants: for test/emulator/mutations.py.
 
 The oracle is rules.py.
 """
@@ -43,11 +43,11 @@ def shown(line: Line) -> str: return f"{line[1]} {show(line[0], line[1])}"
 # **** damages ****
 
 def reachable(insts: Insts) -> range:
-  """Behind the last EXIT are only branches in place."""
+  """Return the range up to the last EXIT. After it there are only branches to themselves."""
   return range(1 + max(k for k, (inst, _) in enumerate(insts) if inst.row.name == "EXIT"))
 
 def worse(change: Callable[[MInst, Control, random.Random], Control | None]) -> mutations.Damage:
-  """A control word is changed; None: it cannot be."""
+  """Return a damage that changes a control word. change returns None if it cannot."""
   def act(insts: Insts, rng: random.Random, case: Case) -> str | None:
     k = rng.choice(reachable(insts))
     inst, control = insts[k]
@@ -67,7 +67,7 @@ def impatient(inst: MInst, control: Control, rng: random.Random) -> Control | No
   return control._replace(wait=control.wait & ~(1 << rng.choice(waited))) if waited else None
 
 def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
-  """A scoreboard is not taken, or another one in its place."""
+  """Drop a scoreboard, or take another one in its place."""
   names = [name for name in ("write", "read") if getattr(control, name) != NONE]
   if not names: return None
   name = rng.choice(names)
@@ -77,15 +77,15 @@ def untold(inst: MInst, control: Control, rng: random.Random) -> Control | None:
 LOOK = "SYNCS.PHASECHK"
 MEETINGS = ("BAR", "DEPBAR.LE", "FENCE", "LDGDEPBAR", "WARPGROUP", "WARPGROUP.DEPBAR", "SYNCS.EXCH", "SYNCS.ARRIVE",
             LOOK, "SYNCS.IV")
-BANKS = (regs.VECTOR, regs.VECTOR, regs.PREDICATE, regs.UNIFORM)   # whose registers are swapped
+BANKS = (regs.VECTOR, regs.VECTOR, regs.PREDICATE, regs.UNIFORM)   # banks whose registers are swapped
 COUNTS = ("DEPBAR.LE", "WARPGROUP.DEPBAR")
 
 def with_operand(inst: MInst, place: int, value: Any) -> MInst:
   return MInst(inst.row, [*inst.operands[:place], value, *inst.operands[place + 1:]])
 
 def weaken_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """What warps, copies or products wait for, or are made to see, is gone; its control word stays. Or, of the groups
-  that are waited for, more may be left; or the branch back to a look at an mbarrier is gone."""
+  """Remove an instruction that warps, copies or products wait for, or that makes writes visible; its control word
+  stays. Or let more groups be left by a wait, or remove the branch back to a test of an mbarrier."""
   found = [k for k in reachable(insts) if insts[k][0].row.name in MEETINGS]
   if not found: return None
   k = rng.choice(found)
@@ -100,8 +100,8 @@ def weaken_barrier(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"without {shown(gone)} at {16 * k:#x}"
 
 def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
-  """One operand is another register of its kind, among those that the kernel has: it is read, or written, in the
-  other's place."""
+  """Replace one operand by another register of its kind that the kernel has. The instruction then reads or writes that
+  one."""
   bank = rng.choice(BANKS)
   count = counted(insts, bank) if bank is not regs.PREDICATE else 7
   found = [(k, place) for k in reachable(insts) for place, value in enumerate(insts[k][0].operands)
@@ -117,7 +117,7 @@ def swap_register(insts: Insts, rng: random.Random, case: Case) -> str | None:
   return f"{shown(insts[k])} for {shown((inst, control))}"
 
 def counted(insts: Insts, bank: Bank) -> int:
-  """The registers of a bank that a kernel has."""
+  """Return the number of registers of a bank that a kernel has."""
   found = (value for inst, _ in insts for value in inst.operands if isinstance(value, Reg) and value.cls.bank is bank)
   return max((reg.index + reg.cls.units for reg in found if reg.index != NOTHING[bank]), default=0)
 
@@ -132,7 +132,7 @@ DAMAGES = (
 # **** runs ****
 
 def places_of(step: Any, warp: Any, on: list[int]) -> tuple[tuple[int, int], ...]:
-  """(address, size) of an access in each lane."""
+  """Return (address, size) of an access in each lane."""
   values, form = dict(zip(step.inst.row.isa.index, step.inst.operands)), step.inst.row.isa
   size = SIZES[form.specs[form.index["size"]].enumeration.words[values["size"]]][0]
   low, wide = warp.registers[values["a"].index], values["a"].cls.units == 2
@@ -143,13 +143,13 @@ def places_of(step: Any, warp: Any, on: list[int]) -> tuple[tuple[int, int], ...
   return tuple(((low[lane] | high[lane] << 32 if wide else low[lane]) + first & ones, size) for lane in on)
 
 def data_of(step: Any, warp: Any, on: list[int], size: int) -> tuple[bytes, ...]:
-  """What a store writes in each lane."""
+  """Return the bytes that a store writes in each lane."""
   index = step.inst.operands[step.inst.row.isa.index["b"]].index
   rows = [warp.registers[index if index == regs.ZERO else index + k] for k in range(-(-size // 4))]
   return tuple(b"".join(row[lane].to_bytes(4, "little") for row in rows)[:size] for lane in on)
 
 def note(recorder: Recorder[Did], traces: dict[int, list[Did]], warp: Any, step: Any) -> None:
-  """Remember what a warp is about to execute, with what plain accesses touch."""
+  """Record the instruction that a warp is about to execute, with the bytes of plain accesses."""
   number, lanes, name = recorder.next(), warp.guarded(step.guard, step.inverted), step.inst.row.name
   on, local, loads = [lane for lane in range(LANES) if lanes >> lane & 1], None, ()
   try:
@@ -157,7 +157,7 @@ def note(recorder: Recorder[Did], traces: dict[int, list[Did]], warp: Any, step:
       places = places_of(step, warp, on)
       local = Local(name == "STS", places, data_of(step, warp, on, places[0][1]) if name == "STS" else ())
     elif name in ("LDG", "LDG.plain", "LDG.U"): loads = places_of(step, warp, on)
-  except (IndexError, struct.error): pass   # registers that there are not
+  except (IndexError, struct.error): pass   # registers that do not exist
   traces.setdefault(warp.number, []).append(Did(step.inst, step.control, step.uses, warp.active, lanes, number, local,
                                                 loads))
 
@@ -180,7 +180,7 @@ class Nvidia(Family):
     return computer
 
   def first_broken(self, case: Case, outcome: Outcome) -> str | None:
-    # what a load gets where nothing has written is no rule of the hardware's: it is a reason for a report
+    # a load of unwritten bytes breaks no rule of the hardware: it is only a reason for a report
     buffers = outcome.recorder.buffers if outcome.error is not None else [(0, 1 << 64)]
     groups = ([traces[k] for k in sorted(traces)] for traces in outcome.recorder.groups)
     found = next((found for traces in groups for found in broken(traces, buffers)), None)

@@ -1,4 +1,4 @@
-"""The damages of what NVIDIA's driver puts into pushbuffers: for test/emulator/packet_mutations.py."""
+"""The damages of pushbuffers of NVIDIA's driver: for test/emulator/packet_mutations.py."""
 from __future__ import annotations
 from typing import Any
 

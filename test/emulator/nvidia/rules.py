@@ -1,11 +1,13 @@
-"""The documented rules of control words, registers and shared memory, on what warps have executed: a slow oracle beside
-the emulator's watches.
+"""The documented rules of control words, registers and shared memory, applied to the instructions that warps have
+executed: a slow oracle for the emulator's watches.
 
-It looks at straight-line traces after the fact, backwards from each instruction, and knows nothing of tinyhw/emulator.
-Facts: which registers an instruction touches and how it is waited for (isa/sass/table/uses.py, from the rows of the
-assembler), and distances in cycles (isa/sass/model/latency.py). Only what mutations of our own kernels can meet is
-here: loads and stores of shared memory, one barrier, registers of asynchronous products; not what copies and products
-do to shared memory, for which results speak.
+It checks straight-line traces afterwards, backwards from each instruction, and uses nothing of tinyhw/emulator. It uses
+two kinds of facts: registers and waits of an instruction (isa/sass/table/uses.py, from the rows of the assembler), and
+distances in cycles (isa/sass/model/latency.py).
+
+Only rules that mutations of our own kernels can break are here: loads and stores of shared memory, one barrier,
+registers of asynchronous products. Accesses of copies and products to shared memory are not checked; wrong results show
+those.
 """
 from __future__ import annotations
 from collections.abc import Iterator, Sequence
@@ -21,15 +23,18 @@ from tinyhw.machine.ir.inst import MInst
 ALL = (1 << 32) - 1
 
 class Local(NamedTuple):
-  """What an instruction does to shared memory: (address, size) for each lane. data: what a store writes there."""
+  """Access of an instruction to shared memory: (address, size) for each lane. data: bytes that a store writes."""
   write: bool
   places: tuple[tuple[int, int], ...]
   data: tuple[bytes, ...] = ()
 
 class Did(NamedTuple):
-  """An instruction that a warp was about to execute. running, lanes: those that have not ended, and those in which its
-  guard holds. when: its number among those of the whole block. loads: (address, size) of what it loads of global
-  memory."""
+  """An instruction that a warp was about to execute.
+
+  - running, lanes: the lanes that have not ended, and those in which its guard holds.
+  - when: its number among those of the whole block.
+  - loads: (address, size) of its loads of global memory.
+  """
   inst: MInst
   control: Control
   uses: Uses
@@ -40,24 +45,24 @@ class Did(NamedTuple):
   loads: tuple[tuple[int, int], ...] = ()
 
 class Broken(NamedTuple):
-  """A rule that was not kept, and by which instruction."""
+  """A broken rule, and the instruction that broke it."""
   rule: str
   at: MInst
 
 def boards(control: Control) -> set[int]: return {board for board in (control.write, control.read) if board != NONE}
 
 class Trace:
-  """What one warp did. times: when each instruction was issued, by stalls alone."""
+  """The instructions of one warp. times: issue time of each, by stalls alone."""
   def __init__(self, did: Sequence[Did]):
     self.did, self.times = did, [0]
     for one in did: self.times.append(self.times[-1] + one.control.stall)
 
   def waited(self, board: int, after: int, until: int) -> bool:
-    """Whether an instruction behind one, up to another one, waits for a scoreboard."""
+    """Return whether an instruction between two others waits for a scoreboard."""
     return board != NONE and any(self.did[k].control.wait >> board & 1 for k in range(after + 1, until + 1))
 
   def done(self, product: int, until: int) -> bool:
-    """Whether the group of an asynchronous product has been waited for, up to another instruction."""
+    """Return whether the group of an asynchronous product was waited for before another instruction."""
     for k in range(product + 1, until + 1):
       inst = self.did[k].inst
       if inst.row.name != PRODUCTS_DONE: continue
@@ -67,11 +72,11 @@ class Trace:
     return False
 
   def writer(self, unit: Unit, before: int) -> int | None:
-    """The last instruction that wrote a register."""
+    """Return the last instruction that wrote a register."""
     return next((k for k in range(before - 1, -1, -1) if unit in self.did[k].uses.writes), None)
 
 def schedule(trace: Trace) -> Iterator[Broken]:
-  """Scoreboards and stalls."""
+  """Check scoreboards and stalls."""
   for i, one in enumerate(trace.did):
     if one.control.stall < shortest_stall(one.inst.row): yield Broken("the next instruction issues too early", one.inst)
     for board in (b for b in range(NONE) if one.control.wait >> b & 1):
@@ -86,7 +91,7 @@ def schedule(trace: Trace) -> Iterator[Broken]:
     for unit in one.uses.writes: yield from overwritten(trace, i, unit)
 
 def result_is_there(trace: Trace, writer: int, reader: int, unit: Unit, guard: bool) -> bool:
-  """Whether a result is there when it is read."""
+  """Return whether a result is ready when it is read."""
   first, second = trace.did[writer], trace.did[reader]
   if first.uses.product: return second.uses.product or trace.done(writer, reader)
   if first.uses.board: return trace.waited(first.control.write, writer, reader)
@@ -94,7 +99,7 @@ def result_is_there(trace: Trace, writer: int, reader: int, unit: Unit, guard: b
   return trace.times[reader] - trace.times[writer] >= needed
 
 def handed_over(trace: Trace, product: int) -> Iterator[Broken]:
-  """The registers of an asynchronous product are as they were at the last WARPGROUP.ARRIVE."""
+  """Check that the registers of an asynchronous product have not changed since the last WARPGROUP.ARRIVE."""
   one = trace.did[product]
   last = next((k for k in range(product, -1, -1) if trace.did[k].inst.row.name == ARRIVAL), None)
   touched = {unit for did in trace.did[last or 0:product] if not did.uses.product for unit in registers(did)}
@@ -102,11 +107,11 @@ def handed_over(trace: Trace, product: int) -> Iterator[Broken]:
     yield Broken("registers of a product have not been handed over", one.inst)
 
 def registers(did: Did) -> set[Unit]:
-  """The vector registers that an instruction touches."""
+  """Return the vector registers that an instruction touches."""
   return {unit for unit in (*(unit for unit, _ in did.uses.reads), *did.uses.writes) if unit[0] == "R"}
 
 def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
-  """A register is overwritten when neither its own result nor an earlier reader can come late."""
+  """Check an overwrite of a register: neither its own result nor an earlier reader may come late."""
   one = trace.did[at]
   writer = trace.writer(unit, at)
   if writer is not None:
@@ -126,7 +131,7 @@ def overwritten(trace: Trace, at: int, unit: Unit) -> Iterator[Broken]:
     if not fine: yield Broken("a register is overwritten before it has been read", one.inst)
 
 def undefined(trace: Trace) -> Iterator[Broken]:
-  """Registers that nothing has written, lane by lane; guards in all lanes that run."""
+  """Find registers that were never written, lane by lane; guards in all lanes that run."""
   known: dict[Unit, int] = {}
   for one in trace.did:
     for unit, guard in one.uses.reads:
@@ -135,8 +140,7 @@ def undefined(trace: Trace) -> Iterator[Broken]:
     for unit in one.uses.writes: known[unit] = known.get(unit, 0) | (ALL if unit[0] in ("UR", "UP") else one.lanes)
 
 def shared_memory(traces: Sequence[Trace]) -> Iterator[Broken]:
-  """Two warps on the same byte between barriers, one of which writes another value there; bytes that nothing has
-  written."""
+  """Find two warps on the same byte between barriers, one of which writes another value there; and unwritten bytes."""
   order = sorted((one.when, warp, epoch, one) for warp, trace in enumerate(traces) for epoch, one in epochs(trace))
   memory: dict[int, int] = {}
   owners: dict[tuple[int, int, bool], set[int]] = {}    # (epoch, byte, whether it is written) -> warps
@@ -158,21 +162,23 @@ def shared_memory(traces: Sequence[Trace]) -> Iterator[Broken]:
         if local.write: memory[byte] = local.data[k][i]
 
 def epochs(trace: Trace) -> Iterator[tuple[int, Did]]:
-  """Each instruction with how many barriers came before it."""
+  """Yield each instruction with the number of barriers before it."""
   epoch = 0
   for one in trace.did:
     yield epoch, one
     epoch += one.inst.row.name == "BAR"
 
 def outside(trace: Trace, buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
-  """Loads of what is in no buffer of the kernel, or in one that it writes; none of ours reads what it has written."""
+  """Find loads outside of the kernel's buffers, or of a buffer that it writes. None of our kernels reads its own
+  results.
+  """
   for one in trace.did:
     if not all(any(first <= at and at + size <= first + length for first, length in buffers) for at, size in one.loads):
       yield Broken("memory is read that nothing has written", one.inst)
 
 def broken(traces: Sequence[Sequence[Did]], buffers: Sequence[tuple[int, int]]) -> Iterator[Broken]:
-  """The rules that the warps of a block have not kept. buffers: (address, size) of those that the kernel got to
-  read."""
+  """Find the rules that the warps of a block have broken. buffers: (address, size) of those that the kernel may read.
+  """
   known = [Trace(did) for did in traces]
   for trace in known:
     yield from schedule(trace)

@@ -1,4 +1,4 @@
-"""The virtual cards have what their names promise."""
+"""The virtual cards have the features of their names."""
 import pytest
 
 from tinyhw.autogen.nvidia import methods, qmd

@@ -1,4 +1,4 @@
-"""`emulate` with an NVIDIA GPU: a kernel from text, the trace, stops, and what is said about mistakes."""
+"""`emulate` with an NVIDIA GPU: a kernel from text, the trace, stops, and messages about mistakes."""
 from __future__ import annotations
 from pathlib import Path
 
@@ -72,7 +72,7 @@ EXIT
 """
 
 def test_loops_warps_and_bytes(tmp_path: Path) -> None:
-  """Labels in both directions; the same from the bytes that the text becomes."""
+  """Labels in both directions, and the same from the bytes of the assembled text."""
   lines = execute(tmp_path, LOOP, "--threads=64", "--show=R4")
   assert (lines[0] == "26 instructions by 2 warps" and lines[1] == "warp 0: R4:     0 (0x0) (0x0) (0x0) (0x0) (0x0) "
           "(0x0) (0x0) (0x0)")

@@ -1,8 +1,8 @@
-"""Damaged kernels and pushbuffers: strict execution (EMULATE_STRICT=2) reports what changes a result or breaks a rule
-of the hardware.
+"""Damaged kernels and pushbuffers: strict execution (EMULATE_STRICT=2) reports damages that change a result or break a
+rule of the hardware.
 
-In CI the same mutants each time; nightly (--hypothesis-profile=nightly) some twenty times as many, with another seed
-each time.
+In CI the mutants are the same each time. Nightly (--hypothesis-profile=nightly) there are some twenty times as many,
+with another seed each time.
 """
 from __future__ import annotations
 import pytest
@@ -40,25 +40,25 @@ def test_nearly_all_that_matters_is_reported(of_kernels: list[Mutant], of_packet
                                                           f"{[m for m in found if m.verdict in MISSED]}")
 
 def test_every_broken_rule_is_reported(of_kernels: list[Mutant]) -> None:
-  """Stalls, waits, scoreboards and barriers that are gone or weaker; and whatever else breaks a rule."""
+  """Missing or weaker stalls, waits, scoreboards and barriers; and any other damage that breaks a rule."""
   assert not [m for m in of_kernels if m.verdict == "missed: a rule"]
   for kind in DAMAGES:
     noticed, mattered = rate(m for m in of_kernels if m.kind == kind.name)
     assert mattered > 5 and (noticed == mattered or not kind.rules), f"{kind.name}: {noticed} of {mattered}"
 
 def test_what_is_reported_is_wrong(of_kernels: list[Mutant]) -> None:
-  """The oracle finds a broken rule, or results are others where strict checks are off: there are no false alarms."""
+  """Either the oracle finds a broken rule, or results differ with strict checks off. There are no false alarms."""
   assert not [m for m in of_kernels if m.verdict == "unconfirmed"]
 
 def test_packets(of_packets: list[Mutant]) -> None:
-  """Invalidations, waits and semaphores that the driver leaves out: each is noticed."""
+  """Each invalidation, wait or semaphore that the driver leaves out is noticed."""
   noticed, mattered = rate(of_packets)
   assert mattered == len(of_packets) and noticed >= 0.95 * mattered, [m for m in of_packets if m.verdict not in NOTICED]
   assert {m.verdict for m in of_packets} >= {"reported", "by the card"}
 
 def test_lanes_that_part_are_reported() -> None:
-  """Lanes that go different ways without a barrier: a register that is swapped may have them do so, with checks and
-  without."""
+  """Lanes that diverge without a barrier, which a swapped register may cause. It is reported with checks and without.
+  """
   made = code("sm_90", ("buffer",), registers=(("r", 8),))
   text = scheduled(["S2R R0, SR_LANEID", "ISETP.LT.AND P0, PT, R0, 0x5, PT", "@P0 BRA there", "IADD3 R1, R0, 0x1, RZ",
                     "there:"])
@@ -68,7 +68,7 @@ def test_lanes_that_part_are_reported() -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_shuffles_that_nobody_waits_for_are_reported(arch: str) -> None:
-  """Each SHFL without its scoreboard, each that is not waited for, and each whose source is not there yet."""
+  """Each SHFL without its scoreboard, each without a wait for its result, and each whose source is not ready."""
   for case in exchanging(arch):
     listing, whole = Listing(arch, case.code.text), run(NVIDIA, case, case.code.text, 0, 1)
     shuffles = [k for k, (inst, _) in enumerate(listing.insts) if inst.row.name.startswith("SHFL")]

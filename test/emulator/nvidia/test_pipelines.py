@@ -1,9 +1,9 @@
-"""Pipelines of products as kernels have them: what keeps the rules runs, and each wait, fence or meeting that is left
-out is found.
+"""Software pipelines of products as in kernels. A pipeline that keeps the rules runs. Each wait, fence or meeting that
+is left out is found.
 
-Two of them over three steps of 64: copies by all warps (LDGSTS) with groups and barriers of the block; and boxes that a
-warp of its own asks for, with mbarriers that say which stage is full and which is empty, at which one thread of the
-four warps that multiply arrives.
+There are two, over three steps of 64. In the first all warps copy (LDGSTS) with groups and barriers of the block. In
+the second one warp requests bulk tensor copies. mbarriers say which stage is full and which is empty, and one thread of
+the four multiplying warps arrives at them.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -18,8 +18,8 @@ from tinyhw.emulator.errors import EmulatorError
 from tinyhw.emulator.nvidia.execute.block import Block
 from tinyhw.emulator.nvidia.meaning.numbers import words_of
 
-STEPS, STAGE, SECOND = 3, 12288, 8192   # steps of 64; bytes of a stage: 64 lines of the first factor, 16 of the second
-                                        # one behind them
+# steps of 64; bytes of a stage: 64 lines of operand A, then 16 of operand B
+STEPS, STAGE, SECOND = 3, 12288, 8192
 A, B = numbers(64, 64 * STEPS, 1), numbers(16, 64 * STEPS, 2)
 EXPECTED = [[words_of([sum(x * y for x, y in zip(row, column))] * LANES)[0] for column in B] for row in A]
 MEET, NOTHING = "BAR.SYNC.DEFER_BLOCKING 0x0", "NOP"
@@ -31,7 +31,7 @@ def usual(*lines: str) -> Marked: return [(line, False) for line in lines]
 def needed(line: str) -> Marked: return [(line, True)]
 
 def products(stage: int, first: bool) -> Marked:
-  """Four products of a stage, as a group."""
+  """Return four products of a stage, as a group."""
   found = usual(*tiles(tile(STAGE * stage, 128, False, 64), tile(STAGE * stage + SECOND, 128, False, 16)))
   for k in range(4):
     if k: found += usual("UIADD3 UR8, UR8, 0x2, URZ", "UIADD3 UR10, UR10, 0x2, URZ")
@@ -42,7 +42,7 @@ def products(stage: int, first: bool) -> Marked:
 # ***** copies by all warps *****
 
 def image() -> bytes:
-  """Global memory: stages as they are to be in shared memory."""
+  """Return global memory: stages as they should be in shared memory."""
   found = bytearray(STAGE * STEPS)
   for step in range(STEPS):
     fill(found, tile(STAGE * step, 128, False, 64), part(A, step), encode_bfloat16)
@@ -50,7 +50,7 @@ def image() -> bytes:
   return bytes(found)
 
 def copied(step: int, stages: int) -> Marked:
-  """Ask for a step's factors, 16 bytes a lane and time; a group, also where there is nothing more to ask for."""
+  """Return lines that copy a step's operands, 16 bytes a lane and time, as a group. The group may be empty."""
   found = []
   for at in range(0, SECOND + 2048, 2048) if step < STEPS else ():
     found += usual(f"IADD3 R2, R1, {STAGE * step + at:#x}, RZ",
@@ -58,7 +58,7 @@ def copied(step: int, stages: int) -> Marked:
   return [*found, *usual("LDGDEPBAR")]
 
 def by_all() -> Marked:
-  """Two stages: a step's copies are asked for when the products of the step before have been waited for."""
+  """Return the pipeline of two stages. A step's copies start after the wait for the products of the previous step."""
   found = usual("S2R R0, SR_TID.X", "SHF.L.U32 R1, R0, 0x4, RZ",
                 f"MOV R3, {MEMORY >> 32:#x}") + copied(0, 2) + copied(1, 2)
   for step in range(STEPS):
@@ -67,7 +67,7 @@ def by_all() -> Marked:
     if step < STEPS - 1: found += [("WARPGROUP.DEPBAR.LE gsb0, 0x0", step + 2 < STEPS), *copied(step + 2, 2)]
   return found + needed("WARPGROUP.DEPBAR.LE gsb0, 0x0") + usual("FADD R40, R24, RZ")
 
-# ***** boxes that one warp asks for *****
+# ***** bulk copies that one warp requests *****
 
 FULL, EMPTY, MAPS, TENSORS = 0x7000, 0x7010, 0, 4096
 def word(count: int) -> tuple[str, str]:
@@ -79,7 +79,7 @@ def look(name: str, at: int, parity: int) -> Marked:
           (f"@!P0 BRA {name}", True)]
 
 def asked(step: int) -> Marked:
-  """Both boxes of a step."""
+  """Return lines that copy both boxes of a step."""
   stage = step % 2
   found = look(f"empty{step}", EMPTY + 8 * stage, 0) if step >= 2 else []
   found += usual(f"UMOV UR2, {FULL + 8 * stage:#x}", "ELECT P2, UR3, PT", f"MOV R6, {SECOND + 2048:#x}",
@@ -92,7 +92,7 @@ def asked(step: int) -> Marked:
   return found
 
 def by_one() -> Marked:
-  """The fifth warp asks, four multiply."""
+  """Return the pipeline in which the fifth warp copies, and four multiply."""
   found = usual("S2R R0, SR_TID.X", "ISETP.LT.U32.AND P1, PT, R0, 0x80, PT", "ISETP.NE.AND P3, PT, R0, RZ, PT",
                 "@P1 BRA ready", *word(1))
   for at in (FULL, FULL + 8, EMPTY, EMPTY + 8): found += usual(f"UMOV UR2, {at:#x}", "SYNCS.EXCH.64 URZ, [UR2], UR0")
@@ -107,7 +107,7 @@ def by_one() -> Marked:
   return found + usual("FADD R40, R24, RZ")
 
 def tensors() -> bytes:
-  """Global memory: two maps, then both factors line by line."""
+  """Return global memory: two maps, then both operands line by line."""
   found = bytearray(TENSORS)
   for which, values in enumerate((A, B)):
     shape = (64 * STEPS, len(values))
@@ -144,6 +144,6 @@ def test_nothing_can_be_left_out(kind: str, at: int) -> None:
   for seed in range(12):
     try: ran([NOTHING if k == at else line for k, (line, _) in enumerate(lines)], threads, memory, seed)
     except EmulatorError: found.append(seed)
-    if found or "PHASECHK" not in lines[at - 1][0]: break   # a look that succeeds at once needs no second one: another
-                                                            # order may show it
+    # a test that succeeds at once needs no second one: another order may show it
+    if found or "PHASECHK" not in lines[at - 1][0]: break
   assert found

@@ -1,4 +1,4 @@
-"""The oracle of mutations.py: each rule is broken by what breaks it, and by nothing else."""
+"""The oracle of mutations.py: each rule is broken by its own mistake, and by no other."""
 from __future__ import annotations
 
 import pytest
@@ -14,7 +14,7 @@ GIVEN = ["S2R R1, SR_TID.X", "SHF.L.U32 R1, R1, 0x2, RZ"]
 
 def rules(code: bytes, threads: int = 32, buffers: tuple[tuple[int, int], ...] = ((MEMORY, 4096),),
           **given: object) -> set[str]:
-  """The rules that a run breaks, until strict execution ends it."""
+  """Return the rules that a run breaks, until strict execution ends it."""
   recorder: Recorder[Did] = Recorder(10000)
   traces = recorder.begin()
   # named as there
@@ -50,7 +50,7 @@ PATIENCE = "[B------:R-:W-:-:S15]"
 def test_each_rule(lines: list[str], rule: str) -> None: assert rules(assembled(lines)) == {rule}
 
 ARRIVE, PRODUCT = f"{PATIENCE} WARPGROUP.ARRIVE", f"{PATIENCE} HGMMA.64x8x16.F32 R8, gdesc[UR8], "
-# zeros, at the same place
+# zeros, at the same address
 DESCRIPTORS = [f"{PATIENCE} UMOV UR{8 + k}, {word:#x}" for k, word in enumerate((0x80000, 0x10, 0x80000, 0x10))]
 ZEROS = [*GIVEN, "SHF.L.U32 R2, R1, 0x2, RZ", "MOV R4, RZ", "MOV R5, RZ", "MOV R6, RZ", "MOV R7, RZ",
          "STS.128 [R2], R4", "FENCE.VIEW.ASYNC.S",
@@ -66,7 +66,7 @@ ZEROS = [*GIVEN, "SHF.L.U32 R2, R1, 0x2, RZ", "MOV R4, RZ", "MOV R5, RZ", "MOV R
   ([f"{PRODUCT}RZ, !UPT, gsb0"], "registers of a product have not been handed over"),
   ([ARRIVE, f"{PATIENCE} MOV R9, RZ", f"{PRODUCT}RZ, !UPT, gsb0"], "registers of a product have not been handed over")])
 def test_products(lines: list[str], rule: str) -> None:
-  """Of four warps, over zeros."""
+  """Products of four warps, over zeros."""
   code = [line.partition("] ")[2] if line.startswith("[") else line for line in (*ZEROS, *DESCRIPTORS, *lines)]
   assert rules(scheduled(code), 128) == ({rule} if rule else set())
 

@@ -1,5 +1,5 @@
-"""Tensors on virtual GPUs, all the way: schedule, our machine code, the driver's QMDs, warps under all checks; beside
-the CPU's results.
+"""Tensors on virtual GPUs, end to end: schedule, our machine code, the driver's QMDs, warps with all checks; compared
+with the CPU's results.
 
 The programs are those of test/emulator/amd/test_tensors.py.
 """
@@ -24,7 +24,7 @@ def test_tensors(chip: str, expected: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_a_kernel_that_spills(chip: str) -> None:
-  """320 registers of values that are alive at once: some go to the local memory that the launch provides."""
+  """There are 320 registers of live values. Some are spilled to the local memory of the launch."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "NV", "EMULATE": chip, "CACHE": "0"}
   program = SPILLED.replace("isa.amd", "isa.sass").replace('"AMD"', '"NV"')
   done = subprocess.run([sys.executable, "-c", program, "160", "0"], env=environment, capture_output=True, text=True,
@@ -59,8 +59,8 @@ for kinds in (("fp8e4m3", "fp8e4m3"), ("fp8e5m2", "fp8e5m2"), ("fp8e4m3", "float
 
 @pytest.mark.parametrize("chip", CHIPS)
 def test_products_of_narrow_types(chip: str) -> None:
-  """Beside exact sums, in units of the sum of absolute values: as docs/numerics.md promises, and less where a variable
-  allows it."""
+  """Errors against exact sums, in units of the sum of absolute values. docs/numerics.md has the bounds, which are wider
+  where a variable allows it."""
   environment = {**os.environ, "PYTHONPATH": str(ROOT), "DEV": "NV", "EMULATE": chip, "CACHE": "0"}
   done = subprocess.run([sys.executable, "-c", PRODUCTS], env=environment, capture_output=True, text=True, timeout=600)
   assert done.returncode == 0, done.stderr[-3000:]

@@ -17,7 +17,7 @@ DISPATCH, BARRIER_AND, BARRIER_OR = (hsa.PACKET_TYPE_KERNEL_DISPATCH, hsa.PACKET
 SYSTEM = hsa.FENCE_SCOPE_SYSTEM
 
 def add_one_by_kernarg(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
-  """Like add_one, of an address in the kernel's arguments."""
+  """Add one like add_one, at an address in the kernel's arguments."""
   kernarg = registers.user_data[0] | registers.user_data[1] << 32
   place = int.from_bytes(memory.load(kernarg, 8), "little") + 4 * group[0]
   yield
@@ -47,7 +47,7 @@ class Setup:
   def put(self, offset: int, structure: ctypes.Structure) -> None: self.page.mapping.copyin(offset, bytes(structure))
 
   def submit(self, *packets: Any) -> None:
-    """Packets, whose headers are written last; then the write index, then the doorbell: the last packet's number."""
+    """Write packets with their headers last, then the write index, then the doorbell: the last packet's number."""
     for packet in packets:
       start = self.queue.count * 64 % self.queue.ring.size
       self.queue.ring.mapping.copyin(start + 4, bytes(packet)[4:])
@@ -67,7 +67,7 @@ class Setup:
     return hsa.KernelDispatchPacket(header=hsa.HEADER(**header), **values | changes)
 
   def buffer(self, words: list[int], **header: int) -> Any:
-    """A vendor packet with these words as an indirect buffer."""
+    """Return a vendor packet with these words as an indirect buffer."""
     area = self.program.allocate(PAGE)
     for i, word in enumerate(words): area.mapping.store32(4 * i, word)
     call = self.program.packets.INDIRECT_BUFFER(ib_base=area.address, ib_size=len(words), valid=1)
@@ -139,7 +139,7 @@ def test_the_barrier_bit_orders_across_xccs(seed: int) -> None:
   assert started_early(0)
 
 def test_agents_of_several_xccs_need_write_back_and_invalidation() -> None:
-  """Each XCC has an L2: without a release another one does not see what a kernel wrote."""
+  """Each XCC has an L2: without a release another one does not see the writes of a kernel."""
   it = Setup()
   def shifted(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:
     memory.load(it.data.address + 4 * ((group[0] + 1) % 16), 4)

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/computer.py: calls of /dev/kfd, whose file it is, and what belongs to the process."""
+"""tinyhw/emulator/amd/card/computer.py: calls of /dev/kfd, owners of files, and resources of the process."""
 import ctypes
 import errno
 import os
@@ -19,7 +19,7 @@ def test_an_address_space_is_that_of_one_file() -> None:
   program = Program(count=2)
   other, second = program.computer.open("/dev/dri/renderD128", 2), program.computer.open("/dev/dri/renderD129", 2)
   gpu_id, next_id = (gpu.gpu_id for gpu in program.computer.gpus)
-  program.call(kfd.AcquireVm(drm_fd=program.drm.fileno(), gpu_id=gpu_id))  # the same once more
+  program.call(kfd.AcquireVm(drm_fd=program.drm.fileno(), gpu_id=gpu_id))  # the same again
   for file, gpu, number, message in (
       (other.fileno(), gpu_id, errno.EBUSY, "from another file"),
       (second.fileno(), gpu_id, errno.EINVAL, "render node of"),
@@ -29,7 +29,7 @@ def test_an_address_space_is_that_of_one_file() -> None:
     assert caught.value.errno == number
 
 def test_closing_files_gives_nothing_back() -> None:
-  """The kernel's driver cleans up when the process ends, not before: also then another file is refused."""
+  """The kernel's driver cleans up when the process ends, not before. Even then another file is refused."""
   program = Program()
   program.allocate(PAGE)
   program.kfd.close()

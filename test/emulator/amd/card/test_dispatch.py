@@ -1,4 +1,6 @@
-"""tinyhw/emulator/amd/card/dispatch.py: from registers to waves, what never starts, and the order of workgroups."""
+"""tinyhw/emulator/amd/card/dispatch.py: from registers to waves, dispatches that never start, and the order of
+workgroups.
+"""
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +14,7 @@ from tinyhw.emulator.memory.memory import Memory
 
 def started(card: str, launch: list[int] | None = None, size: tuple[int, int, int] = (64, 1, 1), seed: int = 0,
             **changes: Any) -> tuple[list[Group], DispatchRegisters]:
-  """The workgroups in the order in which they began, and what they began with."""
+  """Return the workgroups in the order of their starts, and their initial registers."""
   program = Program(card, seed=seed)
   flags = changes.pop("flags", {})
   groups, seen, order = changes.pop("groups", (3, 2, 2)), list[DispatchRegisters](), list[Group]()
@@ -68,7 +70,7 @@ def test_grids_in_work_items_end_inside_of_workgroups() -> None:
   assert registers.groups == (2, 1, 1) and registers.partial_size == (36, 0, 0)
 
 def test_local_memory_of_gfx950() -> None:
-  """Its compute units have 160 KiB, all of which one workgroup may take."""
+  """Its compute units have 160 KiB, and one workgroup may take all of it."""
   _, registers = started("gfx950", lds=160 << 10)
   assert registers.lds_bytes == 160 << 10
 

@@ -28,7 +28,7 @@ def wait(program: Program, *events: Any, timeout: int = 0, everything: int = 0) 
   return call.wait_result, array
 
 def with_page(program: Program) -> tuple[Any, Any]:
-  """The page of events, and the first one."""
+  """Return the page of events, and the first event."""
   area = program.allocate(SLOTS * 8)
   return area, create(program, page=area.handle)
 

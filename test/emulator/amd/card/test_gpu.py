@@ -44,7 +44,7 @@ def works(program: Program) -> bool:
   return bool(signal.mapping.load64(0) == 1)
 
 def exceptions(program: Program) -> list[str]:
-  """What the process is told, of events that it made before."""
+  """Return the exceptions that the process is told, through events that it made before."""
   found = program.computer.events.events.values()
   return ["memory" for event in found if event.memory is not None] + ["hardware" for event in found
                                                                       if event.hardware is not None]

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/pm4.py: what packets do, when, and which are refused."""
+"""tinyhw/emulator/amd/card/pm4.py: effects of packets, their order, and refusals."""
 from collections.abc import Iterator
 
 import pytest
@@ -24,7 +24,7 @@ class Setup:
     self.data.mapping.copyin(0, bytes(4096))
 
   def flush(self) -> list[int]:
-    """The host data path."""
+    """Return the words that flush the host data path."""
     registers = self.program.registers
     request, done = registers.BIF_BX_PF0_GPU_HDP_FLUSH_REQ.address, registers.BIF_BX_PF0_GPU_HDP_FLUSH_DONE.address
     words: list[int] = self.program.packets.WAIT_REG_MEM(function=pm4.EQUAL, operation=pm4.OPERATION_WRITE_WAIT,
@@ -65,7 +65,7 @@ def test_the_read_pointer_is_32_bits() -> None:
   assert it.queue.read.mapping.load64(0) == 0xAAAAAAAA_00000000 | it.queue.count
 
 def overlap(seed: int, between: list[int], card: str = "gfx1100") -> bool:
-  """Do two launches in one queue overlap?"""
+  """Return whether two launches in one queue overlap."""
   it = Setup(card, seed=seed)
   running, seen = [0], [0]
   def kernel(memory: Memory, registers: DispatchRegisters, group: Group) -> Iterator[None]:

@@ -1,5 +1,5 @@
-"""tinyhw/emulator/amd/card/port.py: which caches an access meets, by unit, scope and generation; bounds of ranges;
-memory that nothing wrote."""
+"""tinyhw/emulator/amd/card/port.py: the caches of an access, by unit, scope and generation; bounds of ranges;
+uninitialised memory."""
 import pytest
 
 from tinyhw.emulator.amd.card.port import Port, Xcc
@@ -118,7 +118,7 @@ def test_gather_and_scatter_do_what_loads_and_stores_do(strict: bool) -> None:
 
 @pytest.mark.parametrize("step", [8, 136, -12])
 def test_a_gather_finds_what_its_loads_find(step: int) -> None:
-  """Also where the lanes were all well before."""
+  """Also if all lanes were plain before."""
   for stale in (0, 7, 15):
     card = Card()
     wave, places = card.wave(), [BASE + 2100 + step * i for i in range(16)]

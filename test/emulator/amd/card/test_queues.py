@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/queues.py: each rule of queue creation and of doorbells, and what refuses what breaks it."""
+"""tinyhw/emulator/amd/card/queues.py: each rule of queue creation and of doorbells, and its refusal."""
 import errno
 from collections.abc import Callable
 from typing import Any

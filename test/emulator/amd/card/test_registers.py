@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/registers.py: what a dispatch says to its waves."""
+"""tinyhw/emulator/amd/card/registers.py: the parameters of a dispatch for its waves."""
 from tinyhw.emulator.amd.card.registers import DispatchRegisters
 
 def test_a_dispatch_describes_itself() -> None:

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/sdma.py: what packets of the copy engines do, and which are refused."""
+"""tinyhw/emulator/amd/card/sdma.py: effects of the copy engines' packets, and refusals."""
 from collections.abc import Callable
 
 import pytest

@@ -1,4 +1,4 @@
-"""tinyhw/emulator/amd/card/sysfs.py: the numbers that drivers compute from the topology come out right."""
+"""tinyhw/emulator/amd/card/sysfs.py: drivers compute the right numbers from the topology."""
 import pytest
 
 from tinyhw.emulator.amd import make

@@ -1,5 +1,5 @@
-"""What is foreseen of a block is what strict.py says when it is executed; and what is known of a wave survives being
-told to another."""
+"""Strict checks of a block in advance find the same as its execution. The state of a wave's checks can be copied to
+another wave."""
 from __future__ import annotations
 
 import pytest
@@ -18,14 +18,14 @@ def steps_of(workgroup: Workgroup) -> list[tuple[int, object]]:
   return sorted(workgroup.decoder.steps(workgroup.waves[0].mode).items())
 
 def beginning(kernel: Kernel) -> Known:
-  """What is known before the first instruction."""
+  """Return the state of the checks before the first instruction."""
   box = Box()
   with Context(EMULATE_TRANSLATE=0):
     group = Workgroup(kernel.arch, lambda *_: b"", box.registers(kernel), (0, 0, 0), box.memory, 0, 0)
   return known(group.waves[0].strict)
 
 def kernel(arch: str) -> Kernel:
-  """Loads, stores, waits, and pairs that are hazards somewhere."""
+  """Return a kernel with loads, stores, waits, and pairs that are hazards on some architecture."""
   k = Kernel(arch)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
   k("v_mov_b32", k.v(1), 0)
@@ -63,7 +63,8 @@ def test_a_missing_wait_is_foreseen() -> None:
   assert foresee(stand_in, beginning(k), steps[:1]) is not None and foresee(stand_in, beginning(k), steps) is None
 
 def test_stores_that_nobody_waits_for_are_forgotten() -> None:
-  """Else each time around a loop would be another state. Behind a load they count: they are its turn."""
+  """Otherwise each iteration of a loop would be another state. After a load they count, since the load ends after them.
+  """
   k = kernel("gfx942")
   for _ in range(3): k("global_store_b32", k.v(1), k.v(1), k.s(4, 2))
   k("global_load_b32", k.v(3), k.v(1), k.s(4, 2))

@@ -1,4 +1,4 @@
-"""Wait states: each row of the table once too few and once enough, on the architectures that need it."""
+"""Wait states: each row of the table, once with too few and once with enough, on the architectures that need it."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -20,7 +20,7 @@ def prepared(arch: str = "gfx942") -> Kernel:
   k("s_nop", 15)
   return k
 
-# what comes first, what comes second, wait states between
+# first instruction, second instruction, wait states between them
 PAIRS: dict[str, tuple[Part, Part, int]] = {
   "a mask as a carry": (lambda k: k("v_cmp_eq_u32", VCC, 0, k.v(1)),
                         lambda k: k("v_cndmask_b32", k.v(2), 0, k.v(1), VCC), 2),

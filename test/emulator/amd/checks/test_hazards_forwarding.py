@@ -1,4 +1,4 @@
-"""Registers written on both sides of a write of EXEC, on RDNA3 in waves of 64."""
+"""Registers written before and after a write of EXEC, on RDNA3 in waves of 64."""
 from __future__ import annotations
 
 import pytest
@@ -12,7 +12,9 @@ EXEC = regs.reg(regs.S[2], regs.EXEC)
 
 def kernel(before: int = 0, behind: int = 0, last: int = 0, cure: str = "", lanes: int = 64,
            exec: bool = True) -> Kernel:
-  """v2 and v3 are written on both sides of EXEC and read, with so many VALU instructions between."""
+  """Return a kernel: v2 and v3 are written before and after EXEC and then read, with these numbers of VALU instructions
+  between.
+  """
   k = Kernel("gfx1100", lanes)
   k("s_mov_b64", k.s(10, 2), 0xffffffffffffffff)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)

@@ -1,4 +1,4 @@
-"""Wait states after MFMA: the values that LLVM 22 inserts before a store of the result, and each kind of use in a
+"""Wait states after MFMA: the number that LLVM 22 inserts before a store of the result, and each kind of use in a
 kernel."""
 from __future__ import annotations
 from collections.abc import Callable
@@ -10,8 +10,8 @@ from tinyhw.emulator.amd.checks.hazards_mfma import Use, overwrite_states, state
 from tinyhw.emulator.amd.execute.matrix import product_of
 from tinyhw.emulator.errors import MissingHazard
 
-# name: wait states before a store of the result on gfx942 and gfx950, by compiling each intrinsic; None where there is
-# no such instruction
+# name: wait states before a store of the result on gfx942 and gfx950, by compiling each intrinsic; None where the
+# instruction does not exist
 STORED = {
   "32x32x8_f16": (11, 12), "16x16x16_f16": (7, 8), "32x32x8_bf16": (11, 12), "16x16x16_bf16": (7, 8),
   "32x32x2_f32": (18, 18),

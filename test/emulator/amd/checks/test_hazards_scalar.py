@@ -1,5 +1,5 @@
-"""Scalar registers that VALU has read and that are written again, on RDNA4, and masks of lanes in waves of 64 on
-RDNA3."""
+"""Scalar registers that VALU has read and that are written again, on RDNA4, and masks of lanes in waves of 64 on RDNA3.
+"""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def run(k: Kernel, fails: str) -> None:
     with pytest.raises(MissingHazard, match=fails): Box().run(k, (k.lanes,))
 
 def begun(arch: str, lanes: int = 32) -> Kernel:
-  """VALU has read s10."""
+  """Return a kernel in which VALU has read s10."""
   k = Kernel(arch, lanes)
   for i in range(8, 14): k("s_mov_b32", k.s(i), i)
   k("s_mov_b32", k.s(20), 0)
@@ -52,7 +52,7 @@ def test_what_is_no_hazard() -> None:
   k("s_mov_b32", k.s(12), 5)                          # VALU has not read this pair
   k("v_mov_b32", k.v(2), k.s(12))
   run(k, "")
-  k = begun("gfx1100")                                # RDNA3 has another one
+  k = begun("gfx1100")                                # RDNA3 has another hazard
   k("s_mov_b32", k.s(10), 5)
   k("v_mov_b32", k.v(2), k.s(10))
   run(k, "")

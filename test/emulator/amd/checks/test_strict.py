@@ -1,4 +1,4 @@
-"""What strict execution refuses: each mistake, and beside it the same kernel without it."""
+"""Refusals of strict execution: each mistake, and the same kernel without it."""
 from __future__ import annotations
 
 import pytest
@@ -82,7 +82,7 @@ def test_on_gfx9_stores_are_counted_with_loads_and_on_gfx11_not() -> None:
       with pytest.raises(MissingWait): box.run(k)
 
 def test_local_and_scalar_loads_share_a_counter_on_gfx11() -> None:
-  """Of events of two kinds nothing is known but when all have ended; each kind by itself is in order."""
+  """Events of two kinds have a known order only when all have ended. Each kind alone is in order."""
   k, box = kernel()
   k("ds_store_b32", k.v(1), k.v(0))
   k("ds_load_b32", k.v(2), k.v(1))
@@ -166,7 +166,7 @@ def test_a_wide_product_in_the_registers_of_its_source(arch: str) -> None:
                          r"reads v2"):
         box.run(k)
 
-PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, what is overwritten): registers as (first, how many)
+PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, overwritten operand): registers as (first, count)
   ("gfx1100", "v_wmma_f32_16x16x16_f16", (0, 8), (0, 8), (8, 8), None, r"v\[0:7\]; give it registers that no source "
    r"has"),
   ("gfx1100", "v_wmma_f32_16x16x16_f16", (15, 8), (0, 8), (8, 8), None, r"v\[8:15\]; give it registers"),
@@ -181,7 +181,7 @@ PRODUCTS = [  # (architecture, instruction, D, A, B, C or None, what is overwrit
 def test_products_in_the_registers_of_their_sources(arch: str, name: str, d: tuple[int, int], a: tuple[int, int],
                                                     b: tuple[int, int],
                                                     c: tuple[int, int] | None, told: str | None) -> None:
-  """LLVM's constraints: D of WMMA may be C, and meet no other source; that of MFMA may meet A and B."""
+  """LLVM's constraints: D of WMMA may be C, and may overlap no other source. D of MFMA may overlap A and B."""
   k, box = Kernel(arch), Box()
   for i in range(28): k("v_mov_b32", k.v(i), 0)
   k("s_nop", 7)

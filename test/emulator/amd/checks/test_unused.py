@@ -1,4 +1,4 @@
-"""EMULATE_STRICT=2: results that no path reads, and the ones that a path does."""
+"""EMULATE_STRICT=2: results that no path reads, and results that some path reads."""
 from __future__ import annotations
 import struct
 
@@ -68,7 +68,7 @@ def test_lanes_that_are_saved_come_back(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_a_loop_reads_what_its_end_writes(arch: str) -> None:
-  """And one of two results is enough: the sum or the carry, the value or SCC."""
+  """One of two results is enough: the sum or the carry, the value or SCC."""
   k = Kernel(arch)
   k("s_mov_b32", k.s(4), 0)
   k.label("again")
@@ -104,8 +104,8 @@ def test_code_that_goes_anywhere_is_left_alone() -> None:
 @pytest.mark.parametrize("condition", [False, True])
 def test_launches_are_looked_at_only_where_it_is_asked_for(arch: str, strict: int, condition: bool,
                                                            monkeypatch: pytest.MonkeyPatch) -> None:
-  """Level 1 takes what compilers leave: of the last condition of a kernel nobody reads which lanes there were
-  before."""
+  """Level 1 accepts unused results of compilers: after a kernel's last condition no instruction reads the saved lanes.
+  """
   computer = Computer(arch, [arch], strict=strict)
   monkeypatch.setattr(files, "COMPUTER", computer)
   device = amd.open(0, lambda name: None)  # type: ignore[arg-type]

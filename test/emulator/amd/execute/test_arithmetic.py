@@ -1,5 +1,5 @@
-"""Operands and modifiers of instructions with a meaning: constants, negation, literals, SDWA, VOPD, comparisons that
-write EXEC."""
+"""Operands and modifiers of instructions with semantics in the notation: constants, negation, literals, SDWA, VOPD,
+comparisons that write EXEC."""
 from __future__ import annotations
 import struct
 
@@ -15,7 +15,7 @@ VCC, EXEC = regs.reg(regs.S[1], regs.VCC), regs.reg(regs.S[1], regs.EXEC)
 def f(x: float) -> int: return int(struct.unpack("<I", struct.pack("<f", x))[0])
 
 def results(k: Kernel, *rows: int) -> list[int]:
-  """What lane 0 has in vector registers at the end."""
+  """Return the values of lane 0 in vector registers at the end."""
   box = Box()
   out = box.buffer(4 * len(rows))
   k("s_load_b64", k.s(40, 2), k.s(0, 2), None)
@@ -84,9 +84,9 @@ def test_parts_of_registers_with_sdwa() -> None:
   k("v_mov_b32", k.v(2), 0x11111111)
   k("v_mov_b32", k.v(3), 0x11111111)
   k("v_mov_b32", k.v(4), 0x11111111)
-  # byte 0 + byte 2 to word 1, the rest stays
+  # byte 0 + byte 2 to word 1; the other word is kept
   k("v_add_nc_u32_sdwa", k.v(2), k.v(1), k.v(1), src0_sel=0, src1_sel=2, dst_sel=5, dst_unused=2)
-  # sign extended from byte 0
+  # sign-extended from byte 0
   k("v_mov_b32_sdwa", k.v(3), k.v(1), src0_sel=5, dst_sel=0, dst_unused=1)
   k("v_mov_b32_sdwa", k.v(4), k.v(1), src0_sel=4, sext=1)
   assert results(k, 2, 3, 4) == [0x01051111, 0xfffffffe, 0xffff8007]

@@ -12,7 +12,7 @@ from tinyhw.isa.amd.table import regs
 VCC, EXEC = regs.reg(regs.S[1], regs.VCC), regs.reg(regs.S[1], regs.EXEC)
 
 def store_scalars(k: Kernel, *registers: int) -> None:
-  """Write scalar registers to the first buffer, one after the other."""
+  """Write scalar registers to the first buffer, contiguously."""
   k("s_load_b64", k.s(40, 2), k.s(0, 2), None)
   k("v_mov_b32", k.v(40), 0)
   k.wait(lgkm=0)
@@ -22,7 +22,7 @@ def store_scalars(k: Kernel, *registers: int) -> None:
   k("s_endpgm")
 
 def taken(condition: str, **setup: int) -> bool:
-  """Whether a branch is taken."""
+  """Return whether a branch is taken."""
   k, box = Kernel(), Box()
   out = box.buffer(4)
   if "scc" in setup: k("s_cmp_eq_u32", 0, 1 - setup["scc"])

@@ -1,5 +1,5 @@
-"""Steps: what an instruction reads and writes, what counts it; that kernels share them; every vector of the
-assembler's tests that is emulated."""
+"""Steps: reads, writes and counters of an instruction; sharing between kernels; every vector of the assembler's tests
+that is emulated."""
 from __future__ import annotations
 
 import pytest

@@ -10,7 +10,9 @@ from tinyhw.emulator.errors import UninitialisedRead, UnknownInstruction
 from tinyhw.isa.amd.table import regs
 
 def run(arch: str, name: str, lanes: int | None = None, exec_mask: int | None = None, **modifiers: int) -> list[int]:
-  """What v_mov with DPP or another one-operand instruction makes of lane + 100; lanes that are not written keep 7."""
+  """Return the result of v_mov with DPP, or of another one-operand instruction, on lane + 100. Lanes that are not
+  written keep 7.
+  """
   k, box = Kernel(arch, lanes), Box()
   out = box.buffer(4 * k.lanes)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
@@ -55,8 +57,8 @@ def test_controls_of_cdna() -> None:
 def test_dpp_masks_and_inactive_sources() -> None:
   got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0x1b, row_mask=2, bank_mask=5)
   assert [lane for lane in range(32) if got[lane] != 7] == [16, 17, 18, 19, 24, 25, 26, 27]
-  got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7)   # lanes 0 and 1 change places; lane 3 is not
-                                                                        # active
+  # lanes 0 and 1 change places; lane 3 is not active
+  got = run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7)
   assert got[:4] == [101, 100, 7, 7]
   assert run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7, bound_ctrl=1)[2] == 0
   assert run("gfx1100", "v_mov_b32_dpp", dpp_ctrl=0xb1, exec_mask=0x7, fi=1)[2] == 103
@@ -103,7 +105,7 @@ def test_a_lane_that_nobody_wrote() -> None:
   with pytest.raises(UninitialisedRead, match="lane 4 of v2"): Box().run(k)
 
 def two(arch: str, name: str, *more: object, **modifiers: int) -> tuple[list[int], list[int]]:
-  """v2 (lane + 100) and v3 (lane + 200) after an instruction on both."""
+  """Return v2 (lane + 100) and v3 (lane + 200) after an instruction on both."""
   k, box = Kernel(arch), Box()
   out = box.buffer(8 * k.lanes)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
@@ -129,7 +131,7 @@ def test_swaps() -> None:
   assert v3[16:32] == [100 + lane for lane in range(16)] and v2[:16] == [216 + lane for lane in range(16)]
 
 def test_permutations_within_rows() -> None:
-  """Each lane of a row names a lane by 4 bits of two scalar operands; permlanex16 takes it from the other row."""
+  """Each lane of a row names a lane by 4 bits of two scalar operands. permlanex16 reads that lane of the other row."""
   low, high = 0x21, 0x3f
   selects = [(low | high << 32) >> 4 * i & 15 for i in range(16)]
   assert two("gfx1100", "v_permlane16_b32", low, high)[1] == [100 + (lane & 16) + selects[lane & 15]

@@ -22,7 +22,7 @@ def product(name: str) -> Product:
 
 @pytest.mark.parametrize("row", LAYOUTS, ids=lambda row: row[0].replace(" ", "-"))
 def test_layouts(row: list[str]) -> None:
-  """Each element is where the calculator has it, and nothing is anywhere else."""
+  """Each element is where the calculator has it, and no other place has an element."""
   arch, lanes, name = row[0].split()
   p, rdna3 = product(name), arch == "gfx1100"
   codes = [compile(text.strip(), name, "eval") for text in row[1:]]
@@ -36,7 +36,7 @@ def test_layouts(row: list[str]) -> None:
                    for j in range(p.n)}
 
 def encoded(kind: str, value: int, arch: str) -> int:
-  """A small integer as an element; of 8-bit floats the code of something small."""
+  """Encode a small integer as an element; for 8-bit floats the code of a small number."""
   if kind == "f64": return int(struct.unpack("<Q", struct.pack("<d", value))[0])
   if kind in ("f32", "xf32"): return int(struct.unpack("<I", struct.pack("<f", value))[0])
   if kind == "f16": return int(struct.unpack("<H", struct.pack("<e", value))[0])
@@ -50,7 +50,7 @@ def float8(kind: str, arch: str) -> object:
 def run(arch: str, name: str, lanes: int, a: list[list[list[int]]], b: list[list[list[int]]], c: list[list[list[int]]],
         **modifiers: int
         ) -> dict[tuple[int, int, int], int]:
-  """(block, row, column) -> bits of D.
+  """Return (block, row, column) -> bits of D.
 
   The registers of A, B and C come from memory, so that any kernel can load them.
   """
@@ -104,7 +104,7 @@ def run(arch: str, name: str, lanes: int, a: list[list[list[int]]], b: list[list
   return found
 
 def matrices(p: Product, source: random.Random, low: int = -2, high: int = 2) -> tuple[list[list[list[int]]], ...]:
-  """A by rows, B by columns, C by rows, of small integers."""
+  """Return A by rows, B by columns, C by rows, of small integers."""
   if p.a in ("iu8", "iu4"): low = 0
   return tuple([[[source.randint(low, high) for _ in range(inner)] for _ in range(outer)] for _ in range(p.blocks)]
                for outer, inner in ((p.m, p.k), (p.n, p.k), (p.m, p.n)))
@@ -136,7 +136,7 @@ def test_products(arch: str, lanes: int, name: str) -> None:
     assert bits == encoded(p.d, expected, arch), (block, i, j)
 
 def test_signs_of_integers_and_saturation() -> None:
-  """neg_lo says which operands are signed; without it 0xff is 255."""
+  """neg_lo says which operands are signed. Without it 0xff is 255."""
   name = "v_wmma_i32_16x16x16_iu8"
   ones, minus = [[[1] * 16 for _ in range(16)]], [[[-1] * 16 for _ in range(16)]]
   zero = [[[0] * 16 for _ in range(16)]]

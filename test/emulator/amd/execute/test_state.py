@@ -1,4 +1,4 @@
-"""The registers of a wave: views, masks, wide scalars; what they hold at the start, and that the rest is garbage."""
+"""The registers of a wave: views, masks, wide scalars, initial values, and garbage in all others."""
 from __future__ import annotations
 import random
 

@@ -1,4 +1,4 @@
-"""Global, flat, scratch and buffer instructions in kernels: addresses, widths, atomics, what is outside."""
+"""Global, flat, scratch and buffer instructions in kernels: addresses, widths, atomics, accesses outside of buffers."""
 from __future__ import annotations
 import struct
 
@@ -12,7 +12,7 @@ from tinyhw.isa.amd.table import regs
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 
 def prepared(arch: str, *sizes: int | bytes) -> tuple[Kernel, Box]:
-  """Buffers at s[4:5], s[6:7] ...; v0: the lane, v1: 4 times the lane."""
+  """Return a kernel with buffers at s[4:5], s[6:7] ...; v0: the lane, v1: 4 times the lane."""
   k, box = Kernel(arch), Box()
   for i, size in enumerate(sizes):
     box.buffer(size)
@@ -24,7 +24,7 @@ def prepared(arch: str, *sizes: int | bytes) -> tuple[Kernel, Box]:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_widths_and_offsets(arch: str) -> None:
-  """Loads of 1 to 16 bytes at offsets on both sides of the address, stored again one after the other."""
+  """Loads of 1 to 16 bytes at offsets before and after the address, stored again contiguously."""
   source = bytes((7 * i + 3) % 256 for i in range(1024))
   k, box = prepared(arch, source, 4096)
   k("v_lshlrev_b32", k.v(2), 4, k.v(0))

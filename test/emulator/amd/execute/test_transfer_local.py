@@ -9,7 +9,7 @@ from tinyhw.emulator.errors import DataRace, StrictError
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 
 def prepared(arch: str = "gfx1100") -> tuple[Kernel, Box]:
-  """One buffer at s[4:5]; v0: the lane, v1: 4 times the lane, v2: 100 + the lane."""
+  """Return a kernel with one buffer at s[4:5]; v0: the lane, v1: 4 times the lane, v2: 100 + the lane."""
   k, box = Kernel(arch), Box()
   box.buffer(4096)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
@@ -80,7 +80,7 @@ def test_the_order_of_a_comparing_store(arch: str, first: str) -> None:
   assert finish(k, box, 5) == [100 + lane if lane % 2 == 0 else lane for lane in range(32)]
 
 def test_races_between_waves() -> None:
-  """Both waves write the same addresses, or one reads what the other writes without a barrier."""
+  """Both waves write the same addresses, or one reads bytes that the other writes, without a barrier."""
   k, box = prepared()
   k("v_and_b32", k.v(3), 0x7c, k.v(1))
   k("ds_store_b32", k.v(3), k.v(2))

@@ -21,7 +21,7 @@ def run(k: Kernel, box: Box, *registers: int) -> list[int]:
   return words(box.buffers[out])
 
 def prepared(arch: str) -> tuple[Kernel, Box]:
-  """A buffer of 0, 1, 2 ... at s[4:5]."""
+  """Return a kernel with a buffer of 0, 1, 2 ... at s[4:5]."""
   k, box = Kernel(arch), Box()
   box.buffer(struct.pack("<64I", *range(64)))
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)

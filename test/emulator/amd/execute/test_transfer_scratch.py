@@ -1,4 +1,4 @@
-"""Scratch: each lane its own, its bounds; flat addresses that mean LDS or scratch."""
+"""Scratch: each lane has its own, with bounds; flat addresses of LDS and scratch."""
 from __future__ import annotations
 
 import pytest
@@ -10,7 +10,7 @@ from tinyhw.isa.amd.table import regs
 ARCHS = ("gfx1100", "gfx1200", "gfx942")
 
 def prepared(arch: str, *sizes: int | bytes) -> tuple[Kernel, Box]:
-  """Buffers at s[4:5], s[6:7] ...; v0: the lane, v1: 4 times the lane."""
+  """Return a kernel with buffers at s[4:5], s[6:7] ...; v0: the lane, v1: 4 times the lane."""
   k, box = Kernel(arch), Box()
   for i, size in enumerate(sizes):
     box.buffer(size)
@@ -45,8 +45,7 @@ def test_scratch_is_each_lanes_own(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_flat_addresses_of_local_memory_and_scratch(arch: str) -> None:
-  """Lane i writes i to LDS and 50 + i to scratch through flat addresses; even lanes read the one, odd lanes the
-  other."""
+  """Lane i writes i to LDS and 50 + i to scratch through flat addresses. Even lanes read LDS, odd lanes scratch."""
   k, box = prepared(arch, 4 * 64)
   box.memory.add(0x800000, bytearray(64 * 64 * 4))
   base = regs.S[2]

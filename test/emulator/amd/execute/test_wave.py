@@ -15,16 +15,16 @@ from tinyhw.isa.amd.table import regs
 ARCHS = ("gfx1100", "gfx1200", "gfx942", "gfx950")
 
 def lane_number(k: Kernel) -> None:
-  """v0: the work-item's number along x."""
+  """Set v0 to the work-item's number along x."""
   k("v_and_b32", k.v(0), 0x3ff, k.v(0))
 
 def arguments(k: Kernel, count: int) -> None:
-  """s[4:5], s[6:7] ...: addresses of buffers."""
+  """Load addresses of buffers to s[4:5], s[6:7] ..."""
   for i in range(count): k("s_load_b64", k.s(4 + 2 * i, 2), k.s(0, 2), None, offset=8 * i)
   k.wait(lgkm=0)
 
 def hazard(k: Kernel, states: int) -> None:
-  """Wait states that CDNA needs and RDNA does not."""
+  """Add wait states that CDNA needs and RDNA does not."""
   if k.cdna: k("s_nop", states - 1)
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -73,7 +73,7 @@ def test_a_loop_and_scalar_arithmetic(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ARCHS)
 def test_divergence(arch: str) -> None:
-  """Even lanes get 100 + lane, odd ones 200 + lane, by two sides of a branch on EXEC."""
+  """Even lanes get 100 + lane, odd ones 200 + lane, in the two sides of a branch on EXEC."""
   k, box = Kernel(arch), Box()
   n = k.lanes
   out = box.buffer(4 * n)

@@ -1,4 +1,4 @@
-"""Approximate functions: exact where results are, up to a unit off elsewhere, and sometimes off."""
+"""Approximate functions: exact where results are, elsewhere up to a unit off, and sometimes really off."""
 from __future__ import annotations
 import math
 import random

@@ -17,7 +17,7 @@ from tinyhw.emulator.amd.meaning.numerics import environment
 NAMES: dict[str, Any] = environment(False)
 
 def quotient(kind: str, a: float, b: float) -> float:
-  """What LLVM emits (legalizeFDIV32, legalizeFDIV64)."""
+  """Return the quotient by the sequence that LLVM emits (legalizeFDIV32, legalizeFDIV64)."""
   fma, rounding = NAMES[f"fma_{kind}"], round_float32 if kind == "f32" else float
   steps = DIVISION[kind]
   denominator, numerator, flag = steps.scaled(b, b, a), steps.scaled(a, b, a), steps.flag(b, a)

@@ -28,7 +28,7 @@ def test_clamping_makes_nan_zero() -> None:
   assert [clamp_float(x) for x in (-1.0, 0.5, 7.0, math.nan)] == [0.0, 0.5, 1.0, 0.0]
 
 def test_where_a_second_rounding_may_do_harm() -> None:
-  """Elsewhere the two-step result is the fused one; a tie that rounding made is doubtful, and denormals are."""
+  """Elsewhere the two-step result is the fused one. Ties that rounding made are doubtful, and so are denormals."""
   source, safe = random.Random(1), 0
   for _ in range(3000):
     a, b, c = (round_float32(source.choice((1, 2.0 ** -30, 2.0 ** 60, 2.0 ** -70)) * source.uniform(-2, 2))

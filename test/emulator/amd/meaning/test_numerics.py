@@ -52,7 +52,7 @@ def test_stochastic_rounding_goes_up_as_often_as_it_should() -> None:
   assert NAMES["f32_to_fp8_random"](1.0, 0xffffffff) == 0x38
 
 def test_fused_half_precision_rounds_once() -> None:
-  """The exact sum is just above a tie; a double of it would be the tie."""
+  """The exact sum is just above a tie. A double of it would be the tie."""
   fma = NAMES["fma_f16"]
   assert fma(1.0, 1.0 + 2.0 ** -10, 2.0 ** -11) == 1.0 + 2.0 ** -9
   assert fma(2.0 ** -14, 2.0 ** -10, 1.0 + 2.0 ** -10) == 1.0 + 2.0 ** -10

@@ -15,7 +15,7 @@ def bits(x: float) -> int:
 
 def execute(name: str, operands: Sequence[list[int]], arch: str = "gfx1100", old: int = 0,
             **modifiers: int) -> list[int]:
-  """The result register of an instruction on vector operands that memory gives."""
+  """Return the result register of an instruction on vector operands from memory."""
   k, box = Kernel(arch), Box()
   n = k.lanes
   for operand in operands: box.buffer(struct.pack(f"<{n}I", *(operand * 2)[:n]))
@@ -43,8 +43,8 @@ def same(got: int, want: int) -> bool: return got == want or half(got) != half(g
 
 @pytest.mark.parametrize("name,function", [("v_pk_add_f16", lambda a, b: a + b), ("v_pk_mul_f16", lambda a, b: a * b)])
 def test_packed_floats(name: str, function: Callable[[float, float], float]) -> None:
-  """op_sel says which half of each source the low result comes from, op_sel_hi the high one; neg_lo and neg_hi negate
-  for each."""
+  """op_sel selects the half of each source for the low result, op_sel_hi for the high one. neg_lo and neg_hi negate for
+  each."""
   a, b = operands(name, 2)
   for modifiers, low, high, signs in (({}, (0, 0), (1, 1), (1, 1)),
                                       ({"op_sel": 1, "op_sel_hi": 1}, (1, 0), (1, 0), (1, 1)),
@@ -80,7 +80,7 @@ def test_mixed_precision() -> None:
 
 @pytest.mark.parametrize("arch", ("gfx1100", "gfx942"))
 def test_signs_of_mixed_precision(arch: str) -> None:
-  """-|a| * b + -c, of halves and of float32; 0 negated is -0.0, to which nothing is added."""
+  """-|a| * b + -c, of halves and of float32. -0.0 is 0 negated; adding it changes nothing."""
   half, one = [bits(1.5) << 16] * 32, [0x3f800000] * 32
   assert execute("v_fma_mix_f32", [half, one, one], arch, op_sel=1, op_sel_hi=1, neg=5, abs=1)[0] == 0xc0200000
   assert execute("v_fma_mix_f32", [[0x80000000] * 32, one, [0] * 32], arch, neg=4)[0] == 0x80000000
@@ -110,8 +110,8 @@ def test_packed_float32_of_cdna() -> None:
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
   for i, value in enumerate((1.0, 2.0, 10.0, 20.0)):
     k("v_mov_b32", k.v(2 + i), struct.unpack("<I", struct.pack("<f", value))[0])
-  k("v_pk_add_f32", k.v(6, 2), k.v(2, 2), k.v(4, 2), op_sel=1)   # the low result takes the high half of the first
-                                                                 # operand
+  # the low result takes the high half of the first operand
+  k("v_pk_add_f32", k.v(6, 2), k.v(2, 2), k.v(4, 2), op_sel=1)
   k("v_mov_b32", k.v(1), 0)
   k.wait(lgkm=0)
   k("global_store_b64", k.v(1), k.v(6, 2), k.s(4, 2))

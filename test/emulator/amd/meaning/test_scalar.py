@@ -1,4 +1,4 @@
-"""Scalar meanings against plain integers."""
+"""Scalar semantics against plain integers."""
 from __future__ import annotations
 import random
 from collections.abc import Callable
@@ -13,7 +13,7 @@ M32, M64 = (1 << 32) - 1, (1 << 64) - 1
 def i(x: int, bits: int = 32) -> int: return x - (1 << bits) if x >> bits - 1 else x
 def nonzero(value: int) -> tuple[int, int]: return value, int(value != 0)
 def field(x: int, control: int, bits: int, signed: bool) -> int:
-  """Bits of x from control's low bits on, as many as control[22:16] says."""
+  """Return bits of x from control's low bits on, as many as control[22:16] says."""
   low, count = control & bits - 1, control >> 16 & 127
   part = (i(x, bits) >> low if signed else x >> low) & (1 << count) - 1
   return (part - (1 << count) if signed and count and part >> count - 1 else part) & (1 << bits) - 1

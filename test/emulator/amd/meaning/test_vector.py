@@ -1,5 +1,5 @@
-"""Vector meanings against what struct, ctypes and plain integers say, on special and random values, with all lanes
-active and with some."""
+"""Vector semantics against struct, ctypes and plain integers, on special and random values, with all lanes active and
+with some."""
 from __future__ import annotations
 import math
 import random
@@ -25,7 +25,7 @@ def double(x: float) -> int: return int(struct.unpack("<Q", struct.pack("<d", x)
 def saturate(x: float, low: int, high: int) -> int:
   return 0 if x != x else low if x <= low else high if x >= high else math.trunc(x)
 
-# name: (what it gives from the bits of its operands, special values of the operands, bits of them, bits of the result)
+# name: (result from the bits of its operands, special values of the operands, bits of them, bits of the result)
 WORDS: dict[str, Callable[..., int]] = {
   "v_mov_b32": lambda a: a, "v_not_b32": lambda a: a ^ MASK, "v_and_b32": lambda a, b: a & b, "v_or_b32": lambda a,
   b: a | b,
@@ -122,13 +122,13 @@ def test_floats(name: str) -> None:
                                                hex(want))
 
 def test_a_fused_sum_is_rounded_once() -> None:
-  """Where the double of a product and a sum is a tie between two float32 numbers."""
-  a, b, c = 0x3f800001, 0x3f800001, 0x33000000 - (12 << 23)  # (1 + 2**-23)**2 + 2**-37: the double's tie is broken by
-                                                             # the last bits
+  """The double of a product and a sum is a tie between two float32 numbers."""
+  # (1 + 2**-23)**2 + 2**-37: the last bits break the double's tie
+  a, b, c = 0x3f800001, 0x3f800001, 0x33000000 - (12 << 23)
   given = {"S0": [a] * 32, "S1": [b] * 32, "S2": [c] * 31 + [c | 1 << 31]}
   wave = execute(VECTOR["v_fma_f32"], given)
   for lane in range(32): assert wave.u[0][lane] == single(fused_float32(f(a), f(b), f(given["S2"][lane])))
-  # a tie but for the smallest denormal
+  # a tie, except for the smallest denormal
   ties = {"S0": [0x3f800800] * 32, "S1": [0x3f800800] * 32, "S2": [0x00000001] * 32}
   assert set(execute(VECTOR["v_fma_f32"], ties).u[0]) == {single(fused_float32(f(0x3f800800), f(0x3f800800), f(1)))}
 

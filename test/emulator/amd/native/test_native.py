@@ -1,5 +1,5 @@
-"""Machine code of the host and Python give the same for every meaning that both have, with all lanes active and with
-some."""
+"""Machine code of the host and Python give the same result for all semantics that both have, with all lanes active and
+with some."""
 from __future__ import annotations
 import random
 from typing import Any
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.skipif(threaded.level() is None, reason="no x86-64 with
 
 VECTOR_FORM = Form("v")
 ROWS = 12
-# where operands stand: vector registers in steps of two, so that 64-bit ones have room
+# places of operands: vector registers in steps of two, so that 64-bit ones have room
 PLACES: dict[str, Any] = {"D": 0, "D1": 0, "S0": 2, "S1": 4, "S2": 6, "K": 8, "VCC": 106, "CARRY": 104}
 VALUES = FLOAT32 + INTEGERS + tuple(a | b << 16 for a, b in zip(FLOAT16, reversed(FLOAT16)))
 WORDS = VALUES + tuple(x >> 32 for x in FLOAT64) + tuple(x & 0xffffffff for x in FLOAT64)
@@ -48,7 +48,7 @@ def translates(shape: Shape, lanes: int = 32) -> bool:
   return True
 
 def filled(lanes: int, source: random.Random) -> Wave:
-  """A wave with values that show mistakes. 64-bit ones stand in pairs of registers."""
+  """Return a wave with values that show mistakes. 64-bit ones are in pairs of registers."""
   registers = DispatchRegisters("gfx942" if lanes == 64 else "gfx1100", 0x1000, lanes, ROWS, 102, (lanes, 1, 1),
                                 (1, 1, 1))
   wave = Wave(registers, 0, FlatMemory(), LocalMemory(0, source), source)
@@ -61,7 +61,9 @@ def filled(lanes: int, source: random.Random) -> Wave:
   return wave
 
 def same(a: int, b: int, high: tuple[int, int] = (0, 0)) -> bool:
-  """Equal, or NaNs where the one has them: of float32, of float16 in a half, or (with the words above) of float64."""
+  """Return whether bits are equal, or both NaNs: of float32, of float16 in a half, or (with the words above) of
+  float64.
+  """
   if a == b or a & 0x7fffffff > 0x7f800000 and b & 0x7fffffff > 0x7f800000: return True
   if all(x & 0x7ff00000 == 0x7ff00000 for x in high): return True
   return all(x == y or x & 0x7fff > 0x7c00 and y & 0x7fff > 0x7c00
@@ -107,7 +109,7 @@ def compare(shape: Shape, lanes: int, exec_mask: int, seed: object, **places: in
   assert (python.exec, python.full) == (machine.exec, machine.full)
 
 MASKS = ((32, 0xffffffff), (32, 0x80f00a01), (64, (1 << 64) - 1), (64, 0x8000000100f0aa55))
-# meanings that read elements, mixed operands and signs have shapes of their own: test_translate.py has them from
+# semantics that read elements, mixed operands and signs have shapes of their own; test_translate.py tests them with
 # instructions
 NATIVE = sorted(name for name, meaning in {**VECTOR, **HALF}.items() if "(" not in meaning.replace("f32(S", "")
                 or translates(vector_shape(meaning))
@@ -155,7 +157,7 @@ def test_forms_of_operands(form: Form) -> None:
       compare(vector_shape(VECTOR[name], lanes, s1=form), lanes, mask, 1, S1=4 if form.kind != "k" else 0xbf800000)
 
 def half_shape(meaning: str, lanes: int, op_sel: int, keep: bool = True, negate: bool = False, **more: bool) -> Shape:
-  """A 16-bit instruction on chosen halves: bit 0 and 1 of op_sel for the sources, bit 3 for the result."""
+  """Return a 16-bit instruction on selected halves: bits 0 and 1 of op_sel for the sources, bit 3 for the result."""
   sources = tuple((name, Form("v", shift=16 * (op_sel >> i & 1), width=16, negate=negate and i == 0))
                   for i, name in enumerate(("S0", "S1", "S2")))
   return Shape(meaning, (Pass((*sources, ("D", Form("v")), ("K", Form("v"))),

@@ -1,5 +1,5 @@
-"""Which loads and stores translated code does itself; that they do what Python does, through programs of
-test_translate.py's kind."""
+"""Loads and stores that translated code does itself. Programs as in test_translate.py show that they do the same as
+Python."""
 from __future__ import annotations
 import random
 import struct
@@ -39,7 +39,7 @@ def test_what_stays_python(text: str) -> None: assert transfer(text) is None
 @pytest.mark.parametrize("arch", ["gfx1100", "gfx942"])
 @pytest.mark.parametrize("mask", [-1, 0x5a0f00c1])
 def test_both_agree(arch: str, mask: int, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Gathers and scatters of all sizes at random places; results overlap addresses."""
+  """Gathers and scatters of all sizes at random addresses. Results overlap addresses."""
   monkeypatch.setattr(translate, "HOT", 2)
   names = "u8 i8 u16 i16 d16_b16 d16_hi_b16 b32 b64 b96 b128".split()
   found = []
@@ -81,7 +81,7 @@ def test_both_agree(arch: str, mask: int, monkeypatch: pytest.MonkeyPatch) -> No
   assert found[0] == found[1]
 
 def local_kernel(arch: str, barrier: bool) -> Kernel:
-  """Two waves exchange values of all sizes through the LDS, again and again."""
+  """Return a kernel of two waves that exchange values of all sizes through the LDS, repeatedly."""
   k = Kernel(arch)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
   k("v_and_b32", k.v(0), 0x3ff, k.v(0))
@@ -124,7 +124,7 @@ def test_local_memory(arch: str, monkeypatch: pytest.MonkeyPatch) -> None:
   assert found[0] == found[1] and any(found[0])
 
 def test_what_is_under_way_at_a_barrier(monkeypatch: pytest.MonkeyPatch) -> None:
-  """A store that nobody has waited for counts behind the barrier too, also if translated code did it."""
+  """A store that was not waited for also counts after the barrier, even if translated code did it."""
   monkeypatch.setattr(translate, "HOT", 2)
   for on in (1, 0):
     k = Kernel()

@@ -1,4 +1,4 @@
-"""Translated blocks do what the same steps do one by one: memory, registers, errors and their text, for random blocks
+"""Translated blocks do the same as their steps one by one: memory, registers, errors and their text, for random blocks
 and for loops."""
 from __future__ import annotations
 import random
@@ -23,13 +23,13 @@ CARDS = ("gfx1100", "gfx1200", "gfx942")
 
 @pytest.fixture(autouse=True)
 def hot(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Everything is translated when it is executed for the second time."""
+  """Translate every block at its second execution."""
   monkeypatch.setattr(translate, "HOT", 2)
   translate._kept.clear()
 
 def both(kernel: Kernel, fill: bytes = b"", **more: Any) -> list[Workgroup]:
-  """The workgroup after a kernel with and without translation: one buffer, which holds `fill` at first and must become
-  the same."""
+  """Return the workgroup after a kernel with and without translation. The one buffer holds `fill` at first, and must
+  end the same."""
   found: list[tuple[Workgroup, bytearray]] = []
   for on in (1, 0):
     box = Box()
@@ -39,14 +39,14 @@ def both(kernel: Kernel, fill: bytes = b"", **more: Any) -> list[Workgroup]:
   return [workgroup for workgroup, _ in found]
 
 def failure(kernel: Kernel, on: int, **more: Any) -> str:
-  """The error of a kernel."""
+  """Return the error of a kernel."""
   box = Box()
   box.buffer(4096)
   with Context(EMULATE_TRANSLATE=on), pytest.raises(StrictError) as caught: box.run(kernel, **more)
   return str(caught.value)
 
 def state(wave: Wave) -> tuple[object, ...]:
-  """What a wave is at its end, without what it never wrote."""
+  """Return the state of a wave at its end, without registers that it never wrote."""
   strict = wave.strict
   rows = {row: [x for lane, x in enumerate(wave.u[row].tolist()) if strict.vectors[row] >> lane & 1]
           for row in range(20)}
@@ -54,7 +54,7 @@ def state(wave: Wave) -> tuple[object, ...]:
   return rows, scalars, wave.exec, {row: strict.vectors[row] for row in strict.vectors.rows}, strict.scalars
 
 def same_float(row: int, one: Wave, other: Wave, lane: int) -> bool:
-  """Whether a lane has the same float of the type that a row is for, or NaNs."""
+  """Return whether a lane has the same float, or NaNs. The row determines the type."""
   a, b = one.u[row][lane], other.u[row][lane]
   if a == b: return True
   if row < 24:
@@ -63,7 +63,9 @@ def same_float(row: int, one: Wave, other: Wave, lane: int) -> bool:
   return all(wave.u[row | 1][lane] & 0x7ff00000 == 0x7ff00000 for wave in (one, other))
 
 def start(arch: str, count: int) -> Kernel:
-  """s[4:5]: the buffer; v0: the work-item, v1: four times that; s10: how many times a loop is to be executed."""
+  """Return a kernel with s[4:5]: the buffer; v0: the work-item, v1: four times that; s10: number of iterations of a
+  loop.
+  """
   k = Kernel(arch)
   k("s_load_b64", k.s(4, 2), k.s(0, 2), None)
   k("v_and_b32", k.v(0), 0x3ff, k.v(0))
@@ -73,7 +75,7 @@ def start(arch: str, count: int) -> Kernel:
   return k
 
 def again(k: Kernel, label: str) -> None:
-  """The end of a loop."""
+  """Add the end of a loop."""
   k("s_sub_u32", k.s(10), k.s(10), 1)
   k("s_cmp_lg_u32", k.s(10), 0)
   k.jump("s_cbranch_scc1", label)
@@ -118,7 +120,7 @@ COMPUTING = {
   "v_pk_fma_f32 v_pk_mul_f32 v_mov_b64"}
 
 def random_block(k: Kernel, source: random.Random, count: int) -> None:
-  """Instructions on v2 to v9, v20 to v31 for floats, and s12 to s19, all of which something has written."""
+  """Add instructions on v2 to v9, on v20 to v31 for floats, and on s12 to s19. All of these registers were written."""
   names = COMPUTING[k.arch].split()
   for _ in range(count):
     row = k.table[source.choice(names)]
@@ -127,14 +129,14 @@ def random_block(k: Kernel, source: random.Random, count: int) -> None:
       if not spec.classes: continue
       operands.append(operand(k, spec, source))
     try: k(row.name, *operands)
-    except TinyError: continue  # combinations that the instruction has not
+    except TinyError: continue  # combinations that the instruction does not have
     if k.arch == "gfx942": k("s_nop", 7)
     if row.name in ("v_rcp_f32",): k("s_waitcnt_depctr", 0xfff)
 
 def operand(k: Kernel, spec: Any, source: random.Random) -> Any:
-  """A register or a constant that an operand takes.
+  """Return a register or a constant that an operand takes.
 
-  Floats of each width have registers of their own: the bits of NaNs are nobody's business.
+  Floats of each width have registers of their own, since the bits of NaNs do not matter.
   """
   units = max(spec.type.bits // 32, 1) if spec.type is not None and spec.type.bits else 1
   if spec.access & Access.WRITE: units = max([units, *(cls.units for cls in spec.classes if cls.bank.name == "vgpr")])
@@ -174,7 +176,7 @@ def test_random_blocks(arch: str, seed: int) -> None:
   assert translated.executed == stepped.executed
 
 def errors() -> dict[str, Kernel]:
-  """Kernels with a mistake in a loop that is translated by the time that it matters."""
+  """Return kernels with a mistake in a loop that is translated before the mistake matters."""
   made = {}
   def kernel(name: str) -> Kernel:
     k = made[name] = start("gfx1100", 6)
@@ -208,13 +210,13 @@ def errors() -> dict[str, Kernel]:
 
 @pytest.mark.parametrize("name", errors())
 def test_errors_are_the_same(name: str) -> None:
-  """In loops that run the mistake only after they have been translated, and in blocks that have no mistake for the
-  first waves."""
+  """The loops run the mistake only after they have been translated. Or the blocks have no mistake for the first waves.
+  """
   k = errors()[name]
   assert failure(k, 1, seed=1) == failure(k, 0, seed=1)
 
 def test_a_register_that_some_lanes_have_not_written() -> None:
-  """Whether lanes have been written depends on values, and is looked at each time."""
+  """The written lanes depend on values, so they are checked each time."""
   k = start("gfx1100", 20)
   k("v_mov_b32", k.v(2), 0)
   k("s_mov_b32", k.s(11), -1)
@@ -240,7 +242,7 @@ def test_a_register_that_some_lanes_have_not_written() -> None:
   assert re.search("v7 is read in lane 1 and nothing has written it", text) and text == failure(k, 0)
 
 def test_loads_and_local_memory_in_loops() -> None:
-  """Waits, barriers and what is under way at a barrier are known of translated blocks too."""
+  """Waits, barriers and outstanding accesses at a barrier work in translated blocks too."""
   def kernel(wait: bool) -> Kernel:
     k = start("gfx1100", 12)
     k("v_mov_b32", k.v(3), 0)
@@ -273,7 +275,7 @@ def test_another_kernel_at_the_same_address() -> None:
     assert box.run(k).translation is first.translation and len(translate._kept) == 1
 
 def test_errors_say_where_in_every_dispatch(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Also in one that has decoded nothing, because another one translated the kernel."""
+  """Also in a dispatch that has decoded nothing, because another one translated the kernel."""
   monkeypatch.setattr(translate, "HOT", 1)
   k = start("gfx1100", 3)
   k("ds_load_b32", k.v(2), k.v(1))

@@ -1,4 +1,4 @@
-"""Values of the notation in Python: wrapping and rounding happen where somebody would see that they do not."""
+"""Values of the notation in Python. Wrapping and rounding happen only where their absence would be visible."""
 from __future__ import annotations
 import pytest
 from amd_lanes import execute
@@ -21,7 +21,7 @@ def test_integers_wrap_where_somebody_looks() -> None:
   assert result("D.i32 = i32(i8(S0.u32))", S0=0x180) == -128 & MASK
 
 def test_floats_are_rounded_after_each_operation() -> None:
-  """2**24 + 1 is no float32; adding 1 twice stays there."""
+  """2**24 + 1 is no float32. Adding 1 twice stays at 2**24."""
   assert result("D.f32 = S0.f32 + 1.0 + 1.0", S0=0x4b800000) == 0x4b800000
   assert result("D.f32 = S0.f32 + 2.0", S0=0x4b800000) == 0x4b800001
   assert result("D.f16 = S0.f16 + S1.f16", S0=0x7bff, S1=0x7bff) & 0xffff == 0x7c00
@@ -40,7 +40,7 @@ def text(meaning: str) -> str: return Named().exact(parse(meaning)[0].value)
   # bits of a difference are right without wrapping it
   ("(S0.u32 - S1.u32)[15:0]", "((s0 - s1) & 0xffff)"),
   ("~S0.u32 & S1.u32", "((~s0) & s1)"),
-  # a shift to the right would bring in what is beyond
+  # a right shift would bring in higher bits
   ("(S0.u32 + S1.u32) >> 3", "(((s0 + s1) & 0xffffffff) >> 3)"),
 ])
 def test_masks_stand_only_where_they_are_needed(expression: str, wanted: str) -> None:

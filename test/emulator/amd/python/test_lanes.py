@@ -1,4 +1,4 @@
-"""Python from meanings: both ways through a vector instruction agree, shapes share functions."""
+"""Python from semantics: both paths of a vector instruction agree, shapes share functions."""
 from __future__ import annotations
 import random
 

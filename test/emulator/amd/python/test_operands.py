@@ -1,4 +1,4 @@
-"""Operands as texts of Python: constants, parts of registers, modifiers."""
+"""Operands as Python text: constants, parts of registers, modifiers."""
 from __future__ import annotations
 import pytest
 

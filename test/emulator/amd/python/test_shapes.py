@@ -1,4 +1,4 @@
-"""Forms of operands that are arrays or mixed, and which types a mode flushes."""
+"""Forms of operands that are arrays or of mixed precision, and the types that a mode flushes."""
 from __future__ import annotations
 
 from tinyhw.emulator.amd.python.shapes import Form, Shape

@@ -1,4 +1,4 @@
-"""Files: what they refuse, as the kernel's driver does."""
+"""Files: refusals, as by the kernel's driver."""
 import ctypes
 import errno
 import os
@@ -34,7 +34,9 @@ def test_calls_have_the_size_of_this_version() -> None:
 @pytest.mark.parametrize("version, older", list(zip(VERSIONS[1:], VERSIONS)),
                          ids=lambda version: ".".join(map(str, version)))
 def test_structures_of_the_version_before_are_refused(version: Version, older: Version) -> None:
-  """Calls and controls by their size; UVM's, which do not tell it, where the kernel would read more than there is."""
+  """Calls and controls are refused by their size. UVM's calls do not tell it; they are refused where the kernel would
+  read past the end.
+  """
   computer = Computer("sm_90", ["sm_90"], version=version)
   control, uvm = open_file(computer, "/dev/nvidiactl"), open_file(computer, "/dev/nvidia-uvm")
   new, old = computer.structures, structures(older)
@@ -79,8 +81,8 @@ def test_a_client_ends_with_its_file(opened) -> None:
   device.card.connection.cards.clear()
 
 def test_processes_share_the_cards_and_nothing_else(opened) -> None:
-  """Memory that one has is missing for the other; an error of one stops its channels only; one that is killed leaves
-  nothing."""
+  """Memory that one process has is missing for the other. An error of one stops only its own channels. A killed process
+  leaves nothing."""
   computer, device = opened("sm_90")
   user = User(computer.process())
   other, second = user.box, user.device
@@ -98,8 +100,8 @@ def test_processes_share_the_cards_and_nothing_else(opened) -> None:
   assert other.census() == {} and computer.census() == before and computer.physical.allocated == before["bytes"]
 
 def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
-  """The real driver looks where the memory is, and wants a file of that device; the GPU's own memory and registers
-  want a card's."""
+  """The real driver checks where the memory is. Host memory needs a file of the control device, the GPU's own memory
+  and registers need a file of the card."""
   computer, device = opened("sm_90")
   connection, card, s = device.card.connection, device.card, computer.structures
   for kind, right, wrong in ((HOST, "/dev/nvidiactl", "/dev/nvidia0"), (RING, "/dev/nvidia0", "/dev/nvidiactl")):
@@ -117,8 +119,8 @@ def test_host_memory_is_mapped_through_the_control_device(opened) -> None:
     memory.close()
 
 def test_unified_memory_holds_the_process_s_memory_by_a_second_file() -> None:
-  """Once, for a file that has begun; without it no address space is registered, and the driver does it before the
-  first one."""
+  """Once, for a file that has begun. Without it no address space is registered, so the driver does it before the first
+  one."""
   computer = Computer("sm_90", ["sm_90"])
   uvm, second, s = open_file(computer, "/dev/nvidia-uvm"), open_file(computer, "/dev/nvidia-uvm"), computer.structures
   def hold(file, other) -> int:

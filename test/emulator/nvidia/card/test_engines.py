@@ -1,5 +1,5 @@
-"""Channels: what engines refuse, semaphores that order them, and every method and flag that the driver could leave
-out."""
+"""Channels: refusals of engines, semaphores that order them, and every method and flag that the driver could leave out.
+"""
 import pytest
 from nvidia_box import Note, argument, code
 
@@ -53,7 +53,7 @@ LEFT_OUT = {
 }
 
 class Reader:
-  """Kernels of 64 blocks; even ones store a value everywhere, odd ones read it and must find it."""
+  """Kernels of 64 blocks. Even ones store a value everywhere, odd ones read it and must find it."""
   def __init__(self, note: Note): self.note = note
 
   def make(self, grid, number: int, port, seed: int):

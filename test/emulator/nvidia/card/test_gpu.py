@@ -1,4 +1,4 @@
-"""What tells GPUs apart, and their clock."""
+"""Properties that distinguish GPUs, and their clock."""
 from tinyhw.emulator.nvidia.card.computer import Computer
 
 def test_gpus_have_names_and_a_clock_that_goes_on() -> None:

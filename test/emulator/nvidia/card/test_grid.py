@@ -1,4 +1,4 @@
-"""Launches: every field of a QMD that hardware would misread, or never start, is told."""
+"""Launches: every field of a QMD that hardware would misread, or never start, is reported."""
 import pytest
 from nvidia_box import Note, code
 from sass_warps import assembled

@@ -1,4 +1,4 @@
-"""The resource manager: what it refuses, and that the young end with the old."""
+"""The resource manager: refusals, and objects that end with their parents."""
 import ctypes
 
 import pytest
@@ -12,7 +12,7 @@ from tinyhw.emulator.nvidia.card.gpu import ComputeMode
 from tinyhw.emulator.nvidia.card.objects import EXTERNALLY_OWNED, Refusal
 
 class Client:
-  """A client that speaks to the objects themselves."""
+  """A client that calls the objects directly."""
   def __init__(self, **arguments) -> None:
     self.computer = Computer("sm_90x2", ["sm_90", "sm_90"], **arguments)
     self.s, self.objects = self.computer.structures, self.computer.objects
@@ -93,7 +93,7 @@ def test_a_channel_is_checked(client: Client) -> None:
   with refused(Status.INVALID_ARGUMENT): client.new(group, 0xC86F, wrong)
 
 def test_unified_memory_knows_a_channel_before_it_is_scheduled(client: Client) -> None:
-  """Its token it has from the beginning; of an address space that the program keeps itself nothing is asked."""
+  """A channel has its token from the beginning. If the program manages the address space itself, nothing is checked."""
   s = client.s
   for flags, asked in ((EXTERNALLY_OWNED, True), (0, False)):
     space = client.new(client.device, rm.VA_SPACE, s.VaSpaceParams(flags=flags))
@@ -145,7 +145,7 @@ def test_one_client_computes_where_the_mode_lets_only_one(client: Client) -> Non
   assert gpu.reserved is client.objects.items[client.root]
 
 def test_names_of_the_program_are_none_that_the_manager_makes(opened, monkeypatch: pytest.MonkeyPatch) -> None:
-  """It begins to count objects at 0xCAF00000; memory of the program is named by who pins it."""
+  """It counts objects from 0xCAF00000. The caller that pins memory of the program names it."""
   computer, device = opened("sm_90")
   own = (ctypes.c_ubyte * 9000)()
   part = device.allocator.external(ctypes.addressof(own), 9000)

@@ -1,4 +1,4 @@
-"""Memory as blocks see it: page faults, what nothing has written, caches that keep what was there before."""
+"""Memory as blocks see it: page faults, uninitialised memory, stale lines in caches."""
 import pytest
 
 from tinyhw.emulator.errors import PageFault, StaleRead, UninitialisedRead

@@ -40,7 +40,7 @@ def test_memory_of_another_gpu_wants_a_link(opened) -> None:
   second.close()
 
 def test_a_file_that_began_nothing_ends_nothing(opened) -> None:
-  """Looking whether the node opens does no harm to the process's own connection."""
+  """A test whether the node opens does no harm to the process's own connection."""
   computer, device = opened("sm_90")
   other = Node(computer, "/dev/nvidia-uvm")
   with pytest.raises(Refused, match="UvmFree: operation not permitted"):

@@ -1,4 +1,5 @@
-"""What is foreseen of a schedule is what executing tells; what can make no difference any more is forgotten."""
+"""The checks of a schedule in advance find the same as its execution. State that can make no difference is forgotten.
+"""
 from __future__ import annotations
 import random
 
@@ -20,7 +21,7 @@ def steps(code: bytes) -> list[Decoded]:
   return [made_ready(code[i:i + 16], "sm_90", ORIGIN + i) for i in range(0, len(code), 16)]
 
 def issued(before: Known, what: list[Decoded]) -> str:
-  """The error of issuing steps, or ""."""
+  """Return the error of issuing steps, or ""."""
   schedule = Schedule()
   tell(schedule, before)
   try:
@@ -29,12 +30,12 @@ def issued(before: Known, what: list[Decoded]) -> str:
   return ""
 
 def hasty(source: random.Random, line: str) -> str:
-  """A line with any control word."""
+  """Return a line with any control word."""
   waits, late, board = source.choice(("------", "0-2---", "012345")), source.choice("-25"), source.choice("-02")
   return f"[B{waits}:R{late}:W{board}:Y:S{source.randint(2, 11):02d}] {line}"
 
 def test_the_parts_of_a_way_are_the_whole() -> None:
-  """A state that was made known in between changes nothing of what comes, for hasty code too."""
+  """To save and restore the state in between changes nothing of the rest, also for code with too short waits."""
   source, errors = random.Random(1), 0
   for _ in range(60):
     lines = [source.choice(LINES) for _ in range(12)]

@@ -1,4 +1,4 @@
-"""Registers of asynchronous products: as translated code foresees them, and what may be compared.
+"""Registers of asynchronous products: checks in advance for translated code, and states that can be compared.
 
 The rules are in test_warpgroup.py.
 """
@@ -40,7 +40,7 @@ def test_what_is_known() -> None:
   assert ages(f"{PRODUCT}RZ, !UPT", DONE) == [(unit, 0) for unit in sums], "it is in no group yet"
 
 def test_what_is_told_is_known() -> None:
-  """As a schedule that stands for a warp's begins where the warp is."""
+  """As a schedule that stands for a warp's begins with the warp's state."""
   found, made = products(ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", "FADD R1, R0, R0"), Products()
   assert found.touched and found.taken
   made.tell(found)

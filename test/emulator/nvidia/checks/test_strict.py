@@ -1,4 +1,4 @@
-"""Control words that are too hasty, each found: the hardware would read what was there before."""
+"""Control words with too short stalls or missing waits are all found. The hardware would read old values."""
 from __future__ import annotations
 import struct
 from typing import Any
@@ -99,7 +99,7 @@ def test_words() -> None:
 # ***** a kernel whose control words are damaged *****
 
 def kernel(arch: str) -> Code:
-  """Straight code: loads, a division with its conversions and doubles, a choice, a store."""
+  """Return straight code: loads, a division with its conversions and doubles, a selection, a store."""
   n = 32
   a, b = (UOp.param(k, dtypes.float32, n).index(UOp.range(n, 0, AxisType.LOCAL)).load() for k in (1, 2))
   r = UOp.range(n, 0, AxisType.LOCAL)
@@ -118,8 +118,8 @@ def run_kernel(code: Code, text: bytes) -> None:
 
 @pytest.mark.parametrize("arch", ("sm_80", "sm_90"))
 def test_every_wait_and_every_cycle_of_a_kernel_is_needed(arch: str) -> None:
-  """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error, and
-  the whole kernel is none."""
+  """One bit of a wait mask less, one cycle of a stall less, one scoreboard that is not taken: each is an error. The
+  undamaged kernel is none."""
   code = kernel(arch)
   lines = list(decode_all(code.text, arch))
   run_kernel(code, code.text)

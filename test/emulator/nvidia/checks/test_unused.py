@@ -1,4 +1,4 @@
-"""EMULATE_STRICT=2 on SASS: results that no path reads, and the ones that a path or a lane does."""
+"""EMULATE_STRICT=2 on SASS: results that no path reads, and results that some path or lane reads."""
 from __future__ import annotations
 
 import pytest
@@ -39,7 +39,7 @@ def test_code_that_goes_anywhere_is_left_alone() -> None: look("MOV R0, 0x1", "B
 
 @pytest.mark.parametrize("strict", (1, 2))
 def test_a_launch_is_looked_at(strict: int, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Strict execution of the second level only."""
+  """Only strict execution of the second level does it."""
   computer = Computer("sm_90", ["sm_90"], strict=strict)
   monkeypatch.setattr(files, "COMPUTER", computer)
   looked: list[str] = []

@@ -1,4 +1,4 @@
-"""What a kernel can come to, and which kernels meet shared memory beside their warps."""
+"""The reachable instructions of a kernel, and kernels with asynchronous accesses to shared memory."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Blocks: instructions are made ready once, unknown ones are refused, faults reach who asked."""
+"""Blocks: instructions are decoded once, unknown ones are refused, faults reach the caller."""
 from __future__ import annotations
 
 import pytest

@@ -20,7 +20,7 @@ def test_ways_that_part() -> None:
   with pytest.raises(EmulatorError, match="lanes 0x00000001 of 0xffffffff branch"): block.run()
 
 def test_votes() -> None:
-  """Of the lanes that are there: those that have ended have no vote."""
+  """Of the lanes that run: lanes that have ended have no vote."""
   lines = [SLOW + "@P3 EXIT", SLOW + "VOTE.ANY P0, P4", SLOW + "VOTE.ALL P1, P4", SLOW + "VOTE.EQ P2, !P4",
            SLOW + "VOTE.ANY R0, PT, P4"]
   for yes, expected in ((0, (0, 0, 1)), (0xf000, (1, 0, 0)), (0xffffff00, (1, 1, 1)), (0xffff00ff, (1, 0, 0)),

@@ -1,5 +1,4 @@
-"""Lanes that go different ways and meet again: in any order of the ways, nested, in loops, with lanes that exit; what
-is refused."""
+"""Lanes that diverge and reconverge: in any order of the ways, nested, in loops, with lanes that exit; refusals."""
 from __future__ import annotations
 
 import pytest
@@ -12,8 +11,8 @@ from tinyhw.emulator.nvidia.execute.state import LANES
 SLOW, NUMBERS = "[B------:R-:W-:-:S13] ", list(range(LANES))
 
 def placed(text: str) -> list[str]:
-  """Lines, each slow enough for what follows unless it has a control word; `name:` is a place, of which a line may
-  have the name."""
+  """Return lines, each slow enough for the next one unless it has a control word. `name:` is a label, which a line may
+  name."""
   lines: list[str] = []
   places: dict[str, int] = {}
   for line in (part.strip() for part in text.strip().splitlines()):
@@ -24,7 +23,7 @@ def placed(text: str) -> list[str]:
   return lines
 
 def executed(text: str, seed: int, arch: str = "sm_90", threads: int = LANES, **predicates: int) -> Block:
-  """R0 has the lanes' numbers, R1 and R2 are 0."""
+  """Execute lines. R0 has the lanes' numbers, R1 and R2 are 0."""
   block = block_of(assembled(placed(text), arch), arch, registers={0: NUMBERS, 1: [0], 2: [0]}, seed=seed,
                    threads=threads,
                    predicates={int(name[1:]): mask for name, mask in predicates.items()})
@@ -53,7 +52,7 @@ def test_either_way(arch: str, mask: int) -> None:
     assert not warp.convergence.barriers and warp.ended
 
 def test_lanes_are_together_where_they_meet() -> None:
-  """A vote behind BSYNC is one of all lanes, and one before it of those that came."""
+  """A vote after BSYNC is one of all lanes. One before it is of the lanes of its way."""
   text = EITHER.replace("IADD3 R1, R0, 0x100, RZ", "VOTE.ANY R1, PT, PT").replace("IADD3 R1, R0, 0x200, RZ",
                                                                                   "VOTE.ANY R1, PT, PT")
   text = text.replace("IADD3 R2, R1, R2, RZ", "VOTE.ANY R2, PT, PT")
@@ -62,7 +61,7 @@ def test_lanes_are_together_where_they_meet() -> None:
     assert warp.registers[1] == [0xff] * 8 + [0xffffff00] * 24 and warp.registers[2] == [0xffffffff] * 32
 
 def test_a_loop_that_lanes_leave_one_by_one() -> None:
-  """R1 counts to R0; it runs often enough to be translated where lanes do not part."""
+  """R1 counts to R0. The loop runs often enough to be translated where lanes do not diverge."""
   text = """
     BSSY B0, <after>
   again:
@@ -109,7 +108,7 @@ def test_lanes_that_end_are_not_waited_for() -> None:
                     P0=0xf).warps[0].registers[2] == [0] * LANES, "all end on their ways"
 
 def test_a_way_may_wait_for_another_one() -> None:
-  """Lanes spin until another lane has written: whichever way is first, the other one gets on, too."""
+  """Lanes spin until another lane has written. Whichever way is first, the other one gets on, too."""
   text = """
     BSSY B0, <after>
     @P0 BRA <writer>
@@ -162,8 +161,8 @@ def test_what_is_refused(text: str, message: str) -> None:
 STORED = "[B------:R1:W-:-:S02] STS [RZ], R1\n[B-1----:R-:W-:-:S13] NOP\n"
 
 def test_each_way_keeps_its_own_time() -> None:
-  """What one way has not waited for is waited for where they meet; a way that follows in time needs no stalls for the
-  one before it."""
+  """A wait that one way lacks is needed where they meet. Stalls of one way need not cover another one that runs later.
+  """
   load = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W0:-:S02] LDS R1, [RZ]")
   fast = EITHER.replace("IADD3 R1, R0, 0x200, RZ", "[B------:R-:W-:-:S01] VOTE.ANY R1, PT, PT").replace(
     "BSYNC B0", "[B------:R-:W-:-:S05] BSYNC B0")

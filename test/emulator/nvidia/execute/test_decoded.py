@@ -1,4 +1,4 @@
-"""Instructions are made ready once; what they mean is asked completely."""
+"""Instructions are decoded once, and all their modifiers are checked."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""A launch without what it does not need."""
+"""A launch with defaults for optional parameters."""
 from tinyhw.emulator.nvidia.execute.launch import Launch
 
 def test_what_may_be_left_out() -> None:

@@ -1,5 +1,5 @@
-"""HMMA and IMMA: which lane has which element, and the sum, beside a product made from the layouts that selection
-uses."""
+"""HMMA and IMMA: the lane of each element, and the sum, compared with a product from the layouts that selection uses.
+"""
 from __future__ import annotations
 import random
 
@@ -15,8 +15,8 @@ from tinyhw.emulator.nvidia.meaning.numbers import floats_of, words_of
 
 @pytest.mark.parametrize("word, encode", [("", encode_float16), (".BF16", encode_bfloat16)])
 def test_products(word: str, encode) -> None:  # type: ignore[no-untyped-def]  # a function of numbers
-  """Registers are filled by the PTX ISA's formulas, written out: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3
-  (g+8, 2t+8..)."""
+  """Registers are filled by the PTX ISA's formulas, written out: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8,
+  2t+8..)."""
   rng = random.Random(5)
   a, b, c = ([[float(rng.randint(-8, 8)) for _ in range(columns)] for _ in range(rows)]
              for rows, columns in ((16, 16), (16, 8), (16, 8)))
@@ -61,7 +61,8 @@ def test_products_of_bytes(left: str, right: str) -> None:
 
 @pytest.mark.parametrize("left, right", [("E4M3", "E4M3"), ("E5M2", "E4M3"), ("E4M3", "E5M2"), ("E5M2", "E5M2")])
 def test_products_of_fp8(left: str, right: str) -> None:
-  """Registers as those of IMMA. Products of small numbers are exact; of a sum 14 bits are kept, the rest is cut off."""
+  """Registers are as for IMMA. Products of small numbers are exact. 14 bits of a sum are kept, the rest is truncated.
+  """
   rng, types = random.Random(7), {"E4M3": dtypes.fp8e4m3, "E5M2": dtypes.fp8e5m2}
   codes = [[[rng.randrange(8) << 4 | rng.randrange(2) << 7 for _ in range(columns)] for _ in range(rows)]
            for rows, columns in ((16, 32), (32, 8))]
@@ -88,7 +89,7 @@ def test_products_of_fp8(left: str, right: str) -> None:
 def test_products_of_tf32() -> None:
   """a0 (g, t), a1 (g+8, t), a2 (g, t+4), a3 (g+8, t+4); b0 (t, g), b1 (t+4, g).
 
-  The lowest 13 bits of a factor count for nothing.
+  The lowest 13 bits of an element of A or B are ignored.
   """
   rng = random.Random(8)
   a, b = ([[float(rng.randint(-512, 512)) for _ in range(columns)] for _ in range(rows)]

@@ -1,4 +1,4 @@
-"""Sources with their signs, results in some lanes, and modifiers that nobody knows."""
+"""Sources with their signs, results in some lanes, and unknown modifiers."""
 from __future__ import annotations
 
 import struct
@@ -32,7 +32,7 @@ def test_uniform_registers_are_the_same_in_all_lanes() -> None:
   assert operands("DADD R0, R2, UR6").source("c", "d")(warp)[0] == 2 + 0x3f800000 * 2.0 ** -51
 
 def test_words_of_constant_memory() -> None:
-  """Read as the operand's kind, with its sign; they are no immediates."""
+  """They are read as the operand's kind, with its sign. They are no immediates."""
   bank = bytes(8) + struct.pack("<fId", -1.5, 0xfffffff0, 0.75)
   warp = block_of(b"", constants=bank).warps[0]
   assert operands("FADD R0, R1, -c[0x0][0x8]").source("b", "f")(warp) == [1.5] * LANES

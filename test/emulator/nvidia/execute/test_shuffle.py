@@ -1,5 +1,5 @@
-"""SHFL beside what PTX says of shfl.sync, lane by lane and step by step in Python and as translated code; reads of
-lanes that are not there."""
+"""SHFL against PTX's shfl.sync, lane by lane, step by step in Python and as translated code; reads of inactive lanes.
+"""
 from __future__ import annotations
 
 import pytest
@@ -15,7 +15,7 @@ MODES = ("IDX", "UP", "DOWN", "BFLY")
 VALUES = [1000 + lane for lane in range(LANES)]
 
 def of_ptx(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
-  """(source lane, predicate), as the pseudo-code of the PTX ISA has it."""
+  """Return (source lane, predicate), by the pseudo-code of the PTX ISA."""
   bval, cval, segmask = b & 31, c & 31, c >> 8 & 31
   max_lane = (lane & segmask) | (cval & ~segmask & 31)
   min_lane = lane & segmask
@@ -34,7 +34,7 @@ def of_ptx(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
   return (j if pval else lane), pval
 
 def checked(line: str, mode: str, b: list[int], c: list[int]) -> None:
-  """R9 holds the clamps, R8 the distances, R7 the values. The predicate is P0."""
+  """Check a line. R9 holds the clamps, R8 the distances, R7 the values. The predicate is P0."""
   warp = after([line], registers={6: [7], 7: VALUES, 8: b, 9: c}, predicates={0: 0})
   expected = [of_ptx(mode, lane, b[lane], c[lane]) for lane in range(LANES)]
   assert warp.registers[6] == [VALUES[lane] for lane, _ in expected]
@@ -66,7 +66,7 @@ def test_a_sum_of_all_lanes() -> None:
   lines = [line for k in range(5) for line in (f"SHFL.BFLY PT, R1, R0, {1 << k:#x}, 0x1f", "IADD3 R0, R0, R1, RZ")]
   assert after(lines, registers={0: VALUES}).registers[0] == [sum(VALUES)] * LANES
 
-# ***** lanes that are not there *****
+# ***** inactive lanes *****
 
 def test_a_lane_whose_guard_is_false() -> None:
   with pytest.raises(StrictError, match="SHFL.BFLY: lane 0 reads lane 15, which does not execute it"):
@@ -87,7 +87,7 @@ def test_a_register_that_nothing_has_written() -> None:
     block = block_of(scheduled(["@P1 MOV R7, 0x1", "SHFL.BFLY PT, R6, R7, 0x1, 0x1f"]), predicates={1: 0xffff})
     block.run()
 
-# ***** when the result is there *****
+# ***** latency of the result *****
 
 @pytest.mark.parametrize("word, behind, message", [
   ("[B------:R-:W2:-:S02]", "[B------:R-:W-:-:S05]", "R6 is read, and scoreboard 2 has not been waited for"),

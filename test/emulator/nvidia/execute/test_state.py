@@ -1,4 +1,4 @@
-"""Warps at their start: which lanes run, and that everything else is garbage that is known as such."""
+"""Warps at their start: the lanes that run. Everything else is garbage and marked as unwritten."""
 from sass_warps import ORIGIN, block_of
 from tinyhw.emulator.nvidia.execute.state import ALL, lanes_of
 

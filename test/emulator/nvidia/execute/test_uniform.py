@@ -7,7 +7,7 @@ from tinyhw.emulator.errors import EmulatorError, UnknownInstruction
 from tinyhw.emulator.nvidia.execute.state import Warp
 
 def word(text: str, *before: str, **given: object) -> int:
-  """UR0 after an instruction."""
+  """Return UR0 after an instruction."""
   warp: Warp = after([*before, text], **given)  # type: ignore[arg-type]  # named as there
   return warp.uniform[0]
 

@@ -1,5 +1,5 @@
-"""Products of a warpgroup: which lane has which sum, all layouts of shared memory, groups; and each rule kept and
-broken."""
+"""Products of a warpgroup: the lane of each accumulator element, all layouts of shared memory, groups; each rule kept
+and broken."""
 from __future__ import annotations
 import functools
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def memory_of(first: Tile, second: Tile, a: Numbers, b: Numbers, encode: Callabl
   return bytes(found)
 
 def sums_of(block: Block, columns: int, first: int = 24) -> list[list[int]]:
-  """The words of the sum as the PTX ISA's drawing has them: rows of all four warps."""
+  """Return the words of the accumulator in the PTX ISA's layout: rows of all four warps."""
   found = [[0] * columns for _ in range(64)]
   for w, warp in enumerate(block.warps[:4]):
     for i in range(columns // 2):
@@ -41,7 +41,7 @@ def product_of(a: Numbers, b: Numbers) -> Numbers:
   return [[sum(x * y for x, y in zip(row, column)) for column in b] for row in a]
 
 def ran(lines: list[str], seed: int = 0, threads: int = THREADS) -> Block:
-  """A program over numbers in the usual tiles."""
+  """Run a program over numbers in the usual tiles."""
   a, b = numbers(64, 16, 1), numbers(16, 16, 2)
   block = program([*tiles(FIRST, OTHER), *lines], memory_of(FIRST, OTHER, a, b, encode_bfloat16), threads, seed)
   block.run()
@@ -71,7 +71,7 @@ def test_columns(columns: int) -> None:
 def word_of(x: float) -> int: return words_of([x] * LANES)[0]
 
 def test_sums_go_on_over_steps_and_groups() -> None:
-  """Lines of 128 bytes have four times 16 steps: the next 32 bytes are the next steps."""
+  """Lines of 128 bytes have four times 16 steps. The next 32 bytes are the next steps."""
   a, b = numbers(64, 64, 3), numbers(16, 64, 4)
   lines = [*START, *tiles(FIRST, OTHER), ARRIVE, f"{PRODUCT}RZ, !UPT"]
   for k in range(1, 4):
@@ -93,7 +93,7 @@ def test_signs_and_sums_that_begin_anew() -> None:
   assert sums_of(both, 16) == [[word_of(x) for x in row] for row in expected]
 
 def test_a_predicate_decides_whether_sums_begin_anew() -> None:
-  """Registers that nothing has written may stand there then."""
+  """Then the registers may be unwritten."""
   lines = [*START, "ISETP.NE.AND P0, PT, R4, RZ, PT", "VOTEU.ANY UP0, P0", ARRIVE, f"{PRODUCT}R24, UP0, gsb0", DONE]
   assert sums_of(ran(lines), 16) == [[word_of(x) for x in row]
                                      for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]
@@ -101,7 +101,7 @@ def test_a_predicate_decides_whether_sums_begin_anew() -> None:
     ran([line.replace("UP0, gsb0", "!UP0, gsb0") for line in lines])
 
 def test_the_first_factor_in_registers() -> None:
-  """Each warp's 16 rows, as HMMA has them: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8, 2t+8..)."""
+  """Each warp's 16 rows, as for HMMA: a0 (g, 2t..), a1 (g+8, 2t..), a2 (g, 2t+8..), a3 (g+8, 2t+8..)."""
   a, b = numbers(64, 16, 5), numbers(16, 16, 6)
   memory = bytearray(memory_of(tile(4096, 128, False, 64), OTHER, a, b, encode_bfloat16))
   for thread in range(THREADS):
@@ -117,7 +117,8 @@ def test_the_first_factor_in_registers() -> None:
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
   with pytest.raises(MissingWait, match="R17 belongs to an asynchronous product"):
     program([*lines, "MOV R17, RZ"], bytes(memory)).run()
-  block = program([*lines, lines[-1].replace("R24", "R32"), DONE], bytes(memory))   # several may read a factor
+  # several products may read an operand
+  block = program([*lines, lines[-1].replace("R24", "R32"), DONE], bytes(memory))
   block.run()
   assert sums_of(block, 16, 32) == sums_of(block, 16)
   with pytest.raises(MissingWait, match="R16 belongs to another asynchronous product"):
@@ -157,7 +158,7 @@ def test_floats_of_a_byte(types: str) -> None:
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
 def test_tf32() -> None:
-  """Numbers of 10 bits of mantissa; the lowest 13 bits of a float32 count for nothing."""
+  """Numbers with 10 bits of mantissa. The lowest 13 bits of a float32 are ignored."""
   a, b = numbers(64, 8, 13), numbers(16, 8, 14)
   block = program([*START, *tiles(FIRST, OTHER), ARRIVE, "HGMMA.64x16x8.F32.TF32 R24, gdesc[UR8], RZ, !UPT, gsb0",
                    DONE],
@@ -166,8 +167,7 @@ def test_tf32() -> None:
   assert sums_of(block, 16) == [[word_of(x) for x in row] for row in product_of(a, b)]
 
 def test_translated_code_does_the_same() -> None:
-  """Code is translated when it has been executed eight times: it waits, and finds what is wrong, like that which goes
-  step by step."""
+  """Code is translated after eight executions. It waits and finds mistakes like code that goes step by step."""
   expected = [[word_of(x) for x in row] for row in product_of(numbers(64, 16, 1), numbers(16, 16, 2))]
   for seed in range(4): assert sums_of(ran([*PRODUCED, DONE, "FADD R40, R24, RZ"], seed), 16) == expected
   for seed in range(4):
@@ -233,8 +233,8 @@ def test_what_keeps_them() -> None:
   ran([*PRODUCED, DONE, MEET, "STS [R1], RZ"])
 
 def test_who_has_waited_may_overwrite() -> None:
-  """The wait of one warp is for the products of all four: it alone overwrites what they have read, without a
-  barrier."""
+  """The wait of one warp is for the products of all four. That warp alone overwrites the bytes that they have read,
+  without a barrier."""
   for seed in range(4):
     ran([*PRODUCED, "ISETP.EQ.AND P0, PT, R1, RZ, PT", DONE, "@P0 STS [R1], RZ"], seed)
 
@@ -256,8 +256,8 @@ def test_what_has_no_meaning() -> None:
 
 @pytest.mark.parametrize("line", (ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE))
 def test_products_have_no_guards(line: str) -> None:
-  """What is known of a warp's registers says nothing of predicates: where one is false they would be free, with no
-  group that anybody waits for."""
+  """The state of a warp's registers does not depend on predicates. Where one is false the registers would be free, with
+  no group to wait for."""
   lines = [*START, "ISETP.NE.AND P0, PT, R1, R1, PT", ARRIVE, f"{PRODUCT}RZ, !UPT, gsb0", DONE]
   lines[lines.index(line)] = f"@P0 {line}"
   with pytest.raises(UnknownInstruction, match="with a guard has no meaning here yet: branch around it"):

@@ -1,5 +1,5 @@
-"""What approximations may be relied on: exact where they can be, else as near as the units are, and not always the
-nearest."""
+"""Guarantees of approximations: exact where they can be, else within the unit's error, and not always the nearest
+result."""
 import math
 
 import pytest
@@ -33,7 +33,7 @@ def test_logarithms_are_off_by_an_absolute_error_near_one() -> None:
   assert all(abs(float_of(FUNCTIONS["LG2"](word_of(x))) - math.log2(x)) < 2 * ulp(math.log2(x)) for x in far)
 
 def test_a_step_of_newtons_method_makes_reciprocals_and_roots_right() -> None:
-  """Of the hardest mantissas, too: those next to 2."""
+  """Also for the hardest mantissas: those next to 2."""
   for x in [float_of(word_of(2.0) - k) for k in range(1, 40)] + [float_of(word_of(2.0 ** k) + n) for k in range(2)
                                                                  for n in range(1, 40)] + NUMBERS:
     found = float_of(FUNCTIONS["RCP"](word_of(x)))

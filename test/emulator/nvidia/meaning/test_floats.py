@@ -1,4 +1,4 @@
-"""Instructions of floats on corners, beside the definition of arithmetic; conversions."""
+"""Float instructions on corner cases, against the definition of arithmetic; conversions."""
 from __future__ import annotations
 import math
 import struct
@@ -39,7 +39,7 @@ def test_float32(line: str, meaning: Callable[[float, float, float], float]) -> 
 @pytest.mark.parametrize("smaller", (False, True))
 @pytest.mark.parametrize("keeps", (False, True))
 def test_the_smaller_or_larger_one(smaller: bool, keeps: bool) -> None:
-  """-0 is less than 0; a NaN stays or goes."""
+  """-0 is less than 0. A NaN is kept or dropped."""
   a, b = (floats_of(words_of(x)) for x in (F, G))
   line = f"FMNMX{'.NAN' * keeps} R2, R0, R1, {'' if smaller else '!'}PT"
   found = floats_of(after([line], registers={0: words_of(F), 1: words_of(G)}).registers[2])
@@ -116,7 +116,7 @@ def test_between_floats() -> None:
 
 @pytest.mark.parametrize("word, dtype, largest", [("E4M3", dtypes.fp8e4m3, 448.0), ("E5M2", dtypes.fp8e5m2, 57344.0)])
 def test_floats_of_a_byte(word: str, dtype: DType, largest: float) -> None:
-  """All codes as halves; and codes of numbers between theirs, and of larger ones, which are the largest then."""
+  """All codes as halves. Then codes of numbers between theirs, and of larger ones, which become the largest."""
   decode, encode = arithmetic.CODED[dtype]
   for start in range(0, 256, 4 * LANES):
     codes = [start + k for k in range(4 * LANES)]

@@ -1,5 +1,5 @@
-"""Packed instructions of 16 bits beside fractions, which are rounded once: both halves, signs, the same half twice,
-immediates; what is refused."""
+"""Packed 16-bit instructions against fractions, which are rounded once: both halves, signs, the same half twice,
+immediates; refusals."""
 from __future__ import annotations
 import math
 import random
@@ -25,7 +25,7 @@ Numbers = tuple[float, float, float]
 def decoded(code: int, dtype: DType) -> float: return float(from_bytes(code.to_bytes(2, "little"), dtype))
 
 def nearest(value: Fraction, dtype: DType) -> float:
-  """A fraction rounded to the type, to even."""
+  """Round a fraction to the type, to even."""
   bits, least, beyond = SHAPES[dtype]
   exponent = least
   while abs(value) >= Fraction(2) ** (exponent + bits + 1): exponent += 1
@@ -35,7 +35,7 @@ def nearest(value: Fraction, dtype: DType) -> float:
   return math.copysign(math.inf if found >= beyond else float(found), value)
 
 def rounded(a: float, b: float, c: float, dtype: DType) -> float:
-  """a * b + c rounded once."""
+  """Return a * b + c rounded once."""
   loose = a * b + c   # where that is no number, or zero, it is right
   if not all(map(math.isfinite, (a, b, c))): return loose
   exact = Fraction(a) * Fraction(b) + Fraction(c)
@@ -52,7 +52,7 @@ KINDS = ((dtypes.float16, "", "sm_80"), (dtypes.float16, "", "sm_90"), (dtypes.b
 
 def check(line: str, meaning: Callable[[Numbers, DType], float], dtype: DType, arch: str, low: str = "000",
           high: str = "111") -> None:
-  """low, high: which half of each of R1, R2, R3 the halves of the result are made of."""
+  """Check a line. low, high: for each of R1, R2, R3 the half that gives the low and the high half of the result."""
   for seed in range(6):
     sources = [words(10 * seed + k, dtype) for k in range(3)]
     results = after([line], arch, registers=dict(enumerate(sources, 1))).registers[0]
@@ -112,7 +112,7 @@ def test_comparisons_make_masks(dtype: DType, kind: str, arch: str, name: str,
 def test_comparisons_make_truths(dtype: DType, kind: str, arch: str, name: str, test: Callable[[float, float], bool],
                                  operation: str,
                                  combine: Callable[[bool, bool], bool]) -> None:
-  """Both halves, each combined with another truth; of low halves only; both together and the contrary."""
+  """Both halves, each combined with another predicate; low halves only; the conjunction of both and its negation."""
   a, b, other = words(3, dtype), words(4, dtype), 0x0f0f00ff
   def truths(line: str, places: tuple[int, int], both: bool = False) -> None:
     warp = after([line.replace("NAME", f"{kind}.{name}", 1)], arch, registers={1: a, 2: b},

@@ -1,4 +1,4 @@
-"""Integer instructions on corners, beside what they mean in Python's integers; sums of 64 bits from two of 32."""
+"""Integer instructions on corner cases, against Python's integers; sums of 64 bits from two of 32."""
 from __future__ import annotations
 from collections.abc import Callable
 

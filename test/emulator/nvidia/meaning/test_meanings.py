@@ -1,5 +1,5 @@
-"""Meanings that are made from modifiers and constants: truth tables as expressions, what is left out, what stays
-Python."""
+"""Semantics that depend on modifiers and constants: truth tables as expressions, omitted parts, instructions that stay
+in Python."""
 import pytest
 
 from tinyhw.emulator.notation import parse

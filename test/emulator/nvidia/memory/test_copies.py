@@ -1,4 +1,5 @@
-"""Asynchronous copies: there when their warp has waited for them, for others behind a barrier; all else is an error."""
+"""Asynchronous copies. Their warp may read them after its wait, others after a barrier; any other access is an error.
+"""
 from __future__ import annotations
 import struct
 from collections.abc import Sequence
@@ -19,8 +20,8 @@ BARRIER = "[B------:R-:W-:-:S06] BAR.SYNC 0x0"
 def wait(left: int) -> str: return f"[B------:R-:W-:-:S04] DEPBAR.LE SB0, {left:#x}"
 
 def block(lines: Sequence[str], threads: int = LANES, other: int = 0, arch: str = "sm_90", seed: int = 0) -> Block:
-  """Lane n copies word n, from memory that has numbers, to word n of shared memory; of the second warp to `other`
-  words further on."""
+  """Return a block: lane n copies word n, from memory that has numbers, to word n of shared memory. The second warp
+  copies to `other` words further on."""
   places = [MEMORY + 4 * lane for lane in range(LANES)]
   given = {0: [4 * lane for lane in range(LANES)], 2: [x & 0xffffffff for x in places], 3: [x >> 32 for x in places]}
   content = bytearray(struct.pack("<256I", *range(256)))
@@ -30,7 +31,7 @@ def block(lines: Sequence[str], threads: int = LANES, other: int = 0, arch: str 
   return made
 
 def loaded(lines: Sequence[str], arch: str = "sm_90") -> list[int]:
-  """R4 of the first warp when lines have been executed."""
+  """Return R4 of the first warp after lines have been executed."""
   made = block(lines, arch=arch)
   warp = made.warps[0]
   made.run()
@@ -59,19 +60,19 @@ def test_nobody_else_writes_there_meanwhile() -> None:
   with pytest.raises(DataRace, match="two asynchronous copies"): block([START, START]).run()
 
 def test_others_see_it_behind_a_barrier() -> None:
-  """The second warp's lanes copy to where the first one's do not, and read what the first one copied."""
+  """The second warp's lanes copy to other addresses than the first one's, and read the bytes that the first one copied.
+  """
   crossed = "[B------:R-:W1:-:S02] LDS R4, [R0+0x80]"
   for seed in range(4):
     made = block([START, COMMIT, wait(0), BARRIER, crossed], 64, 32, seed=seed)
     made.warps[1].registers[0] = [4 * (lane + 32) for lane in range(LANES)]
-    with pytest.raises(UninitialisedRead): made.run()   # beyond what the second warp copied
+    with pytest.raises(UninitialisedRead): made.run()   # beyond the bytes that the second warp copied
     first = block([START, COMMIT, wait(0), BARRIER, LOAD], 64, 32, seed=seed)
     first.run()
     assert [list(warp.registers[4]) for warp in first.warps] == [list(range(32))] * 2
 
 def test_a_barrier_alone_is_not_enough() -> None:
-  """The copy may still write behind it: what another warp reads there is a race, of the own warp a wait that is
-  missing."""
+  """The copy may still write after it. Another warp's read there is a race; the own warp's read lacks a wait."""
   swapped = "[B------:R-:W1:-:S02] LDS R4, [R6]"
   for seed in range(4):
     made = block([START, COMMIT, BARRIER, swapped], 64, 32, seed=seed)
@@ -79,7 +80,7 @@ def test_a_barrier_alone_is_not_enough() -> None:
     with pytest.raises((DataRace, MissingWait)): made.run()
 
 def test_readers_before_have_to_have_met() -> None:
-  """A warp that overwrites what another one reads, without a barrier between."""
+  """A warp overwrites bytes that another one reads, without a barrier between."""
   lines = [START, COMMIT, wait(0), BARRIER, LOAD, START]
   for seed in range(8):
     made = block(lines, 64, 0, seed=seed)

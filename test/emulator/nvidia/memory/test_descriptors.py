@@ -1,5 +1,5 @@
-"""Descriptors of matrices in shared memory, beside tiles that are drawn line by line
-(test/support/sass_products.py)."""
+"""Descriptors of matrices in shared memory, against tiles that are drawn line by line (test/support/sass_products.py).
+"""
 from __future__ import annotations
 import pytest
 
@@ -10,7 +10,7 @@ from tinyhw.emulator.nvidia.memory.descriptors import Descriptor, descriptor, k_
 def word(words: tuple[int, int]) -> int: return words[0] | words[1] << 32
 
 def test_fields() -> None:
-  """A line of CUTLASS's: 128 bytes swizzled, groups of 8 rows 1024 bytes apart, at 0x4400."""
+  """A line of CUTLASS's: 128 bytes swizzled, groups of 8 rows at a distance of 1024 bytes, at 0x4400."""
   assert descriptor(0x4000_0040_0001_0440) == Descriptor(0x4400, 16, 1024, 128)
 
 @pytest.mark.parametrize("line", (16, 32, 64, 128))

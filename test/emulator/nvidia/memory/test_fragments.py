@@ -1,4 +1,4 @@
-"""LDSM: what each lane gets of blocks of shared memory, and what is refused."""
+"""LDSM: each lane's part of blocks of shared memory, and refusals."""
 from __future__ import annotations
 import pytest
 
@@ -11,7 +11,7 @@ ROWS = {0: [16 * lane for lane in range(LANES)],
         **{4 + k: [pair(8 * lane + 2 * k) for lane in range(LANES)] for k in range(4)}}
 
 def loaded(text: str, shared: int = 512) -> list[list[int]]:
-  """The halves of each lane's registers R8 on, where row n of shared memory holds the numbers 8n to 8n + 7."""
+  """Return the halves of each lane's registers R8 on. Row n of shared memory holds the numbers 8n to 8n + 7."""
   warp = after(["STS.128 [R0], R4", text], registers=ROWS, shared=shared)
   count = int(text.partition("88")[2][1:2]) if "88." in text else 1
   return [[half for k in range(count) for word in [warp.registers[8 + k][lane]] for half in (word & 0xffff, word >> 16)]

@@ -1,4 +1,4 @@
-"""mbarriers: phases, arrivals, bytes that are expected; what they order, and how they are misused."""
+"""mbarriers: phases, arrivals, expected bytes; the order that they make, and misuse."""
 from __future__ import annotations
 import random
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ AT = 0x40
 ARRIVE = "SYNCS.ARRIVE.TRANS64.A1T0 RZ, [UR2], RZ"
 
 def look(parity: int, word: str = ".TRYWAIT") -> list[str]:
-  """Wait for the phase of a parity."""
+  """Return lines that wait for the phase of a parity."""
   return [f"MOV R3, {parity << 31:#x}", "again:", f"SYNCS.PHASECHK.TRANS64{word} P0, [UR2], R3", "@!P0 BRA again"]
 
 def ran(lines: Sequence[str], threads: int = 64, seed: int = 0) -> Block:
@@ -27,7 +27,7 @@ def ran(lines: Sequence[str], threads: int = 64, seed: int = 0) -> Block:
 def memory() -> SharedMemory: return SharedMemory(256, random.Random(1), 2)
 
 def start(count: int) -> list[str]:
-  """R0 the thread, R1 four times that, UR2 a barrier's address.
+  """Return lines for R0 the thread, R1 four times that, UR2 a barrier's address.
 
   Each warp initialises one (UR3), the first one that of UR2.
   """
@@ -58,12 +58,12 @@ def test_bytes_are_waited_for() -> None:
   assert barrier.phase == 0
   barrier.change(0, -64)
   assert barrier.phase == 1
-  barrier.change(0, -64)    # a copy may be quicker than who says that it will come
+  barrier.change(0, -64)    # a copy may arrive before its bytes are expected
   barrier.arrive(m.release(0), 1, 64)
   assert barrier.phase == 2
 
 def test_the_word() -> None:
-  """As ptxas makes it, and takes its pending count out: 2^20 - (bits 43 on)."""
+  """As ptxas makes it, and extracts its pending count: 2^20 - (bits 43 on)."""
   m = memory()
   barrier = Mbarrier(m, 8, 5)
   assert (barrier.word() == (2 ** 20 - 5) << 1 | (2 ** 20 - 5) << 43
@@ -96,7 +96,7 @@ def test_nothing_else_touches_its_bytes() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_was_written_before_is_there(seed: int) -> None:
-  """Each lane stores, arrives, waits, and loads what the other warp has stored."""
+  """Each lane stores, arrives, waits, and loads the bytes that the other warp has stored."""
   block = ran([*start(64), "STS [R1+0x80], R0", ARRIVE, *look(0), "LOP3.LUT R2, R1, 0x80, RZ, 0x3c, !PT",
                "LDS R4, [R2+0x80]"], seed=seed)
   assert [list(warp.registers[4]) for warp in block.warps] == [list(range(32, 64)), list(range(32))]
@@ -112,7 +112,7 @@ def test_it_is_not_there_before() -> None:
       ran([*start(64), "STS [R1+0x80], R0", ARRIVE, *look(0), *crossed, "STS [R1+0x80], R2"], seed=seed)
 
 def test_the_next_phase() -> None:
-  """What is overwritten in turns: a phase for what is there, and one for what has been read."""
+  """Bytes that are overwritten in turns: one phase says that they are there, and one that they were read."""
   crossed = ["LOP3.LUT R2, R1, 0x80, RZ, 0x3c, !PT", "LDS R4, [R2+0x80]", "MOV R6, R4"]
   for seed in range(3):
     block = ran([*start(64), "STS [R1+0x80], R0", ARRIVE, *look(0), *crossed, ARRIVE,
@@ -162,7 +162,7 @@ def test_waiting_for_what_never_comes() -> None:
   (["SYNCS.ARRIVE.TRANS64.TMASK.A1T0 RZ, [UR2], RZ"], UnknownInstruction, "SYNCS.ARRIVE.TMASK.A1T0 has no meaning "
    "here yet")])
 def test_rules(lines: list[str], error: type[EmulatorError], message: str) -> None:
-  """What is wrong is told with its instruction, whatever class of error it is."""
+  """Any class of error names its instruction."""
   with pytest.raises(error, match=f"(?s){message}.* at 0x.* of block .*, kernel "): ran([*start(64), *lines])
 
 def test_memory_that_is_no_mbarrier_any_more() -> None:
@@ -184,7 +184,7 @@ def test_others_meet_who_ends_it() -> None:
     ran([*start(64), ARRIVE, MEET, "SYNCS.CCTL.IV [UR3]"], seed=seed)
 
 def test_offsets() -> None:
-  """Of the barrier that is initialised, and of those at which threads arrive and look."""
+  """Of the barrier that is initialised, and of those at which threads arrive and wait."""
   def moved(lines: Sequence[str]) -> list[str]: return [line.replace("[UR2]", "[UR2+0x40]") for line in lines]
   ran([*start(64)[:-1], "SYNCS.EXCH.64 URZ, [UR3+0x40], UR0", MEET, *moved([ARRIVE, *look(0)])])
   with pytest.raises(UninitialisedRead, match="shared memory 0x80: no mbarrier"): ran([*start(64), *moved([ARRIVE])])

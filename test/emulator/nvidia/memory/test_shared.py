@@ -1,4 +1,6 @@
-"""Shared memory with clocks: the same races between warps as lds.py finds, those of others, and who knows of what."""
+"""Shared memory with clocks: the races between warps that lds.py finds, those of other actors, and the knowledge of
+each.
+"""
 from __future__ import annotations
 import random
 from functools import partial
@@ -22,7 +24,7 @@ def test_races_of_warps(first: int, second: int, race: bool) -> None:
   m.touch(0, 8, 4, second)
   m = memory()
   m.touch(0, 8, 4, first)
-  m.touch(1, 12, 4, second)    # beside it
+  m.touch(1, 12, 4, second)    # adjacent to it
   if race:
     with pytest.raises(DataRace, match="by warp 1, and warp 0 does .* there; put a barrier between them"):
       m.touch(1, 10, 1, second)
@@ -54,7 +56,7 @@ def test_warps_that_write_the_same_do_not_race() -> None:
   with pytest.raises(DataRace): m.store(2, 8, b"time")
 
 def test_copies_are_done_when_they_have_been_waited_for() -> None:
-  """Who has met the warp between a copy's start and its wait does not know that it is done."""
+  """A warp that has met the copying one between a copy's start and its wait does not know that the copy is done."""
   m = memory()
   m.start(0, 8, 4)
   m.acquire(1, m.release(0))

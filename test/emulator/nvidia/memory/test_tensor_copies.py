@@ -1,5 +1,5 @@
-"""Boxes of tensors and runs of bytes that are copied to shared memory, counted by an mbarrier; and products of what
-they bring."""
+"""Bulk copies of boxes of tensors and runs of bytes to shared memory, counted by an mbarrier; and products of the
+copied data."""
 from __future__ import annotations
 import struct
 from collections.abc import Sequence
@@ -17,25 +17,25 @@ from tinyhw.emulator.nvidia.meaning.numbers import words_of
 from tinyhw.emulator.nvidia.memory import tensor_copies
 
 MEET, AT, GOAL = "BAR.SYNC.DEFER_BLOCKING 0x0", 0x3f00, 0x400
-TENSOR = 1024            # where tensors begin in global memory, behind the maps
+TENSOR = 1024            # where tensors begin in global memory, after the maps
 MAP = MEMORY + 512
 
 def box(at: int, coordinates: Sequence[int], which: int = 0, dims: int = 2) -> list[str]:
-  """Start a copy of a box by map number `which`."""
+  """Return lines that start a copy of a box by map number `which`."""
   words = [at, AT, *coordinates]
   return [*(f"UMOV UR{8 + k}, {word & 0xffffffff:#x}" for k, word in enumerate(words)),
           f"UMOV UR4, {MAP + 128 * which & 0xffffffff:#x}",
           f"UMOV UR5, {MAP >> 32:#x}", f"UTMALDG.{dims}D [UR8], [UR4]"]
 
 def expect(size: int) -> list[str]:
-  """One lane of the first warp arrives, and expects bytes."""
+  """Return lines with which one lane of the first warp arrives, and expects bytes."""
   return ["ELECT P2, UR3, PT", f"MOV R6, {size:#x}", "@P2 SYNCS.ARRIVE.TRANS64 RZ, [UR2], R6"]
 
 WAIT = ["MOV R3, RZ", "again:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR2], R3", "@!P0 BRA again"]
 
 def program(lines: Sequence[str], then: Sequence[str], memory: bytes, threads: int = 64, seed: int = 0,
             begin: Sequence[str] = tuple(initialise(AT, 1))) -> Block:
-  """The first warp initialises a barrier of one arrival, and executes lines; then all execute what comes then."""
+  """Run a program: the first warp initialises a barrier of one arrival, and executes lines. Then all execute `then`."""
   whole = ["S2R R0, SR_TID.X", "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT", "SHF.L.U32 R1, R0, 0x2, RZ",
            f"UMOV UR2, {AT:#x}", "@P1 BRA met",
            *begin, "met:", MEET, "@P1 BRA started", *lines, "started:", *then]
@@ -60,7 +60,7 @@ SIZE = 4 * 32
 
 @pytest.mark.parametrize("first", [(0, 0), (8, 4), (36, 0), (-4, 22), (-8, -8), (100, 3)])
 def test_boxes(first: tuple[int, int]) -> None:
-  """Rows one after the other; zeros outside of the tensor, whose bytes are counted too."""
+  """Rows are contiguous. Elements outside of the tensor are zeros, and their bytes are counted too."""
   for seed in range(2):
     then = [*WAIT, "LOP3.LUT R2, R1, 0x7c, RZ, 0xc0, !PT", f"LDS R4, [R2+{GOAL:#x}]", "MOV R5, R4"]
     block = ran([*expect(SIZE), *box(GOAL, first)], then, PLANE, seed=seed)
@@ -69,7 +69,7 @@ def test_boxes(first: tuple[int, int]) -> None:
     assert [list(warp.registers[4]) for warp in block.warps] == [expected] * 2
 
 def test_a_copy_comes_though_nobody_waits_with_patience() -> None:
-  """256 looks: one of them finds it."""
+  """256 tests: one of them finds it."""
   looks = ["MOV R3, RZ", "MOV R7, RZ", "again:", "SYNCS.PHASECHK.TRANS64 P0, [UR2], R3", "IADD3 R7, R7, 0x1, RZ",
            "ISETP.LT.AND P2, PT, R7, 0x100, PT", "@P2 BRA again", "SEL R9, R7, RZ, P0"]
   assert ran([*expect(SIZE), *box(GOAL, (0, 0))], looks, PLANE).warps[1].registers[9] == [256] * LANES
@@ -83,7 +83,7 @@ def test_three_dimensions() -> None:
   assert list(block.warps[0].registers[4]) == [x + 8 * y + 40 * z if y < 5 else 0 for x, y, z in places]
 
 def test_a_product_of_two_swizzled_boxes() -> None:
-  """What a pipeline does: the first warp asks for both factors, four multiply them."""
+  """As in a pipeline: the first warp requests both operands, four warps multiply them."""
   a, b = numbers(64, 64, 1), numbers(16, 64, 2)
   flat = b"".join(encode_bfloat16(x).to_bytes(2, "little") for row in (*a, *b) for x in row)
   found = bytearray(memory_of([], b"") + bytes(8192))
@@ -105,13 +105,14 @@ def test_a_product_of_two_swizzled_boxes() -> None:
           row, column = 16 * w + lane // 4 + 8 * (i >> 1 & 1), 8 * (i >> 2) + 2 * (lane % 4) + i % 2
           assert word == words_of([sum(x * y for x, y in zip(a[row], b[column]))] * LANES)[0]
     with pytest.raises((DataRace, MissingWait)): ran(asked, [*multiplied, done], bytes(found), 128, seed)
-    # the next box comes to where the product reads: not before its group is done, and who asks for it knows
+    # the next box overwrites the bytes that the product reads: only after its group is done, and only if the requesting
+    # warp knows that
     again = ["@P1 BRA over", *box(8192, (0, 0), 1), "over:"]
     with pytest.raises(DataRace, match="does (read|write) there; wait until that is done"):
       ran(asked, [*WAIT, *multiplied, *again], bytes(found), 128, seed)
 
 def test_the_swizzle_is_that_of_descriptors() -> None:
-  """A box of (64, 8) of bytes as pieces lie in a swizzled tile."""
+  """A box of (64, 8) of bytes as pieces in a swizzled tile."""
   for swizzle, line in ((1, 32), (2, 64), (3, 128)):
     data = bytes(range(256)) * (8 * line // 256)
     drawn = bytearray(2048)
@@ -167,7 +168,7 @@ def about_maps(word: str, at: int) -> list[str]:
 
 @pytest.mark.parametrize("word", ["IV", "PF"])
 def test_what_the_unit_knows_of_a_map(word: str) -> None:
-  """Forgetting it, or having it read, changes nothing here; the place is looked at."""
+  """To forget or to prefetch it changes nothing here. The address is checked."""
   ran([*about_maps(word, MAP), *expect(SIZE), *box(GOAL, (0, 0))], WAIT, PLANE)
   with pytest.raises(OutOfBounds, match="a tensor map at .* is no multiple of 64"):
     ran(about_maps(word, MAP + 32), [], PLANE)
@@ -185,7 +186,7 @@ def test_who_starts_a_copy_has_met_who_initialised_its_mbarrier() -> None:
       block_of(scheduled(lines), threads=64, shared=16384, content=bytearray(PLANE), seed=seed, count=64).run()
 
 def test_copies_see_an_mbarrier_when_it_has_been_fenced() -> None:
-  """By who has initialised it, before the meeting with who starts the copy. Arrivals and looks need no fence."""
+  """By its initialising warp, before that meets the warp that starts the copy. Arrivals and tests need no fence."""
   lines, begin, fence = [*expect(SIZE), *box(GOAL, (0, 0))], initialise(AT, 1)[:-1], initialise(AT, 1)[-1]
   for seed in range(2):
     with pytest.raises(DataRace, match="0x3f00: a product or tensor copy meets what warp 0 has stored: that warp must "
@@ -198,7 +199,8 @@ def test_copies_see_an_mbarrier_when_it_has_been_fenced() -> None:
   ran(expect(0), WAIT, PLANE, begin=begin)
 
 def test_maps() -> None:
-  """Strides have 36 bits of units of 16 bytes. Steps of dimensions that a tensor does not have mean nothing."""
+  """Strides have 36 bits in units of 16 bytes. Element strides of dimensions that a tensor does not have mean nothing.
+  """
   made = tensor_copies.tensor_map(tensor_map(64, (64, 3, 5), (1 << 39, 5 << 37), (8, 2, 1), F32, 0, 4))
   assert made == tensor_copies.TensorMap(64, 4, 16, (64, 3, 5), (4, 1 << 39, 5 << 37), (8, 2, 1))
   assert tensor_copies.tensor_map(changed(52, 0x40)) == tensor_copies.tensor_map(PLANE[512:640])

@@ -1,4 +1,4 @@
-"""Memory of all kinds: sizes, signs, offsets, lanes without work, bounds."""
+"""Memory of all kinds: sizes, signs, offsets, inactive lanes, bounds."""
 from __future__ import annotations
 import struct
 
@@ -8,7 +8,7 @@ from sass_warps import LANES, MEMORY, after, assembled, block_of, words
 from tinyhw.emulator.errors import DataRace, OutOfBounds, PageFault, StrictError, UninitialisedRead, UnknownInstruction
 
 def addresses(step: int, start: int = MEMORY) -> dict[int, list[int]]:
-  """R0 and R1: a place for each lane."""
+  """Return R0 and R1: an address for each lane."""
   places = [start + step * k for k in range(LANES)]
   return {0: [x & 0xffffffff for x in places], 1: [x >> 32 for x in places]}
 
@@ -29,7 +29,7 @@ def test_groups_go_there_and_back(word: str, count: int) -> None:
   assert struct.unpack_from("<I", content, 16)[0] == words(0)[1]
 
 def test_a_guard_keeps_from_memory() -> None:
-  content = bytearray(4 * 16)  # the other lanes' places are not there
+  content = bytearray(4 * 16)  # the other lanes' addresses do not exist
   warp = after(["@P0 STG.E desc[UR4][R0.64], R2", "@P0 LDG.E R3, desc[UR4][R0.64]"],
                registers={**addresses(4), 2: words(1), 3: [5]}, content=content,
                predicates={0: 0xffff})
@@ -52,7 +52,7 @@ def test_a_base_in_uniform_registers(start: int) -> None:
   assert struct.unpack_from("<I", content, 16)[0] == words(1)[0]
 
 def test_a_base_that_is_late() -> None:
-  """A uniform register has a fixed time, too."""
+  """A uniform register has a fixed latency, too."""
   base = [f"[B------:R-:W-:-:S12] UMOV UR8, {MEMORY & 0xffffffff:#x}",
           f"[B------:R-:W-:-:S{{}}] UMOV UR9, {MEMORY >> 32:#x}"]
   load = "[B------:R-:W0:Y:S02] LDG.E R3, [R0.U32+UR8]"
@@ -84,7 +84,7 @@ def test_warps_that_meet_in_shared_memory_without_a_barrier() -> None:
   number = "[B------:R-:W0:Y:S02] S2R R2, SR_TID.X"
   with pytest.raises(DataRace):
     after([number, "[B0-----:R-:W-:Y:S02] STS [R0], R2"], registers={0: [0]}, shared=16, threads=64)
-  after(["STS [R0], R2"], registers={0: [0], 2: [1]}, shared=16, threads=64)   # who stores the same does not race
+  after(["STS [R0], R2"], registers={0: [0], 2: [1]}, shared=16, threads=64)   # stores of the same value do not race
 
 def test_local_memory_is_the_lane_s() -> None:
   warp = after(["STL.64 [RZ+0x8], R2", "LDL R4, [RZ+0xc]", "LDL R5, [R0]"],

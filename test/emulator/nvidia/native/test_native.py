@@ -1,5 +1,5 @@
-"""Machine code of the host and Python give the same for each instruction that both have, in all lanes, in some, and in
-those of a guard."""
+"""Machine code of the host and Python give the same result for each instruction that both have, in all lanes, in some,
+and in those of a guard."""
 from __future__ import annotations
 
 import pytest

@@ -22,7 +22,7 @@ STORES = ((".128", 16, 0), ("", 17, 4), (".U8", 18, 9), (".U16", 19, 14), (".64"
 GLOBAL = [*(f"LDG.E{size} R{d}, desc[UR4][R2.64+{offset:#x}]" for size, d, offset in LOADS),
           *(f"STG.E{size} desc[UR4][R2.64+{offset + 0x800:#x}], R{b}".replace("R255", "RZ")
             for size, b, offset in STORES)]
-# R1: half of the range more, so that an extension by its sign would show; UR6, UR7: MEMORY, and half of the range less
+# R1: plus half of the range, so that a sign extension would be visible; UR6, UR7: MEMORY minus half of the range
 BASE = MEMORY - (1 << 31)
 BASES = [*ADDRESSES[:2], "IADD3 R1, R1, -0x80000000, RZ", f"UMOV UR6, {BASE & 0xffffffff:#x}",
          f"UMOV UR7, {BASE >> 32:#x}"]

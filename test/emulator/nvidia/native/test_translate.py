@@ -1,4 +1,4 @@
-"""Translated blocks do what the same instructions do one by one: registers, memory, errors and their text, for random
+"""Translated blocks do the same as their instructions one by one: registers, memory, errors and their text, for random
 code and for loops."""
 from __future__ import annotations
 import random
@@ -29,7 +29,7 @@ PYTHON = ("SHFL.BFLY P4, R7, R8, 0x3, 0x1f", "HSETP2.LT.AND P3, P4, R8, R9, PT",
 KEPT = ("R1,", "R2,", "R3,", "R1 ", "R2 ", "R3 ", "UR4 ")
 
 def random_lines(source: random.Random, count: int, shared: bool = True) -> list[str]:
-  """Instructions of all kinds, many of them guarded. Addresses stay what they are."""
+  """Return instructions of all kinds, many of them guarded. Addresses do not change."""
   found = list(ADDRESSES)
   kinds = (LINES, LINES, GLOBAL, PYTHON, SHARED)
   while len(found) < count:
@@ -74,7 +74,7 @@ def test_what_nothing_has_written(hidden: list[int]) -> None:
     found = assert_same(scheduled(lines), seed, str(seed), hidden=hidden, threads=48)
     assert not found[0][2] or "UninitialisedRead" in found[0][2]
 
-# R8 counts down by lanes' guards and a branch; the inner part has a guard that changes within
+# R8 counts down by lanes' guards and a branch; the inner part changes its own guard
 LOOP = ["MOV R8, 0x14", "MOV R9, RZ", "IADD3 R8, R8, -0x1, RZ", "ISETP.GE.AND P0, PT, R8, 0x7, PT",
         "@P0 IADD3 R9, R9, 0x3, RZ",
         "ISETP.NE.AND P1, PT, R8, RZ, PT", "@!P0 IADD3 R9, R9, 0x100, RZ", "@P1 BRA 0x7f0000000020",
@@ -82,7 +82,7 @@ LOOP = ["MOV R8, 0x14", "MOV R9, RZ", "IADD3 R8, R8, -0x1, RZ", "ISETP.GE.AND P0
 PATIENCE = "[B------:R-:W-:-:S15]"
 
 def patient(lines: list[str]) -> list[str]:
-  """The longest stalls, where a line has no control word."""
+  """Return lines with the longest stalls, except those with a control word."""
   return [line if line.startswith("[") else f"{PATIENCE} {line}" for line in lines]
 
 def test_loops_have_few_states() -> None:
@@ -92,7 +92,7 @@ def test_loops_have_few_states() -> None:
           and machine.executed == 3 * (2 + 20 * 6 + 2))
 
 def test_a_loop_that_is_too_hasty_at_its_second_turn() -> None:
-  """The branch comes back earlier than the first way in."""
+  """The branch comes back earlier than the first entry."""
   lines = patient(LOOP[:-2])
   lines += ["[B------:R-:W-:Y:S01] DADD R8, R16, R16", "[B------:R-:W-:Y:S05] @P1 BRA 0x7f0000000020", "NOP"]
   found = run_both(assembled(lines), 1)
@@ -106,7 +106,7 @@ def test_ends_of_some_lanes() -> None:
   assert not error and [sum(x == 3 for x in warp.registers[11]) for warp in machine.warps] == [32, 3]
 
 def test_barriers_and_shared_memory() -> None:
-  """Each warp reads what another one wrote, in any order of warps."""
+  """Each warp reads the words that another one wrote, in any order of warps."""
   lines = scheduled(["S2R R1, SR_TID.X", "SHF.L.U32 R5, R1, 0x2, RZ", "STS [R5], R1", "BAR.SYNC 0x0",
                      "LOP3.LUT R6, R5, 0x80, RZ, 0x3c, !PT",
                      "LDS R7, [R6]"])
@@ -134,7 +134,7 @@ def test_asynchronous_copies(lines: list[str], message: str) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_random_kernels(seed: int) -> None:
-  """Kernels of the compiler: both ways execute as many instructions, and leave the same bits."""
+  """Kernels of the compiler. Both paths execute as many instructions, and leave the same bits."""
   generator, arch = Generator(seed + 100), ARCHS[seed % len(ARCHS)]
   kernel, found, executed = generator.kernel(), [], []
   for translated in (0, 1):
