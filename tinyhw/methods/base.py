@@ -1,15 +1,15 @@
-"""`Handle`: what a Tensor is before it has methods. A thin, mutable handle on a graph node, with operands, storage and
-leaves.
+"""`Handle`: the base class of Tensor, without the methods of users. It is a thin, mutable handle on a graph node, with
+operands, storage and leaves.
 
-Method families are classes that derive from each other in the order of `tensor.py`, so each may use the ones before it.
-Making a result costs about 1 us here; what an operation costs is its nodes.
+Each family of methods is a class. They derive from each other in the order of `tensor.py`, so that each may use those
+before it. Making a result costs about 1 us here. The rest of the cost of an operation is that of its nodes.
 
-Leaves. `backward()` has to find the tensors whose gradients are wanted. Those made from data or by creation functions,
-realized, or marked with requires_grad=True are registered here; results of operations are not.
+Leaves. `backward()` has to find the tensors whose gradients are wanted. It finds the registered ones: made from data or
+by creation functions, realized, or marked with requires_grad=True. Results of operations are not registered.
 
-Storage. Equal nodes are one object, so two tensors with equal expressions share a node. `realize` gives each its own
-storage all the same (the second gets a copy), so that `assign` to one never shows in the other; views of one buffer do
-see each other's assignments.
+Storage. Equal nodes are one object, so two tensors with equal expressions share a node. `realize` still gives each its
+own storage (the second gets a copy). So `assign` to one never shows in the other. Views of one buffer do see each
+other's assignments.
 """
 from __future__ import annotations
 import threading
@@ -39,39 +39,40 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 _SCALARS = frozenset({int, float, bool})
 _BUFFER = Ops.BUFFER
-_MOST_FILLED = 1 << 20  # a constant of up to so many elements is realized by copying it from the host rather than by a
-                        # kernel
+# A constant of at most this many elements is realized by a copy from the host, not by a kernel.
+_MOST_FILLED = 1 << 20
 
 def register(tensor: Handle) -> None:
-  """Make a tensor one that backward() may find."""
+  """Register a tensor as a leaf, so that backward() may find it."""
   if not tensor._is_leaf:
     tensor._is_leaf = True
     writes.note(tensor)
 
 def leaves() -> list[Handle]:
-  """The registered tensors that are alive."""
+  """Return the registered tensors that are alive."""
   return writes.leaves()  # type: ignore[return-value]  # all that are noted are Handles
 
 class _GradMode(threading.local):
-  """Whether results are cut from what they were computed from, as `Tensor.no_grad` asks, in this thread."""
+  """A flag of this thread: are results detached from their inputs, as `Tensor.no_grad` asks?"""
   off = False
 
 GradMode = _GradMode()
 
 class TensorType(type):
-  """The class of the class Tensor, for `Tensor.training`, which is the variable TRAINING under another name."""
+  """The metaclass of Tensor. It makes `Tensor.training` another name of the variable TRAINING."""
   @property
   def training(cls) -> bool:
-    """True: dropout drops, and batchnorm uses and learns batch statistics."""
+    """True while dropout drops elements, and batchnorm uses and updates batch statistics."""
     return bool(TRAINING.value)
 
   @training.setter
   def training(cls, value: bool) -> None: TRAINING.value = int(flag("training", value))
 
 def stored(host: HostData, device: DeviceLike | None) -> UOp:
-  """Storage on a device that holds data of the host; on several devices, each has all of it.
+  """Return new storage on a device, filled with data of the host. On several devices, each gets all of the data.
 
-  Raises DeviceError for DISK: files are written by assign() and to() alone."""
+  Raises DeviceError for DISK: only assign() and to() write files.
+  """
   size = 1
   for d in host.shape: size *= int(d)
   place = Device.canonicalize(device)
@@ -83,24 +84,27 @@ def stored(host: HostData, device: DeviceLike | None) -> UOp:
   return whole(found, tuple(host.shape))
 
 def whole(node: UOp, shape: graph.Shape) -> UOp:
-  """A BUFFER as a tensor of a shape; of several devices each has all of it."""
+  """Give a BUFFER a shape. On several devices, each has all of the data."""
   return graph.reshape(node, shape) if isinstance(node.arg[1], str) else multi(node, shape, None)
 
 class Handle(metaclass=TensorType):
-  """A handle on a graph node. `uop` may change (assign, realize); nodes never do."""
-  __array_priority__ = 1000   # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that it stays one
+  """A handle on a graph node. Assign and realize may change `uop`. Nodes never change."""
+  # NumPy's numbers and arrays leave `array * tensor` to the tensor, so that the result is a tensor.
+  __array_priority__ = 1000
   __slots__ = ("uop", "grad", "_requires_grad", "_is_leaf", "_alias", "_thread", "_retains", "__weakref__")
   uop: UOp
   grad: Tensor | None
   _requires_grad: bool | None
   _is_leaf: bool
-  _alias: Alias | None     # with which tensors it shares a value; of most that have storage None
+  # Only retain_grad() sets it; most tensors lack the attribute.
+  _alias: Alias | None
   _thread: int
-  _retains: bool     # set by retain_grad() alone: most tensors have none
+  # Only retain_grad() sets it; most tensors lack the attribute.
+  _retains: bool
 
   @classmethod
   def _new(cls, uop: UOp, alias: Alias | None = None) -> Tensor:
-    """A result: a tensor on a node."""
+    """Return a tensor on a node: the result of an operation."""
     self = object.__new__(cls)
     if GradMode.off and uop.op not in GroupOp.Movement: uop = graph.detach(uop)
     self.uop, self.grad, self._requires_grad, self._is_leaf, self._alias = uop, None, None, False, alias
@@ -109,8 +113,10 @@ class Handle(metaclass=TensorType):
     return self  # type: ignore[return-value]  # the only class of tensors is Tensor
 
   def _view(self, u: UOp) -> Tensor:
-    """A result that is a view of this tensor. u: movements, BITCASTs and DETACHs of its node. Of threads that take the
-    first views of a value at the same time each makes its Alias: they are equal."""
+    """Return a result that is a view of this tensor. u: movements, BITCASTs and DETACHs of its node.
+
+    If several threads take the first views of a value at the same time, each makes its own Alias. These are equal.
+    """
     alias, mine = self._alias, self.uop
     if alias is None:
       op = mine.op
@@ -120,14 +126,16 @@ class Handle(metaclass=TensorType):
     return self._new(u, alias)
 
   def _own(self, u: UOp | None = None) -> Tensor:
-    """A node (this one) as a result that shares nothing: methods that are no views give that also where there is
-    nothing to do."""
+    """Return a node (by default this one) as a tensor that shares no memory.
+
+    Methods that do not make views return this even where there is nothing to compute.
+    """
     u = self.uop if u is None else u
     return self._new(u if memory_of(u)[0] is None else graph.contiguous(u))
 
   @classmethod
   def _leaf(cls, uop: UOp, requires_grad: bool | None = None) -> Tensor:
-    """A tensor that somebody made rather than computed."""
+    """Return a tensor that a user created, rather than computed from others."""
     self = cls._new(uop)
     if requires_grad is not None: self._requires_grad = flag("requires_grad", requires_grad)
     register(self)
@@ -135,7 +143,7 @@ class Handle(metaclass=TensorType):
 
   @classmethod
   def _holding(cls, storage: UOp) -> Tensor:
-    """A tensor over storage that is there: a leaf, cheaply."""
+    """Return a tensor over existing storage: a leaf, made cheaply."""
     self = object.__new__(cls)
     self.uop, self.grad, self._requires_grad, self._is_leaf, self._alias = storage, None, None, True, None
     writes.note(self)
@@ -170,7 +178,7 @@ class Handle(metaclass=TensorType):
 
   @property
   def device(self) -> DeviceLike:
-    """Where it is or will be computed: the name of a device, or a tuple of names.
+    """The device on which the tensor is or will be computed: a name, or a tuple of names.
 
     >>> Tensor([1.5]).device
     'CPU'
@@ -184,8 +192,7 @@ class Handle(metaclass=TensorType):
 
   @property
   def requires_grad(self) -> bool | None:
-    """True: backward() fills `grad`. False: it never does. None: it does unless some other tensor of the graph says
-    True.
+    """True: backward() fills `grad`. False: it never does. None: it does, unless another tensor of the graph says True.
 
     >>> Tensor([1.0], requires_grad=True).requires_grad
     True
@@ -209,12 +216,12 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def retain_grad(self) -> None:
-    """Let backward() fill `grad` of this tensor too, which is computed from others or was written; one of
-    requires_grad=True it leaves alone.
+    """Let backward() fill `grad` of this tensor too, although it was computed from others or was written. Does nothing
+    to a tensor of requires_grad=True.
 
-    The gradient is that of what the tensor is when backward() is called, after in-place writes to it. Equal expressions
-    are one value, so it is that of all of them; clone() sets one apart. Raises GradientError for a tensor that never
-    has one: of requires_grad=False, or of no float type.
+    The gradient is for the value that the tensor has when backward() is called, after in-place writes to it. Equal
+    expressions are one value, so they share one gradient. clone() makes a separate value. Raises GradientError for a
+    tensor that never has a gradient: of requires_grad=False, or of no float type.
 
     >>> x = Tensor([1.0, 2.0])
     >>> y = x * 3
@@ -233,7 +240,7 @@ class Handle(metaclass=TensorType):
 
   @property
   def retains_grad(self) -> bool:
-    """Does backward() fill `grad` because of retain_grad()?
+    """True if backward() fills `grad` because of retain_grad().
 
     >>> Tensor([1.0]).retains_grad
     False
@@ -245,27 +252,29 @@ class Handle(metaclass=TensorType):
   # ***** operands *****
 
   def _tensor(self, x: Any) -> Tensor:
-    """Anything that Tensor(...) takes, but None, as a tensor on this device. Raises ArgumentError for None."""
+    """Return x as a tensor on this device. x may be anything that Tensor(...) takes, except None. Raises ArgumentError
+    for None."""
     if isinstance(x, Handle): return x._self()
     if x is None: raise ArgumentError("cannot compute with None; give a Tensor or a number")
     device = self.uop.device
     return type(self)(x, device=None if on_disk(device) else device)  # type: ignore[call-arg,return-value]  # Tensor's
 
   def _operand(self, what: str, x: Any) -> Tensor:
-    """x, which must be a Tensor. Raises ArgumentError."""
+    """Return x, which must be a Tensor. Raises ArgumentError."""
     if isinstance(x, Handle): return x._self()
     raise ArgumentError(f"{what} wants a Tensor, not {x!r}; make one with Tensor(...)")
 
   def _beside(self, what: str, x: Any) -> Tensor:
-    """x, which must be a Tensor on this one's device. Raises ArgumentError, DeviceError."""
+    """Return x, which must be a Tensor on the device of this one. Raises ArgumentError, DeviceError."""
     found = self._operand(what, x)
     check_devices(what, self.uop, found.uop)
     return found
 
   def _other(self, x: Any, dtype: DType | None = None) -> UOp:
-    """The node of an operand.
+    """Return the node of an operand.
 
-    Python numbers and those made of Variables are weak: they take this tensor's type if its kind holds them.
+    Python numbers, and numbers made of Variables, are weak: they take the type of this tensor if it can hold their
+    kind.
     """
     if isinstance(x, Handle): return x.uop
     mine = self.uop.dtype if dtype is None else dtype
@@ -276,9 +285,9 @@ class Handle(metaclass=TensorType):
     return self._other(number, dtype) if (number := plain(x)) is not x else self._tensor(x).uop
 
   def _pair(self, what: str, x: Any) -> tuple[UOp, UOp]:
-    """This and another operand with one type and one shape.
+    """Return the nodes of this tensor and of another operand, promoted to one type and broadcast to one shape.
 
-    Raises ShapeError, DTypeError or DeviceError naming both.
+    Raises ShapeError, DTypeError or DeviceError that name both.
     """
     a = self.uop
     if not isinstance(x, Handle): x = plain(x)
@@ -297,23 +306,23 @@ class Handle(metaclass=TensorType):
     return a, b
 
   def _beyond(self, x: Any) -> int:
-    """1 where x is a whole number above all values of this integer type, -1 where it is below, else 0."""
+    """Return 1 where x is a whole number above all values of this integer type, -1 where it is below them, else 0."""
     if isinstance(x, Handle) or dtypes.is_float(self.uop.dtype) or type(x := plain(x)) is not int: return 0
     low, high = _weak(self.uop.dtype, int).limits()
     return int(x > high) - int(x < low)
 
   def _axis(self, axis: int, extra: int = 0) -> int:
-    """An axis counted from the front. Raises IndexRangeError."""
+    """Return an axis, counted from the front. Raises IndexRangeError."""
     return graph.axis_of(axis, len(self.uop.shape) + extra)
 
   def _own_axis(self, what: str, axis: int) -> int:
-    """An axis counted from the front, of a tensor that has axes. Raises ShapeError, IndexRangeError."""
+    """Return an axis, counted from the front. The tensor must have axes. Raises ShapeError, IndexRangeError."""
     if not self.uop.shape:
       raise ShapeError(f"cannot {what} a tensor of shape (): it has no axes; reshape it to (1,) first")
     return graph.axis_of(axis, len(self.uop.shape))
 
   def _axes(self, axis: int | Iterable[int] | None) -> tuple[int, ...]:
-    """Axes counted from the front, sorted; None means all."""
+    """Return axes, counted from the front and sorted. None means all."""
     n = len(self.uop.shape)
     if axis is None: return tuple(range(n))
     axes = graph.axes_of(axis, n) if isinstance(axis, Iterable) else (graph.axis_of(axis, n),)
@@ -322,11 +331,12 @@ class Handle(metaclass=TensorType):
   # ***** storage *****
 
   def _again(self, step: Callable[..., Tensor], *others: Tensor) -> Callable[..., Tensor]:
-    """A step of a loop, built once from this tensor and others: calls run it at once on other tensors of the same
-    shapes, types and devices.
+    """Build a step of a loop once, from this tensor and others. The result runs the step at once on other tensors of
+    the same shapes, types and devices.
 
-    All of these must be realized, each in storage of its own. On several devices, whose parts may change from step to
-    step, each step is built."""
+    All of these must be realized, each in storage of its own. On several devices each step is built anew, since their
+    parts may change from step to step.
+    """
     if not isinstance(self.device, str): return lambda *given: step(*given).realize()
     examples = (self, *others)
     assert all(is_buffer(t.uop) for t in examples), "a step of a loop is built from realized tensors"
@@ -334,8 +344,8 @@ class Handle(metaclass=TensorType):
     return lambda *given: self._holding(run(*[writes.base_of(t.uop) for t in given]))
 
   def replace(self, x: Handle) -> Tensor:
-    """Let this handle stand for x's value. Views of this tensor, and values expressed before, stay with its old value;
-    so do their gradients.
+    """Let this handle stand for the value of x. Views of this tensor, and values computed from it before, keep the old
+    value and its gradients.
 
     Raises ShapeError if the shape differs.
 
@@ -350,22 +360,21 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def hold(self, u: UOp) -> None:
-    """Stand for a node of the same value, which may be storage."""
+    """Stand for another node of the same value. The node may be storage."""
     if self._alias is not None: self._alias = kept(self)
     self.uop = u
     if is_storage(u) and dtypes.is_float(u.dtype): self._is_leaf = True
     writes.note(self)
 
   def assign(self, x: Any) -> Tensor:
-    """Write x into this tensor's storage; x broadcasts. A tensor without storage takes x's value instead. Views of this
-    tensor see the write, and so does the tensor that it is a view of.
+    """Write x into the storage of this tensor. x broadcasts. A tensor without storage takes the value of x instead.
+    Views of this tensor see the write, and so does the tensor of which this one is a view.
 
-    The write is done when this tensor is next realized, or now if other tensors look at the storage. Values are what
-    they were where they were
-    expressed: what was computed from the old contents keeps its value, what is expressed from now on sees the new ones.
+    The write is done when this tensor is next realized, or now if other tensors share the storage. An expression made
+    before the write keeps the old contents. An expression made after it reads the new ones.
 
-    Raises ShapeError, DTypeError, DeviceError if x does not fit; ArgumentError for an expanded view, whose elements
-    share memory.
+    Raises ShapeError, DTypeError, DeviceError if x does not fit. Raises ArgumentError for an expanded view, whose
+    elements share memory.
 
     >>> x = Tensor([1, 2])
     >>> x.assign(x * 10).tolist()
@@ -374,19 +383,20 @@ class Handle(metaclass=TensorType):
     with lock: return self._updated(x)
 
   def _written_place(self, u: UOp) -> UOp:
-    """What a write to u, this tensor's node or a part of it, writes to.
+    """Return the view that a write to u writes to. u: the node of this tensor, or a part of it.
 
-    Raises ArgumentError where it repeats elements of memory.
+    Raises ArgumentError where u repeats elements of memory.
     """
     if not repeats(u): return u
     return apart(u, base_of(u))
 
   def _in_place(self, operation: Callable[[Any], Tensor], x: Any) -> Tensor:
-    """`t += x`: no other thread writes between the reading and the writing."""
+    """Implement `t += x`. No other thread writes between the read and the write."""
     with lock: return self._updated(operation(x))
 
   def _updated(self, x: Any) -> Tensor:
-    """What `assign` does. `t[a:b] += x` comes here for the part, which it then puts into t, where it is already."""
+    """Implement `assign`. `t[a:b] += x` first calls this for the part, and then stores the part into t, where it is
+    already."""
     if self._alias is not None: before_write(self)
     other = graph.cast(self._other(x), self.uop.dtype) if not isinstance(x, Handle) else x.uop
     mine = self.uop
@@ -400,10 +410,10 @@ class Handle(metaclass=TensorType):
         graph.refuse_shape("assign", mine.shape, other.shape)
       other = graph.relabelled(graph.broadcast(other, mine.shape), mine.shape)
     if 0 in mine.shape: return self._self()
-    # the target keeps the ASSIGNs that wrote there before: they are in order, and whoever reads one of them reads
-    # before the next
+    # The target keeps the ASSIGNs that wrote there before: they are in order, and a reader of one of them reads before
+    # the next one writes.
     stored_here = storage_view(mine) is not None
-    if not stored_here and memory_of(other)[0] is not None: other = unique(other)   # the value, not x's storage
+    if not stored_here and memory_of(other)[0] is not None: other = unique(other)  # >copy the value; do not share x's storage
     if self._alias is not None: share(self, other)
     else: self.uop = written(mine, other) if stored_here else other
     writes.note(self)
@@ -413,9 +423,9 @@ class Handle(metaclass=TensorType):
 
   @alone
   def _write_file(self, value: UOp) -> Tensor:
-    """Write a value into the part of a file that this tensor is, now.
+    """Write a value now into the part of a file that this tensor is.
 
-    Raises DeviceError if the part is not in one piece.
+    Raises DeviceError if the part is not contiguous.
     """
     mine = self.uop
     if this_thread.capture is not None:
@@ -436,10 +446,11 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def realize(self, *lst: Handle, do_update_stats: bool = True) -> Tensor:
-    """Compute this tensor, and the others given, now: one schedule for all. Afterwards each has storage of its own, or
-    is a view of storage, and
-    is a leaf: gradients do not flow to what it was computed from. Reading it, by `numpy()` or `item()`, computes it and
-    keeps gradients.
+    """Compute this tensor and the given others now, in one schedule. After that, each has storage of its own or is a
+    view of storage.
+
+    Each becomes a leaf: gradients do not flow to the tensors from which it was computed. To read the value by `numpy()`
+    or `item()` also computes it, and keeps gradients.
 
     >>> (Tensor([1, 2]) + 1).realize()
     <Tensor (2,) int32 on CPU, realized: [2, 3]>
@@ -452,10 +463,10 @@ class Handle(metaclass=TensorType):
     return self._self()
 
   def _buffer(self) -> Buffer:
-    """The storage that holds exactly this tensor's elements, in order, to be read; computes them if need be. The graph
-    stays, for backward().
+    """Return the storage that holds exactly the elements of this tensor, in order, for reading. Computes them first if
+    necessary. The graph stays, for backward().
 
-    Raises JitError while TinyJit captures: what Python does with the values would not be done again.
+    Raises JitError while TinyJit captures: replays would not repeat what Python does with the values.
     """
     if this_thread.traced is not None: refuse_values("read", self.uop.shape)
     if this_thread.capture is not None:
@@ -475,25 +486,25 @@ class Handle(metaclass=TensorType):
       if u.realized is None: realize_nodes([u])
       found = None if u.realized is None else in_order(u.realized)
       assert found is not None, f"realize left {u} without storage in order"
-    # on one device it is a Buffer; of empty() nothing has made it yet
+    # On one device it is a Buffer. If it comes from empty(), nothing has allocated it yet.
     return buffer_of(found).ensure_allocated()  # type: ignore[no-any-return]
 
 def refuse_values(what: str, shape: tuple[sint, ...]) -> None:
-  """Raise the FunctionError of computing something inside of a function that `tinyhw.function` runs."""
+  """Raise a FunctionError: a value is wanted inside of a function that `tinyhw.function` runs."""
   raise FunctionError(f"a tensor of shape {graph.show(shape)} is {what} inside of function {this_thread.traced}, "
                       f"which only expresses its results; "
                       f"do that outside, or leave out @function")
 
 def _weak(dtype: DType, kind: type) -> DType:
-  """The type of an operation between a tensor of dtype and a Python number of a kind."""
+  """Return the type of an operation between a tensor of dtype and a Python number of a kind."""
   if kind is bool or dtypes.is_float(dtype): return dtype
   if kind is int: return dtypes.default_int if dtype is dtypes.bool else dtype
   return dtypes.default_float
 
 def _number_type(what: str, dtype: DType, x: ConstType) -> DType:
-  """The type of an operation between a tensor of dtype and a Python number.
+  """Return the type of an operation between a tensor of dtype and a Python number.
 
-  Raises DTypeError for an int that it does not hold.
+  Raises DTypeError for an int that this type cannot hold.
   """
   found = _weak(dtype, type(x))
   if type(x) is int: graph.check_number(what, found, x)
@@ -505,7 +516,7 @@ def _check_types(target: UOp, value: UOp) -> None:
                      f".assign(x.cast(t.dtype))")
 
 def check_devices(what: str, a: UOp, b: UOp) -> None:
-  """Raise DeviceError unless both are on one device, or one is on none."""
+  """Raise DeviceError unless both are on one device, or one of them is on no device."""
   first, second = a.device, b.device
   if first != second and first is not None and second is not None:
     if on_disk(first) or on_disk(second): raise refusal(first if on_disk(first) else second, what)
@@ -537,7 +548,8 @@ def realize_all(tensors: Iterable[Handle]) -> None:
     if not pending: return
     compute(list(wanted))
     for tensor, u in pending.values():
-      if memory_of(tensor.uop)[0] is None:   # else it was an ASSIGN, or the run wrote what the value was computed from
+      # Otherwise it was an ASSIGN, or the run wrote to the inputs of the value.
+      if memory_of(tensor.uop)[0] is None:
         assert u.realized is not None, f"realize left {u} without storage"
         tensor.hold(graph.reshape(u.realized, u.shape))
       elif dtypes.is_float(u.dtype): register(tensor)

@@ -1,8 +1,8 @@
 """Convolutions and pooling over any number of spatial axes.
 
 A convolution is sliding windows (views.windows: a view, nothing is copied) times weights, summed: one kernel. Its
-gradient is written as two more convolution-like sums rather than the transpose of each step (`define_gradient`), so
-each of them is one kernel too. That for the image of a strided one, which is a transposed convolution, is done by
+gradient is two more sums of the same form, rather than the transpose of each step (`define_gradient`). So each of them
+is one kernel too. The gradient for the input of a strided convolution is a transposed convolution, which is done by
 phases (`transposed_convolve`).
 """
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 Sizes = int | Sequence[int]
 
 def spread(x: Sizes, n: int, what: str, least: int = 1) -> tuple[int, ...]:
-  """One number for each of n spatial axes, at least `least`. Raises ArgumentError."""
+  """Return one number for each of n spatial axes, at least `least`. Raises ArgumentError."""
   found = wholes(what, x, least)
   if not isinstance(x, (tuple, list)): found *= n
   if len(found) != n:
@@ -35,8 +35,8 @@ def spread(x: Sizes, n: int, what: str, least: int = 1) -> tuple[int, ...]:
   return found
 
 def padding_pairs(padding: Sizes, n: int) -> Pairs:
-  """(before, after) for each of n spatial axes: from one number, one per axis, or two per axis beginning with the
-  last."""
+  """Return (before, after) for each of n spatial axes. padding: one number, one per axis, or two per axis beginning
+  with the last."""
   if isinstance(padding, str):
     raise ArgumentError(f"padding={padding!r}: give numbers; nn.Conv2d knows 'same' and 'valid'")
   if not isinstance(padding, (tuple, list)): return [(size("padding", padding),) * 2] * n
@@ -47,7 +47,7 @@ def padding_pairs(padding: Sizes, n: int) -> Pairs:
   return [(p, p) for p in flat]
 
 def window_view(u: UOp, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> UOp:
-  """(..., *sizes) -> (..., *windows, *elements of the window) for the last len(kernel) axes."""
+  """Return (..., *sizes) as (..., *windows, *elements of the window) for the last len(kernel) axes."""
   n = len(kernel)
   lead = len(u.shape) - n
   for i in reversed(range(n)): u = windows(u, lead + i, kernel[i], stride[i], dilation[i])
@@ -60,11 +60,11 @@ class Convolution(Sorting):
   def conv2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1, dilation: Sizes = 1,
              padding: Sizes = 0,
              dtype: DTypeLike | None = None) -> Tensor:
-    """Cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->  (N, Cout,
-    *sizes).
+    """Compute a cross-correlation. self: (N, Cin, *sizes)  weight: (Cout, Cin / groups, *kernel)  bias: (Cout,)  ->
+    (N, Cout, *sizes).
 
-    Any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last. Raises
-    ShapeError.
+    It takes any number of spatial axes. padding: one number, one per axis, or two per axis beginning with the last.
+    Raises ShapeError.
 
     >>> Tensor.ones(1, 1, 3, 3).conv2d(Tensor.ones(1, 1, 3, 3), padding=1).tolist()
     [[[[4.0, 6.0, 4.0], [6.0, 9.0, 6.0], [4.0, 6.0, 4.0]]]]
@@ -85,7 +85,7 @@ class Convolution(Sorting):
 
   def _convolved(self, weight: Tensor, bias: Tensor | None, dtype: DTypeLike | None,
                  convolved: Callable[[UOp, UOp], UOp]) -> Tensor:
-    """What `convolved` makes of this tensor and the weight, in the type in which it is added up, and the bias."""
+    """Apply `convolved` to this tensor and the weight, in the type of the accumulator, and add the bias."""
     out = least_upper_dtype(self.dtype, weight.dtype)
     wide = graph.accumulator(out) if dtype is None else to_dtype(dtype)
     channels = graph.shrink_axis(self.uop, 1, 0, static(self.shape[1], "convolve the channels of"))
@@ -94,7 +94,7 @@ class Convolution(Sorting):
     return y if bias is None else y.add(bias.reshape(1, -1, *(1,) * (self.ndim - 2)))
 
   def _spatial_axes(self, what: str, weight: Tensor) -> int:
-    """How many axes a convolution slides over."""
+    """Return the number of axes over which a convolution slides."""
     if self._beside(what, weight).ndim < 3 or self.ndim != weight.ndim:
       raise ShapeError(f"cannot {what} {graph.show(self.shape)} with {graph.show(weight.shape)}: both need two axes "
                        f"and the same spatial ones; "
@@ -112,8 +112,8 @@ class Convolution(Sorting):
   def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, groups: int = 1, stride: Sizes = 1,
                        dilation: Sizes = 1,
                        padding: Sizes = 0, output_padding: Sizes = 0) -> Tensor:
-    """The transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel). output_padding: less
-    than stride or dilation.
+    """Compute the transpose of conv2d (its gradient for the input). weight: (Cin, Cout / groups, *kernel).
+    output_padding: less than stride or dilation.
 
     >>> Tensor([[[[1.0, 2.0]]]]).conv_transpose2d(Tensor.ones(1, 1, 1, 2)).tolist()
     [[[[1.0, 3.0, 2.0]]]]
@@ -149,7 +149,8 @@ class Convolution(Sorting):
 
   def _pooled(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes, padding: Sizes, ceil_mode: bool,
               value: float | int | bool) -> tuple[UOp, tuple[int, ...]]:
-    """Windows over the last axes, with `value` outside, and the number of axes of a window at the end."""
+    """Return windows over the last axes, with `value` outside of the tensor, and the axes of a window, which are the
+    last ones."""
     n = _axes_of(kernel_size)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
@@ -175,7 +176,7 @@ class Convolution(Sorting):
   def max_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
                  padding: Sizes = 0,
                  ceil_mode: bool = False, return_indices: bool = False) -> Tensor | tuple[Tensor, Tensor]:
-    """The largest element of each window. return_indices: also its place in the flattened spatial axes.
+    """Return the largest element of each window. return_indices: also its index in the flattened spatial axes.
 
     >>> Tensor.arange(16).reshape(1, 1, 4, 4).max_pool2d().tolist()
     [[[[5, 7], [13, 15]]]]
@@ -190,7 +191,7 @@ class Convolution(Sorting):
     count = math.prod(int(d) for d in self.shape[-n:])
     place = self._new(graph.broadcast(graph.reshape(graph.iota(count, graph.place_type(count), self.device),
                                                     self.shape[-n:]), self.shape))
-    late = place.sub(count, reverse=True)  # the first of equals has the largest
+    late = place.sub(count, reverse=True)  # the first of equal elements has the largest value
     late_view, _ = late._pooled(kernel_size, stride, dilation, padding, ceil_mode, 0)
     shape = (*best.shape, *(1,) * n)
     same = self._new(view)._or_nan(
@@ -201,7 +202,8 @@ class Convolution(Sorting):
   def avg_pool2d(self, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
                  padding: Sizes = 0,
                  ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
-    """The mean of each window. count_include_pad: padding counts as zeros (what ceil_mode adds never does).
+    """Return the mean of each window. count_include_pad: padding counts as zeros. The padding of ceil_mode never
+    counts.
 
     >>> Tensor.arange(16).reshape(1, 1, 4, 4).avg_pool2d().tolist()
     [[[[2.5, 4.5], [10.5, 12.5]]]]
@@ -221,7 +223,7 @@ class Convolution(Sorting):
 
   def _pooled_rest(self, kernel_size: Sizes, stride: Sizes | None, dilation: Sizes,
                    counts: Sequence[object]) -> tuple[UOp, tuple[int, ...]]:
-    """Windows as many as `counts`: what is missing at the end is padded with zeros."""
+    """Return as many windows as `counts`. Missing elements at the end are padded with zeros."""
     n = len(counts)
     kernel = spread(kernel_size, n, "kernel_size")
     strides, dilations = spread(kernel if stride is None else stride, n, "stride"), spread(dilation, n, "dilation")
@@ -234,7 +236,7 @@ class Convolution(Sorting):
   def max_unpool2d(self, indices: Tensor, kernel_size: Sizes = (2, 2), stride: Sizes | None = None, dilation: Sizes = 1,
                    padding: Sizes = 0,
                    output_size: Sequence[int] | None = None) -> Tensor:
-    """The inverse of max_pool2d with return_indices and the same options: values at their places, zeros elsewhere.
+    """Invert max_pool2d with return_indices and the same options: put values at their indices, zeros elsewhere.
 
     >>> values, places = Tensor.arange(4).reshape(1, 1, 2, 2).max_pool2d(return_indices=True)
     >>> values.max_unpool2d(places).tolist()
@@ -257,7 +259,7 @@ class Convolution(Sorting):
     return empty.scatter(len(lead), indices.flatten(-n), self.flatten(-n)).reshape(*lead, *sizes)
 
   def interpolate(self, size: Sequence[int], mode: str = "linear", align_corners: bool = False) -> Tensor:
-    """The last len(size) axes resized. mode: "nearest", "nearest-exact" or "linear" (in as many axes as there are).
+    """Resize the last len(size) axes. mode: "nearest", "nearest-exact" or "linear" (along each resized axis).
 
     >>> Tensor([[[1.0, 3.0]]]).interpolate((4,)).tolist()
     [[[1.0, 1.5, 2.5, 3.0]]]
@@ -294,8 +296,8 @@ def _at(x: Convolution, *indices: Any) -> Tensor: return x[indices]
 
 def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[int], dilations: Sequence[int],
                 pairs: Pairs) -> Pairs:
-  """More padding at the ends, so that the last window that starts inside of the (padded at the start) input is
-  whole."""
+  """Add padding at the ends, so that the last window is whole. That window must start inside of the input or of the
+  padding at its start."""
   found: Pairs = []
   for d, k, s, dil, (b, e) in zip(sizes, kernel, strides, dilations, pairs):
     before, after = int(b), int(e)
@@ -308,10 +310,10 @@ def _ceil_pairs(sizes: Sequence[int], kernel: Sequence[int], strides: Sequence[i
 
 def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int], pairs: Pairs,
              inside: UOp | None = None) -> UOp:
-  """x: (N, Cin, *sizes), w: (Cout, Cin / groups, *kernel) of one type -> (N, Cout, *windows).
+  """Convolve x: (N, Cin, *sizes) with w: (Cout, Cin / groups, *kernel) of the same type -> (N, Cout, *windows).
 
-  inside: (1, Cout / groups, 1, *kernel), which elements of the weight are there. The others, which are 0, make no NaN
-  of an infinite x either.
+  inside: (1, Cout / groups, 1, *kernel), true for the elements of the weight that exist. The others are 0, and do not
+  make NaN from an infinite x.
   """
   n = len(stride)
   kernel: Any = tuple([static(d, "convolve") for d in w.shape[2:]])
@@ -331,8 +333,8 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
   sizes, weight_shape = x.shape, w.shape
 
   def backward(u: UOp, g: UOp) -> tuple[UOp, UOp]:
-    """x's gradient: g, convolved with the reversed weights. w's: products with the windows, summed over batch and
-    windows."""
+    """Return the gradient of x, which is g convolved with the reversed weights, and that of w, which is g times the
+    windows, summed over batch and windows."""
     a, b = u.src[0].src
     wide = graph.expand(g, shape)
     dw = graph.reshape(graph.reduce(graph.mul(a, wide), Ops.ADD, (0, *range(3, 3 + n))), weight_shape)
@@ -340,20 +342,19 @@ def convolve(x: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Seque
     weights = graph.reshape(b.src[0] if b.op is Ops.EXPAND else b, weight_shape)
     return transposed_convolve(y, weights, groups, stride, dilation, [before for before, _ in pairs], sizes[2:]), dw
 
-  if total.op is Ops.REDUCE_AXIS: define_gradient(total, (x, w), backward)   # else it has no terms
+  if total.op is Ops.REDUCE_AXIS: define_gradient(total, (x, w), backward)   # otherwise it has no terms
   return graph.reshape(total, (batch, outputs, *count))
 
 # ***** transposed convolution on nodes *****
 
 class Phases(NamedTuple):
-  """How an axis of a transposed convolution is done: its elements q * stride + p are one convolution without a stride
-  for each phase p.
+  """The phases of an axis of a transposed convolution. For each phase p, the elements q * stride + p are one
+  convolution without a stride.
 
-  step: from an element of the kernel that a phase has to the next. phases: those that have elements. taps: how many
-  each has, at most.
-  apart: elements of the input from one tap to the next. between: phases without elements after each one that may have
-  some. first: the first q.
-  quotients: how many there are.
+  step: the distance between two elements of the kernel in one phase. phases: the number of phases with elements. taps:
+  the largest number of elements in a phase. apart: the distance in the input from one tap to the next. between: the
+  number of phases without elements after each one that may have some. first: the first q. quotients: the number of
+  values of q.
   """
   step: int
   phases: int
@@ -364,7 +365,7 @@ class Phases(NamedTuple):
   quotients: sint
 
 def phases_of(kernel: int, stride: int, dilation: int, before: int, size: sint) -> Phases:
-  """Of an axis of which the stride or the dilation divides the other one."""
+  """Return the phases of an axis. The stride must divide the dilation, or the dilation the stride."""
   step, first = max(stride // dilation, 1), before // stride
   quotients = graph.simple(ceildiv(before + size, stride) - first)
   return Phases(step, min(step, kernel), ceildiv(kernel, step), max(dilation // stride, 1), stride // step - 1, first,
@@ -373,13 +374,15 @@ def phases_of(kernel: int, stride: int, dilation: int, before: int, size: sint) 
 def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dilation: Sequence[int],
                         before: Sequence[sint],
                         sizes: Sequence[sint]) -> UOp:
-  """The gradient of `convolve` for x, from that of its result. y: (N, Cout, *windows), w: (Cout, Cin / groups, *kernel)
-  -> (N, Cin, *sizes).
+  """Return the gradient of `convolve` for x, from that of its result. y: (N, Cout, *windows), w: (Cout, Cin / groups,
+  *kernel) -> (N, Cin, *sizes).
 
-  x[i] gets y[o] * w[j] where i + before = o * stride + j * dilation. So a phase, the elements with one remainder of i +
-  before by the stride, has every (stride / dilation)-th element of the kernel: it is a convolution without a stride.
-  All phases are channels of one convolution. What phases have fewer elements than others is left out (`inside`). Where
-  neither of stride and dilation divides the other, zeros stand between y's elements.
+  x[i] gets y[o] * w[j] where i + before = o * stride + j * dilation. A phase is the elements with one remainder of i +
+  before by the stride. It uses every (stride / dilation)-th element of the kernel, so it is a convolution without a
+  stride. All phases are channels of one convolution.
+
+  Phases with fewer elements than others are masked (`inside`). If neither of stride and dilation divides the other,
+  zeros are inserted between the elements of y.
   """
   n = len(stride)
   stride = list(stride)
@@ -400,14 +403,14 @@ def transposed_convolve(y: UOp, w: UOp, groups: int, stride: Sequence[int], dila
                [(0, 0)] * n, inside)
   x = graph.reshape(x, (y.shape[0], groups * inputs, *[p.phases for p in phases], *[p.quotients for p in phases]))
   x = graph.permute(x, (0, 1, *[axis for i in range(n) for axis in (2 + n + i, 2 + i)]))
-  if any(s > 1 for s in stride): x = graph.contiguous(x)   # so that the kernel's loops are phases and quotients
+  if any(s > 1 for s in stride): x = graph.contiguous(x)   # so that the loops of the kernel are phases and quotients
   for i, p in enumerate(phases): x = side_by_side(x, 2 + i, p)
   cuts = [(b - p.first * s, graph.simple(b - p.first * s + d)) for b, p, s, d in zip(before, phases, stride, sizes)]
   return graph.shrink(x, [(0, d) for d in x.shape[:2]] + cuts)
 
 def by_phase(w: UOp, phases: Sequence[Phases]) -> UOp:
-  """(groups, outputs, inputs, *kernel) -> (groups, inputs, *phases, outputs, *taps), the last taps first: 0 for what
-  is not in the kernel."""
+  """Return (groups, outputs, inputs, *kernel) as (groups, inputs, *phases, outputs, *taps), the last taps first.
+  Elements outside of the kernel are 0."""
   n = len(phases)
   w = graph.pad(w, [(0, 0)] * 3 + [(0, p.phases * p.taps - k) for p, k in zip(phases, w.shape[3:])])
   w = graph.reshape(w, (*w.shape[:3], *[m for p in phases for m in (p.taps, p.phases)]))
@@ -415,14 +418,14 @@ def by_phase(w: UOp, phases: Sequence[Phases]) -> UOp:
   return graph.flip(w, tuple(range(3 + n, 3 + 2 * n)))
 
 def side_by_side(x: UOp, axis: int, p: Phases) -> UOp:
-  """The quotients and phases of an axis as one axis, with zeros for phases without elements of the kernel."""
+  """Merge the quotients and phases of an axis into one axis, with zeros for phases without elements of the kernel."""
   lead, rest = x.shape[:axis], x.shape[axis + 2:]
   x = graph.pad_axis(x, axis + 1, 0, p.step - p.phases)
   x = graph.pad_axis(graph.reshape(x, (*lead, p.quotients, p.step, 1, *rest)), axis + 2, 0, p.between)
   return graph.reshape(x, (*lead, graph.simple(p.quotients * (p.step * (1 + p.between))), *rest))
 
 def _axes_of(kernel_size: Sizes) -> int:
-  """How many axes a window has."""
+  """Return the number of axes of a window."""
   n = len(kernel_size) if isinstance(kernel_size, (tuple, list)) else 2
   if not n: raise ArgumentError("kernel_size is empty; give the size of the window along each axis that is pooled")
   return n

@@ -1,8 +1,8 @@
-"""Tensors made of numbers alone: filled, counted, evenly spaced, triangular. They are expressions, computed where they
-are used.
+"""Tensors made from numbers alone: filled, counted, evenly spaced, triangular. They are expressions, computed where
+they are used.
 
-`buffer=True` and `requires_grad=True` give a tensor a node of its own, so that it can be assigned to and its gradient
-is not that of all equal ones.
+Equal expressions share one node and one gradient. `buffer=True` and `requires_grad=True` give a tensor a node of its
+own, so that it can be assigned to and has its own gradient.
 """
 from __future__ import annotations
 import math
@@ -31,7 +31,7 @@ def _file(device: DeviceLike, count: int, kind: DType) -> Buffer:
   return Buffer(device, count, kind, options=BufferOptions(writable=True))
 
 def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
-  """Sizes of a new tensor, given as numbers or as one sequence. Raises ShapeError for a negative one."""
+  """Return the sizes of a new tensor, given as numbers or as one sequence. Raises ShapeError for a negative one."""
   found = argfix(*shape) if shape else ()
   for d in found:
     if isinstance(d, bool): raise ArgumentError(f"a size is a whole number or a Variable, not {d!r}")
@@ -43,14 +43,14 @@ def checked_shape(shape: tuple[Any, ...]) -> tuple[sint, ...]:
   return found
 
 class Creation(Reduction):
-  """full, arange and their relatives."""
+  """full, arange and other functions that create tensors."""
   __slots__ = ()
 
   @classmethod
   def empty(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None,
             requires_grad: bool | None = None) -> Tensor:
-    """Storage with whatever is in it. On DISK:/path that is what the file has; assign() writes it, and makes it if it
-    is not there.
+    """Allocate storage and leave its contents undefined. On DISK:/path the contents are those of the file. assign()
+    writes the file, and creates it if it does not exist.
 
     >>> Tensor.empty(2, 3).shape
     (2, 3)
@@ -68,7 +68,7 @@ class Creation(Reduction):
   def full(cls, shape: Any, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
            buffer: bool = False,
            requires_grad: bool | None = None) -> Tensor:
-    """One value everywhere. The type is that of the value unless given.
+    """Return a tensor with one value everywhere. The type is that of the value unless given.
 
     >>> Tensor.full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
@@ -86,7 +86,7 @@ class Creation(Reduction):
 
   @classmethod
   def zeros(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Zeros of the default float type unless dtype says otherwise.
+    """Return zeros, of the default float type unless dtype is given.
 
     >>> Tensor.zeros(2, 2).tolist()
     [[0.0, 0.0], [0.0, 0.0]]
@@ -95,7 +95,7 @@ class Creation(Reduction):
 
   @classmethod
   def ones(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Ones of the default float type unless dtype says otherwise.
+    """Return ones, of the default float type unless dtype is given.
 
     >>> Tensor.ones(2, dtype="int32").tolist()
     [1, 1]
@@ -105,7 +105,7 @@ class Creation(Reduction):
   def full_like(self, fill_value: ConstType, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
                 buffer: bool = False,
                 requires_grad: bool | None = None) -> Tensor:
-    """One value everywhere, in this tensor's shape, type and place.
+    """Return a tensor with one value everywhere, with the shape, type and device of this tensor.
 
     >>> Tensor([1, 2]).full_like(5).tolist()
     [5, 5]
@@ -114,7 +114,7 @@ class Creation(Reduction):
                      buffer, requires_grad)
 
   def zeros_like(self, **kwargs: Any) -> Tensor:
-    """Zeros in this tensor's shape, type and place.
+    """Return zeros, with the shape, type and device of this tensor.
 
     >>> Tensor([1, 2]).zeros_like().tolist()
     [0, 0]
@@ -122,7 +122,7 @@ class Creation(Reduction):
     return self.full_like(0, **kwargs)
 
   def ones_like(self, **kwargs: Any) -> Tensor:
-    """Ones in this tensor's shape, type and place.
+    """Return ones, with the shape, type and device of this tensor.
 
     >>> Tensor([1, 2]).ones_like().tolist()
     [1, 1]
@@ -130,7 +130,7 @@ class Creation(Reduction):
     return self.full_like(1, **kwargs)
 
   def empty_like(self, dtype: DTypeLike | None = None, device: DeviceLike | None = None) -> Tensor:
-    """Storage of this tensor's shape.
+    """Allocate storage of this tensor's shape, with undefined contents.
 
     >>> Tensor([1, 2]).empty_like().dtype
     dtypes.int32
@@ -141,10 +141,11 @@ class Creation(Reduction):
   def arange(cls, start: Any, stop: Any = None, step: Any = 1, dtype: DTypeLike | None = None,
              device: DeviceLike | None = None,
              requires_grad: bool | None = None) -> Tensor:
-    """start, start + step, ... up to but without stop; arange(n) starts at 0. Integers unless a number is a float.
+    """Return start, start + step, ... up to but without stop. arange(n) starts at 0. The elements are integers unless
+    an argument is a float.
 
-    Raises DTypeError for integers that the type does not hold, ArgumentError for a step of 0 and for numbers that are
-    not finite.
+    Raises DTypeError for integers that the type does not hold. Raises ArgumentError for a step of 0 and for numbers
+    that are not finite.
 
     >>> Tensor.arange(2, 10, 3).tolist()
     [2, 5, 8]
@@ -178,7 +179,7 @@ class Creation(Reduction):
   @classmethod
   def linspace(cls, start: float, stop: float, steps: int, dtype: DTypeLike | None = None,
                device: DeviceLike | None = None, **kwargs: Any) -> Tensor:
-    """`steps` numbers from start to stop, both included.
+    """Return `steps` evenly spaced numbers from start to stop, both included.
 
     >>> Tensor.linspace(0, 1, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -195,7 +196,7 @@ class Creation(Reduction):
   @classmethod
   def eye(cls, n: int, m: int | None = None, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
           requires_grad: bool | None = None) -> Tensor:
-    """Ones where row and column agree, else zeros.
+    """Return the identity matrix: ones where row and column are equal, else zeros.
 
     >>> Tensor.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -206,7 +207,7 @@ class Creation(Reduction):
     return cls._leaf(same.cast(dtypes.default_float if dtype is None else to_dtype(dtype)).uop, requires_grad)
 
   def tril(self, diagonal: int = 0) -> Tensor:
-    """Zeros above the diagonal with index column - row == diagonal.
+    """Set the elements above a diagonal to zero. The diagonal is that with column - row == diagonal.
 
     >>> Tensor.ones(3, 3, dtype="int32").tril().tolist()
     [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
@@ -214,7 +215,7 @@ class Creation(Reduction):
     return self._band(diagonal, lower=True)
 
   def triu(self, diagonal: int = 0) -> Tensor:
-    """Zeros below the diagonal with index column - row == diagonal.
+    """Set the elements below a diagonal to zero. The diagonal is that with column - row == diagonal.
 
     >>> Tensor.ones(3, 3, dtype="int32").triu(1).tolist()
     [[0, 1, 1], [0, 0, 1], [0, 0, 0]]
@@ -225,7 +226,8 @@ class Creation(Reduction):
     diagonal = checks.whole("diagonal", diagonal)
     if self.ndim < 2: raise ShapeError(f"a triangle needs two axes, and {graph.show(self.shape)} has {self.ndim}")
     rows, columns = (limits(d)[1] for d in self.shape[-2:])
-    diagonal = max(-rows, min(diagonal, columns))   # further out nothing changes, and places stay in few bits
+    # Farther out the result does not change. The limit keeps indices in few bits.
+    diagonal = max(-rows, min(diagonal, columns))
     kind = graph.place_type(rows + columns)
     row, column = (graph.positions(self.uop, self.ndim - k, kind) for k in (2, 1))
     shifted = graph.add(row, graph.like(row, diagonal if lower else diagonal - 1))
@@ -234,7 +236,7 @@ class Creation(Reduction):
     return self._new(graph.where(above, zero, self.uop) if lower else graph.where(above, self.uop, zero))
 
   def diag(self) -> Tensor:
-    """A vector as the diagonal of a matrix.
+    """Return a matrix with this vector as its diagonal.
 
     >>> Tensor([1, 2]).diag().tolist()
     [[1, 0], [0, 2]]
@@ -248,12 +250,12 @@ class Creation(Reduction):
     return self._new(graph.where(same, wide.uop, graph.like(wide.uop, 0)))
 
 def _of(u: UOp, x: Any) -> UOp:
-  """A number or Variable in u's type and shape."""
+  """Return a number or Variable in u's type and shape."""
   return (graph.broadcast(graph.element(x, u.dtype), u.shape) if isinstance(x, UOp)
           else graph.like(u, int(x) if dtypes.is_int(u.dtype) else x))
 
 def _how_many(start: Any, stop: Any, step: Any) -> sint:
-  """The length of an arange."""
+  """Return the length of an arange."""
   numbers = (start, stop, step)
   symbolic = any(isinstance(x, UOp) for x in numbers)
   if symbolic and any(isinstance(x, float) for x in numbers):

@@ -1,9 +1,9 @@
-"""Decompositions of matrices: qr by Householder's reflections, svd by one-sided Jacobi rotations. Both over any leading
-axes.
+"""Decompositions of matrices: qr by Householder reflections, svd by one-sided Jacobi rotations. Both work over any
+leading axes.
 
-Steps differ in where they work only, and read that from storage, so all of them run the same few kernels. Matrices are
-scaled by their largest element first, so that squares neither overflow nor vanish. Narrow floats compute in float32,
-and results are rounded once.
+Steps differ only in the index on which they work. They read it from storage, so all steps run the same few kernels.
+Matrices are first divided by their largest element, so that squares neither overflow nor underflow. Floats narrower
+than 32 bits compute in float32, and results are rounded once.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -21,12 +21,12 @@ from tinyhw.uop.ops import UOp
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Reflection(NamedTuple):
-  """I - factor * vector vector^T. vector: (..., m, 1), factor: (..., 1, 1)."""
+  """A Householder reflection, I - factor * vector vector^T. vector: (..., m, 1), factor: (..., 1, 1)."""
   vector: Tensor
   factor: Tensor
 
   def of(self, x: Tensor) -> Tensor:
-    """x, reflected from the left."""
+    """Return x, reflected from the left."""
     products = self.vector.mul(x).sum(-2, keepdim=True)
     return x.sub(self.vector.mul(self.factor.mul(products)))
 
@@ -40,14 +40,18 @@ class Decomposition(Interchange):
     return tuple(lead), m, n
 
   def _scaled(self) -> tuple[Tensor, Tensor]:
-    """In the type to compute in, with largest element 1; and the scale, (..., 1, 1), which gradients do not see."""
+    """Return the matrix divided by its scale, and the scale, (..., 1, 1).
+
+    The scale is the largest absolute value. Its gradient is ignored. The result has the type to compute in.
+    """
     x = self.cast(graph.accumulator(least_upper_float(self.dtype)))
     top = x.detach().abs().max((-2, -1), keepdim=True)
     scale = top.eq(0).where(1, top)
     return x.div(scale), scale
 
   def qr(self) -> tuple[Tensor, Tensor]:
-    """(Q, R) with self = Q @ R: Q (..., m, m) orthogonal, R (..., m, n) zero below the diagonal, for self (..., m, n).
+    """Return (Q, R) with self = Q @ R, for self (..., m, n). Q: (..., m, m), orthogonal. R: (..., m, n), zero below the
+    diagonal.
 
     Signs are LAPACK's. Raises ShapeError for less than two axes. Source: Golub and Van Loan, Matrix Computations, 5.2.
 
@@ -62,11 +66,13 @@ class Decomposition(Interchange):
     return _product(reflections, lead, m, m, x).cast(out), r.mul(scale).triu().cast(out)
 
   def svd(self, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
-    """(U, S, V) with self = U[..., :k] @ diag(S) @ V[..., :k, :], k = min(m, n): S (..., k) falls, U (..., m, m), V
-    (..., n, n) are orthogonal.
+    """Return (U, S, V) with self = U[..., :k] @ diag(S) @ V[..., :k, :], where k = min(m, n).
 
-    full_matrices=False: U (..., m, k), V (..., k, n). The gradient wants singular values that differ. The rotations are
-    computed when the call is made. Source: Hestenes 1958; Golub and Van Loan 8.6.3; Townsend 2016 for the gradient.
+    S: (..., k), in descending order. U: (..., m, m) and V: (..., n, n) are orthogonal. full_matrices=False: U is (...,
+    m, k), V is (..., k, n).
+
+    The gradient needs singular values that differ. The rotations are computed when the call is made. Source: Hestenes
+    1958; Golub and Van Loan 8.6.3; Townsend 2016 for the gradient.
 
     >>> [round(x, 4) for x in Tensor([[3.0, 0.0], [4.0, 5.0]]).svd()[1].tolist()]
     [6.7082, 2.2361]
@@ -97,7 +103,7 @@ def _identity(lead: tuple[int, ...], m: int, n: int, like: Tensor) -> Tensor:
   return like.eye(m, n, dtype=like.dtype, device=like.device).expand(*lead, m, n)
 
 def _triangle(x: Tensor, steps: int) -> tuple[list[Reflection], Tensor]:
-  """Reflections that clear the columns below the diagonal, and what they make of x."""
+  """Return reflections that clear the columns below the diagonal, and x after these reflections."""
   reflections: list[Reflection] = []
   rows = x._new(graph.positions(graph.shrink_axis(x.uop, x.ndim - 1, 0, 1), x.ndim - 2)) if steps > 0 else x
   for k in range(steps):
@@ -106,9 +112,9 @@ def _triangle(x: Tensor, steps: int) -> tuple[list[Reflection], Tensor]:
     below = (rows > at).where(column, 0)
     corner = rows.eq(at).where(column, 0).sum(-2, keepdim=True)
     rest = below.square().sum(-2, keepdim=True)
-    done = rest.eq(0)                               # nothing to clear: no reflection
+    done = rest.eq(0)                               # >nothing to clear: no reflection
     norm = done.where(1, rest.add(corner.square())).sqrt()
-    first = corner.add((corner < 0).where(norm.neg(), norm))     # away from 0: no cancellation
+    first = corner.add((corner < 0).where(norm.neg(), norm))     # >away from 0, to avoid cancellation
     vector = below.add(rows.eq(at).where(first, 0)).contiguous()
     factor = done.where(0, done.where(1, norm.mul(norm.add(corner.abs()))).reciprocal()).contiguous()
     reflections.append(Reflection(vector, factor))
@@ -116,13 +122,13 @@ def _triangle(x: Tensor, steps: int) -> tuple[list[Reflection], Tensor]:
   return reflections, x
 
 def _product(reflections: list[Reflection], lead: tuple[int, ...], m: int, n: int, like: Tensor) -> Tensor:
-  """The first n columns of the product of reflections."""
+  """Return the first n columns of the product of reflections."""
   q = _identity(lead, m, n, like)
   for reflection in reversed(reflections): q = reflection.of(q).contiguous()
   return q
 
 def _completed(u: Tensor, count: int) -> Tensor:
-  """Orthonormal columns (zeros at the end, where there are fewer), made `count` of them."""
+  """Complete orthonormal columns to `count` orthonormal columns. Columns of zeros at the end stand for missing ones."""
   *lead, m, n = [int(d) for d in u.shape]
   reflections, r = _triangle(u, min(m - 1, n))
   signs = (r.diagonal(0, -2, -1) < 0).where(-1.0, u.const_like(1.0)[..., 0, :]).pad([None] * len(lead)
@@ -130,10 +136,9 @@ def _completed(u: Tensor, count: int) -> Tensor:
   return _product(reflections, tuple(lead), m, count, u).mul(signs.unsqueeze(-2))
 
 def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
-  """x @ V with columns at right angles to each other, and the orthogonal V, by rotations of pairs of columns: all pairs
-  once in a sweep.
+  """Return x @ V with orthogonal columns, and the orthogonal V. Each sweep rotates every pair of columns once.
 
-  A round rotates pairs of neighbours in a circle, then all columns but the first move on by one place.
+  A round rotates pairs of neighbours in a circle. Then all columns but the first move on by one position.
   """
   *lead, m, n = [int(d) for d in x.shape]
   size = n + n % 2
@@ -153,8 +158,8 @@ def _rotated(x: Tensor) -> tuple[Tensor, Tensor]:
   return both[..., :m, :n], both[..., m:m + n, :n]
 
 def _round(both: Tensor, m: int) -> Tensor:
-  """One rotation of each column of the first half with that of the second, so that their first m elements are at right
-  angles."""
+  """Rotate each column of the first half with that of the second half, so that their first m elements are
+  orthogonal."""
   *lead, rows, size = [int(d) for d in both.shape]
   pairs = both.reshape(*lead, rows, 2, size // 2)
   p, q = pairs[..., 0, :], pairs[..., 1, :]
@@ -172,9 +177,9 @@ def _round(both: Tensor, m: int) -> Tensor:
   return p.mul(cosine).sub(q.mul(sine)).stack(p.mul(sine).add(q.mul(cosine)), dim=-2).reshape(*lead, rows, size)
 
 def _differentiable(x: Tensor, u: Tensor, s: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-  """The same with a gradient for x = u[..., :n] @ diag(s) @ v^T.
+  """Return the same factors with a gradient rule for x = u[..., :n] @ diag(s) @ v^T.
 
-  They are parts of one node, which the rule gets: so it has derivatives, too.
+  The factors are parts of one node, and the rule gets that node. So the rule has derivatives too.
   """
   *lead, m, k = [int(d) for d in u.shape]
   n, count = int(s.shape[-1]), m * k
@@ -190,8 +195,11 @@ def _differentiable(x: Tensor, u: Tensor, s: Tensor, v: Tensor) -> tuple[Tensor,
   return parts(x._new(node))
 
 def _gradient(u: Tensor, s: Tensor, v: Tensor, gu: Tensor, gs: Tensor, gv: Tensor) -> Tensor:
-  """The gradient of u[..., :n] diag(s) v^T for those of its factors; for columns of u from n on of functions that do
-  not depend on which they are."""
+  """Return the gradient of u[..., :n] diag(s) v^T, from those of its factors.
+
+  The columns of u from n on are an arbitrary orthonormal completion. Their gradient is right for functions that do not
+  depend on which completion it is.
+  """
   n = int(s.shape[-1])
   added, g_added, u, gu = u[..., n:], gu[..., n:], u[..., :n], gu[..., :n]
   row, column = s.unsqueeze(-1), s.unsqueeze(-2)

@@ -1,15 +1,16 @@
-"""Tensor[...]: reading and writing parts, and gather and scatter.
+"""Tensor[...]: reads and writes of parts, and gather and scatter.
 
-Slices, ints, None and ... are movements, so of storage they make views. Tensors (and lists) of integers gather:
-together they broadcast, their axes stand where the first of them stood, or in front if something stood between them
-(ints are taken before and do not count, as in PyTorch; in NumPy they do).
-Negative indices count from the end. One out of range raises where its value is known when the call is made: an int, a
-list, an array, a constant. Elsewhere (a Tensor's elements are known only to its device) it reads 0 and writes nothing.
-A bool Tensor stands for the places where it is true, which are read back first.
+Slices, ints, None and ... are movements, so of storage they make views. Tensors (and lists) of integers gather, and
+broadcast together. Their axes go where the first of them was, or to the front if another kind of index was between
+them. Ints are applied before that and do not count, as in PyTorch. In NumPy they count.
 
-Writing to storage through slices happens at once and in place: views of it see the new values, what was computed from
-it before keeps the old ones. A tensor without storage takes a new value, and so do the tensors that share it
-(memory.py). An expanded view, whose elements share memory, is refused.
+Negative indices count from the end. An index out of range raises if its value is known when the call is made: an int, a
+list, an array, a constant. Elsewhere it reads 0 and writes nothing, since only the device knows the elements of a
+Tensor. A bool Tensor stands for the indices where it is true, which are read back first.
+
+A write to storage through slices happens at once and in place. Views of the storage see the new values. Values computed
+from it before keep the old ones. A tensor without storage takes a new value, and so do the tensors that share it
+(memory.py). A write to an expanded view, whose elements share memory, is refused.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -38,10 +39,10 @@ from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Parsed(NamedTuple):
-  """Indices in terms of movements: a part of each axis, what is taken of it, axes to reverse then, the shape with ints
-  dropped and None inserted, and the Tensors by axis of that shape."""
+  """Indices as movements, in this order: a part of each axis, rows of that part, axes to reverse. Then ints are dropped
+  and None inserted. tensors: the Tensors, by axis of that shape."""
   pairs: list[tuple[sint, sint]]
-  rows: list[tuple[int, int]]      # (step, place): of each `step` elements of the part, the one at `place`
+  rows: list[tuple[int, int]]      # (step, place): the element at index `place` of each group of `step` elements
   reversed: tuple[int, ...]
   kept: list[int | None]           # for each axis of the result: the axis of the tensor, or None for a new one
   tensors: dict[int, Handle]
@@ -82,30 +83,31 @@ class Indexing(Matmul):
       self._set(self._new(graph.where(inside, transposed(value, view, self.uop), self.uop)))
 
   def _cast_value(self, v: Any) -> Tensor:
-    """v as a tensor of this type."""
+    """Return v as a tensor of this type."""
     if isinstance(v, (list, tuple)): return self._tensor(v).cast(self.dtype)
     other = self._other(v)
     if not on_disk(self.uop.device): check_devices("assign", self.uop, other)
     return self._new(graph.cast(other, self.dtype))
 
   def _fits(self, v: Any, shape: tuple[sint, ...]) -> tuple[sint, ...]:
-    """shape, if v broadcasts to it."""
+    """Return shape, if v broadcasts to it."""
     given = self._cast_value(v).shape
     if not graph.same_numbers(graph.broadcast_shape("assign", shape, given), shape):
       graph.refuse_shape("assign", shape, given)
     return shape
 
   def _set(self, value: Tensor) -> None:
-    """Give this tensor a whole new value: in its storage if it has some."""
+    """Give this tensor a whole new value, in its storage if it has some."""
     if self._alias is not None: share(self, value.uop)
     elif memory_of(self.uop)[0] is None: self.replace(value)
     else: realize_all((self.assign(value),))
 
   def _with_places(self, indices: Any, v: Tensor) -> Tensor:
-    """This tensor with v at the places that indices select; of values for one place the last counts."""
+    """Return this tensor with v at the indexed elements. If an element is named more than once, the last value
+    counts."""
     total = sint_prod(self.shape)
     numbered = self._new(graph.reshape(graph.iota(total, graph.place_type(total), self.device), self.shape)).add(1)
-    picked = numbered[indices]  # places from 1 on, 0 where an index is out of range
+    picked = numbered[indices]  # indices from 1 on, 0 where an index is out of range
     v = self._new(graph.broadcast(v.uop, self._fits(v, picked.shape)))
     flat = _last_wins(self.flatten().uop, 0, graph.reshape(picked.sub(1).uop, (sint_prod(picked.shape),)),
                       v.flatten().uop)
@@ -114,9 +116,9 @@ class Indexing(Matmul):
   # ***** parsing *****
 
   def _parse(self, indices: Any) -> Parsed:
-    """Indices, checked.
+    """Parse and check indices.
 
-    Raises IndexingError for kinds and numbers of them, IndexRangeError for ints outside of their axis.
+    Raises IndexingError for a wrong kind or number of indices, IndexRangeError for ints outside of their axis.
     """
     items = self._items(indices if isinstance(indices, tuple) else (indices,))
     pairs: list[tuple[sint, sint]] = []
@@ -143,8 +145,8 @@ class Indexing(Matmul):
     return Parsed(pairs, rows, tuple(backwards), kept, tensors)
 
   def _items(self, indices: tuple[Any, ...]) -> list[Any]:
-    """One item for each axis (and for each None): ... written out, lists as _Known, bool Tensors as the places where
-    they are true."""
+    """Return one item for each axis (and for each None). "..." becomes slices, lists become _Known, and a bool Tensor
+    becomes the indices where it is true."""
     items: list[Any] = []
     for item in indices:
       known: tuple[int, int] | None = None
@@ -182,8 +184,8 @@ class Indexing(Matmul):
   # ***** gather and scatter *****
 
   def gather(self, dim: int, index: Tensor) -> Tensor:
-    """out[i][j] = self[index[i][j]][j] for dim 0. index has this tensor's number of axes and is not larger, except
-    along dim.
+    """Return out[i][j] = self[index[i][j]][j] for dim 0. index has as many axes as this tensor, and is not larger,
+    except along dim.
 
     >>> Tensor([[1, 2], [3, 4]]).gather(1, Tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -205,8 +207,8 @@ class Indexing(Matmul):
                        f"equal, and no size but that of axis {dim} larger")
 
   def scatter(self, dim: int, index: Tensor, src: Any, reduce: str | None = None) -> Tensor:
-    """This tensor with self[index[i][j]][j] = src[i][j] for dim 0. Of several values for a place the last counts.
-    reduce: "add" or "multiply".
+    """Return this tensor with self[index[i][j]][j] = src[i][j] for dim 0. If an element is named more than once, the
+    last value counts. reduce: "add" or "multiply".
 
     >>> Tensor.zeros(3, dtype="int32").scatter(0, Tensor([2, 0]), Tensor([5, 6])).tolist()
     [6, 0, 5]
@@ -221,7 +223,7 @@ class Indexing(Matmul):
     return self._new(_last_wins(self.uop, dim, index_u, src_u))
 
   def _source(self, index: Tensor, src: Any) -> Tensor:
-    """What scatter writes, as a tensor of this type; a number fills the index's shape."""
+    """Return the values that scatter writes, as a tensor of this type. A number fills the index's shape."""
     if isinstance(src, Handle):
       if src.dtype is not self.dtype:
         raise DTypeError(f"cannot scatter {src.dtype} into {self.dtype}; cast one of them")
@@ -230,12 +232,13 @@ class Indexing(Matmul):
                                 graph.check_number("scatter into", self.dtype, src)))
 
   def _as_row(self, index: Tensor, src: Tensor, write: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-    """What `write` makes of a tensor without axes, as a row of one element."""
+    """Apply `write` to a tensor without axes as a row of one element."""
     self._check_index("scatter", 0, index)
     return write(self.reshape(1), index.reshape(1), src.reshape(1)).reshape(())
 
   def _scattered(self, dim: int, index: Tensor, src: Tensor) -> tuple[UOp, UOp]:
-    """Index and source padded to this tensor's size in all axes but dim; the index says -1 there, which is no place."""
+    """Return index and source, padded to this tensor's size in all axes but dim. The padding of the index is -1, which
+    names no element."""
     self._check_index("scatter", dim, index)
     index = self._new(graph.counting(index.uop, self.shape[dim]))
     if src.ndim != index.ndim or any(_exceeds(n, d) for n, d in zip(index.shape, src.shape)):
@@ -247,8 +250,8 @@ class Indexing(Matmul):
     return graph.add(shifted, graph.like(shifted, -1)), graph.pad(cut, around)
 
   def scatter_reduce(self, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """This tensor with all values for a place folded: "sum", "prod", "mean", "amax" or "amin". include_self: the old
-    value takes part.
+    """Return this tensor with all values for an element reduced: "sum", "prod", "mean", "amax" or "amin". include_self:
+    the old value takes part.
 
     >>> Tensor([1, 1]).scatter_reduce(0, Tensor([0, 0]), Tensor([5, 6]), "sum").tolist()
     [12, 1]
@@ -278,7 +281,7 @@ class Indexing(Matmul):
     return result._mirror() if reduce == "amin" else result.cast(self.dtype)
 
 def _listed(self: Handle, item: list[Any]) -> Tensor:
-  """A list of indices as a Tensor; an empty one selects nothing."""
+  """Return a list of indices as a Tensor. An empty list selects nothing."""
   return self._tensor(item) if item else self._tensor(item).cast(dtypes.int32)
 
 class _Known(NamedTuple):
@@ -288,8 +291,8 @@ class _Known(NamedTuple):
   most: int
 
 def _extent(item: Any) -> tuple[int, int] | None:
-  """The least and the greatest of the integers in lists or in an array; None if there are none, or if they are not
-  known here."""
+  """Return the least and the greatest of the integers in lists or in an array. None if there are none, or if the host
+  does not know them."""
   if isinstance(item, (list, tuple, range)):
     flat = fully_flatten(item)
     return (min(flat), max(flat)) if flat and all(type(i) is int for i in flat) else None
@@ -298,7 +301,8 @@ def _extent(item: Any) -> tuple[int, int] | None:
   return int(item.min()), int(item.max())
 
 def _known(index: Handle, extent: tuple[int, int] | None) -> Handle | _Known:
-  """An index Tensor, with the least and the greatest element if the host knows them; of a constant it does."""
+  """Return an index Tensor, with its least and greatest element if the host knows them. It knows them for a
+  constant."""
   if extent is None and 0 not in index.shape and (number := constant_value(index.uop)) is not None:
     extent = int(number), int(number)
   return index if extent is None else _Known(index, *extent)
@@ -309,14 +313,14 @@ def _check_known(index: _Known, size: sint, axis: int) -> None:
 def _plain(items: Sequence[Any]) -> list[Any]: return [i for i in items if i is Ellipsis]
 
 def _foreign(self: Handle, item: Any) -> Any:
-  """An index of another library: an array becomes a Tensor, an integer scalar an int."""
+  """Convert an index of another library: an array becomes a Tensor, an integer scalar an int."""
   if hasattr(item, "__index__") and not getattr(item, "shape", ()) and "bool" not in str(getattr(item, "dtype", "")):
     return item.__index__()
   if hasattr(item, "__array__") or hasattr(item, "__array_interface__"): return self._tensor(item)
   raise IndexingError(f"{item!r} of {type(item)} is no index; use ints, slices, None, ..., lists of ints or Tensors")
 
 def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
-  """The part that an int (or Variable) selects."""
+  """Return the part that an int (or Variable) selects."""
   if isinstance(item, UOp):
     item = _from_front(item, size)
     check_part(axis, size, item, item + 1)
@@ -330,8 +334,8 @@ def _place(item: Any, size: sint, axis: int) -> tuple[sint, sint]:
 def _choices(size: sint) -> str: return f"; use {-size} to {size - 1}" if isinstance(size, int) and size else ""
 
 def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, int]]:
-  """(begin, end, (step, place)) with begin <= end and step > 0, as of Parsed; what a negative step selects is reversed
-  afterwards."""
+  """Return (begin, end, (step, place)) as in Parsed, with begin <= end and step > 0. For a negative step, the caller
+  reverses the axis afterwards."""
   step = 1 if item.step is None else item.step
   if isinstance(step, UOp) and dtypes.is_int(step.dtype): step = int(step)
   if not isinstance(step, int): raise IndexingError(f"the step of a slice is an int, not {step!r}")
@@ -345,15 +349,15 @@ def _slice(item: slice, size: sint, axis: int) -> tuple[sint, sint, tuple[int, i
   if not count: return 0, 0, (1, 0)
   first = min(picked[0], picked[-1])
   if count == 1: return first, first + 1, (1, 0)
-  place = max(first + count * step - size, 0)   # rows that begin earlier end where the axis ends, if there is room:
-                                                # then nothing is padded
+  # Groups that begin earlier end where the axis ends, if there is room. Then nothing is padded.
+  place = max(first + count * step - size, 0)
   if place > first: place = 0
   return first - place, min(first - place + count * step, size), (step, place)
 
 def _symbolic_slice(item: slice, size: sint, axis: int, step: int) -> tuple[sint, sint, tuple[int, int]]:
-  """What `_slice` gives where the size or a bound is symbolic.
+  """Return the same as `_slice` where the size or a bound is symbolic.
 
-  Numbers are limited to the axis, as Python has it; Variables must be inside of it.
+  Numbers are limited to the axis, as in Python. Variables must be inside of it.
   """
   first, last = (0, size) if step > 0 else (size - 1, -1)
   begin, end = (_limited(x, size, first, last, step) for x in (item.start, item.stop))
@@ -369,7 +373,7 @@ def _symbolic_slice(item: slice, size: sint, axis: int, step: int) -> tuple[sint
   return begin, end, (abs(step), 0)
 
 def _limited(x: Any, size: sint, first: sint, last: sint, step: int) -> sint | None:
-  """A bound of a slice counted from the front."""
+  """Return a bound of a slice, counted from the front."""
   if x is None: return None
   if isinstance(x, UOp): return _from_front(x, size)
   try: x = operator.index(x)
@@ -380,7 +384,7 @@ def _limited(x: Any, size: sint, first: sint, last: sint, step: int) -> sint | N
   return high if holds(x > high) else x
 
 def _from_front(x: UOp, size: sint) -> UOp:
-  """A place counted from the front; the value of x tells whether it is counted from the end.
+  """Return an index counted from the front. The value of x tells whether it counts from the end.
 
   Raises IndexingError for a float.
   """
@@ -391,7 +395,7 @@ def _from_front(x: UOp, size: sint) -> UOp:
 def _exceeds(n: sint, d: sint) -> bool: return holds(n > d, limits(n)[1] > limits(d)[1])
 
 def _view(u: UOp, parsed: Parsed) -> UOp:
-  """The movements of an index."""
+  """Apply the movements of an index."""
   u = graph.shrink(u, parsed.pairs)
   for axis, (step, place) in enumerate(parsed.rows):
     if step > 1: u = every(u, axis, step, place)
@@ -399,7 +403,7 @@ def _view(u: UOp, parsed: Parsed) -> UOp:
   return graph.reshape(u, tuple([1 if axis is None else u.shape[axis] for axis in parsed.kept]))
 
 def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
-  """u with some axes indexed by Tensors, which broadcast together.
+  """Index some axes of u by Tensors, which broadcast together.
 
   All indexed axes become one, and one GATHER reads from it.
   """
@@ -418,7 +422,7 @@ def _gathered(u: UOp, tensors: dict[int, Handle]) -> UOp:
   return graph.reshape(graph.node(Ops.GATHER, u.dtype, (u, index), place, shape), (*pre, *together, *post))
 
 def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
-  """One index into the flattened axes; -1 where any index is out of range."""
+  """Return one index into the flattened axes. It is -1 where any index is out of range."""
   long = limits(sint_prod(sizes))[1] > 1 << 31 or any(u.dtype.itemsize == 8 or u.dtype is dtypes.uint32
                                                       for u in indices)
   wide = dtypes.int64 if long else dtypes.int32
@@ -437,7 +441,8 @@ def _linear(indices: list[UOp], sizes: list[sint]) -> UOp:
   return graph.where(inside, total, graph.like(total, -1))
 
 def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
-  """(index equals place, src), both with the source's axis before the place's: shapes (..., source, place, ...)."""
+  """Return (index equals place, src). Both have the axis of the source before that of the place: (..., source, place,
+  ...)."""
   count, places = index.shape[dim], u.shape[dim]
   lead, rest = u.shape[:dim], u.shape[dim + 1:]
   wide, column = (*lead, count, places, *rest), (*lead, count, 1, *rest)
@@ -446,8 +451,9 @@ def _hits(u: UOp, dim: int, index: UOp, src: UOp) -> tuple[UOp, UOp]:
   return graph.compare(Ops.CMPEQ, spread_index, place), graph.expand(graph.reshape(src, column), wide)
 
 def _last_wins(u: UOp, dim: int, index: UOp, src: UOp) -> UOp:
-  """u with src at the places that index names along dim, the last one where several name the same."""
-  if 0 in index.shape: return u      # nothing is written; a fold of nothing would be no place
+  """Return u with src at the elements that index names along dim. If several name the same element, the last one
+  counts."""
+  if 0 in index.shape: return u      # nothing is written, and the reduction below would have no elements
   hit, _ = _hits(u, dim, index, src)
   which = graph.positions(hit, dim)
   last = graph.fold(graph.where(hit, graph.add(which, graph.like(which, 1)), graph.like(which, 0)), Ops.MAX, (dim,))
@@ -456,5 +462,5 @@ def _last_wins(u: UOp, dim: int, index: UOp, src: UOp) -> UOp:
   return graph.where(graph.compare(Ops.CMPEQ, last, zero), u, written)
 
 def masked(u: UOp, mask: UOp) -> UOp:
-  """mask, broadcast to u's shape, as bool."""
+  """Return mask as bool, broadcast to u's shape."""
   return graph.broadcast(truth(mask), graph.broadcast_shape("mask", u.shape, mask.shape))

@@ -1,7 +1,8 @@
-"""Below the graph: kernels that a user writes (`custom_kernel`), and what realize would run (`schedule_linear`).
+"""Access to kernels: kernels that a user writes (`custom_kernel`), and the kernels that realize would run
+(`schedule_linear`).
 
-A kernel of the user's runs when the call is made, as an in-place write does, and its tensors are storage. For gradients
-each result is a node of its own over that storage, whose rule is the user's.
+A user's kernel runs when the call is made, as an in-place write does, and its tensors are storage. For gradients, each
+result is a node of its own over that storage, with the user's gradient rule.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -26,21 +27,23 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 GradientFunction = Callable[[UOp, UOp], Sequence[Any]]
 
 class Kernels(Digest):
-  """custom_kernel and schedule_linear."""
+  """The methods custom_kernel and schedule_linear."""
   __slots__ = ()
 
   def custom_kernel(self, *lst: Tensor, fxn: Callable[..., UOp],
                     grad_fxn: GradientFunction | None = None) -> list[Tensor]:
-    """Run a kernel written in UOps on these tensors, now, and give them as they are then: what it stores to are new
-    Tensors on that storage.
+    """Run a kernel written in UOps on these tensors, now. Return the tensors as they are after the run. Those that the
+    kernel stores to are new Tensors on the same storage.
 
-    fxn: gets one UOp per tensor, which has its shape, size and dtype. `x[i, j]` is the place of an element, and the
-    value there in arithmetic; `x[i, j].store(value).end(i, j)` writes at every point of the ranges,
-    `UOp.range(n, number)`; sums are `value.reduce(Ops.ADD, k)`; the stores' `.sink()` is the kernel. Points are done in
-    any order: of what it stores to, a kernel reads only the element that it stores.
-    grad_fxn: gets the gradient of a result and a UOp whose src[1:] are the tensors' nodes; gives for each a gradient (a
-    node or Tensor), or None. What is stored to has to be contiguous storage, such as `Tensor.empty` makes. Raises
-    ArgumentError for a kernel that breaks these rules.
+    fxn: makes the kernel. It gets one UOp per tensor, which has its shape, size and dtype. `x[i, j]` is the address of
+    an element, and its value in arithmetic. `x[i, j].store(value).end(i, j)` writes at every point of the ranges,
+    `UOp.range(n, number)`. Sums are `value.reduce(Ops.ADD, k)`. The kernel is the `.sink()` of the stores.
+
+    The points run in any order. So of a tensor that it stores to, a kernel may read only the element that it stores. A
+    tensor that is stored to has to be contiguous storage, such as `Tensor.empty` makes.
+
+    grad_fxn: gets the gradient of a result, and a UOp whose src[1:] are the nodes of the tensors. It returns for each
+    tensor a gradient (a node or Tensor), or None. Raises ArgumentError for a kernel that breaks these rules.
 
     >>> def double(out, x):
     ...   i = UOp.range(x.size, 0)
@@ -48,7 +51,7 @@ class Kernels(Digest):
     >>> Tensor.empty(3).custom_kernel(Tensor([1.0, 2.0, 3.0]), fxn=double)[0].tolist()
     [2.0, 4.0, 6.0]
     """
-    # few programs have kernels of their own
+    # here because few programs have kernels of their own
     from tinyhw.engine.run.custom import finished, launch, placeholder, written_slots
     tensors = [self._self(), *(self._operand("custom_kernel", x) for x in lst)]
     if not callable(fxn):
@@ -76,8 +79,8 @@ class Kernels(Digest):
     return results
 
   def schedule_linear(self, *lst: Tensor) -> list[Kernel]:
-    """The kernels that realizing these tensors together would run, in order. Nothing runs; `kernel.sink` is what each
-    of them does.
+    """Return the kernels that realizing these tensors together would run, in order. Nothing runs. `kernel.sink` is the
+    graph of a kernel.
 
     >>> len((Tensor([1.0, 2.0]) * 2 + 1).schedule_linear())
     1
@@ -90,9 +93,9 @@ class Kernels(Digest):
 def _kernels(nodes: list[UOp]) -> list[Kernel]: return schedule(canonicalize(nodes, known)).kernels
 
 def _memory(x: Tensor, written: bool) -> UOp:
-  """The BUFFER that holds a tensor's elements in order.
+  """Return the BUFFER that holds a tensor's elements in order.
 
-  What is only read is copied if they are not in order anywhere.
+  A tensor that is only read is copied if its elements are not in order anywhere.
   """
   x.realize()
   view = storage_view(x.uop)
@@ -104,7 +107,7 @@ def _memory(x: Tensor, written: bool) -> UOp:
   return base_of(x.clone().realize().uop)
 
 def _applied(u: UOp, sink: UOp, inputs: list[UOp], slot: int, grad_fxn: GradientFunction | None) -> UOp:
-  """What looks at the storage that a kernel wrote, with the user's gradient."""
+  """Return a node that reads the storage that a kernel wrote, with the user's gradient."""
   others = [k for k, s in enumerate(inputs) if k != slot and dtypes.is_float(s.dtype)]
   # backward() finds the inputs below it
   node = graph.node(Ops.DETACH, u.dtype, (u, *[inputs[k] for k in others]), None, u.shape, fresh_tag())
@@ -118,7 +121,7 @@ def _applied(u: UOp, sink: UOp, inputs: list[UOp], slot: int, grad_fxn: Gradient
   return node
 
 def given_gradients(who: str, given: Any, inputs: Sequence[UOp]) -> tuple[UOp | None, ...]:
-  """What a user's grad_fxn gave, as nodes of the inputs' types.
+  """Return the gradients of a user's grad_fxn as nodes of the inputs' types.
 
   Raises GradientError unless there is a gradient or None for each input.
   """

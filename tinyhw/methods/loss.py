@@ -1,7 +1,7 @@
 """Losses. `reduction` is "mean", "sum" or "none" in all of them.
 
-Classes are elements of a tensor, known only to its device: one that is not in 0..classes-1 is not refused, and its loss
-is 0.
+Classes are elements of a tensor, so only its device knows them. A class outside of 0..classes-1 raises no error, and
+its loss is 0.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -24,14 +24,14 @@ class Loss(Convolution):
     return self.mean() if reduction == "mean" else self.sum()
 
   def _mean_by(self, weights: Tensor) -> Tensor:
-    """The sum over that of weights, both in float32 at least: of many small losses in half precision it is no larger
-    than they are."""
+    """Return the sum divided by the sum of weights, both in float32 at least. So the mean of many small losses in half
+    precision does not overflow."""
     wide = graph.accumulator(self.dtype)
     return self.sum(dtype=wide).div(weights.sum(dtype=graph.accumulator(weights.dtype))).cast(self.dtype)
 
   def binary_crossentropy(self, Y: Tensor, reduction: str = "mean") -> Tensor:
-    """-(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch no logarithm counts as less than -100,
-    and no slope as more than 1e12.
+    """Return -(Y log(self) + (1 - Y) log(1 - self)) for probabilities. As in PyTorch, a logarithm is at least -100. A
+    slope is at most 1e12.
 
     >>> Tensor([0.0, 1.0]).binary_crossentropy(Tensor([1.0, 1.0]), "none").tolist()
     [100.0, 0.0]
@@ -41,8 +41,8 @@ class Loss(Convolution):
     return Y.mul(first).add(Y.sub(1, reverse=True).mul(second)).sub(0, reverse=True)._reduced(reduction)
 
   def _log_of_chance(self) -> Tensor:
-    """log of numbers from 0 to 1, -100 at least; next to 0 it goes on with the slope that it has at 1e-12, or at the
-    type's least normal number."""
+    """Return log of numbers from 0 to 1, at least -100. Close to 0 the slope is constant: that at 1e-12, or at the
+    least normal number of the type."""
     x = self._float()
     least = max(1e-12, 2.0 ** (2 - 2 ** (dtypes.finfo(x.dtype)[0] - 1)))
     small = x.lt(least)
@@ -50,7 +50,7 @@ class Loss(Convolution):
     return small.where(straight, small.where(1, x).log())
 
   def binary_crossentropy_logits(self, Y: Tensor, reduction: str = "mean", pos_weight: Tensor | None = None) -> Tensor:
-    """binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives.
+    """Return binary_crossentropy of sigmoid(self), without overflow. pos_weight multiplies the loss of positives.
 
     >>> Tensor([2.0, -1.0]).binary_crossentropy_logits(Tensor([1.0, 0.0])).realize()
     <Tensor () float32 on CPU, realized: 0.22009>
@@ -62,7 +62,8 @@ class Loss(Convolution):
 
   def sparse_categorical_crossentropy(self, Y: Tensor, ignore_index: int = -1, label_smoothing: float = 0.0,
                                       reduction: str = "mean") -> Tensor:
-    """Cross-entropy of scores along the last axis with integer classes Y; where Y is ignore_index nothing counts.
+    """Return the cross-entropy of scores along the last axis with integer classes Y. Elements where Y is ignore_index
+    do not count.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).sparse_categorical_crossentropy(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
@@ -81,15 +82,15 @@ class Loss(Convolution):
     return losses._mean_by(counts) if reduction == "mean" else losses._reduced(reduction)
 
   def _at_class(self, Y: Tensor, axis: int) -> Tensor:
-    """The element along an axis that Y names: a masked sum, whose gradient is as cheap."""
+    """Return the element along an axis that Y names. It is a masked sum, so that the gradient is as cheap."""
     axis = self._axis(axis)
     names = self._new(graph.counting(Y.uop, self.shape[axis])).unsqueeze(axis).expand(self.shape)
     hit = names.eq(self._new(graph.positions(self.uop, axis, names.dtype)))
     return hit.where(self, 0).sum(axis)
 
   def cross_entropy(self, Y: Tensor, reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """Cross-entropy of scores along axis 1 (0 for a vector) with integer classes, or with probabilities of self's
-    shape.
+    """Return the cross-entropy of scores along axis 1 (0 for a vector). The target is integer classes, or probabilities
+    of self's shape.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).cross_entropy(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
@@ -116,8 +117,8 @@ class Loss(Convolution):
 
   def nll_loss(self, Y: Tensor, weight: Tensor | None = None, ignore_index: int | None = None,
                reduction: str = "mean") -> Tensor:
-    """The negative of self at class Y along axis 1, for logarithms of probabilities; "mean" divides by the sum of
-    weights.
+    """Return the negative of self at class Y along axis 1, for logarithms of probabilities. "mean" divides by the sum
+    of weights.
 
     >>> Tensor([[2.0, 0.0], [0.0, 3.0]]).log_softmax().nll_loss(Tensor([0, 1])).realize()
     <Tensor () float32 on CPU, realized: 0.087758>
@@ -137,7 +138,7 @@ class Loss(Convolution):
     return losses._mean_by(weights) if reduction == "mean" else losses._reduced(reduction)
 
 def _classes(Y: Tensor) -> Tensor:
-  """Y, if its elements can name classes. Raises ArgumentError for fractions, of which none would be one."""
+  """Return Y, whose elements must be integers. Raises ArgumentError for floats."""
   if dtypes.is_float(Y.dtype):
     raise ArgumentError(f"classes are integers, not {Y.dtype}; cast them: .cast(dtypes.int32)")
   return Y

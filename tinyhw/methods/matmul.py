@@ -1,9 +1,9 @@
-"""Products of matrices: matmul, linear, einsum, attention, and iterations made of them.
+"""Products of matrices: matmul, linear, einsum, attention, and iterations that use them.
 
-A product is written as broadcast, multiply and sum; scheduling makes one kernel of it. Narrow types are widened to 32
-bits before they are multiplied, so products and sums are exact in float32's range, and rounded once. The result has the
-type that the operands promote to; integers wrap to it, and of bools it says whether any product is true. `dtype=` names
-both the type to compute in and that of the result.
+A product is written as broadcast, multiply and sum. The scheduler makes one kernel of it. Types narrower than 32 bits
+are widened to 32 bits before they are multiplied, so products and sums are exact in float32's range, and rounded once.
+The result has the type to which the operands promote. Integers wrap to it. For bools the result says whether any
+product is true. `dtype=` names both the type to compute in and the type of the result.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -22,12 +22,12 @@ from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Matmul(Random):
-  """Products of matrices and what is made of them."""
+  """Products of matrices, and methods that use them."""
   __slots__ = ()
 
   def dot(self, w: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum of products over this tensor's last axis and w's second last (its only one if it is a vector). Leading
-    axes broadcast.
+    """Sum the products over the last axis of this tensor and the second last axis of w (its only one if it is a
+    vector). Leading axes broadcast.
 
     >>> Tensor([1.0, 2.0]).dot(Tensor([3.0, 4.0])).item()
     11.0
@@ -55,7 +55,7 @@ class Matmul(Random):
     return self._new(converted(result, out) if dtype is None else result)
 
   def matmul(self, x: Any, reverse: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """self @ x.
+    """Return self @ x.
 
     >>> Tensor([[1, 2], [3, 4]]).matmul(Tensor([[0, 1], [1, 0]])).tolist()
     [[2, 1], [4, 3]]
@@ -67,7 +67,7 @@ class Matmul(Random):
   def __imatmul__(self, x: Any) -> Tensor: return self.assign(self.dot(x))
 
   def linear(self, weight: Tensor, bias: Tensor | None = None, dtype: DTypeLike | None = None) -> Tensor:
-    """self @ weight + bias; a weight with one axis multiplies elementwise. dtype: the type to compute in.
+    """Return self @ weight + bias. A weight with one axis multiplies elementwise. dtype: the type to compute in.
 
     >>> Tensor([[1.0, 2.0]]).linear(Tensor([[1.0], [10.0]]), Tensor([0.5])).tolist()
     [[21.5]]
@@ -80,7 +80,7 @@ class Matmul(Random):
     return x if bias is None else x.add(bias)
 
   def sequential(self, ll: Sequence[Callable[[Tensor], Tensor]]) -> Tensor:
-    """The functions, one after the other, of this tensor.
+    """Apply functions one after the other to this tensor.
 
     >>> Tensor([-1.0, 2.0]).sequential([Tensor.relu, lambda x: x + 1]).tolist()
     [1.0, 3.0]
@@ -92,11 +92,11 @@ class Matmul(Random):
 
   @classmethod
   def einsum(cls, formula: str, *operands: Any, dtype: DTypeLike | None = None) -> Tensor:
-    """Einstein's sum: "ij,jk->ik". A letter twice in one operand takes the diagonal; "..." broadcasts; without "->"
-    letters that occur once stay.
+    """Compute an Einstein sum: "ij,jk->ik". A letter that occurs twice in one operand takes the diagonal. "..."
+    broadcasts. Without "->", letters that occur once stay.
 
-    The result has the type that its operands promote to, also of one operand, where sum() would widen integers. dtype:
-    another one.
+    The result has the type to which the operands promote, even for one operand, where sum() would widen integers.
+    dtype: another type.
 
     >>> Tensor.einsum("ij,jk->ik", Tensor([[1, 2], [3, 4]]), Tensor([[1], [1]])).tolist()
     [[3], [7]]
@@ -135,11 +135,11 @@ class Matmul(Random):
   def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                    dropout_p: float = 0.0,
                                    is_causal: bool = False, enable_gqa: bool = False) -> Tensor:
-    """softmax(q k^T / sqrt(d) + mask) v. q: (..., T, d)  k: (..., S, d)  v: (..., S, e)  ->  (..., T, e).
+    """Return softmax(q k^T / sqrt(d) + mask) v. q: (..., T, d)  k: (..., S, d)  v: (..., S, e)  ->  (..., T, e).
 
-    attn_mask: bool (true: may attend) or numbers to add; a row that may attend to nothing gives zeros. is_causal: row i
-    sees columns up to i.
-    enable_gqa: k and v have fewer heads (axis -3), each used by a group of query heads. Source: Vaswani et al. 2017.
+    attn_mask: bool (true: may attend) or numbers to add. A row that may attend to nothing gives zeros. is_causal: row i
+    sees columns up to i. enable_gqa: k and v have fewer heads (axis -3), and a group of query heads uses each of them.
+    Source: Vaswani et al. 2017.
 
     >>> q, k, v = Tensor.ones(1, 2, 4), Tensor.ones(1, 3, 4), Tensor.arange(3).reshape(1, 3, 1).float()
     >>> q.scaled_dot_product_attention(k, v).realize()
@@ -169,8 +169,8 @@ class Matmul(Random):
     return weights.cast(least_upper_float(self.dtype)).dropout(dropout_p).matmul(value)
 
   def newton_schulz(self, steps: int, params: tuple[float, ...], eps: float = 1.0e-7) -> Tensor:
-    """The nearest orthogonal matrix, roughly, by odd polynomials of given coefficients. Source: Jordan et al. 2024
-    (Muon).
+    """Approximate the nearest orthogonal matrix by odd polynomials with the given coefficients. Source: Jordan et al.
+    2024 (Muon).
 
     >>> Tensor([[3.0, 0.0], [0.0, 2.0]]).newton_schulz(5, (2.0, -1.5, 0.5)).realize()
     <Tensor (2, 2) float32 on CPU, realized:
@@ -197,15 +197,16 @@ class Matmul(Random):
     return self._precisely(nearest)
 
 def _between(u: UOp) -> UOp:
-  """With an axis of size 1 before the last."""
+  """Add an axis of size 1 before the last."""
   return graph.reshape(u, (*u.shape[:-1], 1, u.shape[-1]))
 
 def _spell(names: str, dots: int, most: int) -> str:
-  """The names with "..." written as digits, aligned at the end."""
+  """Return the names with "..." written as digits, aligned at the end."""
   return names.replace("...", "".join(str(i) for i in range(most - dots, most)))
 
 def _aligned(x: Tensor, names: str, order: str) -> Tensor:
-  """x with one axis for each name in order: diagonals taken where a name repeats, size 1 where x lacks it."""
+  """Return x with one axis for each name in order. A name that repeats takes the diagonal. An axis that x lacks has
+  size 1."""
   while (twice := next((c for c in names if names.count(c) > 1), None)) is not None:
     first = names.index(twice)
     second = names.index(twice, first + 1)
@@ -220,7 +221,7 @@ def _aligned(x: Tensor, names: str, order: str) -> Tensor:
   return x.reshape(shape)
 
 def _heads_per_key(query: Tensor, key: Tensor, value: Tensor) -> int:
-  """How many heads of the query use each head of key and value. Raises ShapeError."""
+  """Return the number of query heads that use each head of key and value. Raises ShapeError."""
   heads = [int(x.shape[-3]) if x.ndim > 2 else 0 for x in (query, key, value)]
   if heads[1] and heads[1] == heads[2] and heads[0] % heads[1] == 0: return heads[0] // heads[1]
   raise ShapeError(f"enable_gqa wants (..., heads, T, d), key and value of the same number of heads, and a multiple "
@@ -228,9 +229,9 @@ def _heads_per_key(query: Tensor, key: Tensor, value: Tensor) -> int:
                    f"shapes {graph.show(key.shape)}, {graph.show(value.shape)} and {graph.show(query.shape)}")
 
 def masked_softmax(scores: Tensor) -> Tensor:
-  """softmax along the last axis, of floats of at least 32 bits.
+  """Return softmax along the last axis, for floats of at least 32 bits.
 
-  Rows of -inf alone, which see nothing, become zeros, and so do their gradients.
+  Rows that are all -inf, which attend to nothing, become zeros, and so do their gradients.
   """
   most = scores.detach()._largest(-1, keepdim=True)
   powers = scores.sub(most.eq(-math.inf).where(0, most)).exp()

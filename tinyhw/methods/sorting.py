@@ -1,7 +1,8 @@
-"""Sorting and selecting: sort, topk, one_hot, nonzero, masked_select.
+"""Sorting and selection: sort, topk, one_hot, nonzero, masked_select.
 
-Short axes are sorted by counting, for each element, those that go before it (n x n comparisons in one kernel); long
-ones by a bitonic network, whose steps are movements and comparisons. Both are stable. NaN counts as the largest value.
+Short axes are sorted by counting: one kernel compares n x n elements to count those before each one. Long axes are
+sorted by a bitonic network, whose steps are movements and comparisons. Both are stable. NaN counts as the largest
+value.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -20,10 +21,10 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 _MOST_COUNTED = 1024
 
 def ordered(u: UOp) -> UOp:
-  """Whole numbers in the order of floats: both zeros are one of them, and NaN is the largest. Other types are
-  themselves.
+  """Return whole numbers that compare as floats do: both zeros are equal, and NaN is the largest. Other types stay as
+  they are.
 
-  An element is compared with many others, and floats with NaN would take a dozen operations each time.
+  Each element is compared with many others. Direct comparisons of floats with NaN would take a dozen operations each.
   """
   if not dtypes.is_float(u.dtype): return u
   x = graph.cast(u, dtypes.float32) if u.dtype.itemsize < 4 else u
@@ -36,11 +37,11 @@ def ordered(u: UOp) -> UOp:
   return graph.where(graph.compare(Ops.CMPNE, x, x), most, graph.where(is_zero, graph.like(bits, 0), number))
 
 class Sorting(Indexing):
-  """Orders and selections."""
+  """Methods that sort and select."""
   __slots__ = ()
 
   def sort(self, dim: int = -1, descending: bool = False) -> tuple[Tensor, Tensor]:
-    """(sorted values, their places before) along an axis; equal values keep their order.
+    """Return (sorted values, their indices in this tensor) along an axis. Equal values keep their order.
 
     >>> [t.tolist() for t in Tensor([3, 1, 2]).sort()]
     [[1, 2, 3], [1, 2, 0]]
@@ -51,7 +52,7 @@ class Sorting(Indexing):
     return self.gather(dim, places), places
 
   def argsort(self, dim: int = -1, descending: bool = False) -> Tensor:
-    """The places, in sorted order, along an axis.
+    """Return the indices that sort an axis.
 
     >>> Tensor([3, 1, 2]).argsort().tolist()
     [1, 2, 0]
@@ -66,7 +67,7 @@ class Sorting(Indexing):
     return self._new(places).transpose(dim, -1)
 
   def topk(self, k: int, dim: int = -1, largest: bool = True, sorted_: bool = True) -> tuple[Tensor, Tensor]:
-    """(the k largest or smallest values, their places) along an axis, in order.
+    """Return (the k largest or smallest values, their indices) along an axis, in order.
 
     >>> [t.tolist() for t in Tensor([3, 1, 2]).topk(2)]
     [[3, 2], [0, 2]]
@@ -81,8 +82,8 @@ class Sorting(Indexing):
     return self.gather(dim, places), places
 
   def one_hot(self, num_classes: int = -1) -> Tensor:
-    """A new last axis with 1 at the place that each integer names, else 0. -1: as many classes as the largest needs
-    (which is read back).
+    """Add a last axis with 1 at the index that each integer names, else 0. -1: the number of classes is read back from
+    the largest element.
 
     >>> Tensor([0, 2]).one_hot(3).tolist()
     [[1, 0, 0], [0, 0, 1]]
@@ -96,10 +97,10 @@ class Sorting(Indexing):
                                 dtypes.default_int))
 
   def nonzero(self, size: int | None = None, fill_value: int = 0) -> Tensor:
-    """The places of true elements, one row each, in order. Without `size` their number is read back; with it, rows are
-    cut or filled.
+    """Return the indices of nonzero elements in order, one row for each. Without `size` their count is read back. With
+    it, rows are cut or filled.
 
-    fill_value: a whole number, as places are. Raises ArgumentError for others.
+    fill_value: a whole number, as indices are. Raises ArgumentError for others.
 
     >>> Tensor([0, 5, 6]).nonzero().tolist()
     [[1], [2]]
@@ -117,10 +118,10 @@ class Sorting(Indexing):
     return index.lt(0).unsqueeze(1).where(fill_value, rows) if size is not None else rows
 
   def masked_select(self, mask: Tensor, size: int | None = None, fill_value: ConstType = 0) -> Tensor:
-    """The elements where mask is true, as a vector. Without `size` their number is read back; with it, the vector is
-    cut or filled.
+    """Return the elements where mask is true, as a vector. Without `size` their count is read back. With it, the vector
+    is cut or filled.
 
-    fill_value becomes an element as `pad`'s does: cast to this type.
+    fill_value is cast to this type, as in `pad`.
 
     >>> Tensor([1, 2, 3]).masked_select(Tensor([True, False, True])).tolist()
     [1, 3]
@@ -133,7 +134,7 @@ class Sorting(Indexing):
     return self._new(graph.where(index.lt(0).uop, graph.like(picked.uop, value), picked.uop))
 
 def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
-  """Indices of the true elements of a vector: as many as there are, or `size`, filled with -1."""
+  """Return the indices of the true elements of a vector: all of them, or `size`, filled with -1."""
   mask = fixed(mask, "select from")
   if size is None:
     found = [i for i, x in enumerate(elements(like._new(mask)._buffer().as_memoryview(), dtypes.bool)) if x]
@@ -142,16 +143,16 @@ def _true_places(mask: UOp, size: int | None, like: Sorting) -> UOp:
   n = static(mask.shape[0], "select from")
   kind = graph.place_type(n, size)
   seen = like._new(graph.cast(mask, kind))._running(0, Ops.ADD, 0).contiguous().uop
-  wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))  # the i-th true element is where the count first exceeds
-                                                               # i
+  # The i-th true element is at the first index where the count exceeds i.
+  wide = graph.expand(graph.reshape(seen, (1, n)), (size, n))
   before = graph.compare(Ops.CMPLT, graph.positions(wide, 0), wide)
   place = graph.fold(graph.cast(graph.binary(Ops.XOR, before, graph.like(before, True)), kind), Ops.ADD, (1,))
   return graph.where(graph.compare(Ops.CMPLT, place, graph.like(place, n)), place, graph.like(place, -1))
 
 def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
-  """Places in sorted order along the last axis.
+  """Return the indices that sort the last axis.
 
-  An element's rank is how many go before it; the place of rank r is where the rank is r.
+  The rank of an element is the number of elements before it. The index of rank r is where the rank is r.
   """
   *lead, _ = u.shape
   axis, kind = len(lead), graph.place_type(n)
@@ -168,8 +169,8 @@ def _count_sort(u: UOp, n: int, descending: bool) -> UOp:
                     (axis + 1,))
 
 def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
-  """Places in sorted order along the last axis, by Batcher's bitonic network over (value, place) pairs; places break
-  ties, so it is stable."""
+  """Return the indices that sort the last axis, by Batcher's bitonic network over (value, index) pairs. Indices break
+  ties, so the sort is stable."""
   *lead, _ = u.shape
   stages = (n - 1).bit_length()
   whole, axis = 1 << stages, len(lead)
@@ -191,7 +192,7 @@ def _bitonic_sort(u: UOp, n: int, descending: bool) -> UOp:
   return graph.shrink_axis(places, axis, 0, n)
 
 def _out_of_order(v: UOp, p: UOp, w: UOp, q: UOp, n: int, descending: bool) -> UOp:
-  """Does the pair (w, q) go before (v, p)? Padding (places from n on) goes last."""
+  """Does the pair (w, q) go before (v, p)? Padding (indices from n on) goes last."""
   before = graph.compare(Ops.CMPLT, v, w) if descending else graph.compare(Ops.CMPLT, w, v)
   before = graph.binary(Ops.OR, before,
                         graph.binary(Ops.AND, graph.compare(Ops.CMPEQ, v, w), graph.compare(Ops.CMPLT, q, p)))
@@ -201,7 +202,7 @@ def _out_of_order(v: UOp, p: UOp, w: UOp, q: UOp, n: int, descending: bool) -> U
                      graph.binary(Ops.AND, q_real, graph.binary(Ops.XOR, p_real, graph.like(p_real, True))))
 
 def _swapped(swap: UOp, low: UOp, high: UOp, axis: int, shape: tuple[object, ...]) -> UOp:
-  """The halves, exchanged where swap is true, put together again and stored."""
+  """Exchange two halves where swap is true. Return them joined and stored."""
   first, second = graph.where(swap, high, low), graph.where(swap, low, high)
   joined = graph.add(graph.pad_axis(first, axis, 0, 1), graph.pad_axis(second, axis, 1, 0))
   return graph.contiguous(graph.reshape(joined, shape))  # type: ignore[arg-type]  # sizes

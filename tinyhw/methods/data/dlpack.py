@@ -1,8 +1,8 @@
-"""DLPack capsules: memory handed to another array library, or taken from one, without a copy.
+"""DLPack capsules: pass memory to another array library, or take it from one, without a copy.
 
-A capsule holds the address of a managed tensor (autogen/dlpack.py). Whoever takes it renames it, and calls the deleter
-when it needs the memory no more; a capsule that nobody took does that itself when it goes. Deleters may be called by
-any thread; what they call here is never freed.
+A capsule holds the address of a managed tensor (autogen/dlpack.py). The taker renames the capsule, and calls the
+deleter when it no longer needs the memory. A capsule that nobody took calls the deleter itself when it is destroyed.
+Any thread may call a deleter, so the callbacks of this module are never freed.
 """
 from __future__ import annotations
 import ctypes
@@ -38,7 +38,7 @@ _dying_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char
 _dying_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", _python))
 
 class Taken(NamedTuple):
-  """Memory of another library. strides: in elements. owner: to be kept for as long as the memory is used."""
+  """Memory of another library. strides: in elements. owner: keep it for as long as the memory is used."""
   address: int
   shape: tuple[int, ...]
   strides: tuple[int, ...]
@@ -48,15 +48,15 @@ class Taken(NamedTuple):
 
 # ***** giving *****
 
-_given: dict[int, tuple[Any, ...]] = {}   # address of a managed tensor that another library holds -> what must live as
-                                          # long
+# address of a managed tensor that another library holds -> the objects that must live as long
+_given: dict[int, tuple[Any, ...]] = {}
 
 def _forget(managed: int) -> None:
-  """What is given away is not used any more."""
+  """Release memory that the other library no longer uses."""
   _given.pop(managed, None)
 
 def _forget_untaken(capsule: int) -> None:
-  """A capsule goes; if nobody took what is in it, forget that."""
+  """Release the memory of a capsule that is being destroyed, if nobody took it."""
   for name in (c.NAME, c.LEGACY_NAME):
     if _dying_is_valid(capsule, name): _given.pop(_dying_pointer(capsule, name), None)
 
@@ -66,8 +66,8 @@ for _callback in (_release, _drop): _python.Py_IncRef(ctypes.py_object(_callback
 
 def give(memory: memoryview, dtype: DType, shape: Sequence[int], strides: Sequence[int], offset: int, versioned: bool,
          copied: bool) -> Any:
-  """A capsule for writable memory of the host, which the capsule and its taker keep alive. offset: of the first
-  element, in elements."""
+  """Return a capsule for writable memory of the host. The capsule and its taker keep the memory alive. offset: that of
+  the first element, in elements."""
   n = len(shape)
   sizes, steps = (ctypes.c_int64 * n)(*shape), (ctypes.c_int64 * n)(*strides)
   address = ctypes.addressof(ctypes.c_char.from_buffer(memory)) + offset * dtype.itemsize if memory.nbytes else None
@@ -85,7 +85,7 @@ def give(memory: memoryview, dtype: DType, shape: Sequence[int], strides: Sequen
 # ***** taking *****
 
 class _Owner:
-  """Calls the deleter of a managed tensor when the last reference goes."""
+  """An owner that calls the deleter of a managed tensor when its last reference goes."""
   def __init__(self, address: int, deleter: int | None):
     self.address, self.delete = address, c.Deleter(deleter) if deleter else None
 
@@ -93,9 +93,9 @@ class _Owner:
     if self.delete is not None and not sys.is_finalizing(): self.delete(self.address)
 
 def take(capsule: Any) -> Taken:
-  """What a capsule holds, which is ours from now on.
+  """Return the contents of a capsule, which belong to the caller from now on.
 
-  Raises InterchangeError for what is no such capsule, or one that was taken before.
+  Raises InterchangeError for an object that is no such capsule, or for one that was taken before.
   """
   if type(capsule).__name__ != "PyCapsule":
     raise InterchangeError(f"__dlpack__() gave {type(capsule).__name__}, which is no DLPack capsule")
@@ -124,7 +124,7 @@ def take(capsule: Any) -> Taken:
   return Taken(data, shape, strides, dtype, bool(flags & c.FLAG_READ_ONLY), _Owner(address, managed.deleter))
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-  """The strides of elements that lie one after the other."""
+  """Return the strides of contiguous elements in row-major order."""
   strides: list[int] = []
   step = 1
   for n in reversed(shape):
@@ -133,7 +133,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
   return tuple(reversed(strides))
 
 def dense_order(taken: Taken) -> list[int] | None:
-  """The axes from outer to inner if the elements lie one after the other in that order, else None."""
+  """Return the axes from outer to inner if the elements are contiguous in that order, else None."""
   order = sorted(range(len(taken.shape)), key=lambda axis: (-taken.strides[axis], -taken.shape[axis], axis))
   step = 1
   for axis in reversed(order):
@@ -143,12 +143,12 @@ def dense_order(taken: Taken) -> list[int] | None:
   return order
 
 def bytes_of(taken: Taken) -> bytes:
-  """A copy of the elements in row-major order."""
+  """Return a copy of the elements in row-major order."""
   size = taken.dtype.itemsize
   if 0 in taken.shape: return b""
   rows = [taken.address]
   inner, axis = size, len(taken.shape)
-  # the last axes, which lie without gaps
+  # the last axes, which are contiguous
   while axis and (taken.strides[axis - 1] * size == inner or taken.shape[axis - 1] == 1):
     axis -= 1
     inner *= taken.shape[axis]

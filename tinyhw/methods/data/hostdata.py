@@ -1,4 +1,5 @@
-"""Python's data as the bytes of elements, and back: what Tensor([1, 2, 3]), numpy() and tolist() do on the host."""
+"""Conversion of Python's data to bytes of elements, and back. Tensor([1, 2, 3]), numpy() and tolist() use it on the
+host."""
 from __future__ import annotations
 import array
 import importlib
@@ -15,7 +16,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
 
 class HostData(NamedTuple):
-  """Elements in row-major order as bytes."""
+  """Elements in row-major order, as bytes."""
   data: Any  # bytes-like
   shape: tuple[Any, ...]  # ints
   dtype: DType
@@ -28,7 +29,8 @@ _UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint
 _FLOATS = {"e": dtypes.float16, "f": dtypes.float32, "d": dtypes.float64}
 
 def pack(values: Sequence[ConstType], dtype: DType) -> Any:
-  """Numbers as elements of dtype: integers wrap, floats round, floats become integers by rounding to zero."""
+  """Return numbers as elements of dtype. Integers wrap, floats round, and floats become integers by rounding to
+  zero."""
   if dtype is dtypes.bool: return bytes(map(bool, values))
   if dtype.fmt in _ARRAY_CODES:
     try: return memoryview(array.array(dtype.fmt, values)).cast("B")
@@ -41,12 +43,12 @@ def _finite(x: ConstType, dtype: DType) -> ConstType:
     raise DTypeError(f"cannot make {x} an element of {dtype}; use a float type")
   return x
 
-MOST_DEPTH = 64    # axes that nested lists may have
+MOST_DEPTH = 64    # the largest number of axes of nested lists
 
 def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
-  """Lists or tuples of numbers, as deep as they are.
+  """Convert lists or tuples of numbers, nested to any depth.
 
-  Raises ShapeError if they are ragged, DTypeError for what is no number.
+  Raises ShapeError if they are ragged, DTypeError for an element that is no number.
   """
   shape: list[int] = []
   level: Any = data
@@ -67,9 +69,9 @@ def from_nested(data: Sequence[Any], dtype: DType | None) -> HostData:
   return HostData(pack(rows, dtype), tuple(shape), dtype)
 
 def check_held(values: Sequence[ConstType], dtype: DType) -> None:
-  """Raise DTypeError for numbers of Python's that a type does not hold: whole ones beyond its bounds.
+  """Raise DTypeError for Python numbers that a type cannot hold: whole numbers outside of its range.
 
-  Floats round, to infinity too; 2.7 is 2.
+  Floats are rounded, even to infinity; 2.7 becomes 2.
   """
   if dtype is dtypes.void or dtype in dtypes.weaks: raise DTypeError(f"{dtype} has no elements; use a type of numbers")
   if dtype is dtypes.bool or not values: return
@@ -77,7 +79,7 @@ def check_held(values: Sequence[ConstType], dtype: DType) -> None:
   if dtypes.is_float(dtype): values = [x for x in values if type(x) is int]
   if all(least <= x <= most for x in values): return
   for x in values:
-    # pack refuses what is infinite
+    # pack refuses infinite values
     if isinstance(x, float) and (not math.isfinite(x) or least <= int(x) <= most): continue
     if least <= x <= most: continue
     raise DTypeError(f"{_shown(x)} does not fit into {dtype}, which holds {_shown(least)} to {_shown(most)}; make a "
@@ -89,7 +91,7 @@ def _shown(x: ConstType) -> str:
 def holds_arrays(data: Any) -> bool:
   """Are there Tensors, or arrays with axes, in a list, or in the first list of lists?
 
-  Looked at only where something is no number.
+  This is asked only after an element turned out to be no number.
   """
   for _ in range(MOST_DEPTH):
     if not isinstance(data, (list, tuple)) or not data: break
@@ -98,7 +100,7 @@ def holds_arrays(data: Any) -> bool:
   return False
 
 def type_of(rows: Sequence[ConstType]) -> DType:
-  """What data gets without a dtype. Raises DTypeError for integers that the default type does not hold."""
+  """Return the type of data without a dtype. Raises DTypeError for integers that the default type does not hold."""
   kinds = set(map(type, rows))
   if float in kinds or not kinds: return dtypes.default_float
   if int not in kinds: return dtypes.bool
@@ -118,18 +120,19 @@ def _number(x: Any) -> ConstType:
   return item()  # type: ignore[no-any-return]  # scalars of array libraries, and tensors of one element
 
 def from_bytes(data: Any, dtype: DType) -> HostData:
-  """Raw bytes as a vector."""
+  """Return raw bytes as a vector."""
   view = memoryview(data).cast("B")
   if view.nbytes % dtype.itemsize:
     raise ShapeError(f"{view.nbytes} bytes are no whole number of {dtype}, which has {dtype.itemsize} each")
   return HostData(truth(view) if dtype is dtypes.bool else view, (view.nbytes // dtype.itemsize,), dtype)
 
 def truth(data: Any) -> bytes:
-  """Bools of 0 and 1, as devices know them, for bytes of which any but 0 is true."""
+  """Return bools of 0 and 1, as devices expect them, from bytes. Every byte but 0 is true."""
   return bytes(data).translate(_TRUTH)
 
 def from_array(data: Any, dtype: DType | None) -> HostData:
-  """Anything with the buffer protocol or __array__: the same shape and type, or the type asked for."""
+  """Convert anything with the buffer protocol or __array__. The shape stays, and so does the type unless another is
+  asked for."""
   try: view = memoryview(data)
   except (TypeError, ValueError):
     data = _array_of(data)
@@ -147,7 +150,7 @@ def from_array(data: Any, dtype: DType | None) -> HostData:
   return HostData(pack(list(elements(raw, source)), dtype), tuple(view.shape or ()), dtype)
 
 def _array_of(data: Any) -> Any:
-  """What has no buffer of its own as an array of NumPy's. Raises ArgumentError."""
+  """Return an object without a buffer as a NumPy array. Raises ArgumentError."""
   if not hasattr(data, "__array__") and not hasattr(data, "__array_interface__"):
     hint = "; of a file it is made from a pathlib.Path, or Tensor.from_url" if isinstance(data, str) else ""
     raise ArgumentError(f"cannot make a tensor of {type(data)}; give numbers, lists, bytes or an array{hint}")
@@ -166,7 +169,7 @@ def _type_of_format(form: str, itemsize: int) -> DType:
                    f"byte order")
 
 def nested(data: memoryview, dtype: DType, shape: tuple[int, ...]) -> Any:
-  """Bytes of elements as Python numbers, in lists as deep as the shape."""
+  """Return bytes of elements as Python numbers, in lists as deep as the shape."""
   rows: Any = list(elements(data, dtype))
   if not shape: return rows[0]
   for n in reversed(shape[1:]):

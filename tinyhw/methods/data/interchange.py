@@ -1,10 +1,10 @@
-"""Tensors beside other libraries: DLPack, NumPy's array interface, Python's buffers, `copy`, and what a tensor looks
-like when printed.
+"""Exchange of tensors with other libraries: DLPack, NumPy's array interface, Python's buffers, `copy`, and the text of
+a tensor.
 
-Memory that is shared is shared both ways, and tinyhw does not know of writes that others do there. The tensor over the
-memory, and its views, show what is there. Values that were computed from it are remembered, those that wait see the
-memory as it is when they are computed; `invalidate()` says that the memory was written, and realize() keeps a value for
-good. What Python's readers (`np.asarray`, `memoryview`) get is read-only for that reason.
+Shared memory is shared both ways, and tinyhw does not know of writes that others make there. The tensor over the
+memory, and its views, show the present contents. Values that were already computed from the memory are kept. Values
+still to be computed read the memory at that time. `invalidate()` declares that the memory was written, and realize()
+keeps a value for good. For that reason, Python's readers (`np.asarray`, `memoryview`) get read-only memory.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -24,16 +24,16 @@ from tinyhw.methods.loss import Loss
 from tinyhw.threads import alone
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-_HOST = (1, 0)   # the CPU, as DLPack has it: kDLCPU, and its number
+_HOST = (1, 0)   # the CPU as DLPack names it: kDLCPU, and its number
 
 class Interchange(Loss):
-  """Sharing memory, copying and printing."""
+  """Methods that share memory, copy and print."""
   __slots__ = ()
 
   # ***** DLPack: DLPack's documentation, "Python Specification for DLPack" *****
 
   def __dlpack_device__(self) -> tuple[int, int]:
-    """(1, 0): memory of the CPU. Raises InterchangeError where the host cannot see the device's memory."""
+    """Return (1, 0): memory of the CPU. Raises InterchangeError where the host cannot see the device's memory."""
     buffer = self._buffer() if 0 not in self.shape else None
     if buffer is None or buffer.allocator.as_memoryview(buffer.get_buf()) is not None: return _HOST
     raise InterchangeError(f"memory of {self.device} cannot be shared; move the tensor to a device of the host first: "
@@ -42,11 +42,11 @@ class Interchange(Loss):
   def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None,
                  dl_device: tuple[int, int] | None = None,
                  copy: bool | None = None) -> Any:
-    """A DLPack capsule over this tensor's memory, computed if need be. Transposed and sliced storage is shared as it
-    lies, with strides.
+    """Return a DLPack capsule over this tensor's memory, which is computed if necessary. Transposed and sliced storage
+    is shared in place, with strides.
 
-    max_version: what the taker knows; (1, 0) and more gets the newer structure. copy: True asks for memory of its own;
-    False refuses where the elements would have to be moved (a flipped view). Raises InterchangeError.
+    max_version: the newest version that the taker knows; from (1, 0) on it gets the newer structure. copy: True asks
+    for a copy. False refuses to share if the elements would have to be moved (a flipped view). Raises InterchangeError.
 
     >>> import numpy
     >>> numpy.from_dlpack(Tensor([[1, 2], [3, 4]]).T)
@@ -76,9 +76,9 @@ class Interchange(Loss):
 
   @alone
   def _layout(self) -> tuple[Buffer, tuple[int, ...], int] | None:
-    """The memory of this tensor if it is storage or a view of storage: strides and offset in elements.
+    """Return the memory of this tensor if it is storage or a view of storage, with its strides and offset in elements.
 
-    Does what waits to be written there.
+    Writes that wait for this memory are done first.
     """
     if this_thread.capture is not None: self._buffer()   # raises JitError
     if memory_of(self.uop)[1]: realize_all((self,))
@@ -90,13 +90,13 @@ class Interchange(Loss):
 
   @classmethod
   def from_dlpack(cls, x: Any, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares it
-    where that can be.
+    """Return a tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares
+    the memory if possible.
 
-    Copied are memory that is read-only, and with strides that leave gaps or repeat elements. copy: True always copies,
-    False refuses instead.
-    device: where the tensor is to be; other than devices that use the host's memory it is a copy. Raises
-    InterchangeError. After x was written, `invalidate()` lets what was computed from the tensor be computed again.
+    Memory is copied if it is read-only, or if its strides leave gaps or repeat elements. copy: True always copies,
+    False refuses to copy. device: where the tensor is to be; on a device that does not use the host's memory it is a
+    copy. Raises InterchangeError. After a write to x, `invalidate()` lets values that were computed from the tensor be
+    computed again.
 
     >>> import numpy
     >>> x = numpy.zeros(2)
@@ -124,12 +124,12 @@ class Interchange(Loss):
 
   @alone
   def invalidate(self) -> Tensor:
-    """Say that others have written the memory under this tensor, and return it.
+    """Declare that others have written the memory of this tensor, and return it.
 
-    Values that were computed from the memory are computed again when they are next wanted: those that are still
-    expressions, also through other tensors over that memory or a part of it. Tensors in storage of their own keep their
-    values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, also without this.
-    Raises ArgumentError for a tensor that has no storage.
+    Values that are still expressions of this memory are computed again when they are next wanted. This includes
+    expressions through other tensors over that memory or a part of it. Tensors in storage of their own keep their
+    values, so realize() what is to stay. Replays of a TinyJit read the memory in each call, even without this. Raises
+    ArgumentError for a tensor without storage.
 
     >>> import numpy
     >>> x = numpy.zeros(2)
@@ -153,8 +153,8 @@ class Interchange(Loss):
 
   @property
   def __array_interface__(self) -> dict[str, Any]:
-    """NumPy's description of the elements, read-only and without a copy where the host sees them. Not there for
-    bfloat16 and fp8.
+    """NumPy's description of the elements: read-only, and without a copy where the host can see them. bfloat16 and fp8
+    do not have it.
 
     Source: NumPy reference, "The array interface protocol", version 3.
     """
@@ -163,10 +163,11 @@ class Interchange(Loss):
     return {"version": 3, "shape": shape, "typestr": _typestr(self.dtype), "data": raw.toreadonly()}
 
   def __buffer__(self, flags: int) -> memoryview:
-    """`memoryview(tensor)`, from Python 3.12 on: the elements, read-only and without a copy where the host sees them.
+    """Return `memoryview(tensor)`, from Python 3.12 on: the elements, read-only, and without a copy where the host can
+    see them.
 
-    Raises InterchangeError for what a memoryview cannot be: bfloat16 and fp8, and shapes of several axes without
-    elements.
+    Raises InterchangeError for tensors that cannot be a memoryview: bfloat16 and fp8, and shapes of several axes
+    without elements.
     """
     if self.ndim > 1 and 0 in self.shape:
       raise InterchangeError(f"a buffer of no elements has one axis, and the shape is {graph.show(self.shape)}; "
@@ -177,15 +178,16 @@ class Interchange(Loss):
   # ***** copies *****
 
   def __copy__(self) -> Tensor:
-    """`copy.copy`: another handle on the same values and the same storage."""
+    """Implement `copy.copy`: return another handle on the same values and the same storage."""
     other = self._new(self.uop)
     other.grad, other._requires_grad = self.grad, self._requires_grad
     return other
 
   def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-    """`copy.deepcopy`: the same values in storage of their own, computed now; the gradient too.
+    """Implement `copy.deepcopy`: return the same values in storage of their own, computed now. The gradient is copied
+    too.
 
-    It is a leaf, as what is read from a file is.
+    The copy is a leaf, like a tensor that is read from a file.
     """
     other = self._self().copied()
     memo[id(self)] = other
@@ -196,14 +198,13 @@ class Interchange(Loss):
   # ***** printing *****
 
   def __repr__(self) -> str:
-    from tinyhw.methods.data.printing import described  # programs that print no tensors need it not, nor the library of
-                                                        # views
+    from tinyhw.methods.data.printing import described  # views are needed only for printing
     return described(self)
 
 # ***** memory of others *****
 
 def _capsule(x: Any, version: tuple[int, int]) -> Any:
-  """A capsule of x, the newer kind where x can make it."""
+  """Return a capsule of x, in the newer format if x can make it."""
   give = getattr(x, "__dlpack__", None)
   if give is None:
     if type(x).__name__ == "PyCapsule": return x
@@ -211,12 +212,12 @@ def _capsule(x: Any, version: tuple[int, int]) -> Any:
                         f"Tensor(x) copies other data")
   try:
     try: return give(max_version=version)
-    except TypeError: return give()   # from before versions were asked for
+    except TypeError: return give()   # libraries from before versions existed
   except (BufferError, RuntimeError) as error:
     raise InterchangeError(f"{type(x).__name__} does not share its memory: {error}") from error
 
 def _typestr(dtype: DType) -> str:
-  """NumPy's name of a type: <f4."""
+  """Return NumPy's name of a type: <f4."""
   kinds = {"?": "b", "e": "f", "f": "f", "d": "f"}
   code = kinds.get(dtype.fmt or "", "i" if (dtype.fmt or "").islower() else "u")
   return f"{'|' if dtype.itemsize == 1 else '<'}{code}{dtype.itemsize}"

@@ -1,6 +1,6 @@
-"""Where the elements of a view of storage lie: movements of a BUFFER as strides, for who reads the memory itself.
+"""Memory layout of a view of storage: movements of a BUFFER as strides, for code that reads the memory itself.
 
-Not here: what the engine does with movements (engine/schedule/indexing.py), which needs no strides.
+Not here: the engine's treatment of movements (engine/schedule/indexing.py), which needs no strides.
 """
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.shapetracker import View
 
 def layout(u: UOp) -> tuple[UOp, View] | None:
-  """The BUFFER and the strided view of its elements that u is; None if strides cannot say it, or u is a value or has a
-  symbolic size."""
+  """Return the BUFFER of u and the strided view of its elements. None if strides cannot describe it, or u is a value or
+  has a symbolic size."""
   chain: list[UOp] = []
   while u.op is not Ops.BUFFER:
     if u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.EXPAND, Ops.BITCAST) and not is_room(u):
@@ -26,20 +26,21 @@ def layout(u: UOp) -> tuple[UOp, View] | None:
   return None if view is None else (u, view)
 
 def _moved(view: View, u: UOp) -> View | None:
-  """A movement of a view, or a view as another type."""
+  """Apply a movement or a BITCAST to a view."""
   if u.op is Ops.BITCAST: return _regrouped(view, u)
   if u.op is Ops.PERMUTE: return view.permute(u.arg)
   if u.op is Ops.FLIP: return view.flip(u.arg)
   if u.op is Ops.EXPAND: return view.expand([int(d) for d in u.shape])
   if u.op is Ops.RESHAPE: return view.reshape([int(d) for d in u.shape])
-  # what it adds is cut off again
+  # the elements that it adds are cut off again
   if u.op is Ops.PAD: return View.create(tuple([int(d) for d in u.shape]), view.strides, view.offset)
   if any(d.op is not Ops.CONST for d in u.src[1:]): return None
   ends = [d.arg for d in u.src[1:]]
   return view.shrink(list(zip(ends[::2], ends[1::2])))
 
 def _regrouped(view: View, u: UOp) -> View | None:
-  """The same bytes as elements of another size: strides count these. None where one would not be in one piece."""
+  """Return the same bytes as elements of another size, with strides in these. None where the bytes of an element would
+  not be contiguous."""
   have, want = u.src[0].dtype.itemsize, u.dtype.itemsize
   if have == want: return view
   if view.strides[-1] != 1 and view.shape[-1] > 1: return None

@@ -1,4 +1,4 @@
-"""What a Tensor looks like: shape, dtype, device, whether it is realized, and its values when they are there.
+"""The text of a Tensor: shape, dtype, device, whether it is realized, and its values if they are available.
 
 Printing computes nothing.
 """
@@ -20,19 +20,19 @@ from tinyhw.threads import alone
 from tinyhw.uop.ops import UOp
 from tinyhw.uop.symbolic.shapetracker import View
 
-MOST_VALUES = 1000   # more are not shown: of each axis longer than 2 * EDGE only the ends are
+MOST_VALUES = 1000   # a tensor with more elements shows only the ends of each axis longer than 2 * EDGE
 EDGE = 3
 
 @alone
 def described(tensor: Handle) -> str:
-  """The text of a tensor."""
+  """Return the text of a tensor."""
   grad = None if tensor.grad is None else tensor.grad.shape
   return describe(tensor.uop, tensor.device, grad, _memory(tensor), constant_value(tensor.uop))
 
 def _memory(tensor: Handle) -> tuple[Buffer, View] | None:
-  """Where the values are; None where they are not computed, or may not be looked at."""
+  """Return the memory of the values. None if they are not computed, or may not be read."""
   node, waits = memory_of(tensor.uop)
-  # nothing is read for this
+  # printing reads nothing from there
   if node is None or waits or this_thread.capture is not None or on_disk(tensor.device): return None
   if isinstance(tensor.device, tuple) and 0 not in tensor.shape:
     if not all(b.is_initialized() for b in buffers_in(buffer_of(node))): return None
@@ -43,8 +43,8 @@ def _memory(tensor: Handle) -> tuple[Buffer, View] | None:
 
 def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: tuple[Buffer, View] | None,
              constant: Any) -> str:
-  """The text of repr. values: the memory of a realized tensor, where it may be read; constant: the number that all
-  elements are, or None."""
+  """Return the text of repr. values: the memory of a realized tensor, where it may be read. constant: the number that
+  all elements equal, or None."""
   head = f"<Tensor {show(u.shape)} {str(u.dtype).removeprefix('dtypes.')} on {device}"
   if grad is not None: head += f", grad {show(grad)}"
   if values is not None:
@@ -55,7 +55,7 @@ def describe(u: UOp, device: DeviceLike, grad: tuple[Any, ...] | None, values: t
   return f"{head}, not realized: {u.op.name}>"
 
 def _values(buffer: Buffer, view: View, dtype: DType) -> str:
-  """The elements as nested lists: matrices with a line for each row, after a line break."""
+  """Return the elements as nested lists. Matrices have one line for each row, after a line break."""
   if not view.size: return ""
   numbers = elements(buffer.as_memoryview(allow_zero_copy=True), dtype)
   short = view.size > MOST_VALUES
@@ -65,7 +65,7 @@ def _values(buffer: Buffer, view: View, dtype: DType) -> str:
   return text if len(view.shape) < 2 else "\n " + text
 
 def _nested(numbers: Sequence[Any], view: View, axis: int, position: int, short: bool) -> Any:
-  """Texts of the elements, in lists as deep as the shape; "…" stands for what is left out."""
+  """Return texts of the elements, in lists as deep as the shape. "…" stands for omitted elements."""
   if axis == len(view.shape): return _number(numbers[position])
   n, stride = view.shape[axis], view.strides[axis]
   kept = range(n) if not short or n <= 2 * EDGE else (*range(EDGE), *range(n - EDGE, n))

@@ -1,9 +1,9 @@
-"""Builders of tensor graph nodes: what tensor methods and gradients are written in. They take and give `UOp`s, check
-nothing that a caller has checked already, and leave out what does nothing (a reshape to the same shape). They do not
-look through their operand (two reshapes stay two): somebody may hold a tensor on it and ask for its gradient.
+"""Builders of tensor graph nodes, for tensor methods and gradients. They take and return `UOp`s. They do not repeat the
+checks of a caller, and they omit a node that would do nothing (a reshape to the same shape). They do not combine with
+their operand: two reshapes stay two, since a user may hold a tensor on the first and ask for its gradient.
 
-Shapes do not broadcast in the graph, so `broadcast` and `full` insert RESHAPE and EXPAND. Builders store the shape they
-know on the node; that and a table of the constants in shapes make a node cost about 3 us.
+Shapes do not broadcast in the graph, so `broadcast` and `full` insert RESHAPE and EXPAND. Builders store the known
+shape on the node. With that and a table of the constants in shapes, a node costs about 3 us.
 """
 from __future__ import annotations
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ _constants: dict[tuple[DType, ConstType, Shape], UOp] = {}
 _MOST_CACHED = 4096
 
 def dims(shape: Shape) -> tuple[UOp, ...]:
-  """A shape as sources of a movement node."""
+  """Return a shape as sources of a movement node."""
   found = _dims.get(shape)
   if found is None:
     if not is_plain(shape): return tuple([d.simplify() for d in to_indices(shape)])
@@ -38,8 +38,8 @@ def is_plain(shape: Iterable[sint]) -> bool:
   return all([type(d) is int for d in shape])
 
 def settled(shape: Shape) -> Shape:
-  """A shape whose symbolic sizes are in simplest form, so that equal ones are one node; numbers where they are
-  constant."""
+  """Return a shape with its symbolic sizes in simplest form, so that equal sizes are one node. Constant sizes become
+  numbers."""
   return shape if shape in _dims else tuple([d if isinstance(d, int) else _settle(d) for d in shape])
 
 def _settle(d: UOp) -> sint:
@@ -47,17 +47,17 @@ def _settle(d: UOp) -> sint:
   return int(d.arg) if d.op is Ops.CONST else d
 
 def simple(d: sint) -> sint:
-  """A size in simplest form."""
+  """Return a size in simplest form."""
   return d if isinstance(d, int) else _settle(d)
 
 def node(op: Ops, dtype: DType, src: tuple[UOp, ...], arg: object, shape: Shape, tag: object = None) -> UOp:
-  """A node whose shape is known."""
+  """Make a node whose shape is known."""
   u = UOp(op, dtype, src, arg, tag)
-  u._shape_ = shape  # where the property `shape` would put it
+  u._shape_ = shape  # stored where the property `shape` caches it
   return u
 
 def show(shape: Sequence[sint]) -> str:
-  """A shape for messages: symbolic sizes as expressions."""
+  """Return a shape for messages, with symbolic sizes as expressions."""
   parts = [show_dimension(d) for d in shape]
   return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
@@ -66,9 +66,9 @@ def show_dimension(size: sint) -> str: return str(size) if isinstance(size, int)
 # ***** constants *****
 
 def constant(dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
-  """A constant of shape (); integers wrap to what the type holds.
+  """Return a constant of shape (). Integers wrap to the range of the type.
 
-  Raises DTypeError for an infinity or NaN that is to be an integer.
+  Raises DTypeError for an infinity or NaN in an integer type.
   """
   if dtypes.is_int(dtype):
     try: value = truncate[dtype](value)
@@ -77,9 +77,9 @@ def constant(dtype: DType, value: ConstType, device: str | tuple[str, ...] | Non
   return UOp.const(dtype, value, device)
 
 def check_number(what: str, dtype: DType, value: ConstType) -> ConstType:
-  """value as a number of Python's.
+  """Return value as a Python number.
 
-  Raises ArgumentError for what is none, DTypeError for an int that the type does not hold; floats are rounded.
+  Raises ArgumentError if it is not a number, DTypeError for an int that the type cannot hold. Floats are rounded.
   """
   if isinstance(value, bool): return value
   value = real("a value to " + what, value)
@@ -91,8 +91,8 @@ def check_number(what: str, dtype: DType, value: ConstType) -> ConstType:
                    f"to one that holds the number")
 
 def full(shape: Shape, dtype: DType, value: ConstType, device: str | tuple[str, ...] | None = None) -> UOp:
-  """A constant of any shape."""
-  # -0.0 == 0.0
+  """Return a constant of any shape."""
+  # -0.0 == 0.0, so it would share an entry of the table
   if device is not None or (value == 0 and copysign(1.0, value) < 0):
     return broadcast(constant(dtype, value, device), shape)
   key = (dtype, value, shape)
@@ -103,17 +103,17 @@ def full(shape: Shape, dtype: DType, value: ConstType, device: str | tuple[str, 
   return found
 
 def count(shape: Shape, dtype: DType, value: sint) -> UOp:
-  """A number that may be symbolic, of any shape."""
+  """Return a number that may be symbolic, in any shape."""
   return full(shape, dtype, value) if isinstance(value, int) else broadcast(cast(value, dtype), shape)
 
 def like(u: UOp, value: ConstType) -> UOp:
-  """A constant with u's type and shape."""
+  """Return a constant with u's type and shape."""
   return full(u.shape, u.dtype, value)
 
 # ***** movement *****
 
 def reshape(u: UOp, shape: Shape) -> UOp:
-  """Sizes that multiply to the same number."""
+  """Change the sizes of axes; their product stays the same."""
   if u.shape == shape: return u
   found = _dims.get(shape)
   if found is None:
@@ -123,7 +123,7 @@ def reshape(u: UOp, shape: Shape) -> UOp:
   return node(Ops.RESHAPE, u.dtype, (u, *found), None, shape)
 
 def expand(u: UOp, shape: Shape) -> UOp:
-  """Axes of size 1 repeat. A size that has the number of another one is taken for that one."""
+  """Repeat axes of size 1. A symbolic size that is equal in number to another is taken to be that one."""
   old = u.shape
   if old == shape: return u
   found = _dims.get(shape)
@@ -135,8 +135,8 @@ def expand(u: UOp, shape: Shape) -> UOp:
   return u if u.shape == shape else node(Ops.EXPAND, u.dtype, (u, *dims(shape)), None, shape)
 
 def _fitted(u: UOp, shape: Shape) -> UOp:
-  """u with the sizes of `shape` where only the numbers are equal, and with 1 where a symbolic size is 1 and that of
-  `shape` is not."""
+  """Return u with the sizes of `shape` where the sizes are equal only in number. A symbolic size that is 1, where that
+  of `shape` is not, becomes 1."""
   ends: list[sint] = []
   for d, n in zip(u.shape, shape):
     if d is n or isinstance(d, int): ends.append(d)
@@ -145,34 +145,34 @@ def _fitted(u: UOp, shape: Shape) -> UOp:
   return shrink(u, [(0, end) for end in ends])
 
 def broadcast(u: UOp, shape: Shape) -> UOp:
-  """u with leading axes of size 1, then expanded. The caller knows that it fits."""
+  """Add leading axes of size 1 to u, and expand it. The caller has checked that the shape fits."""
   old = u.shape
   if old == shape: return u
   if len(old) < len(shape): u = reshape(u, (1,) * (len(shape) - len(old)) + old)
   return expand(u, shape)
 
 def permute(u: UOp, order: tuple[int, ...]) -> UOp:
-  """Axis i of the result is axis order[i] of u."""
+  """Reorder axes. Axis i of the result is axis order[i] of u."""
   if order == tuple(range(len(order))): return u
   shape = u.shape
   return node(Ops.PERMUTE, u.dtype, (u,), order, tuple([shape[i] for i in order]))
 
 def flip(u: UOp, axes: tuple[int, ...]) -> UOp:
-  """The axes run backwards."""
+  """Reverse axes."""
   return node(Ops.FLIP, u.dtype, (u,), axes, u.shape) if axes else u
 
 def _is(x: sint, value: int) -> bool: return isinstance(x, int) and x == value
 
 def pad(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
-  """Zeros before and after each axis, by count."""
+  """Add zeros before and after each axis. pairs: their counts."""
   if all(_is(b, 0) and _is(e, 0) for b, e in pairs): return u
   return UOp(Ops.PAD, u.dtype, (u, *dims(tuple([x for pair in pairs for x in pair]))))
 
 def shrink(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
-  """The part from begin to end of each axis.
+  """Return the part from begin to end of each axis.
 
-  Bounds may exceed the axis for some values of their Variables, though not for those that they have: the result has
-  Variables of smaller bounds.
+  Bounds may exceed the axis for some values of their Variables, but not for the present values. The result has
+  Variables with smaller bounds.
   """
   if all(_is(b, 0) and (e is d or (isinstance(d, int) and _is(e, d))) for (b, e), d in zip(pairs, u.shape)): return u
   ends = tuple([x for pair in pairs for x in pair])
@@ -181,14 +181,14 @@ def shrink(u: UOp, pairs: Sequence[tuple[sint, sint]]) -> UOp:
   return UOp(Ops.SHRINK, u.dtype, (u, *dims(ends)))
 
 def relabelled(u: UOp, shape: Shape) -> UOp:
-  """u with the sizes of `shape`, which are the same numbers."""
+  """Return u with the sizes of `shape`, which are equal in number."""
   return u if u.shape == shape else node(Ops.SHRINK, u.dtype, (u, *dims(tuple([x for d in shape for x in (0, d)]))),
                                          None, shape)
 
 def _inside(begin: sint, end: sint, size: sint) -> tuple[sint, sint]:
-  """A part of an axis, with Variables that have only values with which it is inside of it.
+  """Return a part of an axis, with Variables whose bounds keep it inside of the axis.
 
-  With those that they have it is.
+  For their present values it is inside.
   """
   if end is size and _is(begin, 0): return begin, end
   if isinstance(end, UOp) and end.vmax > most(size):
@@ -204,58 +204,58 @@ def _inside(begin: sint, end: sint, size: sint) -> tuple[sint, sint]:
   return begin, end
 
 def shrink_axis(u: UOp, axis: int, begin: sint, end: sint) -> UOp:
-  """The part from begin to end of one axis."""
+  """Return the part from begin to end of one axis."""
   return shrink(u, [(begin, end) if i == axis else (0, d) for i, d in enumerate(u.shape)])
 
 def pad_axis(u: UOp, axis: int, before: sint, after: sint) -> UOp:
-  """Zeros before and after one axis."""
+  """Add zeros before and after one axis."""
   return pad(u, [(before, after) if i == axis else (0, 0) for i in range(len(u.shape))])
 
 def transpose(u: UOp, a: int, b: int) -> UOp:
-  """Two axes change places."""
+  """Exchange two axes."""
   order = list(range(len(u.shape)))
   order[a], order[b] = order[b], order[a]
   return permute(u, tuple(order))
 
 def iota(n: sint, dtype: DType, device: str | tuple[str, ...] | None) -> UOp:
-  """0, 1, ..., n-1."""
+  """Return 0, 1, ..., n-1."""
   src = dims((n,)) if device is None else (*dims((n,)), UOp(Ops.DEVICE, dtypes.void, (), device))
   return node(Ops.IOTA, dtype, src, None, (n,))
 
 def place_type(*counts: sint, least: DType = dtypes.int32) -> DType:
-  """The type of places among so many elements, which holds the counts, too: `least`, or the first wider one that
-  does."""
+  """Return the type of an index into that many elements. It also holds the counts: `least`, or the first wider type
+  that does."""
   most = max(n if isinstance(n, int) else int(n.vmax) for n in counts)
   return next((d for d in (least, dtypes.int32) if most <= d.max), dtypes.int64)
 
 def positions_in(u: UOp, shape: Shape, axis: int, dtype: DType | None = None) -> UOp:
-  """For each element of a tensor of that shape on u's device, its place along an axis. dtype: None is the place_type
-  of all axes."""
+  """Return, for each element of a tensor of that shape on u's device, its index along an axis. dtype: None is the
+  place_type of all axes."""
   along = iota(shape[axis], place_type(*shape) if dtype is None else dtype, u.device)
   return expand(reshape(along, tuple([d if i == axis else 1 for i, d in enumerate(shape)])), shape)
 
 def positions(u: UOp, axis: int, dtype: DType | None = None) -> UOp:
-  """For each element of u, its place along an axis. dtype: None is the place_type of all axes, so that places along
-  two of them compare."""
+  """Return, for each element of u, its index along an axis. dtype: None is the place_type of all axes, so that indices
+  along two of them compare."""
   return positions_in(u, u.shape, axis, dtype)
 
 # ***** computation *****
 
 def cast(u: UOp, dtype: DType) -> UOp:
-  """u as another type."""
+  """Return u as another type."""
   return u if u.dtype is dtype else node(Ops.CAST, dtype, (u,), None, u.shape)
 
 def element(u: UOp, dtype: DType | None = None) -> UOp:
-  """A number made of Variables as an element of a type: None is the default one of its kind.
+  """Return a number made of Variables as an element of a type. None: the default type of its kind.
 
-  Other nodes are cast, if to anything.
+  Other nodes are cast only if a type is given.
   """
   if dtype is None:
     dtype = {dtypes.weakint: dtypes.default_int, dtypes.weakfloat: dtypes.default_float}.get(u.dtype, u.dtype)
   return u.cast(dtype) if u.dtype is dtypes.weakfloat else cast(u, dtype)
 
 def counting(index: UOp, places: sint) -> UOp:
-  """An index in a type that can be compared with all places of an axis: in 8 bits, place 256 would be place 0."""
+  """Return an index in a type that can hold all indices of an axis. In 8 bits, index 256 would be 0."""
   kind = place_type(places)
   return cast(index, kind) if index.dtype.itemsize < kind.itemsize else index
 
@@ -269,19 +269,20 @@ def scale(u: UOp, value: ConstType) -> UOp: return mul(u, like(u, value))
 def negate(u: UOp) -> UOp: return unary(Ops.NEG, u)
 def contiguous(u: UOp) -> UOp: return unary(Ops.CONTIGUOUS, u)
 def copy(u: UOp, device: str | tuple[str, ...], axis: int | None = None) -> UOp:
-  """u on another device, or on several: in parts along an axis, or all of it on each."""
+  """Return u on another device, or on several: in parts along an axis, or all of it on each."""
   return node(Ops.COPY, u.dtype, (u, UOp(Ops.DEVICE, dtypes.void, (), device)), axis, u.shape)
 def detach(u: UOp) -> UOp: return unary(Ops.DETACH, u)
 def after(u: UOp, *earlier: UOp) -> UOp: return node(Ops.AFTER, u.dtype, (u, *earlier), None, u.shape)
 
 def accumulator(dtype: DType) -> DType:
-  """The type in which a sum or product of such elements is formed: at least 32 bits wide; unsigned stays unsigned."""
+  """Return the type in which a sum or product of such elements is formed: at least 32 bits wide. Unsigned stays
+  unsigned."""
   if dtypes.is_unsigned(dtype): return least_upper_dtype(dtype, dtypes.uint32)
   if dtypes.is_int(dtype) or dtype is dtypes.bool: return least_upper_dtype(dtype, dtypes.int32)
   return least_upper_dtype(dtype, dtypes.float32)
 
 def reduce(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-  """Fold axes to size 1, in u's own type. Of no elements that is the operation's identity."""
+  """Reduce axes to size 1, in u's own type. Without elements the result is the identity of the operation."""
   if not axes: return u
   shape = u.shape
   folded = tuple([1 if i in axes else d for i, d in enumerate(shape)])
@@ -289,7 +290,7 @@ def reduce(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
   return node(Ops.REDUCE_AXIS, u.dtype, (u,), (op, axes), folded)
 
 def _of_nothing(u: UOp, op: Ops, axes: tuple[int, ...], folded: Shape) -> UOp:
-  """The fold of no elements. Of floats it still depends on u, so that u has a gradient."""
+  """Return the reduction of no elements. For floats it still depends on u, so that u has a gradient."""
   identity = full(folded, u.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: u.dtype.min}[op], u.device)
   if not dtypes.is_float(u.dtype) or not all(isinstance(d, int) for d in u.shape): return identity
   row = shrink(u, [(0, min(int(d), 1)) if i in axes else (0, d) for i, d in enumerate(u.shape)])
@@ -298,7 +299,7 @@ def _of_nothing(u: UOp, op: Ops, axes: tuple[int, ...], folded: Shape) -> UOp:
 def sum_to(u: UOp, shape: Shape) -> UOp:
   """Sum over the axes that broadcasting `shape` to u's shape has made: the transpose of `broadcast`.
 
-  Narrow floats accumulate in float32.
+  Floats narrower than 32 bits accumulate in float32.
   """
   old = u.shape
   if old == shape: return u
@@ -308,13 +309,13 @@ def sum_to(u: UOp, shape: Shape) -> UOp:
   return reshape(cast(reduce(cast(u, wide), Ops.ADD, axes), u.dtype), shape)
 
 def fold(u: UOp, op: Ops, axes: tuple[int, ...]) -> UOp:
-  """Reduce, and drop the axes."""
+  """Reduce axes, and drop them."""
   return reshape(reduce(u, op, axes), tuple([d for i, d in enumerate(u.shape) if i not in axes]))
 
 # ***** shapes *****
 
 def broadcast_shape(what: str, *shapes: Shape) -> Shape:
-  """The common shape of operands. Raises ShapeError naming two that do not fit."""
+  """Return the common shape of operands. Raises ShapeError that names two that do not fit."""
   first = shapes[0]
   for other in shapes[1:]: first = _broadcast_two(what, first, other)
   return first
@@ -338,17 +339,18 @@ def _broadcast_two(what: str, a: Shape, b: Shape) -> Shape:
   return tuple(shape)
 
 def equal(x: sint, y: sint) -> bool:
-  """Are sizes equal? By what their Variables are bound to, if they are not for all values; not known to be without."""
+  """Are sizes equal? Sizes that are not equal for all values of their Variables compare by the values bound to these.
+  Without bound values the answer is False."""
   if isinstance(x, int) and isinstance(y, int): return x == y
   if x is y: return True
   return holds((x - y if isinstance(x, UOp) else y - x).eq(0))  # type: ignore[union-attr]  # one of them is a UOp
 
 def same_numbers(a: Shape, b: Shape) -> bool:
-  """Are two shapes equal, as numbers if they are symbolic?"""
+  """Are two shapes equal, with symbolic sizes compared as numbers?"""
   return a == b or len(a) == len(b) and all([equal(x, y) for x, y in zip(a, b)])
 
 def most(d: sint) -> int:
-  """The largest value of a size, for every value that its Variables may be bound to."""
+  """Return the largest value of a size, over all values to which its Variables may be bound."""
   return d if isinstance(d, int) else int(d.vmax)
 
 def size(shape: Shape) -> sint: return sint_prod(shape)
@@ -358,20 +360,21 @@ def refuse_shape(what: str, a: Shape, b: Shape) -> None:
   raise ShapeError(f"cannot {what} {show(a)} and {show(b)}: the shapes must be equal; reshape or expand the second")
 
 def axis_of(axis: int, n: int) -> int:
-  """An axis of n, counted from the front. Raises IndexRangeError."""
+  """Return an axis of n, counted from the front. Raises IndexRangeError."""
   if type(axis) is not int: axis = whole("an axis", axis)
   if not -max(n, 1) <= axis < max(n, 1):
     raise IndexRangeError(f"axis {axis} does not exist: the tensor has {n} axes; use {-max(n, 1)} to {max(n, 1) - 1}")
   return axis + n if axis < 0 else axis
 
 def axes_of(axes: Iterable[int], n: int) -> tuple[int, ...]:
-  """Axes of n, counted from the front, sorted. Raises IndexRangeError; ArgumentError if one is named twice."""
+  """Return axes of n, counted from the front and sorted. Raises IndexRangeError, and ArgumentError if one is named
+  twice."""
   if not isinstance(axes, Iterable): raise ArgumentError(f"axes are an int or a tuple of ints, not {axes!r}")
   found = tuple(sorted(axis_of(a, n) for a in axes))
   if len(set(found)) != len(found): raise ArgumentError(f"axes {tuple(axes)} name one axis twice; name each once")
   return found
 
 def fold_axis(u: UOp, axis: int) -> UOp:
-  """Without an axis of size 1."""
+  """Drop an axis of size 1."""
   shape = u.shape
   return reshape(u, shape[:axis] + shape[axis + 1:])

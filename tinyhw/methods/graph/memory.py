@@ -1,19 +1,23 @@
-"""What a node of the tensor graph is in memory: storage, a view of storage, or a value; how a value is written into a
-view; and how tensors without storage share a value.
+"""Memory of nodes of the tensor graph. A node is storage, a view of storage, or a value. This module writes values into
+views, and lets tensors without storage share a value.
 
-A view is a BUFFER under movements and BITCASTs. Elements of a view have places of their own unless an EXPAND repeats
-some. Writes turn into ASSIGNs to the BUFFER's own type: through a BITCAST of one size the bits of the value are
-written; through one that changes the size the elements that hold the written bits are read, changed and written back.
+A view is a BUFFER under movements and BITCASTs. Each element of a view has its own address, unless an EXPAND repeats
+some.
+
+A write becomes an ASSIGN to the type of the BUFFER. Through a BITCAST that keeps the size, the bits of the value are
+written. Through one that changes the size, the elements that hold these bits are read, changed and written back.
 
 Views of storage share it by themselves. A tensor without storage and its views (movements, BITCAST and DETACH of its
-node) are a family (`Alias`) of Python objects, since equal nodes are one. Their nodes are movements of one node, the
-root. A write to one of them makes a new root: the old one, of which that part is replaced. All living members are
-movements of that from then on (`share`), so gradients are those of this functional program. Where no write comes, a
-view costs a reference to its family: 0.1 us. Members do not keep each other alive.
+node) are a family (`Alias`). A family consists of Python objects, since equal nodes are one object. The nodes of its
+members are movements of one node, the root.
 
-A member that is realized gets storage of its own, and stays in the family with a note of its movements (`kept`). Where
-it is written, or where a member with storage is the whole, all members become views of one storage first
-(`before_write`), and the family ends.
+A write to a member makes a new root: the old root with that part replaced. From then on all living members are
+movements of the new root (`share`). So gradients are those of this functional program. Without a write, a view costs
+only a reference to its family: 0.1 us. Members do not keep each other alive.
+
+A member that is realized gets storage of its own. It stays in the family with a note of its movements (`kept`). Before
+a write to such a member, or where a member with storage is the whole value, all members become views of one storage
+(`before_write`). Then the family ends.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -31,7 +35,7 @@ from tinyhw.methods.graph import graph
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp, sint
 
-# movements under which each element still has one place of its own
+# movements under which each element still has its own address
 _MOVES = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP, Ops.MULTI})
 _WHOLE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})     # movements that leave nothing out
 _ENDS = frozenset({Ops.BUFFER, Ops.MULTI, Ops.ASSIGN})
@@ -40,12 +44,12 @@ def _moves(u: UOp) -> bool: return u.op in _MOVES or u.op is Ops.PAD and is_room
 def _keeps_apart(u: UOp) -> bool: return _moves(u) or u.op is Ops.BITCAST
 
 def is_storage(u: UOp) -> bool:
-  """u names memory as it is: a BUFFER under movements that keep elements apart, or what an ASSIGN left there."""
+  """Does u name memory: a BUFFER under movements that do not repeat elements, or the result of an ASSIGN to it?"""
   while _keeps_apart(u) or u.op is Ops.ASSIGN: u = u.src[0]
   return u.op is Ops.BUFFER
 
 def storage_view(u: UOp) -> UOp | None:
-  """The memory that u names, without the ASSIGNs that wrote there; None if u is a computed value, or repeats
+  """Return the memory that u names, without the ASSIGNs that wrote there. None if u is a computed value, or repeats
   elements."""
   chain: list[UOp] = []
   while _keeps_apart(u) or u.op in (Ops.ASSIGN, Ops.DETACH):
@@ -54,31 +58,33 @@ def storage_view(u: UOp) -> UOp | None:
   return over(u, chain) if u.op is Ops.BUFFER else None
 
 def over(u: UOp, chain: Iterable[UOp]) -> UOp:
-  """u under the movements and BITCASTs of another node, outermost first. Movements have u's type."""
+  """Return u under the movements and BITCASTs of another node, outermost first. Movements have u's type."""
   for x in reversed([*chain]):
     if x.src[0] is u: u = x
     else: u = x.replace(src=(u, *x.src[1:]), dtype=x.dtype if x.op is Ops.BITCAST else u.dtype)
   return u
 
 def constant_value(u: UOp) -> ConstType | None:
-  """The number that every element of u is, if u is a constant, moved and repeated but not padded."""
+  """Return the number that every element of u is, if u is a constant under movements that do not pad. Else None."""
   while _moves(u) or u.op is Ops.EXPAND: u = u.src[0]
   return u.arg if u.op is Ops.CONST else None
 
 def in_order(u: UOp) -> UOp | None:
-  """The BUFFER whose bytes, in order, u consists of."""
+  """Return the BUFFER whose bytes are those of u, in the same order. Else None."""
   while u.op is Ops.RESHAPE or u.op is Ops.BITCAST: u = u.src[0]
   return u if u.op is Ops.BUFFER else None
 
 # ***** views that repeat elements *****
 
 def repeats(u: UOp) -> bool:
-  """Is u a view of memory in which several elements may have one place?"""
+  """Is u a view of memory in which several elements may have one address?"""
   return memory_of(u)[0] is not None and storage_view(u) is None
 
 def apart(view: UOp, end: UOp) -> UOp:
-  """A view of memory, or of the value `end`, without its EXPANDs, if it takes one element of each repeated axis. Raises
-  ArgumentError where several elements have one place."""
+  """Return a view of memory, or of the value `end`, without its EXPANDs, if it takes one element of each repeated axis.
+
+  Raises ArgumentError where several elements have one address.
+  """
   found = _apart(view, end)
   if found is not None: return found
   raise ArgumentError(f"cannot write to a tensor of shape {graph.show(view.shape)} whose elements share memory (an "
@@ -92,7 +98,8 @@ def _apart(u: UOp, end: UOp) -> UOp | None:
   while u is not end and u.op not in _ENDS:
     chain.append(u)
     u = u.src[0]
-  wanted: tuple[sint, ...] | None = None     # the shape that an EXPAND gave u, as far as movements have come since
+  # The shape of the repeated u: from the EXPAND, after the movements that have been applied since.
+  wanted: tuple[sint, ...] | None = None
   for x in reversed(chain):
     if x.op is Ops.DETACH: continue
     if x.op is Ops.EXPAND: wanted = x.shape
@@ -102,7 +109,7 @@ def _apart(u: UOp, end: UOp) -> UOp | None:
       u = graph.shrink(u, [(0, 1) if d != n else pair for pair, d, n in zip(x.pairs, u.shape, wanted)])
       wanted = None if u.shape == widths else widths
     elif x.op is Ops.PERMUTE: u, wanted = graph.permute(u, x.arg), x.shape
-    # it makes and drops axes of size 1
+    # These reshapes only add and drop axes of size 1.
     elif x.op is Ops.RESHAPE and [d for d in x.shape if d != 1] == [n for n in wanted if n != 1]:
       sizes = iter([d for d, n in zip(u.shape, wanted) if n != 1])
       u, wanted = graph.reshape(u, tuple([d if d == 1 else next(sizes) for d in x.shape])), x.shape
@@ -115,7 +122,7 @@ def _apart(u: UOp, end: UOp) -> UOp | None:
 # ***** writes *****
 
 def written(target: UOp, value: UOp) -> UOp:
-  """A view of storage with a value written there."""
+  """Return a view of storage after a write of a value to it."""
   chain: list[UOp] = []
   u = target
   while u.op not in _ENDS and u.op is not Ops.BITCAST:
@@ -134,19 +141,20 @@ def written(target: UOp, value: UOp) -> UOp:
   return over(bits_of(written(below, bits_of(new, below)), u), moves)
 
 def bits_of(u: UOp, like: UOp) -> UOp:
-  """The bits of u as elements of another node's type, in its shape where the size is another one."""
+  """Return the bits of u as elements of another node's type. Where the size of the type changes, the result has that
+  node's shape."""
   if u.dtype is like.dtype: return u
   return graph.node(Ops.BITCAST, like.dtype, (u,), None, u.shape if u.dtype.itemsize == like.dtype.itemsize
                     else like.shape)
 
 def _narrowed(u: UOp, moves: list[UOp]) -> tuple[UOp, list[UOp]]:
-  """A BITCAST that changes the size, of no more elements than the first movement over it wants, and the movements over
-  that."""
+  """Restrict a BITCAST that changes the size to the elements that the first movement over it needs. Return it, and the
+  movements over it."""
   cut, below = moves[-1] if moves else u, u.src[0]
   if cut.op is not Ops.SHRINK or not graph.is_plain([x for pair in cut.pairs for x in pair] + [*u.shape]):
     return u, moves
   (begin, end), have, want = cut.pairs[-1], below.dtype.itemsize, u.dtype.itemsize
-  group = max(want // have, 1)          # elements below that make one
+  group = max(want // have, 1)          # elements below that make one element
   first, last = begin * want // have, ceildiv(end * want, have)
   part = graph.shrink(below, [*cut.pairs[:-1], (first, last)])
   inner = graph.node(Ops.BITCAST, u.dtype, (part,), None, (*part.shape[:-1], part.shape[-1] * have // want))
@@ -156,9 +164,9 @@ def _narrowed(u: UOp, moves: list[UOp]) -> tuple[UOp, list[UOp]]:
   return inner, moves[:-1] if rest is inner else [*moves[:-1], rest]
 
 def _moved_write(target: UOp, value: UOp) -> UOp:
-  """A view through movements alone, written.
+  """Return a view after a write. The view consists of movements alone.
 
-  Where it is not what each device has of its part, all parts are written anew.
+  Where it is not a view of each device's part, all parts are written anew.
   """
   if not is_multi(target) or storage_view(Distribution().of(target).node) is not None: return assigned(target, value)
   chain: list[UOp] = []
@@ -172,7 +180,7 @@ def _moved_write(target: UOp, value: UOp) -> UOp:
 # ***** tensors that share a value *****
 
 def chain_of(u: UOp, end: UOp) -> list[UOp]:
-  """The nodes from u down to `end`, which is none of them."""
+  """Return the nodes from u down to `end`, without `end`."""
   found: list[UOp] = []
   while u is not end:
     found.append(u)
@@ -184,12 +192,12 @@ def _alias_of(holder: Holder) -> Alias:
   return holder._alias
 
 def _moves_of(holder: Holder) -> list[UOp]:
-  """The movements with which a member of a family is what it is."""
+  """Return the movements from the root of a family to a member."""
   alias = _alias_of(holder)
   return chain_of(holder.uop if alias.view is None else alias.view, alias.root)
 
 def replaced(root: UOp, view: UOp, end: UOp, value: UOp) -> UOp:
-  """root, of which `view` is movements (of `end`, which stands for it), with a value written there."""
+  """Return root with a value written to a part of it. view: movements of `end`, which stands for root."""
   chain: list[UOp] = []
   u = view
   while u is not end and u.op is not Ops.BITCAST:
@@ -202,8 +210,10 @@ def replaced(root: UOp, view: UOp, end: UOp, value: UOp) -> UOp:
   return new if u is end else replaced(root, u.src[0], end, bits_of(new, u.src[0]))
 
 def share(holder: Holder, value: UOp, view: UOp | None = None) -> None:
-  """Write a value to a tensor without storage, or to a view of it, and let its family see that. The caller holds the
-  lock, and has called `before_write`. Raises ArgumentError for a view whose elements share memory."""
+  """Write a value to a tensor without storage, or to a view of it, and update its family.
+
+  The caller holds the lock, and has called `before_write`. Raises ArgumentError for a view whose elements share memory.
+  """
   alias = _alias_of(holder)
   if view is None: view = holder.uop
   if value is view: return
@@ -218,15 +228,15 @@ def share(holder: Holder, value: UOp, view: UOp | None = None) -> None:
     note(member)
 
 def _unnoticed(u: UOp, before: UOp) -> UOp:
-  """u, written through detach(): its gradient goes where it went before the write."""
+  """Return u, which was written through detach(). Its gradient goes to the same node as before the write."""
   found = graph.node(Ops.DETACH, u.dtype, (u, before), None, u.shape, fresh_tag())
   define_gradient(found, (before,), lambda _, g: (g,))
   return found
 
 def before_write(holder: Holder) -> None:
-  """To be called before a write to a tensor that may have a family, with the lock.
+  """Prepare a write to a tensor that may have a family. The caller holds the lock.
 
-  Afterwards it has none, or is a value, as the whole is.
+  After this the tensor has no family, or it and the whole value are without storage.
   """
   members, moves = sharers(_alias_of(holder)), _moves_of(holder)
   if all(member is holder or _are_apart(_moves_of(member), moves) for member in members): return leave(holder)
@@ -241,8 +251,8 @@ def before_write(holder: Holder) -> None:
     note(member)
 
 def _check_capture(holder: Holder) -> None:
-  """Raise JitError where a member that has storage from before a capture would get another one within: replays would
-  not know the first."""
+  """Raise JitError where a member with storage from before a capture would get other storage during the capture.
+  Replays would not know the first."""
   memory, capture = memory_of(holder.uop)[0], this_thread.capture
   if memory is None or capture is None or any(made is memory.storage for made in capture.made): return
   raise JitError(f"a view of shape {graph.show(holder.uop.shape)} is written while TinyJit captures, and it was "
@@ -250,8 +260,10 @@ def _check_capture(holder: Holder) -> None:
                  "is a view of, which has no storage; realize() that tensor before the function is captured")
 
 def _stored(members: list[Holder]) -> UOp:
-  """Storage for the value that members of a family are movements of; where none of them has its graph any more, for
-  what they have of it."""
+  """Return storage for the value of a family.
+
+  Where no member has the graph of the value any more, the value is put together from the parts that the members hold.
+  """
   root = next((_alias_of(m).root for m in members if _alias_of(m).view is None), None)
   if root is None:
     root = _alias_of(members[0]).root
@@ -268,14 +280,14 @@ def _stored(members: list[Holder]) -> UOp:
   return graph.reshape(storage, root.shape)
 
 def _unmoved(whole: Holder) -> UOp:
-  """The storage of a member that is all of the value, as the value is."""
+  """Return the storage of a member that covers the whole value, with its movements undone."""
   end = _alias_of(whole).root
   return transposed(whole.uop, over(end, [x for x in _moves_of(whole) if x.op is not Ops.DETACH]), end)
 
 def _are_apart(a: list[UOp], b: list[UOp]) -> bool:
-  """Have two views, by their movements, no element in common?
+  """Are two views, given by their movements, disjoint?
 
-  Known of parts that were taken in the same way until they became different.
+  True only for parts that were taken by the same movements up to the first difference.
   """
   for x, y in zip(reversed(a), reversed(b)):
     if x.op is not y.op: return False
@@ -287,9 +299,9 @@ def _is_before(a: tuple[sint, sint], b: tuple[sint, sint]) -> bool:
   return isinstance(a[1], int) and isinstance(b[0], int) and a[1] <= b[0]
 
 def kept(holder: Holder) -> Alias | None:
-  """What a member of a family that gets storage, of the same value, keeps of it. It holds no graph.
+  """Return the Alias of a member that gets storage of the same value. It holds no graph.
 
-  None where the others are gone.
+  None if no other member is alive.
   """
   alias = _alias_of(holder)
   if len(sharers(alias)) < 2: return None
@@ -299,6 +311,6 @@ def kept(holder: Holder) -> Alias | None:
   return Alias(alias.family, blank, over(blank, _moves_of(holder)))
 
 def extended(alias: Alias, u: UOp, view: UOp) -> Alias:
-  """The Alias of a view of a member with storage. u: the member's node."""
+  """Return the Alias of a view of a member with storage. u: the member's node."""
   assert alias.view is not None, "a member without storage has its movements in its node"
   return alias._replace(view=over(alias.view, chain_of(view, u)))

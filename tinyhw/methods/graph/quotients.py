@@ -1,6 +1,7 @@
-"""Quotients, remainders and powers of graph nodes: what `//`, `%`, `fmod` and `**` are made of.
+"""Quotients, remainders and powers of graph nodes, for `//`, `%`, `fmod` and `**`.
 
-They take nodes of one type and one shape, and give a node. What the methods check (elementwise.py) is not checked here.
+These functions take nodes of one type and one shape, and return a node. The methods (elementwise.py) check their
+arguments.
 """
 from __future__ import annotations
 import math
@@ -11,35 +12,35 @@ from tinyhw.methods.graph import graph
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-_PRODUCTS = range(-2, 5)  # x**n for these n is written as multiplications, less than 2 ULP wrong
-_STEPS = 3           # of a float remainder, each of which takes all bits of a quotient
+_PRODUCTS = range(-2, 5)  # for these n, x**n becomes multiplications, with an error below 2 ULP
+_STEPS = 3           # steps of a float remainder; each removes one full mantissa of the quotient
 
 def countable(u: UOp) -> UOp:
-  """u, as integers where it is bool."""
+  """Return u, with bools as integers."""
   return graph.cast(u, dtypes.default_int) if u.dtype is dtypes.bool else u
 
 def floor(u: UOp) -> UOp:
-  """The largest integer not above u."""
+  """Return the largest integer not above u."""
   t = graph.unary(Ops.TRUNC, u)
   return graph.where(graph.compare(Ops.CMPLT, u, t), graph.binary(Ops.SUB, t, graph.like(t, 1)), t)
 
 def at_least_float32(u: UOp) -> UOp: return graph.cast(u, least_upper_dtype(u.dtype, dtypes.float32))
 
 def signs_differ(r: UOp, b: UOp) -> UOp:
-  """True where r is not 0 and has another sign than b."""
+  """True where r is not 0 and its sign differs from that of b."""
   zero = graph.like(r, 0)
   other = graph.compare(Ops.CMPNE, graph.compare(Ops.CMPLT, r, zero), graph.compare(Ops.CMPLT, b, zero))
   return graph.binary(Ops.AND, graph.compare(Ops.CMPNE, r, zero), other)
 
 def _rest(a: UOp, q: UOp, b: UOp) -> UOp:
-  """a - q*b, exactly where q is the quotient rounded to a whole number, or to its type."""
+  """Return a - q*b. It is exact if q is the quotient rounded to a whole number, or to its type."""
   return graph.node(Ops.MULACC, a.dtype, (graph.negate(q), b, a), None, a.shape)
 
 def floor_divide(a: UOp, b: UOp) -> UOp:
-  """The exact quotient rounded down, as Python has it: what a / b is rounded up to is known by the rest's sign. a / 0
-  where b is 0.
+  """Return the exact quotient rounded down, as Python does. The sign of the remainder tells whether a / b was rounded
+  up. Where b is 0 the result is a / 0.
 
-  -1 where a negative quotient is so small that it is 0 as a float, as it is for an infinite b. NaN for an infinite a.
+  The result is -1 where a negative quotient underflows to 0, as for an infinite b. It is NaN for an infinite a.
   """
   if not dtypes.is_float(a.dtype): return graph.binary(Ops.IDIV, countable(a), countable(b))
   narrow = a.dtype
@@ -64,17 +65,18 @@ def truncate_divide(a: UOp, b: UOp) -> UOp:
   return graph.where(up, graph.add(q, graph.like(q, 1)), q)
 
 def _size(u: UOp) -> UOp:
-  """The absolute value, with gradient 1 or -1."""
+  """Return the absolute value, with gradient 1 or -1."""
   return graph.where(graph.compare(Ops.CMPLT, u, graph.like(u, 0)), graph.negate(u), u)
 
 def _left(a: UOp, b: UOp) -> UOp:
-  """What is left of a after whole b's, for a and b that are not negative; a itself where b is larger, be it infinite.
+  """Return the remainder of a / b for a and b that are not negative. It is a itself where b is larger, even infinite.
   For float32 and float64.
 
-  Each step is exact: the quotient, rounded to the type and to a whole number, leaves a rest that a float holds, one
-  type's mantissa smaller. So the result is exact while a / b is below 2**71 (float32) or 2**158 (float64). Beyond it is
-  exact or NaN, which is what b = 0 and infinite a give too. A quotient that was rounded up leaves a rest below 0, by at
-  most b if all steps were enough.
+  Each step is exact. It rounds the quotient to the type and to a whole number. The remainder then fits in a float, and
+  is smaller by one mantissa. So the result is exact while a / b is below 2**71 (float32) or 2**158 (float64). Beyond
+  that it is exact or NaN. It is also NaN for b = 0 and for infinite a.
+
+  A quotient that was rounded up leaves a remainder below 0. If all steps were enough, it is at least -b.
   """
   r = a
   for _ in range(_STEPS):
@@ -86,22 +88,22 @@ def _left(a: UOp, b: UOp) -> UOp:
   return graph.where(graph.compare(Ops.CMPLT, r, b), r, unknown)
 
 def remainder(a: UOp, b: UOp) -> UOp:
-  """What is left of a after whole b's, with the sign of a, also where it is 0. For float32 and float64."""
+  """Return the remainder of a / b with the sign of a, even where it is 0. For float32 and float64."""
   r = _left(_size(a), _size(b))
   return graph.where(graph.compare(Ops.CMPLT, a, graph.like(a, 0)), graph.negate(r), r)
 
 def floor_remainder(a: UOp, b: UOp) -> UOp:
-  """What is left of a after whole b's, with the sign of b, also where it is 0. For float32 and float64."""
+  """Return the remainder of a / b with the sign of b, even where it is 0. For float32 and float64."""
   size, zero = _size(b), graph.like(b, 0)
   r = _left(_size(a), size)
   down, negative = graph.compare(Ops.CMPLT, b, zero), graph.compare(Ops.CMPLT, a, zero)
   more = graph.where(graph.compare(Ops.CMPEQ, r, zero), zero, size)
-  # 0.0 for -0.0
+  # + zero turns -0.0 into 0.0
   r = graph.where(graph.compare(Ops.CMPNE, negative, down), graph.binary(Ops.SUB, more, r), graph.add(r, zero))
   return graph.where(down, graph.negate(r), r)
 
 def _multiplied(u: UOp, n: int) -> UOp:
-  """u ** n for n >= 1, by squaring."""
+  """Return u ** n for n >= 1, by squaring."""
   result: UOp | None = None
   while n:
     if n & 1: result = u if result is None else graph.mul(result, u)
@@ -111,7 +113,8 @@ def _multiplied(u: UOp, n: int) -> UOp:
   return result
 
 def power_constant(u: UOp, x: ConstType) -> UOp:
-  """u ** x for a Python number: multiplications, a square root or a reciprocal where these are exact enough."""
+  """Return u ** x for a Python number, by multiplications, a square root or a reciprocal where these are exact
+  enough."""
   if not dtypes.is_float(u.dtype):
     if isinstance(x, float): u = graph.cast(u, least_upper_float(u.dtype))
     elif x < 0:
@@ -120,7 +123,7 @@ def power_constant(u: UOp, x: ConstType) -> UOp:
     else:
       u = countable(u)
       return graph.full(u.shape, u.dtype, 1, u.device) if x == 0 else _multiplied(u, int(x))
-  # with a gradient, of 0
+  # where() keeps a gradient of 0
   if x == 0: return graph.where(graph.full(u.shape, dtypes.bool, True), graph.full(u.shape, u.dtype, 1, u.device), u)
   if x == 0.5: return graph.unary(Ops.SQRT, u)
   if x == -0.5: return graph.unary(Ops.RECIPROCAL, graph.unary(Ops.SQRT, u))
@@ -128,8 +131,8 @@ def power_constant(u: UOp, x: ConstType) -> UOp:
   return graph.binary(Ops.POW, u, graph.like(u, x))
 
 def power_integers(a: UOp, b: UOp) -> UOp:
-  """a ** b for integers, by squaring over the bits of b, with the type's wrapping; 0 for negative b unless a is 1 or
-  -1."""
+  """Return a ** b for integers, by squaring over the bits of b. The result wraps as the type does. For negative b it is
+  0 unless a is 1 or -1."""
   bits = b.dtype.bitsize - (not dtypes.is_unsigned(b.dtype))
   one, result, square = graph.like(b, 1), graph.like(a, 1), a
   for i in range(bits):

@@ -1,4 +1,4 @@
-"""What movement methods compute before they build nodes: shapes from arguments, padding, sliding windows, and the
+"""Computations of movement methods before they build nodes: shapes from arguments, padding, sliding windows, and the
 formulas of `rearrange`."""
 from __future__ import annotations
 import math
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
   from tinyhw.methods.movement import Movement
   from tinyhw.tensor import Tensor
 
-MOST_ELEMENTS = 1 << 56     # so that bytes, and sums of indices, stay in 64 bits
+MOST_ELEMENTS = 1 << 56     # so that byte counts, and sums of indices, stay in 64 bits
 Pairs = list[tuple[sint, sint]]
 
 def static(d: sint, what: str) -> int:
-  """A size as the number that it is now: a capture is for this number.
+  """Return the present number of a size. A capture is for this number only.
 
   Raises ShapeError for a Variable without a value.
   """
@@ -34,11 +34,11 @@ def static(d: sint, what: str) -> int:
   return found
 
 def fixed(u: UOp, what: str) -> UOp:
-  """u with numbers for its sizes. Raises ShapeError for a Variable without a value."""
+  """Return u with numbers for its sizes. Raises ShapeError for a Variable without a value."""
   return u if graph.is_plain(u.shape) else graph.shrink(u, [(0, static(d, what)) for d in u.shape])
 
 def check_elements(shape: Sequence[sint]) -> None:
-  """Raise ShapeError for more elements than can be counted, on any device."""
+  """Raise ShapeError for more elements than any device can count."""
   count = 1
   for d in shape: count *= max(limits(d)[1], 1)
   if count > MOST_ELEMENTS and not any(isinstance(d, int) and d == 0 for d in shape):
@@ -46,11 +46,11 @@ def check_elements(shape: Sequence[sint]) -> None:
                      f"counted")
 
 def limits(x: sint) -> tuple[int, int]:
-  """The smallest and largest value of a size or offset, for every value that its Variables may be bound to."""
+  """Return the smallest and largest value of a size or offset, over all values to which its Variables may be bound."""
   return (x, x) if isinstance(x, int) else (int(x.vmin), int(x.vmax))
 
 def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sint, ...]:
-  """The shape that reshape(*wanted) means. Raises ShapeError if the number of elements differs."""
+  """Return the shape that reshape(*wanted) stands for. Raises ShapeError if the number of elements differs."""
   shape: list[sint] = []
   hole = None
   for i, n in enumerate(wanted):
@@ -76,7 +76,7 @@ def new_shape(old: tuple[sint, ...], wanted: Sequence[sint | None]) -> tuple[sin
 def _count(n: sint) -> str: return str(n) if isinstance(n, int) else n.render()
 
 def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> sint:
-  """The size that stands at -1."""
+  """Return the size for which -1 stands."""
   others = sint_prod([n for i, n in enumerate(shape) if i != hole])
   if isinstance(others, int) and isinstance(total, int):
     if others == 0 or total % others:
@@ -84,7 +84,7 @@ def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> s
                        f"of {others}")
     return total // others
   if isinstance(others, int) and others == 1: return total
-  rest = list(old)  # symbolic: what both have cancels
+  rest = list(old)  # symbolic: factors of both sides cancel
   for n in [n for i, n in enumerate(shape) if i != hole]:
     match = next((m for m in rest if graph.equal(m, n)), None)
     if match is not None: rest.remove(match)
@@ -96,9 +96,10 @@ def _fill(old: tuple[sint, ...], shape: list[sint], hole: int, total: sint) -> s
   return sint_prod(rest)
 
 def reshaped(u: UOp, wanted: Sequence[sint | None]) -> UOp:
-  """u in the shape that reshape(*wanted) means.
+  """Return u in the shape that reshape(*wanted) stands for.
 
-  Where the counts of elements are equal only for the values that the Variables have, it gets these as sizes."""
+  Where the counts of elements are equal only for the present values of the Variables, these values become the sizes.
+  """
   shape = new_shape(u.shape, wanted)
   if graph.is_plain(shape + u.shape): return graph.reshape(u, shape)
   if graph.simple(sint_prod(shape)) is graph.simple(sint_prod(u.shape)): return graph.reshape(u, shape)
@@ -107,7 +108,7 @@ def reshaped(u: UOp, wanted: Sequence[sint | None]) -> UOp:
 # ***** padding *****
 
 def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
-  """(before, after) for each axis, from pairs or from the flat form that begins with the last axis."""
+  """Return (before, after) for each axis, from pairs or from the flat form that begins with the last axis."""
   n = len(shape)
   if not any(p is None or isinstance(p, (tuple, list)) for p in padding):
     counts = sizes("a count to pad by", padding)
@@ -122,13 +123,13 @@ def pad_pairs(shape: tuple[sint, ...], padding: Sequence[Any]) -> Pairs:
   return [(0, 0) if p is None else pair("counts to pad by", p) for p in padding]
 
 def pair(what: str, given: Any) -> tuple[sint, sint]:
-  """Two sizes. Raises ArgumentError."""
+  """Return two sizes. Raises ArgumentError."""
   if not isinstance(given, (tuple, list)) or len(given) != 2:
     raise ArgumentError(f"{what} are pairs (before, after) or None, not {given!r}")
   return size(what, given[0]), size(what, given[1])
 
 def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
-  """u with a constant around it; negative counts cut."""
+  """Pad u with a constant. Negative counts cut."""
   before, after = [_adds(b) for b, _ in pairs], [_adds(e) for _, e in pairs]
   cut = [(0 if more else -b, d if more_after else d + e)
          for (b, e), d, more, more_after in zip(pairs, u.shape, before, after)]
@@ -146,17 +147,20 @@ def pad_constant(u: UOp, pairs: Pairs, value: ConstType) -> UOp:
 def _adds(count: sint) -> bool:
   """Does padding by a count add elements, rather than cut them?
 
-  Without a value of its Variables, it does unless it never can.
+  If its Variables have no values, it counts as adding unless it can never add.
   """
   return count >= 0 if isinstance(count, int) else holds(count >= 0, limits(count)[0] >= 0)
 
-FEW_JOINED = 8    # nodes that one kernel joins: each element asks all of them, so more are joined in groups first,
-MOST_JOINED = 18  # which grow with the root of their number up to this; then groups are joined in groups
+# At most FEW_JOINED nodes are joined by one kernel, since each element tests all of them. More nodes are joined in
+# groups first. The size of a group is the root of the number of nodes, up to MOST_JOINED. Beyond that, groups are
+# joined in groups.
+FEW_JOINED = 8
+MOST_JOINED = 18
 
 def joined(parts: Sequence[UOp], axis: int) -> UOp:
-  """Nodes of one type, one after the other along an axis.
+  """Concatenate nodes of one type along an axis.
 
-  Many are joined in groups, and these likewise: an element costs as many terms as a group has, once for each level.
+  Many nodes are joined in groups, and so are the groups. At each level an element costs as many terms as a group has.
   """
   most = min(max(FEW_JOINED, math.isqrt(len(parts) - 1) + 1), MOST_JOINED)
   while len(parts) > most:
@@ -165,7 +169,8 @@ def joined(parts: Sequence[UOp], axis: int) -> UOp:
   return added_up(parts, axis)
 
 def added_up(parts: Sequence[UOp], axis: int) -> UOp:
-  """The same at once: each amid what addition leaves alone (-0.0, as 0.0 + -0.0 is 0.0), and all added."""
+  """Concatenate nodes at once: pad each with the neutral element of addition, and add all. It is -0.0, since 0.0 + -0.0
+  is 0.0."""
   starts: list[sint] = [0]
   for u in parts: starts.append(starts[-1] + u.shape[axis])
   rests = [graph.simple(starts[-1] - end) for end in starts[1:]]
@@ -179,11 +184,11 @@ def added_up(parts: Sequence[UOp], axis: int) -> UOp:
 # ***** windows *****
 
 def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
-  """Sliding windows along an axis, which becomes two: (element of the window, window).
+  """Return sliding windows along an axis, which becomes two: (element of the window, window).
 
-  Repeating the axis and cutting rows that are `dilation` longer than it shifts each row by that much. As an index this
-  is window * stride + element * dilation. The gradient sums shifted rows the same way, instead of going back through
-  the repetition.
+  The axis is repeated and cut into rows that are longer than the axis by `dilation`. So each row is shifted by
+  `dilation` against the one before. The index of an element is window * stride + element * dilation. The gradient sums
+  shifted rows the same way, instead of going back through the repetition.
   """
   n = u.shape[axis]
   if not isinstance(n, int): return _symbolic_windows(u, axis, size, stride, dilation)
@@ -202,8 +207,8 @@ def windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
   return graph.reshape(x, rows_shape)
 
 def _symbolic_windows(u: UOp, axis: int, size: int, stride: int, dilation: int) -> UOp:
-  """The same along an axis of symbolic size: each element is gathered by its place, window * stride + element *
-  dilation."""
+  """Return the same windows along an axis of symbolic size. Each element is gathered by its index, window * stride +
+  element * dilation."""
   n = u.shape[axis]
   lead, rest = u.shape[:axis], u.shape[axis + 1:]
   count = graph.simple((n - (dilation * (size - 1) + 1)) // stride + 1)
@@ -216,7 +221,8 @@ def _symbolic_windows(u: UOp, axis: int, size: int, stride: int, dilation: int) 
   return found
 
 def _symbolic_unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
-  """The transpose of that: a place adds up, of each element of a window, the window that has it there, if one does."""
+  """Return the transpose of `_symbolic_windows`. At each index, it sums over the elements of a window the window that
+  has that element there, if any."""
   lead, size, rest = g.shape[:axis], g.shape[axis], g.shape[axis + 2:]
   wide = (*lead, size, n, *rest)
   begin = graph.add(graph.positions_in(g, wide, axis + 1), graph.scale(graph.positions_in(g, wide, axis), -dilation))
@@ -228,13 +234,14 @@ def _symbolic_unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -
   return graph.fold(found, Ops.ADD, (axis,))
 
 def _resize(u: UOp, axis: int, n: int) -> UOp:
-  """An axis cut or padded at its end to size n."""
+  """Cut or pad an axis at its end to size n."""
   old = u.shape[axis]
   assert isinstance(old, int)
   return graph.shrink_axis(u, axis, 0, n) if n <= old else graph.pad_axis(u, axis, 0, n - old)
 
 def every(u: UOp, axis: int, step: int, place: int) -> UOp:
-  """Of each `step` elements along an axis, the one at `place`. The last may lack those that come after it."""
+  """Take the element at index `place` of each group of `step` elements along an axis. The last group may lack the
+  elements after it."""
   n = u.shape[axis]
   lead, count, rest = u.shape[:axis], graph.simple(ceildiv(n, step)), u.shape[axis + 1:]
   more = graph.simple(count * step - n)
@@ -243,7 +250,7 @@ def every(u: UOp, axis: int, step: int, place: int) -> UOp:
   return graph.fold_axis(graph.shrink_axis(rows, axis + 1, place, place + 1), axis + 1)
 
 def dilate(u: UOp, axis: int, stride: int) -> UOp:
-  """stride - 1 zeros between the elements of an axis."""
+  """Insert stride - 1 zeros between the elements of an axis."""
   n = u.shape[axis]
   if stride == 1 or isinstance(n, int) and n == 0: return u
   lead, rest = u.shape[:axis], u.shape[axis + 1:]
@@ -251,8 +258,8 @@ def dilate(u: UOp, axis: int, stride: int) -> UOp:
   return graph.shrink_axis(graph.reshape(x, (*lead, n * stride, *rest)), axis, 0, (n - 1) * stride + 1)
 
 def unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
-  """The transpose of `windows`: what was taken from a place is added up there. g: (..., element, window, ...) -> (...,
-  n, ...)."""
+  """Return the transpose of `windows`: sum the values that were taken from the same index. g: (..., element, window,
+  ...) -> (..., n, ...)."""
   if not isinstance(n, int): return _symbolic_unwindow(g, axis, n, stride, dilation)
   size = g.shape[axis]
   assert isinstance(size, int)
@@ -269,10 +276,10 @@ def unwindow(g: UOp, axis: int, n: sint, stride: int, dilation: int) -> UOp:
 
 # ***** rearrange *****
 
-_EACH = ["...", "each"]   # "..." outside of brackets: an axis for each; inside, they are in one group
+_EACH = ["...", "each"]   # "..." outside of brackets: one group for each axis; inside, all are in one group
 
 def _parse(side: str, formula: str) -> list[list[str]]:
-  """"b (h w) ..." -> [["b"], ["h", "w"], _EACH]."""
+  """Parse one side: "b (h w) ..." -> [["b"], ["h", "w"], _EACH]."""
   groups: list[list[str]] = []
   inside = False
   for token in re.findall(r"\.\.\.|\w+|[()]|\S", side):
@@ -319,8 +326,8 @@ def rearrange(x: Movement, formula: str, sizes: dict[str, int]) -> Tensor:
   return y.reshape([sint_prod([found[name] for name in group]) for group in right])
 
 def check_part(axis: int, size: sint, begin: sint, end: sint) -> None:
-  """Raise IndexRangeError unless 0 <= begin <= end <= size: for the values of their Variables, or, if one has none,
-  for all."""
+  """Raise IndexRangeError unless 0 <= begin <= end <= size. This must hold for the present values of their Variables.
+  If one has no value, it must hold for all values."""
   if begin is size or (end is size and isinstance(begin, int) and 0 <= begin <= limits(size)[0]): return
   if holds(begin >= 0, limits(begin)[0] >= 0) and holds(begin <= end,
                                                         True) and holds(end <= size, limits(end)[1] <= limits(size)[1]):

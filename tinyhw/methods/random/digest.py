@@ -1,9 +1,8 @@
 """Digests of bytes: Keccak (SHA-3, SHAKE) over the last axis, and a tree of SHAKE-128 for large data.
 
-Keccak-f[1600] works on 5 x 5 words of 64 bits for each message at once. A round is two kernels, the same for all
-rounds: what differs, a constant, is read from storage. Where messages have several blocks, one schedule serves all,
-which is run for one after the other.
-Source: FIPS 202.
+Keccak-f[1600] works on 5 x 5 words of 64 bits for each message at once. A round is two kernels, which are the same for
+all rounds: the round constant is read from storage. Where messages have several blocks, one schedule serves all, and
+runs once for each block. Source: FIPS 202.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -15,15 +14,15 @@ from tinyhw.methods.graph import graph
 from tinyhw.methods.graph.views import static
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-# name: bytes of the state that take part in absorbing, and the bits that follow the message. The digest is half of what
-# the rate leaves of 200 bytes.
+# Name: the rate (the bytes of the state that absorb the message), and the bits that follow the message. The digest has
+# half as many bytes as the rate leaves of the 200 bytes.
 CONFIGURATIONS = {"sha3_224": (144, 0x06), "sha3_256": (136, 0x06), "sha3_384": (104, 0x06), "sha3_512": (72, 0x06),
                   "shake_128": (168, 0x1f), "shake_256": (136, 0x1f)}
 STATE_BYTES, ROUNDS, MASK = 200, 24, (1 << 64) - 1
-BLOCK, CHUNK = 1 << 12, 1 << 20    # bytes of the leaves of hash(), and of what 256 of them make
+BLOCK, CHUNK = 1 << 12, 1 << 20    # bytes of the leaves of hash(), and of a node with 256 leaves
 
 def _rotations() -> list[int]:
-  """How far rho rotates word x + 5 y."""
+  """Return the bits by which rho rotates word x + 5 y."""
   found = [0] * 25
   x, y = 1, 0
   for t in range(24):
@@ -32,7 +31,7 @@ def _rotations() -> list[int]:
   return found
 
 def _round_constants() -> list[int]:
-  """What iota adds in each round: bits 2^j - 1 of a word come from a shift register."""
+  """Return the constants that iota adds in the rounds. Bits 2^j - 1 of a word come from a shift register."""
   found = []
   register = 1
   for _ in range(ROUNDS):
@@ -44,14 +43,14 @@ def _round_constants() -> list[int]:
   return found
 
 class Digest(Decomposition):
-  """keccak and hash."""
+  """The methods keccak and hash."""
   __slots__ = ()
 
   def keccak(self, cfg: str | tuple[int, int] = "sha3_256") -> Tensor:
-    """The digest of the bytes along the last axis: (..., n) uint8 -> (..., digest) uint8.
+    """Return the digest of the bytes along the last axis: (..., n) uint8 -> (..., digest) uint8.
 
     cfg: "sha3_224", "sha3_256", "sha3_384", "sha3_512", "shake_128", "shake_256" (16 and 32 bytes), or (rate in bytes,
-    byte that ends the message); the digest has (200 - rate) / 2 bytes. Raises DTypeError unless the type is uint8.
+    byte that ends the message). The digest has (200 - rate) / 2 bytes. Raises DTypeError unless the type is uint8.
     Source: FIPS 202.
 
     >>> Tensor(b"abc").keccak().data().hex()[:16]
@@ -78,7 +77,8 @@ class Digest(Decomposition):
     return squeezed.shrink((None, (0, size))).reshape(*lead, size)
 
   def _absorbed(self, words: Tensor, blocks: int, count: int) -> Tensor:
-    """The state after all blocks of each message; computed now, since a graph of all would be long."""
+    """Return the state after all blocks of each message. It is computed now, since a graph of all blocks would be
+    long."""
     round_ = _Round(words)
     def absorb(state: Tensor, block: Tensor) -> Tensor:
       return round_.all(state ^ words.gather(0, block.reshape(1, 1, 1, 1).expand(1, 5, 5, count))[0])
@@ -97,10 +97,11 @@ class Digest(Decomposition):
                         f"and a byte; not {cfg!r}")
 
   def hash(self) -> Tensor:
-    """16 bytes that depend on all bytes of the elements, in order: (16,) uint8. The data is filled up to a MiB with
-    zeros.
+    """Return 16 bytes that depend on all bytes of the elements, in order: (16,) uint8. The data is padded with zeros to
+    a multiple of a MiB.
 
-    SHAKE-128 of each 4 KiB; of the digests of each MiB, which are 4 KiB; and so on with those until one is left.
+    Each 4 KiB becomes a SHAKE-128 digest. The digests of each MiB, which are 4 KiB, become one digest. This repeats
+    until one digest is left.
 
     >>> Tensor(b"Hello World!").hash().shape
     (16,)
@@ -112,7 +113,7 @@ class Digest(Decomposition):
       n = static(data.shape[0], "hash")
       chunks, blocks = max(1, -(-n // CHUNK)), -(-n // BLOCK)
       whole = data.pad(((0, blocks * BLOCK - n),)).reshape(blocks, BLOCK)
-      # the last: of zeros
+      # the last one is of zeros
       digests = whole.cat(whole.const_like(0)[:1] if blocks else whole.pad(((0, 1), (0, 0))), dim=0).keccak("shake_128")
       missing = chunks * (CHUNK // BLOCK) - blocks
       digests = digests[:blocks].cat(digests[blocks:].expand(missing, 16), dim=0)
@@ -120,10 +121,11 @@ class Digest(Decomposition):
       if chunks == 1: return data
 
 class _Round:
-  """The steps of a round, and what they read from storage."""
+  """The steps of a round, and the data that they read from storage."""
   def __init__(self, like: Tensor):
     rotations = _rotations()
-    places = [0] * 25                   # pi: where word x + 5 y of the result comes from
+    # pi: word x + 5 y of the result comes from word places[x + 5 y]
+    places = [0] * 25
     for x in range(5):
       for y in range(5): places[y + 5 * ((2 * x + 3 * y) % 5)] = x + 5 * y
     def words(values: list[int]) -> Tensor: return type(like)(values, dtype=dtypes.uint64, device=like.device)
@@ -133,12 +135,12 @@ class _Round:
     self.constants = [words([c]) for c in _round_constants()]
 
   def all(self, state: Tensor) -> Tensor:
-    """The permutation of states: (5, 5, messages), rows first."""
+    """Apply the permutation to states: (5, 5, messages), rows first."""
     for constant in self.constants: state = self.once(state, constant)
     return state
 
   def once(self, state: Tensor, constant: Tensor) -> Tensor:
-    """theta, rho and pi; then chi and iota."""
+    """Apply one round: theta, rho and pi; then chi and iota."""
     column = state[0] ^ state[1] ^ state[2] ^ state[3] ^ state[4]
     after = column.roll(-1, 0)
     theta = state ^ (column.roll(1, 0) ^ (after << 1 | after >> 63))

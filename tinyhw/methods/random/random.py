@@ -1,8 +1,8 @@
-"""Random tensors: uniform, normal and whole numbers, permutations, initialisers, dropout. All are made of the bits that
-generator.py counts out.
+"""Random tensors: uniform, normal and whole numbers, permutations, initialisers, dropout. All are made from the bits of
+generator.py.
 
-Numbers are at least as many bits as their type's mantissa has; whole numbers of a range are equally likely to 2**-32 of
-it.
+Numbers have at least as many random bits as the mantissa of their type. Whole numbers of a range are equally likely, to
+within 2**-32 of the probability.
 """
 from __future__ import annotations
 import math
@@ -28,7 +28,7 @@ _MASK64 = (1 << 64) - 1
 _MASK32 = (1 << 32) - 1
 
 def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
-  """64 random bits for each element, as uint64."""
+  """Return 64 random bits for each element, as uint64."""
   place = Device.canonicalize(device)
   count = sint_prod(shape)
   node = next_draw(place)
@@ -39,14 +39,14 @@ def random_words(shape: tuple[Any, ...], device: DeviceLike | None) -> UOp:
 def _high(u: UOp, bits: int) -> UOp: return graph.binary(Ops.SHR, u, graph.like(u, u.dtype.bitsize - bits))
 
 def _scaled(words: UOp, span: int) -> UOp:
-  """Random uint64 as integers below span <= 2**64, equally likely to 2**-32 of it: the upper half of words * span, of
-  128 bits."""
+  """Return random uint64 as integers below span <= 2**64, equally likely to within 2**-32: the upper half of the
+  128-bit product words * span."""
   if span > 1 << 32: return _product_high(words, span)
   low = _high(graph.scale(graph.binary(Ops.AND, words, graph.like(words, _MASK32)), span), 32)
   return _high(graph.add(graph.scale(_high(words, 32), span), low), 32)
 
 def _product_high(words: UOp, factor: int) -> UOp:
-  """The upper 64 bits of words * factor, factor < 2**64: schoolbook multiplication of halves."""
+  """Return the upper 64 bits of words * factor, factor < 2**64, by schoolbook multiplication of 32-bit halves."""
   a1, a0 = _high(words, 32), graph.binary(Ops.AND, words, graph.like(words, _MASK32))
   b1, b0 = factor >> 32, factor & _MASK32
   middle = graph.add(graph.scale(a1, b0), _high(graph.scale(a0, b0), 32))
@@ -54,15 +54,15 @@ def _product_high(words: UOp, factor: int) -> UOp:
   return graph.add(graph.add(graph.scale(a1, b1), _high(middle, 32)), _high(other, 32))
 
 def _below(words: UOp, more: UOp, span: int) -> UOp:
-  """128 random bits as integers below span < 2**64, equally likely to 2**-64 of it: the upper part of their product
-  with span."""
+  """Return 128 random bits as integers below span < 2**64, equally likely to within 2**-64: the upper part of their
+  product with span."""
   low, carried = graph.scale(words, span), _product_high(more, span)
   total = graph.add(low, carried)
   carry = graph.cast(graph.compare(Ops.CMPLT, total, low), dtypes.uint64)
   return graph.add(_product_high(words, span), carry)
 
 def to_unit(words: UOp, dtype: DType) -> UOp:
-  """Random uint64 as floats in [0, 1): as many bits as the mantissa has, put behind the exponent of 1."""
+  """Return random uint64 as floats in [0, 1): as many random bits as the mantissa has, after the exponent of 1."""
   if dtype.bitsize == 8: return _coarse(words, dtype)
   whole = {16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}[dtype.bitsize]
   exponent_bits, mantissa = dtypes.finfo(dtype)
@@ -73,17 +73,17 @@ def to_unit(words: UOp, dtype: DType) -> UOp:
   return graph.binary(Ops.SUB, u, graph.like(u, 1))
 
 def _coarse(words: UOp, dtype: DType) -> UOp:
-  """Random uint64 as 8-bit floats in [0, 1), which are all multiples of 2**-mantissa."""
+  """Return random uint64 as 8-bit floats in [0, 1). All are multiples of 2**-mantissa."""
   bits = dtypes.finfo(dtype)[1]
   return graph.cast(graph.scale(graph.cast(_high(words, bits), dtypes.float32), 2.0 ** -bits), dtype)
 
 def _joined(pair: UOp) -> UOp:
-  """Two uint32, low word first, as one uint64."""
+  """Return two uint32, low word first, as one uint64."""
   low, high = (graph.cast(graph.shrink(pair, [(i, i + 1)]), dtypes.uint64) for i in range(2))
   return graph.binary(Ops.OR, low, graph.binary(Ops.SHL, high, graph.like(high, 32)))
 
 def _generator_options(what: str, options: dict[str, Any]) -> bool:
-  """`contiguous` of the arguments that are handed on. Raises ArgumentError for others."""
+  """Return `contiguous` from the remaining arguments. Raises ArgumentError for others."""
   contiguous = flag("contiguous", options.pop("contiguous", True))
   if options:
     raise ArgumentError(f"{what} does not know {', '.join(sorted(options))}; it takes device, dtype, contiguous and "
@@ -96,7 +96,7 @@ class Random(Creation):
 
   @staticmethod
   def manual_seed(seed: int = 0) -> None:
-    """Start again with this seed, on all devices.
+    """Restart the generator with this seed, on all devices.
 
     >>> Tensor.manual_seed(42)
     >>> a = Tensor.rand(2).tolist()
@@ -110,7 +110,7 @@ class Random(Creation):
   @classmethod
   def rand(cls, *shape: Any, device: DeviceLike | None = None, dtype: DTypeLike | None = None, contiguous: bool = True,
            requires_grad: bool | None = None) -> Tensor:
-    """Uniform in [0, 1). contiguous: in memory of its own, rather than computed where it is used.
+    """Return uniform numbers in [0, 1). contiguous: they are stored, rather than computed where they are used.
 
     >>> Tensor.manual_seed(42)
     >>> Tensor.rand(3).realize()
@@ -123,7 +123,7 @@ class Random(Creation):
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def rand_like(self, **kwargs: Any) -> Tensor:
-    """rand in this tensor's shape, type and place.
+    """Return rand with the shape, type and device of this tensor.
 
     >>> Tensor.zeros(2, 3).rand_like().shape
     (2, 3)
@@ -134,7 +134,7 @@ class Random(Creation):
   def randn(cls, *shape: Any, dtype: DTypeLike | None = None, device: DeviceLike | None = None,
             requires_grad: bool | None = None,
             **kwargs: Any) -> Tensor:
-    """Normal with mean 0 and deviation 1. Source: Box and Muller 1958.
+    """Return normally distributed numbers with mean 0 and standard deviation 1. Source: Box and Muller 1958.
 
     >>> Tensor.randn(3, 2).shape
     (3, 2)
@@ -152,7 +152,7 @@ class Random(Creation):
     return cls._leaf(graph.contiguous(u) if contiguous else u, requires_grad)
 
   def randn_like(self, dtype: DTypeLike | None = None, **kwargs: Any) -> Tensor:
-    """randn in this tensor's shape, type and place.
+    """Return randn with the shape, type and device of this tensor.
 
     >>> Tensor.zeros(2, 3).randn_like().shape
     (2, 3)
@@ -163,7 +163,8 @@ class Random(Creation):
   def randint(cls, *shape: Any, low: int = 0, high: int = 10, dtype: DTypeLike = dtypes.int32,
               device: DeviceLike | None = None,
               requires_grad: bool | None = None, **kwargs: Any) -> Tensor:
-    """Integers from low to high - 1, equally likely (the largest and smallest chance differ by 2**-32 of them at most).
+    """Return integers from low to high - 1, equally likely. The largest and smallest probability differ by at most
+    2**-32 of them.
 
     >>> set(Tensor.randint(100, low=2, high=5).tolist()) == {2, 3, 4}
     True
@@ -189,7 +190,7 @@ class Random(Creation):
   def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, dtype: DTypeLike | None = None,
               requires_grad: bool | None = None,
               **kwargs: Any) -> Tensor:
-    """Uniform in [low, high). Raises ArgumentError for limits that are no finite numbers.
+    """Return uniform numbers in [low, high). Raises ArgumentError for limits that are not finite.
 
     >>> x = Tensor.uniform(100, low=2, high=3)
     >>> x.min().item() >= 2 and x.max().item() < 3
@@ -208,7 +209,8 @@ class Random(Creation):
   @classmethod
   def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, requires_grad: bool | None = None,
              **kwargs: Any) -> Tensor:
-    """Normal with a mean and a deviation. Raises ArgumentError for a negative deviation.
+    """Return normally distributed numbers with a mean and a standard deviation. Raises ArgumentError for a negative
+    deviation.
 
     >>> Tensor.manual_seed(42)
     >>> Tensor.normal(3, mean=10, std=0.1).realize()
@@ -220,7 +222,7 @@ class Random(Creation):
 
   @classmethod
   def scaled_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Uniform in -1..1 over the square root of the number of elements.
+    """Return uniform numbers between -1 and 1, divided by the square root of the number of elements.
 
     >>> Tensor.scaled_uniform(10, 10).abs().max().item() <= 0.1
     True
@@ -230,7 +232,7 @@ class Random(Creation):
 
   @classmethod
   def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Source: Glorot and Bengio 2010, equation 16.
+    """Return uniform numbers for a layer, by Glorot's rule. Source: Glorot and Bengio 2010, equation 16.
 
     >>> Tensor.glorot_uniform(3, 3).abs().max().item() <= 1
     True
@@ -241,7 +243,8 @@ class Random(Creation):
 
   @classmethod
   def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
-    """For layers before a leaky ReLU of slope a; the inputs are all axes but the first. Source: He et al. 2015.
+    """Return uniform numbers for a layer before a leaky ReLU of slope a. All axes but the first are inputs. Source: He
+    et al. 2015.
 
     >>> Tensor.kaiming_uniform(8, 24).shape
     (8, 24)
@@ -251,7 +254,7 @@ class Random(Creation):
 
   @classmethod
   def kaiming_normal(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
-    """As kaiming_uniform, with a normal distribution.
+    """Return normally distributed numbers, otherwise as kaiming_uniform.
 
     >>> Tensor.kaiming_normal(8, 24).shape
     (8, 24)
@@ -259,10 +262,10 @@ class Random(Creation):
     return cls.normal(*shape, mean=0.0, std=math.sqrt(2 / (1 + finite("a", a) ** 2) / _inputs(shape)), **kwargs)
 
   def multinomial(self, num_samples: int = 1, replacement: bool = False) -> Tensor:
-    """Indices drawn with these weights, per row. Weights are not negative, and not all 0.
+    """Draw indices with these weights, for each row. Weights are not negative, and not all 0.
 
-    Without replacement: the first of exponential races; where fewer weights than num_samples are above 0, indices of
-    zeros follow. Raises ShapeError, ArgumentError.
+    Without replacement, the result is the first indices of an exponential race. If fewer weights than num_samples are
+    above 0, indices of zeros follow. Raises ShapeError, ArgumentError.
 
     >>> Tensor([0.0, 1.0, 0.0]).multinomial(4, replacement=True).tolist()
     [1, 1, 1, 1]
@@ -290,7 +293,7 @@ class Random(Creation):
 
   @classmethod
   def randperm(cls, n: int, device: DeviceLike | None = None, dtype: DTypeLike = dtypes.int32, **kwargs: Any) -> Tensor:
-    """0 to n-1 in random order. Raises ArgumentError for a negative n, or one that the type does not hold.
+    """Return 0 to n-1 in random order. Raises ArgumentError for a negative n, or one that the type does not hold.
 
     >>> sorted(Tensor.randperm(5).tolist())
     [0, 1, 2, 3, 4]
@@ -304,9 +307,10 @@ class Random(Creation):
 
   @classmethod
   def random_bits(cls, key: Tensor, counter: Tensor, num: int) -> Tensor:
-    """num random uint32, a function of key and counter alone: each two of uint32, low word first.
+    """Return num random uint32, a function of key and counter alone. Each of these is two uint32, low word first.
 
-    Threefry makes a key for this counter, and of that the words: the first halves of all blocks, then the second ones.
+    Threefry makes a key for this counter, and from that key the words. The first halves of all blocks come before the
+    second halves.
 
     >>> key, counter = Tensor([1, 2], dtype="uint32"), Tensor([0, 0], dtype="uint32")
     >>> Tensor.random_bits(key, counter, 4).tolist()
@@ -326,7 +330,7 @@ class Random(Creation):
       ((0, num),))
 
   def threefry(self, seed: Any) -> Tensor:
-    """64 random bits for each counter (uint64) and key (uint64).
+    """Return 64 random bits for each counter (uint64) and key (uint64).
 
     >>> Tensor([0], dtype="uint64").threefry(Tensor([0], dtype="uint64")).tolist()
     [11077253088097075545]
@@ -336,7 +340,7 @@ class Random(Creation):
     return self._new(graph.binary(Ops.THREEFRY, a, b))
 
   def dropout(self, p: float = 0.5) -> Tensor:
-    """While training, zero with probability p, and the rest larger by 1 / (1 - p).
+    """While training, set elements to zero with probability p, and multiply the others by 1 / (1 - p).
 
     >>> Tensor([1.0, 2.0]).dropout(0.5).tolist()   # not training
     [1.0, 2.0]
@@ -348,17 +352,17 @@ class Random(Creation):
     return keep.where(self, 0).mul(1 / (1 - p))
 
 def largest_below(dtype: DType, limit: float) -> float:
-  """The largest number of a float type that is less than limit."""
+  """Return the largest number of a float type that is less than limit."""
   found = float(truncate[dtype](limit))
   if found < limit: return found
   code = int.from_bytes(pack([found], dtype), "little")
   sign = 1 << (dtype.bitsize - 1)
-  if not code & ~sign: code = sign | 1     # below both zeros is the smallest negative number
+  if not code & ~sign: code = sign | 1     # the smallest negative number is below both zeros
   else: code += 1 if code & sign else -1
   return float(elements(code.to_bytes(dtype.itemsize, "little"), dtype)[0])
 
 def _known_sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
-  """Sizes that decide how large values are, at least one. Raises ShapeError."""
+  """Return sizes that decide how large values are: at least one. Raises ShapeError."""
   sizes = tuple([static(d, "scale by") for d in checked_shape(shape)])
   if not sizes: raise ShapeError("values that are scaled by sizes need an axis at least; give a shape")
   return sizes
