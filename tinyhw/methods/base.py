@@ -413,7 +413,8 @@ class Handle(metaclass=TensorType):
     # The target keeps the ASSIGNs that wrote there before: they are in order, and a reader of one of them reads before
     # the next one writes.
     stored_here = storage_view(mine) is not None
-    if not stored_here and memory_of(other)[0] is not None: other = unique(other)  # >copy the value; do not share x's storage
+    # Copy the value, so that this tensor does not share x's storage.
+    if not stored_here and memory_of(other)[0] is not None: other = unique(other)
     if self._alias is not None: share(self, other)
     else: self.uop = written(mine, other) if stored_here else other
     writes.note(self)

@@ -351,10 +351,13 @@ class Phases(NamedTuple):
   """The phases of an axis of a transposed convolution. For each phase p, the elements q * stride + p are one
   convolution without a stride.
 
-  step: the distance between two elements of the kernel in one phase. phases: the number of phases with elements. taps:
-  the largest number of elements in a phase. apart: the distance in the input from one tap to the next. between: the
-  number of phases without elements after each one that may have some. first: the first q. quotients: the number of
-  values of q.
+  - step: the distance between two elements of the kernel in one phase.
+  - phases: the number of phases with elements.
+  - taps: the largest number of elements in a phase.
+  - apart: the distance in the input from one tap to the next.
+  - between: the number of phases without elements after each one that may have some.
+  - first: the first q.
+  - quotients: the number of values of q.
   """
   step: int
   phases: int

@@ -112,9 +112,9 @@ def _triangle(x: Tensor, steps: int) -> tuple[list[Reflection], Tensor]:
     below = (rows > at).where(column, 0)
     corner = rows.eq(at).where(column, 0).sum(-2, keepdim=True)
     rest = below.square().sum(-2, keepdim=True)
-    done = rest.eq(0)                               # >nothing to clear: no reflection
+    done = rest.eq(0)                               # nothing to clear: no reflection
     norm = done.where(1, rest.add(corner.square())).sqrt()
-    first = corner.add((corner < 0).where(norm.neg(), norm))     # >away from 0, to avoid cancellation
+    first = corner.add((corner < 0).where(norm.neg(), norm))     # away from 0, to avoid cancellation
     vector = below.add(rows.eq(at).where(first, 0)).contiguous()
     factor = done.where(0, done.where(1, norm.mul(norm.add(corner.abs()))).reciprocal()).contiguous()
     reflections.append(Reflection(vector, factor))

@@ -93,10 +93,11 @@ class Interchange(Loss):
     """Return a tensor over the memory of x: an array of another library with `__dlpack__`, or a DLPack capsule. Shares
     the memory if possible.
 
-    Memory is copied if it is read-only, or if its strides leave gaps or repeat elements. copy: True always copies,
-    False refuses to copy. device: where the tensor is to be; on a device that does not use the host's memory it is a
-    copy. Raises InterchangeError. After a write to x, `invalidate()` lets values that were computed from the tensor be
-    computed again.
+    Memory is copied if it is read-only, or if its strides leave gaps or repeat elements. If copy is True, it is always
+    copied. If copy is False, a copy is refused. device: that of the result. On a device that does not use the host's
+    memory the result is a copy. Raises InterchangeError.
+
+    After a write to x, `invalidate()` lets values that were computed from the tensor be computed again.
 
     >>> import numpy
     >>> x = numpy.zeros(2)
