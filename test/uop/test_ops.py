@@ -5,8 +5,6 @@ import gc
 import math
 import pickle
 import random
-import threading
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,7 @@ from tinyhw import trace
 from tinyhw.dtype import dtypes
 from tinyhw.errors import ArgumentError, DTypeError, SymbolicError, UnknownValueError, VerifyError
 from tinyhw.uop import ops
-from tinyhw.uop.enums import AxisType, Ops
+from tinyhw.uop.enums import Ops
 from tinyhw.uop.evaluate.evaluate import evaluate
 from tinyhw.uop.ops import KernelInfo, UOp, Variable, resolve, same_shape, sint_prod, to_index, to_indices
 from tinyhw.uop.text import parse, show
@@ -38,28 +36,9 @@ def test_constants_are_told_apart() -> None:
   assert UOp.const(dtypes.int32, 1) is not UOp.const(dtypes.bool, True) and UOp.const(dtypes.int32,
                                                                                       True).arg.__class__ is int
 
-def test_nodes_that_nobody_holds_are_forgotten() -> None:
-  before = len(ops._cache)
-  u = UOp.variable("only here", 0, 3) * 12345 + 678
-  assert len(ops._cache) > before
-  del u
-  gc.collect()
-  assert len(ops._cache) <= before
-
 def test_copies_and_pickles_are_the_same_node() -> None:
   u = (a + b) % 3
   assert copy.copy(u) is u and copy.deepcopy([u])[0] is u and pickle.loads(pickle.dumps(u)) is u
-
-def test_threads_make_one_node() -> None:
-  made: list[list[UOp]] = []
-  barrier = threading.Barrier(4)
-  def make() -> None:
-    barrier.wait()
-    made.append([a * i + i for i in range(2000)])
-  threads = [threading.Thread(target=make) for _ in range(4)]
-  for t in threads: t.start()
-  for t in threads: t.join()
-  assert all(x is y for other in made[1:] for x, y in zip(made[0], other))
 
 def test_replace() -> None:
   u = a + b
@@ -96,17 +75,6 @@ def test_depth_does_not_matter() -> None:
   assert deep.substitute({a: b}).vmin == -5 * 100_001 and sum(1 for _ in deep.split_add()) == 100_001
   del deep
   gc.collect()
-
-def test_ranges() -> None:
-  r0, r1 = UOp.range(4, 0), UOp.range(8, 1, AxisType.REDUCE)
-  place = UOp.param(0, dtypes.float32, 32).index(r0 * 8 + r1)
-  assert ((r1 + r0).ranges == (r0, r1) and place.load().reduce(Ops.ADD, r1).ranges == (r0,)
-          and place.store(f, r0, r1).ranges == ())
-  assert place.store(r1.cast(dtypes.float32), r0).ranges == (r1,)
-  assert UOp(Ops.STORE, dtypes.void, (UOp.param(0, r1.dtype, 8).index(0), r1)).ranges == (r1,)
-  inner = UOp.range(r0 + 1, 2)
-  assert inner.ranges == (r0, inner) and inner.reduce(Ops.ADD, inner).ranges == (r0,)
-  assert UOp(Ops.STAGE, dtypes.float32, (place.load(), r1), (0,)).ranges == (r0,)
 
 # ***** arithmetic *****
 
@@ -232,32 +200,3 @@ def test_key_is_a_digest_of_the_structure() -> None:
 
 def test_no_other_attribute() -> None:
   with pytest.raises(AttributeError, match="no attribute 'no_such_name'"): _ = ops.no_such_name
-
-# ***** the end of a node while another thread makes an equal one *****
-
-class Ended:
-  """An entry of the cache that is dead, and that nobody has forgotten yet."""
-  def __init__(self, key: tuple[Any, ...]):
-    node = UOp(*key)
-    self.reference = ops._cache[key]
-    self.key = key
-    ops._cache[key] = self.dead = ops._Reference(UOp(Ops.CONST, dtypes.int32, (), 987654321), lambda reference: None)
-    self.dead.key = key
-    self.reference.key = None
-    del node
-    assert self.dead() is None
-
-KEY = (Ops.CONST, dtypes.int32, (), 192837465, None)
-
-def test_a_node_that_another_thread_is_about_to_forget_is_waited_for() -> None:
-  ended = Ended(KEY)
-  threading.Timer(0.05, lambda: ops._forget(ended.dead)).start()
-  u = UOp(*KEY)
-  assert UOp(*KEY) is u and ops._cache[KEY]() is u and ended.dead.key == KEY   # removed, not replaced
-
-def test_a_node_that_this_thread_has_to_forget_later_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(ops, "_LONGEST_END", 0.0)
-  ended = Ended(KEY)
-  u = UOp(*KEY)
-  ops._forget(ended.dead)
-  assert UOp(*KEY) is u and ops._cache[KEY]() is u and ended.dead.key is None

@@ -9,51 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 import importlib
 import math
-import threading
-import time
-import weakref
 from typing import Any, TypeVar, Union
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from tinyhw import trace
 from tinyhw.dtype import ConstType, DType, dtypes, least_upper_dtype, least_upper_float
 from tinyhw.errors import ArgumentError, DTypeError, IndexingError, SymbolicError, UnknownValueError
-from tinyhw.threads import kept_in_forks
 from tinyhw.uop import bounds as _bounds
 from tinyhw.uop import shape as _shape
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
+from tinyhw.uop.intern import CACHE, NodeReference, forget, replace_ended
+from tinyhw.uop.ranges import open_ranges
+from tinyhw.uop.shape import same_shape as same_shape, sint_prod as sint_prod
 
 sint = Union[int, "UOp"]
 T = TypeVar("T")
-
-class _Reference(weakref.ref["UOp"]):
-  """A weak reference that knows its key in the cache, to remove it; None where another one has taken its place
-  there."""
-  __slots__ = ("key",)
-  key: tuple[Any, ...] | None
-
-_cache: dict[tuple[Any, ...], _Reference] = {}
-
-_ending = kept_in_forks(threading.RLock())
-_LONGEST_END = 1.0      # seconds that another thread may take between the death of a node and _forget
-
-def _forget(reference: _Reference) -> None:
-  if reference.key is not None: _cache.pop(reference.key, None)
-
-def _has_ended(key: tuple[Any, ...], first: _Reference, reference: _Reference) -> bool:
-  """The entry of a key is dead and not yet forgotten. Wait until it is: False. If that is for this thread to do,
-  further down its stack, take its
-  place: True. To replace it while another thread is about to remove it would leave two equal nodes."""
-  end = time.monotonic() + _LONGEST_END
-  while _cache.get(key) is first:
-    if time.monotonic() > end:
-      with _ending:
-        if _cache.get(key) is not first: return False
-        first.key = None
-        _cache[key] = reference
-        return True
-    time.sleep(0)
-  return False
 
 _SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
 
@@ -95,7 +65,7 @@ class UOp:
     if op is Ops.CONST and type(arg) is float:
       if arg != arg: key = (op, dtype, src, "nan", tag)
       elif arg == 0.0 and math.copysign(1.0, arg) < 0: key = (op, dtype, src, _SIGNED_ZERO, tag)
-    reference = _cache.get(key)
+    reference = CACHE.get(key)
     if reference is not None:
       found = reference()
       if found is not None: return found
@@ -103,12 +73,12 @@ class UOp:
     self.op, self.dtype, self.src, self.arg, self.tag = op, dtype, src, arg, tag
     self._shape_ = self._device_ = self._bounds_ = self._ranges_ = self._order_ = self._simple_ = None
     self.realized = self.storage = self.line = None
-    reference = _Reference(self, _forget)
+    reference = NodeReference(self, forget)
     reference.key = key
-    while (first := _cache.setdefault(key, reference)) is not reference:
+    while (first := CACHE.setdefault(key, reference)) is not reference:
       found = first()
       if found is not None: return found  # another thread was faster
-      if _has_ended(key, first, reference): break
+      if replace_ended(key, first, reference): break
     return self
 
   def _with(self, metadata: trace.Location | None, storage: Any) -> UOp:
@@ -224,7 +194,7 @@ class UOp:
     """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
     found = self._ranges_
     # derive gives Any
-    return self.derive("_ranges_", _free_ranges) if found is None else found  # type: ignore[no-any-return]
+    return self.derive("_ranges_", open_ranges) if found is None else found  # type: ignore[no-any-return]
 
   @property
   def shape(self) -> tuple[sint, ...]:
@@ -594,43 +564,16 @@ def _float_type(u: UOp) -> DType:
 
 def _floating(u: UOp) -> UOp: return u.cast(_float_type(u))
 
-_CLOSES = frozenset({Ops.REDUCE, Ops.STORE, Ops.STAGE, Ops.END})
-
-def _free_ranges(u: UOp) -> tuple[UOp, ...]:
-  src = u.src
-  if len(src) == 1 and u.op not in _CLOSES and u.op is not Ops.RANGE:
-    return src[0]._ranges_  # type: ignore[no-any-return]  # slots are Any
-  found: dict[UOp, None] = {}
-  for s in src: found.update(dict.fromkeys(s._ranges_))
-  if u.op is Ops.RANGE: found[u] = None
-  if u.op in _CLOSES:
-    for r in src[2 if u.op is Ops.STORE else 1:]:  # a range may be the value that is stored
-      if r.op is Ops.RANGE: found.pop(r, None)
-  return tuple(sorted(found, key=lambda r: r.arg))
-
 def to_index(x: sint) -> UOp:
   """An int or UOp as an index expression."""
   return x if isinstance(x, UOp) else UOp(Ops.CONST, dtypes.weakint, (), int(x))
 
 def to_indices(xs: Iterable[sint]) -> tuple[UOp, ...]: return tuple([to_index(x) for x in xs])
 
-def sint_prod(xs: Iterable[sint]) -> sint:
-  """The product of sizes, an int when all are; an expression in simplest form."""
-  n: sint = 1
-  for x in xs: n = x * n if isinstance(x, UOp) else n * x
-  if isinstance(n, int): return n
-  n = n.simplify()
-  return int(n.arg) if n.op is Ops.CONST else n
-
 def resolve(x: bool | UOp, default: bool = True) -> bool:
   """The truth of x when its bounds decide it, else default."""
   if not isinstance(x, UOp): return bool(x)
   return bool(x.vmin) if x.vmin == x.vmax else default
-
-def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:
-  """Equal shapes; symbolic sizes are equal when they are the same expression."""
-  return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
-                                  for x, y in zip(a, b))
 
 @dataclass(frozen=True)
 class KernelInfo:

@@ -4,10 +4,10 @@ Sizes are ints, or index expressions where they are symbolic.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 from tinyhw.uop.enums import GroupOp, Ops
-if TYPE_CHECKING: from tinyhw.uop.ops import UOp
+if TYPE_CHECKING: from tinyhw.uop.ops import UOp, sint
 
 def _plus(a: Any, *others: Any) -> Any:
   for b in others: a = a + b if isinstance(a, int) or not isinstance(b, int) or b else a
@@ -73,3 +73,16 @@ def device_of(u: UOp) -> Any:
   for s in u.src:
     if s._device_: return s._device_
   return ""
+
+def sint_prod(xs: Iterable[sint]) -> sint:
+  """The product of sizes, an int when all are; an expression in simplest form."""
+  n: sint = 1
+  for x in xs: n = n * x if isinstance(x, int) else x * n
+  if isinstance(n, int): return n
+  n = n.simplify()
+  return int(n.arg) if n.op is Ops.CONST else n
+
+def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:
+  """Equal shapes; symbolic sizes are equal when they are the same expression."""
+  return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
+                                  for x, y in zip(a, b))
