@@ -1,4 +1,4 @@
-"""Bounds: they hold for every value, and they are tight where codegen relies on it."""
+"""Bounds hold for every value, and are tight where codegen relies on that."""
 from __future__ import annotations
 import itertools
 import math
@@ -43,14 +43,14 @@ def test_what_may_wrap_has_the_limits_of_its_type() -> None:
           == (-2**31, 2**31 - 1))
 
 def quotient(x: UOp, multiplier: int, shift: int, dtype: DType = dtypes.int32, between: DType = dtypes.int32) -> UOp:
-  """x times a number, shifted: what division by a constant becomes. dtype: of the product; between: what the quotient
-  is once on the way."""
+  """x times a number, shifted: the form of a division by a constant in codegen. dtype: of the product; between: of the
+  quotient before its last cast."""
   wide = x.cast(dtype) if dtype is not x.dtype else x
   made = UOp(Ops.SHR, dtype, (UOp(Ops.MUL, dtype, (wide, UOp.const(dtype, multiplier))), UOp.const(dtype, shift)))
   return made.cast(between) if between is not dtype else made
 
 def left_over(x: UOp, taken: UOp, n: int) -> UOp:
-  """x - taken * n, as a pass writes it."""
+  """x - taken * n, in the form that a pass writes."""
   return UOp(Ops.SUB, x.dtype, (x, UOp(Ops.MUL, x.dtype, (taken, UOp.const(x.dtype, n)))))
 
 @pytest.mark.parametrize("most, multiplier, shift, n, is_remainder", [

@@ -1,4 +1,4 @@
-"""Boxes of tensors: where their elements are, and what is no box."""
+"""Boxes of tensors: the offsets of their elements, and the reasons why something is no box."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""Decisions by the values of Variables, and what a capture notes of them."""
+"""Decisions by the values of Variables, and the records that a capture makes of them."""
 import pytest
 
 from tinyhw.dtype import dtypes
@@ -37,7 +37,7 @@ def test_decisions_under_other_values():
   assert [made.hold({"v": v, "w": w}) for v, w in ((3, 2), (6, 2), (7, 2), (1, 4), (1, 3))] == [True, True, False, True,
                                                                                                 False]
   assert [Decisions(noted).hold({"v": v, "w": w}) for v, w in ((6, 2), (7, 2))] == [True, False]
-  fixed = Decisions(noted, {"v": 3})    # w is bound by the function itself
+  fixed = Decisions(noted, {"v": 3})    # the function itself binds w
   assert fixed.hold({"v": 6}) and not fixed.hold({"v": 7}) and Decisions({}, {}).hold({"v": 1})
 
 def test_notes_are_of_one_capture():
@@ -47,7 +47,7 @@ def test_notes_are_of_one_capture():
   assert len(outer) == len(inner) == 1 and V.bind(1) < 4
 
 def test_what_goes_by_value_and_what_by_expression():
-  """== and `in` are of expressions: the interning of nodes, dicts and tuples of sources rely on them."""
+  """`==` and `in` compare expressions, because the interning of nodes, dicts and tuples of sources rely on them."""
   v, w = V.bind(3), W.bind(3)
   with noting() as noted:
     assert not v != 3 and v != 4 and not 3 != v and 4 != v and not v * 2 != 6 and v / 2 != 1 and not v / 2 != 1.5

@@ -35,7 +35,7 @@ def test_older_names_and_order() -> None:
           and len(set(AxisType)) == 8)
 
 def test_operations_print_as_their_names() -> None:
-  """In each version of Python; repr tells the number, too."""
+  """The same in each version of Python. repr also contains the number."""
   assert str(Ops.ADD) == f"{Ops.ADD}" == "Ops.ADD" and repr(AxisType.GLOBAL) == "<AxisType.GLOBAL: 1>"
   assert str(AxisType.GLOBAL) == "AxisType.GLOBAL" and str(OptOps.GRID) == "OptOps.GRID"
 

@@ -1,4 +1,4 @@
-"""Layouts of matrices over lanes: each place once, and places that lanes share."""
+"""Layouts of matrices over lanes: each position occurs once, except positions that lanes share."""
 from collections import Counter
 
 import pytest

@@ -1,4 +1,4 @@
-"""Nodes: interning, structure, walks of deep graphs, arithmetic that users write."""
+"""Nodes: interning, structure, walks of deep graphs, arithmetic of users."""
 from __future__ import annotations
 import copy
 import gc
@@ -80,7 +80,7 @@ def test_depth_does_not_matter() -> None:
 
 def test_python_numbers_take_the_type_of_the_other() -> None:
   assert (a + 1).dtype is dtypes.weakint and (f + 1).src[1].arg == 1.0 and (f + 1).src[1].dtype is dtypes.float32
-  # as Python's own: the type of the tensor beside it
+  # as in Python: the type of the tensor next to it
   assert (a * 0.5).dtype is dtypes.weakfloat and (a * 0.5).src[1].arg == 0.5
   assert (UOp.range(4, 0) * 0.5).dtype is dtypes.default_float and (f * (a * 0.5)).dtype is dtypes.float32
   condition = a < b
@@ -135,7 +135,7 @@ def test_bind() -> None:
     bound.bind(4)
   for value in (2.5, 2.0, "2", None, np.array([3])):
     with pytest.raises(SymbolicError, match="cannot bind .* to a: its value is a whole number"):
-      a.bind(value)  # type: ignore[arg-type]  # what users do
+      a.bind(value)  # type: ignore[arg-type]  # users do this
   with pytest.raises(SymbolicError, match="it has no value"): a.unbind()
   with pytest.raises(SymbolicError, match="cannot be in 5..3"): Variable("x", 5, 3)
 

@@ -1,4 +1,4 @@
-"""Text that is no graph is refused, with the line and what is wrong. What is accepted is tested in test_text.py."""
+"""Text that is no graph is refused with the line and the problem. test_text.py tests accepted text."""
 import pytest
 
 from tinyhw.errors import ParseError

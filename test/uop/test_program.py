@@ -1,4 +1,4 @@
-"""A Program's own answers: where local arrays lie, lanes, arguments in order; and that it prints and parses."""
+"""Properties of a Program: offsets of local arrays, lanes, order of arguments. Programs print and parse."""
 from program_builder import Builder, i32, workgroups
 
 from tinyhw.dtype import dtypes
@@ -32,7 +32,7 @@ def test_arguments_in_order() -> None:
 def test_lanes() -> None: assert everything().lanes == 1 and workgroups(2, 4).lanes == 4
 
 def test_text() -> None:
-  """design.md, section 3: each representation prints and parses."""
+  """docs/design.md, section 3: each representation prints and parses."""
   for program in (everything(), workgroups()):
     found = parse(show(program))
     assert isinstance(found, Program) and found.uops == program.uops

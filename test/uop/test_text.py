@@ -1,4 +1,4 @@
-"""Text of graphs and Programs: what people read, what parses back, and digests."""
+"""Text of graphs and Programs for people, text that parses back, and digests."""
 import math
 import os
 import subprocess

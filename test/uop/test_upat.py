@@ -1,4 +1,4 @@
-"""Patterns: what they match, in which ways, and that they are built as users write them."""
+"""Patterns: their matches, the order of matches, and the notation of users."""
 from __future__ import annotations
 import pytest
 

@@ -1,4 +1,4 @@
-"""Floats made of Variables: types, and what has no operation of its own."""
+"""Floats that consist of Variables: types, and arithmetic without an operation of its own."""
 import pytest
 
 from tinyhw.dtype import dtypes

@@ -1,9 +1,9 @@
-"""The smallest and largest value of an expression, by interval arithmetic: one rule per operation, from the sources'
-own bounds.
+"""The smallest and largest value of an expression, by interval arithmetic. There is one rule per operation, which uses
+the bounds of the sources.
 
-What is not an integer or bool expression, or has no rule, gets the limits of its type. Index expressions are exact
-enough that codegen can prove that they stay inside their buffers; a loose bound costs speed, a wrong one would cost
-safety.
+An expression without a rule, or that is neither integer nor bool, gets the limits of its type. The bounds of index
+expressions are exact enough for codegen to prove that they stay inside their buffers. A loose bound costs speed. A
+wrong one would cost safety.
 """
 from __future__ import annotations
 from operator import index
@@ -33,7 +33,7 @@ def _divide(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   return _corners(lambda x, y: x // y, a, b)
 
 def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds:
-  """The remainder has the divisor's sign; x % 0 is 0."""
+  """The remainder has the divisor's sign. x % 0 is 0."""
   if b[0] == b[1] and b[0] > 0:
     n = b[0]
     return (a[0] % n, a[1] % n) if a[0] // n == a[1] // n else (0, n - 1)
@@ -41,7 +41,7 @@ def _modulo(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   return min(b[0] + 1, 0), max(b[1] - 1, 0)
 
 def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
-  """A remainder may be written as x - x // n * n."""
+  """Recognize a remainder in the form x - x // n * n."""
   x, taken = u.src
   if taken.op is Ops.MUL and taken.src[1].op is Ops.CONST and a[0] >= 0 and _is_quotient(taken.src[0], x,
                                                                                          taken.src[1].arg, a[1]):
@@ -49,9 +49,11 @@ def _subtract(u: UOp, a: Bounds, b: Bounds) -> Bounds:
   return a[0] - b[1], a[1] - b[0]
 
 def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
-  """Whether q is x // n for 0 <= x <= largest: also a product and a shift, as codegen/math/division.py makes it. Where
-  multiplier * n = 2**shift + more, x * multiplier / 2**shift is x / n + x * more / n / 2**shift, and the fraction of x
-  / n is at most (n - 1) / n."""
+  """Whether q is x // n for 0 <= x <= largest, also as the product and shift that codegen/math/division.py makes.
+
+  With multiplier * n = 2**shift + more, x * multiplier / 2**shift is x / n + x * more / n / 2**shift. The fraction of x
+  / n is at most (n - 1) / n.
+  """
   q = _uncast(q, largest)
   if n <= 0 or q.op not in (Ops.IDIV, Ops.SHR) or q.src[1].op is not Ops.CONST: return False
   if q.op is Ops.IDIV: return _uncast(q.src[0], largest) is x and bool(q.src[1].arg == n)
@@ -64,7 +66,7 @@ def _is_quotient(q: UOp, x: UOp, n: int, largest: int) -> bool:
   return bool(0 <= more and largest * more < power and largest * multiplier <= product.dtype.max)
 
 def _uncast(u: UOp, largest: int) -> UOp:
-  """What a conversion converts, where that is a number from 0 to the largest and stays as it is."""
+  """The source of a conversion that keeps all numbers from 0 to the largest, else u itself."""
   return u.src[0] if u.op is Ops.CAST and dtypes.is_int(u.dtype) and largest <= u.dtype.max else u
 
 def _less(u: UOp, a: Bounds, b: Bounds) -> Bounds: return a[1] < b[0], a[0] < b[1]
@@ -107,7 +109,7 @@ _BINARY: dict[Ops, Callable[[UOp, Bounds, Bounds], Bounds | None]] = {
 }
 
 def bounds_of(u: UOp) -> Bounds:
-  """(smallest, largest) value of u; those of its sources are known."""
+  """(smallest, largest) value of u. The bounds of its sources are known."""
   op, dtype, src = u.op, u.dtype, u.src
   rule = _BINARY.get(op)
   if rule is not None:
@@ -123,11 +125,11 @@ _WEAK = dtypes.weakint
 _UNBOUNDED = _WEAK.min, _WEAK.max
 
 def _others(u: UOp) -> Bounds | None:
-  """Bounds of what has no two operands."""
+  """Bounds of operations without two operands."""
   op, dtype, src = u.op, u.dtype, u.src
   if op is Ops.CONST or dtype is dtypes.void: return (u.arg, u.arg) if op is Ops.CONST else (0, 0)
   if op is Ops.DEFINE_VAR: return u.arg[1], u.arg[2]
-  # not the value: what is made of it holds for every value
+  # the bounds of the variable, not its value: code made from this holds for every value
   if op is Ops.BIND: return src[0]._bounds_  # type: ignore[no-any-return]
   if op is Ops.RANGE: return 0, max(src[0]._bounds_[1] - 1, 0)
   if op is Ops.ACC or dtypes.is_float(dtype): return None
@@ -141,13 +143,13 @@ def _others(u: UOp) -> Bounds | None:
   return None
 
 def value_for(u: UOp, value: Any) -> int:
-  """A value that the variable u is to have, as an int. Raises SymbolicError."""
+  """Check a value for the variable u and return it as an int. Raises SymbolicError."""
   if u.op is not Ops.DEFINE_VAR:
     raise SymbolicError(f"cannot bind {value!r} to {u.render(simplify=False)}: only a Variable that has no value yet "
                         f"can be bound; "
                         "unbind() gives the Variable of one that has")
   name, low, high, *multiple = u.arg
-  try: number = int(index(value))  # a Tensor has none
+  try: number = int(index(value))  # a Tensor has no __index__
   except TypeError:
     raise SymbolicError(f"cannot bind {value!r} to {name}: its value is a whole number; a Tensor's is .item(), a "
                         f"float's int()") from None

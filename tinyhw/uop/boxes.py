@@ -1,9 +1,11 @@
-"""Boxes of tensors that a unit of the card copies to local memory by itself: the argument of BOX.
+"""Bulk tensor copies: boxes of tensors that a unit of the card copies to local memory by itself. The argument of BOX.
 
-A tensor is elements of a buffer, from its first one on: place (x, y, ...) is element x * strides[0] + y * strides[1] +
-... A box has a place as its first corner, which may lie outside of the tensor, as may all of it: there it is 0. In
-local memory its lines, which have 128 bytes each, lie one after the other, as those of one panel (uop/matrix.py): their
-pieces of 16 bytes change places by the number of the line.
+A tensor consists of elements of a buffer, from its first one on: position (x, y, ...) is element x * strides[0] + y *
+strides[1] + ... A box has a position as its first corner. The box may be partly or wholly outside of the tensor, where
+elements are 0.
+
+In local memory the lines of a box are contiguous. Each has 128 bytes, and they are swizzled as those of one panel
+(uop/matrix.py): the number of the line permutes its pieces of 16 bytes.
 """
 from __future__ import annotations
 import itertools
@@ -17,8 +19,11 @@ from tinyhw.uop.text import register
 @register
 @dataclass(frozen=True)
 class Box:
-  """dims, strides: of the tensor, in elements, innermost axis first. sizes: of the box; those of the innermost axis
-  are a line."""
+  """A box of a tensor.
+
+  - dims, strides: of the tensor, in elements, innermost axis first.
+  - sizes: of the box. The size of the innermost axis is a line.
+  """
   dims: tuple[int, ...]
   strides: tuple[int, ...]
   sizes: tuple[int, ...]
@@ -29,7 +34,7 @@ class Box:
     return math.prod(self.sizes)
 
   def wrong(self, itemsize: int) -> str | None:
-    """What makes this no box of elements of so many bytes."""
+    """The reason why this is no box of elements of `itemsize` bytes, or None."""
     axes = len(self.dims)
     if not axes or len(self.strides) != axes or len(self.sizes) != axes:
       return "has not as many dims, strides and sizes"
@@ -39,8 +44,8 @@ class Box:
             f"{LINE_BYTES}")
 
   def places(self, first: Sequence[int], itemsize: int) -> Iterator[tuple[int, int | None]]:
-    """For each element, where it is in local memory, from the box's beginning on, and where in the buffer; None for
-    what is outside of the tensor."""
+    """Yield for each element its offset in local memory, from the box's beginning, and its offset in the buffer. The
+    latter is None outside of the tensor."""
     panel = Panels(self.count // self.sizes[0], False)
     for line, outer in enumerate(itertools.product(*map(range, reversed(self.sizes[1:])))):
       at = [k + start for k, start in zip(reversed(outer), first[1:])]

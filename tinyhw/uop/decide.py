@@ -1,10 +1,12 @@
-"""What Python decides by the values that Variables have: is a slice inside of its axis, are two sizes equal, how many
-parts does a split have.
+"""Decisions of Python by the values of Variables: whether a slice is inside of its axis, whether two sizes are equal,
+how many parts a split has.
 
-A bound Variable is two things. In a kernel it is its range: the code is for every value that it may have. Where Python
-has to decide something, it is its value. `holds` and `number` give that, and while a TinyJit captures they note what
-was decided, as conditions on the Variables (`noting`). A replay with other values is right if all conditions come out
-as they did (`Decisions`); where one does not, TinyJit captures the function once more.
+A bound Variable has two uses. A kernel uses its range: the code is valid for every value that it may have. A decision
+in Python uses its value. `holds` and `number` return that decision.
+
+While a TinyJit captures, they record each decision as a condition on the Variables (`noting`). A replay with other
+values is right if all conditions have the same outcome (`Decisions`). If one differs, TinyJit captures the function
+again.
 """
 from __future__ import annotations
 import threading
@@ -19,30 +21,31 @@ from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp, sint
 
 class _Thread(threading.local):
-  """noted: what this thread has decided since its capture began, and how; None where nobody captures."""
+  """noted: decisions of this thread since its capture began, with their outcomes. None if it does not capture."""
   noted: dict[UOp, bool] | None = None
 
 _this = _Thread()
 
 @contextmanager
 def noting() -> Iterator[dict[UOp, bool]]:
-  """Collect what this thread decides inside, by condition."""
+  """Collect the decisions that this thread makes inside, with their outcomes."""
   outer, _this.noted = _this.noted, {}
   try: yield _this.noted
   finally: _this.noted = outer
 
 def note(condition: UOp, outcome: bool) -> None:
-  """A condition on bound Variables was decided."""
+  """Record the outcome of a condition on bound Variables."""
   if _this.noted is not None: _this.noted[condition] = outcome
 
 def value(x: sint) -> int | None:
-  """The whole number that x is with the values of its Variables; None where one has none, or x is of a kernel."""
+  """The whole number that x is with the values of its Variables. None if a Variable has no value, or if x belongs to a
+  kernel."""
   if not isinstance(x, UOp): return x
   found = _computed(x)
   return None if found is None else int(found)
 
 def _computed(x: UOp) -> Any:
-  """The number, of x's kind."""
+  """The number, of the same kind as x."""
   found: dict[UOp, Any] = {}
   for u, compute in _steps(x):
     if compute is None: return None
@@ -50,8 +53,8 @@ def _computed(x: UOp) -> Any:
   return found[x]
 
 def _steps(root: UOp) -> Iterator[tuple[UOp, Callable[..., Any] | None]]:
-  """The nodes of an expression of bound Variables, sources first, and how each is computed; None for one that has no
-  value."""
+  """Yield the nodes of an expression of bound Variables, sources first, each with its function. The function is None
+  for a node without a value."""
   for u in root.toposort(lambda u: u.op is not Ops.BIND):
     if u.op in (Ops.CONST, Ops.BIND): yield u, _constant(u.arg if u.op is Ops.CONST else u.src[1].arg)
     elif u.op is Ops.CAST: yield u, cast(u.src[0].dtype, u.dtype)
@@ -61,16 +64,16 @@ def _steps(root: UOp) -> Iterator[tuple[UOp, Callable[..., Any] | None]]:
 def _constant(x: Any) -> Callable[[], Any]: return lambda: x
 
 def holds(condition: bool | UOp, unknown: bool = False) -> bool:
-  """Does a condition on sizes hold?
+  """Whether a condition on sizes holds, by its bounds, else by the values of its Variables.
 
-  By its bounds if these tell, else by the values of its Variables. unknown: the answer where one has no value.
+  unknown: the answer if a Variable has no value.
   """
   if not isinstance(condition, UOp): return condition
   found = holds_or_none(condition)
   return unknown if found is None else found
 
 def holds_or_none(condition: UOp) -> bool | None:
-  """Does a condition on sizes hold? None where a Variable has no value, and the bounds do not tell."""
+  """Whether a condition on sizes holds. None if a Variable has no value and the bounds do not decide."""
   simple = condition.simplify()
   if simple.op is Ops.CONST: return bool(simple.arg)
   found = value(simple)
@@ -78,14 +81,14 @@ def holds_or_none(condition: UOp) -> bool | None:
   return None if found is None else bool(found)
 
 def differs(u: UOp, x: object) -> bool:
-  """u != x: beside a number by values, of what has one; else whether they are two objects."""
+  """u != x. Compared with a number: by values, if u has one. Otherwise: whether they are two objects."""
   if not isinstance(x, Real) or u.dtype not in dtypes.weaks or u.ranges: return u is not x
   return holds(u.ne(x if isinstance(x, (int, float)) else float(x)), True)
 
 def number(x: sint) -> int | None:
-  """A size as the number that it is now: who asks goes on with the number, so a capture is for this one.
+  """The current value of a size. The caller goes on with this number, so a capture is valid for this number only.
 
-  None where a Variable has no value.
+  None if a Variable has no value.
   """
   if not isinstance(x, UOp): return x
   simple = x.simplify()
@@ -95,7 +98,7 @@ def number(x: sint) -> int | None:
   return found
 
 def real(x: UOp) -> float | None:
-  """A float made of Variables as the number that it is now, as `number` has a size."""
+  """The current value of a float that consists of Variables, as `number` does for a size."""
   simple = x.simplify()
   if simple.op is Ops.CONST: return float(simple.arg)
   found = _computed(simple)
@@ -103,13 +106,13 @@ def real(x: UOp) -> float | None:
   return None if found is None else float(found)
 
 def narrowed(x: UOp, low: int, high: int) -> dict[UOp, UOp]:
-  """What Variables become of which the values make low <= x <= high, as they do now: Variables of the same name with
-  smaller bounds.
+  """Narrow the bounds of Variables so that low <= x <= high, which their current values satisfy. Each replacement is a
+  Variable of the same name.
 
-  Each is limited by what the other terms of the sum are at least, or at most; of a sum of several that is not all there
-  is to know.
+  The limits of each Variable follow from the minimum or maximum of the other terms of the sum. They are not the
+  tightest ones if the sum has several Variables.
   """
-  from tinyhw.uop.symbolic.linear import linear  # only slices with Variables need it; 0.1 ms to load
+  from tinyhw.uop.symbolic.linear import linear  # only slices with Variables need it; it takes 0.1 ms to load
   form = linear(x.simplify())
   if form is None: return {}
   terms, constant = form
@@ -127,8 +130,10 @@ def narrowed(x: UOp, low: int, high: int) -> dict[UOp, UOp]:
   return found
 
 class Decisions:
-  """What a call decided, to be asked of other values of its Variables. values: of those that may have others; None:
-  all may."""
+  """The recorded decisions of a call, to be checked for other values of its Variables.
+
+  values: the Variables, by name, that may change, with their values. None: all may change.
+  """
   def __init__(self, noted: dict[UOp, bool], values: dict[str, int] | None = None):
     self.noted = noted
     everything = UOp.sink(*noted)
@@ -137,7 +142,7 @@ class Decisions:
     self.binds = {u: u.src[0].expr for u in binds if values is None or values.get(u.src[0].expr) == u.src[1].arg}
 
   def hold(self, values: dict[str, int]) -> bool:
-    """Are all decisions the same under these values, by name?"""
+    """Whether all decisions are the same under these values, by name."""
     found: dict[UOp, Any] = {}
     for u, compute in self.steps:
       if u in found: continue

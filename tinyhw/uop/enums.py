@@ -1,4 +1,4 @@
-"""The names of operations (`Ops`), groups of them, and the kinds of axes.
+"""Names of operations (`Ops`), groups of them, and kinds of axes.
 
 IntEnum hashes three times faster than a plain Enum.
 """
@@ -9,21 +9,21 @@ from typing import TypeVar
 E = TypeVar("E", bound=IntEnum)
 
 def plain_members(cls: type[E]) -> type[E]:
-  """Decorator: members are plain attributes of the class, as Python 3.12 has them.
+  """Decorator: make members plain attributes of the class, as in Python 3.12.
 
-  In 3.10 and 3.11 `Ops.ADD` calls a Python function otherwise: 110 ns, not 40, which was a tenth of a compile.
+  In 3.10 and 3.11 `Ops.ADD` calls a Python function otherwise. It takes 110 ns, not 40, which was a tenth of a compile.
   """
   for name, member in cls.__members__.items(): type.__setattr__(cls, name, member)
   return cls
 
 class Named(IntEnum):
-  """Prints as `Ops.ADD` in each version of Python; an IntEnum prints as its number from 3.11 on, and before that in an
-  f-string."""
+  """An enumeration that prints as `Ops.ADD` in each version of Python. An IntEnum prints as its number from 3.11 on,
+  and before that in an f-string."""
   def __str__(self) -> str: return f"{type(self).__name__}.{self.name}"
 
 @plain_members
 class Ops(Named):
-  """What a UOp does. docs/design.md section 3 tells sources, argument and meaning of each.
+  """The operation of a UOp. docs/design.md, section 3, defines sources, argument and semantics of each.
 
   The order is stable: constants sort first.
   """
@@ -73,7 +73,7 @@ class Ops(Named):
   TANH = auto()
   ERF = auto()
 
-  # binary. IDIV rounds to minus infinity and MOD has the sign of the divisor, as in Python; x // 0 and x % 0 are 0
+  # binary. IDIV rounds to minus infinity and MOD has the sign of the divisor, as in Python. x // 0 and x % 0 are 0.
   ADD = auto()
   SUB = auto()
   MUL = auto()
@@ -129,7 +129,7 @@ class Ops(Named):
   DEFINE_GLOBAL = PARAM
 
 class GroupOp:
-  """Sets of operations that rules speak about."""
+  """Sets of operations that rules refer to."""
   Unary = frozenset({Ops.NEG, Ops.RECIPROCAL, Ops.SQRT, Ops.TRUNC, Ops.EXP2, Ops.LOG2, Ops.EXP, Ops.LOG, Ops.SIN,
                      Ops.COS, Ops.TANH, Ops.ERF})
   Binary = frozenset({Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.POW, Ops.AND, Ops.OR,
@@ -147,12 +147,12 @@ class GroupOp:
 
 @plain_members
 class AxisType(Named):
-  """What becomes of a range: where its iterations run."""
+  """The kind of a range: where its iterations run."""
   GLOBAL = auto()        # the grid: work items that any worker or workgroup may take
   LOCAL = auto()         # lanes of a workgroup
   LOOP = auto()          # a loop
-  REDUCE = auto()        # a loop whose results fold
-  UPCAST = auto()        # unrolled: a tile in registers
-  UNROLL = auto()        # a reduction, unrolled
+  REDUCE = auto()        # a loop that accumulates its results
+  UPCAST = auto()        # an unrolled loop: a tile in registers
+  UNROLL = auto()        # an unrolled reduction
   VECTOR = auto()        # lanes of a vector register
   STAGE = auto()         # a loop that fills a local array

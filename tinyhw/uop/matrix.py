@@ -1,9 +1,9 @@
-"""Shapes of matrix units, and how lanes share the matrices: the argument of MMA.
+"""Shapes of matrix units and the distribution of a matrix over lanes: the argument of MMA.
 
-A lane has some elements of each matrix. Which ones is told by digits: the number of the lane and that of the element
-are written in mixed radix, fastest digit first, and each digit adds digit * stride to the row, the column or the step
-(along the sum) of the place that is meant; "" adds nothing, so that lanes that differ there have copies. So a lane's
-number and an element's number give one place, and all of them the whole matrix.
+Each lane holds some elements of each matrix. Digits define which ones. The number of the lane and the number of the
+element are written in mixed radix, fastest digit first. Each digit adds digit * stride to the row, the column or the
+step (along the sum) of the element. A digit with axis "" adds nothing, so lanes that differ in it hold copies. A lane's
+number and an element's number give one position, and all of them together give the whole matrix.
 """
 from __future__ import annotations
 import functools
@@ -32,15 +32,15 @@ class Layout:
     return _along(self.lanes, axis, lane) + _along(self.elements, axis, element)
 
   def beside(self, axis: str) -> int:
-    """How many places that lie beside each other along an axis a lane has."""
+    """The number of contiguous elements that a lane has along an axis."""
     return next((radix for name, radix, stride in self.elements if name == axis and stride == 1), 1)
 
   def digits(self, axis: str) -> tuple[tuple[int, int], ...]:
-    """Radix and stride of what an axis has in the numbers of lanes and, behind them, of elements."""
+    """Radix and stride of an axis's digits: first those of the lane's number, then those of the element's number."""
     return tuple((radix, stride) for name, radix, stride in (*self.lanes, *self.elements) if name == axis)
 
   def packed(self, axis: str) -> Layout:
-    """The same with the places along an axis numbered in the order in which lanes, then their elements, have them."""
+    """Return the layout with the positions along an axis renumbered in the order of lanes, then of elements."""
     span = 1
     def pack(digits: tuple[Digit, ...]) -> Iterator[Digit]:
       nonlocal span
@@ -66,10 +66,11 @@ def _along(digits: tuple[Digit, ...], axis: str, number: int) -> int:
 class Matrix:
   """A shape of the matrix unit: (m, k) x (k, n) + (m, n), and the element types of its operands and of its result.
 
-  lanes: how many lanes of a workgroup hold a matrix together. 1: an operand is a whole matrix, row by row, and there
-  are no layouts. More: a, b, c tell which elements a lane has. fragments: lanes load a and b from local memory together
-  (FRAGMENT). panels: the unit reads them from there itself (PANEL), so no lane has any of them; the steps of one MMA
-  fill a row of a panel.
+  - lanes: the number of lanes of a workgroup that hold a matrix together. With 1, an operand is a whole matrix, row by
+    row, and there are no layouts. With more, a, b and c define the elements of each lane.
+  - fragments: lanes load a and b from local memory together (FRAGMENT).
+  - panels: the unit itself reads a and b from local memory (PANEL), so lanes hold none of their elements. The steps of
+    one MMA fill a row of a swizzle atom.
   """
   m: int
   n: int
@@ -85,8 +86,8 @@ class Matrix:
 
   @property
   def turns(self) -> bool:
-    """Whether fragments or panels may lie across the steps: only elements of two bytes are turned on their way to the
-    unit."""
+    """Whether fragments or panels may be transposed: the hardware transposes only elements of two bytes on their way to
+    the unit."""
     return self.operand.itemsize == 2
 
   @functools.cached_property
@@ -95,23 +96,26 @@ class Matrix:
                  self.panels))
 
   def __hash__(self) -> int:
-    """Kept, as each pass looks up each of its products by it."""
+    """The cached hash: each pass looks up each of its products by it."""
     return self._hash
 
 @register
 @dataclass(frozen=True)
 class Panels:
-  """How a factor lies in local memory for a unit that reads it itself: the argument of PANEL.
+  """The swizzled layout of an operand in local memory that the unit reads by itself: the argument of PANEL.
 
-  A panel is so many lines of 128 bytes, which are rows (or columns) of the factor and have its steps; turned: lines are
-  steps, and have its rows (or columns). What does not fit into a line is in the next panel. A line's pieces of 16 bytes
-  change places: where p would be, is p ^ line % 8. Panels begin at multiples of eight lines.
+  A panel is a swizzle atom: a number of lines of 128 bytes. A line is a row (or column) of the operand and contains its
+  steps. If the panel is transposed (turned), a line is a step and contains its rows (or columns). Steps that do not fit
+  into a line are in the next panel.
+
+  Pieces of 16 bytes in a line are permuted: piece p is at p ^ line % 8. Panels begin at multiples of eight lines.
   """
   lines: int
   turned: bool
 
   def place(self, line: int, along: int, itemsize: int) -> int:
-    """Where an element is, in elements from the beginning of a panel, its line and its place along the line given."""
+    """The offset of an element from the beginning of a panel, in elements. line: its line; along: its position along
+    the line."""
     length, piece = LINE_BYTES // itemsize, PIECE_BYTES // itemsize
     panel, at = divmod(along, length)
     return (panel * self.lines + line) * length + (at // piece ^ line % LINES) * piece + at % piece
@@ -119,11 +123,11 @@ class Panels:
 @register
 @dataclass(frozen=True)
 class Scattered:
-  """How a STORE of a lane's share of a matrix is done: the argument of STORE in a kernel, until legalize.py of codegen
+  """How a STORE writes a lane's share of a matrix: the argument of STORE in a kernel, until legalize.py of codegen
   makes one STORE of each piece.
 
-  A piece is `length` elements of the value, side by side there and in memory, cast to the type of memory. places: for
-  each its first element, and how many elements it lies behind INDEX, the least distance first.
+  A piece is `length` elements, contiguous in the value and in memory, cast to the type of memory. places: for each
+  piece its first element and its offset in elements from INDEX, the smallest offset first.
   """
   length: int
   places: tuple[tuple[int, int], ...]
@@ -133,12 +137,12 @@ class Scattered:
     """Elements of memory from INDEX to the last one."""
     return self.places[-1][1] + self.length
 
-LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8  # of panels: a line, its pieces, and how many lines change them each in its
-                                             # own way
+# of panels: bytes of a line, bytes of its pieces, and the number of lines with different permutations of them
+LINE_BYTES, PIECE_BYTES, LINES = 128, 16, 8
 
-# What a FRAGMENT loads: blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r says where row r of block b is; of each
-# block it gets the word number lane % 4 of row lane // 4, or, with transposition, of elements of two bytes, the
-# elements lane // 4 of rows 2 * (lane % 4) and the next one
+# A FRAGMENT loads blocks of 8 rows of 16 bytes, by 32 lanes. Lane 8b + r gives the address of row r of block b. Of each
+# block, a lane gets the word lane % 4 of row lane // 4. With transposition, of elements of two bytes, it gets the
+# elements lane // 4 of rows 2 * (lane % 4) and 2 * (lane % 4) + 1.
 FRAGMENT_LANES, BLOCK_ROWS, BLOCK_BYTES, WORD_BYTES = 32, 8, 16, 4
 
 def blocks_of(dtype: DType) -> int:
@@ -146,8 +150,8 @@ def blocks_of(dtype: DType) -> int:
   return dtype.itemsize // WORD_BYTES
 
 def by_columns(m: int, n: int, k: int, operand: DType, result: DType, lanes: int) -> Matrix:
-  """The plainest way to share: lane l has row l % m of the first operand, column l % n of the second, and every so
-  many-th row of that column."""
+  """The simplest layout. Lane l has row l % m of the first operand and column l % n of the second. Of the result it has
+  every (lanes // n)-th row of that column."""
   again = lanes // n
   return Matrix(m, n, k, operand, result, lanes,
                 Layout((("row", m, 1), ("", lanes // m, 0)), (("step", k, 1),)),

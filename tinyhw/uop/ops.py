@@ -1,9 +1,10 @@
-"""`UOp`: a node of every expression graph here, interned: equal nodes are one object, so `is` compares them.
+"""`UOp`: a node of every expression graph in tinyhw.
 
-Creating a node costs 1 µs, finding one 0.6 (Python 3.11, Zen 3); the cache is a plain dict of weak references that
-carry their keys (metaclass call, WeakValueDictionary and `__del__` were all slower). Walks are loops with a stack: deep
-graphs do not meet the recursion limit. What a node's ops, sources and arguments mean stands in docs/design.md, section
-3. Shapes are in shape.py, bounds in bounds.py.
+Nodes are interned (intern.py): equal nodes are one object, so `is` compares them. To create a node costs 1 µs, to find
+one 0.6 µs (Python 3.11, Zen 3).
+
+Walks are loops with a stack, so deep graphs do not meet the recursion limit. docs/design.md, section 3, defines
+sources, argument and semantics of each operation. Shapes are in shape.py, bounds in bounds.py.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -25,16 +26,16 @@ from tinyhw.uop.shape import same_shape as same_shape, sint_prod as sint_prod
 sint = Union[int, "UOp"]
 T = TypeVar("T")
 
-_SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python; in the cache they must differ
+_SIGNED_ZERO = "-0.0"  # -0.0 == 0.0 in Python, but in the cache they must differ
 
 _WEAKFLOAT = dtypes.weakfloat
-_DECIDED = GroupOp.Comparison | {Ops.IDIV, Ops.MOD}   # what of weak floats is not as it is of others (weak.py)
+_DECIDED = GroupOp.Comparison | {Ops.IDIV, Ops.MOD}   # operations that weak floats do in another way (weak.py)
 _FIELDS = frozenset({"op", "dtype", "src", "arg", "tag"})
 
 class UOp:
   """A node: operation, type, sources, argument.
 
-  Immutable and interned; `tag` tells apart nodes that are otherwise equal.
+  Nodes are immutable and interned. `tag` distinguishes nodes that are otherwise equal.
   """
   __slots__ = ("op", "dtype", "src", "arg", "tag", "_shape_", "_device_", "_bounds_", "_ranges_", "_order_", "_simple_",
                "realized", "storage",
@@ -44,21 +45,22 @@ class UOp:
   src: tuple[UOp, ...]
   arg: Any
   tag: Any
-  _shape_: Any     # what derive() keeps; None until asked for
+  _shape_: Any     # cached by derive(), as the next four; None until it is computed
   _device_: Any
   _bounds_: Any
   _ranges_: Any
-  _order_: Any     # linear.order
-  _simple_: Any    # symbolic.simplify: True when this is its own simplest form
+  _order_: Any     # of linear.order
+  _simple_: Any    # of symbolic.simplify: True if this is its own simplest form
   realized: UOp | None  # the buffer (or view of one) that holds this tensor node's value, once computed
   storage: Any          # of a BUFFER: the Buffer that it names
-  line: trace.Location | None    # of the user's program that made this tensor node (trace.record)
+  line: trace.Location | None    # of the user's program: it made this tensor node (trace.record)
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None, tag: Any = None,
               metadata: trace.Location | None = None, _buffer: Any = None) -> UOp:
-    """metadata: the line that the node comes from, as trace.caller gives it. _buffer: of a BUFFER, its storage.
+    """Return the node with these properties, a new one if there is none yet.
 
-    Neither tells nodes apart.
+    metadata: the source line of the node, as trace.caller returns it. _buffer: the storage of a BUFFER. Neither
+    distinguishes nodes.
     """
     if metadata is not None or _buffer is not None: return UOp(op, dtype, src, arg, tag)._with(metadata, _buffer)
     key = (op, dtype, src, arg, tag)
@@ -93,14 +95,14 @@ class UOp:
 
   @property
   def is_realized(self) -> bool:
-    """Is the value of this tensor node in memory?"""
+    """Whether the value of this tensor node is in memory."""
     return self.realized is not None or self.base.op in (Ops.BUFFER, Ops.MULTI)
 
   @property
   def buffer(self) -> Any:
-    """The storage that this tensor node looks at, or was computed into.
+    """The storage that this tensor node views, or that its value was computed into.
 
-    Raises UnknownValueError where there is none.
+    Raises UnknownValueError if there is none.
     """
     u = self.base if self.realized is None else self.realized.base
     while u.op is Ops.MULTI: u = u.src[0].base
@@ -109,7 +111,7 @@ class UOp:
 
   @property
   def metadata(self) -> trace.Location | None:
-    """The line that this node comes from, where it is known (TRACEMETA)."""
+    """The source line of this node, if it is known (TRACEMETA)."""
     return trace.origin(self)
 
   def __reduce__(self) -> Any: return UOp, (self.op, self.dtype, self.src, self.arg, self.tag)
@@ -124,7 +126,7 @@ class UOp:
   # ***** structure *****
 
   def replace(self, **changes: Any) -> UOp:
-    """This node with some of op, dtype, src, arg, tag changed."""
+    """Return this node with some of op, dtype, src, arg and tag changed."""
     if not changes.keys() <= _FIELDS:
       raise TypeError(f"a UOp has no {', '.join(changes.keys() - _FIELDS)}; replace takes op, dtype, src, arg, tag")
     new = (changes.get("op", self.op), changes.get("dtype", self.dtype), changes.get("src", self.src),
@@ -133,11 +135,13 @@ class UOp:
     return UOp(*new)
 
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
-    """This node and all below it, sources first. gate(u) False: u is kept, what is below is not visited through it.
+    """Return this node and all nodes below it, sources first.
 
-    On the stack, None stands above a node whose sources are done. Sources that are done are pushed all the same: to see
-    that when they are popped is faster than to look first (0.14 us a node; 0.19 with a look, 0.18 with the next undone
-    source alone).
+    gate: where gate(u) is False, u is included, but the walk does not go on to its sources.
+
+    On the stack, None lies above a node whose sources are done. Finished sources are pushed all the same. It is faster
+    to check them when they are popped than before: 0.14 µs a node instead of 0.19 µs. Pushing only the next unfinished
+    source takes 0.18 µs.
     """
     seen: dict[UOp, None] = {}
     stack: list[Any] = [self]
@@ -155,7 +159,7 @@ class UOp:
     return seen
 
   def substitute(self, replacements: dict[UOp, UOp]) -> UOp:
-    """This graph with nodes replaced; what is replaced is not looked into again."""
+    """Return this graph with nodes replaced. Replacements are not searched again."""
     if not replacements: return self
     new: dict[UOp, UOp] = dict(replacements)
     inherit = trace.same_line if trace._origins else None
@@ -167,9 +171,9 @@ class UOp:
     return new[self]
 
   def derive(self, slot: str, compute: Callable[[UOp], Any]) -> Any:
-    """A property computed from the sources' own, kept in `slot`, which is empty.
+    """Compute a property from the same property of the sources, and cache it in `slot`, which is empty.
 
-    Iterative, so that depth does not matter.
+    It is iterative, so that depth does not matter.
     """
     for s in self.src:
       if getattr(s, slot) is None: break
@@ -191,54 +195,55 @@ class UOp:
 
   @property
   def ranges(self) -> tuple[UOp, ...]:
-    """The RANGEs that this node depends on and that no REDUCE, STORE or STAGE below it has closed, sorted by id."""
+    """The RANGEs that this node depends on and that no REDUCE, STORE, STAGE or END below it has closed, sorted by
+    id."""
     found = self._ranges_
-    # derive gives Any
+    # derive returns Any
     return self.derive("_ranges_", open_ranges) if found is None else found  # type: ignore[no-any-return]
 
   @property
   def shape(self) -> tuple[sint, ...]:
     """The shape of a node of the tensor graph."""
     found = self._shape_
-    # derive gives Any
+    # derive returns Any
     return self.derive("_shape_", _shape.shape_of) if found is None else found  # type: ignore[no-any-return]
 
   @property
   def device(self) -> str | tuple[str, ...] | None:
-    """Where a node of the tensor graph lives: the first device, or devices, found among its sources, None when only
-    constants are."""
+    """The device of a node of the tensor graph: the first device, or tuple of devices, among its sources. None if all
+    sources are constants."""
     found = self._device_
     return (self.derive("_device_", _shape.device_of) if found is None else found) or None
 
   @property
   def vmin(self) -> ConstType:
     found = self._bounds_
-    # derive gives Any
+    # derive returns Any
     return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[0]  # type: ignore[no-any-return]
 
   @property
   def vmax(self) -> ConstType:
     found = self._bounds_
-    # derive gives Any
+    # derive returns Any
     return (self.derive("_bounds_", _bounds.bounds_of) if found is None else found)[1]  # type: ignore[no-any-return]
 
   @property
   def size(self) -> int:
-    """The number of elements of a node of the tensor graph; a symbolic dimension counts with its maximum."""
+    """The number of elements of a node of the tensor graph. A symbolic dimension counts with its maximum."""
     n = 1
     for d in self.shape: n *= d if isinstance(d, int) else int(d.vmax)
     return n
 
   @property
   def base(self) -> UOp:
-    """What movement operations look at."""
+    """The node below all movement operations."""
     u = self
     while u.op in GroupOp.Movement: u = u.src[0]
     return u
 
   @property
   def dims(self) -> tuple[sint, ...]:
-    """The integers among the sources of RESHAPE, EXPAND, PAD and SHRINK: ints where they are constant."""
+    """The integers among the sources of RESHAPE, EXPAND, PAD and SHRINK. Constant ones are ints."""
     return tuple(s.arg if s.op is Ops.CONST else s for s in self.src[1:])
 
   @property
@@ -251,7 +256,7 @@ class UOp:
 
   @staticmethod
   def const(dtype: DType, value: ConstType | UOp, device: str | tuple[str, ...] | None = None) -> UOp:
-    """A constant; the value is rounded or wrapped to what the type holds by whoever computes, not here."""
+    """A constant. The caller must have rounded or wrapped the value to the range of the type."""
     if isinstance(value, UOp): return value
     src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
     return UOp(Ops.CONST, dtype, src, dtype.const(value))
@@ -259,14 +264,14 @@ class UOp:
   @staticmethod
   def variable(name: str, min_val: int, max_val: int, dtype: DType = dtypes.weakint, multiple_of: int = 1,
                param: bool = False) -> UOp:
-    """A symbolic integer with min_val <= value <= max_val, a multiple of multiple_of. Raises SymbolicError when there
-    is no such value.
+    """A symbolic integer: a multiple of multiple_of with min_val <= value <= max_val.
 
-    param: is it an argument of the kernels that use it? Variables always are, whatever is given here.
+    Raises SymbolicError if there is no such value. param is ignored: a variable is always an argument of the kernels
+    that use it.
 
-    >>> n = Variable("n", 0, 10, multiple_of=4)
-    >>> n.vmax, ((n + 3) % 4).render(), (n * 3 // 12).render()
-    (8, '3', '(n//4)')
+      >>> n = Variable("n", 0, 10, multiple_of=4)
+      >>> n.vmax, ((n + 3) % 4).render(), (n * 3 // 12).render()
+      (8, '3', '(n//4)')
     """
     if not all(isinstance(x, int) for x in (min_val, max_val, multiple_of)) or multiple_of < 1:
       raise SymbolicError(f"the variable {name} has bounds and a factor that are ints, the factor at least 1; not "
@@ -287,21 +292,21 @@ class UOp:
   def param(slot: int, dtype: DType, size: int) -> UOp: return UOp(Ops.PARAM, dtype, (), (slot, size))
 
   def sink(*stores: UOp, arg: Any = None) -> UOp:
-    """A kernel of stores: UOp.sink(a, b), or a.sink(b)."""
+    """Collect the stores of a kernel: UOp.sink(a, b), or a.sink(b)."""
     return UOp(Ops.SINK, dtypes.void, stores, arg)
 
   @property
   def expr(self) -> str: return str(self.arg[0])
 
   def bind(self, value: int) -> UOp:
-    """This variable with a value.
+    """Return this variable with a value.
 
-    Raises SymbolicError unless that is a whole number within the bounds, and where this has one already.
+    Raises SymbolicError unless the value is a whole number within the bounds, and if this variable has one already.
     """
     return UOp(Ops.BIND, self.dtype, (self, self.const_like(_bounds.value_for(self, value))))
 
   def unbind(self) -> tuple[UOp, int]:
-    """The variable and its value. Raises SymbolicError when this is not a bound variable."""
+    """Return the variable and its value. Raises SymbolicError if this is not a bound variable."""
     if self.op is not Ops.BIND: raise SymbolicError(f"cannot unbind {self!r}: it has no value; bind one to it first")
     return self.src[0], int(self)
 
@@ -317,7 +322,7 @@ class UOp:
   def index(self, i: sint) -> UOp: return UOp(Ops.INDEX, self.dtype, (self, to_index(i)))
 
   def __getitem__(self, indices: Any) -> UOp:
-    """The place of an element of memory with a shape, which is RESHAPE(PARAM) here: one index for each axis."""
+    """The INDEX of an element of a kernel's argument, which is RESHAPE(PARAM) here. indices: one for each axis."""
     given = indices if isinstance(indices, tuple) else (indices,)
     fits = len(given) == len(self.shape) and all(isinstance(i, (int, UOp)) for i in given)
     if self.op is not Ops.RESHAPE or self.src[0].op is not Ops.PARAM or not fits:
@@ -327,25 +332,25 @@ class UOp:
     for i, size in zip(given, self.shape): flat = flat * size + i
     return self.src[0].index(flat)
 
-  __iter__ = None   # indices of a kernel's argument have no end
+  __iter__ = None   # no iteration: the indices of a kernel's argument have no end
 
   def flatten(self) -> UOp:
-    """An argument of a kernel with one axis."""
+    """Return an argument of a kernel as one axis."""
     assert self.op is Ops.RESHAPE and self.src[0].op is Ops.PARAM, (f"flatten wants an argument of a kernel, got "
                                                                     f"{self.op.name}")
     return UOp(Ops.RESHAPE, self.dtype, (self.src[0], to_index(self.size)))
 
   def end(self, *ranges: UOp) -> UOp:
-    """This STORE, or GROUP of them, for each point of the ranges."""
+    """Return this STORE, or GROUP of them, repeated for each point of the ranges."""
     assert self.op in (Ops.STORE, Ops.GROUP), f"end wants a STORE, got {self.op.name}"
     return self.replace(src=tuple([s.end(*ranges) for s in self.src]) if self.op is Ops.GROUP else self.src + ranges)
 
   def group(*stores: UOp) -> UOp:
-    """Several stores as one."""
+    """Combine several stores into one node."""
     return UOp(Ops.GROUP, dtypes.void, stores)
 
   def load(self, gate: UOp | None = None, alt: UOp | ConstType = 0, dtype: DType | None = None) -> UOp:
-    """The element at this INDEX; alt where gate is false."""
+    """Load the element at this INDEX, or alt if gate is false."""
     assert self.op is Ops.INDEX, f"load wants an INDEX, got {self.op.name}"
     result = dtype or self.dtype
     if gate is None: return UOp(Ops.LOAD, result, (self,))
@@ -362,7 +367,8 @@ class UOp:
   # ***** arithmetic *****
 
   def alu(self, op: Ops, *others: UOp) -> UOp:
-    """The elementwise op on this and others. Comparisons give bool; lanes follow the operands."""
+    """Apply the elementwise op to this and others. Comparisons return bool. The number of lanes follows the
+    operands."""
     dtype = self.dtype
     if dtype is _WEAKFLOAT and op in _DECIDED: return self._of_weak(op, *others)
     if op in GroupOp.Comparison: dtype = dtypes.bool.vec(dtype.count)
@@ -370,13 +376,14 @@ class UOp:
     return UOp(op, dtype, (self,) + others)
 
   def _binary(self, op: Ops, other: UOp | ConstType, reverse: bool = False) -> UOp:
-    """Beside a tensor, or anything else that wants to be asked first, it is that which computes."""
+    """Apply a binary operation. If other has an `__array_priority__`, as a tensor has, return NotImplemented, so that
+    Python calls its method instead."""
     if not isinstance(other, (UOp, int, float)) and getattr(other, "__array_priority__", 0) > 0: return NotImplemented
     a, b = _common(self, other)
     return b.alu(op, a) if reverse else a.alu(op, b)
 
   def cast(self, dtype: DType) -> UOp:
-    """This value as another type."""
+    """Convert this value to another type."""
     dtype = dtype.vec(self.dtype.count) if dtype.count != self.dtype.count else dtype
     if self.dtype is _WEAKFLOAT and dtype is not _WEAKFLOAT: return self._rounded(dtype)
     return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
@@ -384,7 +391,7 @@ class UOp:
   def bitcast(self, dtype: DType) -> UOp: return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
 
   def where(self, x: UOp | ConstType, y: UOp | ConstType) -> UOp:
-    """x where this is true, else y."""
+    """Select x where this is true, else y."""
     a, b = _common(x, y)
     return self.alu(Ops.WHERE, a, b)
 
@@ -424,19 +431,22 @@ class UOp:
     return self.logical_not() if self.dtype.scalar() is dtypes.bool else self * self.const_like(-1)
   def __invert__(self) -> UOp: return self ^ self.const_like(True if self.dtype.scalar() is dtypes.bool else -1)
   def __ne__(self, x: object) -> bool:
-    """Beside a number by the values of Variables, as `<` is.
+    """Compare with a number by the values of Variables, as `<` does.
 
-    Else, as `==` always, of expressions: interning, dicts and tuples rely on that.
+    Compare with anything else by identity, as `==` always does for expressions. Interning, dicts and tuples rely on
+    that.
     """
-    from tinyhw.uop.decide import differs
+    from tinyhw.uop.decide import differs  # built from this class
     return differs(self, x)
   def eq(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPEQ, x)
   def ne(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.CMPNE, x)
   def logical_not(self) -> UOp: return self ^ self.const_like(True)
   def maximum(self, x: UOp | ConstType) -> UOp: return self._binary(Ops.MAX, x)
   def minimum(self, x: UOp | ConstType) -> UOp:
-    """The smaller; by way of the maximum of complements (~ for integers of fixed width, whose least number has no
-    negative)."""
+    """The smaller of two values, as the complement of a maximum of complements.
+
+    The complement is ~ for integers of fixed width, because the negative of their least number does not exist.
+    """
     a, b = _common(self, x)
     if a.dtype.scalar() in dtypes.ints: return ~((~a).maximum(~b))
     return -((-a).maximum(-b))
@@ -448,9 +458,9 @@ class UOp:
   def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
 
   def __bool__(self) -> bool:
-    """The truth of a comparison: by its bounds, or by the values of its Variables.
+    """The truth of a comparison, by its bounds or by the values of its Variables.
 
-    Else an UnknownValueError, since a graph has no truth value.
+    Raises UnknownValueError otherwise, because a graph has no truth value.
     """
     found = self._number()
     if found is not None: return bool(found)
@@ -474,69 +484,71 @@ class UOp:
     raise UnknownValueError(f"{self.render()} has no value yet; bind its variables first")
 
   def __round__(self, digits: int | None = None) -> UOp | float:
-    """A whole number is itself; a float is rounded by the values of its Variables."""
+    """Round by the values of the Variables. A whole number is returned as it is."""
     if not dtypes.is_float(self.dtype): return self if digits is None or digits >= 0 else round(int(self), digits)
     return round(float(self), digits)
 
   def split_add(self) -> Iterator[UOp]: return self.split(Ops.ADD)
 
   def split(self, op: Ops) -> Iterator[UOp]:
-    """The terms of a sum (op=ADD), the factors of a product (MUL), left to right."""
+    """Yield the terms of a sum (op=ADD) or the factors of a product (MUL), left to right."""
     stack = [self]
     while stack:
       u = stack.pop()
       if u.op is op: stack.extend(reversed(u.src))
       else: yield u
 
-  # ***** conveniences; imports are here because what does the work is built from this class *****
+  # ***** conveniences *****
 
   def const_factor(self) -> int:
-    """The largest number known to divide this integer expression: gcd of its coefficients; 1 when nothing is known."""
-    from tinyhw.uop.symbolic.linear import const_factor
+    """The largest number known to divide this integer expression: the gcd of its coefficients, or 1 if nothing is
+    known."""
+    from tinyhw.uop.symbolic.linear import const_factor  # built from this class
     return const_factor(self)
 
   def divides(self, n: sint) -> UOp | None:
-    """This integer expression divided by n, if that is exact for all values; else None."""
-    from tinyhw.uop.symbolic.linear import divides
+    """Divide this integer expression by n if that is exact for all values, else return None."""
+    from tinyhw.uop.symbolic.linear import divides  # built from this class
     return divides(self, n)
 
   def _power(self, x: Any, reverse: bool = False) -> UOp | ConstType:
-    from tinyhw.uop.weak import power
+    from tinyhw.uop.weak import power  # built from this class
     return power(self, x, reverse)
 
   def _rounded(self, dtype: DType) -> UOp:
-    from tinyhw.uop.weak import rounded
+    from tinyhw.uop.weak import rounded  # built from this class
     return rounded(self, dtype)
 
   def _of_weak(self, op: Ops, x: UOp) -> UOp:
-    from tinyhw.uop.weak import compared, quotient
+    from tinyhw.uop.weak import compared, quotient  # built from this class
     return compared(op, self, x) if op in GroupOp.Comparison else quotient(op, self, x)
 
   def _number(self) -> ConstType | None:
-    """The value of an expression of numbers and bound Variables (decide.py); None if it has none."""
+    """The value of an expression of numbers and bound Variables (decide.py), or None if it has none."""
     if self.vmin == self.vmax: return self.vmin
-    from tinyhw.uop.decide import holds_or_none, number, real
+    from tinyhw.uop.decide import holds_or_none, number, real  # built from this class
     if dtypes.is_float(self.dtype): return real(self)
     return holds_or_none(self) if self.dtype is dtypes.bool else number(self)
 
   def simplify(self) -> UOp:
-    """This index expression in its simplest form that the symbolic rules find."""
-    from tinyhw.uop.symbolic.symbolic import simplify
+    """Return the simplest form of this index expression that the symbolic rules find."""
+    from tinyhw.uop.symbolic.symbolic import simplify  # built from this class
     return simplify(self)
 
   def render(self, simplify: bool = True) -> str:
-    """This expression as Python-like text."""
-    from tinyhw.uop.text import render
+    """Return this expression as Python-like text."""
+    from tinyhw.uop.text import render  # built from this class
     return render(self.simplify() if simplify else self)
 
   @property
   def key(self) -> bytes:
-    """A digest of the graph below this node, the same in every process."""
-    from tinyhw.uop.text import digest
+    """A digest of the graph below this node. It is the same in every process."""
+    from tinyhw.uop.text import digest  # built from this class
     return digest(self)
 
 def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
-  """Both operands as UOps of one type. Python numbers take the type of the other; different types promote."""
+  """Convert both operands to UOps of one type. Python numbers take the type of the other operand. Different types
+  promote."""
   if not isinstance(a, UOp): a = _number(a, b)
   if not isinstance(b, UOp): b = _number(b, a)
   if a.dtype is b.dtype: return a, b
@@ -551,34 +563,38 @@ def _common(a: UOp | ConstType, b: UOp | ConstType) -> tuple[UOp, UOp]:
   return a.cast(dtype), b.cast(dtype)
 
 def _number(x: ConstType, other: UOp | ConstType) -> UOp:
-  """A Python number as a constant of the other operand's type; a float beside an integer stays a float."""
+  """A Python number as a constant of the other operand's type. A float next to an integer stays a float."""
   if not isinstance(other, UOp): return UOp.const(dtypes.weakfloat if isinstance(x, float) else dtypes.weakint, x)
   if isinstance(x, float) and not dtypes.is_float(other.dtype): return UOp.const(_float_type(other), x)
   return other.const_like(x)
 
 def _float_type(u: UOp) -> DType:
-  """The type of u as a float: weak, as Python's numbers are, where u is made of sizes and Variables; in a kernel at
-  least the default type."""
+  """The type of u as a float. If u consists of sizes and Variables, it is weak, as Python's numbers are. In a kernel it
+  is at least the default type."""
   if u.dtype is dtypes.weakint and not u.ranges: return dtypes.weakfloat
   return u.dtype if dtypes.is_float(u.dtype) else least_upper_float(u.dtype).vec(u.dtype.count)
 
 def _floating(u: UOp) -> UOp: return u.cast(_float_type(u))
 
 def to_index(x: sint) -> UOp:
-  """An int or UOp as an index expression."""
+  """Convert an int or UOp to an index expression."""
   return x if isinstance(x, UOp) else UOp(Ops.CONST, dtypes.weakint, (), int(x))
 
 def to_indices(xs: Iterable[sint]) -> tuple[UOp, ...]: return tuple([to_index(x) for x in xs])
 
 def resolve(x: bool | UOp, default: bool = True) -> bool:
-  """The truth of x when its bounds decide it, else default."""
+  """The truth of x if its bounds decide it, else default."""
   if not isinstance(x, UOp): return bool(x)
   return bool(x.vmin) if x.vmin == x.vmax else default
 
 @dataclass(frozen=True)
 class KernelInfo:
-  """What goes with a kernel's SINK: its name, the optimisations to apply or applied (None: let the heuristic choose),
-  and where it came from."""
+  """Properties of a kernel, in the argument of its SINK.
+
+  - name: of the kernel.
+  - opts: the optimizations to apply, or those applied. None: the heuristic chooses.
+  - origin: the source of the kernel.
+  """
   name: str = ""
   opts: tuple[Any, ...] | None = None
   origin: Any = None
@@ -588,7 +604,7 @@ Variable = UOp.variable
 _LAZY = {"UPat": "upat", "PatternMatcher": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
-  """`UPat`, `PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from
+  """Import `UPat`, `PatternMatcher` and `graph_rewrite` from here too, where users expect them. Their modules import
   this file."""
   if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

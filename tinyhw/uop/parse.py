@@ -1,4 +1,4 @@
-"""Reads the text of graphs and programs that text.py writes.
+"""Reader for the text of graphs and programs that text.py writes.
 
 Every line is a Python call, so Python's own parser does the first half.
 """
@@ -14,14 +14,14 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 class _Reader:
-  """What has been read: nodes by name, the order in which they stand, and the classes that arguments may mention."""
+  """State of the reader: nodes by name, their order, and the classes that arguments may use."""
   def __init__(self, known: Mapping[str, type]):
     self.known = known
     self.nodes: dict[str, UOp] = {}
     self.order: list[UOp] = []
 
   def statement(self, statement: ast.stmt) -> Any:
-    """Read one line; its node, or the Program."""
+    """Read one line. Return its node, or the Program."""
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
       name = statement.targets[0].id
       node = self.nodes[name] = self.node(statement.value)
@@ -67,7 +67,7 @@ class _Reader:
     return self.known[name]
 
   def value(self, e: ast.expr) -> Any:
-    """An argument from its syntax tree."""
+    """Convert an argument from its syntax tree."""
     if isinstance(e, ast.Constant): return e.value
     if isinstance(e, ast.Tuple): return tuple([self.value(x) for x in e.elts])
     if isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.USub): return -self.value(e.operand)
@@ -84,7 +84,7 @@ class _Reader:
 _NAMES = {"inf": math.inf, "nan": math.nan}
 
 def parse_text(text: str, known: Mapping[str, type]) -> Any:
-  """The last line's graph or Program. known: classes that arguments may mention, by name.
+  """Read the graph or Program of the last line. known: classes that arguments may use, by name.
 
   Raises ParseError with the line.
   """

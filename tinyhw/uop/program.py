@@ -1,8 +1,8 @@
-"""`Program`: a kernel as an ordered, structured list of UOps; what renderers, instruction selection and the PYTHON
-device read.
+"""`Program`: a kernel as an ordered, structured list of UOps. Renderers, instruction selection and the PYTHON device
+read it.
 
-docs/design.md, section 3.4, tells what each operation means here. Programs print and parse through uop/text.py, and
-`verify` checks one.
+docs/design.md, section 3.4, defines the semantics of each operation in a Program. Programs print and parse through
+uop/text.py, and `verify` checks one.
 """
 from __future__ import annotations
 import functools
@@ -17,10 +17,11 @@ from tinyhw.uop.text import register
 class Program:
   """One kernel, ready for a renderer or an instruction selector.
 
-  uops: in execution order, brackets balanced. grid: work items of the GLOBAL range (an expression of the variables), 1
-  without one.
-  written: slots that are stored to. local_bytes: bytes of all DEFINE_LOCALs, as `local_offsets` lays them out. opts:
-  how it was tiled.
+  - uops: in execution order, with balanced brackets.
+  - grid: work items of the GLOBAL range, an expression of the variables; 1 without one.
+  - written: slots of the buffers that are stored to.
+  - local_bytes: bytes of all DEFINE_LOCALs, as `local_offsets` lays them out.
+  - opts: the optimizations that tiled it.
   """
   name: str
   uops: tuple[UOp, ...]
@@ -31,7 +32,7 @@ class Program:
 
   @property
   def local_offsets(self) -> dict[UOp, int]:
-    """Where each DEFINE_LOCAL begins in the scratch memory, in bytes: one after the other, each at a multiple of 64."""
+    """The byte offset of each DEFINE_LOCAL in the scratch memory. They follow each other, each at a multiple of 64."""
     offsets: dict[UOp, int] = {}
     end = 0
     for u in self.uops:
@@ -42,7 +43,7 @@ class Program:
 
   @property
   def lanes(self) -> int:
-    """Lanes of a workgroup: how many the LOCAL range has, 1 without one."""
+    """Lanes of a workgroup: the size of the LOCAL range, or 1 without one."""
     return next((int(u.src[0].arg) for u in self.uops if u.op is Ops.RANGE and u.arg[1] is AxisType.LOCAL), 1)
 
   @functools.cached_property

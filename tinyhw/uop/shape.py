@@ -1,6 +1,6 @@
 """Shapes and devices of the nodes of a tensor graph, one rule per operation.
 
-Sizes are ints, or index expressions where they are symbolic.
+Sizes are ints, or index expressions if they are symbolic.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ def _plus(a: Any, *others: Any) -> Any:
   return a if isinstance(a, int) else _settle(a)
 
 def _settle(x: UOp) -> Any:
-  """A symbolic size in simplest form; an int if it is constant."""
+  """The simplest form of a symbolic size, an int if it is constant."""
   x = x.simplify()
   return x.arg if x.op is Ops.CONST else x
 
@@ -29,22 +29,23 @@ def _buffer(u: UOp) -> tuple[Any, ...]: return (u.arg[2],)
 def _iota(u: UOp) -> tuple[Any, ...]: return (u.src[0].arg if u.src[0].op is Ops.CONST else u.src[0],)
 
 def _whole(u: UOp) -> tuple[Any, ...]:
-  """MULTI: the parts on all devices together."""
+  """MULTI: the shape of the shards of all devices together."""
   devices: Any = u.device
   return tuple(d * len(devices) if k == u.arg else d for k, d in enumerate(u.src[0]._shape_))
 
 def _copied(u: UOp) -> tuple[Any, ...]:
-  """COPY; of what differs from device to device (design.md, 3.2): all parts, one of them, or one of each."""
+  """COPY of shards, which differ from device to device (docs/design.md, section 3.2): all of them, one of them, or one
+  of each."""
   shape: tuple[Any, ...] = u.src[0]._shape_
   if u.arg == "stack": return (len(u.src[0].device or ()), *shape)
   return shape[1:] if u.arg == "split" else shape
 
 def _longest(u: UOp) -> tuple[Any, ...]:
-  """Elementwise: all operands have one shape; scalars of kernel expressions have none."""
+  """Elementwise operations: all operands have one shape. Scalars of kernel expressions have none."""
   return max((s._shape_ for s in u.src), key=len, default=())
 
 def _bits(u: UOp) -> tuple[Any, ...]:
-  """BITCAST: to a type of another size, the last axis becomes longer or shorter."""
+  """BITCAST: the last axis becomes longer or shorter if the size of the type changes."""
   shape: tuple[Any, ...] = u.src[0]._shape_
   have, want = u.src[0].dtype.itemsize, u.dtype.itemsize
   if have == want or not shape: return shape
@@ -61,12 +62,12 @@ RULES: dict[Ops, Callable[[UOp], tuple[Any, ...]]] = {
 }
 
 def shape_of(u: UOp) -> tuple[Any, ...]:
-  """The shape of u; those of its sources are known. Nodes that are not of a tensor graph have ()."""
+  """The shape of u. The shapes of its sources are known. Nodes that are not in a tensor graph have ()."""
   rule = RULES.get(u.op)
   return () if rule is None else rule(u)
 
 def device_of(u: UOp) -> Any:
-  """The device of u, a name or a tuple of names, or "" if it has none. COPY goes to its second source."""
+  """The device of u, a name or a tuple of names, or "" if it has none. The device of a COPY is its second source."""
   if u.op is Ops.DEVICE: return u.arg
   if u.op is Ops.BUFFER: return u.arg[1]
   if u.op is Ops.COPY: return u.src[1].arg
@@ -75,7 +76,7 @@ def device_of(u: UOp) -> Any:
   return ""
 
 def sint_prod(xs: Iterable[sint]) -> sint:
-  """The product of sizes, an int when all are; an expression in simplest form."""
+  """The product of sizes: an int if all are ints, else an expression in simplest form."""
   n: sint = 1
   for x in xs: n = n * x if isinstance(x, int) else x * n
   if isinstance(n, int): return n
@@ -83,6 +84,6 @@ def sint_prod(xs: Iterable[sint]) -> sint:
   return int(n.arg) if n.op is Ops.CONST else n
 
 def same_shape(a: Sequence[sint], b: Sequence[sint]) -> bool:
-  """Equal shapes; symbolic sizes are equal when they are the same expression."""
+  """Whether shapes are equal. Symbolic sizes are equal if they are the same expression."""
   return len(a) == len(b) and all(x is y or (isinstance(x, int) and isinstance(y, int) and x == y)
                                   for x, y in zip(a, b))

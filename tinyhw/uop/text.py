@@ -1,14 +1,14 @@
-"""Graphs and programs as text: `render` for people, `show` and `parse` for files and tests, `digest` for caches.
+"""Text of graphs and programs: `render` for people, `show` and `parse` for files and tests, `digest` for caches.
 
-`show` writes one node per line, sources first; the last line is the root. `parse(show(u)) is u`. A line is a Python
+`show` writes one node per line, sources first. The last line is the root. `parse(show(u)) is u`. A line is a Python
 call:
 
   u3 = ADD(float32.vec(4), u1, u2)
   u4 = CONST(float32, arg=-0.0)
 
-A `Program` lists its nodes in execution order (a line that is only a name: the node stands there again), and ends with
-`Program(name=..., ...)`. Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, enumerations,
-dataclasses and named tuples. `parse` knows those classes that were shown before in this process, and those told to
+A `Program` lists its nodes in execution order and ends with `Program(name=..., ...)`. A line that is only a name
+repeats that node. Arguments are numbers, strings, bytes, None, tuples, frozensets, types, nodes, enumerations,
+dataclasses and named tuples. `parse` knows the classes that this process has shown before, and those passed to
 `register`.
 """
 from __future__ import annotations
@@ -55,9 +55,9 @@ def _expression(u: UOp, s: list[str]) -> str:
   return f"{name}({', '.join([strip_parens(x) for x in s] + ([] if u.arg is None else [_argument(u.arg, {})]))})"
 
 def render(u: UOp) -> str:
-  """u as an expression, every operation in parentheses: `((a*2)+b)`.
+  """u as an expression with every operation in parentheses: `((a*2)+b)`.
 
-  Python evaluates it to an equal expression when operations are arithmetic.
+  If all operations are arithmetic, Python evaluates the text to an equal expression.
   """
   text: dict[UOp, str] = {}
   for n in u.toposort(lambda n: _leaf(n) is None):
@@ -70,8 +70,7 @@ def render(u: UOp) -> str:
 _REGISTERED: dict[str, type] = {}
 
 def register(cls: type) -> type:
-  """Let an enumeration, dataclass or named tuple stand in text that is parsed before anything was shown (a
-  decorator)."""
+  """Decorator: let `parse` read an enumeration, dataclass or named tuple before anything was shown."""
   _REGISTERED[cls.__name__] = cls
   return cls
 
@@ -83,7 +82,7 @@ def type_name(dtype: DType) -> str:
   return name if dtype.count == 1 else f"{name}.vec({dtype.count})"
 
 def _argument(x: Any, names: dict[UOp, str]) -> str:
-  """An argument as text. names: what nodes are called."""
+  """An argument as text. names: the names of nodes."""
   if x is None or isinstance(x, (str, bytes, bool)): return repr(x)
   if isinstance(x, Enum): return f"{_class_name(x)}.{x.name}"
   if isinstance(x, (int, float)): return repr(x)
@@ -97,27 +96,27 @@ def _argument(x: Any, names: dict[UOp, str]) -> str:
   return repr(x)
 
 def argument(x: Any) -> str:
-  """A node's argument as text; nodes in it as repr shows them."""
+  """A node's argument as text. Nodes in it are written as repr shows them."""
   return _argument(x, {})
 
 def _class_name(x: Any) -> str:
-  """The name of x's class, which `parse` knows from now on."""
+  """The name of x's class. `parse` knows it from now on."""
   return _REGISTERED.setdefault(type(x).__name__, type(x)).__name__
 
 def _changed_fields(x: Any) -> list[tuple[str, Any]]:
-  """Fields of a dataclass or named tuple that are not their defaults."""
+  """Fields of a dataclass or named tuple that differ from their defaults."""
   if isinstance(x, tuple): return list(zip(getattr(x, "_fields"), x))
   return [(f.name, getattr(x, f.name)) for f in fields(x) if getattr(x, f.name) is not f.default]
 
 def _nodes_in(x: Any) -> list[UOp]:
-  """The nodes that an argument mentions."""
+  """The nodes inside an argument."""
   if isinstance(x, UOp): return [x]
   if isinstance(x, (tuple, frozenset)): return [u for y in x for u in _nodes_in(y)]
   if is_dataclass(x) and not isinstance(x, type): return [u for f in fields(x) for u in _nodes_in(getattr(x, f.name))]
   return []
 
 def _everything(u: UOp, seen: dict[UOp, None]) -> None:
-  """Add to seen all below u, and all that arguments mention, before the nodes that need them."""
+  """Add to seen all nodes below u and all nodes in their arguments, each before the nodes that need it."""
   for n in u.toposort():
     if n in seen: continue
     if n.arg.__class__ not in _PLAIN:
@@ -133,7 +132,7 @@ def _line(u: UOp, names: dict[UOp, str]) -> str:
   return f"{names[u]} = {u.op.name}({', '.join(parts)})"
 
 def show(u: Any) -> str:
-  """A graph or a Program as text that `parse` reads."""
+  """Write a graph or a Program as text that `parse` reads."""
   if not isinstance(u, UOp): return _show_program(u)
   nodes: dict[UOp, None] = {}
   _everything(u, nodes)
@@ -141,7 +140,7 @@ def show(u: Any) -> str:
   return "\n".join([_line(n, names) for n in nodes])
 
 def line_number(root: Any, u: UOp) -> int:
-  """Which line of show(root) is about u, from 0."""
+  """The line of show(root) that defines u, counted from 0."""
   if not isinstance(root, UOp): return list(root.uops).index(u)
   nodes: dict[UOp, None] = {}
   _everything(root, nodes)
@@ -149,7 +148,8 @@ def line_number(root: Any, u: UOp) -> int:
 
 def _show_program(program: Any) -> str:
   names: dict[UOp, str] = {}
-  undefined: dict[UOp, str] = {}  # sources that stand nowhere before their use: not a valid Program, but one to look at
+  # sources that are not defined before their use: not a valid Program, but it can be shown
+  undefined: dict[UOp, str] = {}
   lines = []
   for u in program.uops:
     again = u in names
@@ -167,32 +167,31 @@ def _show_program(program: Any) -> str:
   return "\n".join(lines + [f"{type(program).__name__}({', '.join(f'{k}={_argument(v, names)}' for k, v in rest)})"])
 
 def parse(text: str) -> Any:
-  """The graph (its last node) or Program that `show` wrote. Raises ParseError with the line."""
+  """Read the graph (its last node) or Program that `show` wrote. Raises ParseError with the line."""
   from tinyhw.uop.parse import parse_text  # needs the module ast, 4 ms: only tools and tests read text
   return parse_text(text, _REGISTERED)
 
 # ***** for caches *****
 
 def digest(u: Any) -> bytes:
-  """32 bytes that tell graphs (or Programs) apart, the same in every process. KernelInfo.origin does not count. 1.1 µs
-  a node (Python 3.11, Zen 3).
+  """32 bytes that identify a graph or Program, the same in every process. KernelInfo.origin does not count.
 
-  One pass numbers the nodes and makes a tuple of each; marshal turns all into bytes at once. Hashing or formatting node
-  by node costs twice that.
+  One pass numbers the nodes and makes a tuple of each. Then marshal converts all of them to bytes at once. It takes 1.1
+  µs a node (Python 3.11, Zen 3). To hash or format each node alone costs twice that.
   """
   from hashlib import sha256  # 2 ms to import, and only caches need it
   if not isinstance(u, UOp): return sha256(show(u).encode()).digest()
   numbers: dict[UOp, int] = {}
   rows: list[tuple[Any, ...]] = []
   _number(u, numbers, rows)
-  return sha256(marshal.dumps(rows, 2)).digest()  # version 2 has no back references, which would depend on the objects'
-                                                  # history
+  # version 2 has no back references, which would depend on the history of the objects
+  return sha256(marshal.dumps(rows, 2)).digest()
 
 _MARSHALLED = frozenset({type(None), int, float, str, bool})
 _ENUMS = frozenset({Ops, AxisType})
 
 def _number(u: UOp, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> None:
-  """Give all nodes below u numbers, and append a row for each."""
+  """Number all nodes below u, and append a row for each."""
   number_of = numbers.__getitem__
   for n in u.toposort():
     if n in numbers: continue
@@ -203,7 +202,7 @@ def _number(u: UOp, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> Non
     rows.append((n.op._value_, n.dtype.name, arg, *map(number_of, n.src)))
 
 def _plain(arg: Any, numbers: dict[UOp, int], rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-  """An argument that marshal takes, and that no plain argument equals."""
+  """Convert an argument to a form that marshal accepts and that equals no plain argument."""
   if isinstance(arg, KernelInfo): arg = (arg.name, arg.opts)
   if arg.__class__ is tuple and _MARSHALLED.issuperset(map(type, arg)): return arg
   if arg.__class__ in _ENUMS: return ("", arg._name_)

@@ -1,6 +1,6 @@
-"""`UPat`: the left side of a rewrite rule, a pattern over UOps, written much like the expression that it matches.
+"""`UPat`: the left side of a rewrite rule. It is a pattern over UOps, written much like the expression that it matches.
 
-`match` here is the plain, slow interpreter; match.py compiles patterns to Python functions and is tested against it.
+`match` here is the plain, slow interpreter. match.py compiles patterns to Python functions and is tested against it.
 """
 from __future__ import annotations
 import importlib
@@ -19,12 +19,14 @@ OpsLike = Ops | Iterable[Ops] | None
 class UPat:
   """A pattern.
 
-  op: one Ops or several. dtype: one or several; a scalar type also stands for its vectors. arg: compared with ==; None
-  is any.
-  src: a tuple matches the sources in order, a list in any order, one UPat each source; None is any. allow_any_len: more
-  sources may follow.
-  name: the node is given to the rule's function under this name; a name that stands twice is one node.
-  custom_early_reject: ops that must all be among the sources' (the compiled matcher derives such tests by itself).
+  - op: one Ops or several; None matches any.
+  - dtype: one or several; a scalar type also matches its vectors.
+  - src: a tuple matches the sources in order, a list in any order, one UPat each source; None matches any.
+  - arg: compared with ==; None matches any.
+  - name: the keyword under which the rule's function gets the node. A name that appears twice is one node.
+  - allow_any_len: more sources may follow.
+  - custom_early_reject: ops that must all be among the ops of the sources. The compiled matcher derives such tests by
+    itself.
   """
   __slots__ = ("op", "dtype", "src", "arg", "name", "any_length", "custom_early_reject", "orders", "each", "choices",
                "scalar_only")
@@ -54,23 +56,23 @@ class UPat:
 
   @staticmethod
   def var(name: str | None = None, dtype: DType | Iterable[DType] | None = None) -> UPat:
-    """Any node (of this type)."""
+    """Match any node (of this type)."""
     return UPat(dtype=dtype, name=name)
 
   @staticmethod
   def cvar(name: str | None = None, dtype: DType | Iterable[DType] | None = None, vec: bool = True,
            arg: Any = None) -> UPat:
-    """Any constant. vec=False: not one with lanes."""
+    """Match any constant. vec=False: not one with lanes."""
     return UPat(Ops.CONST, dtype, arg=arg, name=name, scalar_only=not vec)
 
   @staticmethod
   def const(dtype: DType | Iterable[DType] | None, value: ConstType) -> UPat:
-    """The constant `value`; 0, 0.0, -0.0 and False are equal, as in Python."""
+    """Match the constant `value`. 0, 0.0, -0.0 and False are equal, as in Python."""
     return UPat(Ops.CONST, dtype, arg=value)
 
   @staticmethod
   def any(*choices: UPat | Iterable[UPat]) -> UPat:
-    """What one of these matches, tried in order."""
+    """Match one of these patterns, tried in order."""
     flat = [p for c in choices for p in ([c] if isinstance(c, UPat) else c)]
     if not flat: raise PatternError("UPat.any wants at least one pattern")
     return UPat(choices=tuple(flat))
@@ -81,17 +83,17 @@ class UPat:
                 self.scalar_only, self.choices)
 
   def f(self, op: OpsLike, **kwargs: Any) -> UPat:
-    """The pattern of `op` with this as its only source."""
+    """Match `op` with this as its only source."""
     return UPat(op, src=(self,), **kwargs)
 
   def or_casted(self, name: str | None = None) -> UPat:
-    """This, or a CAST of it; `name` is given to whichever it is."""
+    """Match this or a CAST of it. `name` captures the node that matches."""
     return UPat.any(self if name is None else self.named(name), UPat(Ops.CAST, name=name, src=(self,)))
 
   # ***** builders, as UOp has them *****
 
   def alu(self, op: Ops, *others: UPat) -> UPat:
-    """The pattern of an elementwise op; a commutative one matches its operands in either order."""
+    """Match an elementwise op. A commutative one matches its operands in either order."""
     operands = (self,) + others
     dtype = None if op in GroupOp.Comparison else operands[-1].dtype
     return UPat(op, dtype, list(operands) if op in GroupOp.Commutative else operands)
@@ -143,7 +145,7 @@ class UPat:
   def __gt__(self, x: UPat | ConstType) -> UPat: return self._binary(Ops.CMPLT, x, True)
   def __ge__(self, x: UPat | ConstType) -> UPat: return (self < x).logical_not()
   def __le__(self, x: UPat | ConstType) -> UPat: return (self > x).logical_not()
-  def __ne__(self, x: Any) -> Any: return self._binary(Ops.CMPNE, x)  # builds a pattern; == still compares identity
+  def __ne__(self, x: Any) -> Any: return self._binary(Ops.CMPNE, x)  # it builds a pattern; == still compares identity
   __hash__ = object.__hash__
   def __neg__(self) -> UPat: return self.logical_not() if self.dtype == (dtypes.bool,) else self * -1
   def __invert__(self) -> UPat: return self ^ (True if self.dtype == (dtypes.bool,) else -1)
@@ -174,7 +176,7 @@ class UPat:
   # ***** the interpreter: the oracle of match.py *****
 
   def accepts(self, u: UOp) -> bool:
-    """What this pattern asks of u itself, sources aside."""
+    """Whether u itself matches, without its sources."""
     if self.op is not None and u.op not in self.op: return False
     if self.dtype is not None and u.dtype not in self.dtype and u.dtype.scalar() not in self.dtype: return False
     if self.arg is not None and self.arg != u.arg: return False
@@ -184,7 +186,7 @@ class UPat:
     return not self.orders or len(u.src) == wanted or (self.any_length and len(u.src) > wanted)
 
   def match(self, u: UOp, captures: Captures) -> list[Captures]:
-    """Every way in which u matches, as names and their nodes, extending `captures`."""
+    """Every match of u, each as a map from names to nodes that extends `captures`."""
     if not self.accepts(u): return []
     if self.name is not None:
       if captures.get(self.name, u) is not u: return []
@@ -203,7 +205,7 @@ def _match_sources(nodes: tuple[UOp, ...], patterns: tuple[UPat, ...], captures:
 _LAZY = {"PatternMatcher": "rewrite.match", "rule": "rewrite.match", "graph_rewrite": "rewrite.rewrite"}
 
 def __getattr__(name: str) -> Any:
-  """`PatternMatcher` and `graph_rewrite` can be imported from here too, as users know it; they are built from this
+  """Import `PatternMatcher` and `graph_rewrite` from here too, where users expect them. Their modules import this
   file."""
   if name in _LAZY: return getattr(importlib.import_module(f"tinyhw.uop.{_LAZY[name]}"), name)
   raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,5 +1,5 @@
-"""Products whose operands the unit reads from local memory itself (PANEL): where elements lie there, and what the
-interpreter makes of them."""
+"""Products whose operands the unit itself reads from local memory (PANEL): the layout of the elements there, and the
+results of the interpreter."""
 from __future__ import annotations
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ def test_lines_follow_each_other_and_their_pieces_change_places() -> None:
 
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_program_computes_what_the_kernel_says(transposed: bool) -> None:
-  """Both factors along the sum, and one of them across it; copied ahead."""
+  """Both operands along the sum, or one of them transposed; copied asynchronously."""
   kernel = product(64, 64, 256, HALF, dtypes.float32, transposed)
   program = lower(optimize(kernel, CAPABLE), CAPABLE, "product")
   verify(program, 2)
@@ -67,7 +67,7 @@ def test_what_is_no_panel_is_refused() -> None:
     verify(Program("k", (local, at, place, value, zero, product), 1, frozenset()), 1)
 
 def exchanging(distance: int, lanes: int) -> Program:
-  """out[lane] = 10 + lane of the other one."""
+  """out[lane] = 10 + the number of the partner lane."""
   lane = UOp(Ops.RANGE, dtypes.int32, (UOp.const(dtypes.int32, lanes),), (0, AxisType.LOCAL))
   out, value = UOp.param(0, dtypes.int32, lanes), lane + 10
   other = UOp(Ops.EXCHANGE, dtypes.int32, (value,), distance)
@@ -89,7 +89,7 @@ def test_what_lanes_cannot_exchange() -> None:
   with pytest.raises(VerifyError, match="a distance of 3, not a power of two"): verify(exchanging(3, 4), 1)
 
 def test_kernels_with_exchanges() -> None:
-  """The value of another iteration of the LOCAL range; of one only."""
+  """The value of another iteration of the LOCAL range. There must be exactly one such range."""
   out, a, lane, other = UOp.param(0, dtypes.int32, 8), UOp.param(1, dtypes.int32,
                                                                  8), UOp.range(8, 0,
                                                                                AxisType.LOCAL), UOp.range(

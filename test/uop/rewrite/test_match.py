@@ -1,4 +1,4 @@
-"""Rules: the compiled matcher does what the interpreter does, and mistakes in rules are told."""
+"""Rules: the compiled matcher does the same as the interpreter, and mistakes in rules raise errors."""
 from __future__ import annotations
 import functools
 import random

@@ -1,4 +1,4 @@
-"""// and %: each rule against Python's own for all small values, and what becomes of typical expressions."""
+"""// and %: each rule against Python for all small values, and results for typical expressions."""
 from __future__ import annotations
 import itertools
 import random

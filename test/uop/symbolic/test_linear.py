@@ -1,4 +1,4 @@
-"""Sums: taking apart, building in canonical order, proof that nothing wraps, divisors."""
+"""Sums: splitting, building in canonical order, proof that nothing wraps, divisors."""
 from __future__ import annotations
 import random
 import subprocess

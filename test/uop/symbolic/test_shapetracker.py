@@ -11,7 +11,7 @@ from tinyhw.uop.symbolic.shapetracker import ShapeTracker, View
 from expressions import value_at
 
 def test_two_views() -> None:
-  """Of the walk-through that test/test_older_names.py has: what its last shape is, and back."""
+  """Reshape and permute the two views from the walk-through of test/test_older_names.py back."""
   tracker = ShapeTracker.from_shape((10, 10)).permute((1, 0)).reshape((100,))
   assert len(tracker.views) == 2 and tracker.expr_idxs()[1].arg is True
   assert tracker.simplify() is tracker
@@ -24,7 +24,7 @@ def test_real_strides() -> None:
   assert ShapeTracker.from_shape((4, 6)).permute((1, 0)).reshape((24,)).real_strides() == (None,)
 
 def positions(tracker: ShapeTracker) -> list[int | None]:
-  """Where each element lies; None where it is not valid."""
+  """The position of each element, or None if it is not valid."""
   index, valid = tracker.expr_idxs()
   leaves = {v.arg[0]: v for e in (index, valid) for v in e.variables()}
   out: list[int | None] = []

@@ -1,4 +1,4 @@
-"""Simplification: documented examples, what floats allow, and random expressions against their values."""
+"""Simplification: documented examples, limits for floats, and random expressions compared with their values."""
 from __future__ import annotations
 import math
 import random
@@ -24,7 +24,7 @@ def test_documented_variables() -> None:
   assert simplify((a + b * 10) % 10) is simplify(a % 10)
   assert simplify((a * 40 + b) // 20) is simplify(a * 2)
 
-# Text of an expression -> text of its simplest form
+# text of an expression -> text of its simplest form
 EXAMPLES = {
   "a*6//3": "(a*2)", "a%11": "a", "(a*4+c)//4": "a", "(a*4+c)%4": "c", "(a*4+2)//6": "(((a*2)+1)//3)", "(a//3)//4": "0",
   "b//3//2": "(b//6)",
@@ -47,7 +47,7 @@ EXAMPLES = {
 _NAMES = {"a": a, "b": b, "c": c}
 
 def expression(text: str) -> UOp:
-  """The expression that Python text of this file's tables means."""
+  """The expression of Python text in this file's tables."""
   import ast
   build = {ast.Add: lambda x, y: x + y, ast.Sub: lambda x, y: x - y, ast.Mult: lambda x, y: x * y,
            ast.FloorDiv: lambda x, y: x // y,
@@ -138,7 +138,7 @@ def test_gates_of_loads() -> None:
   place = UOp.param(0, dtypes.float32, 16).index(a)
   assert simplify(place.load(a < 20)) is place.load() and simplify(place.load(a < 0, 1.5)) is f.const_like(1.5)
 
-# ***** floats: nothing that IEEE 754 does not allow *****
+# ***** floats: only what IEEE 754 allows *****
 
 def test_float_identities_that_hold() -> None:
   for u, simple in [(f * 1.0, f), (f / 1.0, f), (f + -0.0, f), (f.alu(Ops.SUB, f.const_like(0.0)), f), (-(-f), f),
@@ -185,7 +185,7 @@ def test_constants_are_rounded_and_wrapped() -> None:
   assert simplify(UOp.const(dtypes.float32, 1.0) / UOp.const(dtypes.float32, 0.0)).arg == math.inf
   # NaN
   assert simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg != simplify(UOp.const(dtypes.float32, -1.0).sqrt()).arg
-  # equal once they are float32
+  # equal as float32
   assert simplify(UOp.const(dtypes.float32, 0.1).eq(UOp.const(dtypes.float32, 0.1 + 1e-9))).arg is True
 
 def test_maxima_and_minima_are_one_choice() -> None:
@@ -239,7 +239,7 @@ def test_order_of_operands_does_not_matter() -> None:
                         else ((terms[0] + terms[1]) + terms[2]) + terms[3]))
     assert len(sums) == 1, [render(s) for s in sums]
 
-# ***** an index as a convolution has it *****
+# ***** an index of a convolution *****
 
 def convolution(first: int) -> tuple[UOp, UOp]:
   """The index into the input, and its gate, of a padded 3x3 convolution whose axes were flattened and split again."""

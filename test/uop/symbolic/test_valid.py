@@ -1,4 +1,4 @@
-"""What a gate says about the index behind it."""
+"""Simplification of an index under the condition of its gate."""
 from __future__ import annotations
 import random
 

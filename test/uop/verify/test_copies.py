@@ -1,4 +1,4 @@
-"""What copies to local memory may be in a Program, and what is said of others."""
+"""Asynchronous copies to local memory in a Program: accepted forms, and messages for others."""
 from __future__ import annotations
 
 import pytest

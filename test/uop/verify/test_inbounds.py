@@ -1,5 +1,4 @@
-"""Accesses are proven to stay inside of their buffers, or not; and what is proven is true for every value of the
-ranges."""
+"""Accesses are proven to stay inside of their buffers, or not. A proof must hold for every value of the ranges."""
 import random
 from itertools import product
 
@@ -19,10 +18,10 @@ f32 = dtypes.float32
 i, j, k, l, many = [UOp.range(n, at) for at, n in enumerate((8, 6, 3, 3, MOST_POINTS))]
 x = UOp.param(1, f32, 48)
 
-p, q = i * 5 + j, i * 8 + j   # numbers of pixels in rows of 6, of which neither index is a row or a column
+p, q = i * 5 + j, i * 8 + j   # numbers of pixels in rows of 6; neither index is a row or a column
 
 def window(row: UOp, column: UOp, low: int = 1) -> UOp:
-  """The condition under which a pixel beside another one, in an image of 8 rows of 6, is in the image."""
+  """The condition that a neighbor of a pixel is inside of an image of 8 rows of 6."""
   return (row + k >= low) & (row + k < 9) & (column + l >= 1) & (column + l < 7)
 
 n = UOp.variable("n", 1, 6)
@@ -60,7 +59,7 @@ def test_proven(access: UOp) -> None: assert outside(access, 48) is None
   load((q + many % 32 + 3) % 32 + k - 1, 0 < (many % 16 + j + 3) % 4 + k),
 ], ids=lambda u: u.render(False))
 def test_proven_without_a_look_at_every_point(access: UOp, monkeypatch: pytest.MonkeyPatch) -> None:
-  """Windows of images, and quotients beside other terms, of any size."""
+  """Windows of images, and quotients next to other terms, of any size."""
   monkeypatch.setattr(inbounds, "MOST_POINTS", 0)
   assert outside(access, 48) is None
 
@@ -95,7 +94,7 @@ def test_lanes_and_gathers() -> None:
   assert lane_of(at, 2).render(False) == "(cast(r0, int32)+2)"
 
 def test_a_lane_of_an_operation_is_the_operation_on_the_lane() -> None:
-  """The index takes its lane before a cast, the gate after it: both speak of the same number."""
+  """The index takes its lane before a cast, the gate after it. Both refer to the same number."""
   loaded = UOp(Ops.LOAD, dtypes.uint8.vec(4), (UOp.param(1, dtypes.uint8, 8).index(0),))
   before = UOp(Ops.GEP, dtypes.uint8, (loaded,), 2)
   after = UOp(Ops.GEP, dtypes.int32, (UOp(Ops.CAST, dtypes.int32.vec(4), (loaded,)),), 2).cast(dtypes.weakint)
@@ -143,7 +142,7 @@ def test_what_is_proven_holds_everywhere() -> None:
   assert proven > 30
 
 def test_what_is_proven_of_remainders_holds_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
-  """Random remainders beside others, compared with all values."""
+  """Random remainders next to others, compared with all values."""
   monkeypatch.setattr(inbounds, "MOST_POINTS", 0)
   r, ranges = random.Random(0), (UOp.range(9, 0), UOp.range(4, 1), UOp.range(3, 2))
   def total() -> UOp:

@@ -1,6 +1,6 @@
-"""The verifier accepts what is right and names what is wrong, for each representation.
+"""The verifier accepts correct graphs and names the problem of others, for each representation.
 
-Bounds of accesses are tested in test_inbounds.py.
+test_inbounds.py tests bounds of accesses.
 """
 import dataclasses
 from collections.abc import Callable

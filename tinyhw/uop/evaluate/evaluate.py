@@ -1,10 +1,9 @@
-"""The reference interpreter: what a tensor graph, a kernel or a Program computes, slowly and plainly. The oracle of
+"""The reference interpreter: it computes a tensor graph, a kernel or a Program, slowly and plainly. It is the oracle of
 every other path.
 
-`evaluate` takes any of the three. This file holds tensor graphs: a value is a flat list in row-major order; the
-arithmetic of an element is arithmetic.py's, so results are exact for the types, and reductions fold from the first
-element to the last. Kernels and Programs are run by execute.py. Nothing here is shared with the engine or codegen, on
-purpose.
+`evaluate` takes any of the three. This file holds tensor graphs. A value is a flat list in row-major order.
+arithmetic.py computes each element, so results are exact for the types. Reductions fold from the first element to the
+last. execute.py runs kernels and Programs. Nothing here is shared with the engine or codegen, on purpose.
 """
 from __future__ import annotations
 from itertools import product
@@ -28,15 +27,20 @@ def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mappin
              last: int | None = None) -> Any:
   """Compute u.
 
-  u: a node of a tensor graph -> Result (for a SINK: a list of them). buffers: BUFFER node -> its storage, which ASSIGN
-  writes to; of a BUFFER on several devices, a list of storages, one for each. A graph of what each device does
-  (engine/schedule/multi.py) has no values here: it has one for each device.
-  u: a kernel (SINK of stores), or a Program -> None; results are in the storage. buffers: slot -> storage.
-  Storage is a list of values, or anything with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes
-  are the elements.
-  variables: name -> value. first, last: the part of a Program's grid to run. Raises VerifyError where u has no defined
-  meaning: an index outside of its buffer, a local array read before it was written, an operation that a type does not
-  have.
+  u is one of:
+
+  - a node of a tensor graph. The result is a Result, or a list of them for a SINK. A graph of one device's work
+    (engine/schedule/multi.py) has no values here, because it has one for each device.
+  - a kernel (SINK of stores) or a Program. The result is None. The values are in the storage.
+
+  buffers: for a tensor graph, a map from BUFFER nodes to storage, which ASSIGN writes to. A BUFFER on several devices
+  has a list of storages, one for each. For a kernel or Program, a map from slots to storage. Storage is a list of
+  values, or an object with the buffer protocol (bytearray, memoryview, array, NumPy) whose bytes are the elements.
+
+  variables: name -> value. first, last: the part of a Program's grid to run.
+
+  Raises VerifyError if u has no defined result: an index outside of its buffer, a local array that is read before it
+  was written, an operation that a type does not have.
   """
   if not isinstance(u, UOp): return run_program(u, buffers or {}, variables or {}, first, last)
   if u.op in (Ops.STORE, Ops.GROUP) or (u.op is Ops.SINK and any(s.op in (Ops.STORE, Ops.GROUP, Ops.END)
@@ -49,7 +53,7 @@ def evaluate(u: Any, buffers: Mapping[Any, Any] | None = None, variables: Mappin
 class _Graph:
   """Values of the nodes of one tensor graph.
 
-  What the graph reads from buffers is as it was before any ASSIGN of the graph.
+  The graph reads buffers as they were before any of its ASSIGNs.
   """
   def __init__(self, buffers: Mapping[Any, Any], variables: Mapping[str, int]):
     self.buffers, self.variables = buffers, variables
@@ -76,7 +80,7 @@ class _Graph:
     return self.buffers[u]
 
   def homes(self, u: UOp) -> list[tuple[list[Any], int]]:
-    """Where each element of a MULTI stands: in which devices' memories, and at which place there."""
+    """For each element of a MULTI, the memories of its devices and its index there."""
     memories = [elements(m, u.dtype) for m in self._storage(u.src[0].base)]
     if u.arg is None: return [(memories, i) for i in range(_count(self.shape(u)))]
     strides, size = _strides(self.shape(u.src[0])), self.shape(u.src[0])[u.arg]
@@ -103,7 +107,7 @@ class _Graph:
     return found
 
   def operands(self, u: UOp) -> list[list[Scalar]]:
-    """The sources' values, those of scalars repeated for every element of u."""
+    """The values of the sources. Scalars are repeated for every element of u."""
     shape = self.shape(u)
     count = _count(shape)
     out = []
@@ -126,7 +130,7 @@ def _dot(point: Any, strides: list[int]) -> int: return sum(i * s for i, s in zi
 
 def _elementwise(g: _Graph, u: UOp) -> list[Scalar]: return list(map(element_function(u), *g.operands(u)))
 def _bitcast(g: _Graph, u: UOp) -> list[Scalar]:
-  """The bytes of all elements in a row, as elements of another type."""
+  """Convert the bytes of all elements to elements of another type."""
   data, size = b"".join([to_bytes(x, u.src[0].dtype) for x in g.value[u.src[0]]]), u.dtype.itemsize
   return [from_bytes(data[i:i + size], u.dtype) for i in range(0, len(data), size)]
 
@@ -154,8 +158,8 @@ def _reshape(g: _Graph, u: UOp) -> list[Scalar]:
   return value
 
 def _picked(g: _Graph, u: UOp, source: Callable[[tuple[int, ...]], tuple[int, ...] | None]) -> list[Scalar]:
-  """A movement operation from what it means: the source's index for an index of the result, None where there is none
-  (0)."""
+  """Compute a movement operation. source: maps an index of the result to an index of the source, or to None where the
+  result is 0."""
   value, shape = g.value[u.src[0]], g.shape(u.src[0])
   strides, zero = _strides(shape), round_to(u.dtype)(0)
   out = []
@@ -221,7 +225,7 @@ def _assign(g: _Graph, u: UOp) -> list[Scalar]:
   return new
 
 def _positions(g: _Graph, target: UOp) -> tuple[UOp, list[int]]:
-  """The BUFFER, or MULTI, of an ASSIGN's target, and where in it each element of the target stands."""
+  """The BUFFER or MULTI of an ASSIGN's target, and the index in it of each element of the target."""
   chain = [target]
   while chain[-1].op not in (Ops.BUFFER, Ops.MULTI):
     if chain[-1].op not in GroupOp.Movement | {Ops.ASSIGN, Ops.AFTER, Ops.DETACH, Ops.CONTIGUOUS}:

@@ -1,11 +1,12 @@
-"""Runs kernels and Programs on memory, one operation at a time: the part of the reference interpreter that has loops.
+"""Run kernels and Programs on memory, one operation at a time: the part of the reference interpreter that has loops.
 
-A kernel becomes nested scopes: each STORE, REDUCE and STAGE is one, with its ranges as loops, and every node is
-computed in the innermost loop that it depends on. What codegen's passes make of a kernel is understood too:
-AFTER(DEFINE_LOCAL, STORE, ...), lanes, REDUCE of a GROUP (its members fold in one after the other). A Program's
-brackets become nested blocks. A node's value has a numbered place in a list; lanes are a tuple. Lanes of a workgroup
-(LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined; reading what was never written
-raises.
+A kernel becomes nested scopes. Each STORE, REDUCE and STAGE is a scope with its ranges as loops. Every node is computed
+in the innermost loop that it depends on. Later forms of a kernel, from the passes of codegen, run too:
+AFTER(DEFINE_LOCAL, STORE, ...), vectors, and REDUCE of a GROUP, whose members fold in order.
+
+A Program's brackets become nested blocks. A node's value has an index in a list. A vector is a tuple. Lanes of a
+workgroup (LOCAL ranges) are generators that meet at each BARRIER. Local arrays begin undefined. To read an element that
+was never written raises VerifyError.
 """
 from __future__ import annotations
 from typing import Any
@@ -19,14 +20,14 @@ from tinyhw.uop.evaluate.matrix import Shared, exchanged_lane, matrix_product
 from tinyhw.uop.ops import UOp
 
 def element_function(u: UOp) -> Function:
-  """The elementwise operation of u on one lane. Raises DTypeError where its type has none."""
+  """The elementwise operation of u on one lane. Raises DTypeError if its type has none."""
   scalar, source = u.dtype.scalar(), u.src[0].dtype.scalar()
   if u.op is Ops.CAST: return cast(source, scalar)
   if u.op is Ops.BITCAST: return lambda x: from_bytes(to_bytes(x, source), scalar)
   return operation(u.op.name, scalar)
 
 def identity(op: Ops, dtype: DType) -> Scalar:
-  """What folding nothing gives."""
+  """The result of folding no values."""
   if op is Ops.ADD: return round_to(dtype)(0)
   if op is Ops.MUL: return round_to(dtype)(1)
   if op is Ops.MAX: return dtype.min
@@ -35,7 +36,7 @@ def identity(op: Ops, dtype: DType) -> Scalar:
 # ***** memory *****
 
 class Memory:
-  """The elements of a buffer or local array, with its bounds checked."""
+  """The elements of a buffer or local array, with checked bounds."""
   __slots__ = ("name", "data", "size")
 
   def __init__(self, name: str, data: Any, size: int):
@@ -53,7 +54,7 @@ class Memory:
   def write(self, i: int, x: Scalar) -> None: self.data[self.check(i)] = x
 
 def parameter(u: UOp, buffers: Mapping[Any, Any]) -> Memory:
-  """The memory of a PARAM. Raises VerifyError when it was not given or is too small."""
+  """The memory of a PARAM. Raises VerifyError if it was not given or is too small."""
   slot, size = u.arg
   if slot not in buffers: raise VerifyError(f"no storage was given for slot {slot}; pass buffers={{{slot}: memory}}")
   data = elements(buffers[slot], u.dtype)
@@ -63,9 +64,9 @@ def parameter(u: UOp, buffers: Mapping[Any, Any]) -> Memory:
 def _lanes(x: Any, n: int) -> tuple[Any, ...]: return x if type(x) is tuple else (x,) * n
 
 def _load(dtype: DType) -> Function:
-  """LOAD of a scalar; of adjacent elements; or of elements at a vector of indices.
+  """LOAD of a scalar, of adjacent elements, or of elements at a vector of indices.
 
-  Where the gate is false, memory is not touched.
+  Memory is not accessed where the gate is false.
   """
   n = dtype.count
   if n == 1:
@@ -89,7 +90,7 @@ def _store(dtype: DType) -> Function:
   return store
 
 def _fetch(n: int) -> Function:
-  """FETCH of n elements: done at once."""
+  """FETCH of n elements. It completes at once."""
   def fetch(goal: tuple[Memory, int], place: tuple[Memory, int], gate: Any = True) -> None:
     if not gate: return
     for k in range(n): goal[0].write(goal[1] + k, place[0].read(place[1] + k))
@@ -98,7 +99,7 @@ def _fetch(n: int) -> Function:
 # ***** operations on values with lanes *****
 
 def value_function(u: UOp) -> Function:
-  """What u computes from its sources' values: elementwise operations, memory, and moves between lanes."""
+  """The function that computes u from its sources' values: elementwise operations, memory, and moves between lanes."""
   op, n = u.op, u.dtype.count
   if op in GroupOp.Elementwise:
     if op is Ops.BITCAST and n != u.src[0].dtype.count: return _bitcast_lanes(u.src[0].dtype, u.dtype)
@@ -132,10 +133,10 @@ def _bitcast_lanes(source: DType, target: DType) -> Function:
 
 # ***** kernels *****
 
-Step = tuple[Callable[..., Any], tuple[int, ...], int]  # function, places of its sources, place of its result
+Step = tuple[Callable[..., Any], tuple[int, ...], int]  # function, indices of its sources' values, index of its result
 
 class _Scope:
-  """Loops around a STORE, REDUCE or STAGE, and what is computed in each: steps[k] in the body of the first k loops."""
+  """Loops around a STORE, REDUCE or STAGE, and the steps in each: steps[k] is in the body of the first k loops."""
   def __init__(self, loops: tuple[UOp, ...], parent: _Scope | None):
     self.loops, self.parent = loops, parent
     self.steps: list[list[Step]] = [[] for _ in range(len(loops) + 1)]
@@ -149,16 +150,16 @@ class _Scope:
 class _Kernel:
   """The scopes of one kernel, and the values of its nodes.
 
-  A node has a place in each scope that computes it: two REDUCEs may share a RANGE.
+  A node has a value in each scope that computes it, because two REDUCEs may share a RANGE.
   """
   def __init__(self, buffers: Mapping[Any, Any], variables: Mapping[str, int]):
     self.buffers, self.variables = buffers, variables
     self.values: list[Any] = []
     self.places: dict[tuple[_Scope, UOp], int] = {}
-    self.together: dict[UOp, list[UOp]] = {}  # a result's STORE -> those over the same ranges
+    self.together: dict[UOp, list[UOp]] = {}  # a result's STORE -> all STOREs over the same ranges
 
   def place(self, scope: _Scope, u: UOp) -> int:
-    """Where code in a scope finds the value of u."""
+    """The index of u's value for code in a scope."""
     key = (scope.home(u)[0], u)
     if key not in self.places:
       self.places[key] = len(self.values)
@@ -168,7 +169,7 @@ class _Kernel:
   def build(self, roots: tuple[UOp, ...], scope: _Scope) -> None:
     """Add the steps that compute the roots.
 
-    What has loops gets a scope of its own, whose other nodes go where they belong.
+    A node with loops gets a scope of its own. Its other nodes go to the scopes where they belong.
     """
     for root in roots:
       for u in root.toposort(lambda u: u.op not in _NESTED and u.op is not Ops.BIND):
@@ -191,14 +192,14 @@ class _Kernel:
     return lambda: value, (), at
 
   def inner(self, values: tuple[UOp, ...], ranges: tuple[UOp, ...], parent: _Scope) -> tuple[_Scope, list[int]]:
-    """A scope with ranges as loops around values, and where it leaves them."""
+    """Create a scope with ranges as loops around values. Return it and the indices of the values."""
     scope = _Scope(ranges, parent)
     self.build(tuple([r.src[0] for r in ranges]), parent)
     self.build(values, scope)
     return scope, [self.place(scope, v) for v in values]
 
   def store(self, u: UOp, parent: _Scope) -> Function:
-    """The stores over these ranges: at each point all values are computed, then all are stored."""
+    """Run the stores over these ranges. At each point all values are computed, then all are stored."""
     together, ranges = self.together.get(u, [u]), ranges_of_store(u)
     if together[0] is not u: return lambda: None   # done with the first
     operands = [s.src[:len(s.src) - len(ranges)] for s in together]
@@ -234,7 +235,7 @@ class _Kernel:
     return reduce
 
   def exchange(self, u: UOp, parent: _Scope) -> Function:
-    """The value of another lane: what it is at another iteration of the LOCAL range."""
+    """The value of another lane, which is the value at another iteration of the LOCAL range."""
     lanes = [r for r in u.ranges if r.arg[1] is AxisType.LOCAL]
     if len(lanes) != 1:
       raise VerifyError(f"an EXCHANGE under {len(lanes)} LOCAL ranges; lanes that exchange values are those of one: "
@@ -248,7 +249,7 @@ class _Kernel:
     return exchange
 
   def run(self, scope: _Scope, level: int, body: Callable[[], None]) -> None:
-    """Do what scope computes inside of its first `level` loops, then the loops that are left around body."""
+    """Run the steps of scope inside of its first `level` loops, then the remaining loops around body."""
     values = self.values
     for f, sources, at in scope.steps[level]: values[at] = f(*[values[i] for i in sources])
     if level == len(scope.loops): return body()
@@ -267,7 +268,7 @@ def ranges_of_store(store: UOp) -> tuple[UOp, ...]: return tuple([s for s in sto
 def variable(u: UOp, variables: Mapping[str, int]) -> int:
   """The value of a DEFINE_VAR or BIND.
 
-  Raises VerifyError without one, or when it is outside of the variable's bounds.
+  Raises VerifyError if there is none, or if it is outside of the variable's bounds.
   """
   if u.op is Ops.BIND: return int(u.src[1].arg)
   name, low, high, *factor = u.arg
@@ -279,8 +280,8 @@ def variable(u: UOp, variables: Mapping[str, int]) -> int:
   return variables[name]
 
 def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int]) -> None:
-  """Run a kernel's stores, each over all points of its ranges in row-major order: one after the other, those over the
-  same ranges together."""
+  """Run a kernel's stores, each over all points of its ranges in row-major order. They run one after the other, but
+  stores over the same ranges run together."""
   if u.ranges: raise VerifyError(f"ranges {[r.arg for r in u.ranges]} of the kernel are closed by nothing")
   kernel, scope = _Kernel(buffers, variables), _Scope((), None)
   groups: dict[tuple[UOp, ...], list[UOp]] = {}
@@ -295,7 +296,7 @@ def run_kernel(u: UOp, buffers: Mapping[Any, Any], variables: Mapping[str, int])
 # ***** Programs *****
 
 class _Block:
-  """Steps in order. A step's function is None where a nested block (a loop or a condition) stands: see `bracket`."""
+  """Steps in order. A step's function is None for a nested block (a loop or a condition): see `bracket`."""
   def __init__(self, bracket: UOp | None = None):
     self.bracket = bracket
     self.steps: list[tuple[Callable[..., Any] | Shared | None, Any, int]] = []
@@ -337,7 +338,7 @@ class _Program:
       name, size = f"local array {u.arg[0]}", u.arg[1]
       return lambda: Memory(name, [None] * size, size), (), self.place(u)
     if op is Ops.ACC: return lambda x: x, (self.place(u.src[0]),), self.place(u)
-    if op is Ops.ASSIGN_ACC:  # its result goes to the ACC's place
+    if op is Ops.ASSIGN_ACC:  # the result of this goes to the index of the ACC
       self.places[u] = self.place(u.src[0])
       return lambda x: x, (self.place(u.src[1]),), self.place(u.src[0])
     together = (op is Ops.MMA and u.arg.lanes > 1 or op in (Ops.FRAGMENT, Ops.EXCHANGE) or op is Ops.FETCH
@@ -347,7 +348,7 @@ class _Program:
     return function, tuple([self.place(s) for s in u.src]), self.place(u)
 
   def run(self, block: _Block, values: list[Any]) -> Iterator[Shared | None]:
-    """Execute a block; yields at every BARRIER, and what it needs other lanes for."""
+    """Execute a block. Yield None at every BARRIER, and a Shared at each operation that needs other lanes."""
     for f, sources, at in block.steps:
       if f is None: yield from self._bracket(sources, values, at)
       elif f is _barrier: yield None
@@ -371,7 +372,7 @@ class _Program:
       yield from self.run(block, values)
 
   def _workgroup(self, block: _Block, values: list[Any], at: int, points: range) -> Iterator[Shared | None]:
-    """Run a copy of the values for each lane, all of them up to the next BARRIER in turn.
+    """Run each lane on its own copy of the values. All lanes run to the next BARRIER in turn.
 
     Nested LOCAL ranges are lanes of one workgroup.
     """
@@ -399,6 +400,6 @@ def _barrier() -> None: pass
 
 def run_program(program: Any, buffers: Mapping[Any, Any], variables: Mapping[str, int], first: int,
                 last: int | None) -> None:
-  """Run work items first to last-1 of a Program's grid (all of it by default)."""
+  """Run work items first to last-1 of a Program's grid. The default is all of it."""
   runner = _Program(program, buffers, variables, first, last)
   for _ in runner.run(runner.root, [None] * len(runner.places)): pass

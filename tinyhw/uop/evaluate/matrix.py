@@ -1,5 +1,5 @@
-"""What the interpreter does for matrix units: products, also of matrices that lanes share (uop/matrix.py), blocks that
-lanes load together, boxes that are copied for all of them, and values that lanes exchange."""
+"""Matrix units in the interpreter: products, also of matrices that lanes share (uop/matrix.py), blocks that lanes load
+together, boxes that are copied for all lanes, and values that lanes exchange."""
 from __future__ import annotations
 from typing import Any
 
@@ -24,20 +24,20 @@ def matrix_product(u: UOp) -> Function:
   return multiply
 
 def exchanged_lane(u: UOp, lane: int, count: int) -> int:
-  """The lane, of so many, whose value an EXCHANGE gives to a lane. Raises VerifyError where there is none."""
+  """The lane whose value an EXCHANGE gives to `lane`, out of `count` lanes. Raises VerifyError if there is none."""
   other = lane ^ int(u.arg)
   if other >= count: raise VerifyError(f"lane {lane} exchanges with lane {other}, and the workgroup has {count}: {u!r}")
   return other
 
 class Shared:
-  """An MMA whose matrices are shared by lanes (uop/matrix.py tells how), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX,
-  and the values of one lane that has reached it."""
+  """One lane's values at an operation that several lanes execute together. That is an MMA whose matrices are shared by
+  lanes (uop/matrix.py), a FRAGMENT, an EXCHANGE, or a FETCH of a BOX."""
   def __init__(self, u: UOp, values: list[Any] | None = None, places: tuple[int, ...] = (), at: int = 0):
     self.u, self.values, self.places, self.at = u, values, places, at
 
   @property
   def lanes(self) -> int:
-    """That execute it together; 0: all of the workgroup."""
+    """The number of lanes that execute it together. 0: all lanes of the workgroup."""
     if self.u.op in (Ops.FETCH, Ops.EXCHANGE): return 0
     return FRAGMENT_LANES if self.u.op is Ops.FRAGMENT else int(self.u.arg.lanes)
 
@@ -49,13 +49,13 @@ class Shared:
     else: self.multiply(lanes)
 
   def exchange(self, lanes: list[Shared]) -> None:
-    """What another lane has."""
+    """Give each lane the value of its partner."""
     found = [lane.values[lane.places[0]] for lane in lanes]  # type: ignore[index]  # all of them have values now
     for number, lane in enumerate(lanes):
       lane.values[lane.at] = found[exchanged_lane(self.u, number, len(lanes))]  # type: ignore[index]
 
   def copy(self, lanes: list[Shared]) -> None:
-    """A box to local memory, at once and once: all lanes name the same one."""
+    """Copy a box to local memory, at once and once: all lanes name the same box."""
     # all of them have values now
     named = [[lane.values[at] for at in lane.places] for lane in lanes]  # type: ignore[index]
     if any(own != named[0] for own in named):
@@ -67,7 +67,7 @@ class Shared:
       goal.write(begin + to, zero if place is None else memory.read(place))
 
   def load(self, lanes: list[Shared]) -> None:
-    """Blocks of local memory: the place of a row of them comes from each lane."""
+    """Load blocks of local memory. Each lane gives the address of one row of them."""
     if len(lanes) != FRAGMENT_LANES: raise VerifyError(f"{len(lanes)} lanes load a FRAGMENT, not {FRAGMENT_LANES}")
     size, transposed, rows = self.u.dtype.scalar().itemsize, self.u.arg, list[list[Any]]()
     for lane in lanes[:BLOCK_ROWS * blocks_of(self.u.dtype)]:
@@ -107,7 +107,7 @@ class Shared:
       lane.values[lane.at] = tuple([result[at] for at in places])
 
   def operand(self, lanes: list[Shared], number: int) -> list[Any]:
-    """What the unit reads from local memory itself: the first or the second operand, row by row."""
+    """The first or the second operand, which the unit itself reads from local memory, row by row."""
     matrix, panel = self.u.arg, self.u.src[number]
     places = [lane.values[lane.places[number]] for lane in lanes]  # type: ignore[index]  # all of them have values now
     if any(place != places[0] for place in places):

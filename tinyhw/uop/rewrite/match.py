@@ -1,14 +1,19 @@
 """`PatternMatcher`: a list of rules, compiled to one Python function for each op at the root of a node.
 
 A rule is a pattern and a function of the nodes that it names (and of `ctx`, if it wants that). Rules are tried in
-order; the first result that is neither None nor the node itself is the node's replacement.
+order. The first result that is neither None nor the node itself is the node's replacement.
 
-The function of a root op is made at its first use: every pattern that fits the op is expanded into ordered alternatives
-(commutative operands both ways); each becomes a list of tests, cheap and selective ones first; neighbours that begin
-with the same tests share them; the tests become nested `if`s around the call of the rule. What is known beforehand
-(number of operands of an ALU op, the root's op) is not tested. Cost over the rules of symbolic.py (Python 3.11, Zen 3):
-0.5 to 1 µs a node where none applies, and 1 ms to compile a root op. The interpreter (compiled=False) takes 33 µs; it
-stays as the oracle.
+The function of a root op is made at its first use, in these steps:
+
+- Expand every pattern that fits the op into ordered alternatives. Commutative operands give both orders.
+- Convert each alternative into a list of tests, cheap and selective ones first.
+- Merge equal first tests of consecutive alternatives.
+- Write the tests as nested `if`s around the call of the rule.
+
+Facts known beforehand (number of operands of an ALU op, the root's op) are not tested.
+
+Cost for the rules of symbolic.py (Python 3.11, Zen 3): 0.5 to 1 µs a node if no rule applies, and 1 ms to compile a
+root op. The interpreter (compiled=False) takes 33 µs. It stays as the oracle.
 """
 from __future__ import annotations
 import itertools
@@ -26,7 +31,8 @@ RuleFunction = Callable[..., Any]
 RootFunction = Callable[[UOp, Any], UOp | None]
 
 class Rule:
-  """A function with the patterns on which it is called; made by the decorator `rule`. Calling it calls the function."""
+  """A function with the patterns for which it is called, made by the decorator `rule`. To call it calls the
+  function."""
   def __init__(self, patterns: tuple[UPat, ...], function: RuleFunction) -> None:
     self.patterns, self.function = patterns, function
     self.__doc__, self.__name__ = function.__doc__, function.__name__
@@ -35,16 +41,16 @@ class Rule:
   def __repr__(self) -> str: return f"Rule({self.__name__})"
 
 def rule(*patterns: UPat) -> Callable[[RuleFunction], Rule]:
-  """Decorator: the function is called on what one of the patterns matches, with the named nodes as its arguments."""
+  """Decorator: call the function for each match of one of the patterns, with the named nodes as its arguments."""
   return lambda function: Rule(patterns, function)
 
 def rule_name(function: RuleFunction) -> str:
-  """What to call a rule in messages: its function's name; a lambda's file and line."""
+  """The name of a rule in messages: its function's name, or a lambda's file and line."""
   code = getattr(function, "__code__", None)
   name = getattr(function, "__name__", repr(function))
   return f"lambda at {code.co_filename}:{code.co_firstlineno}" if name == "<lambda>" and code is not None else str(name)
 
-# Number of sources of ops that always have so many
+# number of sources of the ops for which it is fixed
 ARITY: dict[Ops, int] = {**{op: 1 for op in GroupOp.Unary | {Ops.CAST, Ops.BITCAST}},
                          **{op: 2 for op in GroupOp.Binary},
                          **{op: 3 for op in GroupOp.Ternary}}
@@ -52,8 +58,12 @@ ARITY: dict[Ops, int] = {**{op: 1 for op in GroupOp.Unary | {Ops.CAST, Ops.BITCA
 # ***** the call of a rule's function *****
 
 class Parameters:
-  """What a function wants: `names` in order, of which the first `required` have no default. `open`: it takes keywords.
-  `context`: it takes ctx."""
+  """The parameters of a function.
+
+  - names: in order; the first `required` ones have no default.
+  - open: it takes keywords.
+  - context: it takes ctx.
+  """
   def __init__(self, function: RuleFunction) -> None:
     target = getattr(function, "__func__", function)
     code = getattr(target, "__code__", None)
@@ -65,7 +75,7 @@ class Parameters:
     self.required = len(self.names) - len(target.__defaults__ or ())
 
 def argument_text(function: RuleFunction, captured: dict[str, str]) -> str:
-  """The arguments of a call of a rule's function, given the captured names and the expressions for them."""
+  """The argument list for a call of a rule's function. captured: the captured names with their expressions."""
   wants = Parameters(function)
   if wants.open:
     context = ["ctx=ctx"] if wants.context else []
@@ -85,8 +95,8 @@ def argument_text(function: RuleFunction, captured: dict[str, str]) -> str:
 # ***** alternatives: patterns without choices *****
 
 class Alternative:
-  """One ordered way of a pattern: tests on the node itself (those of `patterns`, all on this one node), and on its
-  sources in order."""
+  """One ordered form of a pattern: `patterns` are the tests on the node itself, `sources` those on its sources in
+  order."""
   __slots__ = ("patterns", "sources", "exact", "each")
 
   def __init__(self, patterns: tuple[UPat, ...], sources: tuple[Alternative, ...] | None, exact: bool,
@@ -94,8 +104,8 @@ class Alternative:
     self.patterns, self.sources, self.exact, self.each = patterns, sources, exact, each
 
 def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternative]:
-  """All ordered ways of a pattern, in the order in which the interpreter finds them. count: how many sources the node
-  has, if that is known."""
+  """Yield all ordered forms of a pattern, in the order in which the interpreter finds them. count: the node's number of
+  sources, if it is known."""
   if pattern.choices:
     for choice in pattern.choices:
       for way in alternatives(choice, count):
@@ -112,7 +122,7 @@ def alternatives(pattern: UPat, count: int | None = None) -> Iterator[Alternativ
 # ***** source text *****
 
 class Emitter:
-  """Makes the function of one root op. Values that the text refers to (ops, types, functions) are collected in
+  """Writer of the function of one root op. It collects the values that the text refers to (ops, types, functions) in
   `values`.
 
   reports: the function tells the recorder which rule replaced a node.
@@ -122,8 +132,8 @@ class Emitter:
     self.values: dict[str, Any] = {"report": report} if reports else {}
     self.answer = "return report({}, u, r)" if reports else "return r"
     self._named: dict[Any, str] = {}
-    self.width = 0  # how many sources of the root are looked at
-    self.root_types: dict[str, str] = {}  # tests of the root's type, made once
+    self.width = 0  # the number of sources of the root that are tested
+    self.root_types: dict[str, str] = {}  # tests of the root's type, evaluated once
 
   def value(self, value: Any, prefix: str) -> str:
     """A name for a value in the text."""
@@ -149,7 +159,7 @@ class Emitter:
     return f"{node}.dtype {relation} {name} or {node}.dtype._scalar {relation} {name}"
 
   def own_tests(self, pattern: UPat, node: str) -> Iterator[str]:
-    """Tests on type, argument and the like of one node; its op is tested elsewhere."""
+    """Yield the tests on type, argument and the like of one node. Its op is tested elsewhere."""
     if pattern.dtype is not None:
       test = self.type_test(pattern.dtype, node)
       if node == "u": test = self.root_types.setdefault(test, f"type_{len(self.root_types)}")
@@ -160,11 +170,11 @@ class Emitter:
       yield f"if {self.value(pattern.custom_early_reject, 'r')} <= {{s.op for s in {node}.src}}:"
 
   def steps(self, root: Alternative) -> tuple[list[str], dict[str, str]]:
-    """The tests and assignments, in order, that decide an alternative; and the expression of each captured name."""
+    """The tests and assignments, in order, that decide an alternative, and the expression of each captured name."""
     steps: list[str] = []
     captured: dict[str, str] = {}
     level: list[tuple[Alternative, str]] = [(root, "u")]
-    while level:  # level by level: what is nearer to the root is cheaper to reach
+    while level:  # level by level: nodes nearer to the root are cheaper to reach
       below: list[tuple[Alternative, str]] = []
       for way, node in level:
         for pattern in way.patterns:
@@ -181,7 +191,7 @@ class Emitter:
     return steps, captured
 
   def open_sources(self, way: Alternative, node: str, steps: list[str]) -> list[tuple[Alternative, str]]:
-    """Give names to the sources of a node and test their ops, constants (the rightmost operand) first."""
+    """Name the sources of a node and test their ops. The rightmost operand comes first, since it is the constant."""
     sources = way.sources
     assert sources is not None
     names = [f"{node}_{i}" for i in range(len(sources))]
@@ -201,7 +211,7 @@ class Emitter:
     return [(sources[i], names[i]) for i in wanted]
 
   def body(self, pattern: UPat, function: RuleFunction) -> Iterator[tuple[list[str], list[str]]]:
-    """(steps, what to do then) for each alternative of a rule."""
+    """Yield (steps, statements after them) for each alternative of a rule."""
     call = self.value(function, "f")
     count = ARITY.get(self.op)
     left = _needs_interpreter(pattern, count)
@@ -225,7 +235,7 @@ class Emitter:
       lines.append("  " + ", ".join(f"u_{i}" for i in range(ARITY[self.op])) + f"{',' * (n == 1)} = u.src")
     elif n:
       lines.append("  count = len(u.src)")
-      # a length test stands before every real use
+      # a length test precedes every real use
       lines += [f"  u_{i} = u.src[{i}] if count > {i} else u" for i in range(n)]
     lines += [f"  op_{i} = u_{i}.op" for i in range(n)]
     lines += [f"  {name} = {test}" for test, name in self.root_types.items()]
@@ -233,17 +243,17 @@ class Emitter:
     lines.append("  return None")
     return "\n".join(lines)
 
-MOST_ALTERNATIVES = 64  # a pattern with more is left to the interpreter
+MOST_ALTERNATIVES = 64  # patterns with more alternatives are interpreted
 
 def _needs_interpreter(pattern: UPat, count: int | None = None) -> bool:
-  """Whether some source is "each source matches" with names in it, one name for many nodes, and how many is not
-  known."""
+  """Whether some source is an "each source matches" pattern with names, for an unknown number of sources. One name then
+  stands for many nodes."""
   if pattern.each is not None and count is None and _names(pattern.each): return True
   below = [p for order in pattern.orders[:1] for p in order]
   return any(_needs_interpreter(p) for p in below) or any(_needs_interpreter(p, count) for p in pattern.choices)
 
 def _names(pattern: UPat) -> dict[str, None]:
-  """The names in a pattern. Choices must all give the same ones."""
+  """The names in a pattern. All choices must define the same ones."""
   found: dict[str, None] = {} if pattern.name is None else {pattern.name: None}
   below = list(pattern.choices) + [p for order in pattern.orders[:1] for p in order] + ([] if pattern.each is None
                                                                                         else [pattern.each])
@@ -251,7 +261,7 @@ def _names(pattern: UPat) -> dict[str, None]:
   return found
 
 def _nest(bodies: list[tuple[list[str], list[str]]], depth: int, indent: str, lines: list[str]) -> None:
-  """Write bodies as nested ifs; neighbours whose steps agree up to here share them."""
+  """Write bodies as nested ifs. Consecutive bodies with equal steps up to here share them."""
   i = 0
   while i < len(bodies):
     steps, body = bodies[i]
@@ -272,7 +282,7 @@ RuleLike = Rule | tuple[UPat, RuleFunction]
 class PatternMatcher:
   """Rules, tried in order.
 
-  `a + b` tries those of a first. compiled=False interprets the patterns: slow, the oracle of tests.
+  `a + b` tries the rules of a first. compiled=False interprets the patterns. That is slow, and the oracle of tests.
   """
   def __init__(self, patterns: Iterable[RuleLike], compiled: bool = True) -> None:
     self.patterns: list[tuple[UPat, RuleFunction]] = []
@@ -284,7 +294,7 @@ class PatternMatcher:
         raise PatternError(f"a rule is {pattern!r}, {function!r}; give (UPat, function) pairs or what @rule made")
     self.compiled = compiled
     self.functions = self._lists(False)  # by int(op); None: no rule has that root
-    self.reporting: list[RootFunction | None] | None = None  # the same, telling the recorder which rules apply
+    self.reporting: list[RootFunction | None] | None = None  # the same functions, telling the recorder
 
   def _lists(self, reports: bool) -> list[RootFunction | None]:
     made: list[RootFunction | None] = []
@@ -292,7 +302,7 @@ class PatternMatcher:
     return made
 
   def current(self) -> list[RootFunction | None]:
-    """The functions by root op; those that report while there is a recorder."""
+    """The functions by root op, or their reporting versions while there is a recorder."""
     if trace.recorder is None: return self.functions
     if self.reporting is None: self.reporting = self._lists(True)
     return self.reporting
@@ -303,7 +313,7 @@ class PatternMatcher:
   def __repr__(self) -> str: return f"PatternMatcher({len(self.patterns)} rules)"
 
   def rewrite(self, uop: UOp, ctx: Any = None) -> UOp | None:
-    """The replacement that the first applicable rule gives, or None."""
+    """Return the replacement by the first applicable rule, or None."""
     function = self.current()[uop.op]
     return None if function is None else function(uop, ctx)
 
@@ -312,11 +322,11 @@ class PatternMatcher:
     return [(pattern, function) for pattern, function in self.patterns if op in root_ops(pattern)]
 
   def source(self, op: Ops) -> str:
-    """The text of the compiled function for a root op, for people who debug rules."""
+    """The text of the compiled function for a root op, to debug rules."""
     return Emitter(op).function_text(self.rules_for(op))
 
   def which(self, uop: UOp, ctx: Any = None) -> str | None:
-    """The name of the rule that applies to a node, for messages. Calls the rules' functions."""
+    """The name of the rule that applies to a node, for messages. It calls the rules' functions."""
     for pattern, function in self.rules_for(uop.op):
       if interpret(pattern, function, uop, ctx) is not None: return rule_name(function)
     return None
@@ -336,10 +346,10 @@ class PatternMatcher:
     emitter = Emitter(op, reports)
     code = compile(emitter.function_text(rules), f"<tinyhw rules of {op.name}>", "exec")
     exec(code, emitter.values)
-    return emitter.values["match"]  # type: ignore[no-any-return]  # what was compiled is Any
+    return emitter.values["match"]  # type: ignore[no-any-return]  # compiled code gives Any
 
 def report(function: RuleFunction, uop: UOp, result: Any) -> Any:
-  """Tell the recorder that a rule replaced a node, and return what it gave."""
+  """Tell the recorder that a rule replaced a node, and return the rule's result."""
   if trace.recorder is not None: trace.recorder.rewrite(function, uop, result)
   return result
 
@@ -347,7 +357,7 @@ _ALL_OPS = tuple(Ops(i) if i else Ops(1) for i in range(max(Ops) + 1))  # by num
 _EVERY_OP = frozenset(Ops)
 
 def root_ops(pattern: UPat) -> frozenset[Ops]:
-  """The ops that a node may have to match the pattern."""
+  """The ops that the root of a matching node may have."""
   own = _EVERY_OP if pattern.op is None else frozenset(pattern.op)
   return own & frozenset().union(*[root_ops(p) for p in pattern.choices]) if pattern.choices else own
 
@@ -357,5 +367,5 @@ def interpret(pattern: UPat, function: RuleFunction, uop: UOp, ctx: Any) -> UOp 
   for captured in pattern.match(uop, {}):
     extra = {"ctx": ctx} if wants.context else {}
     result = function(**extra, **captured)
-    if result is not None and result is not uop: return result  # type: ignore[no-any-return]  # a rule gives Any
+    if result is not None and result is not uop: return result  # type: ignore[no-any-return]  # a rule returns Any
   return None

@@ -1,13 +1,15 @@
 """`graph_rewrite`: apply a `PatternMatcher` to every node of a graph until nothing changes.
 
-Input: a node and all below it. Output: the node that it becomes. Sources come first: a node is matched when its sources
-are final; what replaces it is rewritten too. bottom_up=True is the other order: a node is matched before its sources
-are looked at, and again when they changed. Each distinct node is matched once (nodes are interned, results are kept in
-a memo), so the cost is linear in the nodes that come to
-exist: 1 µs each and what the rules take. The walk is a loop with a stack, so depth does not matter.
+Input: a node and all nodes below it. Output: its final form. Sources come first: a node is matched when its sources are
+final. Its replacement is rewritten too. bottom_up=True is the other order: a node is matched before its sources are
+visited, and again if they changed.
 
-Rules that feed each other for ever make a chain of replacements that each wait for the next; a chain of `LONGEST_CHAIN`
-raises PatternError.
+Each distinct node is matched once, because nodes are interned and results are kept in a memo. So the cost is linear in
+the number of nodes that are created: 1 µs each plus the time of the rules. The walk is a loop with a stack, so depth
+does not matter.
+
+Rules that feed each other for ever make a chain of replacements, each of which waits for the next. A chain of
+`LONGEST_CHAIN` raises PatternError.
 """
 from __future__ import annotations
 from typing import Any
@@ -20,30 +22,31 @@ from tinyhw.uop.rewrite.match import PatternMatcher
 LONGEST_CHAIN = 20_000
 
 class BottomUpGate(Exception):
-  """Raised by a rule of a bottom-up rewrite: leave the node as it is and do not look at its sources."""
+  """Raised by a rule of a bottom-up rewrite: keep the node as it is and do not visit its sources."""
 
 class Statistics:
-  """How much work all rewrites of this process did; deterministic, for tests of how cost grows."""
+  """The amount of work of all rewrites of this process. It is deterministic, for tests of how cost grows."""
   visited = 0   # nodes whose result was found
   replaced = 0  # nodes that a rule replaced
 
 class Waiting:
-  """On the stack: nodes whose result is that of their replacement, once that has one."""
+  """Entry of the stack: nodes whose result is the result of their replacement, which is not known yet."""
   __slots__ = ("node", "rebuilt", "replacement")
   def __init__(self, node: UOp, rebuilt: UOp, replacement: UOp) -> None:
     self.node, self.rebuilt, self.replacement = node, rebuilt, replacement
 
 class Ready:
-  """On the stack of a bottom-up rewrite: the sources of `matched`, which replaced `node`, have results."""
+  """Entry of the stack of a bottom-up rewrite: the sources of `matched`, which replaced `node`, have results."""
   __slots__ = ("node", "matched")
   def __init__(self, node: UOp, matched: UOp) -> None: self.node, self.matched = node, matched
 
 class Rewriter:
-  """A matcher with a memo that stays from call to call: rewriting a graph that grew costs what is new. The memo keeps
-  its nodes alive.
+  """A matcher with a memo that persists from call to call, so that only new nodes of a graph that grew are rewritten.
+  The memo keeps its nodes alive.
 
-  pm is applied to nodes with final sources, before (if given) to nodes on the way down. walk: replacements are not
-  rewritten again.
+  - pm: applied to nodes with final sources.
+  - before: applied to nodes on the way down, if given.
+  - walk: replacements are not rewritten again.
   """
   def __init__(self, pm: PatternMatcher | None, ctx: Any = None, before: PatternMatcher | None = None,
                name: str | None = None,
@@ -52,7 +55,7 @@ class Rewriter:
     self.memo: dict[UOp, UOp] = {}
 
   def rewrite(self, sink: UOp) -> UOp:
-    """The final form of sink. Raises PatternError when rules rewrite for ever."""
+    """Return the final form of sink. Raises PatternError if rules rewrite for ever."""
     found = self.memo.get(sink)
     if found is not None: return found
     known = len(self.memo)
@@ -65,7 +68,7 @@ class Rewriter:
   def _sources_first(self, sink: UOp) -> None:
     assert self.pm is not None, "a rewrite wants a PatternMatcher"
     memo, functions, ctx, walk = self.memo, self.pm.current(), self.ctx, self.walk
-    inherit = trace.same_line if trace._origins else None  # asked once: nothing to inherit is the common case
+    inherit = trace.same_line if trace._origins else None  # asked once: usually no node has a line to inherit
     stack: list[Any] = [sink]
     chain = replaced = 0
     while stack:
@@ -137,7 +140,7 @@ class Rewriter:
           stack.extend([s for s in reversed(matched.src) if s not in memo])
 
   def _match_before(self, node: UOp) -> UOp:
-    """What the bottom-up rules make of a node alone, again and again."""
+    """Apply the bottom-up rules to a node alone until none applies."""
     assert self.before is not None
     seen = {node}
     while True:
@@ -163,7 +166,7 @@ class Rewriter:
                         f"does not apply")
 
   def _endless(self, stack: list[Any]) -> PatternError:
-    """The error for rules that rewrite for ever, naming those at the end of the chain."""
+    """The error for rules that rewrite for ever. It names the rules at the end of the chain."""
     last = [entry.rebuilt for entry in stack if entry.__class__ is Waiting][-8:]
     names = dict.fromkeys(name for node in last if (name := self._rule_at(node)) is not None)
     where = f" in {self.name}" if self.name else ""
@@ -174,18 +177,20 @@ class Rewriter:
 def graph_rewrite(sink: UOp, pm: PatternMatcher | None, ctx: Any = None, bottom_up: bool = False,
                   name: str | None = None,
                   bpm: PatternMatcher | None = None, walk: bool = False) -> UOp:
-  """sink with the rules of pm applied everywhere until none applies. ctx is given to the rules that want it; name is
-  for messages.
+  """Apply the rules of pm to sink and all nodes below it until none applies.
 
-  bottom_up: match nodes before their sources. bpm: a second matcher, used that way in the same walk. walk: do not
-  rewrite replacements again.
+  - ctx: passed to the rules that want it.
+  - bottom_up: match nodes before their sources.
+  - name: for messages.
+  - bpm: a second matcher, which matches nodes before their sources in the same walk.
+  - walk: do not rewrite replacements again.
   """
   if bottom_up: return Rewriter(None, ctx, before=pm, name=name).rewrite(sink)
   return Rewriter(pm, ctx, before=bpm, name=name, walk=walk).rewrite(sink)
 
 def graph_rewrite_map(sink: UOp, pm: PatternMatcher, ctx: Any = None, bottom_up: bool = False,
                       name: str | None = None) -> dict[UOp, UOp]:
-  """As graph_rewrite, giving what each node of the graph became."""
+  """As graph_rewrite, but return the result of each node of the graph."""
   rewriter = Rewriter(None, ctx, before=pm, name=name) if bottom_up else Rewriter(pm, ctx, name=name)
   return {u: rewriter.rewrite(u) for u in sink.toposort()}
 

@@ -1,10 +1,11 @@
-"""Rules for comparisons of integers, for conjunctions of them, and what a condition known to be true says about other
+"""Rules for comparisons of integers and for conjunctions of them, and the constraints that true conditions put on other
 expressions.
 
-A comparison is the sign of a difference. Terms that both sides have cancel, common divisors go, terms that stay within
-one multiple of a divisor are dropped, and a division by a number is undone (`x // 4 < 3` is `x < 12`). In canonical
-form each side has positive coefficients, and a constant stands on the right, or on the left alone; a negation is never
-around an integer comparison.
+A comparison is the sign of a difference. Terms that both sides share cancel, and common divisors are removed. Terms
+that stay within one multiple of a divisor are dropped. A division by a number is undone (`x // 4 < 3` is `x < 12`).
+
+In canonical form each side has positive coefficients. A constant is the last term of the right side, or the only term
+of the left side. An integer comparison is never negated.
 """
 from __future__ import annotations
 import itertools
@@ -31,8 +32,7 @@ def _difference(u: UOp) -> tuple[Terms, int] | None:
   return terms, left[1] + plus(terms, right, -1)
 
 def _sides(terms: Terms, constant: int, dtype: DType) -> tuple[UOp, UOp] | None:
-  """The two sides whose difference this is, each with positive coefficients; None if a type that wraps cannot hold
-  them."""
+  """Split a difference into two sides, each with positive coefficients. None if a type that wraps cannot hold them."""
   positive = {t: k for t, k in terms.items() if k > 0}
   negative = {t: -k for t, k in terms.items() if k < 0}
   left, right = (0, -constant) if positive else (constant, 0)
@@ -40,7 +40,7 @@ def _sides(terms: Terms, constant: int, dtype: DType) -> tuple[UOp, UOp] | None:
   return build(positive, left, dtype), build(negative, right, dtype)
 
 def _drop_low_terms(terms: Terms, constant: int) -> Linear:
-  """f*high + low < 0 is high + low//f < 0, where low // f is one number."""
+  """f*high + low < 0 is high + low//f < 0, if low // f is one number."""
   for f in sorted({abs(k) for k in terms.values()} | {math.gcd(*terms.values())}, reverse=True):
     if f == 1: break
     low_least, low_most = span({t: k for t, k in terms.items() if k % f}, constant)
@@ -48,7 +48,7 @@ def _drop_low_terms(terms: Terms, constant: int) -> Linear:
   return terms, constant
 
 def _undo_division(left: UOp, right: UOp) -> tuple[UOp, UOp] | None:
-  """x // n < b is x < b*n; a < x // n is (a+1)*n - 1 < x."""
+  """x // n < b is x < b*n. a < x // n is (a+1)*n - 1 < x."""
   if is_by_number(left, Ops.IDIV) and right.op is Ops.CONST:
     bound, x = right.arg * left.src[1].arg, left.src[0]
     return (x, number(x.dtype, bound)) if x.dtype.min <= bound <= x.dtype.max else None
@@ -58,14 +58,18 @@ def _undo_division(left: UOp, right: UOp) -> tuple[UOp, UOp] | None:
   return None
 
 def _rebuilt(u: UOp, sides: tuple[UOp, UOp] | None) -> UOp | None:
-  """The comparison with new sides, None if they are its own."""
+  """The comparison with new sides, or None if they are its own."""
   if sides is None or sides == u.src: return None
   return UOp(u.op, u.dtype, sides)
 
 @rule(UPat(Ops.CMPLT, src=(UPat.var("x", INTEGERS), UPat.var("y")), name="u"))
 def less(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """x + 3 < y + 5 -> x < y + 2; (a*4 + b) < 16 -> a < 4 for 0 <= b < 4; x // 4 < 3 -> x < 12; true or false where
-  bounds say so."""
+  """Simplify x < y, to true or false if the bounds decide it.
+
+  - x + 3 < y + 5 -> x < y + 2
+  - (a*4 + b) < 16 -> a < 4 for 0 <= b < 4
+  - x // 4 < 3 -> x < 12
+  """
   found = _difference(u)
   if found is None: return None
   found = whole_variables(found[0]), found[1]
@@ -80,7 +84,7 @@ def less(u: UOp, x: UOp, y: UOp) -> UOp | None:
 
 @rule(UPat((Ops.CMPEQ, Ops.CMPNE), src=(UPat.var("x", INTEGERS), UPat.var("y")), name="u"))
 def equal(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """x*4 + 3 == y*4 -> false; x + 3 == 5 -> x == 2; and so on. The term that is first in order stands on the left."""
+  """x*4 + 3 == y*4 -> false; x + 3 == 5 -> x == 2; and so on. The first term in order is on the left."""
   found = _difference(u)
   if found is None: return None
   terms, constant = found
@@ -103,8 +107,8 @@ def not_less(x: UOp, y: UOp, c: UOp) -> UOp | None:
 # ***** conjunctions *****
 
 class Constraint:
-  """A conjunct `least <= expression <= most` over a canonical sum without constant, whose first term has a positive
-  coefficient."""
+  """A conjunct `least <= expression <= most`. The expression is a canonical sum without constant whose first term has a
+  positive coefficient."""
   __slots__ = ("expression", "least", "most")
   def __init__(self, expression: UOp, least: float, most: float) -> None:
     self.expression, self.least, self.most = expression, least, most
@@ -112,9 +116,9 @@ class Constraint:
 _constraints: WeakKeyDictionary[UOp, Constraint] = WeakKeyDictionary()
 
 def constraint(clause: UOp) -> Constraint | None:
-  """What a comparison says, if it is one that bounds a sum of integers.
+  """The constraint of a comparison, if it bounds a sum of integers.
 
-  Remembered: a clause stands in many conjunctions.
+  Cached, because a clause occurs in many conjunctions.
   """
   known = _constraints.get(clause)
   if known is None:
@@ -133,23 +137,23 @@ def _constraint(clause: UOp) -> Constraint | None:
   return Constraint(build(terms, 0, clause.src[0].dtype), least, most)
 
 def clauses(condition: UOp) -> list[UOp]:
-  """The operands of a conjunction, each once, in their order."""
+  """The distinct operands of a conjunction, in their order."""
   return list(dict.fromkeys(condition.split(Ops.AND)))
 
 def conjunction(parts: Iterable[UOp], like: UOp) -> UOp:
-  """All of parts: a canonical chain of ANDs; true when there are none."""
+  """Combine parts with AND into a canonical chain. It is true if there are none."""
   result: UOp | None = None
   for part in parts: result = part if result is None else UOp(Ops.AND, part.dtype, (result, part))
   return truth(True, like) if result is None else result
 
 def _opposite(says: Constraint | None) -> Constraint | None:
-  """What the negation of a bound says; None if that is not a bound."""
+  """The constraint of the negation. None if that is not one bound."""
   if says is None or (says.least != -math.inf and says.most != math.inf): return None
   return (Constraint(says.expression, says.most + 1, math.inf) if says.least == -math.inf
           else Constraint(says.expression, -math.inf, says.least - 1))
 
 def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
-  """The conjuncts without those that others imply; None when they contradict each other."""
+  """The conjuncts without those that others imply. None if they contradict each other."""
   known: dict[UOp, list[float]] = {}
   for _, says in stated:
     if says is None: continue
@@ -157,21 +161,24 @@ def _tighten(stated: list[tuple[UOp, Constraint | None]]) -> list[UOp] | None:
     interval[0], interval[1] = max(interval[0], says.least), min(interval[1], says.most)
     if interval[0] > interval[1]: return None
   kept: list[UOp] = []
-  # equalities say most
+  # equalities constrain most, so they come first
   for part, says in sorted(stated, key=lambda item: item[1] is None or item[1].least != item[1].most):
     if says is not None:
       interval = known[says.expression]
       lower, upper = says.least == interval[0], says.most == interval[1]
       if not (lower and says.least != -math.inf or upper and says.most != math.inf): continue
-      if lower: interval[0] = math.nan  # said; the next clause that says it again is dropped
+      # stated now: a later clause with the same bound is dropped
+      if lower: interval[0] = math.nan
       if upper: interval[1] = math.nan
     kept.append(part)
   return kept
 
 @rule(UPat((Ops.AND, Ops.OR), dtypes.bool, (UPat(), UPat()), name="u"))
 def tighten(u: UOp) -> UOp | None:
-  """x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. For "or", which is a conjunction of negations, x < 3 or x < 5
-  -> x < 5. A clause and its negation are found too. Clauses stand in order."""
+  """Simplify conjunctions: x < 3 and x < 5 -> x < 3; x < 3 and 5 < x -> false. Clauses are sorted.
+
+  "or" is treated as a conjunction of negations: x < 3 or x < 5 -> x < 5. A clause and its negation are found too.
+  """
   both = u.op is Ops.AND
   operands = list(itertools.islice(u.split(u.op), MOST_CLAUSES + 1))
   if len(operands) > MOST_CLAUSES: return None

@@ -1,11 +1,16 @@
 """Rules for // and % of integers. Both round to minus infinity, and x // 0 = x % 0 = 0 (see enums.py).
 
-By a number n the dividend is taken as a sum. Multiples of n leave it; a common divisor of all coefficients and n is
-cancelled; terms that can be shown to stay within one multiple of a divisor f of n are dropped (`(a*4 + b) // 12` is
-`a // 3` when 0 <= b < 4); what remains is written with canonical constants, so that a quotient and a remainder of the
-same thing find each other in `recombine`. By an expression, multiples of it leave, and the rest is compared with the
-divisor symbolically (`(i*n + j) // n` is `i` when j is a range below n). Types that wrap get the same treatment where
-it is proven that nothing wraps.
+For a division by a number n, the dividend is treated as a sum:
+
+- Multiples of n are moved out.
+- A common divisor of all coefficients and n is cancelled.
+- Terms that provably stay within one multiple of a divisor f of n are dropped. `(a*4 + b) // 12` is `a // 3` if 0 <= b
+  < 4.
+- The rest is written with canonical constants, so that `recombine` finds a quotient and a remainder of the same
+  dividend.
+
+For a division by an expression, its multiples are moved out. The rest is compared with the divisor symbolically. `(i*n
++ j) // n` is `i` if j is a range below n. Types that wrap are treated in the same way if nothing provably wraps.
 """
 from __future__ import annotations
 import math
@@ -26,13 +31,13 @@ x, y, c = UPat.var("x", INTEGERS), UPat.var("y"), UPat.cvar("c")
 def _divide_exactly(terms: Terms, n: int) -> Terms: return {t: k // n for t, k in terms.items()}
 
 def _one_quotient(terms: Terms, constant: int, n: int) -> int | None:
-  """The quotient by n if all values of the sum have the same."""
+  """The quotient by n, if it is the same for all values of the sum."""
   low, high = span(terms, constant)
   return low // n if low // n == high // n else None
 
 def _low_terms(terms: Terms, constant: int, n: int) -> Iterable[tuple[int, Terms, Terms, int]]:
-  """Ways to see a sum as f*high + low, where f divides n and low stays within one multiple of f: (f, high, low, that
-  multiple)."""
+  """Yield forms of a sum as f*high + low, where f divides n and low stays within one multiple of f. A form is (f, high,
+  low, that multiple)."""
   for f in sorted({math.gcd(k, n) for k in terms.values()}, reverse=True):
     if f == 1: continue
     low = {t: k for t, k in terms.items() if k % f}
@@ -40,14 +45,14 @@ def _low_terms(terms: Terms, constant: int, n: int) -> Iterable[tuple[int, Terms
     if multiple is not None: yield f, {t: k // f for t, k in terms.items() if k % f == 0}, low, multiple
 
 def is_by_number(u: UOp, op: Ops) -> bool:
-  """Whether u is op by a positive number (one that its type holds)."""
+  """Whether u is `op` by a positive number that its type can hold."""
   return u.op is op and u.src[1].op is Ops.CONST and u.src[1].arg > 0 and (u.dtype is weakint
                                                                            or u.src[1].arg <= u.dtype.max)
 
 # ***** division by a number *****
 
 def _quotient(terms: Terms, constant: int, n: int, dtype: DType) -> UOp | None:
-  """A sum without multiples of n, divided by n; None if a type that wraps cannot hold what it would take."""
+  """Divide a sum without multiples of n by n. None if a type that wraps cannot hold an intermediate value."""
   g = math.gcd(n, *terms.values())
   if g > 1: terms, constant, n = _divide_exactly(terms, g), constant // g, n // g
   if n == 1: return build(terms, constant, dtype)
@@ -66,7 +71,7 @@ def _quotient(terms: Terms, constant: int, n: int, dtype: DType) -> UOp | None:
   return UOp(Ops.IDIV, dtype, (build(terms, constant, dtype), number(dtype, n)))
 
 def _residues(terms: Terms, n: int, least: bool) -> Terms:
-  """Coefficients reduced modulo n: to 0..n-1, or to the least absolute value."""
+  """Reduce the coefficients modulo n: to 0..n-1, or to the least absolute value."""
   out: Terms = {}
   for t, k in terms.items():
     k %= n
@@ -75,7 +80,7 @@ def _residues(terms: Terms, n: int, least: bool) -> Terms:
 
 @rule(x // c)
 def divide_by_number(x: UOp, c: UOp) -> UOp | None:
-  """(a*40 + b) // 20 -> a*2 + b // 20, and what the head of this file tells."""
+  """(a*40 + b) // 20 -> a*2 + b // 20, and the other steps of the module docstring."""
   n, dtype = wrapped(x.dtype, c.arg), x.dtype
   if n == 0: return x.const_like(0)
   if n == 1: return x
@@ -106,7 +111,7 @@ def _negated(form: Linear) -> Linear: return {t: -k for t, k in form[0].items()}
 # ***** remainder by a number *****
 
 def _open_remainders(terms: Terms, n: int) -> tuple[Terms, int] | None:
-  """k*(x % m) is k*x modulo n when n divides k*m. None when there is no such term."""
+  """k*(x % m) is k*x modulo n if n divides k*m. None if there is no such term."""
   found = [(t, k) for t, k in terms.items() if is_by_number(t, Ops.MOD) and (k * t.src[1].arg) % n == 0]
   if not found: return None
   out, constant = dict(terms), 0
@@ -135,7 +140,7 @@ def remainder_by_number(x: UOp, c: UOp) -> UOp | None:
   for candidate, start in ((terms, constant), (_residues(terms, n, True), left), (_residues(terms, n, False), left)):
     single = _one_quotient(candidate, start, n)
     if single is not None: return build(candidate, start - single * n, dtype)
-  # as `_quotient` has them, see `recombine`
+  # the same form as in `_quotient`, for `recombine`
   rest = {t: r for t, k in terms.items() if (r := k % n if k > 0 else -(-k % n))}
   if not fits(dtype, rest, left): return None
   return _remainder(rest, left, n, dtype)
@@ -163,7 +168,7 @@ def _multiply(a: Linear, b: Linear) -> Linear:
   return terms, a[1] * b[1]
 
 def _largest_factor(u: UOp) -> Linear | None:
-  """An upper bound of a factor as a sum that may contain variables: a range ends one below its end."""
+  """An upper bound of a factor, as a sum that may contain variables. A range ends one below its end."""
   if u.op is Ops.RANGE: end = u.src[0]
   elif u.op is Ops.MOD and limits(u.src[1])[0] > 0: end = u.src[1]
   else: return {u: 1}, 0
@@ -171,7 +176,7 @@ def _largest_factor(u: UOp) -> Linear | None:
   return None if form is None else (form[0], form[1] - 1)
 
 def is_below(form: Linear, n: UOp) -> bool:
-  """Whether a sum is proven to be smaller than an expression, range ends being symbolic."""
+  """Whether a sum is provably smaller than an expression. Ends of ranges may be symbolic."""
   largest: Terms = {}
   end = linear(n)
   if end is None: return False
@@ -191,7 +196,7 @@ def is_below(form: Linear, n: UOp) -> bool:
 
 @rule(UPat(Ops.IDIV, weakint, (UPat.var("x"), y)))
 def divide_by_expression(x: UOp, y: UOp) -> UOp | None:
-  """(i*n + j) // n -> i + j // n; 0 for the last part if 0 <= j < n."""
+  """(i*n + j) // n -> i + j // n. The last part is 0 if 0 <= j < n."""
   form = exact(x)
   if y.op is Ops.CONST or form is None or limits(y)[0] <= 0: return None
   (quotient, whole), (rest, left) = split_multiples(form, y)
@@ -202,7 +207,7 @@ def divide_by_expression(x: UOp, y: UOp) -> UOp | None:
 
 @rule(UPat(Ops.MOD, weakint, (UPat.var("x"), y)))
 def remainder_by_expression(x: UOp, y: UOp) -> UOp | None:
-  """(i*n + j) % n -> j % n; j if 0 <= j < n."""
+  """(i*n + j) % n -> j % n, or j if 0 <= j < n."""
   form = exact(x)
   if y.op is Ops.CONST or form is None or limits(y)[0] <= 0: return None
   (quotient, whole), (rest, left) = split_multiples(form, y)
@@ -210,16 +215,16 @@ def remainder_by_expression(x: UOp, y: UOp) -> UOp | None:
   if not quotient and not whole: return None
   return UOp(Ops.MOD, weakint, (build(rest, left, weakint), y))
 
-# ***** quotient and remainder of the same thing, in one sum *****
+# ***** quotient and remainder of the same dividend, in one sum *****
 
 def _digit(u: UOp) -> tuple[UOp, int] | None:
-  """x // d as (x, d); anything else as (itself, 1)."""
+  """x // d as (x, d). Anything else is (itself, 1)."""
   return (u.src[0], u.src[1].arg) if is_by_number(u, Ops.IDIV) else (u, 1)
 
 def recombine(terms: Terms) -> int | None:
   """Merge in place (x % m)*k with (x // m)*(k*m) to x*k, and with (x // m % m2)*(k*m) to (x % (m*m2))*k.
 
-  None: nothing to merge.
+  Return the amount to add to the constant, or None if there is nothing to merge.
   """
   for low, k in terms.items():
     if not is_by_number(low, Ops.MOD): continue

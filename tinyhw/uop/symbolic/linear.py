@@ -1,10 +1,11 @@
-"""Integer expressions as sums: number * term + … + number. The algebra under the rules of sums, divisions and
-comparisons.
+"""Integer expressions as sums: number * term + … + number. The rules of sums, divisions and comparisons build on this
+algebra.
 
-A `Linear` is {term: coefficient} and a constant; a term is any expression that is not itself a sum, a multiple or a
-number. `build` writes one
-as a node in canonical form: terms in the order of `order`, the constant last, so that equal sums are one node.
-For types that wrap (int32, …) sums may be reordered freely, but division and comparison need `exact`: a proof that
+A `Linear` is {term: coefficient} and a constant. A term is any expression that is not itself a sum, a multiple or a
+number. `build` writes a Linear as a node in canonical form: terms in the order of `order`, the constant last. So equal
+sums are one node.
+
+Sums may be reordered freely, also in types that wrap (int32, …). Division and comparison need `exact`: a proof that
 nothing wraps.
 """
 from __future__ import annotations
@@ -19,7 +20,8 @@ from tinyhw.uop.ops import UOp, sint
 Terms = dict[UOp, int]
 Linear = tuple[Terms, int]
 weakint = dtypes.weakint
-MOST_TERMS = 64  # longer sums are left as they are: rules look at all terms, and cost would grow with the square
+# longer sums are not rewritten: rules look at all terms, and the cost would grow with the square
+MOST_TERMS = 64
 
 # ***** order *****
 
@@ -32,7 +34,7 @@ def _code(x: Any) -> int:
   if isinstance(x, int): return int(x) % _PRIME  # hash() would make -1 and -2 equal
   if isinstance(x, float): return hash((x, math.copysign(1.0, x), 1)) if x == x else 2
   if isinstance(x, tuple): return hash(tuple([_code(item) for item in x]))
-  from zlib import crc32  # sizes are decided by where nothing is compiled yet
+  from zlib import crc32  # only text needs it; sizes are ordered where nothing is compiled yet
   return crc32((x if isinstance(x, str) else repr(x)).encode())
 
 def _order_of(u: UOp) -> Order:
@@ -43,14 +45,14 @@ def _order_of(u: UOp) -> Order:
   return ranges[-1].arg if ranges else (-1,), int(u.op), u.arg[0] if u.op is Ops.DEFINE_VAR else "", digest
 
 def order(u: UOp) -> Order:
-  """What sorts operands: by innermost range, operation, name, then a digest of the structure.
+  """The sort key of operands: innermost range, operation, name, then a digest of the structure.
 
-  The same in every process.
+  It is the same in every process.
   """
-  return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]  # derive gives Any
+  return u._order_ or u.derive("_order_", _order_of)  # type: ignore[no-any-return]  # derive returns Any
 
 def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
-  """What sorts the terms of a sum: outer ranges first, then large strides."""
+  """The sort key of the terms of a sum: outer ranges first, then large strides."""
   key = order(term)
   return key[0], -abs(factor), key[1], key[2], key[3]
 
@@ -58,10 +60,10 @@ def term_order(term: UOp, factor: int) -> tuple[Any, ...]:
 
 def limits(u: UOp) -> tuple[Any, Any]:
   """(smallest, largest) value."""
-  return u._bounds_ or u.derive("_bounds_", bounds_of)  # type: ignore[no-any-return]  # derive gives Any
+  return u._bounds_ or u.derive("_bounds_", bounds_of)  # type: ignore[no-any-return]  # derive returns Any
 
 def linear(u: UOp) -> Linear | None:
-  """u as a sum; None when it has too many terms. In types that wrap, products of sums stay whole."""
+  """u as a sum, or None if it has too many terms. In types that wrap, products of sums are not multiplied out."""
   if u.op not in _INSIDE:
     low, high = u._bounds_ or limits(u)
     if low == high: return {}, low
@@ -100,17 +102,17 @@ _INSIDE = frozenset({Ops.ADD, Ops.MUL, Ops.SUB, Ops.NEG, Ops.CONST})
 VARIABLES = frozenset({Ops.DEFINE_VAR, Ops.BIND})
 
 def multiple_of(variable: UOp) -> int:
-  """The number of which all values of a variable, bound or not, are multiples."""
+  """The number that divides all values of a variable, bound or not."""
   arg = variable.src[0].arg if variable.op is Ops.BIND else variable.arg
   return arg[3] if len(arg) > 3 else 1
 
 def _of_multiple(variable: UOp) -> Terms:
-  """A variable that is a multiple of a number, as what it is a multiple by; `whole_variables` goes back."""
+  """A variable that is a multiple of n, as n * (variable // n). `whole_variables` is the inverse."""
   n = multiple_of(variable)
   return {UOp(Ops.IDIV, variable.dtype, (variable, number(variable.dtype, n))): n}
 
 def whole_variables(terms: Terms) -> Terms:
-  """Terms with the variable itself in place of (variable // n) * n, where it is a multiple of n."""
+  """Terms with the variable itself in place of (variable // n) * n, if it is a multiple of n."""
   found = [t for t in terms if t.op is Ops.IDIV and t.src[0].op in VARIABLES and multiple_of(t.src[0]) > 1]
   if not found: return terms
   terms = dict(terms)
@@ -120,7 +122,7 @@ def whole_variables(terms: Terms) -> Terms:
   return terms
 
 def wrapped(dtype: DType, value: int) -> int:
-  """value as an integer type holds it."""
+  """value, wrapped to the range of an integer type."""
   if dtype is weakint: return value
   low, high = dtype.min, dtype.max
   return value if low <= value <= high else int(low + (value - low) % (high - low + 1))
@@ -145,7 +147,7 @@ def build(terms: Terms, constant: int, dtype: DType) -> UOp:
   return UOp(Ops.ADD, dtype, (result, number(dtype, constant))) if constant else result
 
 def _build_index(items: list[tuple[UOp, int]], constant: int) -> UOp:
-  """The same for the type that most sums have, three times faster: it fills in bounds on the way, and marks what no
+  """`build` for the type of most sums, three times faster. It sets the bounds of the new nodes and marks nodes that no
   rule can change."""
   result: UOp | None = None
   least = most = 0
@@ -170,9 +172,9 @@ def _build_index(items: list[tuple[UOp, int]], constant: int) -> UOp:
 _PLAIN = frozenset({Ops.RANGE, Ops.DEFINE_VAR, Ops.LOAD})
 
 def _mark_simple(u: UOp) -> None:
-  """Spare `symbolic.simplify` a look at a canonical sum: no rule applies to one of variables, ranges and loads.
+  """Mark a canonical sum of variables, ranges and loads as simple, because no rule applies to it.
 
-  (30 % of an index's time.)
+  This saves `symbolic.simplify` a visit: 30 % of an index's time.
   """
   while u._simple_ is None:
     u._simple_ = True
@@ -200,7 +202,7 @@ def fits(dtype: DType, terms: Terms, constant: int) -> bool:
   return bool(dtype.min <= low and high <= dtype.max)
 
 def exact(u: UOp) -> Linear | None:
-  """u as a sum if its value is that sum without wrapping anywhere on the way; else None."""
+  """u as a sum if no step of its computation wraps, else None."""
   form = linear(u)
   if form is None or u.dtype is weakint: return form
   if not fits(u.dtype, *form): return None
@@ -220,7 +222,7 @@ def exact(u: UOp) -> Linear | None:
   return form
 
 def plus(into: Terms, form: Linear, factor: int = 1) -> int:
-  """Add factor * form to a sum; returns what to add to its constant."""
+  """Add factor * form to a sum in place. Return the amount to add to its constant."""
   for term, k in form[0].items():
     value = into.get(term, 0) + k * factor
     if value: into[term] = value
@@ -230,18 +232,19 @@ def plus(into: Terms, form: Linear, factor: int = 1) -> int:
 # ***** divisors *****
 
 def const_factor(u: UOp) -> int:
-  """The largest number known to divide u; for 0 that is 0."""
+  """The largest number known to divide u. It is 0 for 0."""
   form = linear(u) if dtypes.is_int(u.dtype) else None
   if form is None: return 1
   return math.gcd(form[1], *form[0].values())
 
 def factors(u: UOp) -> tuple[list[UOp], int]:
-  """u as a product: its factors that are not numbers, and the number. A product of very many stays whole."""
+  """u as a product: its factors that are not numbers, and the number. A product of more than MOST_TERMS factors is not
+  split."""
   found: list[UOp] = []
   constant = 1
   stack = [u]
   while stack:
-    if len(found) + len(stack) > MOST_TERMS: return [u], 1  # u*u of u*u of … has 2**n
+    if len(found) + len(stack) > MOST_TERMS: return [u], 1  # u*u of u*u of … has 2**n factors
     x = stack.pop()
     if x.op is Ops.MUL: stack += (x.src[1], x.src[0])
     elif x.op is Ops.CONST: constant *= x.arg
@@ -255,7 +258,7 @@ def product(parts: list[UOp], constant: int, dtype: DType) -> UOp:
   return number(dtype, constant) if result is None or not constant else scaled(result, constant)
 
 def _term_divides(term: UOp, factor: int, parts: list[UOp], constant: int) -> tuple[UOp, int] | None:
-  """term * factor divided by a product, exactly."""
+  """term * factor divided by a product, or None if that is not exact."""
   have, own = factors(term)
   for part in parts:
     if part not in have: return None
@@ -264,14 +267,14 @@ def _term_divides(term: UOp, factor: int, parts: list[UOp], constant: int) -> tu
   return product(have, 1, term.dtype), own * factor // constant
 
 def divides(u: UOp, n: sint) -> UOp | None:
-  """u // n if that is exact for all values, else None. n: a number or an expression, taken as a product."""
+  """u // n if that is exact for all values, else None. n: a number or an expression, treated as a product."""
   form = exact(u)
   if form is None: return None
   quotient, rest = split_multiples(form, n if isinstance(n, UOp) else number(u.dtype, n))
   return None if rest[0] or rest[1] else build(quotient[0], quotient[1], u.dtype)
 
 def split_multiples(form: Linear, n: UOp) -> tuple[Linear, Linear]:
-  """A sum as quotient * n + rest, where the quotient takes the terms that are multiples of n."""
+  """A sum as quotient * n + rest. The quotient consists of the terms that are multiples of n."""
   parts, constant = factors(n)
   quotient: Terms = {}
   rest: Terms = {}

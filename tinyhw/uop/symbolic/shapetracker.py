@@ -1,10 +1,11 @@
-"""`ShapeTracker` and `View`: movements of an array's axes as arithmetic on its indices, a small library over the
-symbolic rules.
+"""`ShapeTracker` and `View`: movements of an array's axes as arithmetic on its indices. This is a small library over
+the symbolic rules.
 
-A `View` says where the element at (i0, i1, …) lies: at offset + i0*strides[0] + …, if every index is inside of its
-interval of the mask, else the element is 0. A movement that one View cannot express adds another; a `ShapeTracker` is
-such a stack, the first being nearest to memory. The engine has its own, more general way (engine/schedule/indexing.py);
-this is the library that users know.
+A `View` gives the position of the element at (i0, i1, …): offset + i0*strides[0] + … Every index must be inside of its
+interval of the mask, else the element is 0. A movement that one View cannot express adds another. A `ShapeTracker` is
+such a stack. The first View is the nearest to memory.
+
+The engine has its own, more general method (engine/schedule/indexing.py). This is the library that users know.
 """
 from __future__ import annotations
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ Ints = tuple[int, ...]
 Mask = tuple[tuple[int, int], ...]
 
 def strides_for_shape(shape: Sequence[int]) -> Ints:
-  """Row-major strides; axes of size 1 have 0."""
+  """Row-major strides. Axes of size 1 have stride 0."""
   strides: list[int] = []
   step = 1
   for n in reversed(shape):
@@ -32,12 +33,12 @@ def strides_for_shape(shape: Sequence[int]) -> Ints:
   return tuple(reversed(strides))
 
 def _indices(shape: Sequence[int]) -> list[UOp]:
-  """idx0, idx1, … for the axes of a shape."""
+  """Variables idx0, idx1, … for the axes of a shape."""
   return [UOp.variable(f"idx{i}", 0, max(n - 1, 0)) for i, n in enumerate(shape)]
 
 @dataclass(frozen=True)
 class View:
-  """One strided view. mask: (begin, end) of the valid indices of each axis, or None when all are."""
+  """One strided view. mask: (begin, end) of the valid indices of each axis, or None if all are valid."""
   shape: Ints
   strides: Ints
   offset: int = 0
@@ -46,9 +47,9 @@ class View:
   @staticmethod
   def create(shape: Sequence[int], strides: Sequence[int] | None = None, offset: int = 0,
              mask: Sequence[tuple[int, int]] | None = None) -> View:
-    """A view in normal form: axes of size 1 have stride 0, a mask that excludes nothing is None.
+    """A view in normal form: axes of size 1 have stride 0, and a mask that excludes nothing is None.
 
-    Row-major if no strides are given.
+    It is row-major if no strides are given.
     """
     shape = tuple(shape)
     if any(n < 0 for n in shape): raise ShapeError(f"a view cannot have the shape {shape}: sizes are at least 0")
@@ -67,14 +68,14 @@ class View:
 
   @property
   def contiguous(self) -> bool:
-    """Whether it is row-major from 0 on, all of it valid."""
+    """Whether it is row-major from 0 on, and all of it is valid."""
     return self.offset == 0 and self.mask is None and self.strides == strides_for_shape(self.shape)
 
   @property
   def size(self) -> int: return math.prod(self.shape)
 
   def index(self, at: Sequence[UOp]) -> tuple[UOp, UOp]:
-    """(position, whether it is valid) of the element at these indices; not simplified."""
+    """(position, validity) of the element at these indices, not simplified."""
     position, valid = number(weakint, self.offset), UOp(Ops.CONST, dtypes.bool, (), True)
     for i, stride in zip(at, self.strides): position = position + i * stride
     for i, n, (begin, end) in zip(at, self.shape, self.mask or ()):
@@ -82,7 +83,7 @@ class View:
       if end < n: valid = valid & (i < end)
     return position, valid
 
-  # ***** movements; None: one view cannot say it *****
+  # ***** movements; reshape returns None if one view cannot express it *****
 
   def permute(self, order: Sequence[int]) -> View:
     if sorted(order) != list(range(len(self.shape))):
@@ -91,7 +92,7 @@ class View:
     return View.create([self.shape[a] for a in order], [self.strides[a] for a in order], self.offset, mask)
 
   def _window(self, pairs: Sequence[tuple[int, int]], mask: Mask | None) -> View:
-    """The part from begin to end on each axis; either may be outside."""
+    """The part from begin to end on each axis. Either may be outside of the axis."""
     offset = self.offset + sum(s * b for s, (b, _) in zip(self.strides, pairs))
     moved = mask
     if self.mask is not None:
@@ -152,7 +153,7 @@ def _unflatten(flat: UOp, shape: Sequence[int]) -> list[UOp]:
   return at[::-1]
 
 def _linear_view(shape: Sequence[int], position: UOp, valid: UOp) -> View | None:
-  """The one view that gives this position, if there is such a one."""
+  """The one view with this position and validity, if there is one."""
   at = _indices(shape)
   form, gate = linear(simplify(position)), simplify(valid)
   if form is None or any(term not in at for term in form[0]): return None
@@ -167,7 +168,7 @@ def _linear_view(shape: Sequence[int], position: UOp, valid: UOp) -> View | None
 
 @dataclass(frozen=True)
 class ShapeTracker:
-  """A stack of views; the last has the shape that is seen."""
+  """A stack of views. The last one has the visible shape."""
   views: tuple[View, ...]
 
   @staticmethod
@@ -191,12 +192,12 @@ class ShapeTracker:
   def flip(self, axes: Sequence[int]) -> ShapeTracker: return self._top(self.views[-1].flip(axes))
 
   def reshape(self, shape: Sequence[int]) -> ShapeTracker:
-    """The same elements in another shape; a second view where one cannot say it."""
+    """The same elements in another shape. It adds a second view if one cannot express it."""
     view = self.views[-1].reshape(shape)
     return ShapeTracker(self.views + (View.create(shape),)) if view is None else self._top(view)
 
   def expr_idxs(self, idxs: Sequence[UOp] | None = None) -> tuple[UOp, UOp]:
-    """(position in memory, whether it is valid) of the element at idxs (idx0, idx1, … if None), in simplest form."""
+    """(position in memory, validity) of the element at idxs, in simplest form. The default of idxs is idx0, idx1, …"""
     at = _indices(self.shape) if idxs is None else list(idxs)
     valid = UOp(Ops.CONST, dtypes.bool, (), True)
     position = number(weakint, 0)
@@ -207,7 +208,7 @@ class ShapeTracker:
     return position, valid
 
   def real_strides(self) -> tuple[int | None, ...]:
-    """The stride of each axis in memory; None for an axis that has no single one."""
+    """The stride of each axis in memory, or None for an axis without a single one."""
     at = _indices(self.shape)
     form = linear(self.expr_idxs()[0])
     if form is None: return (None,) * len(at)
@@ -215,7 +216,7 @@ class ShapeTracker:
     return tuple(None if i in bent else form[0].get(i, 0) for i in at)
 
   def simplify(self) -> ShapeTracker:
-    """Neighbouring views made one where one can say it."""
+    """Merge adjacent views where one view can express both."""
     views = list(self.views)
     at = len(views) - 1
     while at > 0:
@@ -224,5 +225,5 @@ class ShapeTracker:
       if one is None: at -= 1
       else:
         views[at - 1:at + 1] = [one]
-        at = len(views) - 1  # what is above may fit now
+        at = len(views) - 1  # the views above may merge now
     return ShapeTracker(tuple(views)) if len(views) < len(self.views) else self

@@ -1,14 +1,19 @@
-"""Rules that make expressions simpler without changing any value: constants, identities, bool algebra, casts, index
+"""Rules that simplify expressions without changing any value: constants, identities, bool algebra, casts, index
 algebra.
 
-`symbolic_simple`: cheap rules that look at a node and its sources only. `symbolic`: those, and the algebra of integers:
-canonical sums and products (linear.py), // and % (divmod.py), comparisons and conjunctions (compare.py), what bounds
-decide. `simplify` applies the second to a fixed point and remembers the result in the node. Both are for scalar
-expressions and those with lanes, not for tensor graphs: constants have no shape.
+`symbolic_simple` has cheap rules that only use a node and its sources. `symbolic` adds the algebra of integers:
+canonical sums and products (linear.py), // and % (divmod.py), comparisons and conjunctions (compare.py), and decisions
+by bounds. `simplify` applies `symbolic` to a fixed point and stores the result in the node. Both sets are for scalar
+and vector expressions, not for tensor graphs: constants have no shape.
 
-What is exact for floats is done, and nothing else: x*0 stays (NaN, infinity, -0.0), x + 0.0 stays unless x is known not
-to be -0.0 (it would become 0.0), x - x and x / x stay, sums and products are not reordered, MAX is not (which of two
-zeros it gives depends on the order). Arithmetic on constants is tinyhw/arithmetic.py's, which the interpreter uses too.
+Rules for floats are exact. So these expressions are not changed:
+
+- x*0, because of NaN, infinity and -0.0.
+- x + 0.0, unless x is known not to be -0.0, which would become 0.0.
+- x - x and x / x.
+- The order of sums and products, and that of MAX, on which the sign of a zero depends.
+
+tinyhw/arithmetic.py computes with constants, as for the interpreter.
 """
 from __future__ import annotations
 import math
@@ -35,7 +40,7 @@ c, c1, c2, c3 = (UPat.cvar(name) for name in ("c", "c1", "c2", "c3"))
 i, f, p, q = UPat.var("x", INTEGERS), UPat.var("x", FLOATS), UPat.var("p", BOOL), UPat.var("q", BOOL)
 
 def value(u: UOp) -> Any:
-  """The number that a CONST holds, as its type holds it."""
+  """The number that a CONST holds, rounded to its type."""
   return round_to(u.dtype.scalar())(u.arg)
 
 # ***** constants *****
@@ -54,7 +59,7 @@ def fold_cast(u: UOp, c: UOp) -> UOp | None:
 
 @rule(UPat(Ops.BITCAST, src=(c,), name="u"))
 def fold_bitcast(u: UOp, c: UOp) -> UOp | None:
-  """Not to or from NaN: a Python float has no place for its bits."""
+  """Not to or from NaN: a Python float cannot hold the bits of a NaN."""
   if u.dtype.count != c.dtype.count or u.dtype.itemsize != c.dtype.itemsize or c.arg != c.arg: return None
   if weakint in (u.dtype.scalar(), c.dtype.scalar()): return None
   result = from_bytes(to_bytes(c.arg, c.dtype.scalar()), u.dtype.scalar())
@@ -62,7 +67,7 @@ def fold_bitcast(u: UOp, c: UOp) -> UOp | None:
 
 @rule(UPat(tuple(GroupOp.Commutative - {Ops.MAX}), src=(c, x), name="u"))
 def constant_right(u: UOp, c: UOp, x: UOp) -> UOp | None:
-  """3 + x -> x + 3: other rules then look on one side only."""
+  """3 + x -> x + 3, so that other rules look on one side only."""
   return None if x.op is Ops.CONST else UOp(u.op, u.dtype, (x, c), u.arg, u.tag)
 
 # ***** identities *****
@@ -73,20 +78,20 @@ def never_negative_zero(u: UOp) -> bool:
   if u.op is Ops.CAST: return not dtypes.is_float(u.src[0].dtype)
   if u.op in (Ops.EXP, Ops.EXP2, Ops.COS): return True
   if u.op is Ops.MUL: return u.src[0] is u.src[1]
-  # -0.0 comes only from -0.0 + -0.0
+  # only -0.0 + -0.0 is -0.0
   if u.op is Ops.ADD: return any(s.op is Ops.CONST and never_negative_zero(s) for s in u.src)
   return False
 
 @rule(x + c)
 def add_zero(x: UOp, c: UOp) -> UOp | None:
-  """x + 0 -> x; for floats x + -0.0 -> x always, x + 0.0 -> x where x cannot be -0.0."""
+  """x + 0 -> x. For floats x + -0.0 -> x always, and x + 0.0 -> x if x cannot be -0.0."""
   if c.arg != 0: return None
   if dtypes.is_float(x.dtype) and math.copysign(1.0, c.arg) > 0 and not never_negative_zero(x): return None
   return x
 
 @rule(UPat(Ops.SUB, src=(x, c)))
 def subtract_zero(x: UOp, c: UOp) -> UOp | None:
-  """x - 0 -> x; for floats the zero must be +0.0."""
+  """x - 0 -> x. For floats the zero must be +0.0."""
   return x if c.arg == 0 and not (dtypes.is_float(x.dtype) and math.copysign(1.0, c.arg) < 0) else None
 
 @rule(x * UPat.const(None, 1), UPat(Ops.FDIV, src=(x, UPat.const(None, 1))),
@@ -103,7 +108,7 @@ def negate_twice(x: UOp) -> UOp: return x
 
 @rule(UPat(Ops.FDIV, src=(f, c)))
 def divide_by_power_of_two(x: UOp, c: UOp) -> UOp | None:
-  """x / 4 -> x * 0.25: exact when the reciprocal is a normal number."""
+  """x / 4 -> x * 0.25. It is exact if the reciprocal is a normal number."""
   divisor = value(c)
   if divisor == 0 or not math.isfinite(divisor) or abs(math.frexp(divisor)[0]) != 0.5: return None
   inverse, (exponent_bits, _) = 1.0 / divisor, dtypes.finfo(x.dtype)
@@ -112,7 +117,7 @@ def divide_by_power_of_two(x: UOp, c: UOp) -> UOp | None:
 
 @rule(UPat(Ops.IDIV, src=(i, i)))
 def divide_by_itself(x: UOp) -> UOp | None:
-  """x // x -> 1 where x is not 0 (0 // 0 is 0)."""
+  """x // x -> 1 if x is not 0 (0 // 0 is 0)."""
   low, high = limits(x)
   return x.const_like(1) if low > 0 or high < 0 else None
 
@@ -147,7 +152,7 @@ def bits_with_constant(u: UOp, x: UOp, c: UOp) -> UOp | None:
 @rule(*[UPat(op, INTEGERS, (UPat(op, src=(x, c1)), c2), name="u") for op in (Ops.ADD, Ops.MUL)],
       *[UPat(op, WHOLE, (UPat(op, src=(x, c1)), c2), name="u") for op in (Ops.AND, Ops.OR, Ops.XOR)])
 def merge_constants(u: UOp, x: UOp, c1: UOp, c2: UOp) -> UOp:
-  """(x + 2) + 3 -> x + 5. Not for floats, where it rounds differently."""
+  """(x + 2) + 3 -> x + 5. Not for floats, because it rounds differently."""
   return UOp(u.op, u.dtype, (x, u.const_like(operation(u.op.name, u.dtype.scalar())(value(c1), value(c2)))))
 
 @rule(UPat(Ops.MAX, INTEGERS, (UPat(Ops.MAX, src=(x, c1)), c2)))
@@ -159,18 +164,18 @@ AS_LOGIC = {Ops.ADD: Ops.OR, Ops.MAX: Ops.OR, Ops.MUL: Ops.AND, Ops.SUB: Ops.XOR
 
 @rule(UPat(tuple(AS_LOGIC), BOOL, name="u"))
 def bool_arithmetic(u: UOp) -> UOp:
-  """Sums, products and maxima of bools are logic."""
+  """Replace sums, products and maxima of bools by logic."""
   return UOp(AS_LOGIC[u.op], u.dtype, u.src)
 
 @rule(UPat((Ops.CMPNE, Ops.CMPEQ, Ops.CMPLT), src=(p, q), name="u"))
 def bool_comparison(u: UOp, p: UOp, q: UOp) -> UOp:
-  """p != q is p ^ q; p < q is not p and q."""
+  """p != q is p ^ q. p < q is (not p) and q."""
   if u.op is Ops.CMPLT: return p.logical_not() & q
   return p ^ q if u.op is Ops.CMPNE else (p ^ q).logical_not()
 
 @rule(UPat(Ops.XOR, BOOL, (UPat((Ops.CMPEQ, Ops.CMPNE), name="x"), c)))
 def negate_equality(x: UOp, c: UOp) -> UOp | None:
-  """not a == b -> a != b; true for NaN as well. (not a < b is b <= a for integers only: compare.py.)"""
+  """not a == b -> a != b, also for NaN. not a < b -> b <= a is for integers only: compare.py."""
   return UOp(Ops.CMPNE if x.op is Ops.CMPEQ else Ops.CMPEQ, x.dtype, x.src) if c.arg else None
 
 @rule(UPat((Ops.AND, Ops.OR), BOOL, [p, p.logical_not()], name="u"))
@@ -199,7 +204,7 @@ def where_not(p: UOp, x: UOp, y: UOp) -> UOp: return UOp(Ops.WHERE, x.dtype, (p,
 @rule(UPat(Ops.WHERE, src=(p, UPat(Ops.WHERE, src=(p, x, UPat())), y)),
       UPat(Ops.WHERE, src=(p, x, UPat(Ops.WHERE, src=(p, UPat(), y)))))
 def where_in_where(p: UOp, x: UOp, y: UOp) -> UOp:
-  """A condition that is asked again has the same answer."""
+  """A condition that is tested twice has the same outcome."""
   return UOp(Ops.WHERE, x.dtype, (p, x, y))
 
 @rule(UPat(Ops.WHERE, src=(p, UPat(Ops.WHERE, src=(q, x, y)), y)))
@@ -216,13 +221,13 @@ def into_where(u: UOp, p: UOp, c1: UOp, c2: UOp, c3: UOp) -> UOp:
 
 @rule(UPat(Ops.WHERE, src=(UPat(Ops.CMPLT, src=(y, x)), x, UPat(Ops.MAX, src=(x, y), name="u"))))
 def greater_or_maximum(x: UOp, y: UOp, u: UOp) -> UOp:
-  """y < x ? x : max(x, y) -> max(x, y), NaN included: relu, which is written so for its gradient."""
+  """y < x ? x : max(x, y) -> max(x, y), also for NaN. relu is written in this form for its gradient."""
   return u
 
 @rule(UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), UPat(Ops.NEG, src=(y,)))),)),
       UPat(Ops.NEG, FLOATS, (UPat(Ops.MAX, src=(UPat(Ops.NEG, src=(x,)), c)),)))
 def minimum(x: UOp, y: UOp | None = None, c: UOp | None = None) -> UOp:
-  """-max(-x, -y) -> the smaller, or NaN. Of zeros the same as before."""
+  """-max(-x, -y) -> the smaller, or NaN. The sign of a zero stays as it was."""
   if y is None:
     assert c is not None, "one of the patterns matched"
     y = c.const_like(-c.arg)
@@ -237,8 +242,7 @@ def cast_to_same(u: UOp, x: UOp) -> UOp | None: return x if u.dtype is x.dtype e
 
 @rule(UPat(Ops.CAST, src=(UPat(Ops.CAST, src=(x,), name="y"),), name="u"))
 def cast_twice(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """Through a type that holds every value of x, or from integers down to fewer bits: the step between changes
-  nothing."""
+  """Drop the first of two casts if the type between holds every value of x, or if integers only lose bits."""
   source, middle, target = x.dtype.scalar(), y.dtype.scalar(), u.dtype.scalar()
   if middle is dtypes.bool: return None
   if source is weakint or not can_lossless_cast(source, middle):
@@ -262,7 +266,7 @@ def compare_cast_bool(u: UOp, p: UOp, c: UOp) -> UOp:
 
 @rule(UPat(Ops.GEP, src=(UPat((Ops.BROADCAST, Ops.VECTORIZE, Ops.CONST), name="x"),), name="u"))
 def lane_of(u: UOp, x: UOp) -> UOp | None:
-  """A lane, or several, of what was put together from scalars."""
+  """A lane, or several, of a vector that consists of scalars."""
   if type(u.arg) is not int: return None
   n = u.dtype.count
   if x.op is Ops.CONST: return UOp(Ops.CONST, u.dtype, (), x.arg)
@@ -274,7 +278,7 @@ def broadcast_constant(u: UOp, c: UOp) -> UOp: return UOp(Ops.CONST, u.dtype, ()
 
 @rule(UPat(Ops.VECTORIZE, name="u"))
 def vectorize_lanes(u: UOp) -> UOp | None:
-  """The lanes of one vector in their order are that vector; equal constants are a constant."""
+  """The lanes of one vector in their order are that vector. Equal constants are a constant."""
   first = u.src[0]
   if first.op is Ops.CONST: return UOp(Ops.CONST, u.dtype, (), first.arg) if all(s is first for s in u.src) else None
   if first.op is not Ops.GEP or first.src[0].dtype is not u.dtype: return None
@@ -283,7 +287,7 @@ def vectorize_lanes(u: UOp) -> UOp | None:
 
 @rule(UPat(Ops.LOAD, src=(x, c, y), name="u"))
 def constant_gate(u: UOp, x: UOp, c: UOp, y: UOp) -> UOp:
-  """A load whose gate is always open needs none; one whose gate is always shut is its alternative."""
+  """A load with a true gate needs no gate. A load with a false gate is its alternative."""
   return UOp(Ops.LOAD, u.dtype, (x,), u.arg, u.tag) if c.arg else y
 
 SIMPLE = (
@@ -313,7 +317,7 @@ def cast_of_decided(u: UOp, x: UOp) -> UOp | None:
 
 @rule(UPat((Ops.SUB, Ops.NEG, Ops.SHL, Ops.SHR), weakint, name="u"))
 def only_sums_and_products(u: UOp) -> UOp | None:
-  """Index arithmetic has one way to say a thing: x - y is x + y*-1, x << 3 is x * 8, x >> 3 is x // 8."""
+  """Rewrite index arithmetic to sums, products and quotients: x - y is x + y*-1, x << 3 is x * 8, x >> 3 is x // 8."""
   x: UOp = u.src[0]
   y: UOp = u.src[-1]
   if u.op is Ops.NEG: return x * -1
@@ -328,8 +332,8 @@ def mask_is_remainder(x: UOp, c: UOp) -> UOp | None:
   return x % (c.arg + 1) if c.arg > 0 and c.arg & (c.arg + 1) == 0 else None
 
 def _is_ordered(u: UOp) -> bool:
-  """Whether a sum of canonical operands is canonical already: the right one a single term that belongs behind all of
-  the left, and no like term."""
+  """Whether a sum of canonical operands is canonical already. The right one must be a single term that follows all of
+  the left in order, without a like term there."""
   left, right = u.src
   if left.op is Ops.CONST or right.op is Ops.ADD: return False
   if left.op is Ops.ADD and left.src[1].op is Ops.CONST: return False
@@ -340,7 +344,7 @@ def _is_ordered(u: UOp) -> bool:
   at, n = (last.src[0], last.src[1].arg) if last.op is Ops.MUL and last.src[1].op is Ops.CONST else (last, 1)
   if term_order(at, n) > term_order(term, k): return False
   node: UOp | None = left
-  while node is not None:  # like terms, or digits that a later pass through `recombine` may join
+  while node is not None:  # like terms, or digits that a later call of `recombine` may join
     part, node = (node.src[1], node.src[0]) if node.op is Ops.ADD else (node, None)
     if part.op is Ops.MUL and part.src[1].op is Ops.CONST: part = part.src[0]
     if part is term or part.op in _DIGITS or part.op is Ops.RANGE and limits(part)[1] == 0: return False
@@ -350,8 +354,8 @@ _DIGITS = frozenset({Ops.MOD, Ops.IDIV})
 
 @rule(UPat(Ops.ADD, INTEGERS, name="u"))
 def canonical_sum(u: UOp) -> UOp | None:
-  """x*2 + (y + x*3) -> x*5 + y: like terms joined, terms in order, the constant last; digits of one number put
-  together again."""
+  """x*2 + (y + x*3) -> x*5 + y: like terms merged, terms in order, the constant last. Digits of one number are
+  recombined."""
   if _is_ordered(u): return None
   form = linear(u)
   if form is None: return None
@@ -364,14 +368,14 @@ def canonical_sum(u: UOp) -> UOp | None:
 
 @rule(UPat(Ops.MUL, INTEGERS, name="u"))
 def canonical_product(u: UOp) -> UOp | None:
-  """(x*3)*y -> x*y*3; an index (x + 2)*3 -> x*3 + 6."""
+  """(x*3)*y -> x*y*3. An index (x + 2)*3 -> x*3 + 6."""
   left, right = u.src
   if right.op is Ops.CONST:
     if left.op is Ops.ADD and u.dtype is weakint:
       form = linear(u)
       return None if form is None else build(form[0], form[1], u.dtype)
     if left.op is Ops.IDIV and left.src[0].op in VARIABLES and (form := linear(u)) is not None:
-      result = build(form[0], form[1], u.dtype)   # (n // 4) * 4 is n, if that is a multiple of 4
+      result = build(form[0], form[1], u.dtype)   # (n // 4) * 4 is n, if n is a multiple of 4
       return None if result is u else result
     if left.op is not Ops.MUL: return None
   result = product(*factors(u), u.dtype)
@@ -379,7 +383,7 @@ def canonical_product(u: UOp) -> UOp | None:
 
 @rule(UPat(Ops.MAX, INTEGERS, (x, y), name="u"))
 def maximum_by_bounds(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """The one that is never smaller; else the operands in order, a constant last."""
+  """The operand that is never smaller, else the operands in order, a constant last."""
   left, right = exact(x), exact(y)
   if left is not None and right is not None:
     terms = dict(left[0])
@@ -390,7 +394,7 @@ def maximum_by_bounds(u: UOp, x: UOp, y: UOp) -> UOp | None:
 
 @rule(UPat((Ops.AND, Ops.OR, Ops.XOR), WHOLE, (x, y), name="u"))
 def operands_in_order(u: UOp, x: UOp, y: UOp) -> UOp | None:
-  """Equal expressions become one node."""
+  """Sort the operands, so that equal expressions become one node."""
   return None if y.op is Ops.CONST or x.op is u.op or order(x) <= order(y) else UOp(u.op, u.dtype, (y, x))
 
 @rule(UPat(Ops.CAST, weakint, (UPat(tuple(GroupOp.Binary - GroupOp.Comparison), INTEGERS, name="x"),)))
@@ -401,7 +405,7 @@ def index_from_exact(x: UOp) -> UOp | None:
 
 @rule(UPat(Ops.CAST, weakint, (UPat(Ops.CAST, INTEGERS, (UPat.var("y", weakint),), name="x"),)))
 def index_through_type(x: UOp, y: UOp) -> UOp | None:
-  """An index that went through a type that holds it."""
+  """Drop the conversion of an index to a type that holds it and back."""
   low, high = limits(y)
   return y if x.dtype.min <= low and high <= x.dtype.max else None
 
@@ -412,9 +416,9 @@ symbolic = PatternMatcher(SIMPLE + ALGEBRA)
 # ***** simplify *****
 
 def simplify(u: UOp) -> UOp:
-  """u in the simplest form that the rules find.
+  """Return the simplest form of u that the rules find.
 
-  Each node remembers its own, so an expression that grew costs what is new.
+  Each node stores its own, so the cost of an expression that grew is that of its new nodes.
   """
   known: Any = u._simple_
   if known is not None: return u if known is True else known
@@ -423,7 +427,7 @@ def simplify(u: UOp) -> UOp:
   chain = 0
   while stack:
     node = stack.pop()
-    if node.__class__ is tuple:  # (nodes, what they became)
+    if node.__class__ is tuple:  # (nodes, their replacement)
       result = node[-1]._simple_
       if result is True: result = node[-1]
       for n in node[:-1]: n._simple_ = result

@@ -1,8 +1,8 @@
-"""What a condition says about an expression that only matters where the condition is true: the index behind a gate.
+"""Simplification of an expression that only matters where a condition is true: the index of a gated access.
 
-Each clause of the condition that bounds a sum of integers narrows that sum: the sum (or a term of it, expressed by the
-sum) is replaced by a variable with the narrower bounds, the expression is simplified, and the variable is replaced
-back. `(i - 2) % 8` behind `2 <= i < 10` is `i - 2`.
+Each clause of the condition that bounds a sum of integers narrows that sum. A variable with the narrower bounds
+replaces the sum, or a term of it that is expressed by the sum. The expression is simplified, and the variable is
+replaced back. `(i - 2) % 8` under the condition `2 <= i < 10` is `i - 2`.
 """
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from tinyhw.uop.symbolic.compare import clauses, conjunction, constraint
 from tinyhw.uop.symbolic.linear import Terms, build, limits, linear, number
 from tinyhw.uop.symbolic.symbolic import simplify
 
-# Without one of these there is nothing that a narrower bound could change
+# without one of these ops narrower bounds change nothing
 _BENDS = frozenset({Ops.IDIV, Ops.MOD, Ops.MAX, Ops.WHERE, Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE})
 
 def _narrowed(condition: UOp) -> dict[UOp, tuple[int, int]] | None:
-  """Sums with the bounds that the condition gives them, where these are narrower than their own.
+  """Map sums to the bounds that the condition gives them, if these are narrower than their own bounds.
 
-  None if it can never be true.
+  None if the condition can never be true.
   """
   found: dict[UOp, tuple[int, int]] = {}
   for clause in clauses(condition):
@@ -31,8 +31,8 @@ def _narrowed(condition: UOp) -> dict[UOp, tuple[int, int]] | None:
   return {e: bounds for e, bounds in found.items() if bounds != tuple(limits(e))}
 
 def _replaceable(expression: UOp, nodes: dict[UOp, None]) -> tuple[UOp, Terms] | None:
-  """A term of a sum, with coefficient 1 or -1, that stands in `nodes`; and the other terms as they are in: term = sum
-  + others."""
+  """Find a term of a sum, with coefficient 1 or -1, that is in `nodes`. Return it and the other terms, as in: term =
+  sum + others."""
   form = linear(expression)
   if form is None: return None
   for term, k in form[0].items():
@@ -40,7 +40,7 @@ def _replaceable(expression: UOp, nodes: dict[UOp, None]) -> tuple[UOp, Terms] |
   return None
 
 def uop_given_valid(valid: UOp, u: UOp) -> UOp:
-  """u simplified under the assumption that valid is true. Where valid is false the result may differ."""
+  """Simplify u under the assumption that valid is true. Where valid is false the result may differ."""
   u, narrowed = simplify(u), _narrowed(simplify(valid))
   for count, (expression, (low, high)) in enumerate((narrowed or {}).items()):
     nodes = u.toposort()
@@ -61,7 +61,7 @@ def uop_given_valid(valid: UOp, u: UOp) -> UOp:
   return u
 
 def simplify_valid(gate: UOp, index: UOp) -> tuple[UOp, UOp]:
-  """(gate, index) in simplest form: the gate without clauses that bounds or other clauses imply, the index as it is
+  """Simplify (gate, index). The gate loses clauses that bounds or other clauses imply. The index only keeps its value
   where the gate is true."""
   gate = simplify(gate)
   parts = clauses(gate)

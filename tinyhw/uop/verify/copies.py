@@ -1,5 +1,4 @@
-"""Rules of verify.py for what a Program copies to local memory while it goes on: FETCH, BOX, SIGNALS, COMMIT and
-WAIT."""
+"""Rules of verify.py for asynchronous copies to local memory in a Program: FETCH, BOX, SIGNALS, COMMIT and WAIT."""
 from __future__ import annotations
 from collections.abc import Callable
 
@@ -9,7 +8,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 def _gate(u: UOp, at: int) -> str | None:
-  """The source behind those that there must be, if it is there."""
+  """Check the optional gate at source `at`."""
   return None if len(u.src) <= at or u.src[at].dtype is dtypes.bool else f"gate of type {u.src[at].dtype}, not bool"
 
 def _fetch(u: UOp) -> str | None:
@@ -46,7 +45,7 @@ def _commit(u: UOp) -> str | None:
   return _gate(u, 1)
 
 def _wait(u: UOp) -> str | None:
-  """arg: groups of copies, or those and groups of products."""
+  """arg: the number of copy groups that may be left, or that number and the number of product groups."""
   left = u.arg if isinstance(u.arg, tuple) else (u.arg,)
   fine = not u.src or len(u.src) == 2 and _is_signal(u.src[0]) and dtypes.is_int(u.src[1].dtype)
   if not fine: return "neither for nothing nor for (a signal, phase)"

@@ -1,13 +1,19 @@
-"""Proves that an access stays inside its buffer, given the conditions under which it happens. Used by the verifier;
-independent of codegen's rules.
+"""Prove that an access stays inside its buffer, given the conditions under which it happens. The verifier uses it. It
+is independent of codegen's rules.
 
-An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x;
-where the index contains a multiple of x, that part gets the narrowed interval, and what is left its own. Conditions on
-a single expression narrow it wherever it occurs, those on a dividend its quotients and remainders; a sum of which
-conditions know quotient and remainder is taken apart into these. Vectors are looked at lane by lane. What cannot be
-shown is tried once more with the index simplified; then at every point, where there are MOST_POINTS at most; then case
-by case, with numbers in the place of Variables and of short ranges, since products and quotients of these are numbers
-then. Cost: about 20 µs for a gated access, 0.1 s for one that is tried at every point, 1 ms for a case.
+An index is a sum of terms with integer factors. A condition `x < c` or `c <= x` narrows the interval of the sum x. If
+the index contains a multiple of x, that part gets the narrowed interval, and the rest its own. A condition on a single
+expression narrows it wherever it occurs. A condition on a dividend narrows its quotients and remainders. A sum with
+conditions on its quotient and remainder is split into these. Vectors are checked lane by lane.
+
+If that fails, there are three more attempts:
+
+- with the index simplified;
+- at every point, if there are MOST_POINTS at most;
+- case by case, with numbers in place of Variables and of short ranges, because their products and quotients are numbers
+  then.
+
+Cost: about 20 µs for a gated access, 0.1 s for one that is checked at every point, 1 ms for a case.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -24,8 +30,8 @@ Interval = tuple[int, int]
 Terms = tuple[dict[UOp, int], int]  # expression -> factor, and a constant
 
 _INFINITE = 1 << 799
-MOST_CASES = 1 << 12    # values of Variables and ranges, for each of which an access is looked at
-MOST_POINTS = 1 << 14   # at which an access is looked at one by one
+MOST_CASES = 1 << 12    # values of Variables and ranges for which an access is checked
+MOST_POINTS = 1 << 14   # points at which an access is checked
 
 def lane_of(u: UOp, k: int) -> UOp:
   """Lane k of a vector expression, as a scalar expression."""
@@ -40,8 +46,7 @@ def lane_of(u: UOp, k: int) -> UOp:
   return lanes[u]
 
 def without_lanes(u: UOp) -> UOp:
-  """The expression with operations on lanes in the place of lanes of operations: what is the same is then written in
-  the same way."""
+  """Replace lanes of operations by operations on lanes, so that equal expressions are written in the same way."""
   new: dict[UOp, UOp] = {}
   for n in u.toposort():
     src = tuple([new[s] for s in n.src])
@@ -55,7 +60,7 @@ def _fits(u: UOp, low: int, high: int) -> bool:
 def _interval(u: UOp) -> Interval: return int(u.vmin), int(u.vmax)
 
 def linear(u: UOp) -> Terms:
-  """u as a sum of factors times expressions. Only sums and products that cannot wrap are taken apart."""
+  """u as a sum of factors times expressions. Sums and products that may wrap are not split."""
   terms: dict[UOp, int] = {}
   constant = 0
   stack = [(u, 1)]
@@ -85,14 +90,14 @@ def _exact(n: UOp) -> bool:
 Condition = tuple[dict[UOp, int], int, int]  # terms, and the smallest and largest value of their sum
 
 def conditions(gate: UOp) -> list[Condition]:
-  """What is known where gate is true: intervals of sums. Clauses that say something else are left out."""
+  """The intervals of sums that follow if gate is true. Other clauses are left out."""
   out: list[Condition] = []
   for clause in gate.split(Ops.AND):
     truth = True
     while ((clause.op is Ops.XOR or clause.op is Ops.CMPNE) and clause.src[1].op is Ops.CONST
            and clause.src[1].arg is True):
       clause, truth = clause.src[0], not truth
-    if not truth and clause.op is Ops.OR:  # neither of them
+    if not truth and clause.op is Ops.OR:  # neither of them is true
       out += [c for part in clause.split(Ops.OR) for c in conditions(part ^ part.const_like(True))]
     if clause.op not in (Ops.CMPLT, Ops.CMPEQ, Ops.CMPNE) or not dtypes.is_int(clause.src[0].dtype): continue
     found = _difference(clause, truth)
@@ -120,21 +125,21 @@ def _sum(terms: dict[UOp, int], known: dict[UOp, Interval]) -> Interval:
   return low, high
 
 def _ratio(terms: dict[UOp, int], part: dict[UOp, int]) -> int | None:
-  """m where terms contain m times part; None if they do not."""
+  """m, if terms contain m times part, else None."""
   n, f = next(iter(part.items()))
   if n not in terms or terms[n] % f: return None
   m = terms[n] // f
   return m if all(terms.get(x) == m * g for x, g in part.items()) else None
 
 def bounds_under(u: UOp, given: Sequence[Condition]) -> Interval:
-  """The smallest and largest value of an integer expression where the conditions hold.
+  """The smallest and largest value of an integer expression if the conditions hold.
 
-  (1, 0) or another empty interval: they never do.
+  The interval is empty, such as (1, 0), if they never hold.
   """
   return _bounds(linear(u), given)
 
 def _bounds(sum_: Terms, given: Sequence[Condition]) -> Interval:
-  """The same of a sum."""
+  """`bounds_under` for a sum."""
   terms, constant = sum_
   known: dict[UOp, Interval] = {}
   groups: list[Condition] = []
@@ -183,8 +188,8 @@ def _narrowed(terms: dict[UOp, int], known: dict[UOp, Interval]) -> dict[UOp, In
   return {n: _interval(n.substitute(stand_ins)) for n in terms if n not in known and n.src}
 
 def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Interval]:
-  """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) //
-  8 where i + j < 16."""
+  """Bounds of quotients and remainders by a number whose dividend is a sum that conditions narrow, such as (i + j) // 8
+  where i + j < 16."""
   out: dict[UOp, Interval] = {}
   for n in terms:
     by = _by(n, Ops.IDIV) or _by(n, Ops.MOD)
@@ -198,8 +203,8 @@ def _divided(terms: dict[UOp, int], given: Sequence[Condition]) -> dict[UOp, Int
   return out
 
 def _quotient_below(n: UOp, given: Sequence[Condition]) -> int | None:
-  """k where a condition says that the dividend is less than k times the divisor, which is an expression, as i // (v *
-  8) where i < v * 16."""
+  """k, if a condition implies that the dividend is less than k times the divisor. The divisor is an expression, as in i
+  // (v * 8) where i < v * 16."""
   (dividend, shift), (divisor, constant) = linear(n.src[0]), linear(n.src[1])
   if not divisor or constant or n.src[1].vmin < 0: return None
   first, f = next(iter(divisor.items()))
@@ -210,8 +215,10 @@ def _quotient_below(n: UOp, given: Sequence[Condition]) -> int | None:
   return None
 
 def _whole_quotients(terms: dict[UOp, int], given: Sequence[Condition]) -> tuple[int, int, dict[UOp, int]]:
-  """The interval of quotients that conditions narrow together with other terms, and the terms that are left: i + j // 2
-  is (2 * i + j) // 2, and conditions may say more of 2 * i + j than of its parts."""
+  """The interval of quotients that conditions narrow together with other terms, and the remaining terms.
+
+  i + j // 2 is (2 * i + j) // 2. A condition may bound 2 * i + j more tightly than its parts.
+  """
   low = high = 0
   for n, f in list(terms.items()):
     by = _by(n, Ops.IDIV)
@@ -230,13 +237,16 @@ def _whole_quotients(terms: dict[UOp, int], given: Sequence[Condition]) -> tuple
   return low, high, terms
 
 def _by(n: UOp, op: Ops) -> int:
-  """The positive constant by which n divides; 0 if n is no such quotient or remainder."""
+  """The positive constant by which n divides, or 0 if n is no such quotient or remainder."""
   return int(n.src[1].arg) if n.op is op and n.src[1].op is Ops.CONST and n.src[1].arg > 0 else 0
 
 def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
-  """The same sum with x, where conditions speak of x // c or of x % c, as x // c * c + x % c; and with x % (c * d),
-  where they speak of x // c % d, as x // c % d * c + x % c; or where they speak of x % c, as x % (c * d) // c * c + x %
-  c."""
+  """The same sum, split into the quotients and remainders that the conditions contain.
+
+  - Conditions on x // c or x % c: x is x // c * c + x % c.
+  - Conditions on x // c % d: x % (c * d) is x // c % d * c + x % c.
+  - Conditions on x % c: x % (c * d) is x % (c * d) // c * c + x % c.
+  """
   terms, constant = sum_
   for n in dict.fromkeys(n for part, _, _ in given for n in part):
     terms = _with_residue(terms, n)
@@ -261,7 +271,7 @@ def _taken_apart(sum_: Terms, given: Sequence[Condition]) -> Terms:
   return terms, constant
 
 def _with_residue(terms: dict[UOp, int], n: UOp) -> dict[UOp, int]:
-  """The terms with t, where t is x % (c * d) and n is x % c, as t // c * c + n."""
+  """Replace t, where t is x % (c * d) and n is x % c, by t // c * c + n."""
   c = _by(n, Ops.MOD)
   for t, f in list(terms.items()) if c else []:
     if t is n or _by(t, Ops.MOD) % c or not _by(t, Ops.MOD) or _residue(t, c) != _residue(n, c): continue
@@ -271,7 +281,7 @@ def _with_residue(terms: dict[UOp, int], n: UOp) -> dict[UOp, int]:
   return terms
 
 def _residue(u: UOp, by: int) -> Terms:
-  """A sum that is u modulo `by`, without multiples of `by` and without remainders by them."""
+  """A sum that equals u modulo `by`, without multiples of `by` and without remainders by them."""
   found: dict[UOp, int] = {}
   constant, stack = 0, [(u, 1)]
   while stack:
@@ -284,8 +294,8 @@ def _residue(u: UOp, by: int) -> Terms:
   return {t: f % by for t, f in found.items() if f % by}, constant % by
 
 def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
-  """dividend % by as it stands among terms: k * (a % (by / k)) + rest, if the dividend is k * a + rest and 0 <= rest <
-  k. Empty if it does not."""
+  """dividend % by, if it is among terms, or empty if it is not. Its form is k * (a % (by / k)) + rest, for a dividend k
+  * a + rest with 0 <= rest < k."""
   for t in terms:
     if not (part := _by(t, Ops.MOD)) or by % part: continue
     k, (a, more) = by // part, linear(t.src[0])
@@ -298,8 +308,8 @@ def _remainder(dividend: Terms, by: int, terms: dict[UOp, int]) -> Terms:
 # ***** accesses *****
 
 def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
-  """Why a LOAD or STORE may leave its buffer of `size` elements; None if it cannot. given: other conditions that hold
-  there."""
+  """The reason why a LOAD or STORE may leave its buffer of `size` elements, or None if it cannot. given: other
+  conditions that hold there."""
   if isinstance(access.arg, Scattered): return outside_run(access, access.src[0], access.arg.reach, size, given)
   at = access.src[0].src[1]
   if access.op is Ops.LOAD: value, gate = access, access.src[1] if len(access.src) > 1 else None
@@ -318,7 +328,7 @@ def outside(access: UOp, size: int, given: Sequence[UOp] = ()) -> str | None:
   return None
 
 def outside_run(access: UOp, place: UOp, count: int, size: int, given: Sequence[UOp] = ()) -> str | None:
-  """The same of a place (INDEX) of `count` adjacent elements that another operation (FETCH, FRAGMENT) touches."""
+  """`outside` for `count` adjacent elements at an INDEX, which another operation (FETCH, FRAGMENT) accesses."""
   return _outside(place.src[1], [*given, *(s for s in access.src if dtypes.is_bool(s.dtype))], size, (0, count - 1))
 
 def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str | None:
@@ -334,8 +344,7 @@ def _outside(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> str 
   return f"index {index.render(False)} is in {low + extra[0]}..{high + extra[1]}{where}, outside of 0..{size - 1}"
 
 def _unproven(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> Interval | None:
-  """The interval of the index where the conditions hold, if intervals do not show that it is inside; None if they
-  do."""
+  """The interval of the index if the conditions hold, or None if intervals prove that it is inside."""
   low, high = _interval(index)
   for simpler in (False, True):
     try:
@@ -350,12 +359,14 @@ def _unproven(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> Int
   return low, high
 
 def _within_ranges(index: UOp) -> list[UOp]:
-  """That each range whose end is an expression is below it, which its bounds do not tell."""
+  """The condition that a range is below its end, for each range whose end is an expression. Bounds do not imply it."""
   return [r < r.src[0] for r in index.toposort() if r.op is Ops.RANGE and r.src[0].op is not Ops.CONST]
 
 def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
-  """Whether the index is inside for each value of a Variable or of a short range, as shown with a number in its place;
-  where that does not show it, for each value of the next one, too. False after MOST_CASES."""
+  """Whether the index is inside for each value of a Variable or of a short range, with a number in its place.
+
+  If that does not prove it, the next one is replaced too. False after MOST_CASES.
+  """
   cases = itertools.count()
   def proven(whole: UOp, leaves: list[UOp]) -> bool:
     if not leaves: return False
@@ -371,14 +382,14 @@ def _is_proven_by_cases(index: UOp, clauses: list[UOp], size: int, extra: Interv
                               key=lambda u: (u.op is not Ops.DEFINE_VAR, u.vmax - u.vmin)))
 
 def _leaves(whole: UOp) -> list[UOp]:
-  """What the sources of `whole` are computed from, numbers aside."""
+  """The inputs of the sources of `whole`, without constants."""
   inner = whole.toposort(lambda u: u is whole or u.op in GroupOp.Elementwise)
   return [u for u in inner if u is not whole and u.op is not Ops.CONST and u.op not in GroupOp.Elementwise]
 
 def _inside_everywhere(index: UOp, clauses: list[UOp], size: int, extra: Interval) -> bool:
-  """Whether the index is inside wherever the conditions hold, by trying all values of its variables.
+  """Whether the index is inside wherever the conditions hold, by testing all values of its variables.
 
-  False where they are too many.
+  False if there are too many.
   """
   whole = UOp.sink(index, *clauses)
   order = [u for u in whole.toposort(lambda u: u is whole or u.op in GroupOp.Elementwise) if u is not whole]

@@ -1,8 +1,9 @@
-"""Checks that a tensor graph, a kernel or a Program keeps the rules of docs/design.md section 3. SPEC=1: every node for
-itself and the order of Programs, about 3 µs a node. SPEC=2: shapes, closed ranges, and that every access is inside of
-its buffer.
+"""Checks that a tensor graph, a kernel or a Program follows the rules of docs/design.md, section 3.
 
-Each representation is a table: operation -> a check that returns what is wrong, or None. `verify` finds the
+SPEC=1 checks each node alone, and the order of Programs. It takes about 3 µs a node. SPEC=2 also checks shapes, closed
+ranges, and that every access is inside of its buffer.
+
+Each representation is a table: operation -> a check that returns the problem, or None. `verify` finds the
 representation, and raises VerifyError with the node, the rule and the lines around it.
 """
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _check_nodes(root: UOp, table: Mapping[Ops, Check], where: str) -> None:
     wrong = f"not an operation of {where}" if check is None else check(u)
     if wrong is not None: _fail(root, u, wrong)
 
-# ***** rules of elementwise operations, everywhere the same *****
+# ***** rules of elementwise operations, the same everywhere *****
 
 def _sources(u: UOp, *counts: int) -> str | None:
   return None if len(u.src) in counts else f"{len(u.src)} sources, not {' or '.join(map(str, counts))}"
@@ -151,7 +152,7 @@ def _tensor_buffer(u: UOp) -> str | None:
   return None if fine and not u.src else f"argument {u.arg!r} is not (unique number, device, size)"
 
 def _tensor_bitcast(u: UOp) -> str | None:
-  """To a type of another size the last axis becomes longer or shorter."""
+  """The last axis becomes longer or shorter if the size of the type changes."""
   return None if len(u.src) == 1 and u.shape else _bitcast(u)
 
 def _reduce_axis(u: UOp) -> str | None:
@@ -165,7 +166,7 @@ def _gather(u: UOp) -> str | None:
   return _first_type(u) if dtypes.is_int(u.src[1].dtype) else f"an index of type {u.src[1].dtype}"
 
 def _is_device(x: Any) -> bool:
-  """A name, or names of several devices."""
+  """Whether x is a name, or a tuple of names of several devices."""
   return isinstance(x, str) or isinstance(x, tuple) and len(x) > 1 and all(isinstance(d, str) for d in x)
 
 def _copy(u: UOp) -> str | None:
@@ -201,7 +202,7 @@ def _product(shape: Any) -> Any:
   return n.simplify() if isinstance(n, UOp) else n
 
 def _shape_rule(u: UOp) -> str | None:
-  """What is wrong with u's shape."""
+  """The problem of u's shape, or None."""
   if u.op is Ops.BITCAST and u.shape:
     have, want = (_product((x.shape[-1], x.dtype.itemsize)) for x in (u.src[0], u))
     return None if _equal(have, want) else f"{have} bytes in a row of {u.src[0].shape} to {want} of {u.shape}"
@@ -300,8 +301,8 @@ def _store(u: UOp) -> str | None:
   return _gate(rest[0], value.dtype.count) if rest else None
 
 def _fold(u: UOp) -> str | None:
-  several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP  # what unrolled iterations add, one after the other; no
-                                                             # loop may be left of them
+  # values that unrolled iterations add in order; no loop may be left of them
+  several = u.op is Ops.REDUCE and u.src[0].op is Ops.GROUP
   if len(u.src) < 2 - several or any(s.op is not Ops.RANGE for s in u.src[1:]): return "not (value, RANGE, ...)"
   if u.op is Ops.REDUCE and u.arg not in (Ops.ADD, Ops.MUL, Ops.MAX): return f"does not fold with {u.arg!r}"
   if u.op is Ops.STAGE and u.dtype in dtypes.weaks: return f"holds {u.dtype}, which has no size in memory"
@@ -329,7 +330,7 @@ KERNEL: dict[Ops, Check] = {
   Ops.RANGE: _range, Ops.INDEX: _index,
   Ops.LOAD: _load, Ops.STORE: _store, Ops.REDUCE: _fold, Ops.STAGE: _fold, Ops.GROUP: _anything, Ops.DEVICE: _anything,
   Ops.DEFINE_LOCAL: _slot,
-  Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): what codegen makes of a STAGE
+  Ops.AFTER: _first_type,  # AFTER(DEFINE_LOCAL, stores): codegen replaces STAGE by this
   Ops.MMA: lambda u: _matrix(u), Ops.FRAGMENT: lambda u: _fragment(u, 2), Ops.PANEL: lambda u: _panel(u),
   Ops.BOX: COPIES[Ops.BOX],
   Ops.EXCHANGE: lambda u: _exchange(u),
@@ -338,7 +339,7 @@ KERNEL: dict[Ops, Check] = {
 }
 
 def memory_size(u: UOp) -> int:
-  """Elements of what an INDEX points into."""
+  """Elements of the memory that an INDEX points into."""
   while u.op is Ops.AFTER: u = u.src[0]
   if u.op is not Ops.STAGE: return int(u.arg[1])
   n = 1
@@ -369,7 +370,7 @@ def _condition(u: UOp) -> str | None:
   return None if len(u.src) == 1 and u.src[0].dtype is dtypes.bool else f"a condition of {[s.dtype for s in u.src]}"
 
 def _fragment(u: UOp, most: int) -> str | None:
-  """most: sources, 2 with the number of the lane in its wave."""
+  """most: the number of sources; the second is the number of the lane in its wave."""
   if not 1 <= len(u.src) <= most or u.src[0].op is not Ops.INDEX or u.src[0].dtype is not u.dtype.scalar():
     return "not of (INDEX), and its type"
   if blocks_of(u.dtype) not in (1, 2, 4) or u.dtype.itemsize % WORD_BYTES:
@@ -404,7 +405,7 @@ PROGRAM: dict[Ops, Check] = {
 }
 
 class _Program:
-  """The blocks that are open at a place in a Program, and what is defined in each."""
+  """State of the check: the blocks that are open at a position of a Program, and the definitions in each."""
   def __init__(self, program: Any, level: int):
     self.program, self.level = program, level
     self.open: list[UOp] = []
@@ -422,7 +423,7 @@ class _Program:
     if self.open: _fail(self.program, self.open[-1], "is never closed")
 
   def _place(self, u: UOp) -> str | None:
-    """What is wrong with u where it stands; then it is defined from here on."""
+    """The problem of u at its position, or None. After that u is defined."""
     for s in u.src:
       if s not in self.visible: return f"source {s!r} does not stand before it in a block that is still open"
     if u.dtype.scalar() in dtypes.weaks: return f"type {u.dtype} has no width; lower it to int32 or int64"
