@@ -1,8 +1,8 @@
-"""Movement: other shapes and orders of the same elements. Nothing is computed or copied until a kernel reads through
-it.
+"""Movement: other shapes and orders of the same elements. Nothing is computed or copied until a kernel reads the
+result.
 
-Sizes may be symbolic (Variables). Axes count from the end when negative. Repeating and padding modes are built from the
-graph's six movements.
+Sizes may be symbolic (Variables). Negative axes count from the end. The methods that repeat, and the modes of padding,
+consist of the graph's six movements.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Movement(Activations):
-  """Reshape, expand, permute, pad, shrink, flip and what is made of them."""
+  """Reshape, expand, permute, pad, shrink, flip, and methods that use them."""
   __slots__ = ()
 
   # ***** shapes *****
 
   def reshape(self, shape: Any, *args: Any) -> Tensor:
-    """Other sizes with the same product; one may be -1, None keeps the size of that axis.
+    """Change the sizes of axes. Their product stays the same. One size may be -1, and None keeps the size of that axis.
 
     >>> Tensor.arange(6).reshape(2, -1).tolist()
     [[0, 1, 2], [3, 4, 5]]
@@ -45,7 +45,7 @@ class Movement(Activations):
     return self.reshape(shape, *args)
 
   def expand(self, shape: Any, *args: Any) -> Tensor:
-    """Axes of size 1 repeat; -1 and None keep a size; new axes come in front.
+    """Repeat axes of size 1. -1 and None keep a size. New axes are added in front.
 
     >>> Tensor([[1], [2]]).expand(2, 3).tolist()
     [[1, 1, 1], [2, 2, 2]]
@@ -66,7 +66,7 @@ class Movement(Activations):
     return self._view(graph.broadcast(self.uop, tuple(same)))
 
   def permute(self, order: Any, *args: Any) -> Tensor:
-    """Axis i of the result is axis order[i] of this tensor.
+    """Reorder axes. Axis i of the result is axis order[i] of this tensor.
 
     >>> Tensor.zeros(2, 3, 4).permute(2, 0, 1).shape
     (4, 2, 3)
@@ -79,7 +79,7 @@ class Movement(Activations):
     return self._view(graph.permute(self.uop, axes))
 
   def transpose(self, dim0: int = 1, dim1: int = 0) -> Tensor:
-    """Two axes change places.
+    """Exchange two axes.
 
     >>> Tensor([[1, 2], [3, 4]]).transpose().tolist()
     [[1, 3], [2, 4]]
@@ -88,7 +88,7 @@ class Movement(Activations):
 
   @property
   def T(self) -> Tensor:
-    """transpose(); a tensor with one axis or none is itself.
+    """transpose(). A tensor with one axis or none is returned unchanged.
 
     >>> Tensor([[1, 2], [3, 4]]).T.tolist()
     [[1, 3], [2, 4]]
@@ -96,7 +96,7 @@ class Movement(Activations):
     return self.transpose() if self.ndim > 1 else self._self()
 
   def flip(self, axis: Any, *args: Any) -> Tensor:
-    """The axes run backwards.
+    """Reverse axes.
 
     >>> Tensor([[1, 2], [3, 4]]).flip(1).tolist()
     [[2, 1], [4, 3]]
@@ -104,7 +104,7 @@ class Movement(Activations):
     return self._view(graph.flip(self.uop, self._axes(argfix(axis, *args))))
 
   def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Axes start_dim to end_dim become one.
+    """Merge the axes start_dim to end_dim into one.
 
     >>> Tensor.zeros(2, 3, 4).flatten(1).shape
     (2, 12)
@@ -117,7 +117,7 @@ class Movement(Activations):
     return self._view(graph.reshape(self.uop, (*shape[:start], sint_prod(shape[start:end + 1]), *shape[end + 1:])))
 
   def unflatten(self, dim: int, sizes: Sequence[sint]) -> Tensor:
-    """Axis dim becomes several; one size may be -1.
+    """Split axis dim into several. One size may be -1.
 
     >>> Tensor.zeros(2, 12).unflatten(1, (3, -1)).shape
     (2, 3, 4)
@@ -127,13 +127,13 @@ class Movement(Activations):
     return self.reshape((*self.shape[:dim], *new_shape((self.shape[dim],), sizes), *self.shape[dim + 1:]))
 
   def squeeze(self, dim: int | None = None) -> Tensor:
-    """Without axis dim if its size is 1; without all such axes if dim is None.
+    """Drop axis dim if its size is 1. If dim is None, drop all axes of size 1.
 
     >>> Tensor.zeros(1, 3, 1).squeeze().shape
     (3,)
     """
     shape = self.shape
-    # a tensor without axes has an axis 0 by name only
+    # axis 0 of a tensor without axes is valid, but does not exist
     asked = range(len(shape)) if dim is None else [self._axis(dim)][:len(shape)]
     axes = [k for k in asked if graph.equal(shape[k], 1)]
     u = graph.shrink(self.uop, [(0, 1 if k in axes else d) for k, d in enumerate(shape)])
@@ -141,7 +141,7 @@ class Movement(Activations):
             or dim is None else self._self())
 
   def unsqueeze(self, dim: int) -> Tensor:
-    """With a new axis of size 1 at dim.
+    """Add an axis of size 1 at dim.
 
     >>> Tensor.zeros(3).unsqueeze(0).shape
     (1, 3)
@@ -150,7 +150,7 @@ class Movement(Activations):
     return self._view(graph.reshape(self.uop, (*self.shape[:dim], 1, *self.shape[dim:])))
 
   def size(self, dim: int | None = None) -> Any:
-    """The shape, or the size of one axis.
+    """Return the shape, or the size of one axis.
 
     >>> Tensor.zeros(2, 3).size(1)
     3
@@ -158,7 +158,7 @@ class Movement(Activations):
     return self.shape if dim is None else self.shape[self._own_axis("measure", dim)]
 
   def numel(self) -> sint:
-    """The number of elements.
+    """Return the number of elements.
 
     >>> Tensor.zeros(2, 3).numel()
     6
@@ -166,7 +166,7 @@ class Movement(Activations):
     return sint_prod(self.shape)
 
   def nbytes(self) -> int:
-    """Bytes of its elements; a symbolic size counts with its maximum.
+    """Return the bytes of the elements. A symbolic size counts with its maximum.
 
     >>> Tensor.zeros(2, 3).nbytes()
     24
@@ -176,7 +176,7 @@ class Movement(Activations):
   # ***** parts *****
 
   def shrink(self, arg: Sequence[tuple[sint, sint] | None]) -> Tensor:
-    """The part from begin to end of each axis; None keeps an axis.
+    """Return the part from begin to end of each axis. None keeps an axis.
 
     >>> Tensor.arange(5).shrink(((1, 3),)).tolist()
     [1, 2]
@@ -192,7 +192,7 @@ class Movement(Activations):
     return self._view(graph.shrink(self.uop, pairs))
 
   def shrink_to(self, shape: Any, *args: Any) -> Tensor:
-    """The first shape[i] elements of each axis; None keeps an axis.
+    """Return the first shape[i] elements of each axis. None keeps an axis.
 
     >>> Tensor.zeros(4, 4).shrink_to(2, None).shape
     (2, 4)
@@ -200,7 +200,7 @@ class Movement(Activations):
     return self.shrink([None if n is None else (0, size("a size", n)) for n in argfix(shape, *args)])
 
   def split(self, sizes: sint | Sequence[sint], dim: int = 0) -> tuple[Tensor, ...]:
-    """Parts along an axis: of `sizes` elements each (the last may be smaller), or of the sizes listed.
+    """Split an axis into parts: of `sizes` elements each (the last may be smaller), or of the listed sizes.
 
     >>> [t.tolist() for t in Tensor.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -221,7 +221,7 @@ class Movement(Activations):
     return tuple([self._view(graph.shrink_axis(self.uop, dim, begin, end)) for begin, end in zip(ends, ends[1:])])
 
   def chunk(self, chunks: int, dim: int = 0) -> list[Tensor]:
-    """At most `chunks` parts of equal size along an axis; the last may be smaller.
+    """Split an axis into at most `chunks` parts of equal size. The last may be smaller.
 
     >>> [t.tolist() for t in Tensor.arange(5).chunk(2)]
     [[0, 1, 2], [3, 4]]
@@ -232,7 +232,8 @@ class Movement(Activations):
                            dim=dim))
 
   def unfold(self, dim: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements every `step` along an axis; the window's elements become a new last axis.
+    """Return windows of `size` elements along an axis, one every `step` elements. A new last axis holds the elements of
+    a window.
 
     >>> Tensor.arange(4).unfold(0, 2, 1).tolist()
     [[0, 1], [1, 2], [2, 3]]
@@ -243,13 +244,13 @@ class Movement(Activations):
       raise ShapeError(f"cannot unfold axis {dim} of {graph.show(self.shape)}: a window of {size} does not fit")
     x = self._view(graph.transpose(self.uop, dim, self.ndim - 1)) if dim != self.ndim - 1 else self._self()
     rows = graph.transpose(windows(x.uop, x.ndim - 1, size, step, 1), x.ndim - 1, x.ndim)  # (..., window, element)
-    x = x._view(rows) if isinstance(n, int) else x._new(rows)     # along a symbolic axis windows are gathered
+    x = x._view(rows) if isinstance(n, int) else x._new(rows)     # along a symbolic axis, windows are gathered
     order = list(range(x.ndim))
     order[dim], order[self.ndim - 1] = order[self.ndim - 1], order[dim]
     return x.permute(order)
 
   def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The elements with index[dim2] - index[dim1] == offset, as the last axis.
+    """Return the elements with index[dim2] - index[dim1] == offset, as the last axis.
 
     >>> Tensor([[1, 2], [3, 4]]).diagonal().tolist()
     [1, 4]
@@ -266,14 +267,14 @@ class Movement(Activations):
                                        (min(left, columns), min(left, columns) + n)])
     lead = x.shape[:-2]
     if n == 0: return x.reshape(*lead, 0)
-    # nothing reads what is added
+    # no one reads the padding
     flat = x._view(graph.pad_axis(x.reshape(*lead, n * n).uop, len(lead), 0, n).replace(tag=ROOM))
     return flat.reshape(*lead, n, n + 1).shrink([None] * (len(lead) + 1) + [(0, 1)]).reshape(*lead, n)
 
   # ***** together *****
 
   def cat(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors one after the other along an axis; their other sizes must be equal. Tensor.cat([a, b]) is a.cat(b).
+    """Concatenate tensors along an axis. Their other sizes must be equal. Tensor.cat([a, b]) is a.cat(b).
 
     >>> Tensor([1]).cat(Tensor([2, 3])).tolist()
     [1, 2, 3]
@@ -291,7 +292,7 @@ class Movement(Activations):
     return first._new(joined(_alike([graph.cast(x.uop, dtype) for x in tensors], dim), dim))
 
   def stack(self, *args: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b).
+    """Join tensors of one shape along a new axis. Tensor.stack([a, b]) is a.stack(b).
 
     >>> Tensor([1, 2]).stack(Tensor([3, 4])).tolist()
     [[1, 2], [3, 4]]
@@ -306,7 +307,7 @@ class Movement(Activations):
     return first.unsqueeze(dim).cat(*(x.unsqueeze(dim) for x in tensors[1:]), dim=dim)
 
   def repeat(self, repeats: Any, *args: Any) -> Tensor:
-    """The whole tensor repeated along each axis; more repeats than axes add axes in front.
+    """Repeat the whole tensor along each axis. More repeats than axes add axes in front.
 
     >>> Tensor([1, 2]).repeat(2, 2).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -323,7 +324,7 @@ class Movement(Activations):
     return self._own(graph.reshape(x, tuple([n * d for n, d in pairs])))
 
   def repeat_interleave(self, repeats: int, dim: int | None = None) -> Tensor:
-    """Each element repeated along an axis, or in the flattened tensor.
+    """Repeat each element along an axis, or in the flattened tensor.
 
     >>> Tensor([1, 2]).repeat_interleave(2).tolist()
     [1, 1, 2, 2]
@@ -336,7 +337,7 @@ class Movement(Activations):
     return self._own(graph.reshape(u, (*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])))
 
   def roll(self, shifts: sint | Sequence[sint], dims: int | Sequence[int] | None = None) -> Tensor:
-    """Elements move up by `shifts` along axes, and what leaves at the end enters at the start. dims None: in the
+    """Rotate elements by `shifts` along axes. Elements that leave at the end enter at the start. dims None: roll the
     flattened tensor.
 
     A shift may be a Variable.
@@ -355,14 +356,14 @@ class Movement(Activations):
       axis = self._axis(dim)
       n = self.shape[axis]
       if isinstance(n, int) and n == 0: continue
-      first = graph.simple(-shift % n)    # the place of the element that comes first
+      first = graph.simple(-shift % n)    # the index of the element that comes first
       if isinstance(first, int) and first == 0: continue
       x = self._new(graph.shrink_axis(x.repeat([2 if i == axis else 1 for i in range(self.ndim)]).uop, axis, first,
                                       first + n))
     return self._own(x.uop)
 
   def meshgrid(self, *args: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Coordinates of a grid from one vector per axis. indexing "xy" swaps the first two axes.
+    """Return the coordinates of a grid, from one vector per axis. indexing "xy" swaps the first two axes.
 
     >>> [t.tolist() for t in Tensor([1, 2]).meshgrid(Tensor([3, 4]))]
     [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
@@ -378,8 +379,8 @@ class Movement(Activations):
   # ***** padding *****
 
   def pad(self, padding: Sequence[Any], mode: str = "constant", value: ConstType = 0) -> Tensor:
-    """More elements around. padding: a pair (before, after) or None per axis, or flat, from the last axis (left, right,
-    top, bottom, ...).
+    """Add elements around the tensor. padding: a pair (before, after) or None per axis, or flat counts, from the last
+    axis on (left, right, top, bottom, ...).
 
     Negative counts remove elements. mode: "constant" (with `value`), "reflect" (without the edge), "replicate" (the
     edge), "circular".
@@ -414,7 +415,7 @@ class Movement(Activations):
     return (front if before else x).cat(*([x] if before else []), *([back] if after else []), dim=axis)
 
   def pad_to(self, shape: Any, *args: Any, value: ConstType = 0) -> Tensor:
-    """Padded at the ends up to a shape; None keeps an axis.
+    """Pad axes at their ends up to a shape. None keeps an axis.
 
     >>> Tensor([1, 2]).pad_to(4).tolist()
     [1, 2, 0, 0]
@@ -429,8 +430,8 @@ class Movement(Activations):
                     value=value)
 
   def rearrange(self, formula: str, **sizes: int) -> Tensor:
-    """Einops-like: "b (h w) c -> b c h w", with sizes by name; "..." stands for the axes that are not named; 1 is an
-    axis of size 1.
+    """Rearrange axes as einops does: "b (h w) c -> b c h w". Keywords give sizes by name. "..." stands for the axes
+    that are not named. 1 is an axis of size 1.
 
     >>> Tensor.zeros(2, 3, 4).rearrange("b h w -> b (h w)").shape
     (2, 12)
@@ -438,14 +439,14 @@ class Movement(Activations):
     return rearrange(self, formula, sizes)
 
 def _alike(parts: list[UOp], axis: int) -> list[UOp]:
-  """Nodes whose sizes but that of an axis are equal as numbers: with the same sizes."""
+  """Give nodes the same sizes, where these are equal in number, in all axes but one."""
   if all(graph.is_plain(u.shape) for u in parts): return parts
   shapes = [u.shape[:axis] + (1,) + u.shape[axis + 1:] for u in parts]
   common = graph.broadcast_shape("cat", *shapes)
   return [graph.shrink(u, [(0, d if i == axis else n) for i, (d, n) in enumerate(zip(u.shape, common))]) for u in parts]
 
 def _together(what: str, first: Any, others: tuple[Any, ...]) -> list[Tensor]:
-  """The tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]).
+  """Return the tensors of a.cat(b), a.cat([b]), Tensor.cat(a, b) and Tensor.cat([a, b]).
 
   Raises ArgumentError unless the first is a Tensor.
   """

@@ -1,8 +1,8 @@
-"""Reductions over axes, what is normalised by them, and running (cumulative) ones.
+"""Reductions over axes, normalizations, and cumulative reductions.
 
-Sums of integers narrower than 32 bits and of bools are int32 (unsigned: uint32); float16, bfloat16 and fp8 accumulate
-in float32 and are rounded once. Sums and products of nothing are 0 and 1; max, argmax and their like then raise
-ShapeError. NaN in gives NaN out.
+Sums of bools and of integers narrower than 32 bits are int32 (unsigned: uint32). float16, bfloat16 and fp8 accumulate
+in float32, and are rounded once. Sums and products of no elements are 0 and 1. max, argmax and similar methods then
+raise ShapeError. NaN in gives NaN out.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -23,10 +23,12 @@ from tinyhw.uop.ops import UOp, sint, sint_prod
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 Axis = int | Sequence[int] | None
-_BLOCK = 32  # a running sum longer than twice this is done in blocks of it: each element is folded with so many at most
+# A cumulative reduction longer than twice this is done in blocks of this size. So each element is reduced with at most
+# this many others.
+_BLOCK = 32
 
 class Reduction(Movement):
-  """sum, max and their relatives."""
+  """sum, max and similar methods."""
   __slots__ = ()
 
   def _fold(self, op: Ops, axis: Axis, keepdim: bool, u: UOp | None = None) -> Tensor:
@@ -35,7 +37,7 @@ class Reduction(Movement):
     return self._own(graph.reduce(u, op, axes) if flag("keepdim", keepdim) else graph.fold(u, op, axes))
 
   def sum(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The sum over axes. dtype: the type to accumulate in and to return.
+    """Sum over axes. dtype: the type to accumulate in and to return.
 
     >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).sum(axis=0).tolist()
     [4.0, 6.0]
@@ -46,7 +48,7 @@ class Reduction(Movement):
     return total.cast(own) if dtype is None and dtypes.is_float(own) else total
 
   def prod(self, axis: Axis = None, keepdim: bool = False, dtype: DTypeLike | None = None) -> Tensor:
-    """The product over axes.
+    """Multiply over axes.
 
     >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).prod().item()
     24.0
@@ -57,7 +59,7 @@ class Reduction(Movement):
     return total.cast(own) if dtype is None and dtypes.is_float(own) else total
 
   def max(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The largest element; NaN if there is one. Raises ShapeError where there is no element.
+    """Return the largest element, or NaN if there is one. Raises ShapeError if there are no elements.
 
     >>> Tensor([[1, 5], [7, 3]]).max(axis=1).tolist()
     [5, 7]
@@ -66,7 +68,7 @@ class Reduction(Movement):
     return self._largest(axis, keepdim)
 
   def _largest(self, axis: Axis, keepdim: bool = False) -> Tensor:
-    """max, but of no elements the smallest value of the type."""
+    """Return max. For no elements it is the smallest value of the type."""
     return self._fold(Ops.MAX, axis, keepdim)
 
   def _refuse_empty(self, what: str, axis: Axis) -> None:
@@ -76,7 +78,7 @@ class Reduction(Movement):
                        f"axes, or pad first")
 
   def min(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The smallest element; NaN if there is one. Raises ShapeError where there is no element.
+    """Return the smallest element, or NaN if there is one. Raises ShapeError if there are no elements.
 
     >>> Tensor([[1, 5], [7, 3]]).min(axis=0).tolist()
     [1, 3]
@@ -85,12 +87,12 @@ class Reduction(Movement):
     return self._mirror()._fold(Ops.MAX, axis, keepdim)._mirror()
 
   def _mirror(self) -> Tensor:
-    """The same values in reversed order of size: -x, or ~x where -x could wrap."""
+    """Return values in reversed order of size: -x, or ~x where -x could wrap."""
     if dtypes.is_float(self.dtype): return self.neg()
     return self.bitwise_not()
 
   def any(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Is any element true?
+    """Return True where any element is true.
 
     >>> Tensor([False, True]).any().item()
     True
@@ -98,7 +100,7 @@ class Reduction(Movement):
     return self._fold(Ops.MAX, axis, keepdim, truth(self.uop))
 
   def all(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """Are all elements true?
+    """Return True where all elements are true.
 
     >>> Tensor([False, True]).all().item()
     False
@@ -106,7 +108,7 @@ class Reduction(Movement):
     return self.logical_not().any(axis, keepdim).logical_not()
 
   def isclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """|self - other| <= atol + rtol * |other|; equal infinities are close.
+    """Return |self - other| <= atol + rtol * |other|. Equal infinities are close.
 
     >>> Tensor([1.0, 2.0]).isclose(Tensor([1.0, 2.1])).tolist()
     [True, False]
@@ -117,7 +119,7 @@ class Reduction(Movement):
     return near | x.eq(y) | (x.isnan() & y.isnan() & flag("equal_nan", equal_nan))
 
   def allclose(self, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
-    """Are all elements close?
+    """Return True if all elements are close.
 
     >>> Tensor([1.0, 2.0]).allclose(Tensor([1.0, 2.0]))
     True
@@ -129,12 +131,13 @@ class Reduction(Movement):
   def _count(self, axis: Axis) -> sint: return sint_prod([self.shape[a] for a in self._axes(axis)])
 
   def _over(self, n: sint) -> Tensor:
-    """self / n for a count, which may be symbolic or 0."""
+    """Return self / n for a count, which may be symbolic or 0."""
     if isinstance(n, int): return self.mul(1 / n) if n & (n - 1) == 0 and n else self.div(n)
     return self.div(self._new(graph.cast(n, self.dtype)))
 
   def mean(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """The average. Integers give the default float type; narrow floats accumulate in float32. NaN for no elements.
+    """Return the average. Integers give the default float type. Floats narrower than 32 bits accumulate in float32. The
+    mean of no elements is NaN.
 
     >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).mean(axis=-1, keepdim=True).tolist()
     [[1.5], [3.5]]
@@ -144,7 +147,7 @@ class Reduction(Movement):
     return self.cast(wide).sum(axis, keepdim, wide)._over(self._count(axis)).cast(out)
 
   def var(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
-    """The variance; the divisor is the count minus `correction`, at least 0.
+    """Return the variance. The divisor is the count minus `correction`, at least 0.
 
     >>> Tensor([[1.0, 2.0], [3.0, 4.0]]).var(axis=1).tolist()
     [0.5, 0.5]
@@ -152,7 +155,7 @@ class Reduction(Movement):
     return self.var_mean(axis, keepdim, correction)[0]
 
   def var_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
-    """Variance and mean.
+    """Return variance and mean.
 
     >>> [t.tolist() for t in Tensor([[1.0, 2.0], [3.0, 4.0]]).var_mean(axis=1)]
     [[0.5, 0.5], [1.5, 3.5]]
@@ -162,7 +165,7 @@ class Reduction(Movement):
     return var.cast(out), mean.cast(out)
 
   def _spread(self, axis: Axis, keepdim: bool, correction: int) -> tuple[Tensor, Tensor]:
-    """Variance and mean, in the type that sums are made in."""
+    """Return variance and mean, in the type of the accumulator."""
     correction = whole("correction", correction)
     wide = graph.accumulator(least_upper_float(self.dtype))
     x = self.cast(wide)
@@ -173,7 +176,7 @@ class Reduction(Movement):
     return var, mean if keepdim else mean.reshape(var.shape)
 
   def std(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> Tensor:
-    """The standard deviation.
+    """Return the standard deviation.
 
     >>> Tensor([1.0, 3.0, 5.0]).std().item()
     2.0
@@ -181,7 +184,7 @@ class Reduction(Movement):
     return self.std_mean(axis, keepdim, correction)[0]
 
   def std_mean(self, axis: Axis = None, keepdim: bool = False, correction: int = 1) -> tuple[Tensor, Tensor]:
-    """Standard deviation and mean.
+    """Return standard deviation and mean.
 
     >>> [t.item() for t in Tensor([1.0, 3.0, 5.0]).std_mean()]
     [2.0, 3.0]
@@ -191,7 +194,7 @@ class Reduction(Movement):
     return var._root().cast(out), mean.cast(out)
 
   def normalize(self, p: float = 2, dim: int = 1, eps: float = 1e-12) -> Tensor:
-    """self divided by its p-norm along an axis, which counts as at least eps.
+    """Divide by the p-norm along an axis. The norm counts as at least eps.
 
     >>> Tensor([[3.0, 4.0]]).normalize().realize()
     <Tensor (1, 2) float32 on CPU, realized:
@@ -209,11 +212,11 @@ class Reduction(Movement):
   # ***** softmax and its relatives *****
 
   def _shifted(self, axis: int) -> Tensor:
-    """self minus its maximum along an axis, which the gradient does not see."""
+    """Subtract the maximum along an axis. The gradient ignores the maximum."""
     return self.sub(self.detach()._largest(axis, keepdim=True)) if self.ndim else self.sub(self.detach())
 
   def softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """exp(self) over its sum along an axis. dtype: what to cast to before.
+    """Return exp(self) divided by its sum along an axis. dtype: the type to cast to before.
 
     >>> Tensor([0.0, 0.0]).softmax().tolist()
     [0.5, 0.5]
@@ -224,7 +227,7 @@ class Reduction(Movement):
     return (self if dtype is None else self.cast(dtype))._precisely(shares)
 
   def softmin(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """softmax(-self).
+    """Return softmax(-self).
 
     >>> Tensor([0.0, 1.0]).softmin().realize()
     <Tensor (2,) float32 on CPU, realized: [0.73106, 0.26894]>
@@ -232,7 +235,7 @@ class Reduction(Movement):
     return self.neg().softmax(axis, dtype)
 
   def log_softmax(self, axis: int = -1, dtype: DTypeLike | None = None) -> Tensor:
-    """The logarithm of softmax.
+    """Return the logarithm of softmax.
 
     >>> Tensor([0.0, 1.0]).log_softmax().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.3133, -0.31326]>
@@ -243,7 +246,7 @@ class Reduction(Movement):
     return (self if dtype is None else self.cast(dtype))._precisely(logarithms)
 
   def logsumexp(self, axis: Axis = None, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(self))) without overflow; -inf for what holds only -inf.
+    """Return log(sum(exp(self))) without overflow. It is -inf where all elements are -inf.
 
     >>> Tensor([0.0, 1.0]).logsumexp().realize()
     <Tensor () float32 on CPU, realized: 1.3133>
@@ -256,7 +259,7 @@ class Reduction(Movement):
     return self._precisely(logarithm)
 
   def layernorm(self, axis: int | tuple[int, ...] = -1, eps: float = 1e-5) -> Tensor:
-    """Mean 0 and variance 1 along axes.
+    """Normalize to mean 0 and variance 1 along axes.
 
     >>> Tensor([[1.0, 3.0]]).layernorm().realize()
     <Tensor (1, 2) float32 on CPU, realized:
@@ -269,7 +272,8 @@ class Reduction(Movement):
 
   def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor,
                 axis: int | tuple[int, ...] = 1) -> Tensor:
-    """(self - mean) * invstd * weight + bias, with vectors along `axis`. invstd may be full-sized.
+    """Return (self - mean) * invstd * weight + bias. These are vectors along `axis`. invstd may also have the full
+    shape.
 
     >>> x = Tensor([[1.0], [3.0]])
     >>> x.batchnorm(None, None, x.mean(0), x.var(0, correction=0).add(1e-5).rsqrt()).realize()
@@ -288,10 +292,10 @@ class Reduction(Movement):
   # ***** places of extremes *****
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The place of the largest element along an axis, or in the flattened tensor; the first of equals; of the first NaN
-    if there is one.
+    """Return the index of the largest element along an axis, or in the flattened tensor. Of equal elements it is the
+    first. If there is a NaN, it is the first NaN.
 
-    Places are of the default integer type; where that does not hold their number, of int64.
+    Indices have the default integer type, or int64 if that type cannot hold the count.
 
     >>> Tensor([[1, 5], [7, 3]]).argmax(axis=1).tolist()
     [1, 0]
@@ -310,7 +314,8 @@ class Reduction(Movement):
     return first.sub(n, reverse=True).minimum(n - 1)
 
   def argmin(self, axis: int | None = None, keepdim: bool = False) -> Tensor:
-    """The place of the smallest element; the first of equals; of the first NaN if there is one.
+    """Return the index of the smallest element. Of equal elements it is the first. If there is a NaN, it is the first
+    NaN.
 
     >>> Tensor([[1, 5], [7, 3]]).argmin(axis=1).tolist()
     [0, 1]
@@ -318,21 +323,22 @@ class Reduction(Movement):
     return self._mirror().argmax(axis, keepdim)
 
   def _or_nan(self, where: Tensor) -> Tensor:
-    """Also true where an element is NaN."""
+    """Return True also where an element is NaN."""
     return where | self.isnan() if dtypes.is_float(self.dtype) else where
 
   # ***** running reductions *****
 
   def _running(self, axis: int, op: Ops, identity: float | int | bool) -> Tensor:
-    """Along an axis, the fold of each element with all before it: masked n x n, in blocks if the axis is long."""
+    """Reduce each element with all before it along an axis, by a masked n x n reduction. Long axes are done in
+    blocks."""
     axis = self._axis(axis)
     if not self.ndim: return self._own()
     x = self.transpose(axis, -1)
     n = x.shape[-1]
     if limits(n)[1] <= 2 * _BLOCK: return self._new(_triangle(x.uop, op, identity)).transpose(axis, -1)
     blocks = graph.simple(ceildiv(n, _BLOCK))
-    if not graph.equal(n, blocks * _BLOCK):   # what is padded is stored, else each term of a block would ask whether it
-                                              # is padding
+    # The padding is stored. Otherwise each term of a block would test whether it is padding.
+    if not graph.equal(n, blocks * _BLOCK):
       x = x.pad([None] * (x.ndim - 1) + [(0, graph.simple(blocks * _BLOCK - n))], value=identity)
       x = x.transpose(axis, -1).contiguous().transpose(axis, -1)
     x = x.reshape(*x.shape[:-1], blocks, _BLOCK)
@@ -344,7 +350,7 @@ class Reduction(Movement):
     return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)]).transpose(axis, -1)
 
   def cumsum(self, axis: int = 0) -> Tensor:
-    """Sums of each element and all before it along an axis.
+    """Return the sums of each element and all before it along an axis.
 
     >>> Tensor([1, 2, 3]).cumsum().tolist()
     [1, 3, 6]
@@ -352,7 +358,7 @@ class Reduction(Movement):
     return self._accumulated(lambda x: x._running(axis, Ops.ADD, 0))
 
   def cumprod(self, axis: int = 0) -> Tensor:
-    """Products of each element and all before it along an axis.
+    """Return the products of each element and all before it along an axis.
 
     >>> Tensor([1, 2, 3]).cumprod(0).tolist()
     [1, 2, 6]
@@ -364,8 +370,8 @@ class Reduction(Movement):
     return total.cast(self.dtype) if dtypes.is_float(self.dtype) else total
 
   def cummax(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(largest so far, its place): of equal ones, and of NaNs, the last place, as PyTorch has it. All of the gradient
-    goes to this place.
+    """Return (largest element so far, its index). Of equal elements, and of NaNs, it is the last index, as in PyTorch.
+    All of the gradient goes to this element.
 
     >>> [t.tolist() for t in Tensor([1, 3, 2]).cummax()]
     [[1, 3, 3], [0, 1, 1]]
@@ -384,16 +390,16 @@ class Reduction(Movement):
     return self._new(node), self._last_equal(values, axis)
 
   def _last_equal(self, values: Tensor, axis: int) -> Tensor:
-    """The last place so far where self is as large as the running maximum."""
+    """Return the last index so far where self equals the running maximum."""
     place = self._new(graph.positions(self.uop, axis, graph.place_type(self.shape[axis], least=dtypes.default_int)))
     return self._or_nan(self.eq(values)).where(place, 0)._running(axis, Ops.MAX, 0)
 
   def _sent_to(self, place: Tensor) -> Tensor:
-    """For each place of the last axis the sum of the elements that name it. Places never fall, and none is behind its
-    element.
+    """Sum, for each index of the last axis, the elements whose `place` is that index. Places never decrease, and none
+    is greater than the index of its element.
 
-    In blocks, as `_running`: elements that name a place before their block all name the last one that the block before
-    it names.
+    It works in blocks, as `_running` does. Elements with a place before their block all have the same place: the last
+    one of the block before.
     """
     n = self.shape[-1]
     if limits(n)[1] <= 2 * _BLOCK: return self._new(_named(self.uop, place.uop))
@@ -406,15 +412,15 @@ class Reduction(Movement):
     begin = self._new(graph.positions(place.uop, rank - 1, place.dtype)).mul(_BLOCK)
     late = place.lt(begin).where(x, 0).sum(-1, dtype=self.dtype).contiguous()
     last = self._new(graph.shrink_axis(place.uop, rank, _BLOCK - 1, _BLOCK))
-    after = late.pad([None] * (rank - 1) + [(-1, 1)])   # block b + 1 adds to the block that the last element of block b
-                                                        # names
+    # Block b + 1 adds to the block that the place of the last element of block b lies in.
+    after = late.pad([None] * (rank - 1) + [(-1, 1)])
     carried = after._sent_to(last.squeeze(-1).idiv(_BLOCK)).unsqueeze(-1)
     here = begin.add(self._new(graph.positions(place.uop, rank, place.dtype)))
     done = self._new(_named(x.uop, place.sub(begin).uop)).add(here.eq(last).where(carried, 0))
     return done.flatten(-2).shrink([None] * (self.ndim - 1) + [(0, n)])
 
   def cummin(self, axis: int = 0) -> tuple[Tensor, Tensor]:
-    """(smallest so far, its place).
+    """Return (smallest element so far, its index).
 
     >>> [t.tolist() for t in Tensor([3, 1, 2]).cummin(0)]
     [[3, 1, 1], [0, 1, 1]]
@@ -423,7 +429,7 @@ class Reduction(Movement):
     return values._mirror(), place
 
   def logcumsumexp(self, axis: int = 0) -> Tensor:
-    """Running logsumexp along an axis.
+    """Return the cumulative logsumexp along an axis.
 
     >>> Tensor([0.0, 0.0]).logcumsumexp().realize()
     <Tensor (2,) float32 on CPU, realized: [0.0, 0.69315]>
@@ -437,24 +443,24 @@ class Reduction(Movement):
     return below.where(wide, -math.inf).logsumexp(-1).transpose(axis, -1)
 
 def _lower(u: UOp) -> UOp:
-  """True where the last axis's place is not after that of the axis before it."""
+  """Return True where the index along the last axis is at most the index along the axis before it."""
   last = len(u.shape) - 1
   late = graph.compare(Ops.CMPLT, graph.positions(u, last - 1), graph.positions(u, last))
   return graph.binary(Ops.XOR, late, graph.like(late, True))
 
 def _triangle(u: UOp, op: Ops, identity: float | int | bool) -> UOp:
-  """The running fold along the last axis as a masked reduction."""
+  """Reduce cumulatively along the last axis by a masked reduction."""
   *lead, n = u.shape
   wide = graph.expand(graph.reshape(u, (*lead, 1, n)), (*lead, n, n))
   return graph.fold(graph.where(_lower(wide), wide, graph.like(wide, identity)), op, (len(lead) + 1,))
 
 def _named(u: UOp, place: UOp) -> UOp:
-  """For each place of the last axis the sum of the elements that name it; a sum over all of them."""
+  """Sum, for each index of the last axis, the elements whose place is that index. Each sum runs over all elements."""
   *lead, n = u.shape
   wide, names = (graph.expand(graph.reshape(x, (*lead, 1, n)), (*lead, n, n)) for x in (u, place))
   hit = graph.compare(Ops.CMPEQ, names, graph.positions(names, len(lead), place.dtype))
   return graph.fold(graph.where(hit, wide, graph.like(wide, 0)), Ops.ADD, (len(lead) + 1,))
 
 def check_one_of(what: str, value: object, choices: Sequence[object]) -> None:
-  """Raise ArgumentError unless value is among choices."""
+  """Raise ArgumentError unless value is one of the choices."""
   if value not in choices: raise ArgumentError(f"{what} is one of {', '.join(map(repr, choices))}, not {value!r}")

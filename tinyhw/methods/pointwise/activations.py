@@ -1,5 +1,4 @@
-"""Activations: functions of one element that networks put between layers, in forms that neither overflow nor cancel,
-in the gradient too."""
+"""Activation functions of neural networks. Their forms neither overflow nor cancel, in the gradient too."""
 from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
@@ -12,14 +11,14 @@ from tinyhw.methods.pointwise.functions import Functions
 from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
-_FLAT = 32.0   # from here on gelu's factor is 0 or 1, in float64 too
+_FLAT = 32.0   # beyond this, gelu's factor is 0 or 1, in float64 too
 
 class Activations(Functions):
-  """Activations."""
+  """Activation functions."""
   __slots__ = ()
 
   def relu(self) -> Tensor:
-    """max(self, 0); its gradient at 0 is 0. NaN stays.
+    """Return max(self, 0). Its gradient at 0 is 0. NaN stays.
 
     >>> Tensor([-1.0, 2.0]).relu().tolist()
     [0.0, 2.0]
@@ -30,7 +29,7 @@ class Activations(Functions):
     return self._new(graph.where(graph.compare(Ops.CMPLT, zero, u), u, otherwise))
 
   def sigmoid(self) -> Tensor:
-    """1 / (1 + exp(-self)), in the form that does not overflow on either side.
+    """Return 1 / (1 + exp(-self)), in a form that overflows for no argument.
 
     >>> Tensor([0.0, 2.0]).sigmoid().realize()
     <Tensor (2,) float32 on CPU, realized: [0.5, 0.8808]>
@@ -38,7 +37,7 @@ class Activations(Functions):
     return self._precisely(_logistic)
 
   def logsigmoid(self) -> Tensor:
-    """log(sigmoid(self)) without overflow.
+    """Return log(sigmoid(self)) without overflow.
 
     >>> Tensor([0.0, 2.0]).logsigmoid().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.69315, -0.12693]>
@@ -46,7 +45,7 @@ class Activations(Functions):
     return self.neg().softplus().neg()
 
   def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
-    """alpha * self + beta, cut to 0..1; the gradient at the limits is 0.
+    """Return alpha * self + beta, clamped to 0..1. The gradient at the limits is 0.
 
     >>> Tensor([-4.0, 0.0, 1.5]).hardsigmoid().realize()
     <Tensor (3,) float32 on CPU, realized: [0.0, 0.5, 0.75]>
@@ -54,7 +53,7 @@ class Activations(Functions):
     return self._precisely(lambda x: x.mul(alpha).add(beta).hardtanh(0, 1))
 
   def hardswish(self) -> Tensor:
-    """self * relu6(self + 3) / 6.
+    """Return self * relu6(self + 3) / 6.
 
     >>> Tensor([-4.0, 1.5, 4.0]).hardswish().realize()
     <Tensor (3,) float32 on CPU, realized: [-0.0, 1.125, 4.0]>
@@ -62,7 +61,7 @@ class Activations(Functions):
     return self._precisely(lambda x: x.mul(x.add(3).relu6()).mul(1 / 6))
 
   def hardtanh(self, min_val: float = -1, max_val: float = 1) -> Tensor:
-    """self, cut to min_val..max_val. Other than that of clamp, the gradient at the limits is 0.
+    """Return self, clamped to min_val..max_val. The gradient at the limits is 0, unlike that of clamp.
 
     >>> Tensor([-4.0, 0.5, 4.0]).hardtanh().realize()
     <Tensor (3,) float32 on CPU, realized: [-1.0, 0.5, 1.0]>
@@ -71,7 +70,7 @@ class Activations(Functions):
     return x.ge(max_val).where(max_val, x)
 
   def relu6(self) -> Tensor:
-    """self, cut to 0..6; the gradient at the limits is 0.
+    """Return self, clamped to 0..6. The gradient at the limits is 0.
 
     >>> Tensor([-1.0, 3.0, 9.0]).relu6().realize()
     <Tensor (3,) float32 on CPU, realized: [0.0, 3.0, 6.0]>
@@ -79,7 +78,7 @@ class Activations(Functions):
     return self.hardtanh(0, 6)
 
   def silu(self) -> Tensor:
-    """self * sigmoid(self).
+    """Return self * sigmoid(self).
 
     >>> Tensor([-1.0, 2.0]).silu().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.26894, 1.7616]>
@@ -95,7 +94,7 @@ class Activations(Functions):
     return self.silu()
 
   def quick_gelu(self) -> Tensor:
-    """self * sigmoid(1.702 * self), which is about gelu.
+    """Return self * sigmoid(1.702 * self), an approximation of gelu.
 
     >>> Tensor([-1.0, 2.0]).quick_gelu().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.1542, 1.9357]>
@@ -103,7 +102,7 @@ class Activations(Functions):
     return self._precisely(lambda x: x.mul(_logistic(x.mul(1.702))))
 
   def mish(self) -> Tensor:
-    """self * tanh(softplus(self)).
+    """Return self * tanh(softplus(self)).
 
     >>> Tensor([-1.0, 2.0]).mish().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.3034, 1.944]>
@@ -111,7 +110,7 @@ class Activations(Functions):
     return self._precisely(lambda x: x.mul(x.softplus().tanh()))
 
   def softsign(self) -> Tensor:
-    """self / (1 + abs(self)).
+    """Return self / (1 + abs(self)).
 
     >>> Tensor([-1.0, 3.0]).softsign().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.5, 0.75]>
@@ -119,7 +118,7 @@ class Activations(Functions):
     return self.div(self.abs().add(1))
 
   def leaky_relu(self, neg_slope: float = 0.01) -> Tensor:
-    """self where positive, else neg_slope * self.
+    """Return self where it is positive, else neg_slope * self.
 
     >>> Tensor([-100.0, 2.0]).leaky_relu().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.0, 2.0]>
@@ -127,7 +126,7 @@ class Activations(Functions):
     return self.gt(0).where(self, self.mul(neg_slope))
 
   def elu(self, alpha: float = 1.0) -> Tensor:
-    """self where positive, else alpha * (exp(self) - 1).
+    """Return self where it is positive, else alpha * (exp(self) - 1).
 
     >>> Tensor([-1.0, 2.0]).elu().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.63212, 2.0]>
@@ -135,7 +134,7 @@ class Activations(Functions):
     return self.gt(0).where(self, self._expm1_below(1.0).mul(alpha))
 
   def celu(self, alpha: float = 1.0) -> Tensor:
-    """self where positive, else alpha * (exp(self / alpha) - 1).
+    """Return self where it is positive, else alpha * (exp(self / alpha) - 1).
 
     >>> Tensor([-1.0, 2.0]).celu().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.63212, 2.0]>
@@ -145,8 +144,8 @@ class Activations(Functions):
     return self.gt(0).where(self, self._expm1_below(1 / alpha).mul(alpha))
 
   def selu(self, alpha: float = 1.6732632423543772, gamma: float = 1.0507009873554805) -> Tensor:
-    """gamma times elu; with these numbers, what goes through layers keeps mean 0 and variance 1. Source: Klambauer et
-    al. 2017.
+    """Return gamma times elu. With the default constants, values keep mean 0 and variance 1 from layer to layer.
+    Source: Klambauer et al. 2017.
 
     >>> Tensor([-1.0, 2.0]).selu().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.1113, 2.1014]>
@@ -154,7 +153,7 @@ class Activations(Functions):
     return self.elu(alpha).mul(gamma)
 
   def softplus(self, beta: float = 1.0) -> Tensor:
-    """log(1 + exp(beta * self)) / beta.
+    """Return log(1 + exp(beta * self)) / beta.
 
     >>> Tensor([0.0, 2.0]).softplus().realize()
     <Tensor (2,) float32 on CPU, realized: [0.69315, 2.1269]>
@@ -167,24 +166,24 @@ class Activations(Functions):
     return self._precisely(smooth)
 
   def gelu(self, approximate: str = "tanh") -> Tensor:
-    """x times the normal distribution's cumulative function: "tanh" approximates it, "none" uses erf.
+    """Return x times the cumulative function of the normal distribution. "tanh" approximates it, "none" uses erf.
 
     >>> Tensor([-1.0, 2.0]).gelu().realize()
     <Tensor (2,) float32 on CPU, realized: [-0.15881, 1.9546]>
     """
     if approximate == "none": return self._precisely(lambda x: x.mul(0.5).mul(x.mul(1 / math.sqrt(2)).erf().add(1)))
     if approximate != "tanh": raise ArgumentError(f"approximate is 'tanh' or 'none', not {approximate!r}")
-    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation; far out it is 0 or 1, and has no
-    # gradient that could overflow
+    # (1 + tanh(u)) / 2 is the logistic function of 2 * u, without cancellation. For a large argument it is 0 or 1, and
+    # has no gradient that could overflow.
     def smooth(x: Tensor) -> Tensor:
       near = x.clamp(-_FLAT, _FLAT)
       return x.mul(_logistic(near.square().mul(0.044715).add(1).mul(near).mul(2 * math.sqrt(2 / math.pi))))
     return self._precisely(smooth)
 
   def _expm1_below(self, factor: float) -> Tensor:
-    """exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows.
+    """Return exp(factor * x) - 1 for x <= 0, and 0 above, so that no gradient there overflows.
 
-    Near 0 it is made of tanh, without cancellation.
+    Near 0 it uses tanh, which avoids cancellation.
     """
     def below(x: Tensor) -> Tensor:
       y = x.clamp(None, 0).mul(factor)
@@ -194,6 +193,6 @@ class Activations(Functions):
     return self._precisely(below)
 
 def _logistic(x: Tensor) -> Tensor:
-  """1 / (1 + exp(-x)), with an exponential that is never above 1."""
+  """Return 1 / (1 + exp(-x)), with an exponential that is never above 1."""
   e = x.lt(0).where(x, x.neg()).exp()
   return x.lt(0).where(e, 1).div(e.add(1))

@@ -1,4 +1,4 @@
-"""The same values, or the same bits, as another type, without a gradient, or in memory of their own."""
+"""Type conversions: the same values, or the same bits, as another type. Also detach and contiguous."""
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,11 +13,12 @@ from tinyhw.uop.ops import UOp, sint
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Casts(Handle):
-  """Types of elements, and copies."""
+  """Methods for types of elements, and for copies."""
   __slots__ = ()
 
   def cast(self, dtype: DTypeLike) -> Tensor:
-    """The values as another type: floats to integers round to zero, to bool compares with zero.
+    """Convert values to another type. Floats become integers by rounding to zero. Bools are True where a value is not
+    zero.
 
     >>> Tensor([1.9, -1.9]).cast("int32").tolist()
     [1, -1]
@@ -27,12 +28,12 @@ class Casts(Handle):
     return self._new(converted(self.uop, wanted))
 
   def bitcast(self, dtype: DTypeLike) -> Tensor:
-    """The same bits as another type. Where that has another size the last axis becomes longer or shorter, low bytes
-    first.
+    """Reinterpret the same bits as another type. If the size of the type changes, the last axis becomes longer or
+    shorter, with low bytes first.
 
-    It is a view: writes through it change this tensor, and the other way round; contiguous() gives memory of its own.
-    Of a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no whole
-    number of elements.
+    The result is a view: writes through it change this tensor, and vice versa. contiguous() gives it memory of its own.
+    For a tensor on DISK it is a view of the file. Raises DTypeError for bool, ShapeError if the last axis holds no
+    whole number of elements.
 
     >>> Tensor([1.0]).bitcast("int32").tolist(), Tensor([1, 256]).bitcast("int16").tolist()
     ([1065353216], [1, 0, 256, 0])
@@ -46,7 +47,7 @@ class Casts(Handle):
     return self._view(graph.node(Ops.BITCAST, wanted, (self.uop,), None, shape))
 
   def _regrouped(self, wanted: DType) -> tuple[sint, ...]:
-    """The shape of the bits as elements of another size."""
+    """Return the shape of the bits as elements of another size."""
     have, want = self.dtype.itemsize, wanted.itemsize
     n = self.shape[-1] if self.shape else 0
     if not self.shape or isinstance(n, Int) and n * have % want:
@@ -112,7 +113,7 @@ class Casts(Handle):
     return self.cast(dtypes.int64)
 
   def bool(self) -> Tensor:
-    """Cast to bool: whether an element differs from zero.
+    """Cast to bool: True where an element is not zero.
 
     >>> Tensor([0.0, 1.5]).bool().tolist()
     [False, True]
@@ -120,7 +121,7 @@ class Casts(Handle):
     return self.cast(dtypes.bool)
 
   def is_floating_point(self) -> Bool:
-    """Whether the elements are floats.
+    """Return True if the elements are floats.
 
     >>> Tensor([1.5]).is_floating_point()
     True
@@ -128,7 +129,7 @@ class Casts(Handle):
     return dtypes.is_float(self.dtype)
 
   def element_size(self) -> Int:
-    """Bytes of one element.
+    """Return the bytes of one element.
 
     >>> Tensor([1.5]).element_size()
     4
@@ -136,7 +137,7 @@ class Casts(Handle):
     return self.dtype.itemsize
 
   def detach(self) -> Tensor:
-    """The same values, through which no gradient flows.
+    """Return the same values, without a gradient.
 
     >>> x = Tensor([2.0])
     >>> loss = (x * x.detach()).backward()
@@ -146,7 +147,7 @@ class Casts(Handle):
     return self._view(graph.detach(self.uop))
 
   def contiguous(self, **kwargs: Any) -> Tensor:
-    """The same values, in memory of their own, in order. Limits fusion.
+    """Store the same values in memory of their own, in order. This limits fusion.
 
     >>> Tensor([[1, 2], [3, 4]]).T.contiguous().tolist()
     [[1, 3], [2, 4]]
@@ -154,20 +155,20 @@ class Casts(Handle):
     return self._new(graph.contiguous(self.uop))
 
   def contiguous_backward(self) -> Tensor:
-    """The same values; the gradient that arrives here is put into memory.
+    """Return the same values. The gradient that arrives here is stored in memory.
 
     >>> Tensor([1, 2]).contiguous_backward().tolist()
     [1, 2]
     """
     return self._new(graph.unary(Ops.CONTIGUOUS_BACKWARD, self.uop))
 
-Bool: TypeAlias = bool  # the names are methods inside of the class
+Bool: TypeAlias = bool  # inside of the class, these names are methods
 Int: TypeAlias = int
 
 def converted(u: UOp, dtype: DType) -> UOp:
-  """u as another type, as `Tensor.cast` has it: to bool it compares with zero."""
+  """Return u as another type, as `Tensor.cast` does: a bool is True where u is not zero."""
   return truth(u) if dtype is dtypes.bool else graph.cast(u, dtype)
 
 def truth(u: UOp) -> UOp:
-  """u as bool: whether it differs from zero."""
+  """Return u as bool: True where it is not zero."""
   return u if u.dtype is dtypes.bool else graph.compare(Ops.CMPNE, u, graph.like(u, 0))

@@ -1,9 +1,9 @@
-"""Operators: arithmetic, comparison, bits, choice. One node per operation where the graph has one.
+"""Operators: arithmetic, comparison, bits, choice. Each is one node if the graph has the operation.
 
-Types promote as `dtype.least_upper_dtype` says; Python numbers are weak: they take the tensor's type if their kind
-fits. An int outside of the type's range compares by its value, and is refused by arithmetic, where it would wrap. `/`
-of integers gives floats. `//` and `%` round to minus infinity and give 0 where the divisor is the integer 0.
-Comparisons with NaN are false, except `!=`.
+Types promote as in `dtype.least_upper_dtype`. Python numbers are weak: they take the tensor's type if it can hold their
+kind. An int outside of the type's range compares by its value. Arithmetic refuses it, since it would wrap. `/` of
+integers gives floats. `//` and `%` round to minus infinity, and give 0 where the divisor is the integer 0. Comparisons
+with NaN are false, except `!=`.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ if TYPE_CHECKING: from tinyhw.tensor import Tensor
 _BOOL_OPS = {Ops.ADD: Ops.OR, Ops.MUL: Ops.AND, Ops.MAX: Ops.OR}
 
 class Elementwise(Casts):
-  """Operators and their named forms."""
+  """Operators, and methods of the same meaning."""
   __slots__ = ()
 
   def _binary(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
@@ -42,7 +42,7 @@ class Elementwise(Casts):
     return self._new(graph.compare(op, a, b))
 
   def _everywhere(self, truth: bool) -> Tensor:
-    """The answer to a comparison with a number that no element can reach."""
+    """Return the result of a comparison with a number outside of the range of the type."""
     return self._new(graph.full(self.shape, dtypes.bool, truth, self.uop.device))
 
   def _bits(self, what: str, op: Ops, x: Any, reverse: bool = False) -> Tensor:
@@ -56,7 +56,7 @@ class Elementwise(Casts):
   # ***** arithmetic *****
 
   def add(self, x: Any, reverse: bool = False) -> Tensor:
-    """self + x.
+    """Return self + x.
 
     >>> Tensor([1, 2]).add(Tensor([10, 20])).tolist()
     [11, 22]
@@ -64,7 +64,7 @@ class Elementwise(Casts):
     return self._binary("add", Ops.ADD, x, reverse)
 
   def sub(self, x: Any, reverse: bool = False) -> Tensor:
-    """self - x. Raises DTypeError for two bools, as NumPy does.
+    """Return self - x. Raises DTypeError for two bools, as NumPy does.
 
     >>> Tensor([1, 2]).sub(1).tolist()
     [0, 1]
@@ -76,7 +76,7 @@ class Elementwise(Casts):
     return self._new(graph.binary(Ops.SUB, a, b))
 
   def mul(self, x: Any, reverse: bool = False) -> Tensor:
-    """self * x.
+    """Return self * x.
 
     >>> Tensor([1, 2]).mul(1.5).tolist()
     [1.5, 3.0]
@@ -84,7 +84,7 @@ class Elementwise(Casts):
     return self._binary("multiply", Ops.MUL, x, reverse)
 
   def div(self, x: Any, reverse: bool = False, rounding_mode: str | None = None) -> Tensor:
-    """self / x, a float. rounding_mode "floor" is //; "trunc" rounds to zero and keeps integers integers.
+    """Return self / x, a float. rounding_mode "floor" is //. "trunc" rounds to zero, and gives integers for integers.
 
     >>> Tensor([7, -7]).div(2).tolist()
     [3.5, -3.5]
@@ -100,7 +100,7 @@ class Elementwise(Casts):
     return self._new(graph.binary(Ops.FDIV, graph.cast(a, dtype), graph.cast(b, dtype)))
 
   def idiv(self, x: Any, reverse: bool = False) -> Tensor:
-    """self // x.
+    """Return self // x.
 
     >>> Tensor([7, -7]).idiv(2).tolist()
     [3, -4]
@@ -108,10 +108,10 @@ class Elementwise(Casts):
     return self.div(x, reverse, rounding_mode="floor")
 
   def mod(self, x: Any, reverse: bool = False) -> Tensor:
-    """self % x; the result has the sign of the divisor, as Python's and NumPy's. 0 where the divisor is the integer 0,
-    NaN for the float 0.
+    """Return self % x, with the sign of the divisor, as in Python and NumPy. It is 0 where the divisor is the integer
+    0, NaN for the float 0.
 
-    Of floats the quotient has to be below 2**71 (float64: 2**158); beyond the result is exact or NaN.
+    For floats it is exact if the quotient is below 2**71 (float64: 2**158). Beyond that it is exact or NaN.
 
     >>> (Tensor([-7, 7]) % Tensor([3, -3])).tolist()
     [2, -2]
@@ -124,8 +124,8 @@ class Elementwise(Casts):
     return self._new(graph.cast(floor_remainder(a, b), narrow))
 
   def fmod(self, x: Any) -> Tensor:
-    """The remainder with the sign of self, as C's fmod, of floats whose quotient is below 2**71 (float64: 2**158);
-    beyond it is exact or NaN.
+    """Return the remainder with the sign of self, as C's fmod. For floats it is exact if the quotient is below 2**71
+    (float64: 2**158). Beyond that it is exact or NaN.
 
     >>> Tensor([-7, 7]).fmod(Tensor([3, -3])).tolist()
     [-1, 1]
@@ -137,8 +137,8 @@ class Elementwise(Casts):
     return self._new(graph.binary(Ops.SUB, a, graph.mul(truncate_divide(a, b), b)))
 
   def pow(self, x: Any, reverse: bool = False) -> Tensor:
-    """self ** x. Integers to integer powers stay integers; a negative integer power of integers raises ArgumentError
-    when it is a Python int.
+    """Return self ** x. Integers to integer powers stay integers. Integers to a negative Python int raise
+    ArgumentError.
 
     x = 0.5 is sqrt, as in PyTorch and NumPy: NaN for -inf and -0.0 for -0.0, where C's pow has inf and 0.0.
 
@@ -153,7 +153,7 @@ class Elementwise(Casts):
     return self._new(graph.binary(Ops.POW, a, b))
 
   def maximum(self, x: Any) -> Tensor:
-    """The larger of each pair; NaN if either is NaN. Equal ones share the gradient.
+    """Return the larger of each pair, or NaN if either is NaN. Equal elements share the gradient.
 
     >>> Tensor([1.0, 5.0]).maximum(3).tolist()
     [3.0, 5.0]
@@ -162,7 +162,7 @@ class Elementwise(Casts):
     return self._binary("take the maximum of", Ops.MAX, x)
 
   def minimum(self, x: Any) -> Tensor:
-    """The smaller of each pair; NaN if either is NaN. Equal ones share the gradient.
+    """Return the smaller of each pair, or NaN if either is NaN. Equal elements share the gradient.
 
     >>> Tensor([1.0, 5.0]).minimum(3).tolist()
     [1.0, 3.0]
@@ -173,7 +173,7 @@ class Elementwise(Casts):
     return self._new(graph.where(graph.compare(Ops.CMPLT, b, a), b, a))
 
   def neg(self) -> Tensor:
-    """-self; not self for bool.
+    """Return -self. For bool it is `not`.
 
     >>> Tensor([1, -2]).neg().tolist()
     [-1, 2]
@@ -183,7 +183,7 @@ class Elementwise(Casts):
   # ***** bits and truth *****
 
   def bitwise_and(self, x: Any, reverse: bool = False) -> Tensor:
-    """self & x, of integers or bools. Raises DTypeError for floats.
+    """Return self & x, for integers or bools. Raises DTypeError for floats.
 
     >>> Tensor([6, 5]).bitwise_and(3).tolist()
     [2, 1]
@@ -191,7 +191,7 @@ class Elementwise(Casts):
     return self._bits("and", Ops.AND, x, reverse)
 
   def bitwise_or(self, x: Any, reverse: bool = False) -> Tensor:
-    """self | x, of integers or bools. Raises DTypeError for floats.
+    """Return self | x, for integers or bools. Raises DTypeError for floats.
 
     >>> Tensor([6, 5]).bitwise_or(1).tolist()
     [7, 5]
@@ -199,7 +199,7 @@ class Elementwise(Casts):
     return self._bits("or", Ops.OR, x, reverse)
 
   def bitwise_xor(self, x: Any, reverse: bool = False) -> Tensor:
-    """self ^ x, of integers or bools. Raises DTypeError for floats.
+    """Return self ^ x, for integers or bools. Raises DTypeError for floats.
 
     >>> Tensor([6, 5]).bitwise_xor(3).tolist()
     [5, 6]
@@ -207,7 +207,7 @@ class Elementwise(Casts):
     return self._bits("xor", Ops.XOR, x, reverse)
 
   def lshift(self, x: Any, reverse: bool = False) -> Tensor:
-    """self << x, of integers; 0 where x is not below the number of bits. Raises DTypeError for floats.
+    """Return self << x, for integers. It is 0 where x is not below the number of bits. Raises DTypeError for floats.
 
     >>> Tensor([1, 3]).lshift(2).tolist()
     [4, 12]
@@ -215,7 +215,7 @@ class Elementwise(Casts):
     return self._bits("shift", Ops.SHL, x, reverse)
 
   def rshift(self, x: Any, reverse: bool = False) -> Tensor:
-    """self >> x, of integers; signed ones keep their sign. Raises DTypeError for floats.
+    """Return self >> x, for integers. Signed integers keep their sign. Raises DTypeError for floats.
 
     >>> Tensor([9, -9]).rshift(1).tolist()
     [4, -5]
@@ -223,7 +223,7 @@ class Elementwise(Casts):
     return self._bits("shift", Ops.SHR, x, reverse)
 
   def bitwise_not(self) -> Tensor:
-    """All bits inverted; not for bool.
+    """Invert all bits. For bool it is `not`.
 
     >>> Tensor([0, 5]).bitwise_not().tolist()
     [-1, -6]
@@ -234,7 +234,7 @@ class Elementwise(Casts):
     return self._new(graph.binary(Ops.XOR, self.uop, graph.like(self.uop, -1)))
 
   def logical_not(self) -> Tensor:
-    """True where self is zero or False.
+    """Return True where self is zero or False.
 
     >>> Tensor([0, 5]).logical_not().tolist()
     [True, False]
@@ -245,7 +245,7 @@ class Elementwise(Casts):
   # ***** comparison *****
 
   def eq(self, x: Any) -> Tensor:
-    """self == x, as bools.
+    """Return self == x, as bools.
 
     >>> Tensor([1, 2]).eq(2).tolist()
     [False, True]
@@ -253,7 +253,7 @@ class Elementwise(Casts):
     return self._compare("compare", Ops.CMPEQ, x)
 
   def ne(self, x: Any) -> Tensor:
-    """self != x, as bools; true for NaN.
+    """Return self != x, as bools. It is True for NaN.
 
     >>> Tensor([1, 2]).ne(2).tolist()
     [True, False]
@@ -261,7 +261,7 @@ class Elementwise(Casts):
     return self._compare("compare", Ops.CMPNE, x)
 
   def gt(self, x: Any) -> Tensor:
-    """self > x, as bools.
+    """Return self > x, as bools.
 
     >>> Tensor([1, 2, 3]).gt(2).tolist()
     [False, False, True]
@@ -269,7 +269,7 @@ class Elementwise(Casts):
     return self._compare("compare", Ops.CMPLT, x, True)
 
   def lt(self, x: Any) -> Tensor:
-    """self < x, as bools.
+    """Return self < x, as bools.
 
     >>> Tensor([1, 2, 3]).lt(2).tolist()
     [True, False, False]
@@ -277,7 +277,7 @@ class Elementwise(Casts):
     return self._compare("compare", Ops.CMPLT, x)
 
   def ge(self, x: Any) -> Tensor:
-    """self >= x, as bools.
+    """Return self >= x, as bools.
 
     >>> Tensor([1, 2, 3]).ge(2).tolist()
     [False, True, True]
@@ -285,7 +285,7 @@ class Elementwise(Casts):
     return self._at_least(x, False)
 
   def le(self, x: Any) -> Tensor:
-    """self <= x, as bools.
+    """Return self <= x, as bools.
 
     >>> Tensor([1, 2, 3]).le(2).tolist()
     [True, True, False]
@@ -293,7 +293,7 @@ class Elementwise(Casts):
     return self._at_least(x, True)
 
   def _at_least(self, x: Any, reverse: bool) -> Tensor:
-    """self >= x, reversed x >= self. Integers need one comparison; floats two, because of NaN."""
+    """Return self >= x, or x >= self if reversed. Integers need one comparison. Floats need two, because of NaN."""
     beyond = self._beyond(x)
     if beyond: return self._everywhere((beyond > 0) is reverse)
     a, b = self._pair("compare", x)
@@ -305,7 +305,7 @@ class Elementwise(Casts):
   # ***** choice *****
 
   def where(self, x: Any, y: Any) -> Tensor:
-    """x where self is true, else y; all three broadcast, x and y promote.
+    """Return x where self is true, else y. All three broadcast, and x and y promote to one type.
 
     >>> Tensor([True, False]).where(Tensor([1, 2]), 0).tolist()
     [1, 0]
@@ -324,7 +324,7 @@ class Elementwise(Casts):
     return self._new(graph.where(graph.broadcast(truth(self.uop), shape), first, second))
 
   def masked_fill(self, mask: Any, value: Any) -> Tensor:
-    """value where mask is true, else self.
+    """Return value where mask is true, else self.
 
     >>> Tensor([1, 2]).masked_fill(Tensor([True, False]), 9).tolist()
     [9, 2]
@@ -332,7 +332,7 @@ class Elementwise(Casts):
     return self._tensor(mask).where(value, self)
 
   def const_like(self, b: ConstType, dtype: DTypeLike | None = None) -> Tensor:
-    """A constant of this shape. Raises DTypeError for an int that the type does not hold.
+    """Return a constant of this shape. Raises DTypeError for an int that the type does not hold.
 
     >>> Tensor([1, 2]).const_like(3).tolist()
     [3, 3]
@@ -341,7 +341,7 @@ class Elementwise(Casts):
     return self._new(graph.full(self.shape, kind, graph.check_number("fill", kind, b), self.device))
 
   def ufix(self, x: Any) -> Tensor:
-    """x as an operand of this tensor: numbers take its type.
+    """Return x as an operand of this tensor. Numbers take its type.
 
     >>> Tensor([1.5]).ufix(3).dtype
     dtypes.float32
@@ -402,6 +402,6 @@ class Elementwise(Casts):
 def _type_of(x: Any) -> str: return str(x.dtype) if isinstance(x, (Handle, UOp)) else type(x).__name__
 
 def _chosen(*numbers: ConstType | UOp) -> list[UOp]:
-  """Numbers, some of them made of Variables, as constants of one type."""
+  """Return numbers as constants of one type. Some of them may be made of Variables."""
   dtype = least_upper_dtype(*[graph.element(x).dtype if isinstance(x, UOp) else dtypes.from_py(x) for x in numbers])
   return [graph.element(x, dtype) if isinstance(x, UOp) else graph.constant(dtype, x) for x in numbers]

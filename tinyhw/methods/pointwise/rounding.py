@@ -1,4 +1,4 @@
-"""Functions of one element whose results are exact: signs, rounding, questions, limits."""
+"""Functions of one element whose results are exact: signs, rounding, tests for NaN and infinity, limits."""
 from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from tinyhw.uop.enums import Ops
 if TYPE_CHECKING: from tinyhw.tensor import Tensor
 
 class Rounding(Elementwise):
-  """Signs, whole numbers, limits."""
+  """Methods for signs, rounding, tests and limits."""
   __slots__ = ()
 
   def _float(self) -> Tensor: return self.cast(least_upper_float(self.dtype))
@@ -22,28 +22,28 @@ class Rounding(Elementwise):
   # ***** signs *****
 
   def abs(self) -> Tensor:
-    """The absolute value; its gradient at 0 is 0.
+    """Return the absolute value. Its gradient at 0 is 0.
 
     >>> Tensor([-1.5, 2.0]).abs().realize()
     <Tensor (2,) float32 on CPU, realized: [1.5, 2.0]>
     """
     if dtypes.is_unsigned(self.dtype) or self.dtype is dtypes.bool: return self._own()
-    return self.sub(0, reverse=True).maximum(self)  # 0 - x is 0.0 for both zeros, and of equal operands the first is
-                                                    # the maximum
+    # 0 - x is 0.0 for both zeros. The maximum of equal operands is the first.
+    return self.sub(0, reverse=True).maximum(self)
 
   def sign(self) -> Tensor:
-    """-1, 0 or 1; NaN for NaN, as NumPy has it.
+    """Return -1, 0 or 1; NaN for NaN, as NumPy does.
 
     >>> Tensor([-3.0, 0.0, 5.0]).sign().tolist()
     [-1.0, 0.0, 1.0]
     """
     if self.dtype is dtypes.bool: return self._own()
     if dtypes.is_unsigned(self.dtype): return self.gt(0).cast(self.dtype)
-    zero = self.mul(0).add(0) if dtypes.is_float(self.dtype) else self.const_like(0)  # 0.0 for -0.0 too
+    zero = self.mul(0).add(0) if dtypes.is_float(self.dtype) else self.const_like(0)  # 0.0 even for -0.0
     return self.lt(0).where(self.const_like(-1), self.gt(0).where(self.const_like(1), zero.detach()))
 
   def copysign(self, other: Any) -> Tensor:
-    """The magnitude of self with the sign of other; a zero's sign counts.
+    """Return the magnitude of self with the sign of other. The sign of a zero counts.
 
     >>> Tensor([1.0, -2.0]).copysign(-1.0).tolist()
     [-1.0, -2.0]
@@ -53,17 +53,18 @@ class Rounding(Elementwise):
     return negative.where(x.abs().neg(), x.abs())
 
   def _magnitude(self) -> Tensor:
-    """The absolute value with gradient 1 at 0, so that an odd function of it has its own gradient there."""
+    """Return the absolute value with gradient 1 at 0. An odd function computed from it then has the right gradient
+    there."""
     return self.lt(0).where(self.neg(), self)
 
   def _with_sign_of(self, x: Handle) -> Tensor:
-    """For self >= 0: self where x >= 0, else -self. Odd functions from their positive half."""
+    """Return self where x >= 0, else -self, for self >= 0. Odd functions use it to extend their positive half."""
     return self._new(x.uop).lt(0).where(self.neg(), self)
 
   # ***** whole numbers *****
 
   def trunc(self) -> Tensor:
-    """Rounded to zero.
+    """Round to zero.
 
     >>> Tensor([-1.5, 1.5]).trunc().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.0, 1.0]>
@@ -71,7 +72,7 @@ class Rounding(Elementwise):
     return self._new(graph.unary(Ops.TRUNC, self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def floor(self) -> Tensor:
-    """The largest integers not above.
+    """Round down to integers.
 
     >>> Tensor([-1.5, 1.5]).floor().realize()
     <Tensor (2,) float32 on CPU, realized: [-2.0, 1.0]>
@@ -79,7 +80,7 @@ class Rounding(Elementwise):
     return self._new(floor(self.uop)) if dtypes.is_float(self.dtype) else self._own()
 
   def ceil(self) -> Tensor:
-    """The smallest integers not below.
+    """Round up to integers.
 
     >>> Tensor([-1.5, 1.5]).ceil().realize()
     <Tensor (2,) float32 on CPU, realized: [-1.0, 2.0]>
@@ -87,7 +88,7 @@ class Rounding(Elementwise):
     return self.neg().floor().neg() if dtypes.is_float(self.dtype) else self._own()
 
   def round(self) -> Tensor:
-    """Rounded to nearest, halves to even.
+    """Round to the nearest integers, halves to even.
 
     >>> Tensor([0.5, 1.5, -1.4]).round().realize()
     <Tensor (3,) float32 on CPU, realized: [0.0, 2.0, -1.0]>
@@ -99,10 +100,10 @@ class Rounding(Elementwise):
     away = rest.gt(0.5) | (rest.eq(0.5) & odd)
     return away.where(t.add(self.lt(0).where(-1, 1)), t)
 
-  # ***** questions *****
+  # ***** tests *****
 
   def isnan(self) -> Tensor:
-    """True where an element is NaN.
+    """Return True where an element is NaN.
 
     >>> Tensor([float("nan"), 1.0]).isnan().realize()
     <Tensor (2,) bool on CPU, realized: [True, False]>
@@ -110,7 +111,7 @@ class Rounding(Elementwise):
     return self.ne(self)
 
   def isinf(self, detect_positive: bool = True, detect_negative: bool = True) -> Tensor:
-    """True for infinities of the signs asked for.
+    """Return True for infinities of the given signs.
 
     >>> Tensor([float("-inf"), 1.0]).isinf().realize()
     <Tensor (2,) bool on CPU, realized: [True, False]>
@@ -120,7 +121,7 @@ class Rounding(Elementwise):
       x.eq(-math.inf).bitwise_and(flag("detect_negative", detect_negative)))
 
   def isfinite(self) -> Tensor:
-    """True where an element is neither infinite nor NaN.
+    """Return True where an element is neither infinite nor NaN.
 
     >>> Tensor([float("inf"), 1.0]).isfinite().realize()
     <Tensor (2,) bool on CPU, realized: [False, True]>
@@ -130,10 +131,10 @@ class Rounding(Elementwise):
   # ***** limits *****
 
   def clamp(self, min_: Any = None, max_: Any = None) -> Tensor:
-    """Not below min_, not above max_, which are numbers or tensors; max_ where min_ is above it. NaN in any of them
-    gives NaN.
+    """Limit elements to min_..max_, which are numbers or tensors. The result is max_ where min_ is above it. NaN in any
+    of them gives NaN.
 
-    The gradient passes where nothing was cut.
+    The gradient passes where nothing was clamped.
 
     >>> Tensor([-2.0, 0.5, 3.0]).clamp(0, 1).tolist()
     [0.0, 0.5, 1.0]
@@ -152,6 +153,6 @@ class Rounding(Elementwise):
     return self.clamp(min_, max_)
 
 def _or_nan(condition: Tensor, limit: Any) -> Tensor:
-  """Also true where a tensor of limits is NaN; numbers are not looked at, unless they are NaN."""
+  """Return True also where a tensor of limits is NaN. A number that is NaN makes all True."""
   if isinstance(limit, Handle): return condition | limit._self().isnan() if dtypes.is_float(limit.dtype) else condition
   return condition.bitwise_or(True) if limit != limit else condition
