@@ -1,9 +1,10 @@
-"""The passes from virtual registers to laid out machine code, in order; where an ISA hooks in; and dumps.
+"""The passes from virtual registers to laid out machine code, in order, with the hooks of an ISA and dumps.
 
-`run(function, target)` is what a Target's compile calls after selection. An ISA adds passes with `Target.hooks`:
-"before:<pass>" or "after:<pass>" for the names in PASSES. A hook's name is its function's. `DUMP=<pass>:<kernel>`
-prints the function after a pass or hook ("select": as selection made it; kernel "*" or none: all kernels), and VIZ
-records each of them.
+A Target's compile calls `run(function, target)` after selection. An ISA adds passes with `Target.hooks`:
+"before:<pass>" or "after:<pass>" for the names in PASSES. A hook's name is its function's.
+
+`DUMP=<pass>:<kernel>` prints the function after a pass or hook. The pass "select" prints the output of selection.
+Kernel "*" or none selects all kernels. VIZ records the function after each pass and hook.
 """
 from __future__ import annotations
 import sys
@@ -28,9 +29,9 @@ class Before(NamedTuple):
   reason: str
 
 def reasons(names: Sequence[str], order: Sequence[Before]) -> dict[str, str]:
-  """Why each pass stands where it stands.
+  """The reason for the position of each pass.
 
-  Raises AssertionError where an order is not kept, or names no pass, or a pass has no reason.
+  Raises AssertionError if the order is violated or names no pass, or if a pass has no reason.
   """
   places = {name: k for k, name in enumerate(names)}
   for b in order:
@@ -42,26 +43,27 @@ def reasons(names: Sequence[str], order: Sequence[Before]) -> dict[str, str]:
   return found
 
 def verified(function: Function, target: Target) -> Function:
-  """Refuse what selection must not hand over, with CHECK=1."""
+  """With CHECK=1, refuse invalid output of selection."""
   if not config.CHECK: return function
-  from tinyhw.machine.verify.ssa import verify  # for tests; with `check` 0.3 ms to load
+  from tinyhw.machine.verify.ssa import verify  # for tests; with `check` it takes 0.3 ms to load
   return verify(function, target)
 
 def remember(function: Function, target: Target) -> Function:
-  """Keep what the code computes, for `check`."""
+  """With CHECK=1, record the code before spilling and allocation, for `check`."""
   if not config.CHECK: return function
   from tinyhw.machine.verify.allocation import snapshot  # for tests
   function.reference = snapshot(function)
   return function
 
 def check(function: Function, target: Target) -> Function:
-  """Prove the physical code with CHECK=1."""
+  """With CHECK=1, prove that the physical code is right."""
   if function.reference is None: return function
   from tinyhw.machine.verify.allocation import check as prove  # for tests
   return prove(function, target, function.reference)
 
 def check_results(function: Function, target: Target) -> Function:
-  """Refuse early results that meet a source with CHECK=1: hooks have exchanged registers since `check`."""
+  """With CHECK=1, refuse early results that share a register with a source. Hooks have exchanged registers since
+  `check`."""
   return check_early(function, target) if config.CHECK else function
 
 PASSES: dict[str, Hook] = {
@@ -97,9 +99,9 @@ ORDER = (
 REASONS = reasons(list(PASSES), ORDER)
 
 def hook_reasons(hooks: Mapping[str, Sequence[Hook]], order: Sequence[Before]) -> dict[str, str]:
-  """Why each hook of a target stands where it stands. A target's module calls this at import.
+  """The reason for the position of each hook of a target. A target's module calls this at import.
 
-  order: constraints among hooks and passes. Raises AssertionError as `reasons` does, and where a place is none.
+  order: constraints among hooks and passes. Raises AssertionError as `reasons` does, and if a position does not exist.
   """
   unknown = [place for place in hooks if not _is_place(place)]
   assert not unknown, f"hooks are before: or after: one of {', '.join(PASSES)}, not {', '.join(unknown)}"
@@ -116,8 +118,8 @@ def _is_place(place: str) -> bool:
   return where in ("before", "after") and name in PASSES
 
 def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
-  """(name, function, place) of each pass and hook of a target, in order. place: where a hook stands, as
-  "before:order"; empty for a pass."""
+  """Yield (name, function, position) of each pass and hook of a target, in order. The position of a hook is its key,
+  such as "before:order". It is empty for a pass."""
   for name, step in PASSES.items():
     for place in (f"before:{name}", name, f"after:{name}"):
       if place == name: yield name, step, ""
@@ -125,13 +127,14 @@ def steps(target: Target) -> Iterator[tuple[str, Hook, str]]:
         for hook in target.hooks.get(place, ()): yield hook.__name__, hook, place
 
 def reason_of(name: str, step: Hook, place: str, reasons: Mapping[str, str]) -> str:
-  """Why a pass stands where it stands. For a hook without a reason: its place, and the head of its docstring."""
+  """The reason for the position of a pass. For a hook without a reason: its position, and the first sentence of its
+  docstring."""
   if not place: return REASONS[name]
   if name in reasons: return reasons[name]
   return f"{place.replace(':', ' ')}: " + " ".join((step.__doc__ or name).split()).partition(". ")[0].rstrip(".")
 
 def run(function: Function, target: Target) -> Function:
-  """All passes and hooks.
+  """Run all passes and hooks.
 
   Raises AllocationError if a kernel cannot be allocated, which is an error in tinyhw or its tables.
   """
@@ -148,7 +151,7 @@ def run(function: Function, target: Target) -> Function:
   return function
 
 def _dump_after(function: Function) -> str:
-  """The pass after which DUMP wants this function, or ""."""
+  """The pass after which DUMP asks for this function, or ""."""
   setting = str(config.DUMP)
   if not setting: return ""
   name, _, kernel = setting.partition(":")

@@ -1,11 +1,14 @@
 """Assign physical registers to virtual ones, block by block in reverse postorder.
 
-Needs: pressure at most the limit everywhere (spill.py). Then assignment cannot fail: what finds only scattered or
-unsuitable registers moves its neighbours with a parallel copy (place.py). A block's first visited predecessor decides
-where the block expects its parameters and live values; the other ones bring them there with a parallel copy on the
-edge, which is empty whenever hints.py got its way. So a value sits in one register at a time, but may sit in different
-ones at different times. Operands are rewritten in place; `parallel` pseudo instructions are inserted. Registers are
-sets of units as ints. Cost: O(instructions x operands), 5 us an instruction; more only where place.py has to act.
+Needs: pressure at most the limit everywhere (spill.py). Then assignment cannot fail. A value that finds only scattered
+or unsuitable registers moves its neighbors with a parallel copy (place.py).
+
+A block's first visited predecessor decides where the block expects its parameters and live values. The other
+predecessors bring them there with a parallel copy on the edge. That copy is empty if all wishes of hints.py were met.
+So a value is in one register at a time, but may be in different ones at different times.
+
+Operands are rewritten in place, and `parallel` pseudo instructions are inserted. Registers are sets of units as ints.
+Cost: O(instructions x operands), 5 µs an instruction, more only if place.py has to act.
 """
 from __future__ import annotations
 
@@ -22,8 +25,12 @@ from tinyhw.machine.ir.target import Target
 Pairs = list[tuple[Reg, Reg]]
 
 class Allocator:
-  """The state of the walk. where: unit of each value that is live here. free: units per bank. entry: per block, what
-  it expects where."""
+  """The state of the walk.
+
+  - where: unit of each value that is live here.
+  - free: units per bank.
+  - entry: per block, the units in which it expects its values.
+  """
   def __init__(self, function: Function, target: Target):
     self.function, self.target = function, target
     self.file = registers_of(target)
@@ -37,16 +44,16 @@ class Allocator:
     self.entry: list[dict[int, int] | None] = [None] * len(self.flow.blocks)
     self.calm = [~units for units in self.hints.avoid]
     self.reaches = [iter(self._reaches(file)) for file in self.file.banks]
-    self.reach = [next(reaches) for reaches in self.reaches]  # where values are put as long as they find a place
-    self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}  # loop header -> units of the parameters of it and of
-                                                                 # the loops around it
+    self.reach = [next(reaches) for reaches in self.reaches]  # where values are put as long as they fit
+    # loop header -> units of the parameters of it and of the loops around it
+    self.kept: dict[int, list[int]] = {-1: [0] * len(self.all)}
     self.prefix: dict[int, list[MInst]] = {}
     self.out: list[MInst] = []
-    self.hoisted: Edge | None = None  # the edge whose copies stand before the jumps of the current block
+    self.hoisted: Edge | None = None  # the edge whose copies precede the jumps of the current block
 
   def _reaches(self, file: BankFile) -> list[int]:
-    """The reaches of a bank, without those that cannot be enough: to fill them first would put values where a loop's
-    parameters are wanted."""
+    """The reaches of a bank, without those that are too small for the peak. To fill these first would put values into
+    registers that a loop's parameters need."""
     if len(file.reaches) == 1: return file.reaches
     peak = self.liveness.peak(file.position)
     return [reach for reach in file.reaches[:-1] if reach.bit_count() >= peak] + file.reaches[-1:]
@@ -56,8 +63,8 @@ class Allocator:
     return self.hints.unit[self.hints.web[v]]
 
   def pick(self, v: int, free: int) -> int:
-    """A unit for v among the free ones of its bank, or -1: the one it wants, else a quiet one, else any; within reach,
-    which grows where it must."""
+    """A unit for v among the free ones of its bank, or -1. Preferred are the unit that its web wants, then a unit that
+    no fixed operand or loop parameter needs, then any. The reach grows only if it must."""
     view, web = self.views[v], self.hints.web[v]
     unit, bank = self.hints.unit[web], view.bank
     if unit >= 0:
@@ -75,7 +82,7 @@ class Allocator:
   # one block
 
   def block(self, b: int) -> None:
-    """Give registers to a block of whose start is known where values are."""
+    """Assign registers in a block for which the units of values at its start are known."""
     entry = self.entry[b]
     assert entry is not None, f"block {self.flow.blocks[b]} was reached before its predecessors"
     self.where = dict(entry)
@@ -87,10 +94,10 @@ class Allocator:
     self._leave(b)
 
   def _assign(self, lines: list[Line]) -> None:
-    """Give registers to what instructions write, one after the other.
+    """Assign registers to the results of instructions in order.
 
-    Most rows ask for nothing but a register of a class: those are done here, in a loop without calls; others, and wide
-    values that find only scattered registers, in `_hard`.
+    Most rows only need registers of a class. They are done here, in a loop without calls. `_hard` does the others, and
+    wide values that find only scattered registers.
     """
     out, free, where, views, shapes, everything = (self.out, self.free, self.where, self.views, self.file.shapes,
                                                    self.all)
@@ -140,12 +147,12 @@ class Allocator:
         out.append(inst)
         if line.dead: self._drop(line.dead)
         continue
-      self.free = free = saved  # a wide value found no place
+      self.free = free = saved  # a wide value does not fit
       self._hard(line)
       free = self.free
 
   def _easy(self, line: Line) -> bool:
-    """Whether every tie of the row is with a value that ends here, and nothing else is asked."""
+    """Whether every tie of the row is with a value that ends here, and there are no other constraints."""
     shape = self.file.shapes[line.inst.row]
     ties = line.inst.ties
     if shape.rigid or len(shape.ties) != len(ties) or len(shape.writes): return False
@@ -165,7 +172,7 @@ class Allocator:
       self.free[view.bank] |= view.mask << self.where.pop(v) & self.all[view.bank]
 
   def _hard(self, line: Line) -> None:
-    """An instruction that needs others to move, or a copy."""
+    """Assign registers for an instruction that needs a copy or needs other values to move."""
     inst = line.inst
     shape = self.file.shapes[inst.row]
     pairs, written = place(self, line, shape)
@@ -181,9 +188,9 @@ class Allocator:
     self.out.append(inst)
 
   def parallel(self, pairs: Pairs, free: list[int]) -> MInst:
-    """Copies that happen at once.
+    """Make an instruction for copies that happen at once.
 
-    `free` are the units that were free before; those that no copy writes may be used to break cycles.
+    `free` are the units that are free before. Those that no copy writes may be used to break cycles.
     """
     free, scratch = list(free), []
     for dst, _ in pairs:
@@ -194,10 +201,10 @@ class Allocator:
       if free[bank] and cls is not None: scratch.append(self.file.views[cls].regs[free[bank].bit_length() - 1])
     return MInst(PARALLEL, [r for pair in pairs for r in pair], arguments=(scratch,))
 
-  # edges
+  # ***** edges *****
 
   def _leave(self, b: int) -> None:
-    """Send everything to where the successors expect it."""
+    """Move all values to the units where the successors expect them."""
     block, edges = self.flow.blocks[b], self.flow.out[b]
     block.insts = self.out
     self.hoisted = None
@@ -224,7 +231,8 @@ class Allocator:
     return pairs
 
   def _expect(self, edge: Edge) -> dict[int, int]:
-    """Where the target of the first edge into it will find its values: where they are now, if that is possible."""
+    """Choose the units of the values at the target of the first edge into it. They are the current ones if that is
+    possible."""
     s, where, views = edge.target, self.where, self.views
     live_in, starts = self.liveness.live_in[s], self.liveness.starts[s]
     entry: dict[int, int] = {}
@@ -256,7 +264,7 @@ class Allocator:
     return self._keep(s, entry)
 
   def _pack(self, values: list[int]) -> dict[int, int]:
-    """Scattered registers at the start of a block: place everything anew, widest first."""
+    """Pack all values at the start of a block again, widest first, because the free registers are scattered."""
     views, room, entry = self.views, list(self.all), {}
     for v in sorted(set(values), key=lambda v: (-views[v].cls.align, -views[v].cls.units)):
       view = views[v]
@@ -269,7 +277,7 @@ class Allocator:
     return entry
 
   def _keep(self, s: int, entry: dict[int, int]) -> dict[int, int]:
-    """Note the registers of a loop's parameters: others stay out of them if they can."""
+    """Record the registers of a loop's parameters. Other values avoid them if they can."""
     if self.flow.loop[s] == s:
       kept = list(self.kept[self.flow.parent[s]])
       for p in self.liveness.params[s]:
@@ -278,7 +286,7 @@ class Allocator:
     return entry
 
   def start(self) -> None:
-    """Where the entry's parameters come in."""
+    """Choose the units of the entry's parameters."""
     block, entry = self.flow.blocks[0], {}
     taken = [0] * len(self.all)
     for i, p in enumerate(block.params):
@@ -299,7 +307,7 @@ class Allocator:
 def allocate(function: Function, target: Target) -> Function:
   """Replace virtual registers by physical ones.
 
-  Blocks lose their parameters, jumps their arguments; the entry's parameters become physical.
+  Blocks lose their parameters, and jumps their arguments. The entry's parameters become physical.
   """
   allocator = Allocator(function, target)
   allocator.start()

@@ -1,9 +1,11 @@
-"""Block parameters that have no register at the start of their block become stack slots that the predecessors write.
+"""Demote block parameters that have no register at the start of their block to stack slots that the predecessors write.
 
-Input: which parameters. Each predecessor stores the argument to the parameter's slot, right behind its definition where
-nothing reads the old content later (a loop then costs one store an iteration), else before its jumps or in a block on
-the edge. An argument that is itself a demoted parameter of the same block is copied first, since its slot may be
-overwritten. Output: the parameters are gone from blocks and jumps; `homes` tells which slot holds which value.
+Input: the parameters. Each predecessor stores the argument to the parameter's slot. It stores directly after the
+argument's definition if no later instruction reads the old content. A loop then costs one store an iteration. Otherwise
+it stores before its jumps or in a block on the edge. An argument that is itself a demoted parameter of the same block
+is copied first, because its slot may be overwritten.
+
+Output: blocks and jumps lose these parameters. `slots` maps values to their slots.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
   from tinyhw.machine.allocate.spill import Slots
 
 def demote(liveness: Liveness, b: int, params: set[int], slots: Slots) -> None:
-  """Take `params` (ids) out of the parameters of block b of an analysed function, whose liveness is not valid any more
-  after that."""
+  """Remove `params` (ids) from the parameters of block b of an analyzed function. Its liveness is invalid
+  afterwards."""
   flow, function = liveness.flow, slots.function
   block = flow.blocks[b]
   registers = {p.id: p for p in block.params if p.id in params}
@@ -34,7 +36,7 @@ def demote(liveness: Liveness, b: int, params: set[int], slots: Slots) -> None:
   function.liveness = None
 
 def _jump_into(edge: Edge, block: Block) -> tuple[MInst, int]:
-  """The jump that passes the arguments: the edge's own, or that of the block that was put on the edge."""
+  """The jump that passes the arguments: the edge's own, or that of a block that was put on the edge."""
   targets = [o for o in edge.jump.operands if isinstance(o, Block)]
   if targets[edge.operand] is block: return edge.jump, edge.operand
   return targets[edge.operand].insts[-1], 0
@@ -82,7 +84,7 @@ def jump_block(edge: Edge) -> Block:
 def _same(p: Reg, argument: Reg) -> bool: return argument.index is None and argument.id == p.id
 
 def _is_harmless(liveness: Liveness, edge: Edge, p: int) -> bool:
-  """Whether p's slot may be written in the edge's source: no other way out of it needs the old content."""
+  """Whether p's slot may be written in the edge's source: no other successor of it needs the old content."""
   for other in liveness.flow.out[edge.source]:
     if other is edge: continue
     if liveness.live_in[other.target] >> p & 1 or any(a.index is None and a.id == p for a in other.arguments):
@@ -100,7 +102,7 @@ def _reads_after(block: Block, at: int, p: Reg) -> bool:
   return any(r is p for inst in block.insts[at + 1:] for r in inst.reads())
 
 def _owns_slot(liveness: Liveness, edge: Edge, argument: Reg, arguments: list[Reg]) -> bool:
-  """Whether the slot keeps the argument as long as the argument lives: no other predecessor writes it meanwhile."""
+  """Whether the slot holds the argument as long as the argument lives: no other predecessor writes it meanwhile."""
   if sum(a is argument for a in arguments) > 1 or liveness.live_in[edge.target] >> argument.id & 1: return False
   others = [other.source for other in liveness.flow.into[edge.target] if other is not edge]
   return not any((liveness.live_out[b] | liveness.live_in[b]) >> argument.id & 1 for b in others)

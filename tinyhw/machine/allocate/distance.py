@@ -1,8 +1,8 @@
-"""How far away the next use of a value is, across blocks: what decides who is spilled.
+"""Distance to the next use of a value, across blocks. It decides which value is spilled.
 
-Distances count instructions. Leaving a loop adds FAR for each level left, so that what a loop does not use is always
-further away than what it does. At the end of a block an argument is as far away as the first use of the parameter that
-gets it. Cost: O(blocks x live values) a round.
+Distances count instructions. Leaving a loop adds FAR for each level left. So a value that a loop does not use is always
+further away than one that it uses. At the end of a block an argument is as far away as the first use of the parameter
+that gets it. Cost: O(blocks x live values) a round.
 """
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tinyhw.machine.ir.liveness import Liveness
 
 FAR = 100_000
 NEVER = 1 << 40
-ROUNDS = 20  # distances only shrink; a bound in case of a strange graph, where later rounds would change what is far by
-             # little
+# Distances only shrink. This is a bound for unusual graphs, where later rounds would change far distances by little.
+ROUNDS = 20
 
 class Distances:
-  """uses[b][v]: lines of block b that read v, last first. entry[b][v], exit[b][v]: distance at the start and the end
-  of the block."""
+  """Distances of a function. uses[b][v]: lines of block b that read v, last first. entry[b][v], exit[b][v]: distance at
+  the start and the end of the block."""
   def __init__(self, liveness: Liveness):
     self.liveness = liveness
     count = len(liveness.code)
@@ -40,7 +40,7 @@ class Distances:
       for v in liveness.starts[b]: entry.setdefault(v, NEVER)
 
   def _block(self, b: int) -> bool:
-    """One step of the data flow; whether the distances at the block's start changed."""
+    """Do one step of the data flow. Return whether the distances at the block's start changed."""
     liveness, flow = self.liveness, self.liveness.flow
     exit: dict[int, int] = {}
     for edge in flow.out[b]:
@@ -53,7 +53,7 @@ class Distances:
         if v in arriving:
           v = arriving[v]
           if v < 0: continue
-        elif memory and v in memory: continue  # it is defined there by being in memory
+        elif memory and v in memory: continue  # it is in memory there, which defines it
         distance += length
         if distance < exit.get(v, NEVER): exit[v] = distance
     size, uses = len(liveness.code[b]), self.uses[b]

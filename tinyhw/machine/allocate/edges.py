@@ -1,8 +1,9 @@
-"""Code that belongs to an edge of the control flow graph: where it goes.
+"""Placement of code that belongs to an edge of the control flow graph.
 
-With one way out of the source it stands before the source's jumps; with one way into the target, at the target's start;
-otherwise the edge is critical. Copies on a critical edge may still go before the jumps if they destroy nothing that
-another way out needs (the usual case for a loop's back-edge); else a block is put on the edge.
+If the source has one successor, the code is placed before the source's jumps. If the target has one predecessor, the
+code is placed at the target's start. Otherwise the edge is critical. Copies on a critical edge may still precede the
+jumps if they destroy nothing that another successor needs, which is the usual case for a loop's back-edge. Otherwise a
+block is put on the edge.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
   from tinyhw.machine.allocate.allocate import Allocator, Pairs
 
 def split(function: Function, target: Target, edge: Edge, source: Block, successor: Block, depth: int) -> Block:
-  """A new block on the edge that jumps on.
+  """Make a new block on the edge that jumps to the successor.
 
-  The edge's jump passes its arguments to the successor through it unchanged: they move to its jump.
+  The edge's jump passes its arguments through the block unchanged: they move to the block's jump.
   """
   block = Block(max(b.id for b in function.blocks) + 1, depth, "edge")
   function.blocks.insert(function.blocks.index(source) + 1, block)
@@ -40,7 +41,7 @@ def put_on_edge(allocator: Allocator, edge: Edge, pairs: Pairs) -> None:
   read = _read_by_jumps(allocator, source)
   first = len(out) == 1 or allocator.hoisted is None and len(flow.into[edge.target]) > 1
   if first and not _destroys(allocator, edge, pairs, read):
-    free = [units & ~kept for units, kept in zip(allocator.free, read)]  # what the jumps read is still needed here
+    free = [units & ~kept for units, kept in zip(allocator.free, read)]  # the jumps still read these
     source.insts.insert(first_jump(source), allocator.parallel(pairs, free))
     allocator.hoisted = edge
     return
@@ -63,7 +64,7 @@ def _read_by_jumps(allocator: Allocator, block: Block) -> list[int]:
   return read
 
 def _destroys(allocator: Allocator, edge: Edge, pairs: Pairs, read: list[int]) -> bool:
-  """Whether the copies overwrite something that the jumps (`read`) or another edge need."""
+  """Whether the copies overwrite a register that the jumps (`read`) or another edge need."""
   where, views, file = allocator.where, allocator.views, allocator.file
   written = [0] * len(file.banks)
   for dst, _ in pairs:

@@ -1,9 +1,9 @@
-"""Which register a value would like: the one that saves a move.
+"""Register preferences of values: the register that saves a move.
 
-Values that a parameter, a tie or a copy connects form a web, and the first member that gets a register sets the wish of
-the others. Webs are merged only where the members cannot be alive together for all we know cheaply: a tied value must
-end at the tie, and no web has two parameters of one block (twelve accumulators that start from one zero are twelve
-webs). A wish is never a promise. Cost: near linear.
+Values that are connected by a parameter, a tie or a copy form a web. The first member that gets a register sets the
+wish of the others. Webs are merged only if cheap tests show that members cannot be live together: a tied value must end
+at the tie, and no web has two parameters of one block. So twelve accumulators that start from one zero are twelve webs.
+A wish is never a promise. Cost: near linear.
 """
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tinyhw.machine.ir.liveness import Liveness
 from tinyhw.machine.ir.pseudo import PSEUDO
 
 class Hints:
-  """web[v] is the number of v's web, unit[web] the unit it wants or -1. avoid: per bank, the units that some
-  instruction insists on."""
+  """web[v] is the number of v's web. unit[web] is the unit that it wants, or -1. avoid: per bank, the units that some
+  instruction requires."""
   def __init__(self, function: Function, liveness: Liveness):
     count = len(function.registers)
     self.parent = list(range(count))
@@ -45,7 +45,8 @@ class Hints:
     self.blocks[a] |= self.blocks[b]
 
   def _join_parameters(self, liveness: Liveness) -> None:
-    """Back-edges first: what saves a move in a loop goes before what saves one on the way in."""
+    """Merge webs through parameters. Back-edges are first, because a move saved in a loop is worth more than one on the
+    way in."""
     flow = liveness.flow
     for b, params in enumerate(liveness.params):
       for p in params: self.blocks[p] = 1 << b
@@ -57,7 +58,7 @@ class Hints:
         if a.index is None and not live >> a.id & 1: self._join(p, a.id)
 
   def _join_ties(self, liveness: Liveness) -> list[tuple[int, int]]:
-    """Returns (value, unit) for operands that are fixed."""
+    """Merge webs through ties and copies. Return (value, unit) for fixed operands."""
     shapes, wishes = liveness.file.shapes, []
     for lines in liveness.code:
       for line in lines:

@@ -1,11 +1,12 @@
-"""Make room for one instruction that a free register alone does not satisfy: fixed registers, clobbers, ties to values
-that live on, and wide values that find only scattered free units.
+"""Make room for one instruction if a free register is not enough: fixed registers, clobbers, ties to values that live
+on, and wide values that find only scattered free units.
 
-First gently: values in the way move to other registers, everything else stays. If that fails, the bank is packed anew:
-values that live across from the lowest unit up, in order of falling alignment; those that end here, and those that
-begin here, from the highest unit down. Sizes being rounded to alignments that divide each other, both meet in the
-middle only if the pressure is above the limit. Output: copies that happen at once before the instruction, and the units
-of its written operands.
+First try to move only the values in the way. If that fails, pack the bank again. Values that live across are placed
+from the lowest unit up, in order of falling alignment. Values that end here, and those that begin here, are placed from
+the highest unit down. Sizes are rounded to alignments that divide each other. So both meet in the middle only if the
+pressure is above the limit.
+
+Output: copies that happen at once before the instruction, and the units of its written operands.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
   from tinyhw.machine.allocate.allocate import Allocator
 
 class Plan:
-  """Where everything is when the instruction starts (`new`: values, `written`: operands) and after it."""
+  """The units of all values when the instruction starts (`new`: values, `written`: operands) and after it."""
   def __init__(self, allocator: Allocator, line: Line, shape: Shape, demands: Demands):
     self.allocator, self.line, self.shape, self.demands = allocator, line, shape, demands
     self.ends = set(line.ends)
@@ -44,21 +45,21 @@ class Plan:
     return sorted(found, key=lambda item: -item[2].weight)
 
   def starts(self) -> list[tuple[int, int, View]]:
-    """Written operands that need a register of their own while the reads are still there."""
+    """Written operands that need a register of their own while the reads are still live."""
     operands = self.line.inst.operands
     positions = [i for i, _ in self.demands.clones] + self.demands.early
     return [(i, operands[i].id, self.allocator.views[operands[i].id]) for i in positions]
 
   def finish(self) -> None:
-    """The units of the operands that follow from the others."""
+    """Set the units of the operands that follow from the others."""
     for i, v in self.demands.inherits: self.written[i] = self.new.get(v, self.allocator.where[v])
     for i, unit in self.shape.fixed_writes.items():
       if self.line.inst.operands[i] is not None: self.written[i] = unit
 
-  # gently
+  # ***** moving little *****
 
   def gentle(self) -> bool:
-    """Move only what is in the way. False if something finds no place."""
+    """Move only the values in the way. Return False if a value does not fit."""
     allocator, shape = self.allocator, self.shape
     where, views = allocator.where, allocator.views
     files = allocator.file.banks
@@ -82,8 +83,8 @@ class Plan:
     return self._gentle_writes(taken)
 
   def _gentle_writes(self, taken: list[int]) -> bool:
-    """Registers for what is written, those first that must be there beside the reads. taken: units of each bank, by
-    what stays. False as above."""
+    """Choose registers for results. Results that must not share a register with the reads are first. taken: units of
+    each bank that are occupied by values that stay. Return False as above."""
     allocator, shape, files = self.allocator, self.shape, self.allocator.file.banks
     where, views, operands = allocator.where, allocator.views, self.line.inst.operands
     sources = sources_of(self.line.inst)
@@ -95,7 +96,7 @@ class Plan:
       taken[b] |= view.mask << unit
       source = sources[clones[i]] if i in clones else None
       if source is not None and source.index is None and source.id not in self.new and source.id not in self.ends:
-        # the value that lives on makes way if its register is the one that the result is wanted in
+        # the value that lives on makes room if its register is the one that the result wants
         if allocator.wish(v) == where[source.id] and views[source.id].mask == view.mask:
           self.new[source.id], unit = unit, where[source.id]
       self.written[i] = unit
@@ -116,10 +117,11 @@ class Plan:
     return all(operands[i] is None or operands[i].index is not None or i in self.written for i in shape.row.writes)
 
   def _clear(self, view: View, before: list[int], after: list[int]) -> int:
-    """Free an aligned run for a wide result, by moving the fewest units of values that live across. Returns its start,
-    or -1.
+    """Free an aligned run for a wide result by moving the fewest units of values that live across. Return its start, or
+    -1.
 
-    before, after: units taken when the instruction starts and when it ends; both change."""
+    before, after: units taken when the instruction starts and when it ends. Both change.
+    """
     allocator, b, views = self.allocator, view.bank, self.allocator.views
     room = allocator.file.banks[b].free & ~self.shape.touched[b]
     movable = {v: self.new.get(v, unit) for v, unit in allocator.where.items()
@@ -148,10 +150,10 @@ class Plan:
         return start
     return -1
 
-  # packing anew
+  # ***** packing again *****
 
   def pack(self) -> bool:
-    """Place everything anew; fails only where the pressure is above the limit."""
+    """Place all values again. It fails only if the pressure is above the limit."""
     allocator, files = self.allocator, self.allocator.file.banks
     where, views = allocator.where, allocator.views
     self.new, self.written = dict(self.demands.home), {}
@@ -198,9 +200,12 @@ def _blocks(block: int, units: int) -> int:
   return found
 
 def place(allocator: Allocator, line: Line, shape: Shape) -> tuple[list[tuple[Reg, Reg]], dict[int, int]]:
-  """Settle an instruction. Updates allocator.where for the values that move, and the instruction's operands; returns
-  the copies that must happen before it and the units of its written operands. Raises AllocationError if spill left too
-  much pressure."""
+  """Place the values of an instruction. Update allocator.where for the values that move, and the instruction's
+  operands.
+
+  Return the copies that must happen before it and the units of its written operands. Raises AllocationError if spill
+  left too much pressure.
+  """
   inst = line.inst
   demands = demands_of(shape, inst, line.ends)
   if demands.exchange is not None: _exchange(inst, *demands.exchange)
@@ -234,7 +239,7 @@ def _exchange(inst: MInst, a: int, b: int) -> None:
   inst.ties = tuple(v for v in values[reads:] if v is not None)
 
 def _rewrite_sources(allocator: Allocator, inst: MInst, shape: Shape, plan: Plan) -> None:
-  """Physical registers for what is read as an operand. BOTH operands are written by the caller."""
+  """Set physical registers for operands that are read. The caller writes BOTH operands."""
   tied = {tie.source: tie.write for tie in shape.ties}
   for source, (i, regs) in enumerate(shape.reads):
     r = inst.operands[i]

@@ -1,9 +1,9 @@
-"""Which values are worth a register at the start of a block, for spill.py.
+"""Choice of the values that are in registers at the start of a block, for spill.py.
 
-A loop whose pressure fits keeps everything. In one that does not fit, a value costs in memory a reload for each use,
-and a store if it is a parameter; uses in deeper loops count tenfold, what can be repeated half. The dearest stay, with
-room left for what else is alive at the loop's peak, and for one value that comes from memory. What the loop does not
-use stays only if there is room at that peak too.
+A loop whose pressure fits keeps everything. In other loops, a value in memory costs a reload for each use, and a store
+if it is a parameter. Uses in deeper loops count tenfold. Values that can be rematerialized count half. The most
+expensive ones stay. Room is left for the other live values at the loop's peak, and for one value that comes from
+memory. Values that the loop does not use stay only if there is room at that peak too.
 """
 from __future__ import annotations
 from collections.abc import Collection, Iterable
@@ -15,8 +15,8 @@ from tinyhw.machine.ir.liveness import Liveness
 from tinyhw.machine.ir.registers import FIELD
 
 class Residents:
-  """Choices for the blocks of one function. bodies: the blocks of a loop, by its header; repeats: values that can be
-  computed again."""
+  """Choices for the blocks of one function. bodies: the blocks of a loop, by its header. repeats: values that can be
+  rematerialized."""
   def __init__(self, function: Function, liveness: Liveness, distances: Distances, repeats: Collection[int]):
     self.web = Hints(function, liveness).web
     self.liveness, self.distances, self.repeats = liveness, distances, repeats
@@ -33,7 +33,7 @@ class Residents:
     return found
 
   def bank_in(self, v: int, guards: int) -> bool:
-    """Whether v's bank is one of those."""
+    """Whether v's bank is in these guard bits."""
     return bool(guards >> FIELD - 1 & 1 << self._bank(v) * FIELD)
 
   def too_many(self, b: int) -> set[int]:
@@ -50,9 +50,11 @@ class Residents:
     return found
 
   def order(self, b: int, values: set[int], exits: list[set[int]]) -> list[int]:
-    """The values live into block b in the order in which registers at its start are given to them; those left out are
-    not wanted.
-    exits: what the predecessors that were visited have in registers."""
+    """The values live into block b, in the order in which they get registers at its start. Values that should be in
+    memory are left out.
+
+    exits: for each visited predecessor, the values that it has in registers at its end.
+    """
     entry = self.distances.entry[b]
     if self.flow.loop[b] == b:
       used = [v for v in values if entry[v] < FAR]
@@ -64,7 +66,7 @@ class Residents:
     return sorted(usual, key=lambda v: (entry[v], v)) + sorted(some, key=lambda v: (entry[v], v))
 
   def dearest(self, header: int, used: list[int]) -> list[int]:
-    """Of the values that a loop uses, those to start it with, best first."""
+    """The values with which a loop starts, most expensive first, out of those that it uses."""
     entry, params, body = self.distances.entry[header], set(self.liveness.params[header]), self.bodies[header]
     crowded = self.crowded(body)
     cost = {v: 1.0 if v in params else 0.0 for v in used}
@@ -82,9 +84,10 @@ class Residents:
     return kept
 
   def _room(self, header: int, used: list[int], reserve: bool) -> int:
-    """Pressure to leave for what the values that start the loop, and those that continue them (their webs), are not.
+    """Pressure to reserve for all values other than those that start the loop, and those that continue them (their
+    webs).
 
-    reserve: and for one value that comes from memory, in each bank.
+    reserve: also reserve room for one value that comes from memory, in each bank.
     """
     webs = {self.web[v] for v in used}
     idle = [v for v, distance in self.distances.entry[header].items() if distance >= FAR]
@@ -99,7 +102,7 @@ class Residents:
   def _bank(self, v: int) -> int: return (self.weight[v].bit_length() - 1) // FIELD
 
   def _idle(self, header: int, idle: list[int]) -> list[int]:
-    """Of the values that live through a loop unused, those that fit at its peak."""
+    """The values that live through a loop unused and fit at its peak."""
     crowded = self.crowded(self.bodies[header])
     if not crowded: return sorted(idle)
     through = {v for v, distance in self.distances.entry[header].items() if distance >= FAR}
@@ -111,9 +114,9 @@ class Residents:
     return fitting
 
   def _peak(self, header: int, without: set[int]) -> int:
-    """The highest pressure in a loop, bank by bank and at most the limit, not counting some values.
+    """The highest pressure in a loop, bank by bank and at most the limit, without some values.
 
-    A third of the questions are asked twice.
+    It is cached, because a third of the calls repeat an earlier one.
     """
     key = header, frozenset(without)
     if key in self._peaks: return self._peaks[key]

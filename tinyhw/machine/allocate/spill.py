@@ -1,16 +1,18 @@
 """Bring register pressure under the limit of every bank at every instruction.
 
-Input: a function in SSA form. Where nothing is above the limit, nothing happens; that is the usual case and costs only
-Liveness. Otherwise blocks are walked in reverse postorder with the set of values that are in registers; when a value
-must go, it is the one whose next use is furthest (Belady, on the distances of Braun and Hack, "Register Spilling and
-Live-Range Splitting for SSA-Form Programs", 2009). At a loop's start, what costs least to have in memory stays out
-(residents.py). Values are never renamed: a reload writes the same virtual register again, and liveness and allocation
-work with several writes of one value. So no SSA form has to be repaired.
+Input: a function in SSA form. If no bank is above its limit, nothing happens. That is the usual case and costs only
+Liveness. Otherwise blocks are walked in reverse postorder with the set of values that are in registers. The spilled
+value is the one with the furthest next use (Belady). Distances are those of Braun and Hack, "Register Spilling and
+Live-Range Splitting for SSA-Form Programs", 2009. At a loop's start, the values that are cheapest in memory are left
+out (residents.py).
 
-A value is stored once: behind its definition if that is not in a deeper loop than where it must go, else where it must
-go. What is cheap to repeat is repeated instead of reloaded. Parameters that find no register are handled by demote.py.
-On edges, values are stored and reloaded as the blocks at both ends expect. Cost: O(instructions x registers) where
-spilling. Each value has a slot of its own, so frames are not minimal.
+Values are never renamed. A reload writes the same virtual register again, and liveness and allocation accept several
+writes of one value. So no SSA form has to be repaired.
+
+A value is stored once. It is stored after its definition if that is in no deeper loop than the spill, else at the
+spill. Values that are cheap to compute are rematerialized instead of reloaded. demote.py handles parameters that find
+no register. On edges, values are stored and reloaded as the blocks at both ends expect. Cost: O(instructions x
+registers) where spilling. Each value has a slot of its own, so frames are not minimal.
 """
 from __future__ import annotations
 
@@ -27,14 +29,14 @@ from tinyhw.machine.ir.registers import registers_of
 from tinyhw.machine.ir.target import Target
 
 class Slots:
-  """Places in the stack frame. alias[v]: the value whose slot v shares."""
+  """Slots in the stack frame. alias[v]: the value whose slot v shares."""
   def __init__(self, function: Function, target: Target):
     self.function, self.target = function, target
     self.offsets: dict[int, int] = {}
     self.alias: dict[int, int] = {}
 
   def of(self, value: Reg) -> int:
-    """Byte offset of a value's slot, made at first use. Slots are aligned to their size."""
+    """Byte offset of a value's slot, allocated at first use. Slots are aligned to their size."""
     v = self.alias.get(value.id, value.id)
     if v not in self.offsets:
       size = 8
@@ -46,7 +48,7 @@ class Slots:
 class Spiller:
   """One walk over a function.
 
-  `inside`: values in registers; `stored`: values whose slot is valid; both at the entry and exit of blocks.
+  `inside`: values in registers. `stored`: values whose slot is valid. Both are known at the entry and exit of blocks.
   """
   def __init__(self, function: Function, liveness: Liveness, slots: Slots, demoted: dict[Block, list[int]]):
     self.function, self.liveness, self.slots, self.file = function, liveness, slots, liveness.file
@@ -57,7 +59,7 @@ class Spiller:
     self.exit_inside: list[set[int] | None] = [None] * count
     self.exit_stored: list[set[int]] = [set() for _ in range(count)]
     self.demoted = {liveness.flow.position[block]: set(params) for block, params in demoted.items()}
-    self.at_definition: set[int] = set()                              # values stored behind their definition
+    self.at_definition: set[int] = set()                              # values stored after their definition
     self.before: list[dict[int, list[MInst]]] = [{} for _ in range(count)]
     self.definitions: dict[int, tuple[int, int]] = {}                 # value -> block and line, or -1 for a parameter
     self.repeats: dict[int, MInst] = {}
@@ -74,9 +76,10 @@ class Spiller:
   # one block
 
   def block(self, b: int) -> None:
-    """Spills and reloads of one block, line by line; its jumps are one, with what all of them read.
+    """Insert spills and reloads in one block, line by line. Its jumps count as one line that reads the values of all of
+    them.
 
-    Notes what is in registers behind it.
+    Record the values that are in registers at its end.
     """
     self._enter(b)
     self.inside, self.stored = set(self.entry_inside[b]), set(self.entry_stored[b])
@@ -109,8 +112,8 @@ class Spiller:
     self.entry_stored[b] = (stored - params | starts - inside) | memory
 
   def _line(self, i: int, line: Line, reads: set[int], ends: set[int]) -> None:
-    """Get what an instruction (or all jumps at the end) reads into registers, and make room for it and for what it
-    writes."""
+    """Load the values that an instruction (or all jumps at the end) reads into registers. Make room for them and for
+    its results."""
     weight, inst = self.weight, line.inst
     missing = sorted(v for v in reads if v not in self.inside)
     for v in missing:
@@ -153,12 +156,12 @@ class Spiller:
       guards = file.over(self.pressure + extra)
 
   def store(self, v: int, depth: int, code: list[MInst], stored: set[int], inst: MInst) -> None:
-    """Make sure that v can be had again: store it in `code`, which is executed at this loop depth, or behind its
+    """Make sure that v can be restored: store it in `code`, which is executed at this loop depth, or after its
     definition."""
     if v in stored or v in self.repeats or v in self.at_definition: return
     if self.flow.depth[self.definitions[v][0]] <= depth and v not in self.slots.alias: self.at_definition.add(v)
     else:
-      if v in self.slots.alias: del self.slots.alias[v]  # it goes before its parameter's slot is free
+      if v in self.slots.alias: del self.slots.alias[v]  # it is stored before its parameter's slot is free
       code.append(self._spill(v, inst))
       stored.add(v)
 
@@ -168,17 +171,17 @@ class Spiller:
                  comment=f"spill {reg!r}")
 
   def load(self, v: int, cause: MInst | None) -> MInst:
-    """An instruction that brings v back."""
+    """An instruction that restores v."""
     reg, made = self.registers[v], self.repeats.get(v)
     origin = cause.origin if cause else None
     if made is not None: return MInst(made.row, list(made.operands), origin, comment=f"repeat {reg!r}")
     return MInst(reload_row(reg.cls), [reg, self.slots.of(reg)], origin, comment=f"reload {reg!r}")
 
-  # what lies between blocks
+  # ***** edges *****
 
   def edge(self, edge: Edge) -> tuple[list[MInst], bool]:
-    """Code that brings an edge from what its source leaves to what its target expects, and whether it must stand
-    before the jump."""
+    """Return code that converts the state at the end of an edge's source to the state that its target expects, and
+    whether it must precede the jump."""
     b, s = edge.source, edge.target
     live, stored = self.exit_inside[b] or set(), self.exit_stored[b]
     depth = min(self.flow.depth[b], self.flow.depth[s])
@@ -195,7 +198,7 @@ class Spiller:
     return code + [self.load(v, edge.jump) for v in loads], early
 
   def finish(self) -> None:
-    """Put all the code where it belongs."""
+    """Insert all the code in its place."""
     flow, edges = self.flow, [edge for out in self.flow.out for edge in out]
     made = [(edge, *self.edge(edge)) for edge in edges]
     behind: list[dict[int, list[MInst]]] = [{} for _ in flow.blocks]
@@ -230,7 +233,7 @@ def _is_spill_of(inst: MInst, values: set[int]) -> bool:
           and inst.operands[0].id in values)
 
 def _tidy(function: Function, liveness: Liveness) -> bool:
-  """Drop reloads and constants that nothing reads, and stores that nothing reloads. Whether there were any."""
+  """Drop reloads and constants that nothing reads, and stores that nothing reloads. Return whether there were any."""
   dead = {id(line.inst) for lines in liveness.code for line in lines if line.dead and len(line.dead) == len(line.writes)
           and
           (line.inst.row.rematerialize or line.inst.row.encoding is PSEUDO and line.inst.row.name == "reload")}
@@ -244,7 +247,7 @@ def _tidy(function: Function, liveness: Liveness) -> bool:
   return changed
 
 def spill(function: Function, target: Target) -> Function:
-  """Add stores and reloads until every bank's pressure is within its limit. Counts them, and sets stack_bytes."""
+  """Add stores and reloads until every bank's pressure is within its limit. Count them, and set stack_bytes."""
   file = registers_of(target)
   liveness = function.liveness or Liveness(function, file)
   function.liveness = liveness

@@ -1,14 +1,16 @@
-"""What one instruction asks of the registers around it, decided from its row and from which values end at it.
+"""Register constraints of one instruction, derived from its row and from the values that end at it.
 
-Fixed registers, ties, early writes and clobbers are turned into few cases that pressure (liveness.py, spill.py) and
-placement (place.py) then agree on, because both read the same `Demands`:
-  home      a value that must sit in a fixed register when the instruction starts
-  copies    a fixed register needs a copy, since the value lives on and the register is overwritten, or a second one
-            wants it too
-  inherits  a written operand takes the register of the value tied to it, which ends here
-  clones    a written operand is tied to a value that lives on: it starts with a copy
-  early     a written operand needs a register that no read has
-Values that live across may not be in an overwritten or fixed register; values that end may not be in a fixed one.
+`Demands` reduces fixed registers, ties, early writes and clobbers to few cases. Pressure (liveness.py, spill.py) and
+placement (place.py) both read it, so they agree.
+
+- home: a value must be in a fixed register when the instruction starts.
+- copies: a fixed register needs a copy. The value lives on and the register is overwritten, or a second fixed register
+  needs the value too.
+- inherits: a written operand takes the register of the value tied to it, which ends here.
+- clones: a written operand is tied to a value that lives on, so it starts with a copy.
+- early: a written operand needs a register that no read has.
+
+Values that live across may not be in an overwritten or fixed register. Values that end may not be in a fixed one.
 """
 from __future__ import annotations
 from collections.abc import Collection, Sequence
@@ -17,9 +19,9 @@ from tinyhw.machine.ir.inst import MInst, Reg
 from tinyhw.machine.ir.registers import Shape
 
 class Demands:
-  """Sources are numbered as in Shape: only_reads, then ties.
+  """The demands of one instruction. Sources are numbered as in Shape: only_reads, then ties.
 
-  `exchange`: two sources whose values must change places first (row.commutes).
+  `exchange`: two sources whose values must be exchanged first (row.commutes).
   """
   __slots__ = ("home", "copies", "inherits", "clones", "early", "exchange")
 
@@ -32,14 +34,14 @@ class Demands:
     self.exchange: tuple[int, int] | None = None
 
 def sources_of(inst: MInst) -> list[Reg | None]:
-  """The registers an instruction reads as operands, by source number."""
+  """The registers that an instruction reads as operands, by source number."""
   operands = inst.operands
   values: list[Reg | None] = [operands[i] for i in inst.row.only_reads]
   values += inst.ties or [operands[i] for i in inst.row.both]
   return values
 
 def demands_of(shape: Shape, inst: MInst, ends: Collection[int]) -> Demands:
-  """Settle what the instruction demands, given the values that end at it."""
+  """Derive the demands of the instruction from the values that end at it."""
   found, values = Demands(), sources_of(inst)
   for source, unit in shape.fixed_reads.items():
     value = values[source]
@@ -73,7 +75,7 @@ def _id(value: Reg | None) -> int:
 
 def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Collection[int],
              used: set[int]) -> int | None:
-  """The source that commutes with this one, if its value ends here and is of the same class."""
+  """The source that commutes with this one, if its value ends here and has the same class."""
   if source not in shape.commutes: return None
   other = shape.commutes[0] if shape.commutes[1] == source else shape.commutes[1]
   value, mine = values[other], values[source]
@@ -82,8 +84,8 @@ def _partner(shape: Shape, values: Sequence[Reg | None], source: int, ends: Coll
   return other if value.id in ends and value.id not in used else None
 
 def pressure_of(shape: Shape, inst: MInst, ends: Collection[int], weight: Sequence[int]) -> tuple[int, int]:
-  """What to add to the pressure of all values live into the instruction, and to that of the values live across it, to
-  get what it needs."""
+  """The additional pressure of an instruction: first to that of all values live into it, second to that of the values
+  live across it."""
   if not shape.rigid:
     ties = inst.ties
     if len(ties) == 1 and ties[0].id in ends: return 0, sum([weight[r.id] for r in inst.writes() if r.index is None])
@@ -92,7 +94,7 @@ def pressure_of(shape: Shape, inst: MInst, ends: Collection[int], weight: Sequen
   before += sum(weight[inst.operands[i].id] for i, _ in demands.clones) + sum(weight[inst.operands[i].id]
                                                                               for i in demands.early)
   after = shape.demand_after
-  # a block in which a fixed value lives on is lost to wide ones
+  # a block with a fixed value that lives on is lost to wide values
   for source, value in enumerate(sources_of(inst)) if demands.home else ():
     if value is not None and source in shape.reserves and value.id in demands.home and value.id not in ends:
       after += shape.reserves[source] - weight[value.id]

@@ -1,8 +1,8 @@
-"""What holds at a place of the code, whatever way led there: states that flow over blocks, for passes over laid out
-code.
+"""Forward data flow over laid out code: facts that hold at a point of the code on every path to it.
 
-A pass says what a block does to a state, and what holds where two paths meet; blocks are walked until nothing changes,
-and what they became in the last walk is their new code. Cost: linear in the instructions, times the depth of loops.
+A pass defines how a block changes a state, and how states meet where two paths join. Blocks are walked until nothing
+changes. The output of the last walk is the new code of a block. Cost: linear in the instructions, times the depth of
+loops.
 """
 from __future__ import annotations
 from typing import TypeVar
@@ -15,11 +15,12 @@ L = TypeVar("L")
 
 def walked(blocks: list[Block], start: T, walk: Callable[[Block, T, list[L]], T],
            meet: Callable[[T | None, T], T | None]) -> dict[Block, list[L]]:
-  """What the last walk of each block that is reached made, under a state that flows along all paths.
+  """The output of the last walk of each block that is reached, under a state that flows along all paths.
 
-  walk(block, state at its start, out): puts what it makes into `out` and gives the state at the block's end; it changes
-  neither block nor state. meet(known, state): what holds at the start of a block where `known` held (None: nothing yet)
-  and `state` comes along another path; None where that changes nothing.
+  - walk(block, state, out): `state` holds at the block's start. Append the output to `out` and return the state at the
+    block's end. Change neither block nor state.
+  - meet(known, state): return the state at the start of a block where `known` held (None: nothing yet) and `state`
+    arrives along another path. Return None if that changes nothing.
   """
   following = dict(zip(blocks, blocks[1:]))
   starts = {blocks[0]: start}
@@ -38,11 +39,11 @@ def walked(blocks: list[Block], start: T, walk: Callable[[Block, T, list[L]], T]
 
 def rewrite(blocks: list[Block], start: T, walk: Callable[[Block, T, list[MInst]], T],
             meet: Callable[[T | None, T], T | None]) -> None:
-  """Rewrite the blocks of a function: walk makes the new code of a block."""
+  """Rewrite the blocks of a function. walk makes the new code of a block."""
   for block, insts in walked(blocks, start, walk, meet).items(): block.insts = insts
 
 def goals_of(block: Block, following: Block | None) -> Iterator[Block]:
-  """The blocks that may come next; following: the one that stands behind."""
+  """Yield the blocks that may run next. following: the next block in the layout."""
   for inst in [inst for inst in block.insts if inst.row.effects & Effect.JUMP]:
     yield from [o for o in inst.operands if isinstance(o, Block)]
   if following is not None and not (block.insts and block.insts[-1].row.effects & Effect.END): yield following

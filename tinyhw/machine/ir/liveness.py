@@ -1,10 +1,11 @@
-"""Where values are live: the control flow graph with its loops, liveness per block and per instruction, and distances
-to the next use.
+"""Liveness: the control flow graph with its loops, and the live values per block and per instruction.
 
-Input: a function over virtual registers. A value may be written in several places (spill reloads it), as long as it is
-the same value in all; a write ends liveness upwards. Values passed to a block's parameters are read at the end of the
-jumping block. Sets of values are ints with bit `Reg.id`. The same backward scan that finds last uses adds up register
-pressure, since that is all that most functions need.
+Input: a function over virtual registers. A value may be written in several places (spill reloads it) if it is the same
+value in all. A write ends liveness upwards. Values passed to a block's parameters are read at the end of the jumping
+block. Sets of values are ints with bit `Reg.id`.
+
+The backward scan that finds last uses also adds up register pressure, because most functions need nothing else.
+
 Cost: O(instructions x operands), plus one word operation per 30 values, block and round of the data flow (2 or 3
 rounds).
 """
@@ -25,19 +26,18 @@ def bits(number: int) -> list[int]:
   return found
 
 class Edge:
-  """A way from block `source` to `target`, both positions in Flow.blocks: which jump takes it, as which of its block
-  operands."""
+  """An edge from block `source` to `target`, both positions in Flow.blocks. `jump` takes it as its block operand number
+  `operand`."""
   __slots__ = ("source", "target", "jump", "operand", "arguments")
 
   def __init__(self, source: int, target: int, jump: MInst, operand: int, arguments: list[Reg]):
     self.source, self.target, self.jump, self.operand, self.arguments = source, target, jump, operand, arguments
 
 class Flow:
-  """The control flow graph of the reachable blocks, in reverse postorder; `blocks` positions are used everywhere in the
-  passes.
+  """The control flow graph of the reachable blocks, in reverse postorder. All passes use positions in `blocks`.
 
-  loop[b]: position of the header of the innermost loop that b is in, or -1. Headers belong to their own loop. parent:
-  the next outer header.
+  loop[b]: position of the header of the innermost loop that contains b, or -1. A header belongs to its own loop.
+  parent: the next outer header.
   """
   def __init__(self, function: Function):
     successors: dict[Block, list[tuple[MInst, int, Block, list[Reg]]]] = {}
@@ -51,8 +51,8 @@ class Flow:
         order.append(block)
         continue
       stack.append((block, i + 1))
-      child = following[len(following) - 1 - i][2]  # the last successor first, so that the first one follows its block
-                                                    # in the order
+      # the last successor first, so that the first one follows its block in the order
+      child = following[len(following) - 1 - i][2]
       if child not in successors:
         successors[child] = jumps_of(child)
         stack.append((child, 0))
@@ -68,7 +68,7 @@ class Flow:
     self._find_loops()
 
   def _find_loops(self) -> None:
-    """Headers from the last to the first, so that inner loops come before those around them."""
+    """Find loops from the last header to the first, so that inner loops precede outer ones."""
     count = len(self.blocks)
     self.loop, self.parent = [-1] * count, [-1] * count
     for header in range(count - 1, -1, -1):
@@ -94,7 +94,7 @@ class Flow:
         loop = self.parent[loop]
 
   def loops_of(self, block: int) -> Iterator[int]:
-    """Headers of the loops that a block is in, innermost first."""
+    """Headers of the loops that contain a block, innermost first."""
     loop = self.loop[block]
     while loop >= 0:
       yield loop
@@ -103,7 +103,7 @@ class Flow:
   def inside(self, block: int, header: int) -> bool: return header in self.loops_of(block)
 
 def jumps_of(block: Block) -> list[tuple[MInst, int, Block, list[Reg]]]:
-  """The ways out of a block: (jump, number of its block operand, successor, arguments)."""
+  """The edges out of a block: (jump, number of its block operand, successor, arguments)."""
   found: list[tuple[MInst, int, Block, list[Reg]]] = []
   first = first_jump(block)
   for inst in block.insts[first:]:
@@ -112,7 +112,7 @@ def jumps_of(block: Block) -> list[tuple[MInst, int, Block, list[Reg]]]:
   return found
 
 def first_jump(block: Block) -> int:
-  """Index of the first of the jumps at a block's end; the number of instructions where there is none."""
+  """Index of the first jump at a block's end, or the number of instructions if there is none."""
   insts, i = block.insts, len(block.insts)
   while i and insts[i - 1].row.effects & Effect.JUMP: i -= 1
   return i
@@ -120,7 +120,7 @@ def first_jump(block: Block) -> int:
 class Line:
   """An instruction and the ids of its virtual registers.
 
-  `ends`: read here for the last time; `dead`: written and never read (set by Liveness).
+  `ends`: values read here for the last time. `dead`: values written and never read. Liveness sets both.
   """
   __slots__ = ("inst", "reads", "writes", "ends", "dead")
 
@@ -130,15 +130,16 @@ class Line:
     self.dead: list[int] = []
 
 class Liveness:
-  """Liveness of a function. live_in, live_out: sets by block position; live_out counts the arguments of the block's
-  jumps.
+  """Liveness of a function.
 
-  code: the lines of each block. starts: live at its start, parameters that are used included. leaves: live at its end,
-  as live_out.
-  over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
+  - live_in, live_out: sets by block position. live_out includes the arguments of the block's jumps.
+  - code: the lines of each block.
+  - starts: values live at a block's start, including parameters that are used.
+  - leaves: values live at its end, as live_out.
+  - over: for each block, the banks (as guard bits) whose limit is exceeded somewhere in it.
   """
   def __init__(self, function: Function, file: RegisterFile, arriving: Mapping[Block, Collection[int]] | None = None):
-    """arriving: for blocks, values that are defined at their start by being in memory (spill.py)."""
+    """arriving: for a block, the values that are defined at its start because they are in memory (spill.py)."""
     self.flow, self.file = Flow(function), file
     weights = file.weights
     self.weight = [weights[r.cls] for r in function.registers]
@@ -151,9 +152,9 @@ class Liveness:
     self.over = [self._scan(b) for b in range(len(self.code))]
 
   def _solve(self) -> None:
-    """The data flow.
+    """Solve the data flow.
 
-    An argument counts only if the parameter that gets it is used, so that a loop may carry a dead value around.
+    An argument counts only if the parameter that gets it is used, so that a loop may carry a dead value.
     """
     flow, count = self.flow, len(self.flow.blocks)
     needed, kept = [0] * count, [0] * count
@@ -189,8 +190,8 @@ class Liveness:
         if new != start[b]: start[b], live_in[b], changed = new, new & own[b], True
 
   def reorder(self, b: int, lines: list[Line]) -> None:
-    """Block b has its lines in another order, in which values are written before they are read: only what is inside of
-    it changes."""
+    """Set the lines of block b in another order, in which values are still written before they are read. Only data
+    inside of the block changes."""
     self.code[b] = lines
     for line in lines: line.dead = []
     self.over[b] = self._scan(b)
@@ -228,7 +229,7 @@ class Liveness:
     return over | file.over(pressure)
 
   def peak(self, bank: int) -> int:
-    """Units of a bank, by position, that values have at once at most."""
+    """The highest number of units of a bank that values occupy at once. bank: its position."""
     weight, most = self.weight, 0
     for lines, start in zip(self.code, self.starts):
       pressure = sum([weight[v] for v in start])
@@ -240,7 +241,8 @@ class Liveness:
     return most
 
 def _lines(block: Block) -> list[Line]:
-  """Loops, not comprehensions, of which each is a call before Python 3.12: a third of the time."""
+  """The lines of a block. Loops take a third less time than comprehensions, of which each is a call before Python
+  3.12."""
   lines = []
   for inst in block.insts:
     row, operands = inst.row, inst.operands

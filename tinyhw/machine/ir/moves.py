@@ -1,10 +1,11 @@
-"""Copies that happen at once become single instructions, and pseudo instructions become the target's.
+"""Sequence parallel copies into single instructions, and expand pseudo instructions to the target's.
 
-`sequence` orders the copies of a `parallel` so that nothing is overwritten before it is read; what is left then are
-cycles. Copies of several units that overlap a cycle are cut into units first. A cycle of n registers costs n + 1 copies
-with a free register, n - 1 swaps without one.
-`expand` is the last step: it asks the target for a move, a spill, a reload or a swap. Cost: linear in the copies, but
-for quadratic searches among the few copies of one place.
+`sequence` orders the copies of a `parallel` so that nothing is overwritten before it is read. Only cycles remain then.
+Copies of several units that overlap a cycle are first split into units. A cycle of n registers costs n + 1 copies with
+a free register, or n - 1 swaps without one.
+
+`expand` is the last step. It asks the target for a move, a spill, a reload or a swap. Cost: linear in the copies,
+except for quadratic searches among the few copies of one `parallel`.
 """
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def units_of(reg: Reg) -> list[Unit]:
   return [(reg.cls.bank.name, reg.index + i) for i in range(reg.cls.units)]
 
 def moves(function: Function, target: Target) -> Function:
-  """Order the parallel copies of a function; afterwards it has copies and swaps."""
+  """Order the parallel copies of a function. Afterwards it has copies and swaps."""
   for block in function.blocks:
     if not any(inst.row is PARALLEL for inst in block.insts): continue
     insts: list[MInst] = []
@@ -37,7 +38,7 @@ def moves(function: Function, target: Target) -> Function:
 
 def sequence(pairs: Pairs, scratch: list[Reg], target: Target) -> list[MInst]:
   """Single copies and swaps with the effect of all the pairs (dst, src) at once. scratch: free registers of one unit,
-  at most one a bank used."""
+  of which at most one a bank is used."""
   pending = [(dst, src) for dst, src in pairs if units_of(dst) != units_of(src)]
   insts: list[MInst] = []
   cut = False
@@ -57,7 +58,7 @@ def sequence(pairs: Pairs, scratch: list[Reg], target: Target) -> list[MInst]:
   return insts
 
 def _cut(pairs: Pairs, target: Target) -> Pairs:
-  """Copies of wide registers as copies of their units."""
+  """Split copies of wide registers into copies of their units."""
   file = registers_of(target)
   found: Pairs = []
   for dst, src in pairs:
@@ -74,7 +75,8 @@ def _cut(pairs: Pairs, target: Target) -> Pairs:
   return [(dst, src) for dst, src in found if dst.index != src.index or dst.cls.bank is not src.cls.bank]
 
 def _break_cycle(pending: Pairs, scratch: list[Reg], target: Target) -> list[MInst]:
-  """Every register written is still read: free one, by a copy to a scratch register or by a swap. Changes `pending`."""
+  """Break a cycle, in which every register to be written is still read. Free one register, by a copy to a scratch
+  register or by a swap. Changes `pending`."""
   dst, src = pending[0]
   file, bank = registers_of(target), dst.cls.bank
   unit_of = file.by_bank[bank].unit_of
@@ -96,7 +98,7 @@ def _break_cycle(pending: Pairs, scratch: list[Reg], target: Target) -> list[MIn
     raise AllocationError(f"{target.name}: copies form a cycle, no register is free, and the target has no swap")
   a, b = widest(dst, src)
   del pending[0]
-  for i, (d, s) in enumerate(pending):  # what dst held is in src now, what src held is in dst
+  for i, (d, s) in enumerate(pending):  # now src holds the old value of dst, and dst that of src
     if s.cls.bank is not bank: continue
     if s.index == dst.index: pending[i] = (d, file.views[s.cls].regs[unit_of[src.index or 0]])
     elif s.index == src.index: pending[i] = (d, file.views[s.cls].regs[unit_of[dst.index or 0]])
@@ -104,7 +106,7 @@ def _break_cycle(pending: Pairs, scratch: list[Reg], target: Target) -> list[MIn
   return [MInst(swap_row(a.cls), [a, b])]
 
 def expand(function: Function, target: Target) -> Function:
-  """Pseudo instructions become the target's own; used registers and added instructions are counted."""
+  """Replace pseudo instructions by the target's own. Count used registers and added instructions."""
   used: dict[str, set[int]] = {bank.name: set() for bank in target.banks}
   for block in function.blocks:
     insts: list[MInst] = []
@@ -123,7 +125,7 @@ def expand(function: Function, target: Target) -> Function:
   return function
 
 def _real(function: Function, inst: MInst, target: Target) -> list[MInst]:
-  """The target's instructions for a copy, swap, spill or reload. They say what they are for in their comments."""
+  """The target's instructions for a copy, swap, spill or reload. Their comments tell their purpose."""
   name, operands = inst.row.name, inst.operands
   if name == "copy": found = [target.move(operands[0], operands[1])] if operands[0] != operands[1] else []
   elif name == "swap":

@@ -1,9 +1,10 @@
-"""Rows that every target has: what the machine passes themselves put into code, until `moves.expand` turns them into
-the target's instructions.
+"""Rows that every target has. The machine passes themselves insert them, until `moves.expand` replaces them by the
+target's instructions.
 
-`copy dst, src` is one value in a second register; selection may use it too. `spill value, slot` and
-`reload value, slot` go to and from a byte offset in the stack frame. `parallel dst, src, dst, src, ...` are copies that
-happen at once; `moves.sequence` makes them copies and `swap a, b`.
+- `copy dst, src` puts a value into a second register. Selection may use it too.
+- `spill value, slot` and `reload value, slot` access a byte offset in the stack frame.
+- `parallel dst, src, dst, src, ...` are copies that happen at once. `moves.sequence` converts them to copies and `swap
+  a, b`.
 """
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from tinyhw.once import once
 
 PSEUDO = "pseudo"  # the `encoding` of these rows
 
-PARALLEL = Inst("parallel", PSEUDO, ())  # operands: physical registers; arguments[0]: physical registers of one unit
-                                         # that are free meanwhile
+# operands: physical registers; arguments[0]: physical registers of one unit that are free during the copies
+PARALLEL = Inst("parallel", PSEUDO, ())
 
 @once
 def copy_row(cls: RegClass) -> Inst:
@@ -32,8 +33,8 @@ def reload_row(cls: RegClass) -> Inst:
   return Inst("reload", PSEUDO, (Operand("value", Access.WRITE, cls), Operand("slot", Access.READ, kind="slot")))
 
 def copy(dst: Reg, src: Reg) -> MInst:
-  """dst = src; a selector's way to say that a value is wanted in a second register.
+  """Make the instruction dst = src, for a selector that needs a value in a second register.
 
-  Costs nothing where the two can share one.
+  It costs nothing if the two can share one register.
   """
   return MInst(copy_row(dst.cls), [dst, src])

@@ -1,9 +1,11 @@
-"""Registers as the passes work with them: renumbered units, sets as ints, and what each row of the table asks for.
+"""Registers in the form that the passes use: renumbered units, sets as ints, and the constraints of each row of the
+table.
 
-A bank whose values all fill one unit is renumbered so that the lowest bit of a set is the best register to take; a bank
-with wider classes keeps its numbers, since alignment is about them. `RegisterFile` translates; everything inside of
-spill, allocate and moves uses the new numbers ("units"). Pressure is one int for all banks: 16 bits a bank, so that
-adding and comparing costs one operation.
+A bank whose values all fill one unit is renumbered, so that the lowest bit of a set is the best register. A bank with
+wider classes keeps its numbers, because alignment refers to them. `RegisterFile` translates. Everything inside of
+spill, allocate and moves uses the new numbers ("units").
+
+Pressure is one int for all banks with 16 bits a bank, so that adding and comparing costs one operation.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING
@@ -13,11 +15,11 @@ from tinyhw.machine.ir.inst import Bank, Inst, Operand, Reg, RegClass
 if TYPE_CHECKING:
   from tinyhw.machine.ir.target import Target
 
-FIELD = 16  # bits of a bank's pressure, the top one being a guard
+FIELD = 16  # bits of a bank's pressure; the top one is a guard
 
 class BankFile:
-  """One bank: `free` is the set of units that may be allocated, `limit` how many units can be filled for sure, however
-  they are aligned."""
+  """One bank. `free` is the set of units that may be allocated. `limit` is the number of units that can be filled for
+  sure, whatever the alignment of the values."""
   __slots__ = ("bank", "position", "free", "limit", "numbers", "unit_of", "block", "wide", "solid", "reaches")
 
   def __init__(self, bank: Bank, position: int, classes: list[RegClass], allocatable: tuple[int, ...],
@@ -31,8 +33,8 @@ class BankFile:
     while self.block < max((size_of(c) for c in classes), default=1): self.block *= 2
     self.solid = self.whole_blocks(self.free)  # any set of values whose sizes fit in sum can be packed there
     self.limit = self.solid.bit_count()
-    # growing sets of units: the allocator leaves one only if a value finds no place in it. What is less than a block at
-    # the end of one comes later, or it would be taken for a hole that small values should fill
+    # Growing sets of units: the allocator leaves one only if a value does not fit in it. An incomplete block at the end
+    # of a set is added later. Otherwise it would be taken for a hole that small values should fill.
     reaches: dict[int, None] = {}
     for step in (*steps, bank.count):
       below = self.free & ((1 << step) - 1 if self.wide
@@ -41,16 +43,16 @@ class BankFile:
     self.reaches = [reach for reach in reaches if reach]
 
   def whole_blocks(self, units: int) -> int:
-    """Those of aligned blocks that are among the units as a whole."""
+    """The units of the aligned blocks that are completely among `units`."""
     lengths = [1 << k for k in range(self.block.bit_length() - 1)]   # 1, 2 ... half a block
     for length in lengths: units &= units >> length
-    # where blocks begin
+    # starts of blocks
     units &= ((1 << -(-self.bank.count // self.block) * self.block) - 1) // ((1 << self.block) - 1)
     for length in lengths: units |= units << length
     return units
 
   def blocked(self, units: int) -> int:
-    """How much of the limit is lost when these units are taken: their whole blocks."""
+    """The share of the limit that is lost when these units are taken: their whole blocks."""
     count, whole, units = 0, (1 << self.block) - 1, units & self.solid
     while units:
       start = (units & -units).bit_length() - 1
@@ -60,12 +62,12 @@ class BankFile:
     return count
 
 def size_of(cls: RegClass) -> int:
-  """Units that a value of the class counts for: rounded up to its alignment."""
+  """Units that a value of the class counts for: its size, rounded up to its alignment."""
   return -(-cls.units // cls.align) * cls.align
 
 class View:
-  """A class as the allocator sees it: position of its bank, units, and the physical Reg for each unit that it can
-  start at."""
+  """The allocator's data of a class: position of its bank, units, and the physical Reg for each unit that it can start
+  at."""
   __slots__ = ("cls", "bank", "units", "mask", "starts", "weight", "regs", "single", "steps", "bigger")
 
   def __init__(self, cls: RegClass, file: BankFile):
@@ -86,7 +88,7 @@ class View:
   def find(self, free: int) -> int:
     """The best unit at which a value fits into the free units, or -1.
 
-    Fills holes before it breaks up larger aligned runs.
+    Holes are filled before larger aligned runs are broken up.
     """
     if self.single: return (free & -free).bit_length() - 1
     found = self.runs(free)
@@ -102,7 +104,7 @@ class View:
     return (found & -found).bit_length() - 1
 
   def runs(self, free: int) -> int:
-    """All units at which a value fits into the free ones."""
+    """All units at which a value fits into the free units."""
     for step in self.steps: free &= free >> step
     return free & self.starts
 
@@ -113,7 +115,7 @@ class Tie:
   def __init__(self, write: int, source: int): self.write, self.source = write, source
 
 class Shape:
-  """What a row asks for, in units. A row without fixed, early, tied or clobbered registers is `plain`."""
+  """The register constraints of a row, in units. A row without fixed, early, tied or clobbered registers is `plain`."""
   __slots__ = ("row", "plain", "rigid", "reads", "writes", "both", "fixed_reads", "fixed_writes", "ties", "early",
                "overwritten", "touched",
                "source_masks", "demand_before", "demand_after", "reserves", "commutes")
@@ -129,7 +131,7 @@ class Shape:
     self.source_masks = [(view.bank, view.mask) for view in views]
     unit = {i: file.by_bank[o.cls.bank].unit_of[o.fixed] for i, o in enumerate(operands) if o.cls is not None
             and o.fixed is not None}
-    for i in row.writes:  # a fixed register holds for both sides of a tie
+    for i in row.writes:  # a fixed register holds for both operands of a tie
       tie = operands[i].tie
       if tie is not None and tie in unit: unit.setdefault(i, unit[tie])
       elif tie is not None and i in unit: unit.setdefault(tie, unit[i])
@@ -165,7 +167,7 @@ def _class(operand: Operand) -> RegClass:
   return operand.cls
 
 class Weights(dict[RegClass, int]):
-  """What a value of a class adds to the pressure, counted at first use."""
+  """The pressure of one value of a class, computed at first use."""
   def __init__(self, file: RegisterFile):
     super().__init__()
     self.file = file
@@ -209,7 +211,7 @@ class RegisterFile:
     return shape
 
   def over(self, pressure: int) -> int:
-    """The guard bits of the banks whose limit this pressure exceeds; 0 if it fits."""
+    """The guard bits of the banks whose limit this pressure exceeds. It is 0 if the pressure fits."""
     return (self.roof - pressure) & self.guard ^ self.guard
 
 def registers_of(target: Target) -> RegisterFile:

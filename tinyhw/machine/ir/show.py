@@ -1,7 +1,7 @@
-"""A function as text, for DUMP and for errors: blocks with parameters, instructions with virtual (%7:r64) or physical
+"""Text of a function, for DUMP and for errors: blocks with parameters, instructions with virtual (%7:r64) or physical
 registers.
 
-For people and for comparing in tests; an ISA's own syntax, which parses back, is in its syntax.py.
+It is for people and for comparing in tests. An ISA's own syntax, which parses back, is in its syntax.py.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from tinyhw.machine.ir.inst import Block, Effect, Function, MInst
 from tinyhw.machine.ir.pseudo import PARALLEL
 
 def show_inst(inst: MInst) -> str:
-  """One instruction: written operands (of BOTH: new<-old), the others in their order, arguments behind their block."""
+  """One instruction: written operands (of BOTH: new<-old), the others in their order, arguments after their block."""
   row, parts, old = inst.row, [], list(inst.ties)
   if row is PARALLEL:
     return "parallel " + ", ".join(f"{d!r} <- {s!r}" for d, s in zip(inst.operands[::2], inst.operands[1::2]))
@@ -38,7 +38,7 @@ def show_block(block: Block, controls: Sequence[object] = ()) -> list[str]:
   return lines
 
 def show(function: Function) -> str:
-  """The whole function, its frame and pinned parameters in the first line."""
+  """The whole function. Its frame and pinned parameters are in the first line."""
   notes = [f"stack {function.stack_bytes}"] if function.stack_bytes else []
   if function.spills or function.reloads: notes.append(f"{function.spills} spills, {function.reloads} reloads")
   if function.fixed_params:

@@ -1,8 +1,9 @@
-"""From the brackets of a Program to blocks in SSA form: what selection for GPUs shares, whatever the instructions are.
+"""Conversion of a Program's brackets to blocks in SSA form. Selection for all GPUs shares it, whatever the instructions
+are.
 
 Loops are tested at their end, and at their start if they may not run at all. Variables (ACC) become block parameters of
-the loops that assign them. Selection (selection.py) derives from `Structure`; an ISA has the few instructions that this
-needs: branches, and counters of loops.
+the loops that assign them. Selection (selection.py) derives from `Structure`. An ISA provides the few instructions that
+this needs: branches, and counters of loops.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
 HARDWARE = (AxisType.GLOBAL, AxisType.LOCAL)  # ranges that are no loops: the grid, and the lanes of a workgroup
 
 class Loop:
-  """An open loop: where its body starts, the counter, and the variables that it carries. after: set when it may not run
-  at all.
+  """An open loop: the start of its body, the counter, and the variables that it carries.
 
-  before: the block that goes to it; made: what was made there to be shared.
+  - after: the block after it, set if the loop may not run at all.
+  - before: the block that enters it.
+  - made: the shared values of that block.
   """
   __slots__ = ("body", "counter", "carried", "after", "before", "made")
 
@@ -30,8 +32,13 @@ class Loop:
     self.after: Block | None = None
 
 class Structure:
-  """A function that is being made. values: what nodes are; made: what was made in this block to be shared, by key and
-  sources; origin: the node that instructions come from; order: blocks as they were entered."""
+  """A function under construction.
+
+  - values: the register of each node.
+  - made: shared values of this block, by key and sources.
+  - origin: the node that new instructions come from.
+  - order: blocks in the order in which they were entered.
+  """
 
   def __init__(self, function: Function):
     self.function = function
@@ -42,13 +49,13 @@ class Structure:
     self.assigned: dict[UOp, list[UOp]] = {}   # of the program, by assigned_variables
 
   def enter(self, block: Block) -> None:
-    """Go on in another block."""
+    """Continue in another block."""
     self.block, self.made = block, {}  # type: Block, dict[Any, Reg]
     self.order.append(block)
 
   def new(self, cls: RegClass) -> Reg: return self.function.new_reg(cls)
 
-  # ***** what an ISA has *****
+  # ***** provided by an ISA *****
 
   def value(self, u: UOp) -> Any:
     """u as an operand: its register, or a constant."""
@@ -59,11 +66,11 @@ class Structure:
     raise NotImplementedError
 
   def branch_if(self, predicate: str, dtype: DType, a: Any, b: Any, block: Block, values: list[Reg]) -> None:
-    """A jump where a "lt" or "le" b, integers that are the same in all lanes; the block goes on where not."""
+    """Jump if a "lt" or "le" b, integers that are the same in all lanes. Otherwise the block goes on."""
     raise NotImplementedError
 
   def counter(self, dtype: DType) -> Reg:
-    """A new zero."""
+    """A new register with zero."""
     raise NotImplementedError
 
   def count(self, counter: Reg) -> Reg:
@@ -73,12 +80,12 @@ class Structure:
   # ***** loops *****
 
   def steady(self, value: Reg) -> Loop | None:
-    """The outermost open loop in which a virtual register keeps its value, since it was made before; None if there is
-    none."""
+    """The outermost open loop in which a virtual register keeps its value, because it was made before the loop. None if
+    there is none."""
     return next((loop for loop in self.loops if value.id < loop.counter.id), None)
 
   def before(self, loop: Loop, make: Callable[[], Reg]) -> Reg:
-    """What `make` makes in this block, made before a loop."""
+    """Run `make` in the block before a loop instead of in this block, and return its result."""
     insts, here = loop.before.insts, (self.block, self.made)
     jumps = insts[first_jump(loop.before):]
     del insts[len(insts) - len(jumps):]
@@ -89,7 +96,7 @@ class Structure:
     return made
 
   def open_loop(self, u: UOp) -> None:
-    """A RANGE that is a loop."""
+    """Open a RANGE that is a loop."""
     start = self.counter(u.dtype)
     body = self.function.new_block(self.block.depth + 1, "loop")
     loop = Loop(body, self.new(start.cls), [a for a in self.assigned[u] if a in self.values], self.block, self.made)
@@ -105,7 +112,7 @@ class Structure:
     self.loops.append(loop)
 
   def close_loop(self, opened: UOp) -> None:
-    """The END of a RANGE that is a loop."""
+    """Close a RANGE that is a loop, at its END."""
     loop = self.loops.pop()
     following = self.count(loop.counter)
     values = [self.values[a] for a in loop.carried]
@@ -118,7 +125,7 @@ class Structure:
     self.enter(after)
 
 def assigned_variables(uops: Iterable[UOp]) -> dict[UOp, list[UOp]]:
-  """For each loop the variables that are set inside of it and stood before it."""
+  """For each loop, the variables that are assigned inside of it and defined before it."""
   found: dict[UOp, list[UOp]] = {}
   position = {u: n for n, u in enumerate(uops)}
   open_loops: list[UOp] = []
@@ -133,10 +140,10 @@ def assigned_variables(uops: Iterable[UOp]) -> dict[UOp, list[UOp]]:
   return found
 
 def spread(uops: Iterable[UOp], reasons: set[UOp]) -> set[UOp]:
-  """The values that differ between lanes because of others that do: from sources to users, and around loops through
-  variables. Changes `reasons`.
+  """The values that differ between lanes because others do. The difference spreads from sources to users, and around
+  loops through variables. Changes `reasons`.
 
-  Cost: O(nodes) a round; rounds are bounded by the nesting of variables, usually two.
+  Cost: O(nodes) a round. Rounds are bounded by the nesting of variables, usually two.
   """
   assignments = [u for u in uops if u.op is Ops.ASSIGN_ACC]
   while True:
@@ -146,15 +153,15 @@ def spread(uops: Iterable[UOp], reasons: set[UOp]) -> set[UOp]:
     reasons.update(u.src[0] for u in assignments if u.src[1] in reasons)
     if len(reasons) == before: return reasons
 
-# ***** values that stand beside each other *****
+# ***** contiguous values *****
 
 def origin_of(u: UOp) -> tuple[UOp, int]:
-  """Of which vector a GEP takes elements, past other GEPs, and the first of them."""
+  """The vector from which a GEP takes elements, past other GEPs, and the number of the first element."""
   source, number = u.src[0], int(u.arg)
   while source.op is Ops.GEP: source, number = source.src[0], number + int(source.arg)
   return source, number
 
-LOOSE = (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST)  # vectors that are their elements, wherever those live
+LOOSE = (Ops.VECTORIZE, Ops.BROADCAST, Ops.CONST)  # vectors that only group their elements, wherever those are
 
 def element_of(vector: UOp, number: int) -> UOp:
   """An element of a LOOSE vector."""

@@ -1,7 +1,7 @@
-"""What shared code may know about a processor: `Capabilities` for codegen, `Target` for the machine passes.
+"""The data of a processor that shared code may use: `Capabilities` for codegen, `Target` for the machine passes.
 
-Both are data. A difference between two ISAs is a value in a row, else a field here, else a pass at a named hook;
-nothing in machine/ or codegen/ asks which ISA it serves.
+A difference between two ISAs is a value in a row, else a field here, else a pass at a named hook. Nothing in machine/
+or codegen/ asks which ISA it serves.
 """
 from __future__ import annotations
 from dataclasses import dataclass, field, replace
@@ -21,38 +21,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Capabilities:
-  """What codegen may ask about a target.
+  """The properties of a target that codegen may use.
 
-  vector_bytes: the widest vector register; where lanes are threads (a GPU), the widest group of registers that is one
-  value of a lane.
-  vector_registers: registers that hold a vector or, on a GPU, that a lane has; what register tiles are planned with.
-  operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
-  vector_operations: the same for vectors of that scalar; any number of lanes that fills at most vector_bytes.
-  threads: workers that run a grid together. lanes: of a workgroup, as many as execute one instruction (a wave); LOCAL
-  axes exist. Lanes of a workgroup share local memory and a barrier. 0 on a CPU.
-  unit_registers: of all lanes that a workgroup may have together; 0: a lane has as many in any workgroup.
-  hidden_registers: of a lane's part of those, that the hardware keeps for itself.
-  local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU. cache_bytes: L1, L2, L3 as one
-  worker sees them.
-  masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may keep.
-  gathers: the INDEX of a LOAD may be a vector; scatters: that of a STORE.
-  matrix: shapes of the matrix unit, best first.
-  panel_products: where the unit reads local memory itself, products that it makes while local memory gives a byte, of
-  elements of one byte; of two bytes half as many. cache_cost: bytes that local memory gives a workgroup while the
-  caches between it and memory give each workgroup one.
-  less_exact: more shapes, of which docs/numerics.md does not promise the usual precision, by the variable of config.py
-  that allows them.
-  wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
-  truths: where lanes are threads, vectors of bool are loaded and stored, a byte for each.
-  maxima: types of floats of which an instruction takes the larger, NaN where one is NaN, but of two zeros any: for
-  folds of many.
-  aligned: where lanes are threads, memory is accessed at multiples of the access only. Buffers begin at multiples of
-  `vector_bytes`.
-  copies: bytes that one lane can copy from memory to local memory while it goes on (FETCH); none: there are no such
-  copies.
-  boxes: a unit copies boxes of tensors there by itself (BOX), which signals count.
-  exchanges: lanes of a wave read registers of each other (EXCHANGE), scalars of any type, at any distance that is a
-  power of two below `lanes`.
+  Vectors and operations:
+
+  - vector_bytes: the widest vector register. If lanes are threads (a GPU), the widest group of registers that is one
+    value of a lane.
+  - vector_registers: registers that hold a vector or, on a GPU, registers of a lane. Register tiles are planned with
+    it.
+  - operations: (op, scalar dtype) pairs that one instruction, or a short sequence of the selector, computes.
+  - vector_operations: the same for vectors of that scalar, with any number of lanes that fills at most vector_bytes.
+  - wide_casts: CAST converts vectors between int64 and floats, and from uint64 to floats.
+  - maxima: types of floats with a maximum instruction. It returns NaN if one operand is NaN, but any one of two zeros.
+    It is for reductions of many values.
+
+  Memory:
+
+  - local_bytes: budget of STAGE: half of L2 on a CPU, LDS or shared memory on a GPU.
+  - cache_bytes: L1, L2, L3 as one worker sees them.
+  - masked_bytes: sizes of elements that a vector gate of a LOAD or STORE may have.
+  - gathers: the INDEX of a LOAD may be a vector.
+  - scatters: the INDEX of a STORE may be a vector.
+  - aligned: if lanes are threads, memory is only accessed at multiples of the access. Buffers begin at multiples of
+    `vector_bytes`.
+  - truths: if lanes are threads, vectors of bool are loaded and stored, with a byte for each element.
+  - copies: sizes in bytes of asynchronous copies from memory to local memory by one lane (FETCH). Empty: there are
+    none.
+  - boxes: a unit copies boxes of tensors to local memory by itself (BOX), and signals count these copies.
+  - cache_cost: bytes that local memory delivers to a workgroup while the caches before memory deliver one byte.
+
+  Threads and lanes:
+
+  - threads: workers that run a grid together.
+  - lanes: of a workgroup, which is one wave: all of them execute one instruction together. They share local memory and
+    a barrier. LOCAL axes exist. 0 on a CPU.
+  - exchanges: lanes of a wave read registers of each other (EXCHANGE). They are scalars of any type, at any distance
+    that is a power of two below `lanes`.
+  - unit_registers: registers of all lanes that a workgroup may have together. 0: the size of a workgroup does not limit
+    the registers of a lane.
+  - hidden_registers: of a lane's share of unit_registers, the number that the hardware reserves.
+
+  Matrix unit:
+
+  - matrix: its shapes, best first.
+  - panel_products: if the unit itself reads local memory, products of one-byte elements per byte of local memory. For
+    two-byte elements it is half.
+  - less_exact: additional shapes whose precision is below the usual promise of docs/numerics.md, by the variable of
+    config.py that allows them.
   """
   vector_bytes: int
   vector_registers: int
@@ -80,9 +95,12 @@ class Capabilities:
   exchanges: bool = False
 
   def allowing(self, names: Collection[str]) -> Capabilities:
-    """With the shapes that these variables allow. A product takes the first shape that has all numbers of its factors:
-    of narrow types first, and of the same type the one that had to be allowed; those of panels are last, and chosen by
-    their cost."""
+    """Return the capabilities with the shapes that these variables allow.
+
+    A product takes the first shape that can hold all values of its operands. So narrow types come first. Among shapes
+    of the same type, those that had to be allowed come first. Shapes with panels are last. Their cost decides among
+    them.
+    """
     allowed = [matrix for name, found in self.less_exact if name in names for matrix in found]
     if not allowed: return self
     return replace(self,
@@ -90,7 +108,8 @@ class Capabilities:
                                        key=lambda matrix: (matrix.panels, matrix.operand.itemsize))))
 
   def supports(self, op: Ops, dtype: DType) -> bool:
-    """Whether the selector knows op with a result of this dtype (compares: with operands of it), lanes counted."""
+    """Whether the selector supports op with a result of this dtype, including its number of lanes. For comparisons it
+    is the dtype of the operands."""
     if dtype.count == 1: return (op, dtype) in self.operations
     return dtype.itemsize <= self.vector_bytes and (op, dtype.scalar()) in self.vector_operations
 
@@ -98,24 +117,41 @@ Hook = Callable[[Function, "Target"], Function]
 
 @dataclass(eq=False)
 class Target:
-  """A processor as the machine passes see it. Data and functions, never a subclass.
+  """The data and functions of a processor for the machine passes. It is never subclassed.
 
-  banks, classes, table: of its registers and instructions. allocatable: bank name -> physical indices that may be used,
-  best first, where that differs from the bank's own list (fewer registers on an older chip, or a limit for occupancy).
-  steps: bank name -> numbers of registers, rising, beyond which a kernel does worse (fewer waves run at once):
-  interleaving stays below the first, and the allocator below each as long as it can.
-  select: Program -> Function over virtual registers. encode: a laid out Function -> Code. decode: bytes and an offset
-  -> (MInst, size). The functions below make single instructions over physical registers; they must leave the flags
-  alone:
-    move(dst, src): same bank, same number of units. spill(reg, slot), reload(reg, slot): slot is a byte offset in the
-    function's stack frame. jump(block): unconditional. swap(a, b): exchanges two registers of one unit; may be several
-    instructions; without it, cycles need a free one.
-  invert(jump): the conditional jump with the opposite condition and the same block, or None where there is none.
-  region(inst): which memory a load or store touches; instructions with different regions are disjoint. None: anything.
-  latency: pipe, or the name of an instruction -> PipeCost (costs.py); issue_width: micro-operations a cycle.
-  abi: the calling convention, for the ISA's own passes.
-  hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
-  reasons: the name of a hook -> why it stands there (passes.hook_reasons); else the first sentence of its docstring.
+  Registers:
+
+  - banks, classes, table: its registers and instructions.
+  - allocatable: bank name -> physical indices that may be used, best first. It is for targets that differ from the
+    bank's own list (fewer registers on an older chip, or a limit for occupancy).
+  - steps: bank name -> rising numbers of registers above which a kernel does worse, because fewer waves run at once.
+    Interleaving stays below the first. The allocator stays below each as long as it can.
+  - abi: the calling convention, for the ISA's own passes.
+
+  Compilation:
+
+  - select: Program -> Function over virtual registers.
+  - encode: a laid out Function -> Code.
+  - decode: bytes and an offset -> (MInst, size).
+  - hooks: "before:<pass>" or "after:<pass>" -> passes to run there, for the names in passes.PASSES.
+  - reasons: the name of a hook -> the reason for its position (passes.hook_reasons). The default is the first sentence
+    of its docstring.
+
+  Functions that make instructions over physical registers. They must not change the flags:
+
+  - move(dst, src): same bank, same number of units.
+  - spill(reg, slot), reload(reg, slot): slot is a byte offset in the function's stack frame.
+  - jump(block): unconditional.
+  - swap(a, b): exchanges two registers of one unit. It may be several instructions. Without it, cycles need a free
+    register.
+  - invert(jump): the conditional jump with the opposite condition and the same block, or None if there is none.
+
+  Scheduling:
+
+  - region(inst): the memory that a load or store accesses. Instructions with different regions are disjoint. None: any
+    memory.
+  - latency: pipe, or the name of an instruction -> PipeCost (costs.py).
+  - issue_width: micro-operations a cycle.
   """
   name: str
   capabilities: Capabilities
@@ -141,7 +177,7 @@ class Target:
   reasons: Mapping[str, str] = field(default_factory=dict)
 
 def region(inst: MInst) -> UOp | None:
-  """The buffer that a load or store of the program touches: different buffers do not overlap."""
+  """The buffer that a load or store of the program accesses. Different buffers do not overlap."""
   u = inst.origin
   if isinstance(u, UOp) and u.op in (Ops.LOAD, Ops.STORE) and inst.row.effects & (Effect.LOAD | Effect.STORE):
     return u.src[0].src[0]

@@ -1,14 +1,17 @@
-"""Prove that allocated code computes what the unallocated function does, by running it on symbols.
+"""Prove that allocated code computes the same as the unallocated function, by symbolic execution.
 
-`snapshot` keeps the virtual operands of each instruction before spilling; `check` follows the physical code after
-allocation (parallel copies, or the copies and swaps made of them) along all paths. Abstract state: for each physical
-unit and each stack slot, the set of virtual values it surely holds; where paths join, only what holds on both. Writing
-a value makes all older copies of it stale; a jump's arguments give their value to the parameters. Then every operand
-that is read must hold the value that the snapshot says, registers must be those that the row allows, and no instruction
-may be missing, added or out of order. What `order` did is not checked here.
+`snapshot` records the virtual operands of each instruction before spilling. `check` follows the physical code after
+allocation along all paths. That code has parallel copies, or the copies and swaps made of them.
 
-Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), some rounds for
-loops. On with CHECK=1.
+The abstract state is, for each physical unit and each stack slot, the set of virtual values that it surely holds. Where
+paths join, only values that both hold remain. Writing a value makes all older copies of it stale. A jump's arguments
+give their values to the parameters.
+
+Every operand that is read must hold the value of the snapshot. Registers must be allowed by the row. No instruction may
+be missing, added or out of order. The result of `order` is not checked here.
+
+Sets of values are ints: value v has bits for each of its units. Cost: O(instructions x locations), with some rounds for
+loops. It runs with CHECK=1.
 """
 from __future__ import annotations
 from typing import Any, NoReturn
@@ -23,7 +26,7 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
 class Original(NamedTuple):
-  """An instruction before spilling: what it read and wrote, as virtual registers."""
+  """An instruction before spilling, with its operands as virtual registers."""
   inst: MInst
   operands: list[Any]
   ties: tuple[Reg, ...]
@@ -43,7 +46,7 @@ class Reference:
       count += reg.cls.units
 
 def snapshot(function: Function) -> Reference:
-  """Remember a function before `spill` and `allocate` change its instructions in place."""
+  """Record a function before `spill` and `allocate` change its instructions in place."""
   return Reference(function)
 
 State = dict[Unit, int]   # unit or slot -> the values that it surely holds
@@ -51,8 +54,10 @@ State = dict[Unit, int]   # unit or slot -> the values that it surely holds
 class Checker:
   """One check.
 
-  originals: by id of the instruction. constants: (row, operands but the result) of what may be repeated -> values that
-  it computes. errors: whether what is wrong is told, which waits until the states are known. block: where the walk is.
+  - originals: by id of the instruction.
+  - constants: (row, operands without the result) of instructions that may be repeated -> values that they compute.
+  - errors: whether problems raise errors, which waits until the states are known.
+  - block: the block that is walked.
   """
   def __init__(self, function: Function, target: Target, reference: Reference):
     self.function, self.target, self.reference = function, target, reference
@@ -81,7 +86,7 @@ class Checker:
   # ***** the walk *****
 
   def run(self) -> None:
-    """To a fixed point first, without complaints; then once more with them."""
+    """Find a fixed point without raising errors, then walk once more and raise them."""
     flow = self.flow
     self._structure()
     states: list[State | None] = [None] * len(flow.blocks)
@@ -102,7 +107,7 @@ class Checker:
     for b in range(len(flow.blocks)): self._through(b, dict(states[b] or {}), True)
 
   def _incoming(self) -> State:
-    """The state at the start of the function: its parameters, where the caller puts them."""
+    """The state at the start of the function: its parameters, in the registers of the calling convention."""
     entry = self.function.blocks[0]
     state: State = {}
     for i, (virtual, physical) in enumerate(zip(self.reference.params[entry], entry.params)):
@@ -114,8 +119,8 @@ class Checker:
     return state
 
   def _structure(self) -> None:
-    """Each block still has its instructions, in order; what was added is pseudo or repeats a constant; jumps lead to
-    where they did."""
+    """Check that each block still has its instructions in order, that additions are pseudo instructions or repeat a
+    constant, and that jumps have the same targets."""
     for block in self.flow.blocks:
       self.block = block
       code = self.reference.code.get(block)
@@ -137,7 +142,7 @@ class Checker:
             self._fail(original.inst, f"jumps to {now!r} instead of {was!r}")
 
   def _destination(self, block: Any) -> Any:
-    """The block of the reference that one leads to, through the blocks put on edges."""
+    """The block of the reference that a block leads to, through blocks that were put on edges."""
     while isinstance(block, Block) and block not in self.reference.code: block = block.successors()[0]
     return block
 
@@ -178,7 +183,7 @@ class Checker:
     return state
 
   def _every(self, values: int, j: int, units: int) -> int:
-    """Of the units of several values, the j-th of each."""
+    """The j-th unit of each of several values."""
     found = 0
     for reg in self.function.registers:
       bit = self.reference.first.get(reg.id)
@@ -186,7 +191,8 @@ class Checker:
     return found
 
   def _pseudo(self, inst: MInst, state: State) -> None:
-    """What spill, allocate or moves has added: values go from units or slots to others, at once."""
+    """Follow an instruction that spill, allocate or moves has added. Values move between units and slots, all at
+    once."""
     name, operands = inst.row.name, inst.operands
     if inst.row is PARALLEL: pairs = [(units_of(d), units_of(s)) for d, s in zip(operands[::2], operands[1::2])]
     elif name == "copy": pairs = [(units_of(operands[0]), units_of(operands[1]))]
@@ -204,7 +210,7 @@ class Checker:
         state[unit] = value
 
   def _set(self, state: State, units: list[Unit], virtual: Reg) -> None:
-    """A new value of `virtual` is in these units, and nowhere else."""
+    """Set these units to a new value of `virtual`, which is nowhere else."""
     stale = ~self._bits_of(virtual)
     for unit in state: state[unit] &= stale
     for j, unit in enumerate(units): state[unit] = 1 << self.reference.first[virtual.id] + j
@@ -212,7 +218,8 @@ class Checker:
   # ***** one instruction *****
 
   def _instruction(self, original: Original, state: State) -> None:
-    """An instruction of the reference: it reads what it should, and its results replace what their registers held."""
+    """Follow an instruction of the reference. It must read the right values, and its results replace the values of
+    their registers."""
     inst, row, virtual = original.inst, original.inst.row, original.operands
     if self.errors:
       self._check_reads(original, state)
@@ -233,7 +240,7 @@ class Checker:
           if s in state: state[s] |= 1 << self.reference.first[result.id] + j
 
   def _check_reads(self, original: Original, state: State) -> None:
-    """Each operand that is read holds its value; those that commute may be exchanged."""
+    """Check that each operand that is read holds its value. Operands that commute may be exchanged."""
     inst, row, virtual = original.inst, original.inst.row, original.operands
     reads = [(i, virtual[i]) for i in row.only_reads] + list(zip(row.both,
                                                                  original.ties or [virtual[i] for i in row.both]))
@@ -251,7 +258,7 @@ class Checker:
                    f"{self._names(state, inst.operands[i])}")
 
   def _check_register(self, inst: MInst, i: int, value: Any) -> None:
-    """The register of an operand is one that its row allows. value: what it was before allocation."""
+    """Check that the register of an operand is allowed by its row. value: the operand before allocation."""
     row, operand, physical = inst.row, inst.row.operands[i], inst.operands[i]
     if operand.cls is None:
       if value != physical and not isinstance(value, Block): self._fail(inst, f"operand {operand.name} was {value!r}")
@@ -288,7 +295,7 @@ class Checker:
     return " and ".join(names) or "nothing known"
 
 def check(function: Function, target: Target, reference: Reference) -> Function:
-  """Raise AllocationError, naming block, instruction and reason, unless the allocated function computes what the
-  reference does."""
+  """Raise AllocationError unless the allocated function computes the same as the reference. The error names block,
+  instruction and reason."""
   Checker(function, target, reference).run()
   return function

@@ -1,7 +1,7 @@
-"""What selection must hand over: a function in SSA form as docs/design.md, section 3.5, describes it. Run with CHECK=1,
-before everything else.
+"""Verify the output of selection: a function in SSA form as docs/design.md, section 3.5, defines it. It runs with
+CHECK=1, before all other passes.
 
-Dominance is not computed: that each read has a definition on every path shows as a value live into the entry block.
+Dominance is not computed. A read without a definition on some path appears as a value live into the entry block.
 """
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _define(function: Function, r: Reg, defined: dict[int, str], where: str) -> 
   defined[r.id] = where
 
 def _ending(function: Function, block: Block, blocks: set[Block]) -> None:
-  """Jumps only at the end, to blocks of the function, with as many arguments as there are parameters; then an
-  instruction that ends the block."""
+  """Check that the block ends with an instruction with Effect.END, that jumps are only at the end, and that each passes
+  the right number of arguments to a block of the function."""
   if not block.insts or not block.insts[-1].row.effects & Effect.END:
     raise AllocationError(f"{function.name}, block {block}: the last instruction must have Effect.END")
   first = first_jump(block)
@@ -60,8 +60,8 @@ def _ending(function: Function, block: Block, blocks: set[Block]) -> None:
       raise AllocationError(f"{function.name}, block {block}, `{inst!r}`: a jump may write no register")
 
 def _operands(function: Function, inst: MInst, target: Target, where: str) -> None:
-  """As many as the row has, of its classes, with an old value for each that is read and written; physical registers
-  only where no value goes."""
+  """Check the operands: their number, their classes, and an old value for each that is read and written. Physical
+  registers are allowed only if the allocator does not use them."""
   row, file = inst.row, registers_of(target)
   if len(inst.operands) != len(row.operands):
     raise AllocationError(f"{function.name}, {where}: {len(inst.operands)} operands, the row has {len(row.operands)}")
