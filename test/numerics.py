@@ -154,7 +154,7 @@ Where a variable allows it, matrix units are used that are less exact:
 The order in which a reduction adds is not defined, and differs between vector widths. It is a fixed function of shapes, types and the target:
 
 - the same bits in each run, with any number of threads, in a TinyJit's replay as in a plain call;
-- the same bits in each lane of a GPU that has a sum which several share: there it is a tree of halves of the lanes (design.md, section 8);
+- the same bits in each lane of a GPU that has a sum which several share: there it is a tree of halves of the lanes (docs/design/codegen.md);
 - the same bits on CPU at the AVX2 level and CLANG. BEAM, NOOPT and other targets may choose other orders.
 
 A long sum of floats is done in blocks (`codegen/transform/blocks.py`), by several accumulators and in parts (`engine/schedule/split.py`): its

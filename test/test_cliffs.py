@@ -1,7 +1,7 @@
 """No constant makes cost jump: one element more is at most 10 % more counted work, or a step that
 test/support/cliffs.py explains.
 
-Sizes from 16 on, around each limit in the tables of docs/design.md and around other sizes at which something is chosen.
+Sizes from 16 on, around each limit in the tables of docs/design/ and around other sizes at which something is chosen.
 What is counted (test/support/work.py) is what Programs execute on AVX2 and AVX-512, kernels and bytes, each by what it
 costs, so nothing here depends on the machine. test/campaigns/cliffs.py sweeps all
 sizes.

@@ -33,7 +33,8 @@ from tinyhw.errors import TinyError
 
 ROOT = Path(__file__).resolve().parent.parent
 ELSEWHERE = {"new-accelerator.md"}   # has a test of its own, test/examples/test_toy_accelerator.py
-DOCUMENTS = [ROOT / "README.md"] + sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE)
+DOCUMENTS = [ROOT / "README.md", *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in ELSEWHERE),
+             *sorted((ROOT / "docs/design").glob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 NAMED_FILE = re.compile(r"`((?:tinyhw|drivers|autogen|test|examples|docs)/[\w/.-]+\.(?:py|md|txt))`")
@@ -58,6 +59,10 @@ def examples(document: str) -> list[Example]:
       found[-1] = found[-1]._replace(output=fence.span(2))
     end = fence.end() if fence[1] == "python" else -1
   return found
+
+def name_of(path: Path) -> str:
+  """The path below docs/ or, of README.md, below the root."""
+  return path.relative_to(ROOT).as_posix().removeprefix("docs/")
 
 def run_here(path: Path) -> list[str]:
   """What the blocks of a document print, in this process."""
@@ -111,7 +116,7 @@ def speed_table() -> str:
 def with_tables(path: Path) -> str:
   """A document with its generated parts up to date."""
   document = path.read_text(encoding="utf-8")
-  for name, made in TABLES.get(path.name, {}).items():
+  for name, made in TABLES.get(name_of(path), {}).items():
     document, found = re.subn(GENERATED.format(name), lambda found, made=made: found[1] + made() + found[2], document,
                               flags=re.S)
     assert found == 1, f"{path.name} has no place for its table of {name}"
@@ -125,7 +130,7 @@ def has_cpu() -> bool:
   except TinyError: return False
 
 @pytest.mark.parametrize("path", [path for path in DOCUMENTS if "```python" in path.read_text(encoding="utf-8")],
-                         ids=lambda path: path.name)
+                         ids=name_of)
 def test_examples_run_and_print_what_stands_there(path: Path) -> None:
   document = path.read_text(encoding="utf-8")
   if not has_cpu(): pytest.skip("the CPU device does not open here")
@@ -134,7 +139,7 @@ def test_examples_run_and_print_what_stands_there(path: Path) -> None:
     expected = document[slice(*example.output)]
     assert printed == expected, f"{path.name}, line {example.line}: run python3 test/test_docs.py and review the diff"
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)
 def test_files_that_are_named_exist(path: Path) -> None:
   document = path.read_text(encoding="utf-8")
   missing = [name for name in LINK.findall(document) if not (path.parent / name).exists()]
@@ -144,15 +149,16 @@ def test_files_that_are_named_exist(path: Path) -> None:
 def test_environment_page_lists_every_variable() -> None:
   assert (ROOT / "docs/environment.md").read_text(encoding="utf-8") == environment_page()
 
-@pytest.mark.parametrize("path", [path for path in DOCUMENTS if path.name in TABLES], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [path for path in DOCUMENTS if name_of(path) in TABLES], ids=name_of)
 def test_generated_tables_are_up_to_date(path: Path) -> None:
   assert path.read_text(encoding="utf-8") == with_tables(path)
 
-DESIGN = (ROOT / "docs/design.md").read_text(encoding="utf-8")
-CONSTANTS = [(row["constant"].strip("`"), row["value"]) for row in rows_of(DESIGN) if "constant" in row]
+DESIGN = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs/design").glob("*.md"))]
+CONSTANTS = [(row["constant"].strip("`"), row["value"])
+             for page in DESIGN for row in rows_of(page) if "constant" in row]
 
 @pytest.mark.parametrize("name,value", CONSTANTS, ids=[name for name, _ in CONSTANTS])
-def test_constants_have_the_values_that_the_design_tells(name: str, value: str) -> None:
+def test_constants_have_the_values_of_the_design_pages(name: str, value: str) -> None:
   module, _, constant = name.rpartition(".")
   assert str(getattr(importlib.import_module(f"tinyhw.{module}"), constant)) == value
 

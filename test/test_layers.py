@@ -1,4 +1,4 @@
-"""The layers of docs/design.md, section 2, as a table, and what every source file must keep: imports, sizes, what
+"""The layers of docs/design/layers.md, as a table, and what every source file must keep: imports, sizes, what
 `import tinyhw` loads."""
 import ast
 import subprocess
@@ -107,7 +107,7 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 @pytest.mark.parametrize("module", FILES)
 def test_imports_follow_the_layers(module: str) -> None:
   layer = max((name for name in MAY_IMPORT if within(module, [name])), key=len)
-  assert layer != "tinyhw" or module == "tinyhw", (f"{module} has no layer: give it one in docs/design.md, section 2, "
+  assert layer != "tinyhw" or module == "tinyhw", (f"{module} has no layer: give it one in docs/design/layers.md, "
                                                    f"and in MAY_IMPORT")
   for line, name in imports(FILES[module]):
     top = name.split(".")[0]
@@ -136,7 +136,8 @@ def test_files_are_of_readable_size(module: str) -> None:
 def test_folders_are_rooms(folder: Path) -> None:
   """A reader sees what a folder holds at one glance. Entry points are not counted."""
   names = sorted(path.name for path in folder.glob("*.py") if not path.name.startswith("__"))
-  assert len(names) <= MOST_FILES, f"{folder} has {len(names)} files: give it rooms, and docs/design.md a table of them"
+  assert len(names) <= MOST_FILES, (f"{folder} has {len(names)} files: give it rooms, and a page of docs/design/ a "
+                                    f"table of them")
 
 def test_import_tinyhw_loads_neither_tables_nor_drivers() -> None:
   program = "import sys; before = set(sys.modules); import tinyhw; print(*sorted(set(sys.modules) - before))"

@@ -4,7 +4,7 @@ graph, no memory layout.
 The interpreter, constant folding and the PYTHON device all compute with these functions. A value is a Python bool, int
 or float that its type can hold. Integers wrap; floats are rounded to nearest, ties to even, after each operation. A
 float type narrower than float32 computes in float32 and rounds the result to itself; conversions to and from it go by
-way of float32, but from float64 with one rounding. docs/design.md section 3.6 has all.
+way of float32, but from float64 with one rounding. docs/design/arithmetic.md has all.
 """
 from __future__ import annotations
 import math

@@ -1,6 +1,6 @@
 """`Tensor`: n-dimensional arrays, computed when they are needed.
 
-A Tensor is a handle on a node of the tensor graph (docs/design.md, section 3.2). Its methods, by family, each using
+A Tensor is a handle on a node of the tensor graph (docs/design/uop.md). Its methods, by family, each using
 those before it:
   base casts elementwise functions activations movement reduction creation random matmul indexing sorting convolution
   loss interchange decomposition digest kernels

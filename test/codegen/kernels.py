@@ -116,7 +116,7 @@ def check(sink: UOp, target: Capabilities, variables: dict[str, int] | None = No
   return program
 
 def check_form(program: Program, target: Capabilities) -> None:
-  """Check the properties that every selector may rely on (docs/design.md 3.4 and decompose.py)."""
+  """Check the properties that every selector may rely on (docs/design/program.md and decompose.py)."""
   for u in program.uops:
     scalar = u.dtype.scalar()
     assert scalar is not dtypes.weakint, f"{u} has no width"

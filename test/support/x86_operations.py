@@ -33,7 +33,7 @@ def number(dtype: DType, rng: random.Random) -> bool | int | float:
                      rng.randint(low, high)))
 
 def operands(op: Ops, dtype: DType) -> list[tuple[DType, Callable[[random.Random], bool | int | float]]]:
-  """For each operand its type and what makes a value that a selector may rely on (docs/design.md, 3.4)."""
+  """For each operand its type and what makes a value that a selector may rely on (docs/design/program.md)."""
   def any_value(rng: random.Random) -> bool | int | float: return number(dtype, rng)
   if op is Ops.WHERE: return [(dtypes.bool, lambda rng: rng.random() < 0.5), (dtype, any_value), (dtype, any_value)]
   if op in (Ops.SHL, Ops.SHR): return [(dtype, any_value), (dtype, lambda rng: rng.randrange(dtype.bitsize))]

@@ -32,7 +32,7 @@ def test_arguments_in_order() -> None:
 def test_lanes() -> None: assert everything().lanes == 1 and workgroups(2, 4).lanes == 4
 
 def test_text() -> None:
-  """docs/design.md, section 3: each representation prints and parses."""
+  """docs/design/uop.md: each representation prints and parses."""
   for program in (everything(), workgroups()):
     found = parse(show(program))
     assert isinstance(found, Program) and found.uops == program.uops

@@ -6,7 +6,7 @@ the patch points and submit once; no Python runs per kernel (replay.py). Outputs
 results of earlier calls keep their values. Numbers of the two calls are compared; where values of Variables decided
 differently, the second may count as a first one, too (calls.py).
 
-What cannot be replayed faithfully raises JitError (docs/design.md, section 7, says what is seen and what is not).
+What cannot be replayed faithfully raises JitError (docs/design/capture.md says what is seen and what is not).
 """
 from __future__ import annotations
 import copy

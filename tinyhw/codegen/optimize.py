@@ -1,7 +1,7 @@
 """Rewrite a kernel for a target: merge and split loops, choose tiles (heuristic.py), peel remainders, apply
 (tiling.py).
 
-Input and output are kernels (docs/design.md 3.3); only ranges change, so `evaluate` gives the same for both. `NOOPT=1`
+Input and output are kernels (docs/design/uop.md); only ranges change, so `evaluate` gives the same for both. `NOOPT=1`
 only makes the grid.
 """
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Lower an optimised kernel to a Program: the list of passes, in order.
 
-The engine calls `lower(kernel, capabilities, name)` after optimize.py. A pass takes a kernel (docs/design.md 3.3) and
+The engine calls `lower(kernel, capabilities, name)` after optimize.py. A pass takes a kernel (docs/design/uop.md) and
 the capabilities of the target. It returns a kernel with the same results up to the order of floating point sums.
 `linearize` turns the kernel into a list, the uops of a Program. On targets whose lanes are threads, further passes take
 and return such lists. DUMP=<pass>:<kernel> prints a kernel after a pass.
@@ -37,7 +37,7 @@ class Pass(NamedTuple):
   """A step from kernel to kernel: its name in DUMP, and its function."""
   name: str
   run: Callable[[UOp, Capabilities], UOp]
-  is_kernel: bool = True  # its result keeps the rules of docs/design.md 3.3, and SPEC checks them
+  is_kernel: bool = True  # its result keeps the rules of docs/design/uop.md, and SPEC checks them
 
 class ListPass(NamedTuple):
   """A step from the uops of a Program to such uops, for targets whose lanes are threads. It also gets the written

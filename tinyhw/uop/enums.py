@@ -23,7 +23,7 @@ class Named(IntEnum):
 
 @plain_members
 class Ops(Named):
-  """The operation of a UOp. docs/design.md, section 3, defines sources, argument and semantics of each.
+  """The operation of a UOp. docs/design/uop.md defines sources, argument and semantics of each.
 
   The order is stable: constants sort first.
   """

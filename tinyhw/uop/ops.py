@@ -3,7 +3,7 @@
 Nodes are interned (intern.py): equal nodes are one object, so `is` compares them. To create a node costs 1 µs, to find
 one 0.6 µs (Python 3.11, Zen 3).
 
-Walks are loops with a stack, so deep graphs do not meet the recursion limit. docs/design.md, section 3, defines
+Walks are loops with a stack, so deep graphs do not meet the recursion limit. docs/design/uop.md defines
 sources, argument and semantics of each operation. Shapes are in shape.py, bounds in bounds.py.
 """
 from __future__ import annotations

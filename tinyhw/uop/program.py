@@ -1,7 +1,7 @@
 """`Program`: a kernel as an ordered, structured list of UOps. Renderers, instruction selection and the PYTHON device
 read it.
 
-docs/design.md, section 3.4, defines the semantics of each operation in a Program. Programs print and parse through
+docs/design/program.md defines the semantics of each operation in a Program. Programs print and parse through
 uop/text.py, and `verify` checks one.
 """
 from __future__ import annotations

@@ -34,7 +34,7 @@ def _whole(u: UOp) -> tuple[Any, ...]:
   return tuple(d * len(devices) if k == u.arg else d for k, d in enumerate(u.src[0]._shape_))
 
 def _copied(u: UOp) -> tuple[Any, ...]:
-  """COPY of shards, which differ from device to device (docs/design.md, section 3.2): all of them, one of them, or one
+  """COPY of shards, which differ from device to device (docs/design/uop.md): all of them, one of them, or one
   of each."""
   shape: tuple[Any, ...] = u.src[0]._shape_
   if u.arg == "stack": return (len(u.src[0].device or ()), *shape)

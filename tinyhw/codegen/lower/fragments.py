@@ -1,5 +1,5 @@
 """Load two fragments of an operand at once, for targets whose lanes load blocks of local memory together (FRAGMENT,
-docs/design.md 3.4).
+docs/design/program.md).
 
 A FRAGMENT of two blocks takes the addresses of their rows from the first half of the lanes. The other half has the same
 addresses. Two FRAGMENTs of one array, whose indices differ by a constant, become one of four blocks. The second half of

@@ -7,7 +7,7 @@ each copy takes an element. A STORE takes a VECTORIZE. The length of a run is a 
 
 Local memory requires addresses that are multiples of the access size. The factors of the index must prove that. Other
 memory accepts any multiple of an element, unless `Capabilities.aligned` requires the same. Stores of a SINK or GROUP
-may run over their ranges in any order (docs/design.md 3.3), and loads come before them.
+may run over their ranges in any order (docs/design/uop.md), and loads come before them.
 
 On a CPU lanes are elements of vectors, which vectorize.py makes. Cost: one walk, and one look at the sum of each index.
 """

@@ -1,6 +1,6 @@
 """Render a Program as C source, for the CLANG device: C99 with the vector types and builtins that gcc and clang share.
 
-The function has the CPU's kernel ABI (docs/design.md, section 6). Values with lanes are vector types, rounded up to a
+The function has the CPU's kernel ABI (docs/design/devices.md). Values with lanes are vector types, rounded up to a
 power of two lanes. Operations without a vector operator in C are written lane by lane, and compilers join them again.
 bool has lanes of 0 and 1 in unsigned char. Float types narrower than float32 are held as their bits; arithmetic on them
 goes through float.

@@ -1,7 +1,7 @@
 """In-place writes in program order: every value is what it was where the program expressed it.
 
 A BUFFER's contents change, while nodes are interned and computed when they are wanted. So a BUFFER node stands for one
-state of its memory, and a write does three things (docs/design.md, section 7):
+state of its memory, and a write does three things (docs/design/writes.md):
   before  The values that are still alive and were expressed through the old contents (`outdated`) are computed in the
           schedule that writes, whose
           kernels are ordered: readers of a state before the write into it.

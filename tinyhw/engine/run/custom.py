@@ -24,7 +24,7 @@ def placeholder(slot: int, like: UOp) -> UOp:
   return UOp(Ops.RESHAPE, like.dtype, (UOp.param(slot, like.dtype, like.size), *to_indices(like.shape)))
 
 def finished(sink: UOp) -> UOp:
-  """The kernel in the form of docs/design.md, section 3.3. Raises ArgumentError for one that breaks its rules."""
+  """The kernel in the form of docs/design/uop.md. Raises ArgumentError for one that breaks its rules."""
   if not isinstance(sink, UOp) or sink.op is not Ops.SINK:
     raise ArgumentError(f"a kernel is a SINK of stores, not {sink!r}; end with .sink() or UOp.sink(...)")
   stores = [s for top in sink.src for s in (top.src if top.op is Ops.GROUP else (top,))]

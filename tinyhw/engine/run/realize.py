@@ -349,7 +349,7 @@ def launch_of(step: Step, runner: Runner) -> Launch:
                 runner.written, step.line)
 
 def copies(how: str | None, to: Storage, source: Storage) -> list[tuple[Buffer, Buffer]]:
-  """What a COPY does, as pairs of Buffers (to, from): docs/design.md, section 3.2."""
+  """What a COPY does, as pairs of Buffers (to, from): docs/design/uop.md."""
   targets, sources = buffers_in(to), buffers_in(source)
   if how == "stack": return [(_slice(t, i, s.size), s) for t in targets for i, s in enumerate(sources)]
   if how == "split": return [(t, _slice(sources[0], i, t.size)) for i, t in enumerate(targets)]

@@ -1,4 +1,4 @@
-"""Verify the output of selection: a function in SSA form as docs/design.md, section 3.5, defines it. It runs with
+"""Verify the output of selection: a function in SSA form as docs/design/machine.md defines it. It runs with
 CHECK=1, before all other passes.
 
 Dominance is not computed. A read without a definition on some path appears as a value live into the entry block.

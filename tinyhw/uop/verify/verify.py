@@ -1,4 +1,4 @@
-"""Checks that a tensor graph, a kernel or a Program follows the rules of docs/design.md, section 3.
+"""Checks that a tensor graph, a kernel or a Program follows the rules of docs/design/uop.md.
 
 SPEC=1 checks each node alone, and the order of Programs. It takes about 3 µs a node. SPEC=2 also checks shapes, closed
 ranges, and that every access is inside of its buffer.

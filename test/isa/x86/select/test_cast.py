@@ -11,7 +11,7 @@ TYPES = (*dtypes.ints, dtypes.bool, *dtypes.narrow_floats, dtypes.float32, dtype
 WIDE = (dtypes.uint32, *dtypes.int64s)
 
 def converts(source: DType, target: DType, lanes: int, arch: str) -> bool:
-  """The conversions that docs/design.md, section 5, promises of CAST."""
+  """The conversions that docs/design/machine.md promises of CAST."""
   known = capabilities(arch)
   if source is target: return False
   if dtypes.is_int(source) and dtypes.is_int(target): return True

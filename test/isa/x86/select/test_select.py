@@ -102,7 +102,7 @@ def test_local_memory(arch: str) -> None:
   assert selected(program, arch).local_bytes == program.local_bytes == 128
 
 def test_what_a_user_takes_is_not_emitted() -> None:
-  """design.md, section 9: a load is an operand, an index an address, a constant an immediate."""
+  """docs/design/isa.md: a load is an operand, an index an address, a constant an immediate."""
   inside = names(selected(add(16, 8)), 1)
   assert (sum(n == "vmovups" for n in inside) == 2 and sum(n == "vaddps" for n in inside)
           == 1), "one load, the other is an operand, one store"

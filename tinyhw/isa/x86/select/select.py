@@ -16,7 +16,7 @@ a broadcast of a load a broadcasting load. The location of a value depends on it
                                                AVX-512: a mask register, one bit a lane
 
 Variables (ACC) become block parameters of the loops that assign them, so the result is in SSA form. The kernel's ABI is
-in docs/design.md section 6.
+in docs/design/devices.md.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
