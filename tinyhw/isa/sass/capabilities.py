@@ -1,6 +1,6 @@
-"""What NVIDIA GPUs can compute: `Capabilities` for codegen.
+"""The operations of NVIDIA GPUs: `Capabilities` for codegen.
 
-What is missing here, codegen expresses in what is there.
+Codegen expresses missing operations with those listed here.
 """
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NARROW = dtypes.int8s + dtypes.int16s
 def pairs(ops: tuple[Ops, ...], *types: DType) -> frozenset[tuple[Ops, DType]]:
   return frozenset((op, dtype) for op in ops for dtype in types)
 
-# There is no divider of integers.
+# There is no integer divider.
 SCALAR = (pairs(INTEGER + COMPARE, *dtypes.int32s, *dtypes.int64s) | pairs(FLOAT + COMPARE, dtypes.float32,
                                                                            dtypes.float64)
           | pairs((Ops.RECIPROCAL,), dtypes.float32) | pairs(LOGIC, dtypes.bool)
@@ -38,26 +38,27 @@ FP8 = pairs((Ops.CAST,), *dtypes.fp8_ocp)      # from sm_89 on
 
 VECTOR = pairs((Ops.CAST,), dtypes.float16)   # of float32: how results of the matrix unit are stored
 
-REGISTERS = 250        # that a lane may have, but for some that the hardware and spills of predicates take
-WARPS_PER_SM = 16      # that a launch should have, so that memory's latency is hidden
+REGISTERS = 250        # of a lane, less those that the hardware and spills of predicates take
+WARPS_PER_SM = 16      # of a launch, to hide the latency of memory
 COPIES = (4, 8, 16)    # bytes of an asynchronous copy
-PANEL_PRODUCTS = 32    # of bytes by four warps together (wgmma), while shared memory gives one: 4096 and 128 a cycle
-                       # and SM
-CACHE_COST = 3.3       # 128 bytes a cycle of shared memory, and an SM's share of the 5120 of Hopper's second-level
-                       # cache
-WITH_BOXES = frozenset({"sm_90"})   # that have a unit which copies boxes
+# of bytes by four warps together (wgmma), for each byte of shared memory: 4096 and 128 a cycle and SM
+PANEL_PRODUCTS = 32
+# 128 bytes a cycle of shared memory, divided by an SM's share of the 5120 of Hopper's second-level cache
+CACHE_COST = 3.3
+WITH_BOXES = frozenset({"sm_90"})   # these have a unit for bulk tensor copies
 
-# generation -> streaming multiprocessors of a typical card, and its caches; a device replaces them by what it finds out
+# generation -> streaming multiprocessors of a typical card, and its caches. A device replaces them by the values that
+# it finds.
 CARDS = {"sm_80": (108, (192 << 10, 40 << 20)), "sm_89": (142, (128 << 10, 96 << 20)),
          "sm_90": (132, (256 << 10, 50 << 20))}
 
 def local_bytes(arch: str) -> int:
-  """The most shared memory that a block may have: all but what the system keeps."""
+  """Return the most shared memory that a block may have: all but the part that the system reserves."""
   return UNITS[column(arch)].local_bytes - RESERVED_BYTES
 
 @once
 def capabilities(arch: str) -> Capabilities:
-  """For "sm_90" and so on. Raises CompileError for a generation that kernels are not made for."""
+  """Return the capabilities of "sm_90" and so on. Raises CompileError for a generation that has no kernels."""
   generation = generation_of(arch)
   multiprocessors, caches = CARDS[generation.name]
   return Capabilities(vector_bytes=16, vector_registers=REGISTERS, aligned=True,
@@ -76,7 +77,7 @@ def capabilities(arch: str) -> Capabilities:
 
 @once
 def generation_of(arch: str) -> Generation:
-  """The column of the table that an architecture means. Raises CompileError."""
+  """Return the column of the table for an architecture. Raises CompileError."""
   try: found = Generation(arch)
   except EncodeError as e: raise CompileError(str(e)) from None
   if found.name not in CARDS: raise CompileError(f"kernels for {arch} are not made yet; there is {', '.join(CARDS)}")

@@ -1,5 +1,5 @@
-"""Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card that the
-model is of."""
+"""Listings of NVIDIA kernels for DEBUG=7: text, control words and notes of instructions, and the typical card of the
+model."""
 from __future__ import annotations
 import functools
 from collections.abc import Collection
@@ -28,21 +28,21 @@ from tinyhw.uop.program import Program
 __all__ = ["bounds", "compile_listed", "microarchitecture"]
 
 def text_of(inst: MInst, control: Control) -> str:
-  """The instruction; jumps name their block."""
+  """Return the text of the instruction. Jumps name their block."""
   if inst.row.encoding is not BRANCH: return show(inst, control)
   goal = next(o for o in inst.operands if isinstance(o, Block))
   return (f"@{'!' if inst.operands[2] else ''}{inst.operands[1]} BRA {goal!r}" if len(inst.operands) > 1
           else f"BRA {goal!r}")
 
 def assembled(program: Program, arch: str) -> tuple[Code, Function, dict[int, Control]]:
-  """The code, the function with all of its lines, and the control words by id of the instruction."""
+  """Return the code, the function with all of its lines, and the control words by id of the instruction."""
   function = scheduled(program, arch)
   blocks = lines_of(function)
   code = code_of(program, arch, function, *encode_function(blocks, generation_of(arch)))
   return code, function, {id(inst): control for _, lines in blocks for inst, control in lines}
 
 def launch(code: Code, function: Function, controls: dict[int, Control], program: Program, arch: str) -> Launch:
-  """A kernel on the typical card of an architecture."""
+  """Describe a kernel on the typical card of an architecture."""
   conflicts = conflicts_of(function, controls)
   waves = -(-program.lanes // WARP)
   own = Costs(arch, None, controls, conflicts, waves)
@@ -57,16 +57,16 @@ def launch(code: Code, function: Function, controls: dict[int, Control], program
   return Launch(vendor, kernel, function, program)
 
 def bounds(program: Program, arch: str) -> Bounds:
-  """What limits a kernel on the typical card of an architecture, without its listing."""
+  """Return the limits of a kernel on the typical card of an architecture, without its listing."""
   return launch(*assembled(program, arch), program, arch).bounds()
 
 def compile_listed(program: Program, arch: str, microarchitecture: str = "") -> tuple[Code, str]:
-  """What target.compile does, and the listing."""
+  """Compile as target.compile does, and return the listing too."""
   code, function, controls = assembled(program, arch)
   insts = [inst for block in function.blocks for inst in block.insts]
   lines = [Line(BYTES * n, code.text[BYTES * n:BYTES * (n + 1)], inst) for n, inst in enumerate(insts)]
   return code, launch(code, function, controls, program, arch).listing(lines, target(arch))
 
 def microarchitecture(vendor: str, signature: int, features: Collection[str] = ()) -> str:
-  """NVIDIA's architectures are named by `arch` alone."""
+  """Return the name of NVIDIA's architecture, which is `arch` alone."""
   return ""

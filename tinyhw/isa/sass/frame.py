@@ -1,9 +1,9 @@
-"""The stack frame of a lane: spills and reloads, and the register that they are addressed by.
+"""The stack frame of a lane: spills and reloads, and the register that addresses them.
 
-As in code of the vendor's compiler, a word of constant bank 0 (autogen/nvidia/bank.py) says where the memory of a lane
-ends that a kernel may have; a launch says how much it is. Slots lie below: slot 0 ends there. One register, behind
-those that are allocated, holds the word from the kernel's begin on; a predicate that comes back goes through it.
-Kernels that spill nothing have neither.
+A word of constant bank 0 (autogen/nvidia/bank.py) holds the end of the memory of a lane, as in code of the vendor's
+compiler. The launch sets its size. Slots lie below the end: slot 0 ends there. One register, after the allocated ones,
+holds the word from the start of the kernel on. A reload of a predicate goes through that register. Kernels without
+spills have no frame register.
 """
 from __future__ import annotations
 
@@ -21,47 +21,47 @@ from tinyhw.machine.select.macros import Macro
 from tinyhw.once import once
 
 BYTES = 4     # of a register
-UNIT = 16     # of the frame and of the longest access, in bytes
+UNIT = 16     # alignment of the frame, and the longest access, in bytes
 WORDS = {1: "", 2: ".64", 4: ".128"}
 
 def pointer(arch: str, register: int) -> str:
-  """The instruction that makes the register of the frame."""
+  """Return the instruction that loads the frame register."""
   return f"LDC R{register}, c[0x0][{bank.STACK[GENERATIONS[generation_of(arch).name]]:#x}]"
 
 def pieces(registers: int, slot: int, frame: int) -> list[tuple[str, int, str]]:
-  """The accesses of a slot: the size as it is written, the first register of the group, and the address."""
+  """Return the accesses of a slot: the size in the text, the first register of the group, and the address."""
   step = min(registers, max(WORDS))
   return [(WORDS[step], k, f"[R{frame}+-{slot + BYTES * (registers - k):#x}]") for k in range(0, registers, step)]
 
 @once
 def kept(registers: int, slot: int, frame: int) -> Macro:
-  """Registers to their slot. slot: in bytes; frame: the register."""
+  """Store registers to their slot. slot: in bytes; frame: the register."""
   return Macro("keep", (("b", Access.READ, f"v{registers}"),), 1,
                tuple([f"STL{word} {place}, {part('b', k) if registers > max(WORDS) else 'b'}"
                       for word, k, place in pieces(registers, slot, frame)]))
 
 @once
 def reloaded(registers: int, slot: int, frame: int) -> Macro:
-  """The way back."""
+  """Load registers from their slot."""
   return Macro("kept", (("d", Access.WRITE, f"v{registers}"),), 1,
                tuple([f"LDL{word} {part('d', k) if registers > max(WORDS) else 'd'}, {place}"
                       for word, k, place in pieces(registers, slot, frame)]))
 
 @once
 def kept_predicate(slot: int, frame: int) -> Macro:
-  """A predicate to its slot: zero, or the pointer, which is not zero."""
+  """Store a predicate to its slot: zero for false, the pointer for true. The pointer is not zero."""
   (_, _, place), = pieces(1, slot, frame)
   return Macro("keep_p", (("p", Access.READ, "p"),), 1, (f"@p STL {place}, R{frame}", f"@!p STL {place}, RZ"))
 
 @once
 def reloaded_predicate(arch: str, slot: int, frame: int) -> Macro:
-  """The way back, through the pointer's register."""
+  """Load a predicate from its slot, through the frame register."""
   (_, _, place), = pieces(1, slot, frame)
   return Macro("kept_p", (("d", Access.WRITE, "p"),), 1,
                (f"LDL R{frame}, {place}", f"ISETP.NE.AND d, PT, R{frame}, RZ, PT", pointer(arch, frame)))
 
 def add_frame(function: Function, target: Target) -> Function:
-  """Make the pointer where there are slots, in the register behind those that are used."""
+  """Load the pointer at the start of a function with slots, into the register after those in use."""
   if not function.stack_bytes: return function
   function.stack_bytes = -(-function.stack_bytes // UNIT) * UNIT
   last = len(target.allocatable["R"])
@@ -77,8 +77,10 @@ def add_frame(function: Function, target: Target) -> Function:
   return function
 
 def drop_last(function: Function, frame: Reg) -> None:
-  """Drop the pointer that is made behind a predicate that came back, where no path goes on to a slot. drop_copies
-  cannot: macros name the frame's register in their lines, so that their rows do not list it among what they read."""
+  """Drop a load of the pointer after the reload of a predicate, if no path leads to another slot.
+
+  drop_copies cannot do it: macros name the frame register in their lines, so their rows do not list it as read.
+  """
   def touched(inst: MInst) -> Touched:
     written = any([inst.operands[i] == frame for i in inst.row.writes])
     return Touched(int(inst.operands.count(frame) > written), int(written))

@@ -1,4 +1,4 @@
-"""NVIDIA GPUs as a `Target`: registers and instructions as the machine passes want them, and the way from a Program to
+"""NVIDIA GPUs as a `Target`: registers and instructions for the machine passes, and the compilation of a Program to
 Code."""
 from __future__ import annotations
 from typing import Any
@@ -34,7 +34,7 @@ from tinyhw.uop.program import Program
 
 __all__ = ["capabilities", "compile", "target"]
 
-# Behind them is the register of the stack frame (frame.py), at most R252. They are whole groups of four, which the
+# The register of the stack frame (frame.py) follows them, at most R252. They are whole groups of four, which the
 # allocator fills from below
 ALLOCATABLE = {"R": tuple(range(252)), "P": tuple(range(regs.TRUE))}
 
@@ -83,18 +83,21 @@ class Moves:
     return self.made(frame.reloaded(value.cls.units, slot, self.frame), value)
 
 def registers_for(lanes: int) -> int:
-  """How many registers a lane may have in a block of so many lanes: those of each sub-partition must do for its share
-  of the warps. It gives them out by eights, two of them for the hardware itself. One is left for the stack frame."""
+  """Return how many registers a lane may have in a block of `lanes` lanes.
+
+  The registers of each sub-partition must suffice for its share of the warps. It allocates them in steps of eight, two
+  of them for the hardware itself. One register is left for the stack frame.
+  """
   warps = -(-lanes // (WARP * PARTITIONS))   # of a sub-partition
   return min(len(ALLOCATABLE["R"]), FILE.registers // warps // FILE.granule * FILE.granule - FILE.extra - 1)
 
 def has_groups(arch: str) -> bool:
-  """Whether there are products of four warps."""
+  """Return whether there are products of four warps."""
   return any(matrix.panels for matrix in capabilities(arch).matrix)
 
 @once
 def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
-  """The Target for "sm_90" and so on. registers: of a lane, at most."""
+  """Return the Target for "sm_90" and so on. registers: the most of a lane."""
   generation = generation_of(arch)
   moves = Moves(arch, registers)
   return Target(
@@ -108,25 +111,25 @@ def target(arch: str, registers: int = len(ALLOCATABLE["R"])) -> Target:
     hooks=HOOKS if has_groups(arch) else WITHOUT_GROUPS, reasons=REASONS)
 
 def scheduled(program: Program, arch: str) -> Function:
-  """The laid out function, with control words."""
+  """Return the function in final block order, with control words."""
   t = target(arch, registers_for(program.lanes))
   return run(select(program, t), t)
 
 def assemble(program: Program, arch: str) -> tuple[Function, bytes, list[tuple[int, MInst, Control]]]:
-  """The laid out function, its bytes, and each instruction's offset and control word."""
+  """Return the function in final block order, its bytes, and each instruction's offset and control word."""
   function = scheduled(program, arch)
   return function, *encode_function(lines_of(function), generation_of(arch))
 
 def compile(program: Program, arch: str) -> Code:
-  """The program as machine code.
+  """Compile the program to machine code.
 
-  Registers ("r") are up to the highest one, without the hardware's; "barrier" is 1 where lanes of a block meet.
+  Registers ("r") count up to the highest one, without the hardware's; "barrier" is 1 if lanes of a block synchronize.
   """
   return code_of(program, arch, *assemble(program, arch))
 
 def code_of(program: Program, arch: str, function: Function, text: bytes,
             placed: list[tuple[int, MInst, Control]]) -> Code:
-  """The Code of an assembled function."""
+  """Return the Code of an assembled function."""
   arguments = ("buffer",) * len(program.params) + ("int64",) * len(program.variables)
   used = [r.index + r.cls.units for _, inst, _ in placed for r in inst.operands
           if isinstance(r, Reg) and r.cls.bank is regs.VECTOR and r.index is not None and r.index < regs.ZERO]

@@ -1,4 +1,4 @@
-"""Names that the text has for special cases of an instruction: an IMAD that moves, shifts or adds is written so."""
+"""Names in the text for special cases of an instruction: an IMAD that moves, shifts or adds has a name for that."""
 from __future__ import annotations
 from typing import Any
 
@@ -11,7 +11,7 @@ MEANINGS = {"MOV": "one factor is zero, or 0x1 and nothing is added", "SHL": "th
             "IADD": "the second source is 0x1"}
 
 def special_case(form: Form, values: dict[str, Any]) -> str:
-  """The name of the special case that an instruction is, or ""."""
+  """Return the name of the special case that an instruction is, or ""."""
   if "alias" not in form.properties: return ""
   a, b, c = (values[name] for name in "abc")
   if any(isinstance(x, Reg) and x.cls.bank is regs.UNIFORM for x in (b, c)): return ""
@@ -22,6 +22,6 @@ def special_case(form: Form, values: dict[str, Any]) -> str:
   return "SHL" if c == regs.RZ and b.bit_count() == 1 and b != 0x10000 else ""
 
 def without(words: list[str], form: Form) -> tuple[str, list[str]]:
-  """The name of the special case that a text says its instruction is, or "", and the other dotted words."""
+  """Split the dotted words of a text: the name of a special case, or "", and the other words."""
   if "alias" in form.properties and words and words[0] in MEANINGS: return words[0], words[1:]
   return "", words

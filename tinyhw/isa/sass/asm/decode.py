@@ -1,7 +1,7 @@
-"""Bytes to instructions and control words, from the rows that the encoder uses.
+"""Decode bytes to instructions and control words, with the rows that the encoder uses.
 
-The opcode leads to its rows; the bits that never change in a row tell which of them it is. A row knows each bit, so
-bytes that decode encode to themselves. Cost: 12 us (CPython 3.12).
+The opcode selects candidate rows. The constant bits of a row decide between them. A row defines every bit, so decoded
+bytes encode to themselves. Cost: 12 us (CPython 3.12).
 """
 from __future__ import annotations
 from typing import Any
@@ -16,7 +16,10 @@ from tinyhw.isa.sass.table.table import table
 from tinyhw.machine.ir.inst import Inst, MInst
 
 def decode(code: bytes, offset: int = 0, arch: str = "sm_90") -> tuple[MInst, Control]:
-  """The instruction at an offset and its control word. Raises DecodeError, naming the offset."""
+  """Return the instruction at an offset and its control word.
+
+  Raises DecodeError, which names the offset.
+  """
   piece = code[offset:offset + BYTES]
   if len(piece) < BYTES:
     raise DecodeError(f"offset {offset}: an instruction has {BYTES} bytes, there are {len(piece)}: {piece.hex(' ')}")
@@ -31,11 +34,11 @@ def decode(code: bytes, offset: int = 0, arch: str = "sm_90") -> tuple[MInst, Co
   raise DecodeError(f"offset {offset}: {why_not(word, rows.opcodes.get(word & 0xfff, []), arch)}: {piece.hex(' ')}")
 
 def decode_all(code: bytes, arch: str) -> Iterator[tuple[int, MInst, Control]]:
-  """(offset, instruction, control word) until the end."""
+  """Yield (offset, instruction, control word) until the end."""
   for offset in range(0, len(code), BYTES): yield offset, *decode(code, offset, arch)
 
 def why_not(word: int, keys: list[str], arch: str) -> str:
-  """Why bytes are no instruction: which bits none of the rows of the opcode has."""
+  """Explain why bytes are no instruction: name the bits that no row of the opcode allows."""
   if not keys: return f"{arch} has no instruction with opcode {word & 0xfff:#05x}"
   rows = table(arch)
   formats = [rows[key].isa.format for key in keys]
@@ -45,7 +48,7 @@ def why_not(word: int, keys: list[str], arch: str) -> str:
           f"without a meaning")
 
 def operands_of(row: Inst, word: int) -> list[Any] | None:
-  """The operands of a word, or None if it is not of this row."""
+  """Return the operands of a word, or None if the word does not belong to this row."""
   form: Form = row.isa
   fields = form.format.unpack(word)
   if fields is None: return None
@@ -62,7 +65,7 @@ def operands_of(row: Inst, word: int) -> list[Any] | None:
   return values
 
 def register_of(form: Form, spec: Spec, code: int, values: list[Any]) -> object | None:
-  """The register that a field says, or None."""
+  """Return the register that a field encodes, or None."""
   group = {cls.units: cls for cls in spec.classes}
   units = units_of(form, spec, values)
   cls = regs.KINDS[spec.kind][units] if units not in group else group[units]

@@ -1,7 +1,7 @@
-"""MInst to the 16 bytes of an instruction: the fields of its row, and its control word.
+"""Encode an MInst to the 16 bytes of an instruction: the fields of its row, and its control word.
 
-What an operand can be has its bits in tables, which fields of a kind share. What is in none of them is refused, and
-only then somebody asks why.
+Tables hold the bits of each allowed operand. Fields of one kind share a table. An operand that is not in the table is
+refused, and only then does the encoder look for the reason.
 Cost: 4 us (CPython 3.11).
 """
 from __future__ import annotations
@@ -19,14 +19,18 @@ from tinyhw.once import once
 
 BYTES = 16  # of each instruction
 
-# The bits of the registers of each class that a field takes, by index; None where it cannot say one
+# The bits of the registers of each class that a field takes, by index; None where the field cannot encode one.
 Registers = Mapping[RegClass, Sequence["int | None"]]
 
 class Field(NamedTuple):
-  """The bits of an operand. registers: of registers. sizes: the same for each value of the modifier that says how many
-  there are, which is operand
-  number `size`. numbers: of integers, where not all have a meaning. None of them: an integer that the field has room
-  for."""
+  """The bits of an operand.
+
+  registers: the bits of each register.
+  sizes: the bits of each register, for each value of the modifier that gives the size of a group. The modifier is
+  operand number `size`.
+  numbers: the bits of each integer, where some integers are invalid.
+  If all three are None, the operand is any integer that fits the field.
+  """
   spec: Spec
   registers: Registers | None = None
   numbers: Mapping[int, int] | None = None
@@ -34,9 +38,9 @@ class Field(NamedTuple):
   size: int = -1
 
 def encode(inst: MInst, control: Control = USUAL) -> bytes:
-  """The bytes of an instruction over physical registers.
+  """Return the bytes of an instruction over physical registers.
 
-  Raises EncodeError saying which operand does not fit, and what would.
+  Raises EncodeError, which names the operand that does not fit and the allowed ones.
   """
   form: Form = inst.row.isa
   word, operands = form.constant | control.pack(), inst.operands
@@ -50,15 +54,15 @@ def encode(inst: MInst, control: Control = USUAL) -> bytes:
   except (AttributeError, LookupError, TypeError): raise EncodeError(f"{form.key}: {refusal(form, operands)}") from None
   return word.to_bytes(BYTES, "little")
 
-# ---- what fields can say
+# ---- the values of fields
 
 def fields_of(form: Form) -> tuple[Field, ...]:
-  """The fields of a row, which keeps them."""
+  """Return the fields of a row, and store them in the row."""
   form.fields = tuple(field_of(form, spec) for spec in form.specs)
   return form.fields
 
 def field_of(form: Form, spec: Spec) -> Field:
-  """Where the bits of an operand are."""
+  """Return the bits of an operand."""
   if isinstance(spec.units, str):
     size = form.index[spec.units]
     enumeration = form.specs[size].enumeration
@@ -72,7 +76,10 @@ def field_of(form: Form, spec: Spec) -> Field:
 
 @once
 def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:
-  """For groups of so many registers. RZ and URZ may stand for a group; a field of six bits says URZ as 63."""
+  """Return the bits of groups of `units` registers.
+
+  RZ and URZ may stand for a group. A field of six bits encodes URZ as 63.
+  """
   ((low, _),), cls, zero, most = at, regs.KINDS[kind][units], kind in ("R", "UR"), (1 << width_of(at)) - 1
   codes: list[int | None] = [None] * cls.bank.count
   indices = range(0, min(most + 1 - zero, cls.bank.count) - units + 1, cls.align)
@@ -85,27 +92,27 @@ def registers_of(kind: str, units: int, at: Ranges, inverse: bool) -> Registers:
 
 @once
 def words_of(words: tuple[str, ...], at: Ranges) -> Mapping[int, int]:
-  """For a modifier: the values that have a meaning."""
+  """Return the bits of the valid values of a modifier."""
   return numbers_of([value for value, word in enumerate(words[:1 << width_of(at)]) if word != "?"], at)
 
 def numbers_of(values: Sequence[int], at: Ranges) -> Mapping[int, int]:
   return {value: placed(at, value) for value in values}
 
 def number(spec: Spec, value: int) -> int:
-  """Of an integer that the field has room for; what it has none for raises TypeError."""
+  """Return the bits of an integer. Raises TypeError if the field has no room for it."""
   scale, (low, high) = SCALE.get(spec.kind, 1), limits(spec)
   if value % scale or not low <= value // scale <= high: raise TypeError(value)
   return placed(spec.at, value // scale)
 
 def limits(spec: Spec) -> tuple[int, int]:
-  """The least and the greatest number in a field."""
+  """Return the least and the greatest number of a field."""
   width = width_of(spec.at)
   return (-1 << width - 1, (1 << width - 1) - 1) if spec.signed else (0, (1 << width) - 1)
 
-# ---- why an instruction is refused
+# ---- the reason of a refusal
 
 def refusal(form: Form, operands: list[Any]) -> str:
-  """Which operand does not fit, and what would."""
+  """Name the operand that does not fit, and the allowed ones."""
   for spec, value in zip(form.specs, operands):
     why = (register_refusal(form, spec, value, units_of(form, spec, operands)) if spec.register
            else number_refusal(spec, value))
@@ -113,7 +120,7 @@ def refusal(form: Form, operands: list[Any]) -> str:
   raise AssertionError(f"{form.key}: {operands} fit, but have no bits")
 
 def number_refusal(spec: Spec, value: Any) -> str:
-  """Why an operand is no integer of a field, or ""."""
+  """Return why an operand is no integer of a field, or ""."""
   if not isinstance(value, int): return f"operand {spec.name} is an integer, got {value}"
   if spec.enumeration is not None:
     words = spec.enumeration.words
@@ -128,7 +135,7 @@ def number_refusal(spec: Spec, value: Any) -> str:
           f"got {value}")
 
 def units_of(form: Form, spec: Spec, operands: list[Any]) -> int:
-  """How many registers an operand has; 1 if its modifier has no meaning."""
+  """Return the count of registers of an operand; 1 if the value of its modifier is invalid."""
   if isinstance(spec.units, int): return spec.units
   at = form.index[spec.units]
   enumeration, value = form.specs[at].enumeration, operands[at]
@@ -136,7 +143,7 @@ def units_of(form: Form, spec: Spec, operands: list[Any]) -> int:
   return enumeration.units[value] if isinstance(value, int) and 0 <= value < len(enumeration.units) else 1
 
 def register_refusal(form: Form, spec: Spec, value: Any, units: int) -> str:
-  """Why an operand is no register of a field, or ""."""
+  """Return why an operand is no register of a field, or ""."""
   names = one_of([f"{kind} register" if n == 1 else f"group of {n} {kind} registers"
                   for kind, n in ((spec.kind, units),)])
   if not isinstance(value, Reg): return f"operand {spec.name} wants a {names}, got {value}"

@@ -1,8 +1,7 @@
-"""Constants inside of instructions as the disassembler writes them: integers in hex, floats in decimal with all digits
-that matter.
+"""Constants inside of instructions, as the disassembler writes them.
 
-A float64 is only its upper 32 bits. NaNs other than the usual quiet ones are written as their bits, so that text gives
-the bytes again.
+Integers are in hex. Floats are in decimal with all significant digits. A float64 has only its upper 32 bits. NaNs other
+than the usual quiet ones are written as their bits, so that the text gives the same bytes again.
 """
 from __future__ import annotations
 import re
@@ -15,18 +14,18 @@ BITS = {"f32": 32, "f64": 32, "f16": 16, "bf16": 16}  # of the field
 FLOAT = r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$"
 INFINITY = {"f32": 0x7f800000, "f64": 0x7ff00000, "f16": 0x7c00, "bf16": 0x7f80}
 QUIET = {"f32": 0x7fc00000, "f64": 0x7ff80000, "f16": 0x7e00, "bf16": 0x7fc0}
-LARGE = 1e9  # from here on in exponent notation with all digits
+LARGE = 1e9  # from here on floats are written with an exponent and all digits
 
 def to_float(bits: int, kind: str) -> float:
-  """The value of the bits of a field."""
+  """Return the value of the bits of a field."""
   if kind == "f64": return float(struct.unpack("<d", (bits << 32).to_bytes(8, "little"))[0])
   if kind == "f16": return float(struct.unpack("<e", bits.to_bytes(2, "little"))[0])
   return float(struct.unpack("<f", (bits << (16 if kind == "bf16" else 0)).to_bytes(4, "little"))[0])
 
 def to_bits(value: float, kind: str) -> int:
-  """The bits of a field whose value is nearest.
+  """Return the bits of the nearest value of a field.
 
-  Raises ParseError if it has a fraction that the field cannot say, or is too large.
+  Raises ParseError if the value does not fit the field or is too large.
   """
   try:
     if kind == "f64": return int.from_bytes(struct.pack("<d", value), "little") >> 32
@@ -36,7 +35,7 @@ def to_bits(value: float, kind: str) -> int:
   return word >> 16 if kind == "bf16" else word
 
 def show_float(bits: int, kind: str) -> str:
-  """-1.5, +INF, -QNAN, 1.469367938527859385e-39."""
+  """Return text such as -1.5, +INF, -QNAN or 1.469367938527859385e-39."""
   sign = 1 << BITS[kind] - 1
   letter, size = "-" if bits & sign else "+", bits & ~sign
   if size == INFINITY[kind]: return f"{letter}INF "
@@ -46,7 +45,7 @@ def show_float(bits: int, kind: str) -> str:
   return f"{value:.20e}" if abs(value) >= LARGE else f"{value:.20g}"
 
 def parse_float(text: str, kind: str) -> int:
-  """The bits of a float, or of an integer in hex, which is the bits themselves."""
+  """Return the bits of a float. An integer in hex is the bits themselves."""
   text = text.strip()
   for name, table in (("INF", INFINITY), ("QNAN", QUIET)):
     if text[1:] == name and text[0] in "+-": return table[kind] | (text[0] == "-") << BITS[kind] - 1
@@ -54,17 +53,17 @@ def parse_float(text: str, kind: str) -> int:
   return parse_unsigned(text, BITS[kind])
 
 def parse_unsigned(text: str, width: int) -> int:
-  """An integer of so many bits; a negative one is its complement."""
+  """Return an integer of `width` bits. A negative one becomes its complement."""
   value = parse_integer(text)
   if value is None: raise ParseError(f"an integer is expected, got {text}")
   if not -1 << width - 1 <= value < 1 << width: raise ParseError(f"{text} does not fit {width} bits")
   return value & (1 << width) - 1
 
 def parse_signed(text: str, width: int) -> int:
-  """A signed integer; one in hex that fits without a sign is its bits."""
+  """Return a signed integer. An integer in hex that fits the unsigned field is the bits of the result."""
   value = parse_unsigned(text, width)
   return value - (1 << width) if value >> width - 1 else value
 
 def show_signed(value: int) -> str:
-  """-0x10."""
+  """Return text such as -0x10."""
   return f"-{-value:#x}" if value < 0 else f"{value:#x}"

@@ -1,4 +1,4 @@
-"""The text of single operands: registers with signs and suffixes, immediates, constants, addresses in brackets."""
+"""Print and parse single operands: registers with signs and suffixes, immediates, constants, addresses in brackets."""
 from __future__ import annotations
 from typing import Any
 
@@ -14,7 +14,7 @@ from tinyhw.machine.notation.text import none_missing, parse_integer
 
 BOARDS = 6
 LETTERS = {"sb": "SB", "gsb": "gsb", "gsb0": "gsb"}  # before the number of a scoreboard or group
-INNER = "h1"  # the suffix that stands between the bars of an absolute value
+INNER = "h1"  # the suffix between the bars of an absolute value
 
 def split_operands(text: str) -> list[str]:
   """Split at commas outside of brackets and braces. Raises ParseError if an operand is missing."""
@@ -30,7 +30,7 @@ def split_operands(text: str) -> list[str]:
 # ---- printing
 
 def show_token(form: Form, token: Token, values: dict[str, Any], control: Control, pc: int) -> str:
-  """One operand."""
+  """Return the text of one operand."""
   def one(part: Part) -> str: return show_part(form, part, values, control, pc)
   if token.literal: return token.literal
   if token.spaced: return " ".join(map(one, token.parts()))
@@ -46,7 +46,7 @@ def show_token(form: Form, token: Token, values: dict[str, Any], control: Contro
   return text if signed is None else with_signs(signed, text, values)
 
 def show_sum(form: Form, parts: tuple[Part, ...], values: dict[str, Any], one: Any) -> str:
-  """What stands in brackets: a zero register or offset is left out, where something else is there."""
+  """Return the text inside brackets. A zero register or offset is left out if another term is there."""
   texts = []
   for i, part in enumerate(parts):
     value = values[part.name]
@@ -56,7 +56,7 @@ def show_sum(form: Form, parts: tuple[Part, ...], values: dict[str, Any], one: A
   return "+".join(kept)
 
 def show_part(form: Form, part: Part, values: dict[str, Any], control: Control, pc: int) -> str:
-  """A field with what is written around it."""
+  """Return the text of a field with its signs and suffixes."""
   spec, value = form.specs[form.index[part.name]], values[part.name]
   if not spec.register: return with_signs(part, show_number(form, spec, value, values, pc), values)
   if part.following: return str(following(value))
@@ -70,24 +70,24 @@ def show_part(form: Form, part: Part, values: dict[str, Any], control: Control, 
   return text
 
 def following(value: Reg) -> Reg:
-  """The register behind another one; behind URZ is URZ."""
+  """Return the next register; after URZ comes URZ."""
   assert value.index is not None, f"{value!r} is virtual"
   return value if value.index == regs.ZERO else regs.reg(value.cls, value.index + 1)
 
 def word_of(form: Form, name: str, values: dict[str, Any]) -> str:
-  """The text of a modifier."""
+  """Return the text of a modifier."""
   enumeration = form.specs[form.index[name]].enumeration
   assert enumeration is not None, f"{form.key}: {name} is no modifier"
   return enumeration.words[int(values[name])]
 
 def with_signs(part: Part, text: str, values: dict[str, Any]) -> str:
-  """With ! - ~ and | |."""
+  """Add ! - ~ and | |."""
   if part.absolute and values[part.absolute]: text = f"|{text}|"
   if part.sign and values[part.sign]: text = ("~" if part.inverse else "-") + text
   return "!" + text if part.negate and values[part.negate] else text
 
 def show_number(form: Form, spec: Spec, value: Any, values: dict[str, Any], pc: int) -> str:
-  """An integer, float, address or name that is no register."""
+  """Return the text of an integer, float, address or name that is no register."""
   if not isinstance(value, int): return str(value)  # a block
   if spec.kind in ("f32", "f64"): return show_float(value, spec.kind)
   if spec.kind == "half": return show_float(value, half_of(values))
@@ -101,7 +101,7 @@ def half_of(values: dict[str, Any]) -> str: return "bf16" if values.get("bf16") 
 # ---- parsing
 
 def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc: int) -> int:
-  """Read one operand into the values of its fields. The result has its bit in the reuse cache. Raises ParseError."""
+  """Read one operand into the values of its fields. Return its bit of the reuse cache. Raises ParseError."""
   if token.literal:
     if text != token.literal: raise ParseError(f"{token.literal} is expected, got {text}")
     return 0
@@ -125,7 +125,7 @@ def parse_token(form: Form, token: Token, text: str, values: dict[str, Any], pc:
   return reuse
 
 def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, Any], pc: int, bare: bool) -> int:
-  """Read what stands in brackets."""
+  """Read the text inside brackets."""
   reuse, left = 0, list(parts)
   words = text.replace(" ", "").split("+")
   if len(words) > 1 and not words[-1]: words[-2:] = [words[-2] + "+"]
@@ -141,7 +141,7 @@ def parse_sum(form: Form, text: str, parts: tuple[Part, ...], values: dict[str, 
   return reuse
 
 def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: int) -> int:
-  """Read a field with what is written around it."""
+  """Read a field with its signs and suffixes."""
   spec = form.specs[form.index[part.name]]
   body = take_signs(part, text, values)
   if not spec.register:
@@ -167,9 +167,9 @@ def parse_part(form: Form, part: Part, text: str, values: dict[str, Any], pc: in
   return reuse
 
 def not_a_register(name: str, spec: Spec, text: str) -> str:
-  """What is wrong with an operand that has to be a register here.
+  """Explain why an operand is no register, where the row requires one.
 
-  A number is, also where other forms take one of 32 bits.
+  A number is an error too, even if other forms take 32 bits of one.
   """
   value = parse_integer(text)
   if value is not None and not -1 << 31 <= value < 1 << 32:
@@ -178,7 +178,7 @@ def not_a_register(name: str, spec: Spec, text: str) -> str:
   return f"operand {name} wants a {spec.kind} register, got {text}"
 
 def named(name: str, form: Form, spec: Spec) -> tuple[str, int]:
-  """The bank and index that a name means."""
+  """Return the bank and index of a register's name."""
   if name not in regs.NAMES: raise ParseError(f"{form.generation.arch} has no register {name}")
   kind, index = regs.NAMES[name]
   if kind == spec.kind and index != regs.ZERO and index >= (1 << width_of(spec.at)):
@@ -186,14 +186,14 @@ def named(name: str, form: Form, spec: Spec) -> tuple[str, int]:
   return kind, index
 
 def register(form: Form, spec: Spec, index: int, values: dict[str, Any]) -> Reg:
-  """The register or group of an operand."""
+  """Return the register or group of an operand."""
   group = regs.KINDS[spec.kind]
   units = (units_of(form, spec, [values[s.name] for s in form.specs]) if spec.kind in ("R", "UR") and index != regs.ZERO
            else 1)
   return regs.reg(group[units], index)
 
 def take_signs(part: Part, text: str, values: dict[str, Any]) -> str:
-  """The text without ! - ~ in front and bars; they become flags."""
+  """Strip leading ! - ~ and bars from the text and set them as flags."""
   if part.negate: values[part.negate] = int(text.startswith("!"))
   if part.negate and text.startswith("!"): text = text[1:]
   mark = "~" if part.inverse else "-"
@@ -208,7 +208,7 @@ def take_signs(part: Part, text: str, values: dict[str, Any]) -> str:
   return inside + behind
 
 def take_suffixes(form: Form, part: Part, words: list[str], values: dict[str, Any], text: str) -> None:
-  """Read what stands behind a register."""
+  """Read the suffixes of a register."""
   for suffix in part.suffixes:
     if suffix[0] == "=":
       if words[:1] != [suffix[1:]]: raise ParseError(f"operand {part.name} is written with .{suffix[1:]}, got {text}")
@@ -243,7 +243,7 @@ def parse_number(form: Form, spec: Spec, text: str, values: dict[str, Any], pc: 
   return parse_signed(text, width) if spec.signed else parse_unsigned(text, width)
 
 def parse_boards(spec: Spec, text: str) -> int:
-  """SB0, gsb0, {5,4}."""
+  """Read SB0, gsb0 or {5,4}."""
   if spec.kind == "boards":
     inside = text.strip("{}").replace(" ", "").split(",") if text[:1] == "{" else []
     if not inside or not all(i.isdecimal() and int(i) < BOARDS for i in inside if i):

@@ -1,7 +1,8 @@
-"""Names of the special registers that S2R, S2UR and CS2R read, by number. Others are written SR and the number.
+"""Names of the special registers of S2R, S2UR and CS2R, by number. A register without a name is written SR and the
+number.
 
-A line has `number:name` in hexadecimal, without SR_; "=" is before a name without it, "%" before the generations that
-have it.
+A line has `number:name` in hexadecimal, without SR_. The sign "=" is before a name without SR_. The sign "%" is before
+the generations that have the name.
 Source: NVIDIA's disassembler, version 13.1.
 """
 from __future__ import annotations
@@ -27,7 +28,7 @@ TEXT = """
 
 @once
 def names(generation: Generation) -> dict[int, str]:
-  """The names that a generation has."""
+  """Return the names that a generation has."""
   found = {}
   for word in TEXT.split():
     number, _, name = word.partition(":")
@@ -36,11 +37,11 @@ def names(generation: Generation) -> dict[int, str]:
   return found
 
 def show_special(number: int, generation: Generation) -> str:
-  """SR_TID.X, or SR200 for one without a name."""
+  """Return SR_TID.X, or SR200 for a register without a name."""
   return names(generation).get(number, f"SR{number}")
 
 def parse_special(text: str, generation: Generation) -> int:
-  """The number of a special register."""
+  """Return the number of a special register."""
   for number, name in names(generation).items():
     if name == text: return number
   if text[:2] == "SR" and text[2:].isdecimal() and int(text[2:]) < 256: return int(text[2:])

@@ -1,8 +1,8 @@
-"""SASS as NVIDIA's disassembler writes it: `@P0 FFMA.FTZ R7, -R0, |R2|.reuse, R7`, behind a control word (control.py).
+"""SASS as NVIDIA's disassembler writes it: `@P0 FFMA.FTZ R7, -R0, |R2|.reuse, R7`, after a control word (control.py).
 
-`show` gives the text of an instruction, `parse` the instruction of a text; a text stands for one row, and its bytes
-decode to it. Targets of branches are addresses, so both take the address of the instruction itself (`pc`). Unlike the
-disassembler's, text for sm_8x has the memory descriptor of an instruction that has one (`desc[UR4][R2.64]`).
+`show` prints an instruction. `parse` reads a text. A text stands for one row, and its bytes decode to that row. Targets
+of branches are addresses, so both functions take the address of the instruction itself (`pc`). In text for sm_8x, an
+instruction with a memory descriptor shows it (`desc[UR4][R2.64]`). NVIDIA's disassembler leaves it out.
 """
 from __future__ import annotations
 import operator
@@ -23,25 +23,27 @@ from tinyhw.once import once
 GUARDS = frozenset({f"{kind}{index}" for kind in ("P", "UP") for index in "0123456T"})
 
 def assemble(text: str, arch: str) -> bytes:
-  """The bytes of one instruction at address 0; without a control word it has stall 1 and no scoreboards."""
+  """Return the bytes of one instruction at address 0. Without a control word it has stall 1 and no scoreboards."""
   return encode(*parse(text, arch))
 
 def disassemble(code: bytes, arch: str) -> str:
-  """The text of one instruction at address 0, behind its control word."""
-  from tinyhw.isa.sass.asm.decode import decode  # who compiles reads no bytes
+  """Return the text of one instruction at address 0, after its control word."""
+  from tinyhw.isa.sass.asm.decode import decode  # the compiler does not decode
   return f"{decode(code, 0, arch)[1]} {plain(code, arch)}"
 
 def plain(code: bytes, arch: str) -> str:
-  """The text of one instruction at address 0, without its control word."""
-  from tinyhw.isa.sass.asm.decode import decode  # who compiles reads no bytes
+  """Return the text of one instruction at address 0, without its control word."""
+  from tinyhw.isa.sass.asm.decode import decode  # the compiler does not decode
   if len(code) > BYTES: raise DecodeError(f"an instruction has {BYTES} bytes, got {len(code)}")
   return show(*decode(code, 0, arch))
 
 # ---- printing
 
 def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
-  """The text of an instruction at an address, without the control word but for the operands that stay in the reuse
-  cache."""
+  """Return the text of an instruction at an address.
+
+  The text has no control word, but it marks the operands that stay in the reuse cache.
+  """
   form: Form = inst.row.isa
   values = dict(zip(form.index, inst.operands))
   words = [word for word in (form.mnemonic, alias.special_case(form, values)) if word]
@@ -49,7 +51,8 @@ def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
     text = word[1:] if word[0] == "=" else word_of(form, word, values)
     if text: words.append(text)
   shown: list[str] = []
-  kept = ""  # the kind of an optional operand that is written: one of its kind before it must be written, too
+  # the kind of an optional operand that is written; earlier ones of its kind must then be written too
+  kept = ""
   for token in reversed(form.tokens):
     kind = form.specs[form.index[token.parts()[0].name]].kind if token.optional else ""
     if token.optional and (not kept or kept != kind) and silent(form, token, values): continue
@@ -58,21 +61,21 @@ def show(inst: MInst, control: Control = USUAL, pc: int = 0) -> str:
   return f"{show_guard(values)}{'.'.join(words)} {', '.join(reversed(shown))}".rstrip()
 
 def silent(form: Form, token: Any, values: dict[str, Any]) -> bool:
-  """Whether all fields of an operand are as usual."""
+  """Return whether all fields of an operand have their defaults."""
   names = [name for part in token.parts() for name in (part.name, part.negate, part.sign, part.absolute) if name]
   return all(values[name] == form.specs[form.index[name]].implied for name in names)
 
 def show_guard(values: dict[str, Any]) -> str:
-  """@!P0, or nothing for an instruction that is always executed."""
+  """Return @!P0, or "" for an instruction that is always executed."""
   guard, inverted = values["guard"], values["guard_not"]
   return "" if guard.index == regs.TRUE and not inverted else f"@{'!' if inverted else ''}{guard} "
 
 # ---- parsing
 
 def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
-  """The instruction and control word that a line means, at an address.
+  """Return the instruction and control word of a line at an address.
 
-  Raises ParseError or EncodeError saying what is wrong and what is expected.
+  Raises ParseError or EncodeError, which tells what is wrong and what is expected.
   """
   control, text = parse_prefix(ascii_only(text.strip()))
   guard, inverted = None, 0
@@ -90,7 +93,8 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
   keys = rows.forms(first)
   if not keys: raise ParseError(f"{arch} has no instruction {first}{suggestion(first, rows)}")
   texts = split_operands(rest)
-  errors: list[tuple[int, int, TinyError]] = []  # by how much fits, the first form of the table before others
+  # (how much of the text fits, negated position in the table, error); the largest one is raised
+  errors: list[tuple[int, int, TinyError]] = []
   likely, places = Likely(words, texts), {key: place for place, key in enumerate(keys)}
   for key in sorted(keys, key=lambda key: likely.order(keys[key])) if len(keys) > 1 else keys:
     try:
@@ -100,10 +104,11 @@ def parse(text: str, arch: str, pc: int = 0) -> tuple[MInst, Control]:
       return inst, made
     except Unfit as misfit: errors.append((misfit.depth, -places[key], misfit.error))
     except EncodeError as error: errors.append((len(texts) + 1, -places[key], without_frames(error)))
-  raise errors.pop(max(range(len(errors)), key=lambda n: errors[n][:2]))[2]  # taken out: it gets this frame
+  # popped, because raising adds this frame to the error
+  raise errors.pop(max(range(len(errors)), key=lambda n: errors[n][:2]))[2]
 
 class Likely:
-  """Which forms a text can be: rows of those that do not fit need not be made, nor tried."""
+  """The forms that a text can be. Rows of other forms need not be made or tried."""
 
   def __init__(self, words: list[str], texts: list[str]):
     numbers = [text.lstrip("-+")[:1].isdigit() for text in texts]
@@ -111,8 +116,11 @@ class Likely:
     self.marks = tuple([any([mark in text for text in texts]) for mark in ("c[", "UR", "desc[")])
 
   def order(self, form: tuple[Line, int]) -> tuple[int, bool, int]:
-    """How much a form wants that the text does not have, or the other way; of forms where that is equal, those come
-    first that have an immediate last as the text has, then those with most words of their own."""
+    """Return the sort key of a form: the difference between the operands of the form and those of the text.
+
+    Equal forms are sorted by agreement with the text on an immediate as the last operand, then by the count of their
+    own words, most first.
+    """
     line, opcode = form
     kinds = "" if "plain" in line.properties else FORMS[opcode >> 9]
     amiss = ((line.numbers + ("I" in kinds) != self.numbers) + any([word not in self.words for word in line.words])
@@ -122,24 +130,25 @@ class Likely:
 GUARD = -1000   # the depth of a text whose guard does not fit
 
 class Unfit(Exception):
-  """A text is none of a row. depth: how much of it fits: how many of its operands, or less than none where a word or
-  the guard does not."""
+  """A text does not fit a row. depth: the number of operands that fit; negative if a word or the guard does not fit."""
 
   def __init__(self, depth: int, error: TinyError):
     self.depth, self.error = depth, error
 
 def without_frames(error: TinyError) -> TinyError:
-  """An error that is kept for later: without the frames in which it was raised, which would keep it, and all that
-  callers have, in a circle."""
+  """Remove the frames from an error that is kept for later.
+
+  The frames would keep the error, and all variables of the callers, in a reference cycle.
+  """
   return error.with_traceback(None)
 
 def suggestion(name: str, rows: Table) -> str:
-  """Names that begin alike."""
+  """Return names that begin alike."""
   close = [other for other in entries() if other[:3] == name[:3] and rows.forms(other)][:4]
   return f"; did you mean {', '.join(close)}?" if close else ""
 
 def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None, int], pc: int) -> tuple[MInst, int]:
-  """The instruction of a row from the dotted words and the operands of a text, and its bits in the reuse cache.
+  """Return the instruction of a row from the dotted words and operands of a text, and its bits of the reuse cache.
 
   Raises Unfit.
   """
@@ -168,12 +177,12 @@ def fill(row: Inst, words: list[str], texts: list[str], guard: tuple[Reg | None,
   return MInst(row, [values[spec.name] for spec in form.specs]), state.reuse
 
 def known_words(form: Form, given: list[str]) -> int:
-  """How many of the dotted words a row has."""
+  """Return how many of the dotted words a row has."""
   known = {part for word in describe_words(form) for choice in word[1:].split("|") for part in choice.split(".")}
   return sum(word in known for word in given)
 
 def describe_words(form: Form) -> list[str]:
-  """The modifiers of a row, for an error."""
+  """Describe the modifiers of a row, for an error."""
   out = []
   for word in form.words:
     enumeration = None if word[0] == "=" else form.specs[form.index[word]].enumeration
@@ -181,7 +190,7 @@ def describe_words(form: Form) -> list[str]:
   return [f".{word}" for word in out]
 
 def take_words(form: Form, names: list[str], given: list[str], values: dict[str, Any]) -> bool:
-  """Give each of the dotted words to a modifier, in order; whether that is possible."""
+  """Assign each of the dotted words to a modifier, in order. Return whether that is possible."""
   if not names: return not given
   name, *rest = names
   if name[0] == "=":
@@ -199,13 +208,15 @@ def take_words(form: Form, names: list[str], given: list[str], values: dict[str,
 
 @once
 def choices_of(words: tuple[str, ...]) -> list[tuple[list[str], int]]:
-  """The words of a modifier with their values, those of most parts first."""
+  """Return the words of a modifier with their values. Words with the most parts come first."""
   choices = [(word.split("."), value) for value, word in enumerate(words) if word not in ("", "?")]
   return sorted(choices, key=lambda choice: -len(choice[0]))
 
 class Matching:
-  """Gives the operands of a text to those of a row, of which some may be left out. depth, error: where it failed last,
-  and why."""
+  """Match the operands of a text with those of a row, some of which are optional.
+
+  depth, error: the position and reason of the last failure.
+  """
 
   def __init__(self, form: Form, texts: list[str], values: dict[str, Any], pc: int):
     self.form, self.texts, self.values, self.pc = form, texts, values, pc
@@ -213,7 +224,7 @@ class Matching:
     self.error: TinyError | None = None
 
   def match(self, token: int, text: int) -> bool:
-    """Whether the operands from here on fit."""
+    """Return whether the operands from here on fit."""
     if token == len(self.form.tokens): return text == len(self.texts)
     current = self.form.tokens[token]
     saved, reuse = dict(self.values), self.reuse

@@ -1,4 +1,4 @@
-"""Take out copies between registers of a lane (machine/order/copies.py)."""
+"""Remove copies between registers of a lane (machine/order/copies.py)."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.table import regs
@@ -9,7 +9,7 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.machine.order import copies
 
 def copied(inst: MInst) -> tuple[int, int] | None:
-  """The registers to and from which an instruction copies, if it does nothing else, in all lanes."""
+  """Return the source and destination registers of an instruction that only copies, in all lanes."""
   if inst.row.encoding is BRANCH or inst.row.name != "MOV": return None
   form: Form = inst.row.isa
   to, source = (inst.operands[form.index[name]] for name in ("d", "b"))
@@ -23,5 +23,5 @@ def copied(inst: MInst) -> tuple[int, int] | None:
 COPIES = copies.Copies(regs.VECTOR, copied, regs.reg, frozenset({regs.PT}))
 
 def drop_copies(function: Function, target: Target) -> Function:
-  """The function without copies and results that nobody needs."""
+  """Return the function without redundant copies and unused results."""
   return copies.drop_copies(function, COPIES)

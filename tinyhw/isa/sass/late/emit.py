@@ -1,5 +1,5 @@
-"""Scheduled code as bytes: every instruction with its control word, jumps by their distance, then what the fetch of
-instructions may run into."""
+"""Encode scheduled code: each instruction with its control word, jumps by distance, then a tail for the instruction
+fetch."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.asm.encode import BYTES, encode
@@ -15,7 +15,7 @@ ALIGNMENT = 128  # of the end of the code
 STOP = Control(0, False)
 
 def encode_function(scheduled: Scheduled, generation: Generation) -> tuple[bytes, list[tuple[int, MInst, Control]]]:
-  """The code, and the offset and control word of each instruction in it. Behind the end stands a jump to itself."""
+  """Return the code, and the offset and control word of each instruction in it. The code ends with a jump to itself."""
   rows = table(generation.arch)
   starts: dict[Block, int] = {}
   at = 0

@@ -1,10 +1,14 @@
-"""Marks sources for the reuse cache: what the next instruction reads at the same place is kept for it, and not read
-again from its bank.
+"""Mark sources for the reuse cache, so that the next instruction does not read the same register again from its bank.
 
-A bank of registers gives two of them a cycle, so of instructions with three sources in one bank, that begin with the
-same factor, all but the first one are faster. Only registers of 32 bits on the pipes of integers and floats, of
-instructions that stand next to each other in a block, are always executed, do not write what they keep, and need not be
-waited for. Input and output are scheduled lines; nothing moves. Cost: one walk.
+A bank delivers two registers a cycle. So instructions with three sources in one bank that share their first factor are
+faster, except for the first one. An operand is marked if the next instruction reads the same register at the same
+source. Only 32-bit registers on the pipes of integers and floats are marked, under these conditions:
+- the two instructions are adjacent in a block;
+- both are always executed;
+- the first one does not write the register;
+- the second one waits for nothing.
+
+Input and output are scheduled lines. Nothing moves. Cost: one walk.
 """
 from __future__ import annotations
 
@@ -19,13 +23,14 @@ PIPES = frozenset({"alu", "fma"})
 
 @once
 def places_of(row: Inst) -> tuple[tuple[int, int], ...]:
-  """The operands that could be kept, with the bit of each in Control.reuse, of a row; and last the guard, with -1."""
+  """Return the operands of a row that could be marked, each with its bit of Control.reuse. The guard is last, with
+  -1."""
   if row.encoding is BRANCH or row.pipe not in PIPES: return ()
   form: Form = row.isa
   return (*[(i, spec.reuse) for i, spec in enumerate(form.specs) if spec.reuse >= 0], (form.index["guard"], -1))
 
 def sources(inst: MInst) -> dict[int, int]:
-  """The registers that an instruction could keep, by the bit of their place in Control.reuse."""
+  """Return the registers that an instruction could mark, by their bit of Control.reuse."""
   places, operands = places_of(inst.row), inst.operands
   if not places or operands[places[-1][0]] != regs.PT: return {}
   found: dict[int, int] = {}
@@ -36,7 +41,7 @@ def sources(inst: MInst) -> dict[int, int]:
   return found
 
 def mark_reuse(lines: list[tuple[MInst, Control]]) -> list[tuple[MInst, Control]]:
-  """The lines of a block with their marks."""
+  """Return the lines of a block with their marks."""
   out = list(lines)
   following: dict[int, int] = {}
   for at in range(len(out) - 1, -1, -1):

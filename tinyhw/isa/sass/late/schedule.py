@@ -1,19 +1,26 @@
-"""The control word of every instruction: stalls until results of fixed time are there, scoreboards for those that take
-their time, and waits.
+"""Make the control word of every instruction: stalls for fixed latencies, scoreboards for variable ones, and waits.
 
-Results of fixed time are followed by their age in cycles since their instruction was issued; where a reader would be
-too early the instruction before it stalls longer, or a NOP does. Before a loop the last instruction stalls, so that its
-iterations do not.
+The pass follows the age of each result of fixed latency, in cycles since its instruction was issued. If a reader would
+be too early, the instruction before it stalls longer, or a NOP stalls. The last instruction before a loop stalls, so
+that the iterations do not.
 
-What takes no fixed time gets one of six scoreboards, by what it waits for: global memory 0 and 1, shared memory 2 and
-3, other results 4, the reading of sources that stores and global loads read late 5. Where there are asynchronous
-copies, 0 counts their groups, and nothing else. Loads with the same first reader share one; the next ones take the
-other. The first instruction that reads such a result, or overwrites it, or overwrites a source that may still be read,
-waits for its scoreboard. Where paths meet the younger age holds, and all scoreboards of both. Before a barrier what
-uses shared memory is waited for. Before WARPGROUP.ARRIVE, which hands vector registers over to asynchronous products,
-all results are: what such products write is waited for by WARPGROUP.DEPBAR, which selection has put where it belongs.
+An instruction of variable latency gets one of six scoreboards:
+- 0 and 1: loads of global memory;
+- 2 and 3: loads of shared memory;
+- 4: other results;
+- 5: late reads of sources, by stores and global loads.
 
-Needs: physical, laid out code. Cost: linear in the instructions, times the depth of loops.
+If there are asynchronous copies, scoreboard 0 counts their groups and nothing else. Loads with the same first reader
+share a scoreboard. The next loads take the other one.
+
+An instruction waits for a scoreboard if it is the first that reads the result, overwrites it, or overwrites a source
+that may still be read. Where paths meet, the younger age holds, and the scoreboards of both paths. Before a barrier,
+warps wait for accesses to shared memory.
+
+WARPGROUP.ARRIVE hands vector registers over to asynchronous products, so all results are waited for before it.
+WARPGROUP.DEPBAR waits for the results of such products. Selection has placed it.
+
+Needs: physical code with final block order. Cost: linear in the instructions, times the depth of loops.
 """
 from __future__ import annotations
 
@@ -32,29 +39,30 @@ from tinyhw.machine.ir.target import Target
 Lines = list[tuple[MInst, Control]]
 Scheduled = list[tuple[Block, Lines]]
 
-BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDG.U": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}  # of instructions by name
+# scoreboards by name of the instruction
+BOARDS = {"LDG": (0, 1), "LDG.plain": (0, 1), "LDG.U": (0, 1), "LDS": (2, 3), "LDSM": (2, 3)}
 OTHER_BOARD, READ_BOARD = 4, 5
-COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0  # counts groups of asynchronous copies, which DEPBAR.LE SB0 waits for; nothing
-                                         # else takes it then
+# counts groups of asynchronous copies, for which DEPBAR.LE SB0 waits; nothing else then takes the scoreboard
+COUNTED, COUNTED_BOARD = "LDGDEPBAR", 0
 SHARED_BOARDS = sum(1 << board for board in (*BOARDS["LDS"], READ_BOARD))
-SLOW = frozenset({"LDG", "LDG.plain", "LDG.U"})  # whose sources have been read long before the result is there: a
-                                                 # scoreboard tells that, too
+# they read their sources long before the result is there, so a scoreboard tells that too
+SLOW = frozenset({"LDG", "LDG.plain", "LDG.U"})
 ORDERS = "MEMBAR"  # is done when the scoreboard of late sources is free: memory is its source
 MEMORY: tuple[tuple[Unit, bool], ...] = ((("memory", 0), False),)
-MOST_YIELD = 11  # cycles of stall for which another warp may be preferred
+MOST_YIELD = 11  # cycles of stall during which the hardware may prefer another warp
 
-Written = tuple[Latency, str, int]  # an instruction of fixed time that writes a unit: its latency, its pipe, when it
-                                    # was issued
+# an instruction of fixed latency that writes a unit: its latency, its pipe, its issue cycle
+Written = tuple[Latency, str, int]
 
 class State:
-  """What is under way at a place, in cycles since some moment; `now` is the place's own. At the start of a block it is
-  0.
+  """The pending results at a point of the program, in cycles. `now` is the cycle of the point, 0 at the start of a
+  block.
 
-  results: unit -> what writes it; where paths meet there may be several. fetched: unit -> when an instruction of fixed
-  time began to read it.
-  written: unit -> scoreboards that may be taken until that is done. read: unit -> for each instruction that reads it
-  late, the scoreboards of which
-  any tells that it has. view: scoreboards of FENCE that may be taken.
+  results: unit -> instructions that write it; several where paths meet.
+  fetched: unit -> cycle at which an instruction of fixed latency began to read it.
+  written: unit -> scoreboards that may be taken until it is written.
+  read: unit -> for each instruction that reads it late, the scoreboards that signal the read; any of them is enough.
+  view: scoreboards of FENCE that may be taken.
   """
   __slots__ = ("now", "results", "fetched", "written", "read", "view")
 
@@ -66,7 +74,7 @@ class State:
     self.read: dict[Unit, frozenset[int]] = {}
 
   def copy(self) -> State:
-    """The same, with 0 as `now`; what is as old as can matter to nobody is left out."""
+    """Return a copy with 0 as `now`, without entries that are too old to matter."""
     made, since = State(), self.now
     for unit, writers in self.results.items():
       young = tuple([(latency, pipe, at - since) for latency, pipe, at in writers if since - at < MOST])
@@ -76,26 +84,26 @@ class State:
     return made
 
   def due(self) -> int:
-    """Cycles until any instruction may read what is under way in a fixed time."""
+    """Return the cycles until any instruction may read all pending results of fixed latency."""
     return max([due_after(unit, latency) + at - self.now for unit, writers in self.results.items()
                 for latency, _, at in writers], default=0)
 
   def waited(self, boards: int) -> None:
-    """These scoreboards are free."""
+    """Mark these scoreboards as free."""
     self.written = {unit: taken & ~boards for unit, taken in self.written.items() if taken & ~boards}
     left = {unit: frozenset(taken for taken in readers if not taken & boards) for unit, readers in self.read.items()}
     self.read = {unit: readers for unit, readers in left.items() if readers}
     self.view &= ~boards
 
   def boards(self, sources: bool = True) -> int:
-    """All scoreboards that may be taken, with or without those of sources."""
+    """Return all scoreboards that may be taken, with or without those of sources."""
     readers = [taken for readers in self.read.values() for taken in readers] if sources else []
     found = 0
     for taken in (*self.written.values(), *readers): found |= taken
     return found
 
 def meet(known: State | None, state: State) -> State | None:
-  """What holds where two paths meet; None if the second one adds nothing."""
+  """Merge the states of two paths. Return None if the second one adds nothing."""
   state = state.copy()
   if known is None: return state
   changed = False
@@ -113,7 +121,7 @@ def meet(known: State | None, state: State) -> State | None:
   return known if changed else None
 
 def youngest(writers: tuple[Written, ...]) -> tuple[Written, ...]:
-  """The last one of each latency and pipe."""
+  """Return the last writer of each latency and pipe."""
   found: dict[tuple[Latency, str], int] = {}
   for latency, pipe, at in writers: found[latency, pipe] = max(at, found.get((latency, pipe), at))
   return tuple((latency, pipe, at) for (latency, pipe), at in found.items())
@@ -125,7 +133,7 @@ class Scheduler:
     self.function = function
     self.nop = table(generation.arch)["NOP/918"]
     self.uses: dict[int, Uses] = {}    # by id of the instruction
-    self.board: dict[int, int] = {}    # of results
+    self.board: dict[int, int] = {}    # the scoreboard of each result, by id of the instruction
     self.counts = any(inst.row.name == COUNTED for block in function.blocks for inst in block.insts)
     self.before_loops = {block for block, following in zip(function.blocks, function.blocks[1:])
                          if following.depth > block.depth}
@@ -138,10 +146,10 @@ class Scheduler:
     return [(block, mark_reuse(found.get(block, []))) for block in self.function.blocks]
 
   def choose(self, block: Block) -> None:
-    """A scoreboard for each instruction of a block that needs one."""
+    """Choose a scoreboard for each instruction of a block that needs one."""
     readers = first_readers([self.uses[id(inst)] for inst in block.insts])
-    last: dict[str, tuple[int, int]] = {}  # name -> the first reader of its last group of loads, the number of the
-                                           # group
+    # name -> the first reader of its last group of loads, the number of the group
+    last: dict[str, tuple[int, int]] = {}
     for k, inst in enumerate(block.insts):
       uses, boards = self.uses[id(inst)], BOARDS.get(inst.row.name)
       if uses.board and boards is not None:
@@ -153,11 +161,11 @@ class Scheduler:
       elif inst.row.name == COUNTED: self.board[id(inst)] = COUNTED_BOARD
 
   def free_of(self, boards: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of some scoreboards that count no copies."""
+    """Return those of some scoreboards that count no copies."""
     return tuple(board for board in boards if board != COUNTED_BOARD or not self.counts)
 
   def walk(self, block: Block, start: State, lines: Lines) -> State:
-    """The block's lines under a state at its start; the state at its end."""
+    """Schedule a block under its start state. Return its lines and the state at its end."""
     state = start.copy()
     for inst in block.insts:
       uses = self.uses[id(inst)]
@@ -169,7 +177,7 @@ class Scheduler:
     return state
 
   def wanted(self, inst: MInst, uses: Uses, state: State) -> int:
-    """The scoreboards to wait for."""
+    """Return the scoreboards to wait for."""
     found = state.view if uses.view == WANTS else 0
     if inst.row.name == ARRIVAL: return found | state.boards(sources=False)
     if inst.row.effects & Effect.BARRIER and not uses.product and inst.row.name != PRODUCTS_DONE:
@@ -183,9 +191,9 @@ class Scheduler:
     return found
 
   def lacking(self, inst: MInst, uses: Uses, state: State) -> int:
-    """Cycles by which the instruction would be too early."""
+    """Return the cycles by which the instruction would be too early."""
     now, row, results, fetched = state.now, inst.row, state.results, state.fetched
-    free = now  # the cycle from which on it may be issued
+    free = now  # the first cycle in which it may issue
     for unit, guard in uses.reads:
       for latency, pipe, at in results.get(unit, ()):
         if now - at < MOST: free = max(free, at + distance(latency, pipe, row, unit[0], guard))
@@ -197,7 +205,7 @@ class Scheduler:
     return free - now
 
   def stall(self, cycles: int, state: State, lines: Lines) -> None:
-    """Let the instruction before stall for more cycles, and NOPs for what it cannot."""
+    """Add stall cycles to the instruction before, and NOPs for the rest."""
     if cycles <= 0: return
     state.now += cycles
     if lines:
@@ -210,7 +218,7 @@ class Scheduler:
       cycles -= min(cycles, MOST_STALL)
 
   def issue(self, inst: MInst, uses: Uses, boards: int, state: State, lines: Lines) -> None:
-    """The instruction is issued: its results and late reads are on their way."""
+    """Record the results and late reads of the instruction as pending."""
     board = self.board.get(id(inst), NONE)
     sources = uses.reads or (MEMORY if inst.row.name == ORDERS else ())
     read = READ_BOARD if uses.late and sources and (board == NONE or inst.row.name in SLOW) else NONE
@@ -232,8 +240,10 @@ class Scheduler:
     state.now += stall
 
 def first_readers(uses: list[Uses]) -> list[int]:
-  """For each instruction of a block that a scoreboard tells of, the position of the first one behind it that reads or
-  overwrites what it writes; the block's length if none, and for other instructions."""
+  """Map each instruction of a block to the position of the first later one that reads or overwrites its results.
+
+  Instructions without a scoreboard, or without such a reader, map to the length of the block.
+  """
   found = [len(uses)] * len(uses)
   makers: dict[Unit, int] = {}
   for k, one in enumerate(uses):
@@ -244,25 +254,25 @@ def first_readers(uses: list[Uses]) -> list[int]:
   return found
 
 def due_after(unit: Unit, latency: Latency) -> int:
-  """Cycles after which any instruction may read a result."""
+  """Return the cycles after which any instruction may read a result."""
   return latency.guard if unit[0] in ("P", "UP") else max(latency.other, *LATE_READERS.values())
 
 def with_stall(control: Control, stall: int) -> Control:
-  """The control word with another stall."""
+  """Return the control word with another stall."""
   return Control(stall, 1 <= stall <= MOST_YIELD, control.write, control.read, control.wait, control.reuse)
 
 def control_words(function: Function, target: Target) -> Function:
-  """Give each instruction its control word, and insert NOPs where a stall is longer than one word can say."""
+  """Give each instruction its control word. Insert NOPs where a stall is longer than one word can hold."""
   scheduled = schedule(function, Generation(target.name))
   for block, lines in scheduled: block.insts = [inst for inst, _ in lines]
   function.controls = {block: [control for _, control in lines] for block, lines in scheduled}
   return function
 
 def lines_of(function: Function) -> Scheduled:
-  """The blocks of a function that has control words as lines."""
+  """Return the blocks of a function that has control words as lines."""
   return [(block, list(zip(block.insts, function.controls[block]))) for block in function.blocks]
 
 def schedule(function: Function, generation: Generation) -> Scheduled:
-  """The blocks of a function as lines of instructions with control words."""
+  """Return the blocks of a function as lines of instructions with control words."""
   return Scheduler(function, generation).run()
 

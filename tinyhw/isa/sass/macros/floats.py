@@ -1,17 +1,20 @@
-"""Macros of floats and conversions, in the notation that macros.py explains.
+"""Macros of floats and conversions, in the notation of macros.py.
 
-The units give reciprocals and roots to some 20 bits. What is here is correctly rounded, for all values; float32 is in
-recipes.py, and here is what is left for operands of unusual size.
+The units deliver reciprocals and roots with about 20 correct bits. These macros round correctly, for all values. The
+usual cases of float32 are in recipes.py; this file has the rest, for operands of unusual size.
 
-div_rarely, rcp_rarely: for all lanes, if any of them wants it: in float64, where the quotient of two float32 numbers is
-far from where float32 rounds, unless it is exactly there: two steps of Newton's method, and one with the remainder.
-Zeros, infinities and NaNs go by the approximation, which is exact for them.
-div_f64: of the mantissas, both in 1 to 2, by three steps of Newton's method, the last one with 2*e*e in it, so that it
-is right for divisors with a mantissa of ones, too (test/isa/amd/macros/test_macros.py tries the recipe in small
-formats); the remainder makes the quotient correctly rounded. Its exponent is put on in two steps, of which only the
-second may round: there, if the result is no normal number, the quotient is rounded to odd before, so that rounding
-again does no harm (Boldo and Melquiond); if just its last bit is to go, that bit is rounded by the remainder's sign.
-sqrt_f64: as the quotient, by steps that keep root and half of its reciprocal; numbers below 2**-767 are scaled by
+div_rarely, rcp_rarely: run for all lanes if any lane needs them. They compute in float64. There the quotient of two
+float32 numbers is far from the rounding boundaries of float32, unless it lies exactly on one. Two steps of Newton's
+method follow, and one with the remainder. Zeros, infinities and NaNs use the approximation, which is exact for them.
+
+div_f64: divides the mantissas, both in 1 to 2, by three steps of Newton's method. The last step includes 2*e*e, so that
+divisors with a mantissa of all ones are right too (test/isa/amd/macros/test_macros.py tries the recipe in small
+formats). The remainder makes the quotient correctly rounded. Two multiplications then apply its exponent. Only the
+second one may round, and only if the result is not a normal number. In that case the quotient is first rounded to odd,
+so that the second rounding does no harm (Boldo and Melquiond). If only the last bit is lost, the sign of the remainder
+decides its rounding.
+
+sqrt_f64: the same method, with steps that keep the root and half of its reciprocal. Numbers below 2**-767 are scaled by
 2**256.
 """
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Macros of integers, logic, choices and predicates, in the notation that macros.py explains."""
+"""Macros of integers, logic, choices and predicates, in the notation of macros.py."""
 from __future__ import annotations
 
 TEXT = """

@@ -1,16 +1,18 @@
-"""Instructions as selection writes them: SASS text with names for operands, one line or several
-(machine/select/macros.py).
+"""Macros of SASS for selection: text with names for operands, of one line or several (machine/select/macros.py).
 
-A name is a word in small letters in the place of a register or of an immediate; `name.lo` and `name.hi` are the halves
-of a pair, `name.0` to `name.3` the registers of a group, `name.r4` and so on the further ones of a large group.
-Everything else is as the disassembler writes it: `@p FSEL d, -a, b, !q`. A line is parsed once for each kind of
-operands, with stand-ins for them; where there are registers a form with registers is taken, where there are constants
-one with an immediate, and if there is none, the text is refused and selection brings the constant into a register. A
-macro of one line, without parts of operands, is that instruction; others are rows of their own until allocation.
-`UNLESS p` is a jump behind the macro, taken by all lanes or none.
+A name is a lower-case word that stands for a register or an immediate. `name.lo` and `name.hi` are the halves of a
+pair. `name.0` to `name.3` are the registers of a group, `name.r4` and so on those of a large group. All other text is
+as the disassembler writes it: `@p FSEL d, -a, b, !q`.
+
+A line is parsed once for each combination of operand kinds, with stand-ins for the operands. A register selects a form
+with a register, a constant a form with an immediate. If no form takes the immediate, the text is refused and selection
+moves the constant into a register.
+
+A macro of one line without parts of operands is that instruction. Other macros are rows of their own until allocation.
+`UNLESS p` is a jump to the end of the macro, taken by all lanes or none.
 
 Classes of operands: v1 v2 v4 v128 ... (registers of a lane), x1 x2 (the same, or a constant), p (a predicate), i (an
-integer). "%8x", "%9+" ... behind a name limits it to generations, as in table.py.
+integer). "%8x", "%9+" ... after a name limits it to generations, as in table.py.
 """
 from __future__ import annotations
 import bisect
@@ -37,38 +39,45 @@ TEXTS = (integer.TEXT, floats.TEXT, memory.text())
 CLASSES: dict[str, RegClass] = {"x1": regs.R[1], "x2": regs.R[2], "p": regs.P,
                                 **{f"v{n}": cls for n, cls in regs.R.items()}}
 NAME = re.compile(r"(?<![\w.\]])(?P<name>[a-z][a-z0-9]*)(?:\.(?P<part>lo|hi|[0-3](?!\d)|r\d+))?(?![\w\[])")
-APART = 8                       # between the registers that stand for operands, at least
-NUMBERS = range(0x14, 0x40, 4)  # that stand for constants: small, and multiples of 4, so that fields have room for them
-NOTHING = frozenset({regs.RZ, regs.PT})  # forget what is written
+APART = 8                       # the least distance between the registers that stand for operands
+# these stand for constants: small multiples of 4, so that every field has room for them
+NUMBERS = range(0x14, 0x40, 4)
+NOTHING = frozenset({regs.RZ, regs.PT})  # they discard writes
 UNLESS = "UNLESS "
-BASE = "UR0"                    # that stands for all bases of accesses
+BASE = "UR0"                    # stands for all bases of accesses
 PARTS: dict[str | None, int] = {None: 0, "lo": 0, "hi": 1, "0": 0, "1": 1, "2": 2, "3": 3,
                                 **{f"r{k}": k for k in range(4, 128)}}
 
 class Kind(NamedTuple):
-  """The class of a register. part: the operand is an element of it; where that begins is an integer among the
-  operands, behind the macro's own."""
+  """The class of a register.
+
+  part: the operand is an element of it. The position of the element is an integer operand after the macro's own
+  operands.
+  """
   cls: RegClass
   part: bool = False
 
 Kinds = tuple[Kind | None, ...]  # of a macro's operands; None: a constant
 
 class Slot(NamedTuple):
-  """Which operand of the macro stands in an operand of an instruction, and which register of a group, or 32 bits of a
-  constant. begin: the operand that says where an element begins, of an element."""
+  """The operand of a macro that fills an operand of an instruction.
+
+  at: the register of a group, or the 32-bit word of a constant. begin: for an element, the operand that holds its
+  position.
+  """
   operand: int
   at: int = 0
   begin: int | None = None
 
 class Piece(NamedTuple):
-  """An instruction of a macro: the operands of its row, and what takes the place of some of them."""
+  """An instruction of a macro: the operands of its row, and the slots that replace some of them."""
   row: Inst
   operands: tuple[Any, ...]
   slots: tuple[tuple[int, Slot], ...]
 
 @once
 def macros_of(arch: str) -> Mapping[str, Macro]:
-  """The macros of a generation, by name."""
+  """Return the macros of a generation, by name."""
   generation, found = Generation(arch), {}
   for text in TEXTS:
     macros = parse_macros(text, str.strip)
@@ -78,20 +87,22 @@ def macros_of(arch: str) -> Mapping[str, Macro]:
   return Lazy(found, lambda source: source[0][source[1]])
 
 def macro_of(arch: str, what: str | Macro) -> Macro:
-  """A macro of the texts by its name, with "+UR4" behind an access with a base; one that was made for a single use is
-  itself."""
+  """Return a macro of the texts by its name.
+
+  "+UR4" follows the name of an access with a base. A macro that was made for a single use is returned as it is.
+  """
   if not isinstance(what, str): return what
   name, _, base = what.partition("+")
   return memory.with_base(macros_of(arch)[name], base) if base else macros_of(arch)[name]
 
 @once
 def letters_of(arch: str, what: str | Macro) -> tuple[str, ...]:
-  """The classes of a macro's operands."""
+  """Return the classes of a macro's operands."""
   return tuple([letters for _, _, letters in macro_of(arch, what).operands])
 
 @once
 def signed(macro: Macro, negative: int, absolute: int) -> Macro:
-  """A macro of one line some of whose sources are negated or absolute: a bit for each source."""
+  """Negate or take absolute values of sources of a one-line macro; the arguments have a bit for each source."""
   assert len(macro.lines) == 1, f"macro {macro.name} of several lines takes no signs"
   sources = [operand for operand, access, _ in macro.operands if access is not Access.WRITE]
   line, changed = macro.lines[0], {**{n: f"|{n}|" for k, n in enumerate(sources) if absolute >> k & 1},
@@ -100,7 +111,7 @@ def signed(macro: Macro, negative: int, absolute: int) -> Macro:
 
 @once
 def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
-  """The instructions of a macro whose operands are of these kinds; None if an immediate has no place."""
+  """Return the instructions of a macro for operands of these kinds. Return None if no form takes an immediate."""
   macro = macro_of(arch, what)
   made = parsed(arch, what, tuple(None if found is None else kind(CLASSES[letters])
                                   for found, (_, _, letters) in zip(kinds, macro.operands)))
@@ -110,15 +121,15 @@ def pieces(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
                 for one in made])
 
 def begins_of(kinds: Kinds) -> dict[int, int]:
-  """For operands that are elements of groups, the number of the operand that says where each begins."""
+  """Map each operand that is an element of a group to the number of the operand with its position."""
   parts = [k for k, found in enumerate(kinds) if found is not None and found.part]
   return {k: len(kinds) + n for n, k in enumerate(parts)}
 
 @once
 def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | None:
-  """The same where operands are of the macro's own classes, or constants.
+  """Return the instructions of a macro for operands of its own classes, or constants.
 
-  Accesses with a base are parsed with one of the bases only.
+  Accesses are parsed with a single base; with_base replaces it.
   """
   name, _, base = what.partition("+") if isinstance(what, str) else ("", "", "")
   if base not in ("", BASE): return with_base(parsed(arch, f"{name}+{BASE}", kinds), int(base.removeprefix("UR")))
@@ -130,21 +141,21 @@ def parsed(arch: str, what: str | Macro, kinds: Kinds) -> tuple[Piece, ...] | No
     return None
 
 def with_base(made: tuple[Piece, ...] | None, number: int) -> tuple[Piece, ...] | None:
-  """The instructions of an access with BASE, with the base that begins with a uniform register of this number."""
+  """Replace BASE in the instructions of an access by the base that begins at this uniform register."""
   if made is None: return None
   base, other = regs.reg(regs.UR[2], int(BASE.removeprefix("UR"))), regs.reg(regs.UR[2], number)
   return tuple([one._replace(operands=tuple([other if value is base else value for value in one.operands]))
                 for one in made])
 
 def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
-  """A line, parsed.
+  """Parse a line.
 
-  Stand-ins for an operand begin at the first part of it that the line has, so lines that differ in names and parts are
-  one.
+  The stand-ins of an operand begin at the first part that the line names. So lines that differ only in names and parts
+  share one parse.
   """
   if line.startswith(UNLESS):
     return Piece(JUMP_IF, (BEHIND, regs.PT, 1), ((1, Slot(names[line.removeprefix(UNLESS)])),))
-  words = NAME.split(line)  # what is between names, a name, its part, and so on
+  words = NAME.split(line)  # the text between names, a name, its part, and so on
   found = [(names[name], PARTS[part]) for name, part in zip(words[1::3], words[2::3])]
   first: dict[int, int] = {}
   for k, at in found: first[k] = min(first.get(k, at), at)
@@ -155,7 +166,7 @@ def piece(arch: str, names: dict[str, int], line: str, kinds: Kinds) -> Piece:
 
 @once
 def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int], ...], kinds: Kinds) -> Piece:
-  """A line of these words with operands between them. places: which one, and which part of it."""
+  """Parse a line of these words with operands between them. places: the operand and its part, for each gap."""
   starts = starts_of(kinds)
   predicates = [k for k, kind in enumerate(kinds) if kind is not None and kind.cls is regs.P]
   numbers: dict[Slot, int] = {}
@@ -176,18 +187,18 @@ def parsed_line(arch: str, words: tuple[str, ...], places: tuple[tuple[int, int]
 
 @once
 def guarded(row: Inst) -> Inst:
-  """The row of an instruction with a guard: what it writes stays as it was elsewhere."""
+  """Return the row of an instruction with a guard: lanes without the guard keep the old values of its results."""
   return replace(row, operands=tuple(o._replace(access=Access.BOTH) if o.access is Access.WRITE and o.cls is not None
                                      else o for o in row.operands))
 
 def starts_of(kinds: Kinds) -> tuple[int, ...]:
-  """The registers that stand for operands, and the first one behind them."""
+  """Return the first stand-in register of each operand, and the first register after all of them."""
   sizes = [APART if kind is None else -(-kind.cls.units // APART) * APART for kind in kinds]
   return (0, *itertools.accumulate(sizes))
 
 def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[int],
             numbers: dict[Slot, int]) -> Slot | None:
-  """What an operand of a parsed line stands for."""
+  """Return the slot of an operand of a parsed line."""
   if isinstance(value, Reg):
     assert value.index is not None
     if value.cls.bank is regs.VECTOR and value.index < starts[-1]:
@@ -198,7 +209,7 @@ def slot_of(spec: Spec, value: Any, starts: tuple[int, ...], predicates: list[in
   return next((slot for slot, number in numbers.items() if number == value), None)
 
 def filled(one: Piece, values: list[Any]) -> list[Any]:
-  """The operands of a piece with the macro's own in their places."""
+  """Return the operands of a piece with the macro's own operands in their slots."""
   operands = list(one.operands)
   for i, (operand, at, begin) in one.slots:
     value = values[operand]
@@ -210,7 +221,7 @@ def filled(one: Piece, values: list[Any]) -> list[Any]:
   return operands
 
 def immediate(spec: Spec, value: int) -> int:
-  """A constant as its field wants it: wider ones are 32 bits."""
+  """Reduce a constant to 32 bits where the field has 32."""
   if spec.kind not in ("s", "u", "f32") or spec.at[0][1] - spec.at[0][0] != 31: return value
   value &= 0xffffffff
   return value - (1 << 32) if spec.signed and value >> 31 else value
@@ -218,9 +229,11 @@ def immediate(spec: Spec, value: int) -> int:
 # ***** instructions over virtual registers *****
 
 class Ready(NamedTuple):
-  """What is known of a macro with operands of some kinds. piece: what it is where it is one instruction, of whole
-  operands. temporary: the classes of registers that it has beside the operands. parts: the operands that are elements
-  of groups."""
+  """A macro with operands of known kinds.
+
+  piece: its instruction, if it is a single one over whole operands. temporary: the classes of its temporary registers.
+  parts: the operands that are elements of groups.
+  """
   row: Inst
   piece: Piece | None
   temporary: tuple[RegClass, ...]
@@ -228,9 +241,9 @@ class Ready(NamedTuple):
 
 @once
 def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
-  """A macro over operands of these kinds; None if an immediate has no place.
+  """Return a macro over operands of these kinds. Return None if no form takes an immediate.
 
-  What is read and written in one register has Access.BOTH.
+  A register that is read and written has Access.BOTH.
   """
   macro = macro_of(arch, what)
   assert len(shown) == macro.shown, f"macro {macro.name} takes {macro.shown} operands, got {len(shown)}"
@@ -249,15 +262,18 @@ def ready(arch: str, what: str | Macro, shown: Kinds) -> Ready | None:
   return Ready(Inst(macro.name, MACRO, operands, made[0].row.pipe, effects, isa=made), None, temporary, parts)
 
 def single(made: tuple[Piece, ...], kinds: Kinds) -> bool:
-  """Whether a macro is one instruction, of whole operands."""
+  """Return whether a macro is one instruction over whole operands."""
   def whole(i: int, slot: Slot) -> bool:
     kind = kinds[slot.operand]
     return not slot.at and (kind is None or not kind.part and made[0].operands[i].cls is kind.cls)
   return len(made) == 1 and all(whole(i, slot) for i, slot in made[0].slots)
 
 def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
-  """The row of a single instruction as allocation reads it: the classes of its operands, and which of them keep what
-  they had. Registers that the text names (RZ, PT, UR4) are none of allocation's business."""
+  """Return the row of a single instruction for the allocator: the classes of its operands, and which of them keep old
+  values.
+
+  The allocator ignores registers that the text names (RZ, PT, UR4).
+  """
   given = {i for i, _ in one.slots}
   row = concrete(one.row, tuple(value.cls if isinstance(value, Reg) and i in given else None
                                 for i, value in enumerate(one.operands)))
@@ -268,30 +284,32 @@ def plain_row(macro: Macro, one: Piece, kinds: Kinds) -> Inst:
                    for i, o in enumerate(row.operands))
   hidden = any(isinstance(value, Reg) and i not in given and o.access & Access.WRITE and value not in NOTHING
                for i, (value, o) in enumerate(zip(one.operands, one.row.operands)))
-  # what is written to a named register stays where it is
+  # a write to a named register must not move
   effects = Effect.NONE if repeat else row.effects | (Effect.BARRIER if hidden else 0)
   return replace(row, operands=operands, effects=effects, rematerialize=repeat)
 
 def repeatable(one: Piece) -> bool:
-  """Whether an instruction without sources gives the same whenever it is done: a constant."""
+  """Return whether an instruction without sources gives the same result at any time: a constant."""
   return one.row.name in ("MOV", "LDC")
 
 New = Callable[[RegClass], Reg]
 
 def kind_of(x: Any) -> Kind | None:
-  """What an operand is."""
+  """Return the kind of an operand."""
   if x.__class__ is Reg: return kind(x.cls)
   return kind(x.group.cls, True) if x.__class__ is regs.Element else None
 
 @once
 def kind(cls: RegClass, part: bool = False) -> Kind:
-  """A Kind; the same object each time."""
+  """Return a Kind, the same object each time."""
   return Kind(cls, part)
 
 def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = None,
          ties: tuple[Reg, ...] = ()) -> MInst | None:
-  """An instruction, or a macro with temporary registers of its own; None if a constant has no place in it. operands:
-  those before "|"."""
+  """Return an instruction, or a macro with temporary registers of its own.
+
+  Return None if no form takes a constant. operands: those before "|".
+  """
   found = ready(arch, what, tuple([kind_of(x) for x in operands]))
   if found is None: return None
   row, one, temporary, parts = found
@@ -306,9 +324,9 @@ def make(arch: str, what: str | Macro, operands: list[Any], new: New | None = No
 # ***** after allocation *****
 
 def expand_macros(function: Function, target: Target) -> Function:
-  """Every macro replaced by its instructions."""
+  """Replace every macro by its instructions."""
   return expand(function, instructions, target.jump)
 
 def instructions(inst: MInst) -> list[MInst]:
-  """What a macro that `make` made stands for."""
+  """Return the instructions of a macro that `make` made."""
   return [MInst(one.row, filled(one, inst.operands), None, ([],) if one.row is JUMP_IF else ()) for one in inst.row.isa]

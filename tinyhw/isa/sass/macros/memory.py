@@ -1,9 +1,8 @@
-"""Macros of memory and of the matrix unit, in the notation that macros.py explains: made of a few lines for each size
-of an access.
+"""Macros of memory and of the matrix unit, in the notation of macros.py, generated for each size of an access.
 
-Global memory is reached by plain addresses (abi.py says why). Names: what, then the size: u8 s8 u16 s16 b32 b64 b128;
-"_if" behind: where a predicate is true; a load leaves what was in its register elsewhere. "+UR4" behind: a lane's
-address is 32 bits without a sign, and 64 of UR4 and UR5 are added.
+Global memory is addressed without descriptors (abi.py gives the reason). A name is the operation, then the size: u8 s8
+u16 s16 b32 b64 b128. The suffix "_if" adds a predicate. Where it is false, a load keeps the old value of its register.
+The suffix "+UR4" adds a base: the address of a lane is 32 unsigned bits plus the 64 bits of UR4 and UR5.
 """
 from __future__ import annotations
 
@@ -81,7 +80,7 @@ columns_b128   d=v4 a:v1 o:i
   LDSM.16.MT88.4 d, [a+o]
 """
 
-# Products, of a pair of registers, and of the first and second half of four
+# Matrix products with a pair of registers, and with the first or second half of four registers
 PRODUCTS = """
 product_{kind}{group}    d=v4 a:v4 b:v2 c:v4
   {word} d, a{row}, b{column}, c
@@ -90,10 +89,10 @@ product_{kind}_0{group}  d+v4 a:v4 b:v4
 product_{kind}_1{group}  d+v4 a:v4 b:v4
   {word} d, a{row}, b.2{column}, d
 """
-# Four columns of a row on the FMA pipe: steps of the second factor, or columns of it, in a group each
+# Four columns of a row on the FMA pipe. A group holds one step of the second factor, or one column of it
 VECTOR = "product_f32_{order}  d+v4 a:v4 w:v4 x:v4 y:v4 z:v4\n"
-FLOATS, BYTES = ("", ""), (".ROW", ".COL")   # what is written behind the factors
-# NVIDIA's compiler rounds to TF32 in this way: half of the last bit that counts is added, but to infinities and NaN
+FLOATS, BYTES = ("", ""), (".ROW", ".COL")   # suffixes of the factors
+# NVIDIA's compiler rounds to TF32 in this way: it adds half of the last significant bit, except to infinities and NaN
 ROUND_TF32 = """
 round_tf32_{units}  d+v{units} | {predicates}
 {tests}{additions}"""
@@ -102,8 +101,11 @@ KINDS = {"f16": ("HMMA.16816.F32", FLOATS), "bf16": ("HMMA.16816.F32.BF16", FLOA
 OF_ADA = {"e4m3": ("QMMA.16832.F32.E4M3.E4M3", BYTES), "e5m2": ("QMMA.16832.F32.E5M2.E5M2", BYTES)}
 
 def vector_products() -> str:
-  """d += a * (w, x, y, z), step by step; an element is added to again three to five instructions later. A step begins
-  with a column whose sum is in the other bank than its factors, which the reuse cache does not have yet."""
+  """Write the text of d += a * (w, x, y, z), step by step.
+
+  Three to five instructions lie between two additions to the same element. The first column of a step has its sum in
+  another bank than its factors, because the reuse cache does not hold those yet.
+  """
   found = []
   for order in ("columns", "steps"):
     factors = [[f"{'wxyz'[column]}.{step}" if order == "columns" else f"{'wxyz'[step]}.{column}" for column in range(4)]
@@ -115,7 +117,7 @@ def vector_products() -> str:
   return "".join(found)
 
 def tf32_rounding(units: int) -> str:
-  """Registers of factors rounded where they are: first all tests, as a guard takes long."""
+  """Write the text that rounds registers of factors in place. All tests come first, because a guard takes long."""
   letters = "pqrs"[:units]
   tests = "".join(f"  FSETP.GEU.AND {letter}, PT, |d.{k}|, 0x7f800000, PT\n" for k, letter in enumerate(letters))
   additions = "".join(f"  @!{letter} IADD3 d.{k}, d.{k}, 0x1000, RZ\n" for k, letter in enumerate(letters))
@@ -123,7 +125,7 @@ def tf32_rounding(units: int) -> str:
                            additions=additions)
 
 def with_base(plain: Macro, base: str) -> Macro:
-  """An access to global memory with a base in uniform registers. base: the first of two, as "UR4"."""
+  """Return an access to global memory with a base in uniform registers. base: the first of the two, as "UR4"."""
   line, = plain.lines
   operands = [("a", access, "v1") if operand == "a" else (operand, access, letters)
               for operand, access, letters in plain.operands]
@@ -131,7 +133,7 @@ def with_base(plain: Macro, base: str) -> Macro:
                         lines=(line.replace("[a+", f"[a.U32+{base}+").replace("[a.64+", f"[a.U32+{base}+"),))
 
 def text() -> str:
-  """All of them."""
+  """Return the text of all macros."""
   products = "".join(PRODUCTS.format(kind=kind, group=group, word=word, row=row, column=column)
                      for group, kinds in (("", KINDS), ("%89", OF_ADA))
                      for kind, (word, (row, column)) in kinds.items())

@@ -1,9 +1,9 @@
-"""What NVIDIA's instructions do and what they take of a card's resources, for the model of machine/model/waves.py.
+"""Effects and costs of NVIDIA's instructions on the resources of a card, for the model of machine/model/waves.py.
 
-Control words (schedule.py) are part of it: an instruction holds its warp back by its stall, waits for scoreboards, and
-takes some. A scoreboard that counts memory in order (LDGDEPBAR) is waited for by DEPBAR.LE. Products of a warpgroup go
-on while their warps do other things: the tensor core is busy for as long as their operations take, and "gsb" counts the
-groups that WARPGROUP.DEPBAR waits for.
+Control words (schedule.py) are part of the model: an instruction stalls its warp, waits for scoreboards, and takes
+some. DEPBAR.LE waits for a scoreboard that counts memory operations in order (LDGDEPBAR). Products of a warpgroup run
+asynchronously. The tensor core is busy for the time of their operations. "gsb" counts the groups for which
+WARPGROUP.DEPBAR waits.
 """
 from __future__ import annotations
 import math
@@ -27,25 +27,28 @@ from tinyhw.uop.ops import UOp
 MOVES_DATA = Effect.LOAD | Effect.STORE
 LOCAL = ("LDS", "STS", "LDSM", "STSM", "ATOMS")
 PRIVATE = ("LDL", "STL")
-NO_DATA = ("LDGDEPBAR", "CCTL", "QSPC", "ARRIVES", "LDC", "ULDC")  # touch no memory that a bound counts
-READ_CYCLES = 20     # after which what reads its sources late has read them; assumed
+NO_DATA = ("LDGDEPBAR", "CCTL", "QSPC", "ARRIVES", "LDC", "ULDC")  # they access no memory that counts towards a bound
+READ_CYCLES = 20     # until late sources have been read; assumed
 BANKS = 2            # of vector registers, by the lowest bit of their numbers
-PORTS = 2            # registers of a bank that are read in a cycle
+PORTS = 2            # registers of a bank that can be read in a cycle
 READING = ("alu", "fma", "half", "pack")
 GROUPS = "gsb"       # counts groups of products
-PRODUCT_CYCLES = 24  # from the last operation of a product to its result; assumed, as those of HMMA
+PRODUCT_CYCLES = 24  # from the last operation of a product to its result; assumed equal to HMMA
 WARPGROUP = 4        # warps
-PIECE = 32           # bytes of a row's or column's steps in a product of a warpgroup
+PIECE = 32           # bytes of the steps of a row or column in a product of a warpgroup
 
 def mnemonic(inst: MInst) -> str:
-  """The first word of an instruction's text."""
+  """Return the first word of an instruction's text."""
   return inst.row.name.partition(".")[0]
 
 # ***** what instructions do *****
 
 def touched(inst: MInst, waves: int = 1) -> int:
-  """Bytes of memory that an instruction of one warp names: of all its lanes, the same ones too. waves: warps of a
-  block, of which one asks for a box, where the model has all of them do what one does: each has a share of it."""
+  """Return the bytes of memory that an instruction of one warp accesses, counting repeated bytes of its lanes.
+
+  waves: warps of a block. One of them issues a bulk tensor copy, but in the model all warps do the same, so each gets
+  its share.
+  """
   if mnemonic(inst) == BOX: return box_bytes(inst) // waves
   if not inst.row.effects & MOVES_DATA or inst.row.encoding is BRANCH or mnemonic(inst) in NO_DATA: return 0
   form: Form = inst.row.isa
@@ -58,7 +61,7 @@ def touched(inst: MInst, waves: int = 1) -> int:
 BOX = "UTMALDG"
 
 def box_bytes(inst: MInst) -> int:
-  """Of a copy that the program wants; 0 where it is not known of which box."""
+  """Return the bytes of a bulk tensor copy of the program; 0 if its box is unknown."""
   u = inst.origin
   return int(u.arg) * u.src[0].dtype.itemsize if isinstance(u, UOp) and u.op is Ops.FETCH else 0
 
@@ -66,7 +69,7 @@ SIZED = ("size", "count", "atype", "atype8", "stype", "stype8", "afloat")
 BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "S64": 8, "F64": 8, "128": 16}
 
 def modifier(inst: MInst, name: str) -> str:
-  """The word of a modifier."""
+  """Return the word of a modifier."""
   form: Form = inst.row.isa
   spec = form.specs[form.index[name]]
   assert spec.enumeration is not None, f"{inst}: {name} is no modifier"
@@ -80,8 +83,8 @@ OPERATIONS = {"FFMA": 2, "FADD": 1, "FMUL": 1, "FMNMX": 1, "MUFU": 1, "DFMA": 2,
 ELEMENTS = {"F": "vf32", "M": "vf32", "D": "vf64", "H": "vf16"}
 
 def element_of(inst: MInst) -> str:
-  """The type of what a floating-point instruction computes with: f16 and so on of a product of matrices, vf32 on the
-  pipes of lanes; "" of others."""
+  """Return the element type of a floating-point instruction: f16 and so on for matrix products, vf32 on the pipes of
+  lanes, else ""."""
   name = mnemonic(inst)
   if inst.row.pipe == PRODUCTS:
     return WARPGROUP_ELEMENTS.get(inst.row.name.removesuffix(".R"),
@@ -93,16 +96,16 @@ def element_of(inst: MInst) -> str:
 WARPGROUP_ELEMENTS = {"IGMMA": "wgmma i8", "QGMMA": "wgmma fp8", "HGMMA.TF32": "wgmma tf32"}
 
 def words_of(inst: MInst) -> set[str]:
-  """Literal words of an instruction's text, and what the modifiers say that tell the type of a product."""
+  """Return the literal words of an instruction, and the modifiers that give the type of a product."""
   return {*(word.lstrip("=") for word in inst.row.isa.words),
           *(modifier(inst, name) for name in ("mmabf", "mmafmt") if name in inst.row.isa.index)}
 
 def has_word(inst: MInst, name: str) -> bool:
-  """Whether a modifier says something."""
+  """Return whether a modifier has a word."""
   return name in inst.row.isa.index and bool(modifier(inst, name))
 
 def product_shape(inst: MInst) -> tuple[int, int, int]:
-  """Rows, columns and steps of a product of a warpgroup."""
+  """Return rows, columns and steps of a product of a warpgroup."""
   rows, columns, steps = map(int,
                              modifier(inst, next(name for name in SHAPES if name in inst.row.isa.index)).split("x"))
   return rows, columns, steps
@@ -110,15 +113,18 @@ def product_shape(inst: MInst) -> tuple[int, int, int]:
 SHAPES = ("gmma16", "gmma16h", "gmma8", "gmma32", "gmmai")
 
 def factor_bytes(inst: MInst) -> int:
-  """Bytes of shared memory that a product of a warpgroup reads for each of its warps: a row of the first factor is for
-  one warp, columns are for all."""
+  """Return the bytes of shared memory that a product of a warpgroup reads for each of its warps.
+
+  A row of the first factor is for one warp. Columns of the second factor are for all warps.
+  """
   rows, columns, _ = product_shape(inst)
   return PIECE * (columns + (0 if "a" in inst.row.isa.index else rows)) // WARPGROUP
 
 def ends_group(inst: MInst) -> bool: return inst.row.pipe == PRODUCTS and operand(inst, "group") != NO_GROUP
 
 def operations(inst: MInst) -> int:
-  """Operations of one warp: a multiply-add is two for each element, of integers only products of matrices count."""
+  """Return the operations of one warp. A multiply-add counts as two for each element. Integers count in matrix products
+  only."""
   if inst.row.pipe == PRODUCTS: return 2 * math.prod(product_shape(inst)) // WARPGROUP
   shapes = ([found for found in map(SHAPE.match, inst.row.isa.words) if found is not None] if inst.row.pipe == "tensor"
             else [])
@@ -130,16 +136,18 @@ def is_local(inst: MInst) -> bool: return inst.row.encoding is not BRANCH and mn
 def is_private(inst: MInst) -> bool: return inst.row.encoding is not BRANCH and mnemonic(inst) in PRIVATE
 
 def meets(inst: MInst) -> bool:
-  """Whether a warp waits here for the others of its block."""
+  """Return whether a warp waits here for the others of its block."""
   return inst.row.name in ("BAR", "BAR.RED", "BAR.R", "BAR.RR")
 
 def only_waits(inst: MInst) -> bool: return mnemonic(inst) == "DEPBAR" or inst.row.name == PRODUCTS_DONE
 
-# ***** what they take *****
+# ***** costs *****
 
 def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[int, int]:
-  """Instructions, by id, that take longer since they read three registers of one bank, and by how many cycles. What the
-  instruction before has marked for reuse at the same source is not read again."""
+  """Return the extra cycles, by id, of instructions that read three registers of one bank.
+
+  A source that the previous instruction marked for reuse, at the same operand, is not read again.
+  """
   found: dict[int, int] = {}
   kept: dict[int, int] = {}  # source -> register in the cache
   for block in function.blocks:
@@ -161,10 +169,10 @@ def conflicts_of(function: Function, controls: Mapping[int, Control]) -> dict[in
   return found
 
 class Costs:
-  """What instructions of an architecture take. traffic: what accesses take; without it, of which nothing is known.
-  controls: by id of instructions.
+  """The costs of instructions of an architecture.
 
-  conflicts: cycles more, by id. waves: warps of a block. sm_86 differs from sm_80 here.
+  traffic: the costs of accesses; if absent, nothing is known about the accesses. controls: by id of instructions.
+  conflicts: extra cycles, by id. waves: warps of a block. sm_86 differs from sm_80 here.
   """
 
   def __init__(self, arch: str, traffic: Traffic | None = None, controls: Mapping[int, Control] | None = None,
@@ -175,7 +183,8 @@ class Costs:
     self.known: dict[object, dict[str, float]] = {}
 
   def takes(self, inst: MInst) -> Mapping[str, float]:
-    """Resource -> cycles, of one warp's instruction. Registers of one bank hold up the issue of others."""
+    """Return resource -> cycles, for the instruction of one warp. A bank conflict delays the issue of other
+    instructions."""
     size = touched(inst, self.waves)
     if size and is_local(inst): return {"i": 1.0, "d": self.traffic.local(inst, size)}
     if size:
@@ -199,14 +208,14 @@ class Costs:
     return found
 
   def tensor_cycles(self, inst: MInst) -> float:
-    """Of the tensor core, for a product of a warpgroup."""
+    """Return the cycles of the tensor core for a product of a warpgroup."""
     rate = self.card.flops.get(element_of(inst), 0.0)
     return operations(inst) / rate if rate else 0.0
 
   def latency(self, inst: MInst) -> float:
-    """Cycles until the result is there.
+    """Return the cycles until the result is there.
 
-    Those of fixed time are in the stalls, and products add to what comes from the one before without delay.
+    Fixed latencies are part of the stalls. A product adds to the sums of the product before without delay.
     """
     if inst.row.pipe == PRODUCTS or not self.counters(inst): return 0
     cost = COSTS.get(mnemonic(inst)) or COSTS.get(inst.row.pipe)
@@ -217,31 +226,32 @@ class Costs:
   def control(self, inst: MInst) -> Control: return self.controls.get(id(inst), USUAL)
 
   def counters(self, inst: MInst) -> list[str]:
-    """Scoreboards that are taken, and groups of products."""
+    """Return the scoreboards that are taken, and groups of products."""
     control = self.control(inst)
     if ends_group(inst): return [GROUPS]
     return [f"sb{board}" for board in (control.write, control.read) if board != NONE]
 
   def early(self, inst: MInst, counter: str) -> float | None:
-    """The scoreboard of late sources is free when they have been read; a group is done when its last product is."""
+    """Return the cycles until a scoreboard of late sources is free (they have been read) or a group ends (its last
+    product is done)."""
     if counter == GROUPS: return self.tensor_cycles(inst) + PRODUCT_CYCLES
     control = self.control(inst)
     return READ_CYCLES if counter == f"sb{control.read}" and control.read != NONE else None
 
   def waits(self, inst: MInst) -> dict[str, int]:
-    """Scoreboards that are waited for -> how many may be left of them."""
+    """Return the scoreboards to wait for -> the count that may remain pending."""
     found = {f"sb{board}": 0 for board in range(SCOREBOARDS) if self.control(inst).wait >> board & 1}
     if inst.row.name == PRODUCTS_DONE: found[GROUPS] = operand(inst, "n")
     if inst.row.name == "DEPBAR.LE": found[f"sb{operand(inst, 'board')}"] = operand(inst, "n")
     return found
 
   def held(self, inst: MInst, counter: str) -> Iterable[Reg]:
-    """The registers that may not be touched before a scoreboard is free."""
+    """Return the registers that must not change before a scoreboard is free."""
     if counter == GROUPS: return inst.writes()
     return inst.reads() if self.early(inst, counter) is not None else inst.writes()
 
   def words(self, inst: MInst) -> str:
-    """The control word: `after 0 2; result 1; sources 5; 4 cycles`."""
+    """Return the text of the control word: `after 0 2; result 1; sources 5; 4 cycles`."""
     control = self.control(inst)
     waits = " ".join(str(board) for board in range(SCOREBOARDS) if control.wait >> board & 1)
     parts = [f"after {waits}" if waits else "", f"result {control.write}" if control.write != NONE else "",
@@ -250,13 +260,13 @@ class Costs:
     return "; ".join(part for part in parts if part)
 
 def operand(inst: MInst, name: str) -> int:
-  """An operand that is a number."""
+  """Return a numeric operand."""
   value = inst.operands[inst.row.isa.index[name]]
   assert isinstance(value, int)
   return value
 
 def model(own: Costs) -> Model:
-  """The card of an architecture as waves.py wants it."""
+  """Return the card of an architecture in the form of waves.py."""
   scopes, names = {k: scope for k, (scope, _) in RESOURCES.items()}, {k: name for k, (_, name) in RESOURCES.items()}
   return Model(own.traffic.hardware.unit, own.takes, scopes, names, own.latency, own.issue, own.counters, own.waits,
                meets, own.early)

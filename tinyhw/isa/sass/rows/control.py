@@ -1,4 +1,4 @@
-"""The NVIDIA rows of control flow, synchronisation, warps and special registers, in the notation that table.py explains."""
+"""The NVIDIA rows of control flow, synchronisation, warps and special registers, in the notation of table.py."""
 from __future__ import annotations
 
 TEXT = """

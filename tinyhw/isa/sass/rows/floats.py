@@ -1,4 +1,4 @@
-"""The NVIDIA rows of floating point arithmetic and conversions, in the notation that table.py explains."""
+"""The NVIDIA rows of floating point arithmetic and conversions, in the notation of table.py."""
 from __future__ import annotations
 
 TEXT = """

@@ -1,5 +1,7 @@
-"""The NVIDIA rows of the matrix units, in the notation that table.py explains. Of tcgen05 (sm_100) only what has been
-seen in code is here."""
+"""The NVIDIA rows of the matrix units, in the notation of table.py.
+
+Of tcgen05 (sm_100), only forms that were seen in code are listed.
+"""
 from __future__ import annotations
 
 TEXT = """

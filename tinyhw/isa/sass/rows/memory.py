@@ -1,5 +1,7 @@
-"""The NVIDIA rows of memory: global, generic, local, shared and constant memory, atomics, asynchronous copies and
-barriers in shared memory, in the notation that table.py explains."""
+"""The NVIDIA rows of memory, in the notation of table.py.
+
+Global, generic, local, shared and constant memory, atomics, asynchronous copies, and barriers in shared memory.
+"""
 from __future__ import annotations
 
 TEXT = """

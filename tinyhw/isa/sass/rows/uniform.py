@@ -1,4 +1,5 @@
-"""The NVIDIA rows of the uniform datapath, one value for all lanes of a warp, in the notation that table.py explains."""
+"""The NVIDIA rows of the uniform datapath, in the notation of table.py. It computes one value for all lanes of a
+warp."""
 from __future__ import annotations
 
 TEXT = """

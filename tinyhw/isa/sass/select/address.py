@@ -1,12 +1,12 @@
-"""Addresses: where an element of a buffer, or of the block's memory, is.
+"""Select addresses of elements of buffers and of the block's memory.
 
-The beginning of a buffer is the same for all lanes: it is in two uniform registers, from the kernel's begin on, and
-each lane adds 32 bits without a sign and the instruction a constant ([R2.U32+UR4+0x10]). So an index in bytes is made
-once for all buffers whose elements have that size, and takes one register. Where 32 bits may be too few, or uniform
-registers are, a lane has an address of 64 bits.
+The beginning of a buffer is the same for all lanes. Two uniform registers hold it from the start of the kernel on. Each
+lane adds 32 unsigned bits, and the instruction adds a constant ([R2.U32+UR4+0x10]). So one index in bytes, in one
+register, serves all buffers with elements of that size. If 32 bits may be too few, or no uniform registers are left, a
+lane has an address of 64 bits.
 
-Uniform registers are not allocated: products of four warps and copies of boxes have numbers of their own (DESCRIPTORS,
-BOXES, MAPS), and bases get what these leave.
+Uniform registers are not allocated. Products of four warps and bulk tensor copies have fixed numbers (DESCRIPTORS,
+BOXES, MAPS). Bases of buffers get the others.
 """
 from __future__ import annotations
 from dataclasses import replace
@@ -29,22 +29,28 @@ if TYPE_CHECKING:
 
 FARTHEST = 1 << 23         # bytes that an instruction can add to an address, or subtract
 DESCRIPTORS = range(4, 20) # uniform registers of products of four warps (select/matrix.py)
-BOXES = range(20, 40)      # of boxes that are asked for (select/copies.py)
-MAPS = range(40, 62, 2)    # pairs of them, for the addresses of maps
-PAIRS = range(0, 62, 2)    # of all
+BOXES = range(20, 40)      # uniform registers of bulk tensor copies (select/copies.py)
+MAPS = range(40, 62, 2)    # pairs for the addresses of tensor maps
+PAIRS = range(0, 62, 2)    # all pairs
 
 class Place(NamedTuple):
-  """An address. prefix: of names of macros; register: of each lane; offset: bytes to add; base: the first of two
-  uniform registers with the beginning of a buffer, to which the register's 32 bits are added; None: the register is the
-  address."""
+  """An address.
+
+  prefix: of names of macros. register: of each lane. offset: bytes to add. base: the first of two uniform registers
+  with the beginning of a buffer, to which the register's 32 bits are added. Without a base, the register is the
+  address.
+  """
   prefix: str
   register: Reg
   offset: int
   base: int | None = None
 
 class Addresses(Packed):
-  """The part of Selector that knows addresses. slots: of arguments in constant memory; offsets: of the block's arrays;
-  bases: of buffers, the first of two uniform registers; pairs: those that are free."""
+  """The layer of Selector for addresses.
+
+  slots: of arguments in constant memory. offsets: of the block's arrays. bases: of buffers, the first of two uniform
+  registers. pairs: the free ones.
+  """
   abi: Abi
   slots: dict[UOp, int]
   offsets: dict[UOp, int]
@@ -52,7 +58,7 @@ class Addresses(Packed):
   pairs: list[int]
 
   def place(self, index: UOp, reach: int = FARTHEST) -> Place:
-    """The address of an element. reach: bytes that the instruction can add, or subtract."""
+    """Return the address of an element. reach: bytes that the instruction can add, or subtract."""
     buffer, i = index.src
     if buffer.op is Ops.DEFINE_LOCAL: return Place("shared_", *self.shared_place(index))
     size = buffer.dtype.itemsize
@@ -68,7 +74,7 @@ class Addresses(Packed):
     return Place("", self.once(regs.R[1], "add32", self.scaled(rest, size), more * size), 0, base)
 
   def wide_place(self, index: UOp, reach: int) -> Place:
-    """An address of 64 bits in each lane."""
+    """Return an address of 64 bits in each lane."""
     buffer, i = index.src
     size, address = buffer.dtype.itemsize, self.address_of(buffer)
     more, rest = constant_part(i)
@@ -81,19 +87,19 @@ class Addresses(Packed):
     return Place("", self.once(regs.R[2], "add64", address, more * size), 0)
 
   def base_of(self, buffer: UOp) -> int | None:
-    """The first of two uniform registers that hold the beginning of a buffer; None where there are no more."""
+    """Return the first of two uniform registers that hold the beginning of a buffer. Return None if no pair is left."""
     if buffer not in self.bases and self.pairs: self.bases[buffer] = self.pairs.pop(0)
     return self.bases.get(buffer)
 
   def address_of(self, buffer: UOp) -> Reg:
-    """The beginning of a buffer in registers of a lane."""
+    """Return the beginning of a buffer in registers of a lane."""
     if buffer not in self.values: self.values[buffer] = self.new(regs.R[2])
     return self.values[buffer]
 
   def begin(self) -> None:
-    """What the kernel begins with: beginnings of buffers.
+    """Insert the loads of the beginnings of buffers at the start of the kernel.
 
-    Bases stay where they are: nobody else sees who reads uniform registers.
+    They keep their position, because the other passes do not see the readers of uniform registers.
     """
     first = [self.argument(self.values[buffer], buffer) for buffer in self.slots if buffer.op is Ops.PARAM
              and buffer in self.values]
@@ -104,22 +110,22 @@ class Addresses(Packed):
     self.order[0].insts[:0] = first
 
   def argument(self, result: Reg, buffer: UOp) -> MInst:
-    """The load of a buffer's beginning."""
+    """Return the load of a buffer's beginning."""
     inst = self.instruction("argument_b64", result, self.slots[buffer])
     inst.origin = buffer
     return inst
 
   def shared_place(self, index: UOp) -> tuple[Reg, int]:
-    """An address in the block's memory, and bytes to add to it."""
+    """Return an address in the block's memory, and bytes to add to it."""
     buffer, i = index.src
     size, start = buffer.dtype.itemsize, self.abi.shared + self.offsets[buffer]
     more, rest = constant_part(i)
     return regs.RZ if rest is None else self.scaled(rest, size), start + more * size
 
   def scaled(self, i: UOp, size: int, bias: int = 0) -> Reg:
-    """An index in bytes, of which 32 bits are enough. bias: elements that are added, so that none is negative.
+    """Return an index in bytes that fits 32 bits. bias: elements to add, so that none is negative.
 
-    What a loop leaves as it is, is scaled before the loop; an iteration adds the rest.
+    The loop-invariant part is scaled before the loop. An iteration adds the rest.
     """
     if self.loops and i.op is Ops.ADD and self.is_steady(i.src[0]) != self.is_steady(i.src[1]):
       steady, other = i.src if self.is_steady(i.src[0]) else i.src[::-1]
@@ -137,34 +143,36 @@ class Addresses(Packed):
     return made() if loop is None else self.before(loop, made)
 
   def lowest(self, i: UOp) -> Any:
-    """The lowest 32 bits of an index."""
+    """Return the lowest 32 bits of an index."""
     return self.half(self.value(i), "low") if i.dtype.itemsize == 8 else self.value(i)
 
   def is_steady(self, i: UOp) -> bool:
-    """Whether the innermost loop leaves an index as it is."""
+    """Return whether an index is invariant in the innermost loop."""
     value = self.value(i)
     return not isinstance(value, Reg) or (value.group if isinstance(value, regs.Element)
                                           else value).id < self.loops[-1].counter.id
 
   def access(self, place: Place, name: str) -> str:
-    """The macro of a load, a store or a copy, by its name for an address of 64 bits in each lane."""
+    """Return the macro of a load, a store or a copy. name: its name for an address of 64 bits in each lane."""
     return place.prefix + name if place.base is None else f"{name}+UR{place.base}"
 
 @once
 def beginnings(pairs: tuple[int, ...]) -> Macro:
-  """The beginnings of so many buffers, from constant memory. pairs: the first of two uniform registers of each;
-  operands: their slots."""
+  """Return a macro that loads the beginnings of buffers from constant memory.
+
+  pairs: the first of two uniform registers of each buffer. Operands: the slots of the buffers.
+  """
   names = [f"o{k}" for k in range(len(pairs))]
   return Macro("addresses of buffers", tuple((name, Access.READ, "i") for name in names), len(names),
                tuple(f"ULDC.64 UR{first}, c[0x0][{name}]" for first, name in zip(pairs, names)))
 
 @once
 def first_of_all(row: Inst) -> Inst:
-  """The row of an instruction that others do not change places with."""
+  """Return the row of an instruction that others must not cross."""
   return replace(row, effects=row.effects | Effect.BARRIER)
 
 def free_pairs(program: Program) -> list[int]:
-  """The first ones of pairs of uniform registers that nothing else has in a kernel; none where bases are not wanted."""
+  """Return the first registers of the pairs of uniform registers that are free in a kernel; none if NV_BASES is 0."""
   if not NV_BASES: return []
   taken: set[int] = set()
   if any(u.op is Ops.MMA and u.arg.panels for u in program.uops): taken.update(DESCRIPTORS)

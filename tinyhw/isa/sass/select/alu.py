@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and choices."""
+"""Select arithmetic, comparisons and choices."""
 from __future__ import annotations
 from typing import Any
 
@@ -30,21 +30,21 @@ TABLES = {
     (Ops.TRUNC, "trunc"),
     (Ops.NEG, "neg"), (Ops.RECIPROCAL, "reciprocal"))} for bits in (32, 64)},
 }
-TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of folds; MAX of two floats is made of other operations
+TABLES["f32"][Ops.MAX] = "most_nan_f32"  # of reductions; the MAX of two floats is made of other operations
 SHIFTS = (Ops.SHL, Ops.SHR)
-COMMON = 60  # exponents of float32 that recipes divide without a second look
+COMMON = 60  # float32 exponents within this bound are divided by recipes without a check
 LOGIC = {Ops.AND: "p_and", Ops.OR: "p_or", Ops.XOR: "p_xor"}
 PREDICATES = {Ops.CMPLT: "lt", Ops.CMPEQ: "eq", Ops.CMPNE: "ne"}
-# with their operands exchanged; others mean the same
+# names after an exchange of the operands; others stay
 MIRRORED = {"lt_s32": "gt_s32", "lt_u32": "gt_u32", "lt_f32": "gt_f32"}
 
 def kind_of(dtype: DType) -> str:
-  """The kind of numbers in registers: narrower integers are extended to 32 bits."""
+  """Return the kind of numbers in registers. Integers narrower than a register are extended to 32 bits."""
   if dtypes.is_float(dtype): return f"f{dtype.bitsize}"
   return f"{'u' if dtypes.is_unsigned(dtype) else 's'}{max(dtype.bitsize, 32)}"
 
 class Arithmetic(Fused):
-  """The part of Selector that computes."""
+  """The layer of Selector for arithmetic."""
 
   def logic(self, u: UOp) -> Reg:
     return self.compared_and(u) or self.op(regs.P, LOGIC[u.op], *[self.value(s) for s in u.src])
@@ -70,8 +70,10 @@ class Arithmetic(Fused):
     return self.perform(cls, name, *sources)
 
   def product_and_sum(self, u: UOp) -> Reg | None:
-    """A sum with a product that is exact in float32, as one instruction with the same bits; None if it is none, or
-    others want the product."""
+    """Select a sum with a product that is exact in float32 as one instruction with the same bits.
+
+    Return None if u is no such sum, or if the product has other users.
+    """
     if u.op not in (Ops.ADD, Ops.SUB) or not any(self.inner(s, Ops.MUL) and is_exact_product(s) for s in u.src):
       return None
     a, b, c = parts_of(u)
@@ -83,20 +85,20 @@ class Arithmetic(Fused):
     return self.op(regs.R[1], signed(self.macro("fma_f32"), signs, 0), self.value(a), self.value(b), term)
 
   def divided(self, x: UOp, y: UOp) -> Reg:
-    """A float32 divided by a constant of common size."""
+    """Divide a float32 by a constant of common size."""
     whole = x.op is Ops.CAST and dtypes.is_int(x.src[0].dtype) and x.src[0].dtype.itemsize <= 4
     inverse = int.from_bytes(to_bytes(1 / y.arg, dtypes.float32), "little")
     return self.perform(regs.R[1], "div_integer_f32" if whole else "div_constant_f32", self.value(x), self.value(y),
                         inverse)
 
   def perform(self, cls: RegClass, name: str, *sources: Any) -> Reg:
-    """An instruction, a macro or a recipe."""
+    """Emit an instruction, a macro or a recipe."""
     if name not in RECIPES: return self.op(cls, name, *sources)
     found: Reg = followed(RECIPES[name], sources, self.line)
     return found
 
   def line(self, line: Step, sources: list[Any]) -> Reg:
-    """A line of a recipe. The first source of a macro that changes a register is what that held before."""
+    """Emit a line of a recipe. If the macro updates a register, its first source is the old value of that register."""
     macro = self.macro(line.key)
     if line.modifiers: macro = signed(macro, line.modifiers.get("neg", 0), line.modifiers.get("abs", 0))
     _, access, letters = macro.operands[0]
@@ -123,13 +125,13 @@ class Arithmetic(Fused):
     return name, a, b
 
   def compare_bools(self, op: Ops, a: Any, b: Any) -> Reg:
-    """False is less than true."""
+    """Compare bools. False is less than true."""
     if op is Ops.CMPNE: return self.op(regs.P, "p_xor", a, b)
     if op is Ops.CMPLT: return self.op(regs.P, "p_and", self.op(regs.P, "p_xor", a, 1), b)
     return self.op(regs.P, "p_xor", self.op(regs.P, "p_xor", a, b), 1)
 
   def choose(self, u: UOp) -> Reg:
-    """WHERE."""
+    """Select WHERE."""
     limit = limit_of(u)
     if limit is not None: return self.op(regs.R[1], limit.macro, self.value(limit.x), self.value(limit.bound))
     condition, yes, no = (self.value(s) for s in u.src)
@@ -138,7 +140,7 @@ class Arithmetic(Fused):
     return self.op(regs.R[1], *self.choice_of(condition, yes, no))
 
   def choice_of(self, condition: Any, yes: Any, no: Any) -> tuple[str, Any, Any, Any]:
-    """The macro of a choice of 32 bits and its sources: a constant has a place as the second one."""
+    """Return the macro of a choice of 32 bits and its sources. Only the second source can be a constant."""
     return (("choose_not", condition, no, yes) if not isinstance(yes, Reg) and isinstance(no, Reg)
             else ("choose", condition, yes, no))
 
@@ -148,15 +150,15 @@ class Limit(NamedTuple):
   x: UOp
   bound: UOp
 
-# (the constant is the left one of those compared, it is taken if so) -> the macro; what is taken if not is taken for
-# NaN, too
+# (is the constant the left operand of the comparison, is it the result if the comparison holds) -> the macro. For NaN
+# the result is that of a comparison that does not hold
 LIMITS = {(False, True): "most_nan_f32", (False, False): "least_f32", (True, True): "least_nan_f32",
           (True, False): "most_f32"}
 
 def limit_of(u: UOp) -> Limit | None:
-  """A choice of the larger or smaller one of a float32 and a constant, which is one instruction.
+  """Recognize the minimum or maximum of a float32 and a constant, which is one instruction.
 
-  Not of zeros: of equal ones it takes any.
+  Zeros are excluded: the instruction may return either of two equal numbers.
   """
   test, yes, no = u.src
   if u.dtype is not dtypes.float32 or test.op is not Ops.CMPLT or {yes, no} != set(test.src) or yes is no: return None
@@ -165,11 +167,13 @@ def limit_of(u: UOp) -> Limit | None:
   return Limit(LIMITS[test.src[0] is bound, yes is bound], no if yes is bound else yes, bound)
 
 def is_common(u: UOp) -> bool:
-  """A constant divisor for which quotients of common numbers are common, and its reciprocal is correctly rounded from
-  float64."""
+  """Return whether u is a constant divisor of common size.
+
+  Quotients of common numbers by it are common, and its reciprocal is correctly rounded from float64.
+  """
   return u.op is Ops.CONST and 2.0 ** -COMMON <= abs(u.arg) <= 2.0 ** COMMON
 
 def negated(value: int, kind: str) -> int:
-  """The bits of minus a constant."""
+  """Return the bits of a negated constant."""
   bits = int(kind[1:])
   return value ^ 1 << bits - 1 if kind[0] == "f" else -value & (1 << bits) - 1

@@ -1,4 +1,4 @@
-"""Conversions between types, and bits taken for another type."""
+"""Select conversions between types, and reinterpretations of bits."""
 from __future__ import annotations
 from typing import Any
 
@@ -13,11 +13,11 @@ from tinyhw.uop.ops import UOp
 CODES = {dtypes.bfloat16: "bf16", **dict(zip(dtypes.fp8_ocp, ("e4m3", "e5m2")))}
 
 def code_of(dtype: DType) -> str:
-  """The kind of numbers as conversions have it, which tell types of 8 and of 16 bits apart."""
+  """Return the kind of numbers for conversions, which distinguish types of 8 and of 16 bits."""
   return CODES.get(dtype) or kind_of(dtype)
 
 class Casts(Arithmetic):
-  """The part of Selector that converts."""
+  """The layer of Selector for conversions."""
 
   def cast(self, u: UOp) -> Reg:
     source, target = u.src[0].dtype, u.dtype
@@ -34,11 +34,11 @@ class Casts(Arithmetic):
     return self.op(self.home(u), name, value)
 
   def half_of_word(self, u: UOp) -> tuple[Any, bool]:
-    """The register in which an element of 16 bits is, and whether it is the upper half."""
+    """Return the register of a 16-bit element, and whether it is the upper half."""
     raise NotImplementedError
 
   def from_bool(self, value: Any, target: DType) -> Reg:
-    """0 or 1."""
+    """Return 0 or 1."""
     one = {dtypes.float32: 0x3f800000, dtypes.float64: 0x3ff00000}.get(target, 1)
     word = self.op(regs.R[1], "flag", value, one)
     if target.itemsize < 8: return word

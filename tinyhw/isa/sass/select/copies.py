@@ -1,12 +1,14 @@
-"""Copies to shared memory that go on by themselves: of lanes (LDGSTS), and of boxes by the unit that moves them
-(UTMALDG).
+"""Select asynchronous copies to shared memory: of lanes (LDGSTS), and bulk tensor copies (UTMALDG).
 
-Boxes. A signal is an mbarrier of one arrival: the first thread of a block arrives, and says how many bytes will come;
-then its warp asks for the boxes, and every warp that waits looks until the phase has completed. Maps of tensors are
-data of the launch (tensor_map.py), whose address is its last argument; the first warp keeps their addresses in uniform
-registers, and has the unit forget what it knows of them from launches before, which may have had other maps there (PTX
-ISA: fence.proxy.tensormap). The warp comes to UTMALDG whole, and the unit is asked once then: it has uniform operands
-only; that this is so for all lanes of a warp is a guess.
+A signal is an mbarrier of one arrival. The first thread of a block arrives and announces the count of bytes. Then its
+warp issues the bulk tensor copies. Every warp that waits polls until the phase is complete.
+
+Tensor maps are data of the launch (tensor_map.py). Their address is the last argument. The first warp keeps the
+addresses of the maps in uniform registers. It invalidates the unit's cache of maps, because earlier launches may have
+had other maps there (PTX ISA: fence.proxy.tensormap).
+
+The whole warp executes UTMALDG, which has uniform operands only, and the unit issues one copy. That this holds for all
+lanes of a warp is a guess.
 """
 from __future__ import annotations
 from typing import Any
@@ -26,16 +28,19 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 NEAREST = 1 << 11       # bytes that LDGSTS can add to an address, or subtract
-PLACES = BOXES[::4]     # the first of four uniform registers each, for a box that is asked for
+PLACES = BOXES[::4]     # the first of four uniform registers, for each bulk tensor copy
 SIGNAL_BYTES = 8
-ARRIVALS = 1 << 20      # of which a signal's word has what is missing
+ARRIVALS = 1 << 20      # the word of a signal counts the missing arrivals up to this
 PARITY = 31             # the bit of a number that is a phase's parity
 
 class Copies(Matrices):
-  """The part of Selector that knows copies. started: those of lanes that are in no group yet: the FETCH, a macro and
-  its operands; boxes: FETCHes of
-  no signal yet. maps: of the program, numbered; their addresses are in the slot `maps_slot`. counted: there are groups
-  of lanes' copies."""
+  """The layer of Selector for asynchronous copies.
+
+  started: copies of lanes without a group yet: the FETCH, a macro and its operands. boxes: FETCHes without a signal
+  yet.
+  maps: of the program, numbered; the slot `maps_slot` holds their addresses. counted: there are groups of lanes'
+  copies.
+  """
   started: list[tuple[UOp, str, tuple[Any, ...]]]
   boxes: list[UOp]
   maps: dict[Map, int]
@@ -45,8 +50,10 @@ class Copies(Matrices):
   counted: bool
 
   def fetch(self, u: UOp) -> None:
-    """LDGSTS, whose constant for addresses of memory is a small one. It is written down at the COMMIT: addresses are
-    read late, so they have registers of their own, if there are enough."""
+    """Record an LDGSTS, whose constant offset is small. The COMMIT emits it.
+
+    Addresses are read late, so each copy has address registers of its own, if there are enough.
+    """
     if u.src[1].op is Ops.BOX:
       self.boxes.append(u)
       return
@@ -59,7 +66,7 @@ class Copies(Matrices):
     if self.crowded: self.start_copies()
 
   def commit(self, u: UOp) -> None:
-    """The copies of the group, behind all of their addresses, and what counts them."""
+    """Emit the copies of the group after all of their addresses, then the instruction that counts them."""
     if u.src:
       self.ask(u)
       return
@@ -68,24 +75,26 @@ class Copies(Matrices):
     self.emit("commit")
 
   def start_copies(self) -> None:
-    """What was put off."""
+    """Emit the recorded copies."""
     for origin, name, operands in self.started:
       self.origin = origin
       self.emit(name, *operands)
     self.started = []
 
   def wait(self, u: UOp) -> None:
-    """Copies, and products of panels, of which groups.py makes the instruction where there are any."""
+    """Wait for copies, and for asynchronous products, if the program asks for them."""
     copies, *products = u.arg if isinstance(u.arg, tuple) else (u.arg,)
     if self.counted: self.emit("wait", copies)
     if u.src: self.look(*u.src)
     self.block.insts += [wait_products(self.generation.arch, n) for n in products]
 
-  # ***** boxes *****
+  # ***** bulk tensor copies *****
 
   def signals(self, u: UOp) -> None:
-    """SIGNALS: the first warp makes mbarriers, or ends them. groups.py makes them visible to the unit before the next
-    meeting."""
+    """Select SIGNALS: the first warp initializes or invalidates mbarriers.
+
+    groups.py makes them visible to the unit before the next barrier.
+    """
     address, count = self.abi.shared + self.offsets[u.src[0]], u.src[0].arg[1]
     if u.arg == "end":
       after = self.first_warp(None)
@@ -98,7 +107,7 @@ class Copies(Matrices):
     self.go_on(after)
 
   def ask(self, u: UOp) -> None:
-    """A COMMIT to a signal: the first warp asks for its boxes."""
+    """Select a COMMIT to a signal: the first warp issues its bulk tensor copies."""
     boxes, self.boxes = self.boxes, []
     gate = self.value(u.src[1]) if len(u.src) > 1 else None
     after = self.first_warp(gate if isinstance(gate, Reg) else None)
@@ -117,7 +126,7 @@ class Copies(Matrices):
     self.go_on(after)
 
   def look(self, signal: UOp, phase: UOp) -> None:
-    """Wait until a phase is complete: a loop of its own."""
+    """Wait until a phase is complete, in a loop."""
     address = self.shared_address(signal)
     number = self.value(phase)
     parity = self.in_register(self.once(regs.R[1], "shl32", number, PARITY) if isinstance(number, Reg)
@@ -130,18 +139,18 @@ class Copies(Matrices):
     self.go_on(after)
 
   def shared_address(self, index: UOp) -> Reg:
-    """A place in shared memory as one number."""
+    """Return an address in shared memory as one number."""
     address, offset = self.shared_place(index)
     if address is regs.RZ: return self.in_register(offset, 1)
     return self.once(regs.R[1], "add32", address, offset) if offset else address
 
   def lane(self) -> Reg:
-    """The number of the thread in its block."""
+    """Return the number of the thread in its block."""
     assert self.lanes is not None, "boxes are copied for workgroups"
     return self.part(regs.R[1], self.values[self.lanes], 0)
 
   def first_warp(self, gate: Reg | None) -> Block:
-    """Begin what only the first warp does, where a gate holds; the block where all go on."""
+    """Open a block that only the first warp executes, if the gate holds. Return the block where all warps continue."""
     after, inside = self.function.new_block(self.block.depth,
                                             "after"), self.function.new_block(self.block.depth, "first")
     first = self.op(regs.P, "lt_s32", self.lane(), WARP)
@@ -159,7 +168,10 @@ class Copies(Matrices):
 
 @once
 def begin(address: int, signals: int, maps: int) -> Macro:
-  """Maps into their registers, and signals, from an address of shared memory on. a: the address of the first map."""
+  """Return a macro that loads maps into their registers and initializes signals, from an address of shared memory on.
+
+  a: the address of the first map.
+  """
   if maps > len(MAPS):
     raise CompileError(f"a kernel with {maps} tensors whose boxes are copied; there is room for {len(MAPS)}")
   lines = []
@@ -177,7 +189,8 @@ def begin(address: int, signals: int, maps: int) -> Macro:
 
 @once
 def asked(place: int, map_at: int, axes: int) -> Macro:
-  """A box, for a place in shared memory (g), a signal (s) and coordinates (x, y, z ...)."""
+  """Return a macro of a bulk tensor copy: destination in shared memory (g), signal (s) and coordinates (x, y, z
+  ...)."""
   names = ("g", "s", *"xyzvw"[:axes])
   lines = [f"R2UR UR{place + k}, {name}" for k, name in enumerate(names)]
   return Macro("box", tuple((name, Access.READ, "v1") for name in names), len(names),

@@ -1,7 +1,8 @@
-"""Instructions that do two operations: sums with a product or a third term, comparisons combined with another truth.
+"""Select instructions that do two operations: sums with a product or a third term, comparisons combined with another
+bool.
 
-The inner operation was selected where it stood; if this is its only user, nobody reads it, and it goes
-(machine/select/unused.py). What a variable holds may have changed since, so operations on variables are left alone.
+The inner operation was selected before. If this is its only user, its result is unused and unused.py removes it
+(machine/select/unused.py). A variable may have changed since then, so operations on variables are not fused.
 """
 from __future__ import annotations
 import operator
@@ -17,26 +18,27 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-# types whose numbers a register holds as 32 bits, by how those are extended to 64
+# types that a register holds as 32 bits, by the extension to 64 bits
 EXTENDED = {"u": (dtypes.uint32, dtypes.uint16, dtypes.uint8),
             "s": (dtypes.int32, dtypes.int16, dtypes.int8, dtypes.uint16, dtypes.uint8)}
 TRUTH = {Ops.AND: operator.and_, Ops.OR: operator.or_, Ops.XOR: operator.xor}
-BITS = (0xf0, 0xcc, 0xaa)                  # what the sources of LOP3 are in the table of its truths
+BITS = (0xf0, 0xcc, 0xaa)                  # the sources of LOP3 in its truth table
 PLACES = ((0, 2, 1), (0, 1, 2), (1, 0, 2))  # for a constant that is the last, the second or the first of three
 LIMITS = {"u": (0, FULL), "s": (-1 << 31, (1 << 31) - 1)}
 
 class Fused(Part):
-  """The part of Selector that looks into operands. uses: of nodes by others."""
+  """The layer of Selector that looks into operands. uses: of nodes by others."""
   uses: Counter[UOp] = Counter()
 
   def inner(self, u: UOp, *ops: Ops) -> bool:
-    """Whether u is one of these operations, which its user may do by itself."""
+    """Return whether u is one of these operations and can be fused into its user."""
     return u.op in ops and self.uses[u] == 1 and not any(s.op is Ops.ACC for s in u.src)
 
   # ***** sums *****
 
   def total(self, u: UOp) -> Reg | None:
-    """A sum or difference of integers with a product or a sum in it as one instruction; None if it is none."""
+    """Select a sum or difference of integers, with a product or a sum in it, as one instruction. Return None if u is
+    none."""
     if u.op is Ops.SUB: return self.difference(u)
     if u.op is not Ops.ADD or any(s.op is Ops.CONST for s in u.src): return None
     first, second = u.src
@@ -48,7 +50,7 @@ class Fused(Part):
     return None
 
   def product_and(self, product: UOp, other: UOp) -> Reg | None:
-    """product + other."""
+    """Select product + other."""
     if product.dtype.itemsize == 4:
       return self.op(regs.R[1], "mad32", *self.register_first([self.value(s) for s in product.src]), self.value(other))
     found = self.narrow_factors(product)
@@ -56,7 +58,7 @@ class Fused(Part):
     return self.op(regs.R[2], f"mad_wide_{found[0]}", *found[1], self.in_register(self.value(other), 2))
 
   def difference(self, u: UOp) -> Reg | None:
-    """x - y * constant."""
+    """Select x - y * constant."""
     first, product = u.src
     if u.dtype.itemsize != 4 or first.op is Ops.CONST or not self.inner(product,
                                                                         Ops.MUL) or product.src[1].op is not Ops.CONST:
@@ -68,7 +70,7 @@ class Fused(Part):
   # ***** bits *****
 
   def bitwise(self, u: UOp) -> Reg | None:
-    """Logic of 32 bits with more logic in it, or a rotation, as one instruction; None if it is neither."""
+    """Select nested logic of 32 bits, or a rotation, as one instruction. Return None if u is neither."""
     if u.op not in TRUTH or u.dtype.itemsize != 4: return None
     turned = self.rotation(u)
     if turned is not None: return self.op(regs.R[1], "rotate32", self.value(turned[0]), turned[1])
@@ -82,7 +84,7 @@ class Fused(Part):
     return None
 
   def rotation(self, u: UOp) -> tuple[UOp, int] | None:
-    """x and n of x << n | x >> 32 - n, of a number without a sign."""
+    """Return x and n of the unsigned x << n | x >> 32 - n."""
     for left, right in (u.src, u.src[::-1]):
       if u.dtype is not dtypes.uint32 or not (self.inner(left, Ops.SHL) and self.inner(right, Ops.SHR)): continue
       (x, n), (same, m) = left.src, right.src
@@ -93,25 +95,25 @@ class Fused(Part):
   # ***** products of 64 bits *****
 
   def narrow_factors(self, u: UOp) -> tuple[str, list[Any]] | None:
-    """The factors of a product of 64 bits as 32 bits each, if both were made of such, and how they are extended; None
-    if not."""
+    """Return the factors of a 64-bit product as 32 bits each, and their extension. Return None if they are not
+    extended."""
     for letter in EXTENDED:
       found = [self.narrow(s, letter) for s in u.src]
       if None not in found: return letter, self.register_first(found)
     return None
 
   def narrow(self, u: UOp, letter: str) -> Any:
-    """32 bits that an integer of 64 bits is an extension of; None if it is not known to be one."""
+    """Return the 32 bits that a 64-bit integer extends. Return None if it is not known to be an extension."""
     low, high = LIMITS[letter]
     if u.op is Ops.CONST: return int(u.arg) & FULL if low <= u.arg <= high else None
     if u.op is Ops.CAST and u.src[0].dtype in EXTENDED[letter] and u.src[0].op is not Ops.ACC:
       return self.value(u.src[0])
     return None
 
-  # ***** truths *****
+  # ***** bools *****
 
   def compared_and(self, u: UOp) -> Reg | None:
-    """A truth with a comparison in it: the comparison combines its result with the other one."""
+    """Select logic with a comparison in it: the comparison combines its result with the other bool."""
     for test, other in (u.src, u.src[::-1]):
       if not self.inner(test, *GroupOp.Comparison) or other.op is Ops.CONST or narrow_type(test.src[0].dtype): continue
       name, a, b = self.test(test)
@@ -119,25 +121,27 @@ class Fused(Part):
     return None
 
   def test(self, u: UOp) -> tuple[str, Any, Any]:
-    """The macro of a comparison of numbers, and its sources."""
+    """Return the macro of a comparison of numbers, and its sources."""
     raise NotImplementedError
 
 @once
 def three_bits(inside: Ops, outside: Ops, places: tuple[int, int, int]) -> Macro:
-  """(x inside y) outside z, bit by bit. places: which source of LOP3 each of the three is; only the second one may be
-  a constant."""
+  """Return a macro of (x inside y) outside z, bit by bit.
+
+  places: the source of LOP3 for each of the three. Only the second source may be a constant.
+  """
   x, y, z = (BITS[place] for place in places)
   table = TRUTH[outside](TRUTH[inside](x, y), z)
   operands = (("d", Access.WRITE, "v1"), ("a", Access.READ, "v1"), ("b", Access.READ, "x1"), ("c", Access.READ, "v1"))
   return Macro("three_bits", operands, len(operands), (f"LOP3.LUT d, a, b, c, {table:#x}, !PT",))
 
 def narrow_type(dtype: DType) -> bool:
-  """Not one that a single instruction compares."""
+  """Return whether no single instruction compares this type."""
   return dtype is dtypes.bool or dtype.itemsize != 4
 
 @once
 def combined(macro: Macro, word: str) -> Macro:
-  """The macro of a comparison whose result is combined with another truth: AND, OR, XOR."""
+  """Return the macro of a comparison that combines its result with another bool: AND, OR, XOR."""
   (line,) = macro.lines
   assert ".AND d, PT, " in line and line.endswith(", PT"), f"macro {macro.name} is no comparison"
   return macro._replace(operands=(*macro.operands, ("p", Access.READ, "p")), shown=macro.shown + 1,

@@ -1,8 +1,8 @@
-"""Values of several registers: vectors that are loaded, stored, and taken apart into elements.
+"""Select values of several registers: vectors that are loaded, stored, and split into elements.
 
-Elements narrower than 32 bits are packed, the first one lowest; those of 64 bits have two registers. What a vector is
-made of is told byte by byte, so that it is put together straight from the registers in which other vectors have them.
-There is no arithmetic on vectors, but on matrices (select/matrix.py).
+Elements narrower than 32 bits are packed, the first one lowest. Elements of 64 bits have two registers. The source of a
+vector is known byte by byte, so a vector is assembled directly from the registers of other vectors. Vectors have no
+arithmetic except on matrices (select/matrix.py).
 """
 from __future__ import annotations
 from typing import Any
@@ -24,10 +24,10 @@ from tinyhw.uop.ops import UOp
 Place = tuple[Any, int]  # a register, group or constant, and a byte of it
 
 class Groups(Casts):
-  """The part of Selector that knows groups of registers."""
+  """The layer of Selector for groups of registers."""
 
   def group_class(self, dtype: DType) -> RegClass:
-    """The registers of a value."""
+    """Return the register class of a value."""
     return regs.R[max(memory_bytes(dtype) // 4, 1)]
 
   def joined(self, u: UOp) -> Reg: return self.packed(u.dtype, list(u.src) * (u.dtype.count // len(u.src)))
@@ -44,7 +44,7 @@ class Groups(Casts):
     return self.packed(u.dtype, [UOp(Ops.GEP, scalar, (source,), first + k) for k in range(u.dtype.count)])
 
   def packed(self, dtype: DType, elements: list[UOp]) -> Reg:
-    """Elements that were computed or loaded one by one, or are parts of other vectors."""
+    """Pack elements that were computed or loaded one by one, or are parts of other vectors."""
     size = dtype.scalar().itemsize
     places: list[Place] = []
     if all(rounded(e) for e in elements) and len(elements) % 2 == 0:
@@ -57,7 +57,7 @@ class Groups(Casts):
     return self.gathered(self.group_class(dtype), places + places[-1:] * (-len(places) % 4))
 
   def cast(self, u: UOp) -> Reg:
-    """A conversion; of vectors, from float32 to 16 bits, two elements in one instruction."""
+    """Convert. Vectors go from float32 to 16 bits, two elements in one instruction."""
     if u.dtype.count == 1: return super().cast(u)
     source, first = origin_of(u.src[0]) if u.src[0].op is Ops.GEP else (u.src[0], 0)
     scalar, numbers = u.dtype.scalar(), range(first, first + u.dtype.count, 2)
@@ -69,17 +69,19 @@ class Groups(Casts):
                                 for k in numbers])
 
   def words(self, dtype: DType, words: list[Reg]) -> Reg:
-    """Words as a vector."""
+    """Return words as a vector."""
     return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
 
   def rounded_word(self, dtype: DType, low: UOp, high: UOp) -> Reg:
-    """Two float32 as a word of two elements of 16 bits."""
+    """Round two float32 to a word of two 16-bit elements."""
     word = self.unpacked(low, high) if dtype is dtypes.float16 else None
     return word or self.rounded_pair(dtype, *[self.in_register(self.value(u), 1) for u in (low, high)])
 
   def unpacked(self, low: UOp, high: UOp) -> Reg | None:
-    """Two float32 that were fp8 of one kind as halves, which have all of their numbers, if an instruction converts
-    two."""
+    """Return two float32 that were fp8 of one kind as float16, which represents all fp8 numbers.
+
+    Return None if no instruction converts two of them.
+    """
     sources = [u.src[0] for u in (low, high) if u.op is Ops.CAST and u.src[0].dtype in dtypes.fp8_ocp]
     if len(sources) < 2 or sources[0].dtype is not sources[1].dtype: return None
     name = f"two_{code_of(sources[0].dtype)}"
@@ -93,7 +95,7 @@ class Groups(Casts):
     return self.once(regs.R[1], f"both_to_{code_of(dtype)}", low, high)
 
   def truths(self, dtype: DType, values: list[Any]) -> Reg:
-    """Predicates as bytes of 0 and 1."""
+    """Return predicates as bytes of 0 and 1."""
     words = []
     for start in range(0, len(values), 4):
       flags = [self.op(regs.R[1], "flag", value, 1 << 8 * k) for k, value in enumerate(values[start:start + 4])]
@@ -102,7 +104,7 @@ class Groups(Casts):
     return self.gathered(self.group_class(dtype), [(word, k) for word in words for k in range(4)])
 
   def place_of(self, u: UOp) -> Place:
-    """Where the first byte of an element is. A variable may have changed since its element was taken."""
+    """Return the register and byte where an element begins. A variable may have changed since its element was taken."""
     if u.op is Ops.GEP:
       source, number = origin_of(u)
       if source.op in LOOSE: return self.place_of(element_of(source, number))
@@ -116,7 +118,7 @@ class Groups(Casts):
     return self.part(regs.R[1], self.group(source), number // 2), bool(number % 2)
 
   def gathered(self, cls: RegClass, places: list[Place]) -> Reg:
-    """A group of bytes from other registers; a group that is all of them is itself."""
+    """Gather a group from bytes of other registers. If the bytes are exactly one group, return that group."""
     places = [(value.group, 4 * value.at + byte) if isinstance(value, regs.Element) else (value, byte)
               for value, byte in places]
     first = places[0][0]
@@ -128,7 +130,7 @@ class Groups(Casts):
                    *sources.values())
 
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
-    """One element of a group; narrow ones are extended to 32 bits."""
+    """Return one element of a group. Narrow integers are extended to 32 bits."""
     group, size = self.group(source), dtype.itemsize
     at, low = divmod(number * size, 4)
     if dtype is dtypes.bool: return self.op(regs.P, "any_bits", self.part(regs.R[1], group, at), 0xff << 8 * low)
@@ -136,24 +138,24 @@ class Groups(Casts):
     return self.part(self.group_class(dtype), group, at)
 
 def rounded(u: UOp) -> bool:
-  """Whether an element is a float32 rounded to 16 bits; an instruction rounds two of them."""
+  """Return whether an element is a float32 rounded to 16 bits. One instruction rounds two of them."""
   return u.op is Ops.CAST and u.dtype in HALVES and u.src[0].dtype is dtypes.float32
 
 def memory_bytes(dtype: DType) -> int:
-  """How many bytes a value is in memory: a bool is one, also as an element."""
+  """Return the bytes of a value in memory. A bool is one byte, also as an element."""
   return dtype.count * dtype.scalar().itemsize
 
 def constant_words(dtype: DType, number: Any) -> list[int]:
-  """The same number in all elements of a vector, as words of 32 bits."""
+  """Return a vector with the same number in all elements, as words of 32 bits."""
   content = (to_bytes(number, dtype.scalar()) * max(dtype.count, 4))[:max(memory_bytes(dtype), 4)]
   return [int.from_bytes(content[k:k + 4], "little") for k in range(0, len(content), 4)]
 
 @once
 def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Macro:
-  """A macro that makes a group of single bytes. units: registers of its sources, 0: a constant; places: source and byte
-  of each byte of the group.
+  """Return a macro that makes a group from single bytes.
 
-  A word that is one of a source is moved, bytes of two words take one PRMT, those of more than two take three.
+  units: registers of its sources, 0 for a constant. places: source and byte of each byte of the group. A word that
+  equals a word of a source is moved. Bytes of two words take one PRMT, those of more than two take three.
   """
   words = [places[k:k + 4] for k in range(0, len(places), 4)]
   operands = [("d", Access.WRITE, f"v{len(words)}"),
@@ -172,29 +174,31 @@ def gathering(units: tuple[int, ...], places: tuple[tuple[int, int], ...]) -> Ma
 
 @once
 def zeros(units: int) -> Macro:
-  """A macro that clears a group, two registers at once."""
+  """Return a macro that clears a group, two registers at once."""
   return Macro("zeros", (("d", Access.WRITE, f"v{units}"),), 1,
                tuple([f"IMAD.WIDE {part('d', k)}, RZ, RZ, RZ" for k in range(0, units, 2)]))
 
 def named(word: tuple[int, int], units: tuple[int, ...]) -> str:
-  """A word of a source in the text of a macro."""
+  """Return a word of a source in the text of a macro."""
   source, at = word
   return part(f"s{source}", at) if units[source] > 1 else f"s{source}"
 
 def part(name: str, at: int) -> str:
-  """A register of a group in the text of a macro."""
+  """Return a register of a group in the text of a macro."""
   return f"{name}.{at}" if at < 4 else f"{name}.r{at}"
 
 def permutation(goal: str, places: tuple[tuple[int, int], ...], units: tuple[int, ...]) -> str:
-  """The line that puts bytes of at most two words, or the first two bytes, into a register."""
+  """Return the line that puts bytes of at most two words, or the first two bytes, into a register."""
   found = sorted({(source, byte // 4) for source, byte in places})
   digits = [byte % 4 + 4 * found.index((source, byte // 4)) for source, byte in places]
   selects = sum(digit << 4 * k for k, digit in enumerate(digits))
   return f"PRMT {goal}, {named(found[0], units)}, {selects:#x}, {named(found[1], units) if len(found) > 1 else 'RZ'}"
 
 def selector(first: int, size: int, signed: bool) -> int:
-  """What PRMT extends one or two bytes of a register by: a digit for each byte, 4 is a zero, 8 and a byte's number its
-  sign."""
+  """Return the PRMT selector that extends one or two bytes of a register.
+
+  It has a digit for each byte: 4 is a zero, 8 plus the number of a byte is the sign of that byte.
+  """
   digits = [first + k for k in range(size)]
   digits += [digits[-1] | 8 if signed else 4] * (4 - size)
   return sum(digit << 4 * k for k, digit in enumerate(digits))

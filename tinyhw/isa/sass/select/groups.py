@@ -1,20 +1,21 @@
-"""Products of four warps (HGMMA) go on by themselves: what says so to the hardware, put where it is needed.
+"""Insert the synchronization of asynchronous products of four warps (HGMMA).
 
-Their sums stay in registers that nothing else may touch meanwhile, and their factors are read from shared memory in a
-way of its own. So there is
+Nothing else may touch the registers of the sums while such products run. The unit reads their factors from shared
+memory through another path than loads. The pass inserts:
 
-  WARPGROUP.ARRIVE             before a product, behind anything else that touches sums, and behind each meeting of
-                               warps
-  gsb0                         at the last product before a wait, a meeting or the end of a block: those since the last
-                               one are a group
-  WARPGROUP.DEPBAR.LE gsb0, 0  before an instruction that touches sums of products that may still go on, and before a
-                               meeting, behind which others may overwrite the factors, unless the program has waited
-                               itself (WAIT with two numbers): it knows which groups matter
-  MEMBAR, FENCE.VIEW.ASYNC     before a meeting, where a warp has written shared memory (STS, signals), or has waited
-                               for its own copies: the units that multiply and copy see it then
+  WARPGROUP.ARRIVE             before the first product of a block, and before a product that follows a barrier, a wait or
+                               another access to sums
+  gsb0                         at the last product before a wait, a barrier or the end of a block; the products since
+                               the last gsb0 are a group
+  WARPGROUP.DEPBAR.LE gsb0, 0  before an instruction that touches sums of pending products, and before a barrier, after
+                               which others may overwrite the factors
+  MEMBAR, FENCE.VIEW.ASYNC     before a barrier, if a warp has written shared memory (STS, signals), or has waited for
+                               its own copies: the asynchronous units then see the data
 
-A state flows over the blocks, so that a loop's products are waited for where a register is touched in its next
-iteration, or behind it. Functions without products stay as they are.
+A program that waits itself (WAIT with two numbers) gets no DEPBAR before a barrier: it knows which groups matter.
+
+State flows over the blocks. So a loop's products are waited for in its next iteration, or after it, where a register is
+touched. Functions without products stay the same.
 
 Needs: physical code whose macros are expanded. Cost: linear in the instructions, times the depth of loops.
 """
@@ -28,21 +29,24 @@ from tinyhw.machine.ir.inst import Block, Function, MInst, Reg
 from tinyhw.machine.ir.target import Target
 from tinyhw.named_tuple import NamedTuple
 
-FIRST_GROUP = 0   # the only one that there is
+FIRST_GROUP = 0   # the only group
 NUMBERED = (1 << regs.ZERO) - 1
-WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})  # behind them there may be something new in shared
-                                                                 # memory
+# after these, shared memory may hold new data
+WRITES = frozenset({"STS", "STS.U", "DEPBAR.LE", "SYNCS.EXCH"})
 
 class State(NamedTuple):
-  """going: registers of sums that may not be done, a bit for each. waited: the program has waited for products itself,
-  since the last one.
-  written: shared memory was, and products do not see it yet."""
+  """The pending work at a point of the program.
+
+  going: registers of sums that may be pending, a bit for each. waited: since the last product, the program has waited
+  itself.
+  written: shared memory was written, and products do not see it yet.
+  """
   going: int = 0
   waited: bool = True
   written: bool = False
 
 def meet(known: State | None, state: State) -> State | None:
-  """What holds where two paths meet; None if the second one adds nothing."""
+  """Merge the states of two paths. Return None if the second one adds nothing."""
   if known is None: return state
   met = State(known.going | state.going, known.waited and state.waited, known.written or state.written)
   return met if met != known else None
@@ -50,7 +54,7 @@ def meet(known: State | None, state: State) -> State | None:
 def is_product(inst: MInst) -> bool: return inst.row.pipe == PRODUCTS
 
 def touched(inst: MInst) -> int:
-  """All vector registers of an instruction, a bit for each; RZ is none."""
+  """Return all vector registers of an instruction, a bit for each, without RZ."""
   found = 0
   for value in inst.operands:
     if isinstance(value, Reg) and value.cls.bank is regs.VECTOR and value.index is not None:
@@ -58,7 +62,7 @@ def touched(inst: MInst) -> int:
   return found & NUMBERED
 
 def wait_products(arch: str, left: int) -> MInst:
-  """The instruction that waits for all groups of products but the last ones."""
+  """Return the instruction that waits for all groups of products except the last `left` ones."""
   return build(table(arch)["WARPGROUP.DEPBAR/9c5"], FIRST_GROUP, left)
 
 class Groups:
@@ -71,8 +75,8 @@ class Groups:
       self.sums |= touched(inst)
 
   def walk(self, block: Block, state: State, out: list[MInst]) -> State:
-    """The block with what is missing; the state at its end."""
-    ready = False   # for a product
+    """Insert the missing instructions of a block. Return the state at its end."""
+    ready = False   # a product may follow without ARRIVE
     for inst in block.insts:
       if is_product(inst):
         if not ready: out.append(build(self.rows["WARPGROUP/9c5"], wgwait="ARRIVE"))
@@ -89,7 +93,7 @@ class Groups:
     return state
 
   def other(self, inst: MInst, state: State, ready: bool, out: list[MInst]) -> tuple[State, bool]:
-    """An instruction that has nothing to do with products but, perhaps, their registers."""
+    """Process an instruction that is no product, but may touch the registers of one."""
     registers = touched(inst)
     if registers & state.going:
       out.append(wait_products(self.arch, 0))
@@ -98,13 +102,13 @@ class Groups:
     return state, ready and not registers & self.sums
 
 def left_of(inst: MInst) -> int:
-  """How many groups a wait leaves."""
+  """Return how many groups a wait leaves pending."""
   left = inst.operands[inst.row.isa.index["n"]]
   assert isinstance(left, int)
   return left
 
 def commit(insts: list[MInst]) -> None:
-  """Make products groups: the last one before each wait or meeting, and at the end, says so."""
+  """Mark the last product before each wait, barrier and block end as the end of a group."""
   last: MInst | None = None
   for inst in (*insts, None):
     if inst is not None and is_product(inst): last = inst
@@ -113,7 +117,7 @@ def commit(insts: list[MInst]) -> None:
       last = None
 
 def order_groups(function: Function, target: Target) -> Function:
-  """The function with its products in groups that are waited for."""
+  """Return the function with its products in groups, and with waits for them."""
   if any(is_product(inst) for block in function.blocks for inst in block.insts):
     groups = Groups(function, target.name)
     rewrite(function.blocks, State(), groups.walk, meet)

@@ -1,4 +1,4 @@
-"""Products on the matrix unit, of groups of registers (select/group.py)."""
+"""Select products on the matrix unit, of groups of registers (select/group.py)."""
 from __future__ import annotations
 
 
@@ -14,17 +14,18 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.matrix import LINE_BYTES, LINES
 from tinyhw.uop.ops import UOp
 
-UNIT_BYTES = 32                # of steps of the sum, of an instruction
-UNIT_LINES = 16                # the same, of a turned panel of elements of two bytes
-DESCRIBED_BYTES = 16           # of which a descriptor counts addresses and offsets
+UNIT_BYTES = 32                # bytes of the steps that an instruction sums
+UNIT_LINES = 16                # steps of an instruction in a transposed swizzle atom of two-byte elements
+DESCRIBED_BYTES = 16           # the unit of addresses and offsets in a descriptor
 SWIZZLE_128 = 1 << 30          # in the upper half of a descriptor
-PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES   # the upper half: from eight lines to the next ones
+# the upper half: the distance from eight lines to the next eight
+PANEL_WORD = SWIZZLE_128 | LINES * LINE_BYTES // DESCRIBED_BYTES
 
 class Matrices(Addresses):
-  """The part of Selector that knows the matrix unit."""
+  """The layer of Selector for the matrix unit."""
 
   def multiply(self, u: UOp) -> Reg:
-    """MMA. What begins at zero adds to the register that is zero."""
+    """Select MMA. A sum that begins at zero adds to RZ."""
     unit = next((x for x in every_unit(self.generation.name) if x.matrix == u.arg), None)
     if unit is None: raise CompileError(f"{self.function.name}: {self.generation.arch} has no matrix unit for {u.arg}")
     if unit.matrix.panels: return self.multiply_panels(u, unit)
@@ -41,7 +42,7 @@ class Matrices(Addresses):
     return self.op(cls, unit.key, a, b, start)
 
   def rounded_to_tf32(self, factor: Reg) -> Reg:
-    """A factor with 10 bits of mantissa, once in a block; the unit takes the leading bits as they are."""
+    """Round a factor to 10 bits of mantissa, once in a block. The unit truncates without rounding."""
     key = "tf32", factor
     if key not in self.made:
       self.made[key] = self.new(factor.cls)
@@ -49,7 +50,7 @@ class Matrices(Addresses):
     return self.made[key]
 
   def multiply_lanes(self, u: UOp, a: Reg) -> Reg:
-    """Products on the FMA pipe: each lane's own. The second factor is 16 elements, columns one after the other."""
+    """Select products on the FMA pipe, each lane for itself. The second factor is 16 elements, column by column."""
     elements = [element_of(u.src[1], k) if u.src[1].op is Ops.VECTORIZE else UOp(Ops.GEP, u.dtype.scalar(), (u.src[1],),
                                                                                  k) for k in range(16)]
     groups = {"columns": [elements[4 * k:4 * k + 4] for k in range(4)], "steps": [elements[k::4] for k in range(4)]}
@@ -60,9 +61,9 @@ class Matrices(Addresses):
     return result
 
   def multiply_panels(self, u: UOp, unit: Unit) -> Reg:
-    """A product of four warps: instructions whose factors are descriptors.
+    """Select a product of four warps: instructions whose factors are descriptors.
 
-    Where they are waited for, groups.py knows.
+    groups.py inserts the waits.
     """
     c, result = self.group(u.src[2]), self.new(self.group_class(u.dtype))
     places, factors = [], []
@@ -76,39 +77,45 @@ class Matrices(Addresses):
     return result
 
   def fragment(self, u: UOp) -> Reg:
-    """FRAGMENT: LDSM, whose addresses are those of rows."""
+    """Select FRAGMENT: LDSM, whose addresses are those of rows."""
     address, offset = self.shared_place(u.src[0])
     return self.op(self.group_class(u.dtype), f"{'columns' if u.arg else 'rows'}_b{8 * u.dtype.itemsize}", address,
                    offset)
 
 def whole_of(elements: list[UOp]) -> UOp:
-  """The vector that these are all elements of, in order, or one that is made of them."""
+  """Return the vector whose elements these are, in order, or a new vector of them."""
   source = elements[0].src[0] if elements[0].op is Ops.GEP else elements[0]
   fine = source.dtype.count == len(elements) and all(e.op is Ops.GEP and e.src[0] is source and e.arg == k
                                                      for k, e in enumerate(elements))
   return source if fine else UOp(Ops.VECTORIZE, elements[0].dtype.vec(len(elements)), tuple(elements))
 
 def half_of(u: UOp) -> tuple[UOp, int] | None:
-  """The FRAGMENT of which a factor is the first (0) or second (1) half: the instruction takes half of the registers."""
+  """Return the FRAGMENT of which a factor is the first (0) or second (1) half. The instruction takes half of its
+  registers."""
   if u.op is not Ops.GEP or u.src[0].op is not Ops.FRAGMENT or u.src[0].dtype.count != 2 * u.dtype.count: return None
   return u.src[0], u.arg // u.dtype.count
 
-# ***** descriptors: the lower half is an address and, from bit 16 on, the distance of panels *****
+# ***** descriptors: the lower half is an address and, from bit 16 on, the distance of swizzle atoms *****
 
 def leading(panel: UOp) -> int:
-  """What a descriptor says of the distance from one panel to the next, which matters only where a factor's rows (or
-  columns) take several."""
+  """Return the field of a descriptor with the distance between swizzle atoms.
+
+  It matters only if the rows (or columns) of a factor span several atoms.
+  """
   return panel.arg.lines * LINE_BYTES // DESCRIBED_BYTES if panel.arg.turned else 1
 
 def advance(panel: UOp) -> int:
-  """By what a descriptor grows from an instruction to the next one: lines are steps, or their bytes are."""
+  """Return the step of a descriptor from an instruction to the next. In a transposed atom the lines are steps, else
+  their bytes are."""
   return (UNIT_LINES * LINE_BYTES if panel.arg.turned else UNIT_BYTES) // DESCRIBED_BYTES
 
 @once
 def product_of_panels(instruction: str, sums: int, times: int, a: tuple[int, int, bool],
                       b: tuple[int, int, bool]) -> Macro:
-  """So many instructions, each with descriptors of its own: all are made before the first one. a, b: what is added to
-  the lower half of the first descriptor, by how much it grows, whether the factor is turned."""
+  """Return a macro of `times` instructions, each with descriptors of its own, made before the first instruction.
+
+  a, b: the sum for the lower half of the first descriptor, its step, and whether the factor is transposed.
+  """
   made, products = [], []
   turned = ".tnspA" * a[2] + ".tnspB" * b[2]
   for k in range(times):

@@ -1,11 +1,14 @@
-"""Arithmetic of float16 and bfloat16, two neighbours in one instruction, where that has the bits of float32 rounded
+"""Select arithmetic on pairs of float16 or bfloat16 in one instruction, if it gives the bits of rounded float32 results
 (machine/select/narrow.py).
 
-A sum or product is HADD2 or HMUL2, a comparison HSET2, which makes a mask, and a choice LOP3 by that mask; a bound that
-is not zero is HMNMX2. An operand is a word whose halves are taken as they stand, or one of them twice; other elements
-are brought together by PRMT. HFMA2 rounds a product and a sum once where codegen wants the bits of two roundings, so it
-is there only for sums of bfloat16 on generations whose HADD2 has none. Its products are too small for float32 in rare
-cases, so they are not here. What the elements were converted to stays unread, and goes (machine/select/unused.py).
+A sum is HADD2 and a product HMUL2. A comparison is HSET2, which makes a mask, and a choice is LOP3 with that mask. A
+bound other than zero is HMNMX2.
+
+An operand is a word: both halves, or one half twice. PRMT brings other elements together.
+
+HFMA2 rounds a product and a sum once, but codegen expects two roundings. So it is used only for sums of bfloat16 on
+generations whose HADD2 has no bfloat16. In rare cases its products are too small for float32, so it makes no products
+here. The conversions of the elements become unused, and unused.py removes them (machine/select/unused.py).
 """
 from __future__ import annotations
 import functools
@@ -24,26 +27,28 @@ from tinyhw.once import once
 from tinyhw.uop.enums import GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-Term = tuple[Reg | None, str]   # an operand: its register, and how the text of the instruction spells it with "?" in
-                                # its place; None: a constant
+# an operand: its register, or None for a constant, and its text in the instruction, with "?" for the register
+Term = tuple[Reg | None, str]
 
 SUMS, PRODUCTS = frozenset({Ops.ADD, Ops.NEG}), frozenset({Ops.MUL})
 CHOICES = frozenset({Ops.WHERE, *GroupOp.Comparison, Ops.AND, Ops.OR, Ops.XOR})
 LOGIC = {Ops.AND: "and32", Ops.OR: "or32", Ops.XOR: "xor32"}
 COMPARISONS = {Ops.CMPLT: "LT", Ops.CMPEQ: "EQ", Ops.CMPNE: "NEU"}
-MIRRORED = {"LT": "GT"}        # with operands exchanged; others mean the same
+MIRRORED = {"LT": "GT"}        # names after an exchange of the operands; others stay
 SIGNS = 0x80008000
 EXTREMES = {"least_f32": ("", "PT"), "least_nan_f32": (".NAN", "PT"), "most_f32": ("", "!PT"),
             "most_nan_f32": (".NAN", "!PT")}
 
 class Packed(Groups):
-  """The part of Selector that computes two elements at once. uses: of nodes by others; kept: how many of those keep it
-  in memory."""
+  """The layer of Selector that computes two elements at once.
+
+  uses: of nodes by others. kept: how many of those uses store the node to memory.
+  """
   kept: Counter[UOp] = Counter()
 
   @functools.cached_property
   def finders(self) -> dict[DType, Finder]:
-    """By type, with what there is for it."""
+    """Map each type to the finder of its packed operations."""
     choices = CHOICES if self.generation.has("9+") else frozenset()
     return {dtypes.float16: Finder(dtypes.float16, SUMS | PRODUCTS | CHOICES, self.beside),
             dtypes.bfloat16: Finder(dtypes.bfloat16, SUMS | choices, self.beside)}
@@ -53,21 +58,22 @@ class Packed(Groups):
     return super().rounded_word(dtype, low, high) if found is None else self.both(found, dtype)
 
   def cast(self, u: UOp) -> Reg:
-    """A single number is computed as both halves of a register, if nobody but memory sees the upper one."""
+    """Convert. A single number is computed in both halves of a register, if only stores use it."""
     if u.dtype not in HALVES or u.src[0].dtype is not dtypes.float32 or self.kept[u] < self.uses[u]:
       return super().cast(u)
     found = self.finders[u.dtype].rounded(u.src[0], u.src[0])
     return super().cast(u) if not isinstance(found, Both) else self.both(found, u.dtype)
 
   def both(self, found: Found, dtype: DType) -> Reg:
-    """A register with the results, once in a block; of a comparison all bits or none of each half."""
+    """Return a register with both results, computed once in a block. A comparison gives all bits or none of each
+    half."""
     key = (found, dtype)
     if key not in self.made:
       self.made[key] = self.together(found, dtype) if isinstance(found, Neighbours) else self.computed(found, dtype)
     return self.made[key]
 
   def together(self, found: Neighbours, dtype: DType) -> Reg:
-    """Neighbours in a register."""
+    """Return two adjacent elements in a register."""
     low, high = (UOp.const(dtype, u.arg) if u.op is Ops.CONST else u for u in (found.low, found.high))
     word = self.packed(dtype.vec(2), [low, high])
     signs = sum(0x8000 << 16 * k for k, sign in enumerate(found.signs) if sign)
@@ -79,7 +85,7 @@ class Packed(Groups):
     if op is Ops.WHERE: return self.chosen(found, dtype)
     if op in LOGIC: return self.op(regs.R[1], LOGIC[op], *[self.both(s, dtype) for s in sources])
     a, b = sources
-    exchanged = is_constant(a)   # it has a place as the second operand
+    exchanged = is_constant(a)   # only the second operand can be a constant
     if exchanged: a, b = b, a
     kind = kind_of(dtype)
     if op is Ops.MUL: return self.packed_line(f"HMUL2{kind}", dtype, a, b)
@@ -90,8 +96,10 @@ class Packed(Groups):
     return self.packed_line(f"HFMA2{kind}", dtype, a, b, middle="1, 1, ")
 
   def chosen(self, found: Both, dtype: DType) -> Reg:
-    """WHERE: the bits of one or the other. The larger or smaller one of a number and a bound is one instruction; not of
-    zeros, which have an order there."""
+    """Select WHERE by bits. The minimum or maximum of a number and a bound is one instruction.
+
+    Zeros are excluded, because the instruction orders them.
+    """
     condition, yes, no = found.sources
     limit = limit_of(found)
     if limit is not None:
@@ -106,7 +114,7 @@ class Packed(Groups):
     return self.op(regs.R[1], "choose_bits", mask, self.both(yes, dtype), self.both(no, dtype))
 
   def chosen_by_truths(self, condition: Neighbours, yes: Found, no: Found, dtype: DType) -> Reg:
-    """By a truth for each half: whole words are chosen by each of them, and half of each is taken."""
+    """Select by a bool for each half: choose whole words by each of them, and take half of each."""
     words = [constant_word(s, dtype) if isinstance(s, Neighbours) and is_constant(s) else self.both(s, dtype)
              for s in (yes, no)]
     low, high = (self.once(regs.R[1], *self.choice_of(self.value(truth), *words))
@@ -116,17 +124,17 @@ class Packed(Groups):
   # ***** operands *****
 
   def packed_line(self, key: str, dtype: DType, a: Found, b: Found, end: str = "", middle: str = "") -> Reg:
-    """An instruction of two operands. middle: the text between them; end: behind them."""
+    """Emit an instruction of two operands. middle: the text between them; end: the text after them."""
     terms = [self.register_term(a, dtype), self.register_term(b, dtype) if middle else self.term(b, dtype)]
     return self.op(regs.R[1], packed_macro(key, tuple(text for _, text in terms), middle, end),
                    *[r for r, _ in terms if r is not None])
 
   def register_term(self, found: Found, dtype: DType) -> Term:
-    """An operand that is no constant in the text."""
+    """Return an operand that is no constant in the text."""
     return (self.both(found, dtype), "?") if is_constant(found) else self.term(found, dtype)
 
   def term(self, found: Found, dtype: DType) -> Term:
-    """Neighbours that stand in one word are taken from there."""
+    """Return an operand. Two elements in one word are taken from that word."""
     if isinstance(found, Both):
       minus = found.op is Ops.NEG
       return self.both(found.sources[0] if minus else found, dtype), "-?" if minus else "?"
@@ -139,13 +147,13 @@ class Packed(Groups):
                                                             (1, 1): "?.H1_H1"}[first % 2, second % 2]
 
   def beside(self, low: UOp, high: UOp) -> bool:
-    """Whether two numbers are halves of a word as an instruction takes them: both, or one of them twice."""
+    """Return whether two numbers are halves of a word that an instruction takes: both halves, or one half twice."""
     if low.op is Ops.CONST or high.op is Ops.CONST: return low is high
     (group, first), (other, second) = self.half_place(low), self.half_place(high)
     return group is other and second - first in (0, 1 - first % 2)
 
   def half_place(self, u: UOp) -> tuple[Reg, int]:
-    """The register or group in which a number is, and the number of its half."""
+    """Return the register or group of a number, and the number of its half."""
     value, byte = self.place_of(u)
     if isinstance(value, regs.Element): return value.group, 2 * value.at + byte // 2
     return self.in_register(value, 1), byte // 2
@@ -156,20 +164,20 @@ def is_constant(found: Found) -> bool:
   return isinstance(found, Neighbours) and found.low.op is Ops.CONST and found.high.op is Ops.CONST
 
 def constant_text(found: Neighbours) -> str:
-  """Two constants in the text of an instruction, the upper one first."""
+  """Return two constants in the text of an instruction, the upper one first."""
   low, high = (-u.arg if minus else u.arg for u, minus in zip(found[:2], found.signs))
   return ("RZ" if str(low) == str(high) == "0.0"
           else ", ".join({"inf": "+INF ", "-inf": "-INF "}.get(str(x), repr(float(x))) for x in (high, low)))
 
 def constant_word(found: Neighbours, dtype: DType) -> int:
-  """The bits of two constants."""
+  """Return the bits of two constants."""
   low, high = (int.from_bytes(to_bytes(-u.arg if minus else u.arg, dtype), "little")
                for u, minus in zip(found[:2], found.signs))
   return high << 16 | low
 
 def limit_of(found: Both) -> str | None:
-  """The name in EXTREMES of a choice of the larger or smaller one of a number and a constant bound that is not zero;
-  None if it is none."""
+  """Return the name in EXTREMES of the minimum or maximum of a number and a constant bound other than zero, else
+  None."""
   condition, yes, no = found.sources
   if not isinstance(condition, Both) or condition.op is not Ops.CMPLT or yes == no or {yes,
                                                                                        no} != set(condition.sources):
@@ -180,7 +188,7 @@ def limit_of(found: Both) -> str | None:
 
 @once
 def packed_macro(key: str, terms: tuple[str, ...], middle: str, end: str) -> Macro:
-  """The macro of an instruction with these operands."""
+  """Return the macro of an instruction with these operands."""
   names = [name for name, text in zip("ab", terms) if "?" in text]
   first, second = (text.replace("?", name) for name, text in zip("ab", terms))
   return Macro("packed", (("d", Access.WRITE, "v1"), *((name, Access.READ, "v1") for name in names)), 1 + len(names),

@@ -1,5 +1,4 @@
-"""What the parts of selection share: making instructions, and bringing operands into a form that an instruction
-takes."""
+"""The base of all layers of selection: emit instructions, and bring operands into a form that an instruction takes."""
 from __future__ import annotations
 from typing import Any
 
@@ -11,10 +10,10 @@ from tinyhw.machine.select.macros import Macro
 from tinyhw.machine.select.selection import Selection
 
 FULL = 0xffffffff
-COPY = {1: "move", 2: "move64", 4: "move128"}  # by registers
+COPY = {1: "move", 2: "move64", 4: "move128"}  # by count of registers
 
 class Part(Selection):
-  """One selection as far as instructions go."""
+  """One selection: its instructions and operands."""
 
   def __init__(self, generation: Generation, function: Function):
     super().__init__(function)
@@ -24,8 +23,10 @@ class Part(Selection):
   # ***** instructions *****
 
   def instruction(self, what: str | Macro, *operands: Any, ties: tuple[Reg, ...] = ()) -> MInst:
-    """A macro over these operands; constants that have no place in it are brought into registers before, from the
-    first one on."""
+    """Return a macro over these operands.
+
+    Constants without a form are moved into registers, in order, until a form fits.
+    """
     values = [value if isinstance(value, Reg) else self.fitting(what, k, value) for k, value in enumerate(operands)]
     made = make(self.generation.arch, what, values, self.new, ties)
     for k, value in enumerate(values):
@@ -40,11 +41,11 @@ class Part(Selection):
   def macro(self, name: str) -> Macro: return macro_of(self.generation.arch, name)
 
   def letters(self, what: str | Macro, k: int) -> str:
-    """The class of an operand of a macro."""
+    """Return the class of an operand of a macro."""
     return letters_of(self.generation.arch, what)[k]
 
   def fitting(self, what: str | Macro, k: int, value: int) -> Any:
-    """A constant as operand number k of a macro wants it; a zero of 32 bits is a register."""
+    """Return a constant in the form of operand number k of a macro. A 32-bit zero is a register."""
     letters = self.letters(what, k)
     if letters == "p": return self.truth(value)
     if letters == "x1" and not value & FULL: return regs.RZ
@@ -56,13 +57,13 @@ class Part(Selection):
     self.block.insts.append(inst)
 
   def op(self, cls: RegClass, what: str | Macro, *sources: Any) -> Reg:
-    """An instruction whose first operand is written, and is new."""
+    """Emit an instruction that writes its first operand, a new register."""
     dst = self.new(cls)
     self.emit(what, dst, *sources)
     return dst
 
   def once(self, cls: RegClass, name: str, *sources: Any) -> Reg:
-    """The same, once in a block."""
+    """Emit the same, once in a block."""
     key = (name, *sources)
     if key not in self.made: self.made[key] = self.op(cls, name, *sources)
     return self.made[key]
@@ -70,7 +71,7 @@ class Part(Selection):
   # ***** operands *****
 
   def part(self, cls: RegClass, group: Reg, at: int) -> Reg:
-    """Registers of a group, from number `at` on, without an instruction; the same object each time."""
+    """Return registers of a group, from number `at` on, without an instruction; the same object each time."""
     if isinstance(group, regs.Element): at, group = group.at + at, group.group
     if group.cls is cls: return group
     found = self.parts.get((cls, group, at))
@@ -78,21 +79,21 @@ class Part(Selection):
     return found
 
   def whole(self, value: Reg) -> Reg:
-    """A value in registers of its own, as jumps and what changes a register want it."""
+    """Copy an element of a group into registers of its own, as jumps and updates of registers require."""
     return self.op(value.cls, COPY[value.cls.units], value) if isinstance(value, regs.Element) else value
 
   def in_register(self, value: Any, units: int) -> Reg:
-    """A value in registers; a constant is made once in a block."""
+    """Return a value in registers. A constant is made once in a block."""
     if isinstance(value, Reg): return value
     if units == 2: return self.once(regs.R[2], "pack64", value & FULL, value >> 32 & FULL)
     assert units == 1, f"a constant of {units} registers"
     return self.once(regs.R[1], "move", value & FULL)
 
   def truth(self, value: int) -> Reg:
-    """A bool that is known, as a predicate."""
+    """Return a constant bool as a predicate."""
     return regs.PT if value else self.once(CLASSES["p"], "p_clear")
 
   def half(self, value: Any, which: str) -> Any:
-    """The low or high half of 64 bits."""
+    """Return the low or high half of 64 bits."""
     if not isinstance(value, Reg): return value >> (32 if which == "high" else 0) & FULL
     return self.part(regs.R[1], value, 1 if which == "high" else 0)

@@ -1,21 +1,19 @@
-"""Operations of float32 that are several instructions: the special function unit with what makes its results correctly
-rounded.
+"""Recipes of float32 operations: the special function unit, and the instructions that round its results correctly.
 
-In the notation that machine/select/recipes.py explains; keys are macros. `Arithmetic.perform` (select/alu.py) follows
-them.
+The notation is that of machine/select/recipes.py. The keys are macros. `Arithmetic.perform` (select/alu.py) emits them.
 
-MUFU.RCP and MUFU.RSQ are off by a unit or two, and take subnormal numbers for zeros. One step of Newton's method makes
-them correctly rounded, for
-every mantissa: NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the emulator's units err by no more than it
-allows. A quotient is that of a correctly rounded reciprocal, with one step by the remainder (Markstein 1990, theorem
-8.2). That holds where nothing on the way is too large or
-too small: roots are scaled; a quotient of numbers out of 2**-60 to 2**60 (and 0) in some lane is made again, by the
-whole warp (macros/floats.py).
+MUFU.RCP and MUFU.RSQ are off by a unit or two, and treat subnormal numbers as zeros. One step of Newton's method makes
+their results correctly rounded, for every mantissa. NVIDIA's own code for rcp.rn and sqrt.rn is that step, and the
+errors of the emulator's units are within its bounds. A quotient is a product with a correctly rounded reciprocal and
+one step by the remainder (Markstein 1990, theorem 8.2).
 
-div_constant_f32 is that for a divisor of common size whose reciprocal is known; div_integer_f32, whose dividend was an
-integer of at most 32 bits (so no -0), needs no check either.
+That holds if no intermediate result is too large or too small. So roots are scaled. If some lane has a number outside
+of 2**-60 to 2**60 (and 0), the whole warp divides again (macros/floats.py).
 
-EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows; they are the expressions of codegen.
+div_constant_f32 is the same for a divisor of common size with a known reciprocal. In div_integer_f32 the dividend was
+an integer of at most 32 bits (so no -0). Neither needs the check.
+
+EX2 and LG2 are off by 2 units and by 2**-22, more than docs/numerics.md allows. Expressions of codegen replace them.
 """
 from __future__ import annotations
 

@@ -1,15 +1,18 @@
-"""From a Program to NVIDIA instructions over virtual registers: values, memory, control. Arithmetic is in
-select/alu.py, conversions in select/cast.py, vectors in select/group.py, addresses in select/address.py, matrices in
-select/matrix.py, copies to shared memory in select/copies.py, the pass itself in machine/select/selection.py.
+"""Select NVIDIA instructions over virtual registers for a Program.
+
+This file has values, memory and control. Arithmetic is in select/alu.py, conversions in select/cast.py, vectors in
+select/group.py, addresses in select/address.py, matrices in select/matrix.py. Copies to shared memory are in
+select/copies.py, the pass itself in machine/select/selection.py.
 
 One pass over the program, in order. Every lane computes for itself:
 
-  integers up to 64 bits, float32, float64     one register or two; narrower integers are extended to 32 bits, by their
-  sign where they have one float16, bfloat16, fp8                       their codes, extended with zeros
-  bool                                         a predicate
+  integers up to 64 bits, float32, float64   one register or two; integers narrower than a register are extended to 32
+                                             bits, by their sign if they are signed
+  float16, bfloat16, fp8                     their bits, extended with zeros
+  bool                                       a predicate
 
-Constants are operands. Instructions are macros (macros.py). A gate is the guard of the load or store; lanes never go
-different ways.
+Constants are operands. Instructions are macros (macros.py). A gate is the guard of the load or store. Lanes never
+diverge.
 """
 from __future__ import annotations
 from collections import Counter
@@ -36,10 +39,10 @@ if TYPE_CHECKING:
   from tinyhw.uop.program import Program
 
 REGISTER_BYTES = 4  # of a lane
-ROOM = 64           # registers beside sums of four warps that addresses of copies may have
+ROOM = 64           # registers besides the sums of four warps that addresses of copies may take
 
 class Selector(Copies):
-  """The state of one selection; `select` at the end of this file is the way in."""
+  """The state of one selection. `select` at the end of this file is the entry point."""
 
   def __init__(self, program: Program, arch: str, registers: int):
     super().__init__(generation_of(arch), Function(program.name))
@@ -63,19 +66,19 @@ class Selector(Copies):
   # ***** values *****
 
   def home(self, u: UOp) -> RegClass:
-    """The class of registers in which u lives."""
+    """Return the register class of u."""
     if u.dtype is dtypes.bool: return regs.P
     return regs.R[2] if u.dtype.itemsize == 8 else regs.R[1]
 
   def define(self, u: UOp) -> Reg:
-    """DEFINE_VAR: a slot of 8 bytes in constant memory."""
+    """Select DEFINE_VAR: a slot of 8 bytes in constant memory."""
     units = 2 if u.dtype.itemsize == 8 else 1
     return self.op(regs.R[units], f"argument_b{32 * units}", self.slots[u])
 
   def parameter(self, u: UOp) -> None: """PARAM: `begin` loads what accesses have asked for."""
 
   def exchange(self, u: UOp) -> Reg:
-    """By SHFL. Words and pairs of them; a predicate goes as a number."""
+    """Select SHFL, of words and pairs of them. A predicate is exchanged as a number."""
     value, number = self.value(u.src[0]), u.arg
     assert number < WARP, f"lanes of a warp are no {number} apart"
     if u.dtype is dtypes.bool:
@@ -97,21 +100,21 @@ class Selector(Copies):
     return self.op(regs.P, "ne_u32", result, 0) if u.dtype is dtypes.bool else result
 
   def alternative(self, u: UOp) -> Reg:
-    """u as memory holds it, in registers that a load may write to.
+    """Return u in its memory format, in registers that a load may overwrite.
 
-    Constants are made anew, which is no more than a copy.
+    Constants are made again, which costs no more than a copy.
     """
     constant = u.src[0] if u.op is Ops.BROADCAST else u
     if constant.op is not Ops.CONST or u.dtype is dtypes.bool: return self.stored(u)
     return self.filled(u.dtype, constant.arg) if u.dtype.count > 1 else self.made_anew(self.value(u), u.dtype)
 
   def made_anew(self, value: int, dtype: DType) -> Reg:
-    """A constant in registers that nobody else has."""
+    """Return a constant in new registers."""
     if dtype.itemsize == 8: return self.op(regs.R[2], "pack64", value & FULL, value >> 32 & FULL)
     return self.op(regs.R[1], "move", value & FULL)
 
   def stored(self, u: UOp) -> Reg:
-    """u as memory holds it; a bool is a byte."""
+    """Return u in its memory format; a bool is a byte."""
     if u.dtype.count > 1: return self.group(u)
     if u.dtype is dtypes.bool: return self.op(regs.R[1], "flag", self.value(u), 1)
     return self.in_register(self.value(u), 2 if u.dtype.itemsize == 8 else 1)
@@ -163,10 +166,11 @@ class Selector(Copies):
     return self.in_register(value, 2 if variable.dtype.itemsize == 8 else 1)
 
 def access_of(dtype: DType) -> str:
-  """The size of an access, narrow ones with the extension that registers want."""
+  """Return the size of an access. Narrow sizes include the extension of the register."""
   size = memory_bytes(dtype)
   return f"b{8 * size}" if size >= 4 else f"{'s' if dtype in dtypes.sints else 'u'}{8 * size}"
 
 def select(program: Program, target: Target) -> Function:
-  """The program as instructions over virtual registers. Raises CompileError for what no NVIDIA kernel can be."""
+  """Return the program as instructions over virtual registers. Raises CompileError if the program is no NVIDIA
+  kernel."""
   return Selector(program, target.name, len(target.allocatable["R"])).select(program)

@@ -1,9 +1,9 @@
-"""Tensor maps: the 128 bytes by which the unit that copies boxes (TMA, sm_90) knows a tensor, made from a Box
+"""Tensor maps: 128 bytes that describe a tensor to the unit of bulk tensor copies (TMA, sm_90), made from a Box
 (uop/boxes.py).
 
-They have 0 as the address of the tensor, to which a launch adds the buffer's (`Code.descriptors`). Boxes lie in shared
-memory with the 128-byte swizzle; what is outside of the tensor is 0. Fields as NVIDIA's assembler sets them
-(tensormap.replace); those behind byte 64 as in reed-lau/cute-gemm, which found them equal to the driver's.
+The address of the tensor is 0. A launch adds the address of the buffer (`Code.descriptors`). Boxes lie in shared memory
+with the 128-byte swizzle. Elements outside of the tensor are 0. Fields are as NVIDIA's assembler sets them
+(tensormap.replace). Fields after byte 64 are as in reed-lau/cute-gemm, which found them equal to the driver's.
 """
 from __future__ import annotations
 import struct
@@ -17,7 +17,7 @@ from tinyhw.uop.program import Program
 
 BYTES = 128
 MOST_AXES = 5
-STRIDE_UNIT = 16      # bytes, of which the strides of all axes but the innermost one are multiples
+STRIDE_UNIT = 16      # bytes; the strides of all axes except the innermost one are multiples
 SWIZZLE_128 = 3 << 13
 TYPES = {dtypes.float16: 6, dtypes.bfloat16: 10}
 BY_SIZE = {1: 0, 2: 1, 4: 2, 8: 4}   # unsigned integers: elements are only moved
@@ -25,19 +25,19 @@ BY_SIZE = {1: 0, 2: 1, 4: 2, 8: 4}   # unsigned integers: elements are only move
 Map = tuple[int, Box, DType]  # the slot of a buffer, its tensor and box, its elements
 
 def maps_of(program: Program) -> dict[Map, int]:
-  """The maps that a program wants, in order of appearance."""
+  """Return the maps of a program, in order of appearance."""
   found: dict[Map, int] = {}
   for u in program.uops:
     if u.op is Ops.BOX: found.setdefault((u.src[0].arg[0], u.arg, u.dtype), len(found))
   return found
 
 def descriptors(program: Program) -> tuple[tuple[int, bytes], ...]:
-  """The maps, with the numbers of their buffers, as Code has them."""
+  """Return the maps with the numbers of their buffers, in the form of Code."""
   numbers = {param.arg[0]: k for k, param in enumerate(program.params)}
   return tuple((numbers[slot], tensor_map(box, dtype)) for slot, box, dtype in maps_of(program))
 
 def tensor_map(box: Box, dtype: DType) -> bytes:
-  """The map of a tensor at address 0. Raises CompileError for one that no map can say."""
+  """Return the map of a tensor at address 0. Raises CompileError if no map can describe it."""
   size, axes = dtype.itemsize, len(box.dims)
   strides = [stride * size for stride in box.strides[1:]]
   if (axes > MOST_AXES or any(stride % STRIDE_UNIT or stride >> 40 for stride in strides) or max(box.dims) > 1 << 32

@@ -1,5 +1,4 @@
-"""Copies of groups of more than four registers, as the sums of products of four warps are: macros made for a single
-use."""
+"""Copies of groups of more than four registers, such as the sums of four warps. Each copy is a macro of its own."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.select.group import part
@@ -9,8 +8,10 @@ from tinyhw.once import once
 
 @once
 def copied(registers: int, upwards: bool) -> Macro:
-  """d = s, one register after the other; upwards: d is behind s and may begin inside of it, so the last ones go
-  first."""
+  """Return a macro of d = s, one register after the other.
+
+  upwards: d is after s and may overlap it, so the last registers go first.
+  """
   order = reversed(range(registers)) if upwards else range(registers)
   return Macro("copy", (("d", Access.WRITE, f"v{registers}"), ("s", Access.READ, f"v{registers}")), 2,
                tuple([f"MOV {part('d', k)}, {part('s', k)}" for k in order]))

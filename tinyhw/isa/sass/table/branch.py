@@ -1,4 +1,4 @@
-"""Jumps between blocks, until emission knows how far they are: what the machine passes invert, drop and move."""
+"""Jumps between blocks, before emission knows their distances. The machine passes invert, drop and move them."""
 from __future__ import annotations
 
 from tinyhw.isa.sass.table import regs
@@ -14,12 +14,12 @@ JUMP_IF = Inst("jump_if", BRANCH, (_TO, *_CONDITION), "branch", Effect.JUMP)
 def jump(block: Block) -> MInst: return MInst(JUMP, [block], None, ([],))
 
 def invert(inst: MInst) -> MInst | None:
-  """The conditional jump with the opposite condition."""
+  """Return the conditional jump with the opposite condition."""
   if inst.row is not JUMP_IF: return None
   block, predicate, negated = inst.operands
   return MInst(JUMP_IF, [block, predicate, 1 - negated], inst.origin, inst.arguments)
 
 def real(inst: MInst, distance: int, rows: Table) -> MInst:
-  """The instruction of a jump. distance: bytes from its end to its block."""
+  """Return the instruction of a jump. distance: bytes from its end to its block."""
   guard = {} if inst.row is JUMP else {"guard": inst.operands[1], "guard_not": inst.operands[2]}
   return build(rows["BRA/947"], regs.PT, distance, **guard)

@@ -1,9 +1,10 @@
-"""The control word: the upper bits of each instruction, which say when it may issue and what later instructions wait
+"""The control word: the upper bits of each instruction. They tell when it may issue and what later instructions wait
 for.
 
-The text is a prefix of the instruction: `[B0-2---:R3:W-:Y:S04]` waits until scoreboards 0 and 2 are free, takes
-scoreboard 3 until its sources have been read, none for its result, and the next instruction of the warp issues 4 cycles
-later; Y prefers another warp meanwhile. Operands that stay in the reuse cache are marked there (`R2.reuse`).
+The text is a prefix of the instruction. `[B0-2---:R3:W-:Y:S04]` waits until scoreboards 0 and 2 are free. It takes
+scoreboard 3 until its sources have been read, and none for its result. The next instruction of the warp issues 4 cycles
+later; Y prefers another warp meanwhile. Operands that stay in the reuse cache are marked in the instruction
+(`R2.reuse`).
 """
 from __future__ import annotations
 import functools
@@ -12,19 +13,22 @@ import re
 from tinyhw.errors import EncodeError, ParseError
 from tinyhw.named_tuple import NamedTuple
 
-# Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. Those above have no name; they are
+# Bits 105 to 125 of the instruction: the fields of Control, from the lowest one on. The bits above have no name and are
 # 0 in all code that was seen.
 WIDTHS = {"stall": 4, "yields": 1, "write": 3, "read": 3, "wait": 6, "reuse": 4}
 SHIFT = 105
-NONE = 7          # the scoreboard that is none
+NONE = 7          # no scoreboard
 SCOREBOARDS = 6
 MOST_STALL = 15
 PREFIX = r"\[B([0-5-]{6}):R([0-5-]):W([0-5-]):([Y-]):S(\d\d?)\]\s*"
 
 class Control(NamedTuple):
-  """stall: cycles until the next instruction may issue, 0..15. yields: another warp is preferred. write, read: the
-  scoreboard that is taken until the result is written, the sources are read; 7 is none. wait: bits of the scoreboards
-  that must be free. reuse: bit 0 to 2 for sources a, b and c."""
+  """The fields of a control word.
+
+  stall: cycles until the next instruction may issue, 0..15. yields: prefer another warp. write: the scoreboard that is
+  taken until the result is written. read: the scoreboard that is taken until the sources are read; 7 is none. wait:
+  bits of the scoreboards that must be free. reuse: bits 0 to 2 for sources a, b and c.
+  """
   stall: int = 1
   yields: bool = True
   write: int = NONE
@@ -34,7 +38,8 @@ class Control(NamedTuple):
 
   @functools.lru_cache(maxsize=1 << 12)
   def pack(self) -> int:
-    """The bits in their places in the instruction. Raises EncodeError for what the hardware does not know."""
+    """Return the bits in their positions in the instruction. Raises EncodeError for a value that the hardware does not
+    know."""
     for name, board in (("write", self.write), ("read", self.read)):
       if board != NONE and not 0 <= board < SCOREBOARDS:
         raise EncodeError(f"scoreboard {name} must be in 0..5, or 7 for none, got {board}")
@@ -51,10 +56,11 @@ class Control(NamedTuple):
     read, write = ("-" if board == NONE else str(board) for board in (self.read, self.write))
     return f"[B{waits}:R{read}:W{write}:{'Y' if self.yields else '-'}:S{self.stall:02d}]"
 
-USUAL = Control()  # of a line without one: nothing to wait for, and the next instruction may issue in the next cycle
+# of a line without a control word: no waits, and the next instruction may issue in the next cycle
+USUAL = Control()
 
 def unpack(word: int) -> Control | None:
-  """The control word of an instruction; None for one that the hardware does not know."""
+  """Return the control word of an instruction. Return None for a word that the hardware does not know."""
   fields, left = [], word >> SHIFT
   for width in WIDTHS.values():
     fields.append(left & (1 << width) - 1)
@@ -64,7 +70,7 @@ def unpack(word: int) -> Control | None:
   return Control(stall, bool(yields), write, read, wait, reuse)
 
 def parse_prefix(text: str) -> tuple[Control, str]:
-  """The control word of a line, the usual one where it has none, and the rest of the line."""
+  """Split a line into its control word, or the usual one, and the rest of the line."""
   if not text.startswith("["): return USUAL, text
   found = re.match(PREFIX, text)
   if found is None: raise ParseError(f"a control word looks like {USUAL}, got {text.partition(']')[0]}]")

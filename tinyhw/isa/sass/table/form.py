@@ -1,7 +1,6 @@
-"""What a line of the table means: generations, the fields of an instruction, and what the encoder, decoder and text
-need of a row (`Inst.isa`).
+"""The semantics of a line of the table: generations, the fields of an instruction, and the form of a row (`Inst.isa`).
 
-The notation is explained in table.py.
+The encoder, the decoder and the text read the form. table.py explains the notation.
 """
 from __future__ import annotations
 import functools
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 GENERATIONS = ("sm_80", "sm_89", "sm_90", "sm_100", "sm_120")
 SAME = {"sm_86": "sm_80", "sm_90a": "sm_90", "sm_100a": "sm_100", "sm_120a": "sm_120"}
-# A word of a line may be limited to some generations by "%" and one of these.
+# "%" and one of these limits a word of a line to some generations.
 GROUPS = {
   "80": GENERATIONS[:1], "89": GENERATIONS[1:2], "90": GENERATIONS[2:3], "100": GENERATIONS[3:4],
   "120": GENERATIONS[4:],
@@ -28,9 +27,9 @@ GROUPS = {
 }
 
 class Generation:
-  """A column of the table. arch: sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120, with or without an "a" behind it.
+  """A column of the table. arch: sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120, with or without an "a" at the end.
 
-  wide: fields of uniform registers have eight bits. split: the offset of a branch has its low bits apart from the
+  wide: fields of uniform registers have eight bits. split: the low bits of a branch offset are separate from the
   others.
   """
 
@@ -42,7 +41,7 @@ class Generation:
     self.split = self.name in GROUPS["9+"]
 
   def has(self, group: str) -> bool:
-    """Whether a word limited to this group holds here; "" holds everywhere."""
+    """Return whether a word limited to this group holds here. "" holds everywhere."""
     return not group or self.name in GROUPS[group]
 
 # ---- fields
@@ -51,7 +50,7 @@ Ranges = tuple[tuple[int, int], ...]  # first and last bit, the least significan
 
 @once
 def ranges(text: str) -> Ranges:
-  """"76,80" or "16-23,34-81"."""
+  """Parse "76,80" or "16-23,34-81"."""
   found = []
   for word in text.split(","):
     low, _, high = word.partition("-")
@@ -62,18 +61,20 @@ def ranges(text: str) -> Ranges:
 def width_of(places: Ranges) -> int: return sum(high - low + 1 for low, high in places)
 
 def placed(places: Ranges, value: int) -> int:
-  """The lowest bits of a value in their places in an instruction."""
+  """Return the lowest bits of a value at their positions in an instruction."""
   word = 0
   for low, high in places:
     word |= (value & (1 << high - low + 1) - 1) << low
     value >>= high - low + 1
   return word
 
-WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction, and the first one of its control word
+WORD_BITS, CONTROL_BIT = 128, 105  # bits of an instruction; the first bit of its control word
 
 def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int]) -> Format:
-  """The format of an instruction without its control word: fields by name with whether they are signed, bits that
-  never change, zeros elsewhere."""
+  """Return the format of an instruction without its control word.
+
+  places: fields by name, with whether they are signed. constants: constant bits. Other bits are zeros.
+  """
   from tinyhw.machine.notation.bits import fmt  # the encoder needs no format
   bits = ["0"] * CONTROL_BIT
   for at, value in constants.items():
@@ -88,22 +89,28 @@ def layout(places: dict[str, tuple[Ranges, bool]], constants: dict[Ranges, int])
       first = last + 1
   return fmt(" ".join(["0" * (WORD_BITS - CONTROL_BIT), *(b for b in reversed(bits) if b)]))
 
-# Kinds of integers: those that are signed, and how many bytes a unit of the field is.
+# Kinds of integers: the signed ones, and the bytes of a unit of the field.
 SIGNED = ("s", "to", "at", "rel", "s24", "w")
 SCALE = {"to": 4, "rel": 4, "w": 4}
-NO_GROUP = 7  # of a matrix product: it is in no group that can be waited for
-ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}  # what integers can be, where not all values have
-                                                                       # a meaning
+NO_GROUP = 7  # of a matrix product: no group
+# the allowed integers, if some values are invalid
+ALLOWED = {"sb": tuple(range(6)), "gsb": (0, NO_GROUP), "gsb0": (0,)}
 
 class Spec(NamedTuple):
   """A field of a row, which is an operand of its instructions.
 
-  kind: R, UR, P, UP, B (registers), "enum" (a modifier), "flag" (a sign or so of an operand), or a kind of integer: u
-  (unsigned), s, s24 (signed), w (signed, in words), to (a place in the code, from the end of the instruction), at (the
-  same in bytes), rel (a distance), f32, f64, half (the bits of a float), sr (a
-  special register), sb (a scoreboard), boards (a set of them), gsb, gsb0 (a group of matrix products; none or 0, only
-  0).
-  implied: what it is where the text leaves it out. units: registers of a group, or the modifier that says how many.
+  kind: one of
+  - R, UR, P, UP, B: registers
+  - "enum": a modifier
+  - "flag": a sign or another one-bit mark of an operand
+  - u (unsigned), s, s24 (signed), w (signed, in words)
+  - to (a code address, from the end of the instruction), at (the same in bytes), rel (a distance)
+  - f32, f64, half: the bits of a float
+  - sr: a special register
+  - sb: a scoreboard; boards: a set of them
+  - gsb, gsb0: a group of matrix products; gsb is 0 or none, gsb0 is 0
+
+  implied: the value if the text leaves it out. units: registers of a group, or the modifier that gives their count.
   reuse: of a source, its bit in Control.reuse; -1 if it cannot stay in the cache.
   """
   name: str
@@ -123,31 +130,38 @@ class Spec(NamedTuple):
   def signed(self) -> bool: return self.kind in SIGNED
 
 class Part(NamedTuple):
-  """A field in the text of an operand. not_, neg, abs: fields that say "!", "-", "|..|";
-  inverse: neg is written "~". suffixes: fields or literal words."""
+  """A field in the text of an operand.
+
+  negate, sign, absolute: fields for "!", "-" and "|..|". inverse: the sign is written "~". suffixes: fields or literal
+  words.
+  """
   name: str
   negate: str = ""
   sign: str = ""
   absolute: str = ""
   inverse: bool = False
   suffixes: tuple[str, ...] = ()
-  following: bool = False  # the register behind that of the field, which the text spells out, too
+  following: bool = False  # the register after that of the field; the text names it too
 
 class Token(NamedTuple):
-  """An operand of the text: brackets with a word before them and a sum inside, or one bare part. optional: it is left
-  out where it says nothing."""
+  """An operand of the text: brackets with a word before them and a sum inside, or one bare part.
+
+  optional: it is left out if it has its default.
+  """
   groups: tuple[tuple[str, tuple[Part, ...]], ...]
   optional: bool = False
   brackets: bool = False
   literal: str = ""                          # a word that is always there
   spaced: bool = False                       # parts are separated by a blank, not by "+" in brackets
-  flags: tuple[tuple[str, str], ...] = ()    # behind the brackets: (field, word), ".tnspA"
+  flags: tuple[tuple[str, str], ...] = ()    # after the brackets: (field, word), ".tnspA"
 
   def parts(self) -> list[Part]: return [part for _, parts in self.groups for part in parts]
 
 def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
-  """What stands in brackets, each with the small letters before them, and the rest of the text: "desc[UR4][R2.64].x"
-  is desc UR4, R2.64 and .x."""
+  """Split a text into its brackets, each with the lower-case letters before it, and the rest.
+
+  "desc[UR4][R2.64].x" gives (desc, UR4), ("", R2.64) and .x.
+  """
   found: list[tuple[str, str]] = []
   rest = ""
   while "[" in text:
@@ -162,19 +176,17 @@ def bracketed(text: str) -> tuple[list[tuple[str, str]], str]:
 SMALL = "abcdefghijklmnopqrstuvwxyz"
 
 def mnemonic_of(key: str) -> str:
-  """The first word of the text, of a row's key or a line's name."""
+  """Return the first word of the text, for a row's key or a line's name."""
   return key.partition("/")[0].partition(".")[0]
 
 class Form:
-  """What a row has in `Inst.isa`.
+  """The `Inst.isa` of a row.
 
-  key: of the table; mnemonic: the first word of the text. words: what follows it, dotted: names of modifiers, or
-  literal words ("=WIDE").
-  specs: parallel to the row's operands: those of the text, then modifiers and flags, then the guard. index: name ->
-  position.
-  constants: bits that are always so. properties: the words of its line. result: "fixed" or "board", whether the result
-  comes after a fixed time or releases a scoreboard. sources: the same of the reading of the sources. row: whose form it
-  is. fields: what the encoder keeps.
+  key: of the table. mnemonic: the first word of the text. words: the dotted words after it: names of modifiers, or
+  literal words ("=WIDE"). specs: parallel to the row's operands: those of the text, then modifiers and flags, then the
+  guard. index: name -> position. constants: constant bits. properties: the words of its line. result: "fixed" for a
+  fixed latency, "board" if the result releases a scoreboard. sources: the same for the reading of the sources. row: the
+  row of this form. fields: the encoder's cache.
   """
   row: Inst | None = None
   fields: tuple[Any, ...] = ()
@@ -190,12 +202,12 @@ class Form:
 
   @functools.cached_property
   def format(self) -> Format:
-    """Every bit of the instruction."""
+    """The format of all bits of the instruction."""
     return layout({spec.name: (spec.at, spec.signed) for spec in self.specs}, self.constants)
 
   @functools.cached_property
   def constant(self) -> int:
-    """The bits that are always so, in their places."""
+    """The constant bits, at their positions."""
     word = 0
     for at, value in self.constants.items(): word |= placed(at, value)
     return word

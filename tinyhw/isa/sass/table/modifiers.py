@@ -1,8 +1,8 @@
 """The modifiers of NVIDIA instructions, by name: their usual bits, and the word for each value.
 
-"-" is the value whose text is left out, "?" one that has no meaning. A word may have dots. A number behind "*" is how
-many registers an operand has whose size the modifier tells. The same words may be at other bits in a row: `rnd@76-77`.
-A line that begins with a blank goes on with the words of the one before.
+"-" is a value without text, "?" an invalid value. A word may have dots. The number after "*" is the count of registers
+of an operand whose size the modifier gives. A row may put the same words at other bits: `rnd@76-77`. A line that begins
+with a blank continues the words of the line before.
 """
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tinyhw.named_tuple import NamedTuple
 SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE CONSTANT STRONG.SM STRONG.GPU.PRIVATE STRONG.GPU "
          "MMIO.GPU CONSTANT.SM STRONG.SYS "
          "CONSTANT.SM.PRIVATE MMIO.SYS CONSTANT.VC CONSTANT.VC.PRIVATE CONSTANT.GPU")
-# Of what writes. The last three mean other things on sm_100.
+# Of instructions that write. The last three have other meanings on sm_100.
 WRITE_SCOPE = ("- CONSTANT.PRIVATE CONSTANT.CTA CONSTANT.CTA.PRIVATE STRONG.SM.PRIVATE STRONG.SM STRONG.GPU.PRIVATE "
                "STRONG.GPU MMIO.GPU CONSTANT.SM "
                "STRONG.SYS CONSTANT.SM.PRIVATE MMIO.SYS ? ? ?")
@@ -166,9 +166,9 @@ optout  75     - OPTOUT
 trywait 72     - TRYWAIT
 arvcnt  70-71  - ARVCNT TRANSCNT
 """
-# How a product of N columns is written, by its field. An accumulator in float32 has N/2 registers, one in float16 N/4.
+# The text of a product of N columns, by its field. An accumulator in float32 has N/2 registers, one in float16 N/4.
 COLUMNS = tuple(range(8, 257, 8))
-# integers; others have no meaning
+# of integers; other values are invalid
 BYTE_COLUMNS = dict(zip((*range(0, 7, 3), *range(9, 52, 3)), (8, 16, 24, *range(32, 257, 16))))
 TEXT += "".join(f"{name:<7} 53-57  {' '.join(f'64x{n}x{depth}*{n // share}' for n in COLUMNS)}\n"
                 for name, depth, share in (("gmma16", 16, 2), ("gmma16h", 16, 4), ("gmma8", 8, 2), ("gmma32", 32, 2)))
@@ -176,8 +176,11 @@ TEXT += (f"gmmai   53-58  "
          f"{' '.join(f'64x{BYTE_COLUMNS[i]}x32*{BYTE_COLUMNS[i] // 2}' if i in BYTE_COLUMNS else '?' for i in range(52))}\n")
 
 class Enumeration(NamedTuple):
-  """A modifier. bits: where it usually is. words: the text of each value, "" where it is left out, "?" where there is
-  none. units: registers by value."""
+  """A modifier.
+
+  bits: its usual position. words: the text of each value, "" if it is left out, "?" if it is invalid. units: registers
+  by value.
+  """
   name: str
   bits: str
   words: tuple[str, ...]
@@ -185,11 +188,11 @@ class Enumeration(NamedTuple):
 
   @property
   def implied(self) -> int:
-    """The value where the text has no word for it; -1 if it must have one."""
+    """The value if the text has no word for it; -1 if a word is required."""
     return self.words.index("") if "" in self.words else -1
 
 def enumeration(line: str) -> Enumeration:
-  """A line of the text."""
+  """Parse a line of the text."""
   name, bits, *words = line.split()
   split = [word.partition("*") for word in words]
   return Enumeration(name, bits, tuple("" if word == "-" else word for word, _, _ in split),

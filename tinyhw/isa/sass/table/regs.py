@@ -1,8 +1,8 @@
 """The registers of NVIDIA GPUs from sm_80 on: vector registers R, uniform registers UR, predicates P and UP,
 convergence barriers B.
 
-The last register of a bank reads as zero (RZ, URZ) or true (PT, UPT) and forgets what is written. URZ has index 255
-here; a field of six bits says it as 63. A group of registers starts at a multiple of its size, up to 8.
+The last register of a bank reads as zero (RZ, URZ) or true (PT, UPT) and discards writes. URZ has index 255 here; a
+field of six bits encodes it as 63. A group of registers starts at a multiple of its size, up to 8.
 Source: NVIDIA's disassembler, version 13.1.
 """
 from __future__ import annotations
@@ -13,10 +13,10 @@ ZERO = 255  # the index of RZ and URZ
 TRUE = 7    # the index of PT and UPT
 
 def numbered(letter: str, count: int, last: str) -> tuple[str, ...]:
-  """R0, R1 ... RZ."""
+  """Return the names R0, R1 ... RZ."""
   return (*(f"{letter}{i}" for i in range(count - 1)), last)
 
-VECTOR = Bank("R", 256, tuple(range(253)))  # R253 and R254 are lost to hardware from sm_70 on
+VECTOR = Bank("R", 256, tuple(range(253)))  # the hardware takes R253 and R254 from sm_70 on
 UNIFORM = Bank("UR", 256, tuple(range(63)))
 PREDICATE = Bank("P", 8, tuple(range(7)))
 UNIFORM_PREDICATE = Bank("UP", 8, tuple(range(7)))
@@ -25,7 +25,7 @@ BARRIER = Bank("B", 16, tuple(range(16)))
 SIZES = (1, 2, 3, 4, *range(6, 129, 2))  # registers of a group; more than 4 only for matrices
 
 def classes(bank: Bank, names: tuple[str, ...], sizes: tuple[int, ...]) -> dict[int, RegClass]:
-  """The classes of a bank by how many registers they have."""
+  """Return the classes of a bank by their count of registers."""
   return {n: RegClass(bank.name + (f"x{n}" if n > 1 else ""), bank, 32 * n, n, {1: 1, 2: 2}.get(n, 4 if n % 8 else 8),
                       names) for n in sizes}
 
@@ -51,7 +51,7 @@ NAMES = {name: (kind, i) for kind, group in KINDS.items() for i, name in enumera
 _made: dict[tuple[RegClass, int], Reg] = {}
 
 def reg(cls: RegClass, index: int) -> Reg:
-  """A physical register or group; the same object each time."""
+  """Return a physical register or group; the same object each time."""
   found = _made.get((cls, index))
   if found is None: found = _made.setdefault((cls, index), Reg(cls, index=index))
   return found

@@ -1,36 +1,47 @@
-"""The NVIDIA instruction table: a line for each instruction, with the opcodes of its forms; a row for each form, made
-when it is asked for.
+"""The NVIDIA instruction table: a line for each instruction with the opcodes of its forms, and a row for each form.
+
+Rows are made at first use.
 
   table("sm_90")["FFMA/223"]     FFMA with three registers: the name of the line and the opcode
   table("sm_90").rows_of("FFMA") all forms
 
-Operands of an MInst are the registers and integers of the text in its order, then modifiers and flags as integers,
-then the guard (`guard`, `guard_not`). `build` fills in what is left out.
+The operands of an MInst are the registers and integers of the text in order, then modifiers and flags as integers, then
+the guard (`guard`, `guard_not`). `build` adds defaults.
 
-The text. Columns are separated by two spaces: name, opcodes, operands, modifiers, properties. A line "@ properties"
-sets the first properties of what follows, and bits that are always so. A word may be limited to generations by "%8x",
-"%9+" ... (form.GROUPS). The name is the mnemonic; what follows a dot tells rows apart.
+Columns of the text are separated by two spaces: name, opcodes, operands, modifiers, properties. A line "@ properties"
+sets the first properties and the constant bits of the lines that follow. "%8x", "%9+" ... limits a word to generations
+(form.GROUPS). The name is the mnemonic. A suffix after a dot distinguishes rows.
 
-An opcode is bits 0 to 11, in hexadecimal, or `bits 0 to 8:forms`, a row for each of the forms. A form is in bits 9 to
-11 and tells what sources b and c are:
+An opcode is bits 0 to 11 in hexadecimal, or `bits 0 to 8:forms`, with a row for each of the forms. Bits 9 to 11 are the
+form. It tells the kinds of sources b and c:
   1  both registers             2  c is an immediate           3  c is in constant memory (up to sm_90)
   4  b is an immediate          5  b is in constant memory (up to sm_90)
   6  b is a uniform register    7  c is a uniform register
 A line with the property "plain" has its sources at the bits that it names.
 
-An operand is a slot (SLOTS) or `name:kind@bits` (form.Spec), and in this order:
-  ?      left out of the text where it says nothing
+An operand is a slot (SLOTS) or `name:kind@bits` (form.Spec), with these marks in order:
+  ?      left out of the text if it has its default
   -  ~  |    may be negated, inverted, absolute, by the bits of the slot
-  .word  a modifier that is written behind it, or a literal word (capitals or digits)
-  :n     a group of n registers; :size the modifier tells how many
+  .word  a modifier that is written after it, or a literal word (capitals or digits)
+  :n     a group of n registers; :size the modifier gives the count
   = +    it is written; read and written
-or brackets with a sum, as in the text: `desc[uc][a.64:2+o]`, `c[bank][a+o16]`; "&" for two that are separated by a
-blank; `x'` is the register behind that of operand x.
-A modifier is its name (modifiers.py), `name@bits`, a literal word WORD, a literal word that is set bits WORD@74,
-WORD@70-71=2, or bits without text, @81-83=7.
-Properties: the pipe; f32, f64, half, s32 (the type of immediates; f64 also makes all registers pairs); load, store,
-jump, end, barrier, call; up (the guard is a uniform predicate); board (a scoreboard tells when the result is there),
-reads (one tells when sources have been read); alias (alias.py); plain; makes_view, wants_view (uses.py).
+An operand may also be brackets with a sum, as in the text: `desc[uc][a.64:2+o]`, `c[bank][a+o16]`. "&" joins two parts
+that a blank separates. `x'` is the register after that of operand x.
+
+A modifier is one of:
+- its name (modifiers.py), or `name@bits`
+- a literal word, WORD
+- a literal word with bits to set, WORD@74 or WORD@70-71=2
+- bits without text, @81-83=7
+
+The properties are:
+- the pipe
+- f32, f64, half, s32: the type of immediates; f64 also makes all registers pairs
+- load, store, jump, end, barrier, call
+- up: the guard is a uniform predicate
+- board: a scoreboard tells when the result is there
+- reads: a scoreboard tells when sources have been read
+- alias (alias.py); plain; makes_view, wants_view (uses.py)
 """
 from __future__ import annotations
 import functools
@@ -50,7 +61,7 @@ from tinyhw.once import once
 TEXTS = tuple(rows.TEXT for rows in (integer, floats, memory, control, matrix, uniform))
 
 class Slot(NamedTuple):
-  """A usual place of an operand: its kind, its bits, those that negate it and make it absolute, and its bit in the
+  """A usual position of an operand: its kind, its bits, its bits for negation and absolute value, and its bit in the
   reuse cache."""
   kind: str
   at: str
@@ -72,7 +83,7 @@ SLOTS = {
   "qb": Slot("UP", "24-26", "27"), "vr": Slot("UR", "24-29", "30"), "qi": Slot("~UP", "87-89", "90"),
   "bar": Slot("B", "16-19"), "sr": Slot("sr", "72-79"), "o": Slot("s24", "40-63"),
 }
-FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # what b and c are, by bits 9 to 11 of the opcode
+FORMS = ("RR", "RR", "RI", "RC", "IR", "CR", "UR", "RU")  # the kinds of b and c, by bits 9 to 11 of the opcode
 TYPES = ("f32", "f64", "half", "s32", "u32")
 EFFECTS = {"load": Effect.LOAD, "store": Effect.STORE, "jump": Effect.JUMP, "end": Effect.END,
            "barrier": Effect.BARRIER, "call": Effect.CALL}
@@ -80,9 +91,9 @@ ACCESS = {"=": Access.WRITE, "+": Access.BOTH, "": Access.READ}
 
 @once
 def token_of(word: str) -> dict[str, str] | None:
-  """The parts of an operand, which are those of many lines: ?-|name.suffixes|:type@bits=.
+  """Split an operand into its parts: ?-|name.suffixes|:type@bits=.
 
-  None for what has brackets, or several names.
+  Many lines share an operand. Return None for an operand with brackets or several names.
   """
   rest, access = (word[:-1], word[-1]) if word[-1] in "=+" else (word, "")
   rest, _, bits = rest.partition("@")
@@ -95,8 +106,11 @@ def token_of(word: str) -> dict[str, str] | None:
           "sign": sign if sign in "-~" else "", "absolute": "|" if absolute == "|" else ""}
 
 class Line(NamedTuple):
-  """A line of the table as it is in one generation. words: literal ones of its modifiers; numbers: how many of its
-  operands are immediates in each form; described: whether an address has a descriptor."""
+  """A line of the table in one generation.
+
+  words: literal words of its modifiers. numbers: the count of integer operands in every form. described: an address has
+  a descriptor.
+  """
   name: str
   opcodes: tuple[int, ...]
   operands: tuple[str, ...]
@@ -108,7 +122,7 @@ class Line(NamedTuple):
   described: bool
 
 def limited(words: str, generation: Generation) -> tuple[str, ...]:
-  """The words that hold in a generation."""
+  """Return the words that hold in a generation."""
   if "%" not in words: return tuple([word for word in words.split() if word != "-"])
   split = [word.partition("%") for word in words.split() if word != "-"]
   return tuple(word for word, _, group in split if generation.has(group))
@@ -117,7 +131,7 @@ Entry = tuple[str, str]  # a line of the text, and its section
 
 @once
 def entries() -> dict[str, list[Entry]]:
-  """The lines of all generations by mnemonic."""
+  """Return the lines of all generations by mnemonic."""
   found: dict[str, list[Entry]] = {}
   for text in TEXTS:
     section = ""
@@ -127,7 +141,7 @@ def entries() -> dict[str, list[Entry]]:
   return found
 
 def line_of(entry: Entry, generation: Generation) -> Line | None:
-  """A line as it is in a generation; None if it has no opcode there."""
+  """Return a line in a generation. Return None if it has no opcode there."""
   text, section = entry
   name, opcodes, operands, modifiers, properties = (*[column.strip() for column in text.split("  ")
                                                       if column not in ("", " ")], "", "", "")[:5]
@@ -147,14 +161,14 @@ REUSE = {"alu": "abc", "fma": "abc", "fp64": "abc", "half": "abch", "pack": "abc
 CONSTANT_FORMS, CONSTANT_GENERATIONS = (3, 5), "9-"
 
 def opcodes_of(word: str, generation: Generation) -> list[int]:
-  """The opcodes of a word like 023:14, of those that a generation has."""
+  """Return the opcodes of a word like 023:14 that a generation has."""
   base, _, forms = word.partition(":")
   if not forms: return [int(base, 16)]
   constant = generation.has(CONSTANT_GENERATIONS)
   return [int(base, 16) | form << 9 for form in map(int, forms) if constant or form not in CONSTANT_FORMS]
 
 class Table:
-  """The rows of a generation by key. The lines of a mnemonic are taken apart, and a row is made, at first use."""
+  """The rows of a generation by key. Lines are parsed and rows are made at first use."""
 
   def __init__(self, arch: str):
     self.generation = Generation(arch)
@@ -162,7 +176,7 @@ class Table:
     self.known: dict[str, dict[str, tuple[Line, int]]] = {}
 
   def forms(self, mnemonic: str) -> dict[str, tuple[Line, int]]:
-    """The forms of all lines of a mnemonic by key: the line, and the opcode."""
+    """Return the forms of all lines of a mnemonic by key: the line, and the opcode."""
     known = self.known.get(mnemonic)
     if known is not None: return known
     found: dict[str, tuple[Line, int]] = {}
@@ -186,7 +200,7 @@ class Table:
     return found
 
   def __getitem__(self, key: str) -> Inst:
-    """The row of a key. Raises EncodeError if there is none."""
+    """Return the row of a key. Raises EncodeError if there is none."""
     row = self.made.get(key)
     if row is None:
       form = self.forms(mnemonic_of(key)).get(key)
@@ -195,33 +209,33 @@ class Table:
     return row
 
   def others(self, key: str) -> str:
-    """What there is instead, for an error."""
+    """Return the existing forms of a missing key, for an error."""
     found = self.keys_of(key.partition("/")[0])
     return f"; its forms are {', '.join(found)}" if found else ""
 
   def __contains__(self, key: str) -> bool: return key in self.forms(mnemonic_of(key))
 
   def keys_of(self, name: str) -> list[str]:
-    """The keys of a line."""
+    """Return the keys of a line."""
     return [key for key in self.forms(mnemonic_of(name)) if key.partition("/")[0] == name]
 
   def rows_of(self, name: str) -> list[Inst]:
-    """The forms of a line."""
+    """Return the forms of a line."""
     return [self[key] for key in self.keys_of(name)]
 
   def __iter__(self) -> Iterator[Inst]:
-    """Every row; makes them all."""
+    """Make and yield every row."""
     for key in self.lines: yield self[key]
 
 @once
 def table(arch: str) -> Table:
-  """The table of an architecture: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120."""
+  """Return the table of an architecture: sm_80, sm_86, sm_89, sm_90, sm_100, sm_120."""
   return Table(arch)
 
 # ---- from a line to a row
 
 class Maker:
-  """Makes the row of one form of a line."""
+  """Make the row of one form of a line."""
 
   def __init__(self, line: Line, opcode: int, generation: Generation):
     self.line, self.opcode, self.generation = line, opcode, generation
@@ -259,7 +273,7 @@ class Maker:
     return row
 
   def tokens(self, word: str) -> list[Token]:
-    """The operands of a word of the line: one, but of two halves of an immediate two."""
+    """Return the operands of a word of the line: one, or two for the halves of an immediate."""
     optional = word[0] == "?"
     if word.isupper(): return [Token((), literal=word)]
     if "[" in word:
@@ -282,18 +296,18 @@ class Maker:
     return [Token((("", (self.part(word),)),), optional)]
 
   def number(self, name: str, kind: str, at: str) -> Part:
-    """An integer operand."""
+    """Add an integer operand."""
     self.specs.append(Spec(name, kind, ranges(at)))
     return Part(name)
 
   def place_constant(self, word: str, name: str) -> Part:
-    """The offset of a source in constant memory, with the signs of the source."""
+    """Add the offset of a source in constant memory, with the signs of the source."""
     part = self.signs(word, name, SLOTS["b"])
     self.specs.append(Spec(name, "w", ranges("40-53")))
     return part
 
   def part(self, word: str) -> Part:
-    """One field with what is written around it."""
+    """Add one field with its signs and suffixes."""
     if word[-1] == "'": return Part(word[:-1], following=True)
     found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
@@ -312,15 +326,15 @@ class Maker:
     return self.signs(word, name, slot)
 
   def spec(self, name: str, slot: Slot, found: dict[str, str]) -> Spec:
-    """The field of a slot."""
+    """Return the field of a slot."""
     reuse = self.reuse(name, slot) if slot.kind == "R" else -1
     wide = self.generation.wide and not found["bits"]
     return spec_of(name, slot, found["access"], found["type"], 2 if self.type == "f64" else 1, wide, reuse)
 
   def reuse(self, name: str, slot: Slot) -> int:
-    """The bit of a source in the reuse cache: of the operand, wherever its form has it.
+    """Return the bit of a source in the reuse cache, which belongs to the operand, wherever its form has it.
 
-    The second of two is c where there are forms 2, 3 or 7.
+    The second of two sources is c if the line has forms 2, 3 or 7.
     """
     sources = REUSE.get(self.line.properties[0], "")
     if name not in sources: return -1
@@ -328,14 +342,14 @@ class Maker:
     return SLOTS[name].reuse if slot.reuse >= 0 else -1
 
   def signs(self, word: str, name: str, slot: Slot) -> Part:
-    """The flags around a field."""
+    """Add the flags of a field."""
     found = token_of(word)
     assert found is not None, f"{self.line.name}: {word} is no operand"
     sign = absolute = negate = ""
     if slot.kind in ("P", "UP", "~UP"):
       if slot.negate: negate = self.flag(f"{name}_not", slot.negate)
     elif found["sign"]: sign = self.flag(f"{name}_neg", slot.negate)
-    if name == "b" and self.moved:  # the suffixes of the place where it is
+    if name == "b" and self.moved:  # the suffixes belong to the position
       found = next(other for other in map(token_of, self.line.operands) if other and other["name"] == self.third)
     if found["absolute"]: absolute = self.flag(f"{name}_abs", slot.absolute)
     suffixes = (tuple(self.suffix(name, s) for s in found["suffixes"].split(".") if s) if slot.kind in ("R", "UR")
@@ -343,7 +357,7 @@ class Maker:
     return Part(name, negate, sign, absolute, found["sign"] == "~", suffixes)
 
   def suffix(self, name: str, word: str) -> str:
-    """A modifier behind an operand, or a literal word, marked by "="."""
+    """Return a modifier after an operand, or a literal word, marked by "="."""
     return "=" + word if word not in ENUMERATIONS else self.modifier(word)
 
   def flag(self, name: str, bit: str) -> str:
@@ -352,7 +366,7 @@ class Maker:
     return name
 
   def modifier(self, word: str) -> str:
-    """A modifier of the line: its name, or a literal word marked by "=", or "" if it has no text."""
+    """Add a modifier of the line. Return its name, a literal word marked by "=", or "" if it has no text."""
     name, _, at = word.partition("@")
     at, _, value = at.partition("=")
     made: Enumeration | None = ENUMERATIONS.get(name)
@@ -364,9 +378,11 @@ class Maker:
 
 @once
 def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wide: bool, reuse: int) -> Spec:
-  """The field of a slot, which many rows have. size: registers of a group, or the modifier that tells it; units: those
-  where nothing is said.
-  wide: a uniform register's field has eight bits."""
+  """Return the field of a slot, which many rows share.
+
+  size: registers of a group, or the modifier that gives their count. units: the default of size. wide: the field of a
+  uniform register has eight bits.
+  """
   kind, at = slot.kind.lstrip("~"), slot.at
   if kind not in regs.KINDS: return Spec(name, kind, ranges(at), ACCESS[access], NO_GROUP if kind == "gsb" else 0)
   if kind == "UR" and wide:
@@ -382,15 +398,15 @@ def spec_of(name: str, slot: Slot, access: str, size: str, units: int | str, wid
               inverse=slot.kind[0] == "~")
 
 def machine_operand(spec: Spec) -> Operand:
-  """The operand as machine code shared by all ISAs sees it."""
+  """Return the operand for the machine code that all ISAs share."""
   kind = "reg" if spec.classes else "block" if spec.kind == "to" else spec.kind
   return Operand(spec.name, spec.access, spec.classes[0] if spec.classes else None, kind)
 
 def build(row: Inst, *operands: Any, **others: Any) -> MInst:
-  """An instruction over physical registers: the operands of the text in its order, then by name what is not usual:
-  modifiers by value or word, flags, the guard.
+  """Return an instruction over physical registers.
 
-  Raises EncodeError for a number of operands or a name that the row does not have.
+  operands: those of the text in order. others: by name, values other than the defaults: modifiers by value or word,
+  flags, the guard. Raises EncodeError for a wrong count of operands or an unknown name.
   """
   form: Form = row.isa
   shown = [spec for spec in form.specs if spec.kind not in ("enum", "flag") and spec.name != "guard"]
@@ -405,7 +421,7 @@ def build(row: Inst, *operands: Any, **others: Any) -> MInst:
   return MInst(row, values)
 
 def value_of(form: Form, spec: Spec, value: Any) -> Any:
-  """The value of a modifier that may be given by its word."""
+  """Return the value of a modifier that may be given by its word."""
   if spec.enumeration is None: return value
   words: Sequence[str] = spec.enumeration.words
   if isinstance(value, str):
