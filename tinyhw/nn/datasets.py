@@ -1,13 +1,13 @@
 """Data sets of images: digits (comes with tinyhw), and MNIST, Fashion-MNIST and CIFAR-10 (downloaded once, or read from
 a folder).
 
-Each loader gives (X_train, Y_train, X_test, Y_test): X is uint8 of shape (N, channels, height, width), Y is uint8 of
+Each loader returns (X_train, Y_train, X_test, Y_test). X is uint8 of shape (N, channels, height, width), Y is uint8 of
 shape (N,).
 
-Without a network: put the files into `<folder>/mnist/`, `<folder>/fashion-mnist/` or `<folder>/cifar10/` under the
-names that `SOURCES` lists (unpacked is fine too), and set DATASETS=<folder>. DATASETS may also be the address (http,
-https, file) of a mirror of such folders. What is downloaded must have the listed checksum; files of one's own only need
-the right format.
+Without a network: put the files into `<folder>/mnist/`, `<folder>/fashion-mnist/` or `<folder>/cifar10/`, and set
+DATASETS=<folder>. Use the names that `SOURCES` lists; unpacked files are fine too. DATASETS may also be the address
+(http, https, file) of a mirror of such folders. Downloaded files must have the listed checksum. Files of your own only
+need the right format.
 """
 from __future__ import annotations
 import os
@@ -25,7 +25,7 @@ Images = tuple[Tensor, Tensor, Tensor, Tensor]
 
 _MNIST_FILES = ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", "t10k-images-idx3-ubyte.gz",
                 "t10k-labels-idx1-ubyte.gz")
-# name: (where its files are, {file: sha256})
+# name: (the address of its files, {file: sha256})
 SOURCES: dict[str, tuple[str, dict[str, str]]] = {
   "mnist": ("https://storage.googleapis.com/cvdf-datasets/mnist/", dict(zip(_MNIST_FILES, (
     "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
@@ -43,7 +43,7 @@ SOURCES: dict[str, tuple[str, dict[str, str]]] = {
 }
 _CIFAR_RECORD = 1 + 3 * 32 * 32  # the label, then the red, the green and the blue pixels
 _DIGIT_RECORD = 8 * 8 + 1        # the pixels, then the label
-_COPIES = 4                      # of what was unpacked, until it is Tensors
+_COPIES = 4                      # the data exists this many times between unpacking and Tensors
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _DIGITS_FILES = (os.path.join(_HERE, "data", "digits.gz"),  # installed
                  os.path.join(os.path.dirname(os.path.dirname(_HERE)), "examples", "data", "digits.gz"))  # in a clone
@@ -51,9 +51,9 @@ _DIGITS_FILES = (os.path.join(_HERE, "data", "digits.gz"),  # installed
 # **** files ****
 
 def gunzip(data: bytes, name: str) -> bytes:
-  """The contents of a gzip file; other data as it is.
+  """Return the contents of a gzip file, or other data unchanged.
 
-  Raises FileFormatError when it is damaged, BudgetError where it makes too much.
+  Raises FileFormatError if it is damaged, BudgetError if it unpacks to too much.
   """
   if data[:2] != b"\x1f\x8b": return data
   budget, unpacker = Budget(name, len(data)), zlib.decompressobj(16 + zlib.MAX_WBITS)
@@ -67,7 +67,7 @@ def gunzip(data: bytes, name: str) -> bytes:
   return found
 
 def read(dataset: str, file: str) -> bytes:
-  """A file of a data set, unpacked: from the folder or mirror DATASETS, else downloaded. Raises DatasetError."""
+  """Return a file of a data set, unpacked: from the folder or mirror DATASETS, else downloaded. Raises DatasetError."""
   base, checksums = SOURCES[dataset]
   place = DATASETS.value
   if place and "://" not in place:
@@ -87,8 +87,8 @@ def read(dataset: str, file: str) -> bytes:
   with open_input(path, f"a file of {dataset}") as handle: return gunzip(handle.read(), path)
 
 def parse_idx(data: bytes, name: str = "the file") -> tuple[bytes, tuple[int, ...]]:
-  """The bytes and the shape of an idx file of unsigned bytes (http://yann.lecun.com/exdb/mnist/): two zeros, type 8,
-  rank, big-endian sizes."""
+  """Return the bytes and the shape of an idx file of unsigned bytes (http://yann.lecun.com/exdb/mnist/). Its header is
+  two zeros, type 8, rank, big-endian sizes."""
   if len(data) < 4 or data[:3] != b"\0\0\x08":
     raise FileFormatError(f"{name} is not an idx file of bytes: it begins with {data[:4]!r}")
   start = 4 + 4 * data[3]
@@ -98,7 +98,7 @@ def parse_idx(data: bytes, name: str = "the file") -> tuple[bytes, tuple[int, ..
   return data[start:], shape
 
 def parse_cifar(archive: bytes, name: str = "the archive") -> dict[str, tuple[bytes, bytes]]:
-  """{file: (pixels, labels)} of the .bin files in the tar of CIFAR-10's binary version
+  """Return {file: (pixels, labels)} of the .bin files in the tar of CIFAR-10's binary version
   (https://www.cs.toronto.edu/~kriz/cifar.html)."""
   from tinyhw.nn import tar_archive, tensor_io   # here: `import tinyhw` would pay for one loader
   source = tensor_io.Source(Tensor(archive, dtype=dtypes.uint8, device="PYTHON"), "tar")
@@ -114,11 +114,10 @@ def _split_cifar(data: bytes, name: str) -> tuple[bytes, bytes]:
   return b"".join(view[i + 1:i + _CIFAR_RECORD] for i in range(0, len(data), _CIFAR_RECORD)), data[::_CIFAR_RECORD]
 
 def parse_digits(data: bytes) -> tuple[bytes, bytes, bytes, bytes]:
-  """(pixels, labels) to train, then to test: of each digit's images, in the file's order, numbers 2, 7, 12, ... are
-  held out.
+  """Return (pixels, labels) for training, then for testing. Of the images of each digit, in the file's order, numbers
+  2, 7, 12, ... are held out.
 
-  So a fifth is held out, 359 of 1,797, with the digits as frequent as in the rest. The people who wrote it also wrote
-  the rest.
+  So a fifth is held out, 359 of 1,797, with the digits as frequent as in the rest. The same people wrote both parts.
   """
   records = [data[i:i + _DIGIT_RECORD] for i in range(0, len(data), _DIGIT_RECORD)]
   seen = [0] * 10
@@ -137,7 +136,7 @@ def _tensor(data: bytes, shape: tuple[int, ...], device: str | None) -> Tensor:
   return Tensor(data, dtype=dtypes.uint8, device=device).reshape(shape)
 
 def _packaged_digits() -> tuple[str, bytes]:
-  """Where the digits lie, and the file. Raises DatasetError."""
+  """Return the path of the digits, and the file. Raises DatasetError."""
   for path in _DIGITS_FILES:
     try: return path, packaged(path)
     except OSError: pass
@@ -145,9 +144,9 @@ def _packaged_digits() -> tuple[str, bytes]:
                      f"again")
 
 def digits(device: str | None = None) -> Images:
-  """1,438 + 359 handwritten digits, (N, 1, 8, 8), values 0 to 16.
+  """Return 1,438 + 359 handwritten digits, (N, 1, 8, 8), values 0 to 16.
 
-  Part of tinyhw; source and licence: examples/data/README.md.
+  They are part of tinyhw. Source and licence: examples/data/README.md.
   """
   path, data = _packaged_digits()
   pixels, labels, test_pixels, test_labels = parse_digits(gunzip(data, path))
@@ -163,7 +162,7 @@ def _idx(dataset: str, images: str, labels: str, device: str | None) -> tuple[Te
   return _tensor(pixels, (shape[0], 1, *shape[1:]), device), _tensor(classes, count, device)
 
 def mnist(device: str | None = None, fashion: bool = False) -> Images:
-  """60,000 + 10,000 handwritten digits (fashion: pieces of clothing), (N, 1, 28, 28), values 0 to 255.
+  """Return 60,000 + 10,000 handwritten digits (fashion: pieces of clothing), (N, 1, 28, 28), values 0 to 255.
 
   Raises DatasetError.
   """
@@ -171,7 +170,7 @@ def mnist(device: str | None = None, fashion: bool = False) -> Images:
   return (*_idx(dataset, *_MNIST_FILES[:2], device), *_idx(dataset, *_MNIST_FILES[2:], device))
 
 def cifar(device: str | None = None) -> Images:
-  """CIFAR-10: 50,000 + 10,000 color photographs of 10 kinds of things, (N, 3, 32, 32), values 0 to 255.
+  """Return CIFAR-10: 50,000 + 10,000 color photographs in 10 classes, (N, 3, 32, 32), values 0 to 255.
 
   Raises DatasetError.
   """

@@ -1,8 +1,8 @@
 """Arrays in NumPy's files: .npy and .npz. Source: NumPy's documentation, numpy.lib.format, versions 1.0 to 3.0.
 
 A .npy file is: the magic b"\\x93NUMPY", two bytes of version, the length of a header, the header, the elements. The
-header is a dict literal of Python with three keys; it is read by a parser of just that, and nothing is evaluated. A
-.npz file is a zip archive of .npy files.
+header is a Python dict literal with three keys. A parser for just this form reads it, and nothing is evaluated. A .npz
+file is a zip archive of .npy files.
 """
 from __future__ import annotations
 import os
@@ -20,7 +20,7 @@ from tinyhw.tensor import Tensor
 
 _MAGIC = b"\x93NUMPY"
 _LENGTH_BYTES = {1: 2, 2: 4, 3: 4}   # by major version
-_LONGEST_HEADER = 10_000             # bytes, as NumPy has it
+_LONGEST_HEADER = 10_000             # bytes, as in NumPy
 _MOST_AXES = 64
 _ALIGNMENT = 64
 _TYPES: dict[str, DType] = {
@@ -34,18 +34,17 @@ _WITHOUT_A_TYPE = {"O": "Python objects, which are pickles that may run anything
                    "V": "raw bytes or records", "M": "dates", "m": "times", "g": "long doubles",
                    "f": "floats of a size that no dtype has"}
 _STRING = r"'[^'\\]*'|\"[^\"\\]*\""
-# one way to match: linear
+# it can match in one way only, so the time is linear
 _ENTRY = re.compile(rf"\s*({_STRING})\s*:\s*({_STRING}|True|False|\([\d\sL,]*\))\s*(?:,|(?=\}}))")
 _RECORDS = re.compile(r"['\"]descr['\"]\s*:\s*\[")
 
 # ***** reading *****
 
 def npy_load(fn: FileLike) -> Tensor:
-  """The array in a .npy file, as a Tensor of its shape: on DISK, and read when it is moved; big-endian numbers are read
-  and turned now.
+  """Return the array in a .npy file, as a Tensor of its shape. It is on DISK, and is read when it is moved. Big-endian
+  numbers are read and converted now.
 
-  Raises FileFormatError for a damaged file, and for elements that no dtype stands for (objects, text, records, complex
-  numbers).
+  Raises FileFormatError for a damaged file, and for elements without a dtype (objects, text, records, complex numbers).
 
   >>> npy_save(Tensor([[1, 2], [3, 4]]), "array.npy")
   >>> npy_load("array.npy").tolist()
@@ -54,10 +53,10 @@ def npy_load(fn: FileLike) -> Tensor:
   return _array(Source(fn, "npy"))
 
 def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The arrays in a .npz file by name. What was saved without compression stays on DISK; the rest is unpacked. Raises
+  """Return the arrays in a .npz file by name. Uncompressed arrays stay on DISK. The others are unpacked. Raises
   FileFormatError.
 
-  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file.
+  limit: the bytes of memory that this may use; None: 64 MB and 20 for each byte of the file.
 
   >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "arrays.npz")
   >>> npz_load("arrays.npz")["weight"].tolist()
@@ -70,7 +69,7 @@ def npz_load(fn: FileLike, limit: int | None = None) -> dict[str, Tensor]:
       raise archive.source.bad(f"its member {name!r} is no array (.npy); zip_extract reads any member")
     source = Source(archive.tensor(member), f"npy ({name!r})", inside=archive.source)
     found[name.removesuffix(".npy")] = _array(source)
-    if member.method != STORED: source.budget.give(member.size)   # what was unpacked is free again
+    if member.method != STORED: source.budget.give(member.size)   # the unpacked bytes are free again
   return found
 
 def _array(source: Source) -> Tensor:
@@ -88,7 +87,7 @@ def _array(source: Source) -> Tensor:
   return x.permute(list(range(len(shape)))[::-1]) if fortran and len(shape) > 1 else x
 
 def _header(source: Source, text: bytes) -> tuple[DType, bool, bool, tuple[int, ...]]:
-  """The type, whether it is big-endian, whether the first axis runs fastest, and the shape."""
+  """Return the type, whether it is big-endian, whether the first axis is contiguous, and the shape."""
   try: header = text.decode()
   except UnicodeDecodeError: header = text.decode("latin-1")
   if _RECORDS.search(header):
@@ -116,7 +115,7 @@ def _type(source: Source, descr: str) -> tuple[DType, bool]:
   raise source.bad(f"its elements ({descr[:20]!r}) are {what}; save them as numbers of another type")
 
 def _turned(source: Source, begin: int, shape: tuple[int, ...], dtype: DType) -> Tensor:
-  """Big-endian elements, with their bytes turned round."""
+  """Return big-endian elements with their bytes reversed."""
   size = dtype.itemsize
   count = size
   for d in shape: count *= d
@@ -129,7 +128,7 @@ def _turned(source: Source, begin: int, shape: tuple[int, ...], dtype: DType) ->
 # ***** writing *****
 
 def _saved(t: Any, name: str) -> bytes:
-  """The head of the .npy file of a tensor."""
+  """Return the head of the .npy file of a tensor."""
   if not isinstance(t, Tensor): raise ArgumentError(f"{name} wants Tensors, not {t!r}; make one with Tensor(...)")
   if t.dtype not in _CODES:
     raise ArgumentError(f"NumPy has no {t.dtype}; cast it first, or use safe_save, which has it")
@@ -140,7 +139,7 @@ def _saved(t: Any, name: str) -> bytes:
   return _MAGIC + bytes([1, 0]) + len(text).to_bytes(2, "little") + text.encode()
 
 def npy_save(t: Tensor, fn: str | os.PathLike[str]) -> None:
-  """Write a tensor as a .npy file, which appears whole or not at all. Raises ArgumentError for types that NumPy has not
+  """Write a tensor as a .npy file, which appears whole or not at all. Raises ArgumentError for types that NumPy lacks
   (bfloat16, fp8).
 
   >>> npy_save(Tensor([[1, 2], [3, 4]]), "saved.npy")
@@ -151,7 +150,7 @@ def npy_save(t: Tensor, fn: str | os.PathLike[str]) -> None:
     file.write(t._read(zero_copy=True)[0])
 
 def npz_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], compressed: bool = False) -> None:
-  """Write tensors as a .npz file, which appears whole or not at all; compressed: by deflate. Raises ArgumentError.
+  """Write tensors as a .npz file, which appears whole or not at all. compressed: use deflate. Raises ArgumentError.
 
   >>> npz_save({"weight": Tensor([1.0, 2.0]), "bias": Tensor([0.5])}, "saved.npz")
   """

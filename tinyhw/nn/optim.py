@@ -1,15 +1,14 @@
 """Optimizers: SGD with momentum, LARS, Muon, Adam, AdamW, LAMB.
 
 `step()` reads `grad` of the parameters (`loss.backward()` fills it) and assigns new values in place, all in one
-schedule. The learning rate is a
-Tensor: assign to it to change it, inside of a TinyJit too. Everything that must survive is an attribute that
-`state.get_state_dict` finds.
+schedule. The learning rate is a Tensor: assign to it to change it, inside of a TinyJit too. All state to be saved is in
+attributes that `state.get_state_dict` finds.
 
-A step computes in the type of each parameter, at least float32. What all parameters share is rounded to that type as
-the last thing: the learning rate has the widest of their types, and what Adam corrects its bias with is kept in
-float64, since 1 - b**t cancels.
+A step computes in the type of each parameter, at least float32. Shared values are rounded to that type last. The
+learning rate has the widest type of the parameters. The bias correction of Adam is kept in float64, since 1 - b**t
+cancels.
 
-fused=True treats all parameters as one long vector: few large kernels instead of some for each parameter.
+fused=True treats all parameters as one long vector: a few large kernels instead of several for each parameter.
 """
 from __future__ import annotations
 from collections.abc import Iterable
@@ -22,19 +21,19 @@ from tinyhw.methods.checks import finite, flag
 from tinyhw.tensor import Tensor
 
 def _storage(value: float, size: int, dtype: DType, device: DeviceLike) -> Tensor:
-  """A vector of one value in storage, filled without a kernel."""
+  """Return a vector of one value in storage, filled without a kernel."""
   data = bytes(size * dtype.itemsize) if value == 0 else [value] * size
   return Tensor(data, device=device, dtype=dtype, requires_grad=False)
 
 def _wide(*tensors: Tensor) -> DType:
-  """The type in which a step of tensors is computed: the widest of theirs, at least float32."""
+  """Return the type in which a step of tensors is computed: the widest of theirs, at least float32."""
   return least_upper_dtype(dtypes.float32, *[t.dtype for t in tensors])
 
 class Optimizer:
-  """What optimizers share: the parameters, the learning rate, and how a step is carried out.
+  """Base of the optimizers: the parameters, the learning rate, and the execution of a step.
 
-  params: Tensors; those with requires_grad=False are not changed but realized with each step (batchnorm's statistics);
-  the others are marked.
+  params: Tensors. Those with requires_grad=False are not changed, but realized with each step (batchnorm's statistics).
+  The others get requires_grad=True.
 
   >>> w = Tensor([1.0, 2.0], requires_grad=True)
   >>> opt = nn.optim.SGD([w], lr=0.1)
@@ -64,20 +63,20 @@ class Optimizer:
     Tensor.realize(*self.params)
 
   def _state(self) -> list[Tensor]:
-    """Zeros for each parameter, at least float32."""
+    """Return zeros for each parameter, at least float32."""
     if self.fused: return [_storage(0.0, sum(int(t.numel()) for t in self.params), _wide(*self.params), self.device)]
     zeros = [Tensor(_storage(0.0, int(t.numel()), _wide(t), t.device).reshape(t.shape), requires_grad=False)
              for t in self.params]
     return [z if isinstance(t.device, str) else z.shard_like(t).realize() for t, z in zip(self.params, zeros)]
 
   def zero_grad(self) -> None:
-    """Forget the gradients."""
+    """Reset the gradients to None."""
     for t in self.params: t.grad = None
 
   def step(self) -> None:
-    """Change the parameters now.
+    """Update the parameters now.
 
-    Raises GradientError outside of training mode, in which layers would not learn what they should.
+    Raises GradientError outside of training mode, in which dropout and batchnorm would not behave as for training.
     """
     if not Tensor.training:
       raise GradientError("step() outside of training mode: put it under `with Tensor.train():`, or set "
@@ -85,7 +84,7 @@ class Optimizer:
     Tensor.realize(*self.schedule_step())
 
   def schedule_step(self) -> list[Tensor]:
-    """Assign new values to parameters and state; returns what is to be realized.
+    """Assign new values to parameters and state. Return the tensors to realize.
 
     Raises GradientError for a parameter without a gradient.
     """
@@ -112,7 +111,7 @@ class Optimizer:
     return changed
 
   def _step(self, params: list[Tensor], grads: list[Tensor]) -> tuple[list[Tensor], list[Tensor]]:
-    """New values of the parameters, and the state that was assigned to."""
+    """Return new values of the parameters, and the state that was assigned to."""
     raise NotImplementedError
 
 class OptimizerGroup(Optimizer):
@@ -130,22 +129,22 @@ class OptimizerGroup(Optimizer):
     return self.optimizers[i]
 
   def zero_grad(self) -> None:
-    """Forget the gradients of all of them."""
+    """Reset the gradients of all optimizers to None."""
     for o in self.optimizers: o.zero_grad()
 
   def schedule_step(self) -> list[Tensor]:
-    """What the step of each would write, to be realized."""
+    """Return the tensors to realize for the steps of all optimizers."""
     return [x for o in self.optimizers for x in o.schedule_step()]
 
 def _trust(parameter: Tensor, update: Tensor, scale: float, decay: float) -> Tensor:
-  """The ratio of norms by which a layer's step is scaled; 1 where a norm is zero."""
+  """Return the ratio of norms by which a layer's step is scaled. It is 1 where a norm is zero."""
   r1, r2 = parameter.square().sum().sqrt(), update.square().sum().sqrt()
   return ((r1 > 0) & (r2 > 0)).where(r1 * scale / (r2 + r1 * decay), 1.0)
 
 class LARS(Optimizer):
-  """SGD whose step per layer is scaled by the ratio of norms. Source: You et al. 2017.
+  """SGD whose step is scaled for each layer by the ratio of norms. Source: You et al. 2017.
 
-  classic: the learning rate is inside of the momentum. pre_wd: weight decay is added to the gradient, else it shrinks
+  classic: the momentum includes the learning rate. pre_wd: weight decay is added to the gradient; otherwise it shrinks
   the weight. tcoef: the trust coefficient; 0 turns the scaling off. ns_steps > 0: updates are orthogonalized (Muon).
   """
   def __init__(self, params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9,
@@ -183,7 +182,7 @@ class LARS(Optimizer):
 def SGD(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.0, weight_decay: float = 0.0,
         nesterov: bool = False,
         classic: bool = False, device: str | None = None, fused: bool = False) -> LARS:
-  """Gradient descent with momentum and weight decay. classic: the learning rate is inside of the momentum."""
+  """Gradient descent with momentum and weight decay. classic: the momentum includes the learning rate."""
   return LARS(params, lr, momentum, weight_decay, 0, None, nesterov, classic, tcoef=0.0, device=device, fused=fused)
 
 def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.95, weight_decay: float = 0.1,
@@ -197,7 +196,7 @@ def Muon(params: list[Tensor], lr: float | Tensor = 0.001, momentum: float = 0.9
               fused=fused)
 
 class LAMB(Optimizer):
-  """Adam whose step per layer is scaled by the ratio of norms; `adam` turns the scaling off.
+  """Adam whose step is scaled for each layer by the ratio of norms. `adam` turns the scaling off.
 
   Source: You et al. 2019.
   """

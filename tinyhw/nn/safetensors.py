@@ -1,9 +1,8 @@
 """Files of tensors in the safetensors format. Source: safetensors documentation, "Format".
 
 A file is: 8 bytes little-endian, the length of a JSON header; the header, {name: {dtype, shape, data_offsets}}; the
-elements, without gaps or overlaps. Names are unique; `__metadata__` has strings only. Reading trusts nothing: every
-length, offset and shape is checked against the file, and then nothing but the header is read: the tensors are views on
-DISK.
+elements, without gaps or overlaps. Names are unique. `__metadata__` has strings only. Every length, offset and shape is
+checked against the file. Only the header is read: the tensors are views on DISK.
 """
 from __future__ import annotations
 import json
@@ -25,14 +24,14 @@ safe_dtypes: dict[str, DType] = {
   "F8_E5M2FNUZ": dtypes.fp8e5m2fnuz,
 }
 inverse_safe_dtypes: dict[DType, str] = {dtype: name for name, dtype in safe_dtypes.items()}
-_WITHOUT_A_TYPE = ("C64", "F4", "F6_E2M3", "F6_E3M2", "F8_E8M0")  # of the format, and none of ours
+_WITHOUT_A_TYPE = ("C64", "F4", "F6_E2M3", "F6_E3M2", "F8_E8M0")  # types of the format that no dtype here has
 _LONGEST_HEADER = 100_000_000  # bytes, as in the reference implementation
 
 # ***** writing *****
 
 def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: dict[str, Any] | None = None) -> None:
   """Write tensors to a file, which appears whole or not at all. One tensor at a time is in memory. Raises
-  MissingFileError without its folder.
+  MissingFileError if its folder does not exist.
 
   >>> safe_save({"weight": Tensor([1.0, 2.0])}, "model.safetensors", metadata={"epoch": 3})
   >>> safe_load("model.safetensors")["weight"].tolist()
@@ -44,7 +43,7 @@ def safe_save(tensors: dict[str, Tensor], fn: str | os.PathLike[str], metadata: 
     raise ArgumentError(f"metadata are strings by name, not {metadata!r}")
   for name, t in tensors.items(): _check_to_save(name, t)
   sizes = {name: _count(t._static_shape()) * t.dtype.itemsize for name, t in tensors.items()}
-  # so that each begins at a multiple of its element's size
+  # so that each begins at a multiple of the size of its elements
   order = sorted(tensors, key=lambda name: -tensors[name].dtype.itemsize)
   offsets: dict[str, int] = {}
   end = 0
@@ -79,10 +78,10 @@ def _count(shape: tuple[int, ...]) -> int:
 # ***** reading *****
 
 def safe_load(fn: FileLike) -> dict[str, Tensor]:
-  """The tensors of a safetensors file, on DISK: their elements are read when they are moved, by .to() or
+  """Return the tensors of a safetensors file, on DISK. Their elements are read when they are moved, by .to() or
   load_state_dict.
 
-  Of a tensor of bytes: copies on its device. Raises FileFormatError for a damaged file.
+  If fn is a tensor of bytes, they are copies on its device. Raises FileFormatError for a damaged file.
   """
   source = Source(fn, "safetensors")
   start, header = _header(source)
@@ -91,7 +90,8 @@ def safe_load(fn: FileLike) -> dict[str, Tensor]:
           for name, entry in header.items() if name != "__metadata__"}
 
 def safe_load_metadata(t: FileLike) -> tuple[Tensor, int, dict[str, Any]]:
-  """(the file's bytes, where the elements begin, the header: dtype, shape and data_offsets by name).
+  """Return (the file's bytes, the offset of the elements, the header). The header has dtype, shape and data_offsets by
+  name.
 
   Raises FileFormatError.
   """
@@ -99,8 +99,8 @@ def safe_load_metadata(t: FileLike) -> tuple[Tensor, int, dict[str, Any]]:
   return source.tensor, *_header(source)
 
 def _header(source: Source) -> tuple[int, dict[str, Any]]:
-  """Where the elements begin, and the header, checked: every entry lies inside of the file, and has as many bytes as
-  its shape says."""
+  """Return the offset of the elements, and the checked header: every entry is inside of the file, and has as many bytes
+  as its shape needs."""
   bad, size = source.bad, source.size
   if size < 8: raise bad(f"it has {size} bytes, and the length of the header takes 8; was the download cut off?")
   length = int.from_bytes(source.read(0, 8, "the length of the header"), "little")
@@ -140,7 +140,7 @@ def _check_entry(key: str, entry: Any, room: int, bad: Any) -> None:
     raise bad(f"{key!r} of shape {shape[:8]} and {dtype} cannot have {offsets[1] - offsets[0]} bytes")
 
 def _bounded_count(shape: list[int], most: int) -> int:
-  """The elements of a shape, or some number above `most`: a product of many sizes would take its time."""
+  """Return the number of elements of a shape, or some number above `most`. The product of all sizes could take long."""
   if 0 in shape: return 0
   count = 1
   for d in shape:

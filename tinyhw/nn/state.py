@@ -1,7 +1,7 @@
 """The state of models: their tensors by name, and the files that hold such tensors.
 
-The formats have files of their own, and all their names are here: safetensors, PyTorch's, NumPy's, tar and zip
-archives.
+Each format has a module of its own: safetensors, PyTorch's, NumPy's, tar and zip archives. All their names are
+available here.
 """
 from __future__ import annotations
 import importlib
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
   from tinyhw.nn.torch_file import torch_load as torch_load
   from tinyhw.nn.zip_archive import zip_extract as zip_extract
 
-# name -> the module of tinyhw.nn that has it, loaded when the name is first used: who trains a model needs no formats
+# Name -> the module of tinyhw.nn that defines it. It is loaded when the name is first used, since training needs no
+# formats.
 _FORMATS = {
   **dict.fromkeys(("safe_load", "safe_save", "safe_load_metadata", "safe_dtypes", "inverse_safe_dtypes"),
                   "safetensors"), "torch_load": "torch_file",
@@ -35,26 +36,27 @@ _FORMATS = {
 }
 
 def __getattr__(name: str) -> Any:
-  """The names of the formats, on first use."""
+  """Load the names of the formats on first use."""
   if name not in _FORMATS: raise AttributeError(f"module 'tinyhw.nn.state' has no attribute {name!r}")
   found = globals()[name] = getattr(importlib.import_module(f"tinyhw.nn.{_FORMATS[name]}"), name)
   return found
 
 # the keys of a dict, all strings
-__all__ = ["get_parameters", "get_state_dict", "load_state_dict", *_FORMATS]  # noqa: PLE0604 
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", *_FORMATS]  # noqa: PLE0604
 
 def __dir__() -> list[str]: return sorted({*globals(), *_FORMATS})
 
-_MOST_STEPS = 1 << 20   # parts that a model may be walked through: one that refers to itself in many ways has more
-                        # names than atoms
+# The number of parts through which a model is walked, at most. A model that refers to itself in many ways has more
+# names than atoms.
+_MOST_STEPS = 1 << 20
 
 # ***** names *****
 
 def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> dict[str, Any]:
-  """The Tensors in an object by name: attributes, items of lists and dicts, all the way down: "layers.0.weight".
+  """Return the Tensors in an object by name: attributes, items of lists and dicts, at any depth: "layers.0.weight".
 
-  A part that is in two places has two names; one that contains itself is entered once. Raises ArgumentError for a
-  tangle that has too many names.
+  A part that is reached in two ways has two names. A part that contains itself is entered once. Raises ArgumentError
+  for an object with too many names.
 
   >>> from tinyhw import nn
   >>> {name: t.shape for name, t in get_state_dict(nn.Linear(3, 2)).items()}
@@ -62,7 +64,7 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
   """
   found: dict[str, Any] = {}
   stack: list[tuple[str, Any, bool]] = [(prefix.rstrip("."), obj, False)]
-  inside: set[int] = set()      # the objects on the way to here
+  inside: set[int] = set()      # the objects from the root to here
   for _ in range(_MOST_STEPS):
     if not stack: return found
     name, x, left = stack.pop()
@@ -76,7 +78,7 @@ def get_state_dict(obj: Any, prefix: str = "", tensor_type: type = Tensor) -> di
                       f"names; walk a part of it")
 
 def _items(x: Any) -> list[tuple[Any, Any]] | None:
-  """What is inside of an object, or None if it is no container."""
+  """Return the items of an object, or None if it is no container."""
   if isinstance(x, tuple) and hasattr(x, "_asdict"): return list(x._asdict().items())
   if isinstance(x, (list, tuple)): return list(enumerate(x))
   if isinstance(x, dict): return list(x.items())
@@ -86,13 +88,14 @@ def _items(x: Any) -> list[tuple[Any, Any]] | None:
           or None)
 
 def _slots(kind: type) -> list[str]:
-  """The attributes that a class of the user keeps in slots. Those of tinyhw have no tensors of a model in theirs."""
+  """Return the attributes that a user's class keeps in slots. Classes of tinyhw have no tensors of a model in
+  theirs."""
   if kind.__module__.partition(".")[0] == "tinyhw": return []
   slots = kind.__dict__.get("__slots__", ())
   return [name for name in ((slots,) if isinstance(slots, str) else slots) if not name.startswith("__")]
 
 def get_parameters(obj: Any) -> list[Tensor]:
-  """The Tensors in an object.
+  """Return the Tensors in an object.
 
   >>> from tinyhw import nn
   >>> len(get_parameters([nn.Linear(3, 2), nn.LayerNorm(2)]))
@@ -105,15 +108,19 @@ def get_parameters(obj: Any) -> list[Tensor]:
 def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = True, verbose: bool = True,
                     consume: bool = False,
                     realize: bool = True) -> list[Tensor]:
-  """Give a model's tensors the values of state_dict, cast to the model's types and on its devices.
+  """Assign the values of state_dict to a model's tensors, cast to their types and moved to their devices. Return the
+  model's tensors.
 
-  A tensor that has storage is written there, as by assign(): what TinyJit captured goes on, and views of it see the
-  values. One that has none gets a copy, so training does not change state_dict; consume: it gets the tensor of
-  state_dict itself, and entries are removed one by one, so that both are
-  not in memory. strict: every tensor of the model must be there; entries that the model does not have are told with
-  DEBUG=1.
-  realize: convert and move now, else when they are used. Returns the model's tensors. Raises ArgumentError, before
-  anything is changed, for a name that is missing, a shape that differs, or an entry that is no Tensor.
+  A tensor with storage is written in place, as by assign(): a captured TinyJit stays valid, and views of the tensor see
+  the values. A tensor without storage gets a copy, so training does not change state_dict.
+
+  - strict: every tensor of the model must have a value. DEBUG=1 reports entries that the model does not have.
+  - consume: a tensor without storage gets the tensor of state_dict itself. Entries are removed one by one, so that both
+    are not in memory.
+  - realize: convert and move now. Otherwise this happens when the tensors are used.
+
+  Raises ArgumentError, before it changes anything, for a name that is missing, a shape that differs, or an entry that
+  is no Tensor.
 
   >>> from tinyhw import nn
   >>> model = nn.Linear(3, 2)
@@ -145,7 +152,7 @@ def load_state_dict(model: Any, state_dict: dict[str, Tensor], strict: bool = Tr
   return loaded
 
 def _fitting(name: str, tensor: Tensor, value: Any) -> Tensor:
-  """A value in tensor's shape: (1,) and () are the same. Raises ArgumentError."""
+  """Return a value in tensor's shape. (1,) and () count as the same. Raises ArgumentError."""
   if not isinstance(value, Tensor):
     raise ArgumentError(f"{name!r} is {type(value)} in the state, not a Tensor; make one with Tensor(...)")
   if tensor.shape == value.shape: return value
@@ -154,11 +161,11 @@ def _fitting(name: str, tensor: Tensor, value: Any) -> Tensor:
                       f"from a model of other sizes?")
 
 def _load(tensor: Tensor, value: Tensor, consume: bool) -> None:
-  """Give a tensor a value of its shape: in the storage that it has, else in a copy, or that of the value if it may be
-  consumed."""
+  """Give a tensor a value of its shape: in the storage that it has, else in a copy, or in the storage of the value if
+  that may be consumed."""
   if value is tensor: return
   keeps = storage_view(tensor.uop) is not None
-  # just that part of the file is read
+  # only that part of the file is read
   if on_disk(value.device): value = value.to(tensor.device if isinstance(tensor.device, str) else None)
   elif not keeps and not consume: value = value.copied()
   value = value.shard_like(tensor).cast(tensor.dtype)

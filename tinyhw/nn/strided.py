@@ -1,5 +1,5 @@
-"""Tensors that lie in a file with strides: as movements of the vector of elements that they are in, so that they stay
-on DISK."""
+"""Tensors with strides in a file. They are expressed as movements of a vector of elements, so that they stay on
+DISK."""
 from __future__ import annotations
 import math
 
@@ -10,12 +10,14 @@ from tinyhw.tensor import Tensor
 
 def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, shape: tuple[int, ...],
             strides: tuple[int, ...]) -> Tensor:
-  """The tensor whose element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of `count` elements
-  from byte `begin` on.
+  """Return the tensor whose element (i, j, ...) is number offset + i * strides[0] + j * strides[1] + ... of `count`
+  elements. These begin at byte `begin`.
 
-  Strides that are multiples of those further in are movements; others, as slices with steps have, are a gather on the
-  default device. Raises FileFormatError if the tensor does not lie inside of the elements, or has more elements than
-  there are, not counting axes of stride 0.
+  Strides become movements if each is a multiple of the strides of the axes inside it. Other strides, for example of
+  slices with steps, become a gather on the default device.
+
+  Raises FileFormatError if the tensor reaches outside of the elements. Also raises it if the tensor has more elements
+  than there are, not counting axes of stride 0.
   """
   if 0 in shape: return source.elements(begin, shape, dtype, "an empty tensor")
   last = offset + sum((n - 1) * s for n, s in zip(shape, strides))
@@ -24,15 +26,15 @@ def strided(source: Source, begin: int, count: int, dtype: DType, offset: int, s
   axes = sorted((k for k, n in enumerate(shape) if n > 1 and strides[k]), key=lambda k: -strides[k])
   source.budget.take(AXIS * (2 + len(axes)) + AXIS // 8 * len(shape))
   x = source.elements(begin + offset * dtype.itemsize, (last - offset + 1,), dtype, "a tensor")
-  rooms = [strides[k] for k in axes[:-1]]          # between one element along an axis and the next, there is room for
-                                                   # the axes further in
+  # Each stride is the room for the axes further inside.
+  rooms = [strides[k] for k in axes[:-1]]
   nested = all(shape[k] * strides[k] <= room and room % strides[k] == 0 for k, room in zip(axes[1:], rooms))
   x = _nested(x, shape, strides, axes) if nested else _gathered(source, x, shape, strides, axes)
   x = x.reshape([n if k in axes else 1 for k, n in enumerate(shape)])
   return x if x.shape == shape else x.expand(shape)
 
 def _nested(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: list[int]) -> Tensor:
-  """Cut each axis out of what one step along the axis before it spans; then put them into their order."""
+  """Cut each axis out of the span of one step along the axis before it. Then permute the axes into their order."""
   if axes and shape[axes[0]] * strides[axes[0]] > len(x): x = x.pad((0, shape[axes[0]] * strides[axes[0]] - len(x)))
   for k in axes: x = _first(x, shape[k] * strides[k]).reshape(*x.shape[:-1], shape[k], strides[k])
   x = _first(x, 1).reshape([shape[k] for k in axes])
@@ -40,7 +42,7 @@ def _nested(x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: l
   return x if order == list(range(len(order))) else x.permute(order)
 
 def _first(x: Tensor, count: int) -> Tensor:
-  """The first elements of the last axis."""
+  """Return the first elements of the last axis."""
   return x if x.shape[-1] == count else x.shrink((*[(0, n) for n in x.shape[:-1]], (0, count)))
 
 def _gathered(source: Source, x: Tensor, shape: tuple[int, ...], strides: tuple[int, ...], axes: list[int]) -> Tensor:

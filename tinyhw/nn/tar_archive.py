@@ -1,9 +1,9 @@
-"""Tar archives, plain or packed by gzip: where their members are. Sources: POSIX.1-2017, pax, "ustar Interchange
-Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
+"""Tar archives, plain or compressed by gzip: the location of their members. Sources: POSIX.1-2017, pax, "ustar
+Interchange Format" and "pax Extended Header"; GNU tar manual, "Basic Tar Format".
 
-A member is a header of 512 bytes and its bytes, filled up to 512. Long names come before it, as members of types L
-(GNU) or x (pax). Every step goes forward by at least a header, and nothing is read but headers, so a hostile archive
-costs no more time than it has blocks. What gzip unpacks draws from the budget of the file.
+A member is a header of 512 bytes and its bytes, padded to a multiple of 512. Long names come before it, as members of
+types L (GNU) or x (pax). Every step advances by at least a header, and only headers are read. So the time for a hostile
+archive is bounded by its number of blocks. Data that gzip unpacks is charged to the budget of the file.
 """
 from __future__ import annotations
 import zlib
@@ -20,21 +20,21 @@ _LONG_NAME, _LONG_LINK, _PAX, _PAX_GLOBAL, _SPARSE = b"L", b"K", b"x", b"g", b"S
 _SPARSE_RECORD = "GNU.sparse"
 _KNOWN_RECORDS = (b"path", b"size", _SPARSE_RECORD.encode())
 _GZIP = b"\x1f\x8b"
-_AT_ONCE = 1 << 16              # bytes of what is unpacked
-_PIECE = 1 << 14                # bytes of what is packed: each of many joined files copies what is left of it
+_AT_ONCE = 1 << 16              # unpacked bytes at a time
+_PIECE = 1 << 14                # packed bytes at a time; each of several joined files copies its unused rest
 
 class Member(NamedTuple):
-  """A file in the archive: its name, and where its bytes are."""
+  """A file in the archive: its name, and the location of its bytes."""
   name: str
   begin: int
   size: int
 
 def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes; of several with one name the last.
-  Nothing is written: names are keys.
+  """Return the files in a tar archive (.tar, .tar.gz), by name, as vectors of bytes. If several have one name, the last
+  counts. Nothing is written: names are keys.
 
-  Of a plain archive they are views on DISK; a gzip archive is unpacked. Folders, links and devices are left out. limit:
-  the bytes of memory that this may make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError,
+  Files of a plain archive are views on DISK. A gzip archive is unpacked. Folders, links and devices are left out.
+  limit: the bytes of memory that this may use; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError,
   BudgetError beyond the limit.
 
   >>> import tarfile
@@ -51,45 +51,45 @@ def tar_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
       raise source.bad(f"it is packed with {name}, and gzip is what is read here; unpack it first: {name} -d")
   return {member.name: source.part(member.begin, member.size, repr(member.name)) for member in members(source)}
 
-# where a magic is, and the program that made it
+# (offset of a magic, the magic, its program)
 _OTHERS = ((0, b"\xfd7zXZ\0", "xz"), (4, b"1AY&SY", "bzip2"), (0, b"\x28\xb5\x2f\xfd", "zstd"))
 _MOST_MAGIC = max(at + len(magic) for at, magic, _ in _OTHERS)
 
 def unpacked(source: Source) -> Source:
-  """The contents of a gzip file, which may be several joined ones.
+  """Return the contents of a gzip file, which may be several joined ones.
 
   Raises FileFormatError if it is damaged or ends early.
   """
-  source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
+  source.budget.take(4 * _AT_ONCE)   # buffers for one step
   made, part = bytearray(), b""
   unpacker = None
   for at in range(0, source.size, _PIECE):
     rest = source.read(at, min(_PIECE, source.size - at), "the gzip data")
-    while rest or len(part) == _AT_ONCE:              # there may be more where as much was made as was asked for
+    while rest or len(part) == _AT_ONCE:              # if the output is as large as asked for, more may follow
       if unpacker is None:
         part = b""
-        if not rest.strip(b"\0"): break             # zeros may fill up the end
+        if not rest.strip(b"\0"): break             # zeros may pad the end
         unpacker = zlib.decompressobj(16 + zlib.MAX_WBITS)
       try: part = unpacker.decompress(rest, _AT_ONCE)
       except zlib.error as error: raise source.bad(f"its gzip data is damaged ({error})") from None
       source.budget.take(len(part) + len(part) // 4)        # as a bytearray grows
-      if not made: _check_head(source, part)                # what is no archive is not unpacked further
+      if not made: _check_head(source, part)                # stop early if it is no archive
       made += part
       rest = unpacker.unused_data if unpacker.eof else unpacker.unconsumed_tail
       if unpacker.eof: unpacker = None
   if unpacker is not None: raise source.bad("its gzip data ends early; was the download cut off?")
   found = Source(source.unpacked(made), source.format, inside=source)
-  source.budget.give(len(made))   # what was unpacked is free again
+  source.budget.give(len(made))   # the unpacked bytes are free again
   return found
 
 def _check_head(source: Source, head: bytes) -> None:
   if len(head) >= _BLOCK and head[:_BLOCK] != bytes(_BLOCK): _check(source, head[:_BLOCK], 0)
 
 def members(source: Source) -> Iterator[Member]:
-  """The regular files, in order. Raises FileFormatError."""
+  """Yield the regular files, in order. Raises FileFormatError."""
   at, long_name, ended = 0, None, False
-  everywhere: dict[str, str] = {}                    # pax records for all members that follow
-  pax: dict[str, str] = {}                           # those for the next one
+  everywhere: dict[str, str] = {}                    # pax records for all later members
+  pax: dict[str, str] = {}                           # pax records for the next member
   while at + _BLOCK <= source.size:
     header = source.read(at, _BLOCK, "a header")
     at += _BLOCK
@@ -110,8 +110,8 @@ def members(source: Source) -> Iterator[Member]:
       if kind == _SPARSE or _SPARSE_RECORD in pax:
         raise source.bad(f"{name!r} is sparse; pack the archive again without --sparse")
       if kind in _WITHOUT_BYTES: size = 0
-      elif not name.endswith("/"):                   # what is of no other type is a file (POSIX); old archives mark
-                                                     # folders by a slash
+      # A member of any other type is a file (POSIX). Old archives mark folders by a slash.
+      elif not name.endswith("/"):
         source.part(at, size, repr(name))
         yield Member(name, at, size)
       long_name, pax = None, dict(everywhere)
@@ -120,15 +120,15 @@ def members(source: Source) -> Iterator[Member]:
     raise source.bad(f"it ends at byte {source.size}, within a member; was the download cut off?")
 
 def _check(source: Source, header: bytes, at: int) -> None:
-  """The sum of a header's bytes, those of the sum itself counted as spaces; some old programs added them as signed
-  ones."""
+  """Check the sum of a header's bytes. The bytes of the sum itself count as spaces. Some old programs summed signed
+  bytes."""
   wanted = _number(source, header[148:156], f"the checksum of the header at byte {at}")
   rest = header[:148] + b" " * 8 + header[156:]
   if wanted not in (sum(rest), sum(rest) - 256 * sum(b > 127 for b in rest)):
     raise source.bad(f"the header at byte {at} has another checksum than it says")
 
 def _number(source: Source, field: bytes, what: str) -> int:
-  """Octal digits, or, marked by the first bit, a number of base 256."""
+  """Parse octal digits, or, marked by the first bit, a number of base 256."""
   if field[0] == 0x80: return int.from_bytes(field[1:], "big")
   if field[0] > 0x80: raise source.bad(f"{what} is negative or enormous")
   text = field.partition(b"\0")[0].strip()
@@ -136,19 +136,19 @@ def _number(source: Source, field: bytes, what: str) -> int:
   return int(text, 8) if text else 0
 
 def _pax_size(source: Source, text: str) -> int:
-  """The size in pax records, which counts where the header's field is too short for it."""
+  """Return the size in pax records. It counts where the header's field is too short for the size."""
   if not text.isascii() or not text.isdecimal() or len(text) > 20:
     raise source.bad(f"the size {text[:40]!r} is no number of bytes")
   return int(text)
 
 def _name(header: bytes) -> str:
-  """The name in a header; ustar's has a prefix."""
+  """Return the name in a header. In ustar it has a prefix."""
   name, prefix = (part.partition(b"\0")[0].decode("utf-8", "surrogateescape")
                   for part in (header[:100], header[345:500]))
   return f"{prefix}/{name}" if prefix and header[257:263] == b"ustar\0" else name
 
 def _text(source: Source, at: int, size: int) -> bytes:
-  """The bytes of a member that describes the next one."""
+  """Return the bytes of a member that describes the next one."""
   if size > _LONGEST_NAME:
     raise source.bad(f"a name or its records take {size} bytes; at most {_LONGEST_NAME} are read")
   return source.read(at, size, "a long name")
@@ -167,7 +167,7 @@ def _records(source: Source, text: bytes) -> dict[str, str]:
       raise source.bad("a pax record is damaged")
     key, _, value = record[:-1].partition(b"=")
     if key.startswith(b"GNU.sparse"): key = _SPARSE_RECORD.encode()
-    # of the others there may be very many
+    # the file may have very many other records
     if key in _KNOWN_RECORDS: found[key.decode()] = value.decode("utf-8", "surrogateescape")
     at = end
   return found

@@ -1,9 +1,10 @@
-"""Bytes of tensors and files for those who parse them: `TensorIO`, a file over a tensor, and `Source`, which readers of
+"""Access to bytes of tensors and files: `TensorIO`, a file over a tensor, and `Source`, which the readers of file
 formats use.
 
-A Source reads parts of a file that it is given by path, or of a vector of bytes on any device, and makes tensors of
-parts: of a file they are views on DISK, which read nothing. Whoever asks for a part outside of the file gets a
-FileFormatError, so lengths that lie cannot cost memory. What is made of a file draws from its Source's budget.
+A Source reads parts of a file that it is given by path, or of a vector of bytes on any device. It makes tensors of
+parts. For a file they are views on DISK, and reading happens later. A request for a part outside of the file raises
+FileFormatError, so wrong lengths in a file cannot cost memory. Everything made from a file is charged to the budget of
+its Source.
 """
 from __future__ import annotations
 import contextlib
@@ -23,8 +24,8 @@ from tinyhw.tensor import Tensor
 FileLike = Tensor | str | os.PathLike[str]
 
 def byte_tensor(t: FileLike, what: str = "this") -> Tensor:
-  """A file, given by its path, as a tensor on DISK; a tensor, which must be a vector of uint8, as it is. what: who
-  asks, for messages."""
+  """Return a file, given by its path, as a tensor on DISK. Return a tensor, which must be a vector of uint8, unchanged.
+  what: the caller, for messages."""
   if isinstance(t, (str, os.PathLike)): return Tensor(pathlib.Path(t))
   if not isinstance(t, Tensor): raise ArgumentError(f"{what} wants a path or a Tensor of bytes, not {t!r}")
   if t.ndim != 1 or t.dtype is not dtypes.uint8:
@@ -33,9 +34,9 @@ def byte_tensor(t: FileLike, what: str = "this") -> Tensor:
 
 @contextlib.contextmanager
 def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
-  """A file to write, which appears whole or not at all.
+  """Open a file to write. It appears whole or not at all.
 
-  Raises MissingFileError where its folder is not there, ArgumentError, DriverError.
+  Raises MissingFileError if its folder does not exist. Raises ArgumentError, DriverError.
   """
   if not isinstance(path, (str, os.PathLike)):
     raise ArgumentError(f"the path of a {what} file is a string or a Path, not {path!r}")
@@ -54,10 +55,10 @@ def writing(path: str | os.PathLike[str], what: str) -> Iterator[BinaryIO]:
                       f"the room on the disk") from None
 
 class Source:
-  """The bytes of a file of some format. format: its name, for messages. bad: makes the error of a damaged file.
+  """The bytes of a file of some format. format: its name, for messages. bad: makes the error for a damaged file.
 
-  inside: the file which these bytes were unpacked from; its name and its budget are theirs. Else they have a budget of
-  `limit` bytes.
+  inside: the file from which these bytes were unpacked. They share its name and its budget. Otherwise they have a
+  budget of `limit` bytes.
   """
   def __init__(self, t: FileLike, format: str, limit: int | None = None, inside: Source | None = None):
     self.tensor = byte_tensor(t, f"reading a {format} file")
@@ -77,24 +78,24 @@ class Source:
                      f"off?")
 
   def read(self, begin: int, count: int, what: str) -> bytes:
-    """Bytes, which must be there. what: of what, for the message."""
+    """Return bytes, which must exist. what: their name, for the message."""
     self._check(begin, count, what)
     if not count or self._buffer is None: return b""
     return bytes(self._buffer.view(count, dtypes.uint8, begin).as_memoryview(allow_zero_copy=True))
 
   def part(self, begin: int, count: int, what: str) -> Tensor:
-    """Bytes as a tensor: a view on DISK, or a part of the tensor."""
+    """Return bytes as a tensor: a view on DISK, or a part of the tensor."""
     self._check(begin, count, what)
     self.budget.take(TENSOR)
     return self.tensor[begin:begin + count]
 
   def unpacked(self, data: bytes | bytearray) -> Tensor:
-    """What was unpacked from the file as a vector of bytes: a copy, on a device that computes."""
+    """Return data that was unpacked from the file as a vector of bytes: a copy, on a device that computes."""
     self.budget.take(TENSOR + len(data))
     return Tensor(data, dtype=dtypes.uint8, device=computing(self.tensor.device))
 
   def elements(self, begin: int, shape: tuple[int, ...], dtype: DType, what: str) -> Tensor:
-    """Elements as a tensor of a type and shape: a view on DISK, else a copy on the tensor's device."""
+    """Return elements as a tensor of a type and shape: a view on DISK, else a copy on the tensor's device."""
     count = dtype.itemsize
     for d in shape: count *= d
     self.budget.take(TENSOR + AXIS // 16 * len(shape))
@@ -105,7 +106,8 @@ class Source:
     return Tensor(flat.reshape(shape).uop)   # a leaf, so that backward() may fill its grad
 
 class TensorIO(io.RawIOBase):
-  """A file over a vector of uint8: what takes an open file can read a tensor, on any device. Its size stays as it is.
+  """A file over a vector of uint8. Code that takes an open file can read a tensor with it, on any device. Its size is
+  fixed.
 
   >>> with TensorIO(Tensor(b"abcdef")) as file: (file.read(2), file.seek(-1, 2), file.read())
   (b'ab', 5, b'f')
@@ -116,7 +118,7 @@ class TensorIO(io.RawIOBase):
     self._held: Buffer | None = None
 
   def _bytes(self) -> Buffer:
-    """The storage; asked for again after a write."""
+    """Return the storage. It is fetched again after a write."""
     if self._held is None: self._held = self._tensor._buffer()
     return self._held
 
@@ -128,7 +130,7 @@ class TensorIO(io.RawIOBase):
   def seekable(self) -> bool: return True
 
   def readinto(self, buffer: Any) -> int:
-    """Fill a buffer as far as there are bytes, and tell how many there were."""
+    """Fill a buffer with the bytes that are left. Return their count."""
     self._open()
     target = memoryview(buffer).cast("B")
     count = min(target.nbytes, max(len(self._tensor) - self._position, 0))
@@ -137,7 +139,7 @@ class TensorIO(io.RawIOBase):
     return count
 
   def read(self, size: int | None = -1, /) -> bytes:
-    """At most `size` bytes; all that are left for -1 or None."""
+    """Return at most `size` bytes, or all that are left for -1 or None."""
     self._open()
     left = max(len(self._tensor) - self._position, 0)
     data = bytearray(left if size is None or size < 0 else min(size, left))
@@ -147,7 +149,7 @@ class TensorIO(io.RawIOBase):
   def readall(self) -> bytes: return self.read()
 
   def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
-    """Go to a byte counted from the beginning (whence 0), from here (1) or from the end (2). Raises ArgumentError."""
+    """Move to a byte counted from the beginning (whence 0), from here (1) or from the end (2). Raises ArgumentError."""
     self._open()
     if whence not in (io.SEEK_SET, io.SEEK_CUR, io.SEEK_END):
       raise ArgumentError(f"whence is 0, 1 or 2, not {whence!r}")
@@ -159,7 +161,7 @@ class TensorIO(io.RawIOBase):
   def tell(self) -> int: return self._position
 
   def write(self, s: Any, /) -> int:
-    """Overwrite bytes of the tensor, in place, from here on; tells how many fitted before its end."""
+    """Overwrite bytes of the tensor, in place, from here on. Return the number of bytes that fitted before its end."""
     self._open()
     data = memoryview(s).cast("B")
     count = min(data.nbytes, max(len(self._tensor) - self._position, 0))
@@ -171,11 +173,11 @@ class TensorIO(io.RawIOBase):
     return count
 
   def writelines(self, lines: Iterable[Any], /) -> None:
-    """Write one after the other. Raises ArgumentError where the tensor ends before them."""
+    """Write lines one after the other. Raises ArgumentError if they do not fit."""
     for line in lines:
       if self.write(line) < memoryview(line).nbytes:
         raise ArgumentError(f"the tensor has {len(self._tensor)} bytes, and cannot grow to take the lines")
 
   def truncate(self, size: int | None = None, /) -> NoReturn:
-    """Raises ArgumentError: a tensor keeps its size."""
+    """Raise ArgumentError: a tensor keeps its size."""
     raise ArgumentError("a tensor's size stays as it is; slice the tensor instead")

@@ -1,15 +1,17 @@
 """Files that PyTorch's torch.save writes: state dicts, and other plain data with tensors in it. Source: PyTorch's
 documentation, "Serialization semantics", and the files themselves.
 
-Three formats:
-  zip     since 1.6: data.pkl is a pickle in which tensors refer to storages by key; data/<key> are the storages' bytes;
-          byteorder says which.
-  stream  before: pickles (a magic number, 1001, sizes of types, the object, the keys of storages), then for each key 8
-          bytes for the number of elements, and the elements.
-  tar     before 0.1.10: `storages` and `tensors` (pickles with raw data behind each), and `pickle`, which refers to
-          tensors by number.
-Pickles are read by unpickle.py, which runs no code. A tensor is a part of its storage with strides: a view on DISK
-where the file is on disk.
+There are three formats:
+
+- zip, since 1.6: data.pkl is a pickle in which tensors refer to storages by key. data/<key> holds the bytes of a
+  storage. byteorder names their byte order.
+- stream, before that: pickles (a magic number, 1001, sizes of types, the object, the keys of storages). Then, for each
+  key, 8 bytes for the number of elements, and the elements.
+- tar, before 0.1.10: `storages` and `tensors` (pickles, each followed by raw data), and `pickle`, which refers to
+  tensors by number.
+
+unpickle.py reads the pickles, and runs no code. A tensor is a part of its storage with strides. Where the file is on
+disk, it is a view on DISK.
 """
 from __future__ import annotations
 from dataclasses import dataclass, replace
@@ -48,14 +50,15 @@ _DTYPES: dict[str, DType] = {
 
 @dataclass(frozen=True)
 class StorageType(Internal):
-  """A class of storages: of elements of a type, or of bytes that tensors give a type (None)."""
+  """A class of storages. dtype: the type of the elements. None: the storage is bytes, and each tensor brings its
+  type."""
   dtype: DType | None
 
 @dataclass(frozen=True)
 class Storage(Internal):
   """`nbytes` bytes of a source, from `begin` on. dtype: None where tensors bring their own.
 
-  Without a source (None) only types are asked for.
+  The source is None in a run that only collects types.
   """
   source: Source | None
   begin: int
@@ -63,18 +66,18 @@ class Storage(Internal):
   dtype: DType | None
 
 class Raw:
-  """What was made in place of a tensor whose bytes are not known yet."""
+  """A placeholder for a tensor whose bytes are not known yet."""
 
-# ***** what pickles of tensors call *****
+# ***** functions that pickles of tensors call *****
 
 def _naturals(x: Any) -> bool:
   return type(x) in (tuple, list) and len(x) <= 64 and all(type(d) is int and 0 <= d < 1 << 62 for d in x)
 
 def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any, *_: Any,
                    dtype: DType | None = None) -> Tensor | Raw:
-  """A tensor over a storage.
+  """Return a tensor over a storage.
 
-  Raises ValueError for one that does not lie inside of it, FileFormatError for one that cannot be made of movements.
+  Raises ValueError for a tensor outside of the storage, FileFormatError for one that movements cannot express.
   """
   if not isinstance(storage, Storage): raise ValueError("a tensor has no storage")
   if type(offset) is not int or offset < 0 or not _naturals(size) or not _naturals(stride) or len(size) != len(stride):
@@ -96,9 +99,10 @@ def _rebuild_v3(storage: Any, offset: Any, size: Any, stride: Any, requires_grad
   return _with_bits(rebuild_tensor(storage, offset, size, stride, dtype=dtype), bits)
 
 def _with_bits(x: Tensor | Raw, bits: Any) -> Tensor | Raw:
-  """A tensor by its bits: `neg` says that storage has it negated, as the imaginary part of a conjugate.
+  """Apply the bits of a tensor. `neg` says that the storage holds its negative, as for the imaginary part of a
+  conjugate.
 
-  Raises ValueError for bits of other names.
+  Raises ValueError for other bits.
   """
   if bits is None: return x
   if not isinstance(bits, dict) or any(type(value) is not bool for value in bits.values()):
@@ -110,12 +114,12 @@ def _with_bits(x: Tensor | Raw, bits: Any) -> Tensor | Raw:
   return -x.to(None) if bits.get("neg") and isinstance(x, Tensor) else x
 
 def _same(data: Any, *_: Any) -> Any:
-  """A parameter, which is a tensor here."""
+  """Return a parameter, which is a tensor here."""
   if not isinstance(data, (Tensor, Raw)): raise ValueError("a parameter is a tensor")
   return data
 
 def _from_type(function: Any, kind: Any, arguments: Any, state: Any) -> Any:
-  """A tensor with attributes, or of a class of torch that is a tensor here; attributes are dropped."""
+  """Return a tensor with attributes, or of a subclass in torch. The attributes are dropped."""
   if (not isinstance(function, Call) or not function.name.startswith("torch._utils._rebuild")
       or type(arguments) is not tuple):
     raise ValueError("only tensors are rebuilt")
@@ -126,14 +130,14 @@ def _size(x: Any) -> tuple[int, ...]:
   return tuple(x)
 
 def _scalar(dtype: Any, data: Any) -> Any:
-  """A number of NumPy's, as Python's."""
+  """Return a NumPy number as a Python number."""
   if not isinstance(dtype, _NumpyType) or type(data) not in (bytes, str):
     raise ValueError("a scalar is its type and its bytes")
   raw = data.encode("latin-1") if type(data) is str else data
   return struct.unpack(dtype.order + dtype.code(), raw)[0]
 
 class _NumpyType(Internal):
-  """A dtype of NumPy: a code such as "f8"; its byte order comes with its state."""
+  """A dtype of NumPy: a code such as "f8". Its state sets the byte order."""
   _CODES = {"b1": "?", "i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q",
             "f2": "e", "f4": "f", "f8": "d"}
 
@@ -144,7 +148,8 @@ class _NumpyType(Internal):
   def code(self) -> str: return self._CODES[self.name]
 
 def _state(x: Any, state: Any) -> Any:
-  """BUILD: of a dict its attributes (`_metadata` of state dicts), which are dropped; of a NumPy type its byte order."""
+  """BUILD: drop the attributes of a dict or tensor (`_metadata` of state dicts), or set the byte order of a NumPy
+  type."""
   if isinstance(x, _NumpyType):
     if type(state) is not tuple or len(state) < 2 or state[1] not in ("<", ">", "|", "="):
       raise ValueError("a type's state has its byte order")
@@ -172,13 +177,14 @@ NAMES: dict[str, Any] = {
 # ***** the formats *****
 
 def torch_load(t: FileLike, limit: int | None = None) -> Any:
-  """What torch.save wrote: a dict of Tensors (a state_dict), or other plain data with Tensors in it. No code in the
+  """Read a file of torch.save: a dict of Tensors (a state_dict), or other plain data with Tensors in it. No code in the
   file is run.
 
-  Tensors are on DISK, and read when they are moved, by .to() or load_state_dict. Parameters become Tensors; devices are
-  forgotten.
-  limit: the bytes of memory that this may make; None: 64 MB and 20 for each byte of the file. Raises FileFormatError
-  for a damaged or hostile file, and for pickled objects of classes.
+  Tensors are on DISK, and are read when they are moved, by .to() or load_state_dict. Parameters become Tensors, and
+  devices are ignored.
+
+  limit: the bytes of memory that this may use; None: 64 MB and 20 for each byte of the file. Raises FileFormatError for
+  a damaged or hostile file, and for pickled objects of classes.
 
   >>> load_state_dict(model, torch_load("model.pth"))  # doctest: +SKIP
   """
@@ -214,20 +220,20 @@ def _load_zip(source: Source) -> Any:
   return Unpickler(Reader(place, begin, begin + pickle.size), NAMES, persistent, _state).load()
 
 def _member_source(archive: ZipArchive, member: Member) -> tuple[Source, int]:
-  """Where the bytes of a member are: in the archive, or, unpacked, by themselves."""
-  data = archive.tensor(member)   # checks what it claims
+  """Return the source and the offset of a member's bytes: in the archive, or in the unpacked copy."""
+  data = archive.tensor(member)   # checks the claims of the member
   if member.method == STORED: return archive.source, archive.place(member)
   return Source(data, archive.source.format, inside=archive.source), 0
 
 def _of_type(storage: Storage, kind: StorageType, key: str, count: int) -> Storage:
-  """A storage as elements of a type, of which it must have so many."""
+  """Return a storage as elements of a type. It must have at least `count` elements."""
   assert storage.source is not None
   if count * (kind.dtype or dtypes.uint8).itemsize > storage.nbytes:
     raise storage.source.bad(f"storage {key!r} should have {count} elements, and has {storage.nbytes} bytes")
   return replace(storage, dtype=kind.dtype)
 
 def _storage_id(found: Any) -> tuple[StorageType, str, int]:
-  """The type, the key and the number of elements in a persistent id: ("storage", type, key, location, elements,
+  """Return the type, the key and the number of elements in a persistent id: ("storage", type, key, location, elements,
   ...)."""
   if type(found) is not tuple or len(found) < 5 or found[0] != "storage" or not isinstance(found[1], StorageType):
     raise ValueError("not a storage")
@@ -236,8 +242,8 @@ def _storage_id(found: Any) -> tuple[StorageType, str, int]:
   return found[1], str(found[2])[:200], found[4]
 
 def _load_stream(source: Source) -> Any:
-  """The pickle of the object is read twice: first to find where it ends and what storages there are, then with the
-  places of these."""
+  """Read the stream format. The pickle of the object is read twice: first to find its end and its storages, then with
+  the offsets of the storages."""
   reader = Reader(source)
   if not source.size or source.read(0, 1, "the head") != b"\x80":
     raise source.bad("it is neither a zip archive nor begins with a pickle")
@@ -286,7 +292,7 @@ def _load_stream(source: Source) -> Any:
   return Unpickler(Reader(source, begin, reader.end), NAMES, second, _state).load()
 
 def _begins_like_tar(source: Source) -> bool:
-  """Old tar headers have no magic: a name, zeros, and a checksum that is right."""
+  """Does the file begin with a tar header? Old tar headers have no magic: a name, zeros, and a correct checksum."""
   if source.size < 1024: return False
   header = source.read(0, 512, "the head")
   digits = header[148:156].strip(b" \0")
@@ -315,8 +321,8 @@ def _tar_count(source: Source, reader: Reader) -> int:
   return count
 
 def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
-  """`storages`: a number; for each a pickle (key, location, type), 8 bytes for the number of elements, and the
-  elements; then a list of views."""
+  """Read `storages`: a number, then for each storage a pickle (key, location, type), 8 bytes for the number of
+  elements, and the elements. A list of views follows."""
   found: dict[str, Storage] = {}
   for _ in range(_tar_count(source, reader)):
     entry = Unpickler(reader, NAMES, internal=True).load()
@@ -342,8 +348,8 @@ def _tar_storages(source: Source, reader: Reader) -> dict[str, Storage]:
   return found
 
 def _tar_tensors(source: Source, reader: Reader, storages: dict[str, Storage]) -> dict[str, Tensor]:
-  """`tensors`: a number; for each a pickle (key, storage, type), 8 bytes for the number of axes, sizes, strides and
-  the offset as int64."""
+  """Read `tensors`: a number, then for each tensor a pickle (key, storage, type), 8 bytes for the number of axes, and
+  as int64 the sizes, the strides and the offset."""
   found: dict[str, Tensor] = {}
   for _ in range(_tar_count(source, reader)):
     entry = Unpickler(reader, _TAR_NAMES, internal=True).load()

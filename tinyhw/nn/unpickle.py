@@ -1,14 +1,13 @@
-"""Pickles of plain data, read by an interpreter of our own: no class is imported, no function is called but those on a
-list that the caller gives.
+"""A reader of pickles of plain data. It imports no class, and calls only the functions in a table of the caller.
 
-Source: the opcodes' descriptions in CPython's documentation of pickletools. What a pickle may do is limited beforehand:
-  globals     a name stands for what the caller's table gives it; any other name is refused.
-  numbers     as long as LONGEST_NUMBER; text and bytes as long as what is left of the file.
-  keys        hashable plain data, bounded in size, so that a dict cannot be made to take quadratic time.
-  memory      each opcode has a cost, and takes it from the budget of the file before it makes anything.
-  the result  unfolded (what is referred to twice counted twice) not much larger than the pickle, no deeper than
-              DEEPEST, and not inside itself, so that whoever walks it ends. Hostile pickles double a tuple a hundred
-              times.
+Source: the opcodes' descriptions in CPython's documentation of pickletools. A pickle is limited in these ways:
+
+- Globals: a name stands for its entry in the caller's table. Any other name is refused.
+- Numbers have at most LONGEST_NUMBER bytes. Text and bytes are at most as long as the rest of the file.
+- Keys are hashable plain data of bounded size, so that a dict cannot be made to take quadratic time.
+- Memory: each opcode has a cost, which it takes from the budget of the file before it makes anything.
+- The result is at most DEEPEST deep, and does not contain itself. Unfolded (a shared part counts once per reference),
+  it is not much larger than the pickle. So a walk through it ends. Hostile pickles double a tuple a hundred times.
 """
 from __future__ import annotations
 from collections import OrderedDict
@@ -24,30 +23,30 @@ from tinyhw.nn.tensor_io import Source
 LONGEST_NUMBER = 1024      # bytes
 DEEPEST = 100
 LARGEST_KEY = 64           # parts of a tuple that is a key
-LARGEST_HASHED = 1 << 60   # larger ints can be made to have equal hashes
-_FREE_PARTS = 1 << 16      # what any result may unfold to
+LARGEST_HASHED = 1 << 60   # larger ints can be chosen to have equal hashes
+_FREE_PARTS = 1 << 16      # parts to which any result may unfold
 _PARTS_PER_BYTE = 16
 _WINDOW = 1 << 16
 _LONGEST_LINE = 1 << 20
 
-# Costs in bytes, at most. What is not empty has a place in the walk that looks at the result, too
-_NUMBER = 32      # of a number
-_HEAD = 64        # of a string, bytes, a long number, an empty list or dict, a short tuple
+# Costs in bytes, at most. A value that is not empty also has an entry in the walk over the result.
+_NUMBER = 32      # a number
+_HEAD = 64        # a string, bytes, a long number, an empty list or dict, a short tuple
 _SET = 256        # an empty set
-_FILLED = 192     # the walk, and the least that a container with items has
+_FILLED = 192     # the walk, and the minimum for a container with items
 _KEY = 160        # an item of a dict or set, while it grows
-_ITEM = 16        # one of a list or tuple
-_CALL = 512       # what a call makes of nothing
-_CALL_ITEM = 288  # and of each item in its arguments
+_ITEM = 16        # an item of a list or tuple
+_CALL = 512       # the result of a call without arguments
+_CALL_ITEM = 288  # more for each item in the arguments of a call
 
 class Reader:
-  """A part of a Source, front to back, through a window."""
+  """A sequential reader of a part of a Source, through a window."""
   def __init__(self, source: Source, begin: int = 0, end: int | None = None):
     self.source, self.position, self.end = source, begin, source.size if end is None else end
     self._window, self._start = b"", begin
 
   def take(self, count: int) -> bytes:
-    """The next bytes. Raises FileFormatError if there are not so many."""
+    """Return the next bytes. Raises FileFormatError if fewer are left."""
     if count > self.end - self.position:
       raise self.source.bad(f"its pickle wants {count} bytes at byte {self.position}, and it ends at {self.end}")
     at = self.position - self._start
@@ -58,7 +57,7 @@ class Reader:
     return self._window[at:at + count]
 
   def line(self, longest: int = LONGEST_NUMBER) -> str:
-    """Bytes up to a newline, which is taken too, as Latin-1."""
+    """Return the bytes up to a newline, as Latin-1. The newline is consumed."""
     parts = bytearray()
     while (c := self.take(1)) != b"\n":
       parts += c
@@ -66,11 +65,11 @@ class Reader:
     return parts.decode("latin-1")
 
 class Internal:
-  """What only calls of the pickle take, and is no result."""
+  """A value that only calls in the pickle may take. It may not be part of a result."""
   __slots__ = ()
 
 class Call(Internal):
-  """What a name of the caller's table stands for: a function that a pickle may call with plain arguments."""
+  """A function in the caller's table. A pickle may call it with plain arguments."""
   __slots__ = ("name", "function")
   def __init__(self, name: str, function: Callable[..., Any]): self.name, self.function = name, function
   def __repr__(self) -> str: return self.name
@@ -84,24 +83,25 @@ class Named(Internal):
 _MARK = Named("(")
 
 class Unpickler:
-  """Runs one pickle.
+  """An interpreter of one pickle.
 
-  names: what a global stands for, by "module name": a Call, a Named, or a value. persistent: what a persistent id
-  stands for. state: takes an object and what BUILD gives it, and returns the object. internal: the result may hold
-  Internals.
+  - names: the values of globals, by "module name": a Call, a Named, or a value.
+  - persistent: returns the value of a persistent id.
+  - state: takes an object and the argument of BUILD, and returns the object.
+  - internal: the result may hold Internals.
   """
   def __init__(self, reader: Reader, names: Mapping[str, Any], persistent: Callable[[Any], Any] | None = None,
                state: Callable[[Any, Any], Any] | None = None, internal: bool = False):
     self.reader, self.names, self.persistent, self.state, self.internal = reader, names, persistent, state, internal
     self.stack: list[Any] = []
     self.memo: dict[int, Any] = {}   # entries that are not numbered in order
-    self.memoized: list[Any] = []    # those that are
+    self.memoized: list[Any] = []    # entries that are
     self.take = reader.source.budget.take
 
   def bad(self, why: str) -> FileFormatError: return self.reader.source.bad(why)
 
   def load(self) -> Any:
-    """The object. Raises FileFormatError."""
+    """Return the object. Raises FileFormatError."""
     start, take = self.reader.position, self.reader.take
     while True:
       opcode = take(1)[0]
@@ -128,7 +128,7 @@ class Unpickler:
     return found
 
   def marked(self) -> list[Any]:
-    """What lies above the last mark, and is taken with it."""
+    """Remove the last mark and the values above it. Return these values."""
     for at in range(len(self.stack) - 1, -1, -1):
       if self.stack[at] is _MARK:
         found = self.stack[at + 1:]
@@ -139,7 +139,7 @@ class Unpickler:
   def number(self, count: int) -> int: return int.from_bytes(self.reader.take(count), "little")
 
   def data(self, count: int) -> bytes:
-    """Bytes that stay."""
+    """Return bytes that are part of the result."""
     found = self.reader.take(count)
     self.take(count)
     return found
@@ -149,12 +149,12 @@ class Unpickler:
     except UnicodeDecodeError: raise self.bad("a string in its pickle is no UTF-8") from None
 
   def measured(self, text: str) -> str:
-    """A text that stays: characters have up to 4 bytes."""
+    """Take the cost of a text that is part of the result. Characters have up to 4 bytes."""
     self.take(len(text) if text.isascii() else 4 * len(text))
     return text
 
   def memoize(self, number: int) -> None:
-    """Remember what is on top under a number."""
+    """Store the top of the stack in the memo under a number."""
     value = self.pop()
     if number == len(self.memoized) and number not in self.memo: self.memoized.append(value)
     elif number < len(self.memoized): self.memoized[number] = value
@@ -171,7 +171,7 @@ class Unpickler:
   # ***** containers *****
 
   def key(self, x: Any) -> Any:
-    """x, if it may be a key: plain, and small."""
+    """Return x, if it may be a key: plain, and small."""
     stack, count = [x], 0
     while stack:
       part = stack.pop()
@@ -185,7 +185,7 @@ class Unpickler:
     return x
 
   def fill(self, target: Any, count: int, each: int) -> None:
-    """Take the cost of so many items more in a container."""
+    """Take the cost of `count` more items in a container."""
     self.take(each * count + (0 if target else _FILLED))
 
   def put(self, target: Any, pairs: list[Any]) -> None:
@@ -194,9 +194,10 @@ class Unpickler:
     for key, value in zip(pairs[::2], pairs[1::2]): target[self.key(key)] = value
 
   def call(self, function: Any, arguments: Any) -> Any:
-    """What a call gives. Raises FileFormatError for what may not be called, and for arguments that it does not take."""
+    """Return the result of a call. Raises FileFormatError for a function that may not be called, and for wrong
+    arguments."""
     if not isinstance(function, Call) or type(arguments) is not tuple:
-      # what hostile tuples look like takes for ever
+      # the text of hostile tuples would take for ever
       what = function if isinstance(function, (Call, Named)) else f"something of {type(function)}"
       raise self.bad(f"its pickle calls {what}, which is not allowed")
     for x in arguments:
@@ -208,13 +209,13 @@ class Unpickler:
       raise self.bad(f"its pickle calls {function} with arguments that it does not take ({error})") from None
 
   def _check(self, result: Any, most: int) -> None:
-    """Raise unless the result unfolds to few parts, is not too deep, and is not inside itself.
+    """Raise unless the result unfolds to few parts, is not too deep, and does not contain itself.
 
-    Walks each container once.
+    Each container is visited once.
     """
     if isinstance(result, Internal): self._check_part(result)
     sizes: dict[int, int] = {}    # of containers, by id: parts * 256 + depth
-    path: list[Any] = []          # the containers on the way to here
+    path: list[Any] = []          # the containers from the result to here
     inside: set[int] = set()      # their ids
     stack = [result] if isinstance(result, _CONTAINERS) else []
     while stack:
@@ -249,9 +250,9 @@ class Unpickler:
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 
 def _is_leaf(x: Any) -> bool:
-  """Is it a short tuple of no containers?
+  """Is it a short tuple without containers?
 
-  There may be very many, and they are counted each time instead of remembered.
+  There may be very many, so they are counted each time instead of remembered.
   """
   return type(x) is tuple and 0 < len(x) <= 3 and not any(isinstance(part, _CONTAINERS) for part in x)
 
@@ -275,7 +276,7 @@ def _taken(count: int) -> Callable[[Unpickler], None]:
   return run
 
 def _string(count: int) -> Callable[[Unpickler], None]:
-  """Python 2's str: text if it is ASCII, else bytes."""
+  """Push a Python 2 str: text if it is ASCII, else bytes."""
   def run(u: Unpickler) -> None:
     data = u.data(u.number(count))
     u.stack.append(data.decode() if data.isascii() else data)
@@ -291,7 +292,7 @@ def _long(count: int) -> Callable[[Unpickler], None]:
 def _int(u: Unpickler) -> None: u.stack.append(int.from_bytes(u.reader.take(4), "little", signed=True))
 
 def _decimal(u: Unpickler) -> None:
-  """INT and LONG: digits in a line; "00" and "01" are the truth values of protocol 0."""
+  """INT and LONG: digits in a line. "00" and "01" are the bools of protocol 0."""
   text = u.reader.line()
   if text in ("00", "01"): return u.stack.append(text == "01")
   digits = text.removesuffix("L")
@@ -401,7 +402,7 @@ def _frozenset(u: Unpickler) -> None:
   u.stack.append(frozenset(map(u.key, values)))
 
 def _gathered(kind: Callable[[list[Any]], Any]) -> Callable[[Unpickler], None]:
-  """LIST and TUPLE: of what lies above the mark."""
+  """LIST and TUPLE: make a container of the values above the mark."""
   def run(u: Unpickler) -> None:
     values = u.marked()
     u.fill((), len(values), _ITEM)
@@ -422,7 +423,7 @@ def _dup(u: Unpickler) -> None:
   value = u.pop()
   u.stack += [value, value]
 
-# cost: {opcode: what it does}. Beside its cost, each takes a place on the stack
+# cost: {opcode: function}. In addition to its cost, each takes a slot on the stack.
 _COSTS: tuple[tuple[int, dict[str, Callable[[Unpickler], None]]], ...] = (
   (0, {
     "(": _push(_MARK), "N": _push(None), "\x88": _push(True), "\x89": _push(False), ")": _push(()), "a": _append,
@@ -446,7 +447,7 @@ _COSTS: tuple[tuple[int, dict[str, Callable[[Unpickler], None]]], ...] = (
 )
 _OPCODES = {ord(code): (SLOT + cost, run) for cost, rows in _COSTS for code, run in rows.items()}
 
-# ***** what plain data calls *****
+# ***** functions that plain data calls *****
 
 def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
   made: OrderedDict[Any, Any] = OrderedDict()
@@ -457,7 +458,7 @@ def _ordered_dict(pairs: Any = ()) -> OrderedDict[Any, Any]:
   return made
 
 def _latin(text: str, encoding: str) -> bytes:
-  """How protocols below 3 write bytes."""
+  """Return bytes as protocols below 3 write them."""
   if type(text) is not str or encoding != "latin1": raise ValueError("only latin1 is known")
   return text.encode("latin-1")
 
@@ -468,7 +469,7 @@ def _set(items: Any = ()) -> set[Any]:
   return set(items)
 
 PLAIN: dict[str, Any] = {
-  # protocols below 3 write b"" so
+  # protocols below 3 write b"" like this
   **dict.fromkeys(("builtins bytes", "__builtin__ bytes"), Call("bytes", lambda: b"")),
   "collections OrderedDict": Call("OrderedDict", _ordered_dict), "_codecs encode": Call("_codecs.encode", _latin),
   "builtins set": Call("set", _set), "__builtin__ set": Call("set", _set),

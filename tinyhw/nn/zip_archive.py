@@ -1,9 +1,11 @@
-"""Zip archives: where their members are, and what is in them. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3 to 4.5.
+"""Zip archives: the location and the contents of their members. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3 to
+4.5.
 
-The central directory is read, and each member's local header when the member is wanted. Members that are stored are
-parts of the archive (on DISK: views); deflated ones are unpacked. What a member claims is believed only as far as the
-archive can keep the promise: deflate makes at most 1032 bytes of one, members may not overlap, and unpacking stops at
-the claimed size. All that is unpacked draws from the budget of the archive.
+The central directory is read first, and each member's local header when the member is wanted. Stored members are parts
+of the archive (on DISK: views). Deflated members are unpacked.
+
+The claims of a member are checked against the archive: deflate makes at most 1032 bytes of one, members may not
+overlap, and unpacking stops at the claimed size. All unpacked data is charged to the budget of the archive.
 """
 from __future__ import annotations
 import struct
@@ -19,12 +21,12 @@ _END, _END64, _LOCATOR64, _CENTRAL, _LOCAL = (b"PK\5\6", b"PK\6\6", b"PK\6\7", b
 _END_BYTES, _LOCATOR_BYTES, _END64_BYTES, _CENTRAL_BYTES, _LOCAL_BYTES = 22, 20, 56, 46, 30
 _LONGEST_COMMENT = 0xFFFF
 _ENCRYPTED, _UTF8 = 1, 1 << 11                      # general purpose flags
-_ZIP64, _IN_ZIP64 = 1, 0xFFFFFFFF                    # an extra field, and the size that says to look there
+_ZIP64, _IN_ZIP64 = 1, 0xFFFFFFFF                    # an extra field, and the size that refers to it
 _MOST_EXPANSION = 1032                               # of deflate: 258 bytes for two bits
 _AT_ONCE = 1 << 16
 
 class Member(NamedTuple):
-  """A file in the archive: its name, how it is packed, its sizes and CRC-32, and where its local header stands."""
+  """A file in the archive: its name, its packing method, its sizes and CRC-32, and the offset of its local header."""
   name: str
   method: int
   encrypted: bool
@@ -51,7 +53,7 @@ class ZipArchive:
     if sum(m.packed for m in self.members.values()) > source.size: raise source.bad("its members overlap")
 
   def _end(self) -> tuple[int, int, int]:
-    """The number of members, and the size and the place of the central directory: from the record at the end."""
+    """Return the number of members, and the size and the offset of the central directory, from the end record."""
     source = self.source
     length = min(source.size, _END_BYTES + _LONGEST_COMMENT)
     tail = source.read(source.size - length, length, "the end record")
@@ -71,7 +73,7 @@ class ZipArchive:
     return count, size, start
 
   def _member(self, directory: bytes, at: int) -> tuple[Member, int]:
-    """The directory entry at a place, and the next place."""
+    """Return the directory entry at an offset, and the next offset."""
     bad = self.source.bad
     if at + _CENTRAL_BYTES > len(directory): raise bad("its directory ends within an entry")
     _, _, flags, method, _, _, crc, packed, size, n, m, k, _, _, _, header = struct.unpack_from("<6H3L5H2L", directory,
@@ -88,7 +90,7 @@ class ZipArchive:
     return Member(name, method, bool(flags & _ENCRYPTED), crc, packed, size, header), end
 
   def _wide(self, extra: bytes, name: str, found: list[int]) -> list[int]:
-    """The numbers of 64 bits of an entry's extra field, in place of those that say to look there."""
+    """Replace the numbers of an entry that refer to its extra field by the 64-bit numbers there."""
     at = 0
     while at + 4 <= len(extra):
       kind, length = struct.unpack_from("<2H", extra, at)
@@ -104,7 +106,7 @@ class ZipArchive:
     return found
 
   def place(self, member: Member) -> int:
-    """Where a member's packed bytes begin."""
+    """Return the offset of a member's packed bytes."""
     head = self.source.read(member.header, _LOCAL_BYTES, f"the header of {member.name!r}")
     if head[:4] != _LOCAL: raise self.source.bad(f"there is no header of {member.name!r} where the directory says")
     n, m = struct.unpack_from("<2H", head, 26)
@@ -121,7 +123,7 @@ class ZipArchive:
       raise bad(f"{name} claims {member.size} bytes, which {member.packed} packed ones cannot give")
 
   def read(self, member: Member) -> bytes | bytearray:
-    """A member's bytes, unpacked, with its size and CRC checked."""
+    """Return a member's bytes, unpacked, with its size and CRC checked."""
     self._check(member)
     self.source.budget.take(member.size)
     with self.source.budget.borrowed(): self.source.budget.take(4 * _AT_ONCE)   # for the pieces on their way
@@ -134,7 +136,7 @@ class ZipArchive:
     return data
 
   def _inflated(self, member: Member, begin: int) -> bytearray:
-    """Deflated bytes unpacked, a piece at a time and no further than the claimed size."""
+    """Inflate a member in steps, at most up to the claimed size."""
     bad, name = self.source.bad, repr(member.name)
     unpacker, unpacked, made = zlib.decompressobj(-zlib.MAX_WBITS), bytearray(member.size), 0
     for at in range(0, member.packed, _AT_ONCE):
@@ -151,7 +153,7 @@ class ZipArchive:
     return unpacked
 
   def tensor(self, member: Member) -> Tensor:
-    """A member's bytes as a vector: a part of the archive if they are stored."""
+    """Return a member's bytes as a vector. It is a part of the archive if they are stored."""
     self._check(member)
     if member.method == STORED: return self.source.part(self.place(member), member.packed, repr(member.name))
     found = self.source.unpacked(self.read(member))
@@ -159,11 +161,11 @@ class ZipArchive:
     return found
 
 def zip_extract(t: FileLike, limit: int | None = None) -> dict[str, Tensor]:
-  """The files in a zip archive, by name, as vectors of bytes; folders are left out. Nothing is written: names are only
-  keys.
+  """Return the files in a zip archive, by name, as vectors of bytes. Folders are left out. Nothing is written: names
+  are only keys.
 
-  What is stored stays in the archive, on DISK; what is deflated is unpacked. limit: the bytes of memory that this may
-  make; None: 64 MB and 20 for each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
+  Stored files stay in the archive, on DISK. Deflated files are unpacked. limit: the bytes of memory that this may use;
+  None: 64 MB and 20 for each byte of the archive. Raises FileFormatError, BudgetError beyond the limit.
 
   >>> import zipfile
   >>> with zipfile.ZipFile("weights.zip", "w") as archive: archive.writestr("bias", b"abc")
