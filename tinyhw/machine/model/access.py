@@ -1,9 +1,9 @@
-"""Which addresses the lanes of a wave touch, as a GPU's memory sees them: lines, banks, and what neighbouring
-workgroups ask for too.
+"""Addresses that the lanes of a wave access, from the view of a GPU's memory: sectors, banks, and addresses that
+concurrent workgroups share.
 
-Input: the place (INDEX) of a load or store of a Program. Its index is made a Python function of ranges and variables
-once, and called for each lane. Ranges other than that of the lanes have sample values: all 0, then all 1 (as far as
-they go), since where a line begins may depend on them. Nothing is known of an index that depends on memory.
+Input: the address (INDEX) of a load or store of a Program. Its index is compiled once to a Python function of ranges
+and variables, and called for each lane. Ranges other than that of the lanes have sample values: first all 0, then all
+1, limited by their ends. The start of a sector may depend on them. An index that depends on memory is unknown.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,15 +18,16 @@ INFIX = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.AND: "&", Ops.OR: "|", Op
          Ops.SHR: ">>",
          Ops.IDIV: "//", Ops.MOD: "%", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "=="}
 SAMPLES = (0, 1)
-MOST_GROUPS = 512  # workgroups that are asked whether they want the same; of more, those that come first
+MOST_GROUPS = 512  # workgroups that are compared; of more, only the first ones
 
 @dataclass(frozen=True)
 class Pattern:
-  """What one wave's load or store touches.
+  """The accesses of one wave's load or store.
 
-  lanes: for each sample, the byte address of each lane within the buffer. fresh: of what all waves of the card that run
-  at once ask for, the share that is asked for once; shared: the same where only waves count that have a second-level
-  cache together. done: the share of a workgroup's lanes that access it at all, as a gate says.
+  - lanes: for each sample, the byte address of each lane within the buffer.
+  - fresh: the share of distinct requests among those of all waves of the card that run at once.
+  - shared: the same among waves that have a second-level cache together.
+  - done: the share of a workgroup's lanes that access memory at all, according to the gate.
   """
   lanes: tuple[tuple[int, ...], ...]
   fresh: float
@@ -34,8 +35,11 @@ class Pattern:
   done: float = 1.0
 
 class Accesses:
-  """The patterns of a program's loads and stores. wave: lanes of a wave. groups: workgroups that run at once. caches:
-  second-level caches of the card, of which workgroup n has number n % caches.
+  """The patterns of a program's loads and stores.
+
+  - wave: lanes of a wave.
+  - groups: workgroups that run at once.
+  - caches: second-level caches of the card. Workgroup n uses number n % caches.
   """
 
   def __init__(self, uops: Iterable[UOp], wave: int, groups: int, caches: int = 1):
@@ -49,16 +53,16 @@ class Accesses:
     self.known: dict[tuple[UOp, UOp | None], Pattern | None] = {}
 
   def pattern(self, place: UOp, gate: UOp | None = None) -> Pattern | None:
-    """Of the place of an access (an INDEX with one index, or a BOX: where its first element is); None where nothing is
-    known."""
+    """The pattern of an access, or None if it is unknown. place: an INDEX with one index, or a BOX, which counts as the
+    index of its first element."""
     if (place, gate) not in self.known:
       found = self._pattern(place)
       self.known[place, gate] = found if found is None or gate is None else replace(found, done=self._done(gate))
     return self.known[place, gate]
 
   def _done(self, gate: UOp) -> float:
-    """For how many of the first workgroup's lanes a gate is true, when all loops begin; all of them where that is not
-    known."""
+    """The share of the first workgroup's lanes for which a gate is true, at the start of all loops. It is 1 if the gate
+    is unknown."""
     free = [u for u in gate.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
     function = compiled(gate, free)
     if function is None: return 1.0
@@ -66,8 +70,8 @@ class Accesses:
     return sum(map(bool, found)) / len(found)
 
   def _pattern(self, place: UOp) -> Pattern | None:
-    """From the index at the lanes of one wave, at a few samples of all else; and at the first lanes of all waves, for
-    what they share."""
+    """Compute a pattern. Evaluate the index for the lanes of one wave, at a few samples of the other ranges. Evaluate
+    it for the first lanes of all waves, for the addresses that they share."""
     if place.op not in (Ops.INDEX, Ops.BOX) or place.src[1].dtype.count > 1: return None
     index, size = first_of(place), place.src[0].dtype.itemsize
     free = [u for u in index.toposort() if u.op in (Ops.RANGE, Ops.DEFINE_VAR)]
@@ -78,7 +82,7 @@ class Accesses:
       values = {u: min(sample, int(u.vmax)) if u.op is Ops.RANGE else int(u.vmin) for u in free}
       samples.append(tuple(size * at for at in self._each(function, free, values,
                                                           [(0, lane) for lane in range(min(self.wave, self.lanes))])))
-    once = place.op is Ops.BOX   # for a workgroup, not for each wave
+    once = place.op is Ops.BOX   # once for a workgroup, not for each wave
     starts = [(group, lane) for group in range(self.groups) for lane in range(0, 1 if once else self.lanes, self.wave)]
     found = self._each(function, free, {u: int(u.vmin) for u in free}, starts)
     caches = [group % self.caches for group, _ in starts]
@@ -86,7 +90,7 @@ class Accesses:
 
   def _each(self, function: Index, free: Sequence[UOp], values: Mapping[UOp, int],
             points: Iterable[tuple[int, int]]) -> list[int]:
-    """The index at (workgroup, lane)s, with these values of all else."""
+    """The index for each (workgroup, lane), with these values of the other ranges and variables."""
     before = [values[u] for u in free]
     group_at, lane_at = ([i for i, u in enumerate(free) if u is which] for which in (self.grid, self.lane))
     found = []
@@ -97,7 +101,7 @@ class Accesses:
     return found
 
 def first_of(place: UOp) -> UOp:
-  """The index of the first element of a place."""
+  """The index of the first element of an INDEX or BOX."""
   if place.op is Ops.INDEX: return place.src[1]
   total, dtype = place.src[1], place.src[1].dtype
   for x, stride in zip(place.src[2:], place.arg.strides[1:]):
@@ -105,7 +109,7 @@ def first_of(place: UOp) -> UOp:
   return total
 
 def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
-  """An index as a function of its ranges and variables, in order; None if it needs anything else."""
+  """Compile an index to a function of its ranges and variables, in order. None if it needs anything else."""
   names: dict[UOp, str] = {u: f"f{i}" for i, u in enumerate(free)}
   lines: list[str] = []
   for u in index.toposort():
@@ -122,7 +126,7 @@ def compiled(index: UOp, free: Sequence[UOp]) -> Index | None:
   return scope["index"]
 
 def expression(u: UOp, names: Sequence[str]) -> str | None:
-  """One operation over names, or None."""
+  """One operation over names as Python text, or None."""
   if u.op in INFIX: return f"{names[0]} {INFIX[u.op]} {names[1]}"
   if u.op is Ops.CAST and u.dtype is dtypes.uint32: return f"{names[0]} & 0xffffffff"
   if u.op is Ops.CAST and dtypes.is_int(u.dtype) or u.op is Ops.BITCAST: return names[0]
@@ -132,28 +136,30 @@ def expression(u: UOp, names: Sequence[str]) -> str | None:
   if u.op is Ops.WHERE: return f"{names[1]} if {names[0]} else {names[2]}"
   return None
 
-# ***** what memory makes of it *****
+# ***** accesses of memory *****
 
 def sectors(pattern: Pattern, width: int, sector: int) -> int:
-  """Aligned pieces of `sector` bytes that lanes with `width` bytes each touch, in the worse sample."""
+  """Aligned pieces of `sector` bytes that lanes with `width` bytes each access, in the worse sample."""
   return max(len({piece for at in lanes for piece in range(at // sector, (at + width - 1) // sector + 1)})
              for lanes in pattern.lanes)
 
 def distinct_bytes(pattern: Pattern, width: int) -> int:
-  """Bytes that at least one lane touches, where lanes touch `width` each and the same ones or others; in the worse
-  sample."""
+  """Bytes that at least one lane accesses, in the worse sample. Each lane accesses `width` bytes, all of which other
+  lanes access too, or none."""
   return width * max(len(set(lanes)) for lanes in pattern.lanes)
 
 def bank_cycles(pattern: Pattern, width: int, banks: int) -> int:
-  """Cycles that local memory needs, with banks of 4 bytes: lanes go together as long as they want no more than one word
-  of each bank could be. Lanes that want the same word get it at once; different words of one bank come one after the
-  other. The worse sample."""
+  """Cycles of local memory, with banks of 4 bytes, in the worse sample.
+
+  Lanes are served together as long as their number of words fits the number of banks. Lanes with the same word get it
+  at once. Different words of one bank take one cycle each (a bank conflict).
+  """
   together = max(1, min(4 * banks // max(width, 4), max(map(len, pattern.lanes))))
   return max(sum(busiest_bank(lanes[first:first + together], width, banks) for first in range(0, len(lanes), together))
              for lanes in pattern.lanes)
 
 def busiest_bank(addresses: Sequence[int], width: int, banks: int) -> int:
-  """Different words that these lanes want of the same bank."""
+  """The largest number of different words that these lanes access in one bank."""
   words = {word for at in addresses for word in range(at // 4, (at + width - 1) // 4 + 1)}
   counts: dict[int, int] = {}
   for word in words: counts[word % banks] = counts.get(word % banks, 0) + 1

@@ -1,6 +1,7 @@
-"""A typical GPU of an architecture as the model of listings sees it: sizes and rates, from what vendors publish.
+"""Sizes and rates of a typical GPU of an architecture, for the model of listings. They are published by vendors.
 
-What a kernel asks of memory is in traffic.py, what its waves take of a unit in waves.py. Nothing here was measured.
+traffic.py has the memory accesses of a kernel, waves.py the resources of a unit that its waves take. Nothing here was
+measured.
 """
 from __future__ import annotations
 from collections.abc import Mapping
@@ -9,13 +10,19 @@ from tinyhw.machine.model.occupancy import Unit
 from tinyhw.named_tuple import NamedTuple
 
 class Hardware(NamedTuple):
-  """A card. units: of the kind that `unit` tells of. flops: type of element -> operations a cycle and SIMD, of products
-  of matrices ("f16"), and, with a "v" before it, of the vector unit.
+  """A card. Rates are in bytes a cycle, unless they are in GB/s.
 
-  local_rate, first_rate: bytes a cycle that local memory, and the caches next to a unit, give its waves. second_rate:
-  those that the second-level caches of the card give to all units; there are `dies` of them. memory_gbs, last_gbs: GB/s
-  of memory, and of another cache before it (0: there is none). sector: bytes that second-level caches are asked for.
-  banks: of 4 bytes, of the local memory that is read in a cycle.
+  - unit, units: a compute unit, and their number.
+  - local_rate: of local memory, for the waves of a unit.
+  - first_rate: of the caches next to a unit, for its waves.
+  - second_rate: of the card's second-level caches, for all units.
+  - memory_gbs: GB/s of memory.
+  - last_gbs: GB/s of another cache before memory; 0: there is none.
+  - flops: type of element -> operations a cycle and SIMD. The key is that of matrix products ("f16"), or has a "v"
+    before it for the vector unit.
+  - dies: the number of second-level caches.
+  - sector: bytes of a request to second-level caches.
+  - banks: banks of 4 bytes that local memory reads in a cycle.
   """
   title: str
   unit: Unit

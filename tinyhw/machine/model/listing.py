@@ -1,13 +1,16 @@
-"""Annotated machine code of a kernel, for DEBUG=7: every instruction and where it came from, then what the loops cost.
+"""Annotated machine code of a kernel, for DEBUG=7: every instruction with its origin, then the cost of the loops.
 
-Input: a laid out function over physical registers, where each instruction ended up, and a `Reader`, by which an ISA
-says what its instructions are.
-Output: text. A line of code has: loops as brackets, offset, bytes, instruction, registers of each bank that hold a
-value while it executes, the UOp (or what else there is to say), the line of the tensor operation. Loops are the spans
-of backward jumps in layout order (layout.py makes loops contiguous), and run as often as the RANGE that their jump came
-from says. Counts take every branch of a condition as executed. What limits the speed is told by listing_core.py for a
-processor's core, by listing_waves.py for a GPU.
-Cost: a few microseconds an instruction; nobody pays for it but who asks for the listing.
+Input: a laid out function over physical registers, the offset of each instruction, and a `Reader`, by which an ISA
+describes its instructions.
+
+Output: text. A line of code has these columns: loops as brackets, offset, bytes, instruction, live registers of each
+bank, the UOp (or a note), the line of the tensor operation.
+
+Loops are the spans of backward jumps in layout order (layout.py makes loops contiguous). The RANGE that the jump came
+from gives the number of iterations. Counts include every branch of a condition. listing_core.py adds the bounds for a
+processor's core, listing_waves.py those for a GPU.
+
+Cost: a few microseconds an instruction, only if the listing is asked for.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
@@ -26,15 +29,18 @@ SPILLS = {"spill": "spills", "reload": "reloads"}  # comments that moves.expand 
 
 @dataclass(frozen=True)
 class Reader:
-  """What an ISA tells about its instructions.
+  """An ISA's description of its instructions.
 
-  show: its text. touched: bytes that its memory operand covers. operations: floating-point operations that it does.
-  bounds: the last lines of the listing: what limits the speed.
-  local: whether it touches memory of the worker or workgroup, which is counted apart. notes: what to say of
-  instructions instead of what they came from, by their id; it gets the function and the offset of each.
-  copies: how often all of the code is executed for each work item, by waves; 0: the code has a loop over its work
-  items.
-  extra: a column more: its heading, and what it says of an instruction. memory: what local memory is called.
+  - show: the text of an instruction.
+  - touched: bytes that its memory operand covers.
+  - operations: its floating-point operations.
+  - bounds: the last lines of the listing, about the bounds of the speed.
+  - local: whether it accesses memory of the worker or workgroup, which is counted separately.
+  - notes: text for instructions instead of their origin, by their id. Its arguments are the function and the offset of
+    each instruction.
+  - copies: waves that execute all of the code for each work item. 0: the code has a loop over its work items.
+  - extra: an additional column: its heading, and its text for an instruction.
+  - memory: the name of local memory.
   """
   show: Callable[[MInst], str]
   touched: Callable[[MInst], int]
@@ -48,14 +54,14 @@ class Reader:
 
 @dataclass(frozen=True)
 class Line:
-  """An instruction where it ended up."""
+  """An encoded instruction with its offset."""
   offset: int
   code: bytes
   inst: MInst
 
 @dataclass
 class Work:
-  """What some instructions do when each is executed once."""
+  """The work of some instructions when each is executed once."""
   instructions: int = 0
   loaded: int = 0
   stored: int = 0
@@ -69,15 +75,19 @@ class Work:
 
 @dataclass(eq=False)
 class Loop:
-  """Blocks first to last in layout order. range: what it counts, if that is known. times: its iterations, None if they
-  depend on the launch.
-  waits: it looks until something has happened, which counts as once."""
+  """Blocks first to last in layout order.
+
+  - range: the RANGE that it counts, if that is known.
+  - own: instructions that are in no inner loop.
+  - waits: it polls until something has happened, which counts as one iteration.
+  - times: its iterations, or None if they depend on the launch.
+  """
   first: int
   last: int
   parent: Loop | None = None
   inner: list[Loop] = field(default_factory=list)
   range: UOp | None = None
-  own: list[MInst] = field(default_factory=list)      # instructions that are in no inner loop
+  own: list[MInst] = field(default_factory=list)      # in no inner loop
   depth: int = 0
   waits: bool = False
 
@@ -91,9 +101,9 @@ class Loop:
 # ***** loops *****
 
 def find_loops(function: Function) -> list[Loop]:
-  """Loops in layout order, outer ones before what is in them.
+  """Loops in layout order, outer ones before inner ones.
 
-  What is done rarely stands behind the end, and jumps back without a loop.
+  Rare blocks are after the end. They jump back without a loop.
   """
   position = {block: i for i, block in enumerate(function.blocks)}
   spans: dict[int, int] = {}
@@ -118,7 +128,7 @@ def find_loops(function: Function) -> list[Loop]:
   return loops
 
 def innermost(loops: Sequence[Loop], block: int) -> Loop | None:
-  """The innermost loop around a block; outer loops come first in `loops`."""
+  """The innermost loop around a block. Outer loops come first in `loops`."""
   found = None
   for loop in loops:
     if loop.first <= block <= loop.last: found = loop
@@ -129,7 +139,7 @@ def innermost(loops: Sequence[Loop], block: int) -> Loop | None:
 Masks = list[tuple[int, int]]  # for each instruction of a block: bits read, bits written
 
 class Registers:
-  """Which physical registers hold a value, instruction by instruction. Bits number (bank, index)."""
+  """Physical registers that hold a value, instruction by instruction. Bits number (bank, index)."""
 
   def __init__(self, function: Function, banks: Sequence[Bank], allocatable: Mapping[str, tuple[int, ...]]):
     self.bits: dict[tuple[str, int], int] = {}
@@ -178,7 +188,7 @@ class Registers:
     return live_out
 
   def counts(self, block: int) -> list[dict[str, int]]:
-    """Registers in use at each instruction of a block, by bank: the larger of before and after it."""
+    """Registers in use at each instruction of a block, by bank: the larger number of before and after it."""
     found = []
     after = self.live_out[block]
     for reads, writes in reversed(self.masks[block]):
@@ -188,7 +198,7 @@ class Registers:
       after = before
     return found[::-1]
 
-# ***** what a line says *****
+# ***** columns of a line *****
 
 def is_copy(inst: MInst) -> bool:
   """Whether it copies from memory to local memory (FETCH)."""
@@ -199,19 +209,18 @@ def is_box(inst: MInst) -> bool:
   return is_copy(inst) and inst.origin.src[1].op is Ops.BOX
 
 def place_of(inst: MInst) -> UOp | None:
-  """The place in the Program that a load or store of it touches, that of memory if it copies; what is spilled has
-  none."""
+  """The INDEX or BOX that a load or store of the Program accesses: for a copy, the one in memory. Spills have none."""
   u = inst.origin
   if isinstance(u, UOp) and is_copy(inst): return u.src[1]
   if not isinstance(u, UOp) or u.op not in (Ops.LOAD, Ops.STORE, Ops.FRAGMENT) or inst.comment in SPILLS: return None
   return u.src[0] if inst.row.effects & (Effect.LOAD | Effect.STORE) else None
 
 def short(inst: MInst) -> str:
-  """Why an instruction is there, in a few words: `load data1[r2*64+i1:+8]`, `mulacc f32x8`, `spill`."""
+  """The origin of an instruction in a few words: `load data1[r2*64+i1:+8]`, `mulacc f32x8`, `spill`."""
   u, words = inst.origin, []
   if inst.comment in SPILLS or not isinstance(u, UOp): words.append(inst.comment)
   if isinstance(u, UOp): words.append(uop_text(u))
-  # a load that its user swallowed
+  # a load that was merged into its user
   if isinstance(u, UOp) and inst.row.effects & Effect.LOAD and u.op not in (Ops.LOAD, Ops.STORE):
     words += [f"of {element(s.src[0], s.dtype.count)}" for s in u.src if s.op is Ops.LOAD][:1]
   return cut(" ".join(w for w in words if w), MOST_ORIGIN)
@@ -237,14 +246,14 @@ def uop_text(u: UOp) -> str:
   return f"{name} {kind}" + (f"x{u.dtype.count}" if u.dtype.count > 1 else "")
 
 def box(u: UOp) -> str:
-  """`64x192 of data1(r2*64, r0)`: sizes of a box, innermost axis first, and where it begins."""
+  """`64x192 of data1(r2*64, r0)`: sizes of a box, innermost axis first, and its first corner."""
   first = ", ".join(cut(sum_text(s), 16) for s in u.src[1:])
   return f"{'x'.join(map(str, u.arg.sizes))} of {render(u.src[0])}({first})"
 
 def element(index: UOp, lanes: int) -> str:
-  """`data0[i]`, or `data0[i:+8]` for so many from there on.
+  """`data0[i]`, or `data0[i:+8]` for 8 elements from there on.
 
-  Deep expressions are left out: written as text they can be long.
+  Deep expressions are left out, because their text can be long.
   """
   place = cut(sum_text(index.src[1]), 26) if len(index.src[1].toposort()) < 60 else "..."
   return (f"{render(index.src[0])}[{place}]" if lanes == 1 or index.src[1].dtype.count > 1
@@ -259,7 +268,7 @@ def sum_text(u: UOp) -> str:
 def cut(text: str, most: int) -> str: return text if len(text) <= most else text[:most - 2] + ".."
 
 def lines_of(uops: Sequence[UOp]) -> dict[UOp, trace.Location]:
-  """Where a program's UOps came from. One that has no line has that of a UOp that uses it."""
+  """The source lines of a program's UOps. A UOp without a line gets that of a UOp that uses it."""
   found: dict[UOp, trace.Location] = {}
   for u in reversed(uops):
     location = trace.origin(u) or found.get(u)
@@ -283,14 +292,14 @@ def gutter(loops: Sequence[Loop], block: int, at: int, count: int, width: int) -
   return "".join(marks)
 
 def column(heading: str, tell: Callable[[MInst], str], lines: Sequence[Line]) -> dict[int, str]:
-  """What a column says, as wide as it must be: by id of the instruction; 0 is the heading."""
+  """The texts of a column, padded to one width, by id of the instruction. Key 0 is the heading."""
   texts = {0: heading, **{id(line.inst): tell(line.inst) for line in lines}}
   wide = max(map(len, [text for key, text in texts.items() if key]), default=0)
   return {key: f"{text:{wide}}" for key, text in texts.items()}
 
 def code_lines(function: Function, lines: Sequence[Line], registers: Registers, loops: Sequence[Loop], reader: Reader,
                came_from: Mapping[UOp, trace.Location]) -> list[str]:
-  """The instructions. Labels stand where something jumps to."""
+  """The lines of all instructions. Jump targets have labels."""
   where = {id(line.inst): line for line in lines}
   notes = reader.notes(function, {id(line.inst): line.offset for line in lines})
   targets = {target for block in function.blocks for target in block.successors()}
@@ -307,7 +316,7 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
     rows = ([f"{block!r}:"] if labelled else [])
     for inst, live in zip(block.insts, registers.counts(n)):
       line = where.get(id(inst))
-      if line is None: continue  # a jump to the next instruction is not encoded
+      if line is None: continue  # a jump to the next block is not encoded
       code = line.code.hex() if len(line.code) <= MOST_BYTES else line.code[:MOST_BYTES].hex() + "."
       location = came_from.get(inst.origin)
       rows.append(f"{line.offset:7d}  {code:{2 * MOST_BYTES + 1}}  {texts[id(inst)]}  "
@@ -317,10 +326,10 @@ def code_lines(function: Function, lines: Sequence[Line], registers: Registers, 
     out += [f"{gutter(loops, n, i, len(rows), width)} {row}".rstrip() for i, row in enumerate(rows)]
   return out
 
-# ***** what it costs *****
+# ***** cost *****
 
 def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
-  """Each of these instructions once."""
+  """The work of these instructions, each executed once."""
   work = Work(len(insts))
   for inst in insts:
     effects = inst.row.effects
@@ -336,7 +345,8 @@ def work_of(insts: Sequence[MInst], reader: Reader) -> Work:
   return work
 
 def iteration(loop: Loop, reader: Reader) -> tuple[Work, bool]:
-  """One iteration, inner loops included; False if it has loops whose iterations are not known, which count once."""
+  """The work of one iteration, including inner loops. The second result is False if it has loops of unknown length,
+  which count once."""
   work, known = work_of(loop.own, reader), True
   for inner in loop.inner:
     each, sure = iteration(inner, reader)
@@ -352,7 +362,7 @@ def size(count: float) -> str:
   return f"{count:.0f} P"
 
 def amounts(work: Work, memory: str) -> str:
-  """What is done, in words. memory: what local memory is called."""
+  """The work in words. memory: the name of local memory."""
   text = (f"{size(work.instructions)} instructions, {size(work.loaded)} bytes loaded, {size(work.stored)} bytes "
           f"stored, {size(work.operations)} flop")
   extra = [f"{size(n)} {name}" for n, name in ((work.local, f"bytes of {memory}"), (work.spills, "spills"),
@@ -364,7 +374,7 @@ def loop_name(loop: Loop, function: Function) -> str:
   return label if loop.range is None else f"{label} ({uop_text(loop.range)})"
 
 def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
-  """For each loop: how often it runs, what an iteration and what an execution does."""
+  """For each loop: its number of iterations, and the work of one iteration and of an execution."""
   out = []
   for loop in loops:
     each, known = iteration(loop, reader)
@@ -378,8 +388,8 @@ def loop_lines(function: Function, loops: Sequence[Loop], reader: Reader) -> lis
   return out
 
 def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid: int | None) -> list[str]:
-  """All loops and the rest together; the work items of the grid, where they are known, as iterations of the loop over
-  them, or by waves."""
+  """The work of all loops and the rest. If the work items of the grid are known, they count as iterations of the loop
+  over them, or by waves."""
   inside = {id(inst) for loop in loops for inst in loop.own}
   whole, known = work_of([i for block in function.blocks if not block.rare for i in block.insts if id(i) not in inside],
                          reader), True
@@ -400,10 +410,10 @@ def total_lines(function: Function, loops: Sequence[Loop], reader: Reader, grid:
 
 def listing(function: Function, lines: Sequence[Line], banks: Sequence[Bank], reader: Reader, grid: int | None = None,
             allocatable: Mapping[str, tuple[int, ...]] | None = None, uops: Sequence[UOp] = ()) -> str:
-  """The annotated code and its costs. lines: the instructions that were encoded, in order.
+  """The annotated code and its costs. lines: the encoded instructions, in order.
 
-  grid: work items of a launch, if the kernel knows. uops: of the program, in order; the lines of the tensor operations
-  are known by them.
+  grid: work items of a launch, if the kernel knows. uops: those of the program, in order; they give the lines of the
+  tensor operations.
   """
   loops = find_loops(function)
   registers = Registers(function, banks, allocatable or {})

@@ -1,5 +1,4 @@
-"""What limits the innermost loops of a listing on a processor's core: ports, issue, latency (scoreboard.py), as lines
-of text."""
+"""Bounds of the innermost loops of a listing on a processor's core, as text: ports, issue, latency (scoreboard.py)."""
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from tinyhw.machine.model.scoreboard import Bound, bound
 
 @dataclass(frozen=True)
 class Core:
-  """A microarchitecture, as in an ISA's latency tables. ports: what a character of a port group stands for.
+  """A microarchitecture, as in an ISA's latency tables.
 
-  peak: floating-point operations a cycle that the processor could do, on elements like those of these instructions; 0
-  where they have none.
+  - ports: the names of the ports, by their characters in port groups.
+  - peak: the processor's highest floating-point operations a cycle, for elements like those of these instructions. It
+    is 0 if they have none.
   """
   title: str
   source: str
@@ -24,7 +24,7 @@ class Core:
   peak: Callable[[Sequence[MInst]], float]
 
 def bound_lines(core: Core, function: Function, loops: Sequence[Loop], reader: Reader) -> list[str]:
-  """The bounds of the innermost loops; nothing where there is none."""
+  """The bounds of the innermost loops, or nothing if there is none."""
   out = []
   for loop in loops:
     if loop.inner: continue
@@ -48,7 +48,7 @@ def bound_lines(core: Core, function: Function, loops: Sequence[Loop], reader: R
 def port_names(ports: str, core: Core) -> str: return " ".join(core.ports.get(p, p) for p in ports) or "none"
 
 def reason(found: Bound, core: Core) -> str:
-  """What limits a loop: all that take as long as the loop."""
+  """The reason of a loop's bound: all limits that equal it."""
   reasons = (("ports " + port_names(found.busiest, core), found.ports), ("loads and stores", found.memory),
              ("issue", found.issue),
              ("latency", found.latency))

@@ -1,8 +1,8 @@
-"""The listing of a GPU's kernel, and the model behind it, from what an ISA tells of its instructions and of a typical
-card (`Vendor`).
+"""The listing of a GPU's kernel with its model, from an ISA's data about its instructions and a typical card
+(`Vendor`).
 
-It brings together listing.py (the lines), listing_notes.py (what is said of single instructions), traffic.py (memory)
-and listing_waves.py (bounds).
+It combines listing.py (the lines), listing_notes.py (notes on instructions), traffic.py (memory) and listing_waves.py
+(bounds).
 """
 from __future__ import annotations
 import functools
@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Vendor:
-  """What an ISA tells of a generation. wave: lanes of a wave. cache_bytes: of the card's last cache. source: of the
-  numbers.
+  """An ISA's data about a generation.
 
-  show: the text of an instruction. operations: that one of a wave does; element: the type that it computes with, "f16"
-  of a product of matrices, with a "v" before it on the vector unit, "" of others. model: what instructions take, where
-  accesses cost what a Traffic says.
-  extra: a column of the listing more.
+  - wave: lanes of a wave.
+  - cache_bytes: of the card's last cache.
+  - source: of the numbers.
+  - show: the text of an instruction.
+  - operations: those of a wave's instruction.
+  - element: the type of its elements: "f16" of a matrix product, with a "v" before it on the vector unit, "" for other
+    instructions.
+  - model: the costs of instructions, given the Traffic of accesses.
+  - extra: an additional column of the listing.
   """
   hardware: Hardware
   wave: int
@@ -44,13 +48,13 @@ class Vendor:
   extra: tuple[str, Callable[[MInst], str]] | None = None
 
   def peak(self, insts: Sequence[MInst]) -> tuple[float, str]:
-    """Operations a cycle and SIMD that the card could do with the best of these instructions, and what that is."""
+    """The highest operations a cycle and SIMD with the best of these instructions, and its name."""
     best, kind = max([(self.hardware.flops.get(kind, 0.0), kind) for kind in sorted(set(map(self.element, insts)))],
                      default=(0.0, ""))
     return best, f"{kind[1:]}, vector unit" if kind[:1] == "v" else f"{kind}, matrix unit" if kind else ""
 
 class Launch:
-  """A kernel on a card: what its accesses cost, what the launch needs, and the bounds. function: laid out."""
+  """A kernel on a card: the costs of its accesses, the needs of the launch, and the bounds. function: laid out."""
 
   def __init__(self, vendor: Vendor, kernel: Kernel, function: Function, program: Program):
     self.vendor, self.kernel, self.function, self.program = vendor, kernel, function, program
@@ -66,11 +70,11 @@ class Launch:
                      vendor.operations, touched, vendor.peak)
 
   def bounds(self) -> Bounds:
-    """What limits the kernel."""
+    """The bounds of the kernel."""
     return bounds_of(self.function, self.kernel, self.card)
 
   def listing(self, lines: Sequence[Line], target: Target) -> str:
-    """The annotated code. lines: the instructions that were encoded, in order."""
+    """The annotated code. lines: the encoded instructions, in order."""
     def notes(function: Function, offsets: Mapping[int, int]) -> Mapping[int, str]:
       return Notes(vendor.noted, self.card.model, self.traffic, function, offsets).found
     vendor, waves = self.vendor, -(-self.program.lanes // self.vendor.wave)

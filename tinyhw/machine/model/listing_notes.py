@@ -1,9 +1,9 @@
-"""What a listing says of a GPU's instructions beside what they came from: waits and what they wait for, hazards,
-scattered accesses.
+"""Notes on a GPU's instructions in a listing, in addition to their origin: waits and their causes, hazards, scattered
+accesses.
 
-A wait's note names the counter, what it may still be, and the instruction in flight that the next one needs:
-`vmcnt<=1: v3 of 336` is the load at offset 336. It is looked for backwards in the order of the code; in a loop also in
-the iteration before, which is then said.
+A wait's note names the counter, its allowed value, and the instruction in flight that the next one needs. `vmcnt<=1: v3
+of 336` is the load at offset 336. The search goes backwards in the order of the code. In a loop it continues in the
+previous iteration, and the note tells so.
 """
 from __future__ import annotations
 import itertools
@@ -17,20 +17,23 @@ from tinyhw.machine.model.traffic import Touched, Traffic
 from tinyhw.machine.model.waves import Model
 from tinyhw.uop.ops import UOp
 
-FARTHEST = 2000  # instructions that are looked through for what a wait waits for
+FARTHEST = 2000  # instructions that are searched for the cause of a wait
 
 def written(inst: MInst, counter: str) -> Iterable[Reg]:
-  """Registers of an instruction under way that may not be touched before the counter says so: usually its results."""
+  """Registers of an instruction in flight that may not be accessed before the counter allows it, usually its
+  results."""
   return inst.writes()
 
 @dataclass(frozen=True)
 class Noted:
-  """What an ISA tells for notes. touched: bytes of an access. local: whether it is one of local memory, private: of
-  each lane alone.
+  """An ISA's data for notes.
 
-  conflicts: cycles more that it takes since its registers are in the same bank. only_waits: it does nothing but wait,
-  for the sake of the next one.
-  held: the registers of an instruction that a counter tells of.
+  - touched: bytes of an access.
+  - local: whether it accesses local memory.
+  - private: whether it accesses memory of each lane alone.
+  - conflicts: additional cycles because its registers are in the same bank.
+  - only_waits: it only waits, for the next instruction.
+  - held: the registers of an instruction that a counter protects.
   """
   touched: Touched
   local: Callable[[MInst], bool]
@@ -40,13 +43,13 @@ class Noted:
   held: Callable[[MInst, str], Iterable[Reg]] = written
 
 class Notes:
-  """The notes of one function, `found` by the id of the instruction. offsets: where instructions are, by id."""
+  """The notes of one function: `found`, by the id of the instruction. offsets: of instructions, by id."""
 
   def __init__(self, isa: Noted, model: Model, traffic: Traffic, function: Function, offsets: Mapping[int, int]):
     self.isa, self.model, self.traffic, self.offsets = isa, model, traffic, offsets
     self.insts = [inst for block in function.blocks for inst in block.insts]
-    self.loop_of: list[tuple[int, int]] = []  # of each instruction, where its innermost loop begins and ends; all of
-                                              # the code without one
+    # for each instruction, the begin and end of its innermost loop; (0, 0) without one
+    self.loop_of: list[tuple[int, int]] = []
     starts = [0]
     for block in function.blocks: starts.append(starts[-1] + len(block.insts))
     loops = find_loops(function)
@@ -57,7 +60,7 @@ class Notes:
     self.found = {key: text for key, text in texts.items() if text}
 
   def note(self, inst: MInst, at: int) -> str:
-    """What to say of instruction number `at`, or ""."""
+    """The note on instruction number `at`, or ""."""
     waits = [self.wait(counter, left, at) for counter, left in self.model.waits(inst).items()]
     if self.isa.only_waits(inst): return ", ".join(waits)
     parts = [", ".join(waits), self.access(inst), inst.comment]
@@ -66,7 +69,7 @@ class Notes:
                                                          else []))
 
   def access(self, inst: MInst) -> str:
-    """Lanes that get in each other's way: `banks x4`, `32 sectors, not 2`; sources that do: `registers +1`."""
+    """Lanes that conflict: `banks x4`, `32 sectors, not 2`. Sources that conflict: `registers +1`."""
     more = self.isa.conflicts(inst)
     if more: return f"registers +{more}"
     size = self.isa.touched(inst)
@@ -78,7 +81,7 @@ class Notes:
     return f"{count} sectors, not {least}" if count > least + 1 else ""
 
   def wait(self, counter: str, left: int, at: int) -> str:
-    """`vmcnt<=1: v3 of 336`"""
+    """A wait, such as `vmcnt<=1: v3 of 336`."""
     text = f"{counter}<={left}"
     user = next((inst for inst in self.insts[at:] if not self.isa.only_waits(inst)), None)
     if user is None: return text
@@ -92,8 +95,8 @@ class Notes:
     return text
 
   def backwards(self, at: int) -> Iterator[tuple[MInst, bool]]:
-    """The instructions before number `at`, nearest first, and whether it is in the loop's iteration before that they
-    come first."""
+    """Yield the instructions before number `at`, nearest first, each with a flag that it is in the previous iteration
+    of the loop."""
     first, end = self.loop_of[at]
     places = [(at - 1, first, False), (end - 1, at + 1, True), (first - 1, 0, False)]
     order = ((n, again) for last, start, again in places for n in range(last, start - 1, -1))

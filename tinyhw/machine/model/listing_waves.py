@@ -1,7 +1,7 @@
-"""What limits a kernel on a GPU, as lines of a listing: waves that a unit holds, what each loop takes of which
-resource, and the card's roofline.
+"""Bounds of a kernel on a GPU, as lines of a listing: waves that a unit holds, the resources that each loop takes, and
+the card's roofline.
 
-The numbers are those of occupancy.py and waves.py. `bounds_of` has them without the text.
+occupancy.py and waves.py compute the numbers. `bounds_of` returns them without the text.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -14,15 +14,18 @@ from tinyhw.machine.model.waves import Cost, Model, kernel_cost, loop_cost
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-NEAR = 0.9      # resources that take this share of a loop's cycles are told beside the greatest
+NEAR = 0.9      # resources that take this share of a loop's cycles are listed with the greatest
 
 @dataclass(frozen=True)
 class Card:
-  """What an ISA tells of the card. units: how many of model.unit it has. memory_rate: bytes of memory a cycle. source:
-  of the model's numbers.
+  """An ISA's data about the card.
 
-  operations, touched: of one wave's instruction, as a Reader has them. peak: operations a cycle and SIMD that the card
-  could do with instructions like these, and the type of their elements; 0 where they compute nothing.
+  - source: of the model's numbers.
+  - units: number of model.unit on the card.
+  - memory_rate: bytes of memory a cycle.
+  - operations, touched: of one wave's instruction, as in a Reader.
+  - peak: the card's highest operations a cycle and SIMD with such instructions, and the type of their elements. It is 0
+    if they compute nothing.
   """
   title: str
   source: str
@@ -36,11 +39,13 @@ class Card:
 
 @dataclass(frozen=True)
 class Part:
-  """A loop, or all of a kernel (loop is None). cost: of one iteration by all waves of a unit. operations: of one wave
-  in it.
+  """A loop, or all of a kernel (loop is None).
 
-  peak: operations a cycle of a unit; element: the type that it is of, as the ISA names it. times: iterations, where
-  their number is known.
+  - cost: of one iteration by all waves of a unit.
+  - operations: of one wave in it.
+  - peak: operations a cycle of a unit.
+  - element: the type of the peak, as the ISA names it.
+  - times: iterations, if their number is known.
   """
   loop: Loop | None
   cost: Cost
@@ -56,7 +61,7 @@ class Part:
 
   @property
   def share(self) -> float:
-    """Of the peak, at most."""
+    """The share of the peak, at most."""
     return self.rate / self.peak if self.peak else 0.0
 
   @property
@@ -66,10 +71,14 @@ class Part:
 
 @dataclass(frozen=True)
 class Bounds:
-  """What limits a kernel. parts: its loops in layout order. whole: all of it, once. hottest: of the outermost loops the
-  one that takes longest, or
-  the whole. operations, memory: of the launch, and the bytes that memory must give or take at least; None where that
-  depends on the launch."""
+  """The bounds of a kernel.
+
+  - parts: its loops in layout order.
+  - whole: all of it, once.
+  - hottest: the outermost loop that takes longest, or the whole.
+  - operations: of the launch, or None if that depends on the launch.
+  - memory: the least bytes that memory must transfer, or None if that depends on the launch.
+  """
   held: Residency
   parts: tuple[Part, ...]
   whole: Part
@@ -78,8 +87,8 @@ class Bounds:
   memory: float | None
 
 def executions(function: Function, loops: Sequence[Loop]) -> list[int]:
-  """How often a wave executes each block: the iterations of all loops around it; those of unknown length count once,
-  and what is rare not at all."""
+  """The number of executions of each block by a wave: the product of the iterations of all loops around it. Loops of
+  unknown length count once, and rare blocks not at all."""
   counts = []
   for i in range(len(function.blocks)):
     count, loop = int(not function.blocks[i].rare), innermost(loops, i)
@@ -112,7 +121,7 @@ def bounds_of(function: Function, kernel: Kernel, card: Card, loops: Sequence[Lo
                 memory_of(function, counts, card, waves) if known else None)
 
 def memory_of(function: Function, counts: Sequence[int], card: Card, waves: int) -> float:
-  """Bytes that must come from memory or go there: each buffer once, or as much of it as is touched."""
+  """Bytes that memory must transfer: each buffer once, or its accessed part."""
   touched: dict[UOp, float] = {}
   for count, block in zip(counts, function.blocks):
     for inst in block.insts:
@@ -134,7 +143,7 @@ def wave_lines(kernel: Kernel, card: Card, function: Function, loops: Sequence[L
   return [*out, f"bounds: {card.title}; table: {card.source}"]
 
 def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
-  """How many waves a unit holds, and why not more."""
+  """The number of waves that a unit holds, and its limits."""
   unit, parts = card.model.unit, []
   wave, workgroup, simd, local = unit.words
   for bank, waves in held.by_registers.items():
@@ -150,7 +159,7 @@ def held_lines(kernel: Kernel, card: Card, held: Residency) -> list[str]:
           f"limited by {held.limit}"]
 
 def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> list[str]:
-  """What a loop takes."""
+  """The cost of a loop."""
   names, cost = card.model.names, part.cost
   name = loop_name(part.loop, function) if part.loop is not None else "the kernel"
   once = "an iteration of " if part.loop is not None else ""
@@ -168,7 +177,8 @@ def part_lines(part: Part, function: Function, card: Card, found: Bounds) -> lis
   return out
 
 def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
-  """The launch on the whole card: by arithmetic, by memory, and by the bound above, where workgroups come in rounds."""
+  """The time of the launch on the whole card: by arithmetic, by memory, and by the bound above, with workgroups in
+  rounds."""
   if found.operations is None or found.memory is None: return []
   hertz = card.clock_ghz * 1e9
   parts = [f"{size(found.operations)} flop"]
@@ -180,7 +190,7 @@ def roofline(found: Bounds, card: Card, grid: int) -> list[str]:
   return [f"roofline: {', '.join(parts)}"]
 
 def time(seconds: float) -> str:
-  """1.2 ms"""
+  """Format a time, such as 1.2 ms."""
   for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
     if seconds >= scale: return f"{seconds / scale:.3g} {unit}"
   return f"{seconds * 1e9:.3g} ns"

@@ -1,15 +1,16 @@
-"""How fast a loop can run: the bound by execution ports, by issue width and by the chain that each iteration waits for.
+"""Lower bound of a loop's cycles: by execution ports, by issue width and by the dependence chain across iterations.
 
-Input: the instructions of one iteration (physical registers, or virtual ones with the values that the back-edge passes)
-and a table pipe ->
-`PipeCost`. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation: caches always hit, branches are
-always predicted, and nothing is ever stalled by what the table does not say.
+Input: the instructions of one iteration and a table pipe -> `PipeCost`. Registers are physical, or virtual with the
+values that the back-edge passes. Output: `Bound`, in cycles an iteration. It is a bound, not a simulation. Caches
+always hit, branches are always predicted, and there are no stalls other than those of the table.
 
-Ports. Each micro-operation may go to one of a set of ports. The least time that some assignment reaches is the maximum
-over sets S of ports of (micro-operations that can go only to ports of S) / |S| (Hall's theorem for fractional
-assignments); it is enough to try unions of the port sets that occur. Latency. The time of each register is followed
-through several iterations with unlimited ports; what is added per iteration in the end is the mean weight of the
-heaviest cycle. Cost: O(instructions x iterations + 2^(distinct port sets)).
+Ports. Each micro-operation may use one of a set of ports. The least time of any assignment is the maximum over sets S
+of ports of (micro-operations that can only use ports of S) / |S|. This is Hall's theorem for fractional assignments. It
+is enough to test unions of the port sets that occur.
+
+Latency. The time of each register is followed through several iterations with unlimited ports. The increase per
+iteration in the end is the mean weight of the heaviest cycle. Cost: O(instructions x iterations + 2^(distinct port
+sets)).
 """
 from __future__ import annotations
 from collections import Counter
@@ -20,9 +21,9 @@ from tinyhw.machine.ir.inst import Effect, MInst, Reg
 from tinyhw.named_tuple import NamedTuple
 
 class Bound(NamedTuple):
-  """Cycles an iteration takes at least, by reason.
+  """The least cycles of an iteration, by reason.
 
-  `unknown` lists pipes without a row in the table, which count as nothing.
+  `unknown` lists pipes without a row in the table, which cost nothing.
   """
   ports: float
   issue: float
@@ -38,7 +39,7 @@ class Bound(NamedTuple):
 
   @property
   def reason(self) -> str:
-    """The limiting one in words: "latency", "issue", "memory" or "ports 01"."""
+    """The limit in words: "latency", "issue", "memory" or "ports 01"."""
     if self.latency >= self.cycles: return "latency"
     if self.memory >= self.cycles: return "memory"
     return f"ports {self.busiest}" if self.ports >= self.cycles else "issue"
@@ -46,12 +47,12 @@ class Bound(NamedTuple):
 def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
   """Cycles that micro-operations need, and the set of ports that is the bottleneck.
 
-  groups: set of ports -> micro-operations that go to any of them.
+  groups: set of ports -> micro-operations that can use any of them.
   """
   unions = {frozenset(ports) for ports in groups}
   for ports in list(groups):
-    if len(unions) > 4096: break  # more distinct sets than any known chip has; the bound stays valid, it only may be
-                                  # lower than it could be
+    # more distinct sets than any known chip has; the bound stays valid, but may be lower than possible
+    if len(unions) > 4096: break
     unions |= {union | frozenset(ports) for union in unions}
   best, busiest = 0.0, ""
   for union in unions:
@@ -60,19 +61,20 @@ def port_bound(groups: Mapping[str, int]) -> tuple[float, str]:
     if (time, -len(union), name) > (best, -len(busiest), busiest): best, busiest = time, name
   return best, busiest
 
-ADDRESS = ("base", "index")  # the names, in all tables, of the operands of a row that make an address
-ITERATIONS = 24  # followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real
-                 # ones have one or two
+ADDRESS = ("base", "index")  # names, in all tables, of a row's operands that form an address
+# followed by latency_bound; a heaviest cycle through n registers shows after n iterations, and real ones have one or
+# two
+ITERATIONS = 24
 
 def latency_bound(insts: Sequence[MInst], table: Mapping[str, PipeCost],
                   carried: Sequence[tuple[Reg, Reg]] = ()) -> float:
   """Cycles by which the slowest chain through registers grows in an iteration. carried: (parameter, value that the
   back-edge passes) in SSA form.
 
-  Only what an address is made of waits for the load; the other operands meet the loaded value later.
+  Only the registers of an address delay the load. The other operands meet the loaded value later.
   """
   flags = object()
-  # address, until written; other operands, until written; writes
+  # registers of the address, their latency until the write; other operands, their latency until the write; writes
   lines: list[tuple[list[object], int, list[object], int, list[object]]] = []
   for inst in insts:
     first: list[object] = []
@@ -121,10 +123,10 @@ def bound(insts: Sequence[MInst], table: Mapping[str, PipeCost], issue_width: in
                unknown=tuple(unknown))
 
 def costs_of(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
-  """What the row's pipe costs, then "load" and "store" where a row of another pipe has a memory operand. What is not in
-  the table is left out.
+  """The cost of the row's pipe, then those of "load" and "store" if a row of another pipe has a memory operand. Pipes
+  that are not in the table are left out.
 
-  A table may tell more than one row for a pipe: "shuffle/512" for the widest register operand, "vec_mov/memory" with a
+  A table may have several rows for a pipe: "shuffle/512" for the widest register operand, "vec_mov/memory" with a
   memory operand.
   """
   row = inst.row
@@ -141,5 +143,6 @@ def costs_of(inst: MInst, table: Mapping[str, PipeCost]) -> list[PipeCost]:
   return costs
 
 def _keys(reg: Reg) -> list[object]:
-  """What is waited for: a virtual register itself, or the physical units. Views of one register have the same keys."""
+  """The keys that a reader waits for: a virtual register itself, or the physical units. Views of one register have the
+  same keys."""
   return [reg] if reg.index is None else [(reg.cls.bank.name, reg.index + unit) for unit in range(reg.cls.units)]

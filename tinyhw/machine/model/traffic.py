@@ -1,9 +1,11 @@
-"""What loads and stores of a GPU's kernel take of local memory, caches and memory, by the addresses of their lanes.
+"""Cost of a GPU kernel's loads and stores in local memory, caches and memory, by the addresses of their lanes.
 
-Input: a card (hardware.py) and which addresses the lanes of an access touch (access.py). Output: cycles of one unit, by
+Input: a card (hardware.py) and the addresses of the lanes of an access (access.py). Output: cycles of one unit, by
 resource: "d" local memory, "g" the caches next to the unit, "2" second-level caches, "l" the last-level cache, "m"
-memory. Where nothing is known of an access its lanes are each in a sector of their own, but in no bank of another's.
-What lanes of other waves ask for at the same time goes once into each second-level cache, and comes from memory once.
+memory.
+
+If an access is unknown, each of its lanes is in a sector of its own, and there are no bank conflicts. Data that lanes
+of other waves request at the same time go once into each second-level cache, and come from memory once.
 """
 from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
@@ -21,15 +23,16 @@ Patterns = Callable[[MInst], Pattern | None]
 Touched = Callable[[MInst], int]
 
 def unknown(inst: MInst) -> Pattern | None:
-  """The pattern of accesses of which nothing is known."""
+  """The pattern of an unknown access."""
   return None
 
 class Traffic:
-  """The cost of accesses. wave: lanes of a wave. units: that share the card's caches and memory; all, or as the grid
-  has.
+  """The cost of accesses.
 
-  once: of a buffer that the last cache keeps, the share of what waves ask of that cache which comes from memory. goal:
-  of what copies from memory write to local memory.
+  - wave: lanes of a wave.
+  - units: number of units that share the card's caches and memory: all, or the number of workgroups.
+  - once: for a buffer that the last cache holds, the share of requests to that cache that come from memory.
+  - goal: the pattern of a copy's writes to local memory.
   """
 
   def __init__(self, hardware: Hardware, wave: int, pattern: Patterns = unknown, units: int | None = None,
@@ -39,14 +42,15 @@ class Traffic:
     self.units = hardware.units if units is None else units
 
   def local(self, inst: MInst, size: int) -> float:
-    """Cycles of local memory, for `size` bytes of all lanes together; of a copy from memory, to write them."""
+    """Cycles of local memory, for `size` bytes of all lanes together. For a copy from memory, the cycles of its
+    writes."""
     banks, pattern = self.hardware.banks, self.goal(inst) if is_copy(inst) else self.pattern(inst)
     if is_box(inst): return size / self.hardware.local_rate
     cycles = bank_cycles(pattern, self.width(size), banks) if pattern is not None else max(1, size // (4 * banks))
     return done(pattern) * cycles * 4.0 * banks / self.hardware.local_rate
 
   def shared(self, inst: MInst, size: int, private: bool = False) -> dict[str, float]:
-    """Cycles of caches and memory. private: memory that each lane has for itself, whose addresses are interleaved."""
+    """Cycles of caches and memory. private: memory of each lane alone, with interleaved addresses."""
     card, pattern, width = self.hardware, self.pattern(inst), self.width(size)
     count: float
     read: float
@@ -71,13 +75,13 @@ class Traffic:
     return max(1, size // self.wave)
 
   def conflict(self, inst: MInst, size: int) -> float:
-    """How many times as long local memory takes as it would without lanes that want other words of the same bank."""
+    """The factor by which bank conflicts slow an access of local memory."""
     pattern, width, banks = self.pattern(inst), self.width(size), self.hardware.banks
     if pattern is None: return 1.0
     return bank_cycles(pattern, width, banks) / max(1, len(pattern.lanes[0]) * max(width, 4) // (4 * banks))
 
   def scattered(self, inst: MInst, size: int) -> tuple[int, int]:
-    """Sectors that an access touches, and the least that so many bytes can; (0, 0) where nothing is known."""
+    """Sectors of an access, and the least sectors for the same bytes; (0, 0) if it is unknown."""
     pattern, width = self.pattern(inst), self.width(size)
     if pattern is None: return 0, 0
     return sectors(pattern, width, self.hardware.sector), -(-width * len(pattern.lanes[0]) // self.hardware.sector)
@@ -87,13 +91,13 @@ def done(pattern: Pattern | None) -> float:
   return 1.0 if pattern is None else pattern.done
 
 def goal_of(inst: MInst) -> UOp | None:
-  """The place in local memory that a copy from memory (FETCH) writes."""
+  """The INDEX in local memory that a copy from memory (FETCH) writes."""
   return inst.origin.src[0] if is_copy(inst) else None
 
 def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
              place_of: Callable[[MInst], UOp | None] = place_of) -> Patterns:
-  """What tells which addresses the lanes of an access touch, while as many workgroups run as the card holds. uops: of
-  the program."""
+  """A function from an access to the addresses of its lanes, with as many workgroups as the card holds. uops: of the
+  program."""
   groups = residency(hardware.unit, kernel, hardware.units).groups * hardware.units
   accesses = Accesses(uops, wave, groups, hardware.dies)
   def pattern(inst: MInst) -> Pattern | None:
@@ -104,8 +108,8 @@ def patterns(hardware: Hardware, wave: int, kernel: Kernel, uops: Sequence[UOp],
 
 def shares_of_memory(kernel: Kernel, function: Function, wave: int, touched: Touched, pattern: Patterns,
                      cache_bytes: int) -> dict[UOp, float]:
-  """Of each buffer that fits into the last cache: its size / what waves that do not run at the same time ask for, at
-  most 1."""
+  """For each buffer that fits into the last cache: its size divided by the bytes that waves request at different times,
+  at most 1."""
   if kernel.grid is None: return {}
   waves = kernel.grid * max(1, -(-kernel.lanes // wave))
   asked: dict[UOp, float] = {}

@@ -1,20 +1,19 @@
-"""How fast a GPU's compute unit can run a loop: what its waves take of the things that they share, and what a workgroup
-has to wait for.
+"""Lower bound of a loop's cycles on a GPU's compute unit: by the shared resources that its waves take, and by the waits
+of a workgroup.
 
-Input: a laid out function, its loops, how many waves there are (occupancy.py), and a `Model`, by which an ISA says what
-its instructions take.
-Output: `Cost` of a loop, in cycles of one unit for one iteration by all waves that it holds. The greatest of these
-bounds holds:
+Input: a laid out function, its loops, the number of waves (occupancy.py), and a `Model`, in which an ISA gives the
+costs of its instructions. Output: `Cost` of a loop, in cycles of one unit for one iteration by all waves that it holds.
+The greatest of these bounds holds:
 
-- each resource: the cycles that an instruction of one wave takes of it, times the waves that share it (those of a SIMD,
-  or of the unit);
-- a workgroup alone: one wave goes through the code in order, waits for operands and counters as the instructions say,
-  and at barriers for all waves of its workgroup, which take what they take of the resources since the last barrier.
-  Several workgroups hide each other's waiting, one does not.
+- each resource: the cycles of it that an instruction of one wave takes, times the number of waves that share it (those
+  of a SIMD, or of the unit);
+- a workgroup alone: one wave executes the code in order. It waits for operands and counters as the instructions
+  require. At barriers it waits for all waves of its workgroup, which take their share of the resources since the last
+  barrier. Several workgroups hide each other's waits, one does not.
 
-It is a bound, not a simulation: waves never get into each other's way more than that, instructions are always in the
-cache, and every branch of a condition is executed. An inner loop is followed for a few iterations, the rest take as
-long as the last of them. Cost: O(instructions x depth).
+It is a bound, not a simulation. Waves delay each other in no other way, instructions are always in the cache, and every
+branch of a condition is executed. A few iterations of an inner loop are followed. The rest take as long as the last of
+them. Cost: O(instructions x depth).
 """
 from __future__ import annotations
 from collections import defaultdict
@@ -32,15 +31,17 @@ FOLLOWED = 3  # iterations of an inner loop; the state of pipes repeats from the
 
 @dataclass(frozen=True)
 class Model:
-  """What an ISA tells about the instructions of one card.
+  """An ISA's data about the instructions of one card.
 
-  takes: resource -> cycles that one wave's instruction takes of it. scopes: resource -> "simd" or "unit", whose waves
-  share it; names: in words.
-  latency: cycles until the result is there. issue: cycles until the wave's next instruction. counters: what it
-  increments until it is done.
-  waits: counter -> how many may be left, for an instruction that waits. meets: it waits for the other waves of the
-  workgroup.
-  early: cycles until a counter says so that tells of something before the result; None: it tells of the result.
+  - takes: resource -> cycles of it that one wave's instruction takes.
+  - scopes: resource -> "simd" or "unit", whose waves share it.
+  - names: of resources, in words.
+  - latency: cycles until the result is available.
+  - issue: cycles until the wave's next instruction.
+  - counters: those that it increments until it is done.
+  - waits: counter -> its allowed rest, for an instruction that waits.
+  - meets: it waits for the other waves of the workgroup.
+  - early: cycles until a counter reports an event before the result. None: the counter reports the result.
   """
   unit: Unit
   takes: Callable[[MInst], Mapping[str, float]]
@@ -55,9 +56,11 @@ class Model:
 
 @dataclass(frozen=True)
 class Cost:
-  """Of one iteration of a loop (or of a whole kernel), for all waves of a unit.
+  """Cost of one iteration of a loop (or of a whole kernel), for all waves of a unit.
 
-  resources: cycles of each. alone: cycles of a workgroup that has the unit for itself. waves: of the unit.
+  - resources: cycles of each.
+  - alone: cycles of a workgroup that has the unit for itself.
+  - waves: of the unit.
   """
   resources: Mapping[str, float]
   alone: float
@@ -67,23 +70,23 @@ class Cost:
   def cycles(self) -> float: return max([self.alone, *self.resources.values()])
 
   def binding(self, near: float = 1.0) -> list[str]:
-    """What takes as long as the loop, resources or "latency"; with `near` what takes at least that share of it."""
+    """The resources, or "latency", that take as long as the loop. near: the least share of the loop's cycles."""
     bounds = [*self.resources.items(), ("latency", self.alone)]
     return [name for name, cycles in sorted(bounds, key=lambda bound: -bound[1]) if cycles >= near * self.cycles - 1e-9
             and cycles > 0]
 
 @dataclass
 class Wave:
-  """One wave on its way through the code, with a workgroup of its like."""
+  """One wave that executes the code, in a workgroup of equal waves."""
   model: Model
   group_waves: int
   now: float = 0.0
   ready: dict[tuple[str, int], float] = field(default_factory=dict)
-  free: dict[str, float] = field(default_factory=dict)              # resource -> when this wave has done with it
-  flights: dict[str, list[float]] = field(default_factory=dict)     # counter -> when each of those under way is done,
-                                                                    # in order
-  used: Cycles = field(default_factory=lambda: defaultdict(float))  # of this wave
-  since: Cycles = field(default_factory=lambda: defaultdict(float)) # the same since the last barrier
+  free: dict[str, float] = field(default_factory=dict)  # resource -> time at which this wave has finished with it
+  # counter -> completion times of the instructions in flight, in order
+  flights: dict[str, list[float]] = field(default_factory=dict)
+  used: Cycles = field(default_factory=lambda: defaultdict(float))  # by this wave
+  since: Cycles = field(default_factory=lambda: defaultdict(float)) # by this wave since the last barrier
   barrier: float = 0.0
   barriers: int = 0
 
@@ -116,12 +119,12 @@ class Wave:
     if meets: self.barrier, self.since, self.barriers = start, defaultdict(float), self.barriers + 1
 
   def group_time(self) -> float:
-    """Cycles that all waves of the workgroup take of the busiest resource since the last barrier."""
+    """Cycles of the busiest resource that all waves of the workgroup take since the last barrier."""
     return max([cycles * share(self.model, resource, self.group_waves) for resource, cycles in self.since.items()],
                default=0.0)
 
   def run(self, function: Function, first: int, last: int, loops: Sequence[Loop]) -> None:
-    """Blocks first to last in layout order. loops: those that are inside, not within one another."""
+    """Execute blocks first to last in layout order. loops: the outermost loops inside of them."""
     inner = {loop.first: loop for loop in loops}
     at = first
     while at <= last:
@@ -134,7 +137,7 @@ class Wave:
         at = loop.last + 1
 
   def repeat(self, function: Function, loop: Loop, times: int) -> tuple[float, Cycles]:
-    """So many iterations of a loop; what the last one took."""
+    """Execute `times` iterations of a loop. Return the cycles and resources of the last one."""
     cycles, used, since, barriers = 0.0, self.used, self.since, 0
     for _ in range(min(times, FOLLOWED)):
       before, used, since, barriers = self.now, self.used.copy(), self.since.copy(), self.barriers
@@ -150,23 +153,23 @@ class Wave:
     return cycles, last
 
 def share(model: Model, resource: str, waves: int) -> float:
-  """By how many a wave's cycles of a resource count where so many waves are spread over the SIMDs of a unit."""
+  """The factor of a wave's cycles of a resource if `waves` waves are spread over the SIMDs of a unit."""
   return float(waves) if model.scopes[resource] == "unit" else float(-(-waves // model.unit.simds))
 
 def cost_of(model: Model, held: Residency, alone: float, used: Mapping[str, float]) -> Cost:
-  """The bounds of something for which a wave takes `alone` cycles and `used` of the resources."""
+  """The bounds of code for which a wave takes `alone` cycles and `used` of the resources."""
   group = max([alone, *[cycles * share(model, resource, held.group_waves) for resource, cycles in used.items()]])
   return Cost({resource: cycles * share(model, resource, held.waves) for resource, cycles in used.items() if cycles},
               group, held.waves)
 
 def loop_cost(model: Model, function: Function, loop: Loop, held: Residency) -> Cost:
-  """An iteration of a loop, inner loops included, in the steady state."""
+  """The cost of a loop's iteration in the steady state, including inner loops."""
   wave = Wave(model, held.group_waves)
   alone, used = wave.repeat(function, loop, FOLLOWED)
   return cost_of(model, held, alone, used)
 
 def kernel_cost(model: Model, function: Function, loops: Sequence[Loop], held: Residency) -> Cost:
-  """All of the code once, but for what is done rarely, which stands behind the rest."""
+  """The cost of all of the code once, without rare blocks, which are after the rest."""
   wave = Wave(model, held.group_waves)
   wave.run(function, 0, sum(not block.rare for block in function.blocks) - 1,
            [loop for loop in loops if loop.parent is None])

@@ -1,4 +1,4 @@
-"""Tables in text, of which a kernel needs a few entries: each is parsed when it is asked for."""
+"""Tables in text of which a kernel needs a few entries. Each entry is parsed at first use."""
 from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
@@ -7,7 +7,7 @@ T = TypeVar("T")
 V = TypeVar("V")
 
 class Lazy(Mapping[str, V]):
-  """A mapping whose values are made of others, at first use. An entry that is wrong raises then."""
+  """A mapping whose values are converted from others at first use. An invalid entry raises its error then."""
 
   def __init__(self, sources: Mapping[str, T], make: Callable[[T], V]):
     self._sources, self._make = sources, make
@@ -23,7 +23,8 @@ class Lazy(Mapping[str, V]):
   def __len__(self) -> int: return len(self._sources)
 
 def blocks_of(text: str) -> dict[str, list[str]]:
-  """The blocks of a text by name: one begins in the first column, with its name; the lines below it are indented."""
+  """Split a text into blocks by name. A block begins in the first column with its name. The lines below it are
+  indented."""
   found: dict[str, list[str]] = {}
   for line in text.split("\n"):
     if not line or line.isspace(): continue

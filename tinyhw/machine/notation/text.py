@@ -1,8 +1,8 @@
-"""Assembly text: what all ISAs share. Lines, comments, operands, integers, and the driver of the `asm` and `disasm`
-commands.
+"""Assembly text, the part that all ISAs share: lines, comments, operands, integers, and the driver of the `asm` and
+`disasm` commands.
 
-An ISA's syntax.py knows how an operand looks; mistakes raise ParseError, EncodeError or DecodeError without a line
-number, which `translate` adds.
+An ISA's syntax.py defines the form of its operands. Mistakes raise ParseError, EncodeError or DecodeError without a
+line number, which `translate` adds.
 """
 from __future__ import annotations
 from typing import TextIO
@@ -20,7 +20,7 @@ def strip_comment(line: str) -> str:
   return line.strip()
 
 def ascii_only(text: str) -> str:
-  """The text, of which Python would take characters beyond ASCII for digits and letters.
+  """Return the text unless it has a character beyond ASCII, which Python could take for a digit or letter.
 
   Raises ParseError if there is one.
   """
@@ -29,14 +29,14 @@ def ascii_only(text: str) -> str:
   return text
 
 def none_missing(operands: list[str]) -> list[str]:
-  """The operands. Raises ParseError if there is nothing between two commas, or behind the last one."""
+  """Return the operands. Raises ParseError if there is nothing between two commas, or after the last one."""
   if "" not in operands: return operands
   at = operands.index("")
   raise ParseError(f"operand {at + 1} is missing: nothing stands {'before' if at < len(operands) - 1 else 'behind'} a "
                    f"comma")
 
 def split_operands(text: str) -> list[str]:
-  """Split at commas that are in no bracket: "v0, s[0:1], [a, b]" -> three operands.
+  """Split at commas outside of brackets: "v0, s[0:1], [a, b]" -> three operands.
 
   Raises ParseError if one of them is missing.
   """
@@ -51,7 +51,7 @@ def split_operands(text: str) -> list[str]:
   return none_missing([*parts, text[start:].strip()])
 
 def parse_integer(text: str) -> int | None:
-  """12, -0x1f, 0b101, 1fh; None if it is no integer."""
+  """Parse 12, -0x1f, 0b101 or 1fh. None if the text is no integer."""
   text = text.strip().replace("_", "")
   sign, body = 1, text
   while body[:1] in ("+", "-"):
@@ -63,7 +63,7 @@ def parse_integer(text: str) -> int | None:
   except ValueError: return None
 
 def parse_bytes(text: str) -> bytes | None:
-  """Bytes in hex, with or without blanks, commas and 0x; None if it is none."""
+  """Parse bytes in hex, with or without blanks, commas and 0x. None if the text has another form."""
   words = text.replace(",", " ").replace("[", " ").replace("]", " ").split()
   digits = "".join(("0" * (len(w) % 2) + w[2:]) if w[:2].lower() == "0x" else w for w in words)
   try: return bytes.fromhex(digits)
@@ -74,12 +74,12 @@ def show_bytes(code: bytes) -> str:
   return code.hex(" ")
 
 def one_of(words: Sequence[str]) -> str:
-  """"a", "a or b", "a, b or c"; each once."""
+  """List alternatives: "a", "a or b", "a, b or c", each once."""
   unique = list(dict.fromkeys(words))
   return unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} or {unique[-1]}"
 
 def statements(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-  """(line number from 1, text) of the lines that are not blank without their comment."""
+  """Yield (line number from 1, text) of the lines that are not blank without their comment."""
   for number, line in enumerate(lines, 1):
     text = strip_comment(line)
     if text: yield number, text
@@ -87,7 +87,7 @@ def statements(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
 def translate(lines: Iterable[str], one: Callable[[str], str], output: TextIO, errors: TextIO) -> int:
   """Translate every statement to one line of output.
 
-  A refused line is reported as "line N: why"; the result is the exit status, 0 or 1.
+  A refused line is reported as "line N: reason". Return the exit status, 0 or 1.
   """
   status = 0
   for number, text in statements(lines):

@@ -1,13 +1,15 @@
-"""Take out copies between registers of one bank, after allocation, and what only makes registers that nobody reads.
+"""Remove copies between registers of one bank after allocation, and instructions that only write registers that nobody
+reads.
 
-Selection takes groups of registers apart and puts them together with copies, since allocation sees a group as one
-value. Now that registers are known, a reader of a copy can read what was copied (as long as that is not overwritten),
-and what is copied in the end can be made there in the first place (as long as nothing else is there). Then nobody reads
-most copies, and they go.
+Selection splits groups of registers and joins them with copies, because allocation treats a group as one value. After
+allocation, two rewrites make most copies unread, so that they can be removed. A reader of a copy reads the source
+instead, if the source is not overwritten. A value that is only made to be copied is made in the destination, if the
+destination is free from there on.
 
-Needs: physical code without macros; an operand whose old content may stay, as under a guard, has Access.BOTH. Only
-copies of single registers, inside of blocks; what is alive at their ends is found by a data flow over sets of registers
-as bits of ints. Cost: linear in the instructions, and in the distances from copies to what makes their sources.
+Needs: physical code without macros. An operand whose old content may stay, as under a predicate, has Access.BOTH. Only
+copies of single registers inside of blocks are handled. A data flow over sets of registers, as bits of ints, finds the
+live registers at the ends of blocks. Cost: linear in the instructions, and in the distances from copies to the
+instructions that make their sources.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -17,28 +19,33 @@ from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, MInst,
 from tinyhw.machine.order.early import overwritten
 from tinyhw.named_tuple import NamedTuple
 
-FAR = 256   # instructions between a copy and what makes its source, at most
+FAR = 256   # most instructions between a copy and the instruction that makes its source
 
 class Copies(NamedTuple):
-  """What an ISA tells. copied: the indices to and from which an instruction copies, if it does nothing else. reg: a
-  physical register. sinks: registers of other banks in which a result is lost."""
+  """An ISA's data.
+
+  - bank: the bank whose copies are removed.
+  - copied: the destination and source index of an instruction that does nothing but copy, else None.
+  - reg: make a physical register.
+  - sinks: registers of other banks that discard a result.
+  """
   bank: Bank
   copied: Callable[[MInst], tuple[int, int] | None]
   reg: Callable[[RegClass, int], Reg]
   sinks: frozenset[Reg] = frozenset()
 
 def drop_copies(function: Function, copies: Copies) -> Function:
-  """The function without copies, and results, that nobody needs."""
+  """Drop the copies and results that nobody needs."""
   uses = {block: forward(block, copies) for block in function.blocks}
   while True:
     entering, leaving = liveness(uses)
     left = {block: drop_unread(block, uses, leaving[block], copies) for block in uses}
-    # else what went was all that read a result of another block
+    # otherwise the last reader of another block's result was removed
     if all([left[block].entering == entering[block] for block in uses]): break
   for block in uses: backward(block, left[block], copies)
   return function
 
-# ***** what instructions touch *****
+# ***** reads and writes *****
 
 def within(operand: object, bank: Bank) -> bool: return isinstance(operand, Reg) and operand.cls.bank is bank
 
@@ -48,14 +55,14 @@ def units(r: Reg) -> int:
   return (1 << r.cls.units) - 1 << r.index
 
 class Touched(NamedTuple):
-  """The registers of a bank that an instruction reads, and that it writes, as bits. copy: those to and from which it
-  copies."""
+  """The registers of a bank that an instruction reads and writes, as bits. copy: its destination and source, if it is a
+  copy."""
   reads: int
   writes: int
   copy: tuple[int, int] | None = None
 
 def touched(inst: MInst, bank: Bank) -> tuple[int, int]:
-  """What an instruction reads and writes."""
+  """The registers that an instruction reads and writes, as bits."""
   row, operands, reads, writes = inst.row, inst.operands, 0, 0
   for i in row.reads:
     r = operands[i]
@@ -69,10 +76,10 @@ def touched(inst: MInst, bank: Bank) -> tuple[int, int]:
 # ***** the passes *****
 
 def forward(block: Block, copies: Copies) -> list[Touched]:
-  """Readers of copies read what was copied. What each instruction touches then."""
+  """Let readers of copies read the sources instead. Return the reads and writes of each instruction after that."""
   bank, uses = copies.bank, []
-  source: dict[int, int] = {}   # register -> the one that it is a copy of
-  involved = 0                  # all of these, and some that were
+  source: dict[int, int] = {}   # register -> the source that it is a copy of
+  involved = 0                  # all of these, and some earlier ones
   for inst in block.insts:
     for i in inst.row.only_reads if source else ():
       r = inst.operands[i]
@@ -89,8 +96,7 @@ def forward(block: Block, copies: Copies) -> list[Touched]:
   return uses
 
 def liveness(uses: dict[Block, list[Touched]]) -> tuple[dict[Block, int], dict[Block, int]]:
-  """The registers that are alive where each block begins, and where it ends, of which is known what its instructions
-  touch."""
+  """The live registers at the start and at the end of each block, from the reads and writes of its instructions."""
   blocks = list(uses)
   following = dict(zip(blocks, blocks[1:]))
   goals = {block: list(goals_of(block, following.get(block))) for block in blocks}
@@ -111,16 +117,19 @@ def liveness(uses: dict[Block, list[Touched]]) -> tuple[dict[Block, int], dict[B
   return {block: needed[block] | out[block] & kept[block] for block in blocks}, out
 
 class Left(NamedTuple):
-  """What is left of a block. live: the registers that are alive behind each instruction. copied: which instructions are
-  copies, the last one first.
-  entering: the registers that are alive where the block begins."""
+  """The rest of a block.
+
+  - live: the live registers after each instruction.
+  - copied: positions of copies, the last one first.
+  - entering: the live registers at the start of the block.
+  """
   live: list[int]
   copied: list[int]
   entering: int
 
 def drop_unread(block: Block, uses: dict[Block, list[Touched]], leaving: int, copies: Copies) -> Left:
-  """Drop what only makes registers that nobody reads, and copies to where they come from, from a block and from
-  `uses`."""
+  """Drop instructions that only write registers that nobody reads, and copies of registers to themselves. Drop them
+  from a block and from `uses`."""
   insts: list[MInst] = []
   touches: list[Touched] = []
   live: list[int] = []
@@ -137,13 +146,13 @@ def drop_unread(block: Block, uses: dict[Block, list[Touched]], leaving: int, co
   return Left(live[::-1], [len(insts) - 1 - at for at in copied], leaving)
 
 def only_makes(inst: MInst, copies: Copies) -> bool:
-  """Whether an instruction does nothing but write registers of the bank; it may read memory."""
+  """Whether an instruction does nothing but write registers of the bank. It may read memory."""
   if inst.row.effects & ~Effect.LOAD: return False
   return all([within(r, copies.bank) or r in copies.sinks for i in inst.row.writes
               if (r := inst.operands[i]) is not None])
 
 def backward(block: Block, left: Left, copies: Copies) -> None:
-  """What is only made to be copied is made where the copy would be."""
+  """Make values that are only made to be copied directly in the destination of the copy."""
   bank, insts, live, gone = copies.bank, block.insts, left.live, set()
   for at in left.copied:
     copy = copies.copied(insts[at])
@@ -160,7 +169,7 @@ def backward(block: Block, left: Left, copies: Copies) -> None:
   block.insts = [inst for at, inst in enumerate(insts) if at not in gone]
 
 def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | None:
-  """The place of the instruction before `at` that makes all of `src`, if `dst` could take its place from there on."""
+  """The position of the instruction before `at` that makes all of `src`, if `dst` can replace `src` from there on."""
   both = 1 << dst | 1 << src
   for k in range(at - 1, max(at - FAR, 0) - 1, -1):
     inst, made = insts[k], False
@@ -169,7 +178,7 @@ def maker(insts: list[MInst], at: int, dst: int, src: int, bank: Bank) -> int | 
       if r.cls.units > 1: return None
       made = made or r.index == src and spec.access is Access.WRITE
     reads, writes = touched(inst, bank)
-    # an early result may not be where a source is
+    # an early result may not share a register with a source
     if made: return k if not (writes | reads * bool(inst.row.early)) >> dst & 1 else None
     if (reads | writes) >> dst & 1: return None
   return None

@@ -1,8 +1,8 @@
 """Results that are written before all operands are read (`Operand.early`), in physical code.
 
-Allocation gives such a result registers that no source has (constraints.py). What changes registers afterwards must
-leave it so: copies.py asks here, and `check_early` looks at the code that is encoded. A source that is tied to the
-result is meant to be the same register.
+Allocation gives such a result registers that no source has (constraints.py). Later changes of registers must preserve
+this. copies.py tests it here, and `check_early` checks the code that is encoded. A source that is tied to the result
+must be the same register.
 """
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def meets(a: Reg, b: Reg) -> bool:
   return a.index < b.index + b.cls.units and b.index < a.index + a.cls.units
 
 def overwritten(inst: MInst, reads: Reg | None = None) -> tuple[Reg, Reg] | None:
-  """An early result and a source in the same registers, or None. reads: a register that the instruction would read
-  besides its operands."""
+  """An early result and a source in the same registers, or None. reads: a register that the instruction would read in
+  addition to its operands."""
   row = inst.row
   for i in row.early:
     result = inst.operands[i]

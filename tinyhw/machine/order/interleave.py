@@ -1,14 +1,14 @@
-"""Order instructions for a processor that issues them in order: loads early, chains that do not need each other side by
-side.
+"""Order instructions for a processor that issues them in order: loads early, independent chains interleaved.
 
-A list scheduler, block by block, in stretches between barriers and calls. Of the instructions whose operands would be
-there, the one comes next from which the longest way leads to the stretch's end, by `Target.latency`; of equals the
-first in the source order, so that copies of one expression are side by side, instruction by instruction. A result is
-kept if it needs no more registers than the function's most crowded block does or than cost no occupancy (the first of
-`Target.steps`); else instructions are moved by less and less, at last not at all. What is so crowded that it may spill
-is left alone.
+This is a list scheduler. It works block by block, in stretches between barriers and calls. Of the instructions whose
+operands would be available, the one on the longest path to the stretch's end is next, by `Target.latency`. Among
+equals, the first in the source order is next. So copies of one expression are interleaved, instruction by instruction.
 
-What stays in order is told by order.Graph. Needs: SSA form. Cost: near linear in the instructions.
+A result is accepted if it needs no more registers than the most crowded block of the function, or than cost no
+occupancy (the first of `Target.steps`). Otherwise instructions are moved by smaller distances, and at last not at all.
+A block that is so crowded that it may spill is not changed.
+
+order.Graph defines the order that must be kept. Needs: SSA form. Cost: near linear in the instructions.
 """
 from __future__ import annotations
 from bisect import insort
@@ -21,13 +21,13 @@ from tinyhw.machine.ir.registers import FIELD, RegisterFile, registers_of
 from tinyhw.machine.ir.target import Target
 from tinyhw.machine.order.order import Graph
 
-WINDOWS = (1 << 30, 128, 64, 32, 16, 8) # how far behind the first one that waits an instruction may be that goes before
-                                        # it, tried in turn
+# the largest distance of an instruction from the first waiting one that it may overtake, tried in turn
+WINDOWS = (1 << 30, 128, 64, 32, 16, 8)
 ENDS = Effect.BARRIER | Effect.CALL
 UNKNOWN = PipeCost(1)
 
 def interleave(function: Function, target: Target) -> Function:
-  """The function with its blocks reordered. Sets function.liveness."""
+  """Reorder the blocks of the function. Sets function.liveness."""
   file = registers_of(target)
   liveness = function.liveness = function.liveness or Liveness(function, file)
   roomy = room(peak(liveness, file), file, target)
@@ -42,8 +42,8 @@ def interleave(function: Function, target: Target) -> Function:
 
 def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int,
               target: Target) -> list[Line] | None:
-  """The best order of a block that registers allow; None: as it is. roomy: what `room` says; guard: the bits of banks
-  that are out of them."""
+  """The best order of a block that registers allow, or None to keep its order. roomy: the result of `room`. guard: the
+  guard bits of all banks."""
   stretches: list[list[Line]] = [[]]
   for line in lines:
     if line.inst.row.effects & ENDS: stretches += [[line], []]
@@ -51,20 +51,20 @@ def reordered(lines: list[Line], leaves: set[int], weight: list[int], roomy: int
   prepared = [Stretch(stretch, target) for stretch in stretches if stretch]
   longest = max(len(stretch.lines) for stretch in prepared)
   for window in WINDOWS:
-    if longest * 2 < window * 3 < WINDOWS[0]: continue   # all but the same as the one before
+    if longest * 2 < window * 3 < WINDOWS[0]: continue   # nearly the same as the previous window
     found = [line for stretch in prepared for line in stretch.schedule(window)]
     if found == lines: return None
     if fits(found, leaves, weight, roomy, guard): return found
   return None
 
 def room(taken: list[int], file: RegisterFile, target: Target) -> int:
-  """Registers that values may have at no cost: as many as the function takes of each bank, and those of its first step.
-  With a guard bit in each bank's field."""
+  """Registers that values may have at no cost: the larger number of those that the function uses and those of its first
+  step, for each bank. Each bank's field has its guard bit."""
   steps = [target.steps.get(bank.bank.name, (0,))[0] for bank in file.banks]
   return file.guard + sum(max(a, b) << FIELD * bank.position for a, b, bank in zip(taken, steps, file.banks))
 
 def taken(lines: list[Line], leaves: set[int], weight: list[int]) -> Iterator[int]:
-  """The weight of the values that are alive before each line, from the last line to the first."""
+  """Yield the weight of the live values before each line, from the last line to the first."""
   live, now = set(leaves), sum([weight[v] for v in leaves])
   for line in reversed(lines):
     for v in line.writes:
@@ -78,23 +78,22 @@ def taken(lines: list[Line], leaves: set[int], weight: list[int]) -> Iterator[in
     yield now
 
 def fits(lines: list[Line], leaves: set[int], weight: list[int], roomy: int, guard: int) -> bool:
-  """Whether values have no more registers than that at any time."""
+  """Whether values never need more registers than `roomy`."""
   for now in taken(lines, leaves, weight):
     if roomy - now & guard != guard: return False
   return True
 
 def peak(liveness: Liveness, file: RegisterFile) -> list[int]:
-  """The most registers of each bank that are taken at once anywhere in the function, but where values will be
-  spilled."""
+  """The most registers of each bank that are live at once anywhere in the function, without blocks that will spill."""
   weight, times = liveness.weight, set[int]()
   for lines, leaves, over in zip(liveness.code, liveness.leaves, liveness.over):
     if not over: times.update(taken(lines, leaves, weight))
   return [max([now >> FIELD * bank.position & (1 << FIELD) - 1 for now in times], default=0) for bank in file.banks]
 
 class Stretch:
-  """Some lines of a block, which may change places. latency, slots: of each line.
+  """Consecutive lines of a block that may be reordered. latency, slots: of each line.
 
-  way: cycles from a line's start to the end of the last one that waits for it.
+  way: cycles from a line's start to the end of the last line that waits for it.
   """
   def __init__(self, lines: list[Line], target: Target):
     self.lines = lines
@@ -112,19 +111,22 @@ class Stretch:
     self.known: dict[int, list[Line]] = {}
 
   def schedule(self, window: int) -> list[Line]:
-    """The lines in their new order. Windows that are longer than the stretch are one and the same."""
+    """The lines in their new order. Windows that are longer than the stretch are equal."""
     window = min(window, len(self.lines))
     found = self.known.get(window)
     if found is None: found = self.known[window] = self.scheduled(window)
     return found
 
   def scheduled(self, window: int) -> list[Line]:
-    """The lines in the order in which they are issued, for a window that was not asked for before.
+    """Issue the lines for a new window, and return them in that order.
 
-    first: the first line in the source order that has not been issued; when: the cycle from which on a line's operands
-    are there; waiting: lines that lack no operand's instruction any more, by that cycle; ready: those of them whose
-    cycle has come; far: those that are too far behind `first`. A line and what orders it are one number, and the lists
-    are sorted, the next one last: numbers are stored negated.
+    - first: the first line in the source order that has not been issued.
+    - when: the cycle from which on a line's operands are available.
+    - waiting: lines whose operands have all been issued, by that cycle.
+    - ready: waiting lines whose cycle has come.
+    - far: lines that are beyond the window from `first`.
+
+    A line and its sort key are one number. The lists are sorted with the next line last, so numbers are stored negated.
     """
     lines, way, latency, count = self.lines, self.way, self.latency, len(self.lines)
     lacking, when, done = list(self.needed), [0] * count, [False] * count
@@ -157,5 +159,5 @@ class Stretch:
     return order
 
 def cost_of(inst: MInst, target: Target) -> PipeCost:
-  """What is known of an instruction."""
+  """The cost of an instruction, if it is known."""
   return target.latency.get(inst.row.name) or target.latency.get(inst.row.pipe) or UNKNOWN

@@ -1,10 +1,12 @@
-"""The order of blocks in memory, and as few jumps as possible.
+"""Order blocks in memory with as few jumps as possible.
 
-Needs: physical code without arguments on jumps. Blocks that only jump on are skipped by those who jump to them,
-unreachable ones vanish. Loops become contiguous, but for what is rare: that stands behind all others. A loop whose
-condition stands at its top is rotated: the header goes to the bottom, so that an iteration executes one conditional
-jump and entering the loop costs one jump. A jump to the next block is dropped; for `jcc next; jmp other` the condition
-is inverted.
+Needs: physical code without arguments on jumps. Jumps to blocks that only jump are redirected to their targets.
+Unreachable blocks are removed. Loops become contiguous, except for rare blocks, which follow all others.
+
+A loop with its condition at the top is rotated: the header moves to the bottom. Then an iteration executes one
+conditional jump, and entering the loop costs one jump. A jump to the next block is dropped. For `jcc next; jmp other`
+the condition is inverted.
+
 Output: blocks may fall through into the next one. Cost: linear, times the depth of loops.
 """
 from __future__ import annotations
@@ -14,7 +16,7 @@ from tinyhw.machine.ir.liveness import Flow, first_jump
 from tinyhw.machine.ir.target import Target
 
 def is_plain_jump(inst: MInst) -> bool:
-  """An unconditional jump to one block."""
+  """Whether it is an unconditional jump to one block."""
   effects, operands = inst.row.effects, inst.operands
   if not effects & Effect.JUMP or not effects & Effect.END or effects & Effect.READ_FLAGS: return False
   return len(operands) == 1 and isinstance(operands[0], Block)
@@ -29,7 +31,7 @@ def layout(function: Function, target: Target) -> Function:
   return function
 
 def _skip_empty(function: Function) -> None:
-  """Jumps to blocks that only jump on go to the end of the chain."""
+  """Redirect jumps to blocks that only jump to the end of the chain."""
   onward = {block: block.insts[0].operands[0] for block in function.blocks if len(block.insts) == 1
             and is_plain_jump(block.insts[0])}
   if not onward: return
@@ -43,7 +45,8 @@ def _skip_empty(function: Function) -> None:
         inst.operands[i] = operand
 
 def _contiguous(flow: Flow, blocks: list[int], header: int) -> list[int]:
-  """The blocks of one loop (-1: all) in reverse postorder, each inner loop in one piece where its header is."""
+  """The blocks of one loop (-1: all) in reverse postorder, with each inner loop contiguous at the position of its
+  header."""
   order: list[int] = []
   inner: dict[int, list[int]] = {}
   for b in blocks:
@@ -59,7 +62,7 @@ def _contiguous(flow: Flow, blocks: list[int], header: int) -> list[int]:
   return found
 
 def _rotate(flow: Flow, loop: list[int]) -> list[int]:
-  """A loop that tests at the top and jumps back at the bottom gets its header at the bottom."""
+  """Move the header to the bottom of a loop that tests at the top and jumps back at the bottom."""
   header, last = loop[0], loop[-1]
   if header == 0 or header == last: return loop
   targets = [edge.target for edge in flow.out[header]]
@@ -69,12 +72,12 @@ def _rotate(flow: Flow, loop: list[int]) -> list[int]:
   return loop[1:] + [header]
 
 def _fall_through(block: Block, following: Block | None, target: Target) -> None:
-  """Drop the jump to the block that follows."""
+  """Drop the jump to the next block."""
   first = first_jump(block)
   jumps = block.insts[first:]
   if len(jumps) == 2 and is_plain_jump(jumps[1]):
     goals = [o for o in jumps[0].operands if isinstance(o, Block)]
-    if goals == [jumps[1].operands[0]]: del block.insts[first]  # both ways lead to the same place
+    if goals == [jumps[1].operands[0]]: del block.insts[first]  # both successors are the same block
     elif goals == [following] and target.invert is not None:
       inverse = target.invert(jumps[0])
       if inverse is not None:

@@ -1,15 +1,21 @@
-"""Order instructions inside blocks so that fewer values are alive at once.
+"""Order instructions inside blocks so that fewer values are live at once.
 
-A block whose pressure is within the limits keeps its order: selection interleaved independent chains on purpose, and
-latency wants that. Another one is scheduled from its end upwards, in stretches between barriers and calls. While there
-is room, the next instruction is the last one of the source order; near the limit it is one that defines a live value
-(so that what was begun is finished before something new is), preferring those that lower the pressure most, then those
-of the value that became live last. The result is taken only if it exceeds the limits by less than the source order
-does.
+A block whose pressure is within the limits keeps its order. Selection interleaved independent chains on purpose, to
+hide latency. Other blocks are scheduled from their end upwards, in stretches between barriers and calls.
 
-What stays in order: reads after writes of registers; stores, and loads against stores, unless Target.region tells them
-apart; the readers of flags stay with their writer, as no other writer may come between; the jumps at the end. Cost:
-near linear in the instructions, for crowded blocks only; a step looks at no more than WINDOW candidates.
+While there is room, the next instruction is the last one of the source order. Near the limit it is one that defines a
+live value, so that started computations are finished before new ones. Preferred are instructions that lower the
+pressure most, then those of the value that became live last. The result is accepted only if it exceeds the limits by
+less than the source order does.
+
+These stay in order:
+
+- reads after writes of registers;
+- stores, and loads against stores, unless Target.region separates them;
+- the readers of flags and their writer, as no other writer may come between;
+- the jumps at the end.
+
+Cost: near linear in the instructions, for crowded blocks only. A step considers at most WINDOW candidates.
 """
 from __future__ import annotations
 from bisect import insort
@@ -24,8 +30,8 @@ WINDOW = 64
 MARGIN = 4  # units below the limit that count as near it
 
 class Graph:
-  """What must stay in order among some lines. needs[i]: lines that must stand before line i. users[i]: how many lines
-  need i."""
+  """Dependences among some lines. needs[i]: lines that must precede line i. users[i]: the number of lines that need
+  i."""
   def __init__(self, lines: list[Line], target: Target):
     self.needs: list[list[int]] = [[] for _ in lines]
     self.users = [0] * len(lines)
@@ -45,8 +51,8 @@ class Graph:
     self.users[earlier] += 1
 
   def _memory(self, lines: list[Line], target: Target) -> None:
-    """A store waits for what touched its region; one of unknown region (None) for everything, and everything after for
-    it."""
+    """Add the dependences of memory. A store waits for all accesses of its region. A store of unknown region (None)
+    waits for all accesses, and all later ones wait for it."""
     region = target.region
     stored: dict[object, int] = {}        # region -> its last store
     loaded: dict[object, list[int]] = {}  # region -> loads since then
@@ -68,10 +74,11 @@ class Graph:
         loaded.setdefault(place, []).append(i)
 
   def _flags(self, lines: list[Line]) -> None:
-    """Writers before a group of a writer and its readers stay before it, writers after the group behind it."""
-    writer, readers = -1, -1      # of the flags as they are; the last reader of the current group
+    """Add the dependences of flags. A group is a writer and its readers. Earlier writers stay before it, and later
+    writers after it."""
+    writer, readers = -1, -1      # the current writer of the flags; the last reader of the current group
     pending: list[int] = []       # writers since the last group
-    behind = -1                   # the last reader of the group before
+    behind = -1                   # the last reader of the previous group
     for i, line in enumerate(lines):
       effects = line.inst.row.effects
       if effects & Effect.READ_FLAGS:
@@ -90,7 +97,7 @@ class Graph:
         pending.append(i)
 
 class Above(dict[int, int]):
-  """Pressure -> units above the limits, counted at first use."""
+  """Pressure -> units above the limits, computed at first use."""
   def __init__(self, file: RegisterFile):
     super().__init__()
     self.file = file
@@ -103,14 +110,14 @@ class Above(dict[int, int]):
     return found
 
 class Scheduler:
-  """Schedules one stretch of lines, given what is live after it."""
+  """Schedules one stretch of lines, given the values that are live after it."""
   def __init__(self, file: RegisterFile, weight: list[int], target: Target):
     self.file, self.weight, self.target = file, weight, target
-    self.units = [w >> (w.bit_length() - 1) // FIELD * FIELD for w in weight]  # of a value, whatever its bank
+    self.units = [w >> (w.bit_length() - 1) // FIELD * FIELD for w in weight]  # units of a value, in whichever bank
     self._above = Above(file)
 
   def stretch(self, lines: list[Line], live: set[int]) -> list[Line]:
-    """The best order found."""
+    """Return the best order found."""
     above = self.excess(lines, live)
     if not above: return lines
     order = self._schedule(lines, Graph(lines, self.target), set(live))
@@ -119,7 +126,7 @@ class Scheduler:
   def excess(self, lines: list[Line], live: set[int]) -> int:
     """Units above the limits, summed over the lines.
 
-    A stretch sees few distinct pressures, so each is counted once and looked up.
+    A stretch has few distinct pressures, so each is computed once and looked up.
     """
     weight, live, total, above = self.weight, set(live), 0, self._above
     shapes, shape_of = self.file.shapes, self.file.shape
@@ -144,13 +151,13 @@ class Scheduler:
     return total
 
   def _schedule(self, lines: list[Line], graph: Graph, live: set[int]) -> list[Line]:
-    """Lines from the last one up: the latest that is ready while there is room, one that ends live values where there
-    is little."""
+    """Schedule lines from the last one up: the latest ready line while there is room, else one that ends live
+    values."""
     weight, users = self.weight, graph.users
     ready = [i for i, count in enumerate(users) if not count]
     near = sum(max(0, bank.limit - MARGIN) << FIELD * bank.position for bank in self.file.banks) | self.file.guard
     pressure = sum(weight[v] for v in live)
-    since = {v: -1 for v in live}  # when a value became live
+    since = {v: -1 for v in live}  # the time when a value became live
     order: list[Line] = []
     while ready:
       at = len(ready) - 1
@@ -206,7 +213,7 @@ def order(function: Function, target: Target) -> Function:
 def _block(scheduler: Scheduler, lines: list[Line], jumps: list[Line], live: set[int]) -> list[Line]:
   """Schedule the stretches of a block from the last one up.
 
-  A jump that reads flags goes with the last stretch, as its fixed end.
+  A jump that reads flags belongs to the last stretch, as its fixed end.
   """
   done: list[list[Line]] = []
   stretch = jumps[::-1]
@@ -220,7 +227,7 @@ def _block(scheduler: Scheduler, lines: list[Line], jumps: list[Line], live: set
   return [line for part in reversed(done) for line in part]
 
 def _settle(scheduler: Scheduler, lines: list[Line], live: set[int]) -> list[Line]:
-  """Schedule a stretch and update `live` to what is live before it."""
+  """Schedule a stretch and update `live` to the values that are live before it."""
   order = scheduler.stretch(lines, live)
   for line in reversed(order):
     above = _above_line(line, live)

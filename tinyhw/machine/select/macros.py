@@ -1,14 +1,14 @@
 """Macros: several instructions that selection, spilling and allocation treat as one row, and the text in which ISAs
 write them.
 
-After allocation `expand` puts a macro's own instructions in its place. So its parts stay together, nothing is half
-written, and what comes between a writer of flags and their reader is known.
+After allocation `expand` replaces a macro by its instructions. So its instructions stay contiguous, no result is half
+written, and no other instruction comes between a writer of flags and their reader.
 
 The text. A macro begins in the first column: its name, then its operands: `name class`, "=" writes, ":" reads, "+"
-reads and writes. Results and temporary registers (after "|") share no register with the sources. Classes are the ISA's
-letters. The lines below it are the ISA's, too.
+reads and writes. Results and temporary registers (after "|") share no register with the sources. The ISA defines the
+letters of classes, and the lines below.
 
-A macro may jump behind itself (BEHIND): what stands after the jump is then a block of its own, for what happens rarely.
+A macro may jump to its own end (BEHIND). The instructions after the jump are then a block of their own, for rare cases.
 """
 from __future__ import annotations
 from collections.abc import Callable, Iterable
@@ -20,10 +20,10 @@ from tinyhw.named_tuple import NamedTuple
 
 MACRO = "macro"  # the `encoding` of these rows
 ACCESS = {"=": Access.WRITE, ":": Access.READ, "+": Access.BOTH}
-BEHIND = Block(-1, name="behind")  # stands in a jump of a macro for the block that goes on behind it
+BEHIND = Block(-1, name="behind")  # placeholder in a macro's jump for the block after the macro
 
 class Macro(NamedTuple):
-  """operands: (name, access, class) in order; the first `shown` of them are what selection gives, the rest temporary
+  """operands: (name, access, class) in order. Selection gives the first `shown` of them. The rest are temporary
   registers."""
   name: str
   operands: tuple[tuple[str, Access, str], ...]
@@ -45,15 +45,16 @@ def parse_macros(text: str, parse_line: Callable[[str], Any]) -> Lazy[Macro]:
 
 def expand(function: Function, instructions: Callable[[MInst], Iterable[MInst]],
            jump: Callable[[Block], MInst] | None = None) -> Function:
-  """Every macro replaced by its instructions, over the registers that it was given. jump: an unconditional one, for
-  macros that have BEHIND."""
+  """Replace every macro by its instructions, over its allocated registers. jump: makes an unconditional jump, for
+  macros with BEHIND."""
   for block in list(function.blocks):
     if any(inst.row.encoding is MACRO for inst in block.insts): expand_block(function, block, instructions, jump)
   return function
 
 def expand_block(function: Function, block: Block, instructions: Callable[[MInst], Iterable[MInst]],
                  jump: Callable[[Block], MInst] | None) -> None:
-  """The macros of a block, which ends early where one of them jumps behind itself: the rest is in new blocks then."""
+  """Expand the macros of a block. If one of them jumps to its own end, the block ends early, and the rest is in new
+  blocks."""
   old, block.insts = block.insts, []
   for inst in old:
     if inst.row.encoding is not MACRO:

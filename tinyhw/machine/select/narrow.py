@@ -1,21 +1,20 @@
-"""What may be computed in a float type of 16 bits, for two neighbours at once: float32 operations on its numbers, whose
-results are rounded to it.
+"""Pairs of float32 operations that packed 16-bit instructions may compute. Their operands are numbers of the 16-bit
+type, and their results are rounded to it.
 
-Codegen computes narrow floats in float32 and rounds what is stored. Two elements of a vector that are the same
-operation of elements may be done by one packed instruction, if that gives the same bits:
+Codegen computes 16-bit floats in float32 and rounds values that are stored. If two elements of a vector are the same
+operation of elements, one packed instruction may compute both, if that gives the same bits:
 
-- A sum of two narrow numbers is rounded as if it had not been rounded to float32 before, since 24 bits are more than
-  twice 11 and two more (Figueroa 1995, When is double rounding innocuous?), and what is too small for that is exact. So
-  is a product of float16, which float32 holds. A product of bfloat16 may be so small that float32 rounds it, and then
-  it is rounded twice.
-- A fused product and sum is none of these: rounded once it differs in rare cases. But where the product is exact,
-  float32 may fuse it (`parts_of`).
-- A choice among narrow numbers by comparisons of narrow numbers is exact. So is one by a constant bound that is made of
-  rounded numbers, not of the sums themselves, as rounding keeps order; where the bound is 0, of sums only, which never
-  become 0 by rounding.
+- A sum of two 16-bit floats is rounded as if it had not been rounded to float32 before, because 24 bits are more than
+  twice 11 and two more (Figueroa 1995, When is double rounding innocuous?). Sums that are too small for that are exact.
+- A product of float16 is rounded in the same way, because float32 can hold it. A product of bfloat16 may be so small
+  that float32 rounds it. Then it is rounded twice.
+- A fused multiply-add is none of these: rounded once it differs in rare cases. But if the product is exact, float32 may
+  fuse it (`parts_of`).
+- A choice among 16-bit floats by comparisons of 16-bit floats is exact.
+- A choice by a constant bound may use rounded numbers instead of the sums, because rounding keeps order. If the bound
+  is 0, only sums are allowed, because they never become 0 by rounding.
 
-Found here is what is computed (`Finder`); which elements stand beside each other in registers, and what instructions
-there are, an ISA knows.
+`Finder` finds the operations. An ISA decides which elements are adjacent in registers, and which instructions exist.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -39,27 +38,27 @@ def is_rounded(u: UOp, dtype: DType = dtypes.float16) -> bool:
   return u.op is Ops.CAST and u.dtype is dtype and u.src[0].dtype is dtypes.float32
 
 def is_widened(u: UOp, dtype: DType = dtypes.float16) -> bool:
-  """Whether a float32 is a number of this type that can be read instead.
+  """Whether a float32 is a converted number of this type that can be read instead.
 
-  A variable may have changed since it was converted.
+  Not for a variable, which may have changed since the conversion.
   """
   return u.op is Ops.CAST and u.dtype is dtypes.float32 and u.src[0].dtype is dtype and u.src[0].op is not Ops.ACC
 
 def unsigned(u: UOp) -> tuple[UOp, bool]:
-  """A value without the operation that changes its sign, and whether there is one."""
+  """A value without its negation, and whether there is one."""
   return (u.src[0], True) if u.op is Ops.NEG and u.src[0].op is not Ops.ACC else (u, False)
 
 def opposite(u: UOp) -> UOp: return UOp(Ops.NEG, u.dtype, (u,))
 
 def is_exact_product(u: UOp) -> bool:
-  """Whether u is a product that float32 holds whatever the factors are: two of float16 have 22 bits, and exponents in
-  the middle."""
+  """Whether u is a product that float32 holds for all values of the factors. Products of two float16 have 22 bits, and
+  exponents in the middle of the range."""
   if u.op is not Ops.MUL: return False
   factors = [unsigned(s)[0] for s in u.src]
   return all(is_widened(f) or f.op is Ops.CONST and is_number_of(dtypes.float16, f.arg) for f in factors)
 
 def parts_of(u: UOp) -> Parts:
-  """a, b and c of a fused operation a * b + c that is u: without b it is a + c."""
+  """a, b and c of a fused operation a * b + c that equals u. Without b it is a + c."""
   if u.op is Ops.MULACC: return u.src[0], u.src[1], u.src[2]
   if u.op is Ops.MUL: return u.src[0], u.src[1], None
   if u.op not in (Ops.ADD, Ops.SUB): return u, None, None
@@ -72,27 +71,32 @@ def parts_of(u: UOp) -> Parts:
 # ***** two values at once *****
 
 class Neighbours(NamedTuple):
-  """Two numbers of the narrow type as they stand, or constants, and whether each of them is negated; as the condition
-  of a WHERE two truths."""
+  """Two adjacent numbers of the 16-bit type, or constants, and whether each of them is negated. As the condition of a
+  WHERE they are two bools."""
   low: UOp
   high: UOp
   signs: tuple[bool, bool] = (False, False)
 
 class Both:
-  """The same operation for two neighbours: ADD, MUL, NEG, WHERE; comparisons, and logic of their results.
+  """The same operation for two neighbors: ADD, MUL, NEG, WHERE, comparisons, and logic of their results.
 
-  One object for what is used twice.
+  A value with several users is one object.
   """
   def __init__(self, op: Ops, sources: tuple[Both | Neighbours, ...]): self.op, self.sources = op, sources
 
 Found = Both | Neighbours
-LEVELS = 24  # of operations in each other; deeper ones are left alone
-Beside = Callable[[UOp, UOp], bool]  # whether two narrow numbers stand in one register, so that an instruction can take
-                                     # both
+LEVELS = 24  # of nested operations; deeper ones are not searched
+# whether two 16-bit numbers are in one register, so that an instruction can read both
+Beside = Callable[[UOp, UOp], bool]
 
 class Finder:
-  """Finds pairs. dtype: the narrow type; ops: what an ISA has for pairs of it. known: what has been looked at; level:
-  how deep this is."""
+  """Finder of pairs.
+
+  - dtype: the 16-bit type.
+  - ops: the ISA's packed operations of this type.
+  - known: results so far.
+  - level: the depth of nesting.
+  """
 
   def __init__(self, dtype: DType, ops: frozenset[Ops], beside: Beside):
     self.known: dict[tuple[UOp, UOp], Found | None] = {}
@@ -100,7 +104,7 @@ class Finder:
     self.dtype, self.ops, self.beside = dtype, ops - {Ops.MUL} if dtype is not dtypes.float16 else ops, beside
 
   def rounded(self, low: UOp, high: UOp) -> Found | None:
-    """Two float32 that are rounded to the type; None if these instructions are not enough."""
+    """A pair of float32 values that are rounded to the type, or None if the packed operations are not enough."""
     if low.op in (Ops.ADD, Ops.SUB, Ops.MUL): return self.arithmetic(low, high)
     return self.bounded(low, high) or self.exact(low, high)
 
@@ -111,8 +115,8 @@ class Finder:
     return self.ordered(op, (left, right), (left, right[::-1]))
 
   def ordered(self, op: Ops, *orders: tuple[list[UOp], list[UOp]]) -> Both | None:
-    """An operation of exact numbers, whose operands are in the order in which most of them stand beside each other;
-    the first one of equal ones."""
+    """An operation of exact numbers. Its operands are in the order in which most of them are adjacent in registers.
+    Among equal orders it is the first."""
     best, most = None, -1
     for left, right in orders:
       found = [self.exact(a, b) for a, b in zip(left, right)]
@@ -121,7 +125,7 @@ class Finder:
     return best
 
   def bounded(self, low: UOp, high: UOp) -> Found | None:
-    """A choice of the larger or smaller one of a constant and what is rounded."""
+    """The maximum or minimum of a constant and a value that is rounded."""
     first, second = bounds_of(low), bounds_of(high)
     if first is None or second is None or Ops.WHERE not in self.ops or Ops.CMPLT not in self.ops: return None
     (x, bound), (y, same) = first, second
@@ -136,11 +140,11 @@ class Finder:
     return Both(Ops.WHERE, (Both(Ops.CMPLT, placed(low.src[0])), *placed(low)))
 
   def exact(self, low: UOp, high: UOp) -> Found | None:
-    """Two float32 that are numbers of the type."""
+    """A pair of float32 values that are numbers of the type."""
     return self.once(low, high, self.numbers)
 
   def once(self, low: UOp, high: UOp, find: Callable[[UOp, UOp], Found | None]) -> Found | None:
-    """Each two are looked at once, unless they are too deep inside of others."""
+    """Search each pair once, unless it is nested too deeply."""
     key = low, high
     if key not in self.known and self.level < LEVELS:
       self.level += 1
@@ -157,7 +161,7 @@ class Finder:
     return self.arithmetic(low, high) if is_zero_and_number(low) and is_zero_and_number(high) else None
 
   def choice(self, low: UOp, high: UOp) -> Both | None:
-    """By what both have in common, or by two truths of any kind. Variables may have changed since."""
+    """A choice by a common condition, or by two bools of any kind. Not by variables, which may have changed since."""
     if Ops.WHERE not in self.ops: return None
     values = [self.exact(a, b) for a, b in zip(low.src[1:], high.src[1:])]
     if None in values: return None
@@ -167,7 +171,7 @@ class Finder:
     return Both(Ops.WHERE, (condition or Neighbours(first, second), *(v for v in values if v is not None)))
 
   def truth(self, low: UOp, high: UOp) -> Found | None:
-    """Two conditions: a comparison of exact numbers, or logic of such."""
+    """A pair of conditions: comparisons of exact numbers, or logic of such comparisons."""
     return self.once(low, high, self.common_truth)
 
   def common_truth(self, low: UOp, high: UOp) -> Both | None:
@@ -181,18 +185,18 @@ class Finder:
     return None if None in sources else Both(low.op, tuple(s for s in sources if s is not None))
 
   def stands(self, u: UOp) -> bool:
-    """Whether a float32 is a number of the type already, or a constant of it."""
+    """Whether a float32 is a converted number of the type, or a constant of it."""
     return is_widened(u, self.dtype) or u.op is Ops.CONST and is_number_of(self.dtype, u.arg)
 
   def element(self, u: UOp) -> UOp: return u if u.op is Ops.CONST else u.src[0]
 
 def operation(u: UOp) -> tuple[Ops, UOp, UOp] | tuple[Ops]:
-  """A sum or product with its operands, where a difference is a sum; other operations by themselves."""
+  """A sum or product with its operands. A difference becomes a sum. Other operations are returned alone."""
   if u.op is Ops.SUB: return Ops.ADD, u.src[0], opposite(u.src[1])
   return (u.op, u.src[0], u.src[1]) if u.op in (Ops.ADD, Ops.MUL) else (u.op,)
 
 def bounds_of(u: UOp) -> tuple[UOp, UOp] | None:
-  """x and a constant bound, if u is the larger or smaller one of them: a choice of one by a comparison of both."""
+  """x and a constant bound, if u is the maximum or minimum of them: a choice of one by a comparison of both."""
   if u.op is not Ops.WHERE or u.src[0].op is not Ops.CMPLT: return None
   x, bound = u.src[0].src
   if x.op is Ops.CONST: x, bound = bound, x

@@ -1,9 +1,10 @@
-"""Selection for GPUs: one pass over the nodes of a Program, in order, which says what each kind of node is and leaves
-to an ISA how it is done.
+"""Selection for GPUs: one pass over the nodes of a Program, in order. It dispatches on the kind of each node. An ISA
+makes the instructions.
 
-An ISA's selector derives from `Selection`, adds how it makes instructions, and defines what raises NotImplementedError
-here. Lanes never part: an IF is a jump that all lanes take or none, and the end of a loop is the same for all; what is
-not is refused. Gates of loads and stores are the ISA's, and narrow one instruction.
+An ISA's selector derives from `Selection`, adds how it makes instructions, and defines the methods that raise
+NotImplementedError here. Lanes never diverge: all lanes take the jump of an IF or none does, and a loop ends at the
+same time for all. Other programs are refused. The ISA handles the gates of loads and stores, which mask one
+instruction.
 """
 from __future__ import annotations
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
   from tinyhw.uop.program import Program
 
 class Selection(Structure):
-  """The state of one selection. varying: values that differ between lanes; conditions: where what stands behind each
-  open IF goes on."""
+  """The state of one selection. varying: values that differ between lanes. conditions: for each open IF, the block
+  after it."""
 
   def __init__(self, function: Function):
     super().__init__(function)
@@ -30,7 +31,7 @@ class Selection(Structure):
     self.conditions: list[Block] = []
 
   def select(self, program: Program) -> Function:
-    """The program's instructions over virtual registers, in the function that was given. Its entry block is open."""
+    """Select the program's instructions over virtual registers, into the given function. Its entry block is open."""
     self.assigned = assigned_variables(program.uops)
     for u in program.uops:
       self.origin = u
@@ -42,10 +43,10 @@ class Selection(Structure):
     self.function.blocks = self.order
     return self.function
 
-  # ***** what an ISA has *****
+  # ***** provided by an ISA *****
 
   def home(self, u: UOp) -> RegClass:
-    """The class of registers in which u lives."""
+    """The class of the registers that hold u."""
     raise NotImplementedError
 
   def define(self, u: UOp) -> Reg:
@@ -53,7 +54,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def parameter(self, u: UOp) -> None:
-    """PARAM: the beginning of a buffer."""
+    """PARAM: the address of a buffer."""
     self.values[u] = self.define(u)
 
   def lane_or_block(self, u: UOp) -> Reg:
@@ -61,11 +62,11 @@ class Selection(Structure):
     raise NotImplementedError
 
   def load(self, u: UOp) -> Reg:
-    """A LOAD; one with a gate replaces the alternative value in the lanes where the gate is true."""
+    """A LOAD. With a gate, it replaces the alternative value in the lanes where the gate is true."""
     raise NotImplementedError
 
   def store(self, u: UOp) -> None:
-    """A STORE, in the lanes where its gate is true, if it has one."""
+    """A STORE. With a gate, only in the lanes where the gate is true."""
     raise NotImplementedError
 
   def element(self, dtype: DType, source: UOp, number: int) -> Reg:
@@ -81,7 +82,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def joined(self, u: UOp) -> Reg:
-    """A VECTORIZE or BROADCAST: its elements beside each other."""
+    """A VECTORIZE or BROADCAST, with its elements in contiguous registers."""
     raise NotImplementedError
 
   def multiply(self, u: UOp) -> Reg:
@@ -93,27 +94,27 @@ class Selection(Structure):
     raise NotImplementedError
 
   def exchange(self, u: UOp) -> Reg:
-    """An EXCHANGE: the value that another lane of the wave has."""
+    """An EXCHANGE: the value of another lane of the wave."""
     raise NotImplementedError
 
   def variable_value(self, variable: UOp, u: UOp) -> Reg:
-    """u in registers as a variable (ACC) is kept in."""
+    """u in registers of the kind that hold the variable (ACC)."""
     raise NotImplementedError
 
   def half(self, value: Any, which: str) -> Any:
-    """The "low" or "high" 32 bits of 64, of an operand."""
+    """The "low" or "high" 32 bits of a 64-bit operand."""
     raise NotImplementedError
 
   def moved(self, value: Any, u: UOp) -> Reg:
-    """An operand with the bits of u, in registers such as u has."""
+    """An operand with the bits of u, in registers of u's kind."""
     raise NotImplementedError
 
   def widen(self, value: Any, source: DType, u: UOp) -> Reg:
-    """32 bits of an integer type as the 64 of u."""
+    """32 bits of an integer type, extended to the 64 bits of u."""
     raise NotImplementedError
 
   def extend(self, value: Any, u: UOp) -> Reg:
-    """The lowest bits, as many as u's type has, extended to 32: by their sign if it has one."""
+    """The lowest bits, in the width of u's type, extended to 32 bits. Signed types are sign-extended."""
     raise NotImplementedError
 
   def cast(self, u: UOp) -> Reg: raise NotImplementedError
@@ -123,23 +124,23 @@ class Selection(Structure):
   def number(self, u: UOp) -> Reg: raise NotImplementedError   # an operation of integers or floats
 
   def branch_unless(self, condition: UOp, block: Block) -> None:
-    """A jump where a bool that is the same in all lanes is false; the block goes on where it is true."""
+    """Jump if a bool that is the same in all lanes is false. Otherwise the block goes on."""
     raise NotImplementedError
 
   def barrier(self, u: UOp) -> None:
-    """BARRIER: lanes of a block meet, and what they wrote to its memory is there."""
+    """BARRIER: lanes of a block meet, and their writes to its memory are visible."""
     raise NotImplementedError
 
   def fetch(self, u: UOp) -> None:
-    """FETCH: the start of a copy from memory to local memory, of a lane's elements or of a box."""
+    """FETCH: start an asynchronous copy from memory to local memory, of a lane's elements or of a box."""
     raise NotImplementedError
 
   def commit(self, u: UOp) -> None:
-    """COMMIT: the copies that were started are a group, or the boxes a phase of a signal."""
+    """COMMIT: make a group of the copies that were started, or make the boxes a phase of a signal."""
     raise NotImplementedError
 
   def wait(self, u: UOp) -> None:
-    """WAIT for all groups of copies but the last ones, and for a phase of a signal."""
+    """WAIT for all groups of copies except the last ones, and for a phase of a signal."""
     raise NotImplementedError
 
   def signals(self, u: UOp) -> None:
@@ -147,7 +148,7 @@ class Selection(Structure):
     raise NotImplementedError
 
   def finish(self) -> None:
-    """The end of the kernel."""
+    """End the kernel."""
     raise NotImplementedError
 
   # ***** values *****
@@ -169,7 +170,7 @@ class Selection(Structure):
     return self.logic(u) if u.dtype is dtypes.bool else self.number(u)
 
   def resize(self, u: UOp) -> Reg:
-    """A CAST of an integer to another one; those of less than 32 bits stand extended in 32."""
+    """A CAST of an integer to another integer type. Types of less than 32 bits are held extended to 32."""
     value, source, target = self.value(u.src[0]), u.src[0].dtype, u.dtype
     if source.itemsize == 8 and target.itemsize == 8: return self.moved(value, u)
     if source.itemsize == 8: value, source = self.half(value, "low"), dtypes.uint32
@@ -177,12 +178,12 @@ class Selection(Structure):
     return self.moved(value, u) if is_extended(source, target) else self.extend(value, u)
 
   def bitcast(self, u: UOp) -> Reg:
-    """The same bits; of narrow types, extended as the new type wants it."""
+    """The same bits. Narrow types are extended as the new type requires."""
     value, same_sign = self.value(u.src[0]), (u.src[0].dtype in dtypes.sints) == (u.dtype in dtypes.sints)
     return self.moved(value, u) if u.dtype.itemsize >= 4 or same_sign else self.extend(value, u)
 
   def group(self, u: UOp) -> Reg:
-    """A vector in a group of registers; what is made where it is used is made once."""
+    """A vector in a group of registers. A vector that is made at its use is made once."""
     found = self.values.get(u)
     if found is None: found = self.values[u] = self.make_group(u)
     return found
@@ -198,7 +199,7 @@ class Selection(Structure):
     if u.dtype.count == 1: self.values[u] = self.pick(u)
 
   def pick(self, u: UOp) -> Reg:
-    """One element of values that stand beside each other."""
+    """One element of contiguous values."""
     source, number = origin_of(u)
     if source.op in LOOSE: return self.variable_value(u, element_of(source, number))
     return self.element(u.dtype, source, number)
@@ -208,7 +209,7 @@ class Selection(Structure):
   # ***** control *****
 
   def open(self, u: UOp) -> None:
-    """A RANGE. The grid and the lanes are the hardware's; all lanes go round a loop equally often."""
+    """A RANGE. The grid and the lanes belong to the hardware. All lanes run the same number of iterations of a loop."""
     if u.arg[1] in HARDWARE:
       self.values[u] = self.lane_or_block(u)
       return
@@ -221,7 +222,7 @@ class Selection(Structure):
     if u.src[0].arg[1] not in HARDWARE: self.close_loop(u.src[0])
 
   def condition(self, u: UOp) -> None:
-    """IF: only where all lanes go one way."""
+    """An IF that all lanes take or none does."""
     if u.src[0] in self.varying:
       raise CompileError(f"{self.function.name}: an IF that lanes take differently; gate its stores instead")
     after, inside = self.function.new_block(self.block.depth,
@@ -254,12 +255,12 @@ _STATEMENTS: dict[Ops, Callable[[Selection, UOp], None]] = {
 }
 
 def is_extended(source: DType, target: DType) -> bool:
-  """Whether an integer of 32 bits or fewer, extended to 32, stands as another such type wants it."""
+  """Whether an integer of 32 bits or fewer, extended to 32, already has the form that another such type requires."""
   if target.itemsize == 4 or source is target: return True
   return source.itemsize < target.itemsize and (target in dtypes.sints or source not in dtypes.sints)
 
 def lowest_bits(u: UOp) -> UOp:
-  """The number of which an integer narrower than 32 bits is the lowest bits: memory takes no more of it."""
+  """The wider number whose lowest bits are a narrow integer. A store needs only these bits."""
   while u.op in (Ops.CAST, Ops.BITCAST) and dtypes.is_int(u.dtype) and u.dtype.itemsize < 4:
     wider = u.src[0]
     if not dtypes.is_int(wider.dtype) or not u.dtype.itemsize <= wider.dtype.itemsize <= 4 or wider.op is Ops.ACC: break
@@ -267,30 +268,30 @@ def lowest_bits(u: UOp) -> UOp:
   return u
 
 def constant_part(i: UOp) -> tuple[int, UOp | None]:
-  """An index as a constant and what is left."""
+  """An index as a constant and the rest."""
   if i.op is Ops.CONST: return i.arg, None
   return (i.src[1].arg, i.src[0]) if i.op is Ops.ADD and i.src[1].op is Ops.CONST else (0, i)
 
-RANGE = 1 << 32  # bytes that a number of 32 bits without a sign can name
+RANGE = 1 << 32  # bytes that an unsigned 32-bit number can address
 
 def short_index(i: UOp | None, size: int, bias: int = 0) -> bool:
-  """Whether an index of elements of so many bytes, or none, is that of a byte in 32 bits without a sign, whatever lane
-  has it. bias: is added."""
+  """Whether an index of elements of `size` bytes, or none, addresses a byte with unsigned 32 bits in every lane. bias:
+  is added to the index."""
   return i is None or i.vmin + bias >= 0 and (i.vmax + bias + 1) * size <= RANGE
 
 def short_buffer(buffer: UOp) -> bool:
-  """Whether 32 bits without a sign name each byte of a PARAM: the lowest ones of an index do then, as lanes that do
-  access it are within it."""
+  """Whether unsigned 32 bits address each byte of a PARAM. Then the lowest bits of an index are enough, because lanes
+  that access the buffer are within it."""
   return bool(buffer.arg[1] * buffer.dtype.itemsize <= RANGE)
 
 def gate_of(store: UOp) -> UOp | None:
-  """The gate of a STORE; None if it has none, or one that is always true."""
+  """The gate of a STORE. None if it has none, or one that is always true."""
   gate = store.src[2] if len(store.src) > 2 else None
   return None if gate is not None and gate.op is Ops.CONST and gate.arg else gate
 
 def constant_bits(u: UOp) -> int:
-  """A constant as its register would hold it: integers of less than 32 bits extended by their sign, a bool as 0 or
-  1."""
+  """A constant in the form of its register: integers of less than 32 bits are sign-extended if signed, and a bool is 0
+  or 1."""
   scalar = u.dtype.scalar()
   if scalar is dtypes.bool: return int(u.arg)
   return int.from_bytes(to_bytes(u.arg, scalar), "little", signed=scalar in dtypes.sints and scalar.itemsize < 4)

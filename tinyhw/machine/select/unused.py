@@ -1,9 +1,9 @@
-"""Drop instructions whose results nobody uses: what selection made before a user swallowed it, such as the indices of a
-load's further elements.
+"""Drop instructions whose results nobody uses. Selection leaves them when it merges them into a user, such as the
+indices of a load's further elements.
 
-Needs: SSA form. Instructions with an effect stay, and so does what they need, through parameters of blocks too; the
-others go, and with them the parameters that nobody reads. An instruction that only writes flags besides stays if they
-are read. Loads go. Cost: linear in the instructions.
+Needs: SSA form. Instructions with an effect stay, as well as instructions that they need, also through parameters of
+blocks. The others are dropped, as well as parameters that nobody reads. An instruction that also writes flags stays if
+they are read. Unused loads are dropped. Cost: linear in the instructions.
 """
 from __future__ import annotations
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from tinyhw.machine.ir.target import Target
 DROPPED = Effect.LOAD | Effect.READ_FLAGS | Effect.WRITE_FLAGS  # effects that keep no instruction
 
 def drop_unused(function: Function, target: Target) -> Function:
-  """The function without them."""
-  makers: dict[int, MInst] = {}                        # virtual register -> what writes it
-  passed: dict[int, list[Reg]] = {}                    # parameter -> what jumps pass for it
+  """Drop unused instructions and parameters."""
+  makers: dict[int, MInst] = {}                        # virtual register -> the instruction that writes it
+  passed: dict[int, list[Reg]] = {}                    # parameter -> the values that jumps pass for it
   work: list[MInst] = []
   for block in function.blocks:
     flags_read = False
@@ -40,12 +40,12 @@ def drop_unused(function: Function, target: Target) -> Function:
   return function
 
 def jumps(inst: MInst) -> Iterator[tuple[Block, list[Reg]]]:
-  """The blocks that an instruction goes to, and what it passes to each."""
+  """The target blocks of an instruction, and the values that it passes to each."""
   return zip((o for o in inst.operands if isinstance(o, Block)), inst.arguments)
 
 def stays(inst: MInst, flags_read: bool) -> bool:
-  """Whether an instruction does something besides writing virtual registers. flags_read: those that it writes are
-  read."""
+  """Whether an instruction has an effect other than writing virtual registers. flags_read: whether the flags that it
+  writes are read."""
   effects = inst.row.effects
   if effects & ~DROPPED or effects & Effect.WRITE_FLAGS and flags_read: return True
   results = [r for i in inst.row.writes if (r := inst.operands[i]) is not None]
@@ -54,7 +54,7 @@ def stays(inst: MInst, flags_read: bool) -> bool:
 def needed(work: list[MInst], makers: dict[int, MInst], passed: dict[int, list[Reg]]) -> tuple[set[int], set[int]]:
   """The virtual registers that the instructions need, and all instructions (by id) that make these.
 
-  `work` is used up.
+  `work` is consumed.
   """
   used: set[int] = set()
   kept = {id(inst) for inst in work}
