@@ -1,5 +1,5 @@
-"""Layers: classes with parameters as attributes, whose names are the keys of `state.get_state_dict`, and a call that
-computes."""
+"""Layers: classes with parameters as attributes, and a call that computes. The names of the attributes are the keys of
+`state.get_state_dict`."""
 from __future__ import annotations
 from collections.abc import Sequence
 import importlib
@@ -16,12 +16,12 @@ from tinyhw.tensor import Tensor
 if TYPE_CHECKING: from tinyhw.nn import datasets as datasets
 
 def _filled(value: float, *shape: int, requires_grad: bool | None = None) -> Tensor:
-  """A parameter that begins as one value: storage from the start, filled without a kernel."""
+  """Return a parameter filled with one value. It is storage from the start, filled without a kernel."""
   flat = Tensor([value] * math.prod(shape))
   return Tensor(flat.uop if len(shape) == 1 else flat.reshape(shape).uop, requires_grad=requires_grad)
 
 def _input(layer: object, x: object) -> Tensor:
-  """What a layer is called with. Raises ArgumentError unless it is a Tensor."""
+  """Return the argument of a layer. Raises ArgumentError unless it is a Tensor."""
   if isinstance(x, Tensor): return x
   raise ArgumentError(f"{type(layer).__name__} is called with a Tensor, not {x!r}; make one with Tensor(...)")
 
@@ -40,7 +40,7 @@ class Linear:
   def __call__(self, x: Tensor) -> Tensor: return _input(self, x).linear(self.weight.transpose(), self.bias)
 
 class _Convolution:
-  """What convolutions share: sizes and initial values."""
+  """Base of the convolutions: sizes and initial values."""
   def __init__(self, axes: int, in_channels: int, out_channels: int, kernel_size: int | tuple[int, ...],
                stride: int | tuple[int, ...],
                padding: int | str | tuple[int, ...], dilation: int | tuple[int, ...], groups: int, bias: bool,
@@ -64,8 +64,8 @@ class _Convolution:
 
 def _same_padding(kernel: tuple[int, ...], stride: int | tuple[int, ...], dilation: int | tuple[int, ...],
                   padding: str) -> tuple[int, ...]:
-  """Padding by name: "valid" is none, "same" keeps the sizes (with stride 1); two counts per axis, beginning with the
-  last."""
+  """Return padding by name: "valid" is none, "same" keeps the sizes (with stride 1). It has two counts per axis,
+  beginning with the last."""
   if padding == "valid": return (0,) * 2 * len(kernel)
   if padding != "same": raise ArgumentError(f"padding is a number, numbers, 'same' or 'valid', not {padding!r}")
   if stride != 1 and set(stride if isinstance(stride, tuple) else (stride,)) != {1}:
@@ -137,12 +137,13 @@ class ConvTranspose1d(ConvTranspose2d):
 def _wide(x: Tensor) -> Tensor: return x.cast(least_upper_dtype(x.dtype, dtypes.float32))
 
 class BatchNorm:
-  """Mean 0 and variance 1 for each channel (axis 1): of the batch in training, else of what was learnt. Source: Ioffe
-  and Szegedy 2015.
+  """Normalize each channel (axis 1) to mean 0 and variance 1. In training it uses the statistics of the batch, else the
+  running ones. Source: Ioffe and Szegedy 2015.
 
-  The result has the type of what goes in and of the weights, whatever that of the statistics: computed in float32 at
-  least, and rounded once. In training the running statistics are assigned to. That is computed together with the
-  parameters, if the optimizer was given them too (as `state.get_parameters(model)` does), or when they are read.
+  The result has the type to which the input and the weights promote, whatever the type of the statistics. It is
+  computed in float32 at least, and rounded once. In training the running statistics are assigned to. That is computed
+  together with the parameters, if the optimizer was given the statistics too (as `state.get_parameters(model)` does),
+  or when they are read.
 
   >>> nn.BatchNorm(3)(Tensor.ones(2, 3, 4, 4)).shape
   (2, 3, 4, 4)
@@ -158,7 +159,8 @@ class BatchNorm:
       self.running_mean, self.running_var = _filled(0.0, sz, requires_grad=False), _filled(1.0, sz, requires_grad=False)
 
   def calc_stats(self, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and variance, in float32 at least: of x in training (or if none are tracked), else the running ones."""
+    """Return mean and variance, in float32 at least: of x in training (or if none are tracked), else the running
+    ones."""
     if self.track_running_stats and not Tensor.training: return _wide(self.running_mean), _wide(self.running_var)
     axes = tuple(i for i in range(x.ndim) if i != 1)
     wide = _wide(x)
@@ -172,12 +174,12 @@ class BatchNorm:
                           f"axis 1 must have {self.channels} channels")
     mean, var = self.calc_stats(x)
     if self.track_running_stats and Tensor.training: self._track(x, mean.detach(), var.detach())
-    kinds = [t.dtype for t in (x, self.weight, self.bias) if t is not None]   # that of the statistics decides nothing
+    kinds = [t.dtype for t in (x, self.weight, self.bias) if t is not None]  # the type of the statistics does not count
     return x.batchnorm(self.weight, self.bias, mean,
                        var.add(self.eps).rsqrt()).cast(least_upper_float(least_upper_dtype(*kinds)))
 
   def _track(self, x: Tensor, mean: Tensor, var: Tensor) -> None:
-    """Move the running statistics towards those of a batch; the variance as that of a sample."""
+    """Move the running statistics towards those of a batch. The variance is that of a sample."""
     n = int(x.numel()) // int(x.shape[1])
     self.running_mean.assign(self.running_mean * (1 - self.momentum) + mean.cast(self.running_mean.dtype)
                              * self.momentum)
@@ -188,7 +190,7 @@ class BatchNorm:
 BatchNorm2d = BatchNorm3d = BatchNorm
 
 class LayerNorm:
-  """Mean 0 and variance 1 over the last axes, then weight and bias. Source: Ba et al. 2016.
+  """Normalize the last axes to mean 0 and variance 1, then apply weight and bias. Source: Ba et al. 2016.
 
   >>> nn.LayerNorm(4)(Tensor([[1.0, 2.0, 3.0, 4.0]])).realize()
   <Tensor (1, 4) float32 on CPU, realized:
@@ -223,7 +225,7 @@ class LayerNorm2d(LayerNorm):
     return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
 
 class GroupNorm:
-  """Mean 0 and variance 1 over groups of channels (axis 1) and all positions. Source: Wu and He 2018.
+  """Normalize groups of channels (axis 1), over all positions, to mean 0 and variance 1. Source: Wu and He 2018.
 
   >>> nn.GroupNorm(2, 6)(Tensor.ones(1, 6, 4, 4)).shape
   (1, 6, 4, 4)
@@ -247,7 +249,7 @@ class GroupNorm:
     return y * self.weight.reshape(shape) + self.bias.reshape(shape)
 
 class InstanceNorm(GroupNorm):
-  """Mean 0 and variance 1 over the positions of each channel.
+  """Normalize the positions of each channel to mean 0 and variance 1.
 
   >>> nn.InstanceNorm(6)(Tensor.ones(1, 6, 4, 4)).shape
   (1, 6, 4, 4)
@@ -257,7 +259,7 @@ class InstanceNorm(GroupNorm):
     self.num_features = num_features
 
 class RMSNorm:
-  """Root mean square 1 over the last axis, computed in float32 at least. Source: Zhang and Sennrich 2019.
+  """Normalize the last axis to a root mean square of 1, computed in float32 at least. Source: Zhang and Sennrich 2019.
 
   >>> nn.RMSNorm(2)(Tensor([[3.0, 4.0]])).realize()
   <Tensor (1, 2) float32 on CPU, realized:
@@ -275,7 +277,7 @@ class RMSNorm:
     return y if self.weight is None else y * self.weight
 
 class Embedding:
-  """A row of weight for each integer.
+  """Look up the row of weight for each integer.
 
   >>> nn.Embedding(10, 4)(Tensor([[1, 2, 9]])).shape
   (1, 3, 4)
@@ -290,7 +292,8 @@ class Embedding:
     return self.weight[idx]
 
 class LSTMCell:
-  """One step of an LSTM. Gates in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber 1997.
+  """One step of an LSTM. The gates are in the order input, forget, cell, output. Source: Hochreiter and Schmidhuber
+  1997.
 
   >>> h, c = nn.LSTMCell(3, 5)(Tensor.ones(2, 3))
   >>> h.shape, c.shape
@@ -305,7 +308,7 @@ class LSTMCell:
     self.bias_hh: Tensor | None = uniform(hidden_size * 4) if flag("bias", bias) else None
 
   def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
-    """(hidden, cell) after x; hc None: zeros before it."""
+    """Return (hidden, cell) after x. hc None: both are zeros before x."""
     if _input(self, x).ndim != 2:
       raise ArgumentError(f"LSTMCell wants (batch, inputs), not a tensor of shape {show(x.shape)}; unsqueeze(0) makes "
                           f"one")

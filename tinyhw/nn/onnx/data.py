@@ -1,5 +1,5 @@
-"""TensorProtos as Tensors: every element type, the three places where elements may stand, and files beside the
-model."""
+"""TensorProtos as Tensors: every element type, the three locations of elements, and external files in the model's
+folder."""
 from __future__ import annotations
 from array import array
 import os
@@ -15,8 +15,8 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.tensor import Tensor
 
 class ElementType(NamedTuple):
-  """A row of TYPES: what elements become here, the field of the TensorProto that has them if raw_data does not, and
-  the bits of each on file."""
+  """A row of TYPES: the dtype of the elements here, the field of the TensorProto that holds them if raw_data does not,
+  and the bits of each in the file."""
   name: str
   dtype: DType | None   # None: not supported
   field: str
@@ -40,13 +40,13 @@ TYPES: dict[int, ElementType] = {number: ElementType(*row) for number, row in {
   22: ("int4", dtypes.int8, "int32_data", 4), 23: ("float4e2m1", dtypes.fp8e4m3, "int32_data", 4),
 }.items()}
 
-FOUR_BITS = {21: dtypes.uint8, 22: dtypes.int8}   # the integers of TYPES that are narrower than any type here
-_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)   # E2M1 codes without the sign bit; OCP Microscaling Formats, table
-                                                     # 4
+FOUR_BITS = {21: dtypes.uint8, 22: dtypes.int8}   # the integers of TYPES that are narrower than any dtype
+# E2M1 codes without the sign bit; OCP Microscaling Formats, table 4
+_FLOAT4 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
 _EXTERNAL = 1                                        # TensorProto.DataLocation
 
 def element_type(number: int, where: str) -> ElementType:
-  """A row of TYPES that tinyhw has. Raises FileFormatError for others."""
+  """Return a row of TYPES that tinyhw supports. Raises FileFormatError for others."""
   row = TYPES.get(number)
   if row is None: raise FileFormatError(f"{where} has elements of type {number}, which ONNX does not define")
   if row.dtype is None:
@@ -55,10 +55,10 @@ def element_type(number: int, where: str) -> ElementType:
 
 def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: bool = True,
               budget: Budget | None = None) -> Tensor | None:
-  """The Tensor that a TensorProto is; None if its elements are in another file and are not to be loaded.
+  """Convert a TensorProto to a Tensor. Return None if its elements are in another file that is not to be loaded.
 
-  folder: where other files may lie; None: nowhere. budget: of the model. Raises FileFormatError where sizes do not
-  agree or a file is not inside of folder.
+  folder: other files must be in it; None: no other files. budget: that of the model. Raises FileFormatError where sizes
+  do not agree, or a file is not inside of folder.
   """
   name = f"the tensor {proto.get('name', '')!r}"
   row = element_type(proto.get("data_type", 0), name)
@@ -86,8 +86,8 @@ def to_tensor(proto: dict[str, Any], folder: str | None = None, load_external: b
 _TRUTHS = b"\0" + b"\1" * 255   # a bool is 0 or 1
 
 def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budget: Budget) -> Any:
-  """The bytes of elements that stand as numbers; narrow floats stand there as their codes, two of 4 bits in one
-  number."""
+  """Return the bytes of elements that are stored as numbers. Floats narrower than 32 bits are stored as their codes.
+  One number holds two codes of 4 bits."""
   values = proto[row.field]
   stored = (count + 1) // 2 if row.bits == 4 else count
   if len(values) != stored:
@@ -101,7 +101,7 @@ def _typed(proto: dict[str, Any], row: ElementType, count: int, name: str, budge
   return memoryview(array({8: "B", 16: "H", 32: "I"}[bits], (x & mask for x in values))).cast("B")
 
 def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
-  """Two elements of 4 bits in each byte, the first in the low half, as bytes."""
+  """Unpack two elements of 4 bits in each byte, the first in the low half, to bytes."""
   meanings = _meanings(row.name)
   codes = bytearray(2 * len(raw))
   codes[::2] = bytes(raw).translate(bytes(meanings[byte & 15] for byte in range(256)))
@@ -109,13 +109,13 @@ def _unpacked(raw: Any, row: ElementType, count: int) -> bytes:
   return bytes(codes[:count])
 
 def _meanings(name: str) -> bytes:
-  """The byte that each code of 4 bits becomes."""
+  """Return the byte for each code of 4 bits."""
   if name == "float4e2m1":
     return bytes(pack([_FLOAT4[c & 7] * (-1 if c & 8 else 1) for c in range(16)], dtypes.fp8e4m3))
   return bytes(range(16)) if name == "uint4" else bytes((c ^ 8) - 8 & 255 for c in range(16))
 
 def _external(proto: dict[str, Any], folder: str | None, size: int, name: str, budget: Budget) -> bytes:
-  """The elements of a tensor that stand in a file in the model's folder, or below it.
+  """Return the elements of a tensor that are in a file in the model's folder, or below it.
 
   That file's size counts for the budget.
   """
@@ -148,9 +148,9 @@ def _external(proto: dict[str, Any], folder: str | None, size: int, name: str, b
     raise FileFormatError(f"{name} stands in {location!r}, which cannot be read: {error.strerror}") from None
 
 def dtype_of(number: int) -> DType:
-  """The type that an attribute such as Cast's `to` names.
+  """Return the type that an attribute such as Cast's `to` names.
 
-  Raises ArgumentError for one that tensors here do not have.
+  Raises ArgumentError for a type that no Tensor has.
   """
   row = TYPES.get(number)
   if row is None or row.dtype is None or row.bits < 8:
@@ -159,5 +159,6 @@ def dtype_of(number: int) -> DType:
   return row.dtype
 
 def wide(x: Tensor) -> Tensor:
-  """x in float32 at least: in half precision squares and sums may overflow where what is made of them does not."""
+  """Return x in float32 at least. In half precision, squares and sums may overflow although the final result does
+  not."""
   return x.cast(least_upper_dtype(x.dtype, dtypes.float32))

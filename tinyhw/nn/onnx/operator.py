@@ -1,15 +1,17 @@
-"""What an operator is: functions by domain and version, whose signatures say what a node must have.
+"""Operators: functions by domain and version. The signature of a function says what a node must have.
 
-A function's positional parameters are the node's inputs, its keyword parameters the node's attributes; what is
-annotated says what is passed:
-  Tensor      an input as a Tensor; an attribute that is one
-  Ints, Int, Floats, Float, Scalar   an input whose values have to be known to build the graph (shapes, axes, ...):
-                                     Python's numbers
-  Value       an input as it is: Tensor, Known or a list (a sequence)
-  int, float, str, Ints, Floats, Strings   attributes
-  Body        an attribute that is a graph: a function of its inputs
-  Outputs     no attribute: how many results the node names
-With `| None` it may be missing. Nodes are checked against this before anything runs.
+The positional parameters of a function are the node's inputs, its keyword parameters the node's attributes. The
+annotation says what is passed:
+
+- Tensor: an input as a Tensor, or an attribute that is a tensor.
+- Ints, Int, Floats, Float, Scalar: Python numbers, from an input whose values have to be known to build the graph
+  (shapes, axes, ...).
+- Value: an unchanged input: a Tensor, a Known or a list (a sequence).
+- int, float, str, Ints, Floats, Strings: attributes.
+- Body: an attribute that is a graph, as a function of its inputs.
+- Outputs: not an attribute, but the number of results that the node names.
+
+With `| None` a parameter may be missing. Nodes are checked against this before anything runs.
 """
 from __future__ import annotations
 from collections.abc import Callable, Sequence
@@ -30,11 +32,12 @@ from tinyhw.uop.evaluate.evaluate import evaluate
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MOST_KNOWN = 256  # elements up to which values that depend on shapes and constants only are computed by the
-                  # interpreter, not by kernels
+# Values that depend only on shapes and constants are computed by the interpreter, not by kernels, up to this many
+# elements.
+MOST_KNOWN = 256
 
 class Known:
-  """A small tensor whose elements Python knows: constants, and what is computed from shapes."""
+  """A small tensor whose elements Python knows: a constant, or a value computed from shapes."""
   __slots__ = ("values", "shape", "dtype", "device", "_tensor")
 
   def __init__(self, values: Sequence[Any], shape: tuple[int, ...], dtype: DType, device: DeviceLike | None = None,
@@ -53,7 +56,7 @@ class Known:
   @property
   def key(self) -> tuple[Any, ...]: return self.dtype, self.shape, bytes(pack(self.values, self.dtype))
 
-Value = Any   # Tensor, Known, a list of such (a sequence), or None
+Value = Any   # a Tensor, a Known, a list of these (a sequence), or None
 Ints = list[int]
 Floats = list[float]
 Strings = list[str]
@@ -64,20 +67,20 @@ Outputs = int
 Body = Callable[..., list[Any]]
 
 def as_tensor(value: Value) -> Tensor:
-  """A value as a Tensor. Raises ArgumentError for a sequence."""
+  """Return a value as a Tensor. Raises ArgumentError for a sequence."""
   if isinstance(value, Tensor): return value
   if isinstance(value, Known): return value.tensor
   raise ArgumentError("a tensor is wanted, and a sequence or nothing was given")
 
 def as_numbers(value: Value) -> list[Any]:
-  """The elements of a value in row-major order; they are computed now if they are not known."""
+  """Return the elements of a value in row-major order. They are computed now if they are not known."""
   if isinstance(value, Known): return list(value.values)
   if not isinstance(value, Tensor): raise ArgumentError("numbers are wanted, and a sequence or nothing was given")
   found = value.tolist()
   return list(fully_flatten(found)) if isinstance(found, list) else [found]
 
 def known(tensor: Tensor) -> Known | None:
-  """What a tensor that depends on known values only is, by the interpreter; None if it is too large."""
+  """Evaluate a tensor that depends only on known values, by the interpreter. Return None if it is too large."""
   shape = tensor.shape
   if not all(isinstance(d, int) for d in shape) or prod(shape) > MOST_KNOWN: return None
   nodes = tensor.uop.toposort()
@@ -87,7 +90,7 @@ def known(tensor: Tensor) -> Known | None:
   return Known(values, tuple(int(d) for d in shape), tensor.dtype, tensor.device)
 
 def of_numbers(values: Sequence[Any], dtype: DType = dtypes.int64, shape: tuple[int, ...] | None = None) -> Known:
-  """Numbers as a value; a vector unless a shape is given."""
+  """Return numbers as a value: a vector unless a shape is given."""
   return Known(values, (len(values),) if shape is None else shape, dtype)
 
 # ***** signatures *****
@@ -121,8 +124,8 @@ class Parameter(NamedTuple):
   optional: bool
 
 class Implementation:
-  """One version of an operator. folds: it may be computed at once where all of its inputs are known (not so for random
-  numbers)."""
+  """One version of an operator. folds: it may be computed at once where all of its inputs are known. This is false for
+  random numbers."""
   def __init__(self, function: Callable[..., Any], folds: bool):
     self.function, self.folds = function, folds
     self.inputs: list[Parameter] = []
@@ -138,7 +141,7 @@ class Implementation:
       else: self.attributes[name.rstrip("_")] = row
 
   def check(self, count: int, attributes: dict[str, Any]) -> str | None:
-    """Why a node with so many inputs and these attributes is none of this operator; None if it is."""
+    """Return why a node with this number of inputs and these attributes does not fit the operator. None if it fits."""
     least = sum(not p.optional for p in self.inputs)
     if count < least or (count > len(self.inputs) and self.variadic is None):
       return f"it has {count} inputs, and {least} to {len(self.inputs)} are wanted"
@@ -151,7 +154,7 @@ class Implementation:
     return f"it lacks the attribute {missing[0]!r}" if missing else None
 
   def __call__(self, inputs: Sequence[Value], attributes: dict[str, Any], outputs: int) -> list[Value]:
-    """The node's results."""
+    """Return the results of the node."""
     found: list[Any] = []
     for i, value in enumerate(inputs):
       row = self.inputs[i] if i < len(self.inputs) else Parameter("", self.variadic or "Tensor", False)
@@ -163,16 +166,16 @@ class Implementation:
     return list(result) if isinstance(result, tuple) else [result]
 
 class Operator:
-  """An operator by its name: `versions` has what it does by (domain, version since which).
+  """An operator by its name. `versions`: its implementations by (domain, first version).
 
-  Called, it is the newest, on Tensors.
+  A call uses the newest version, on Tensors.
   """
   def __init__(self, name: str):
     self.name = name
     self.versions: dict[tuple[str, int], Implementation] = {}
 
   def select(self, domain: str, version: int) -> Implementation | None:
-    """What the operator does in a version of a domain's operators."""
+    """Return the implementation for a version of a domain's operators."""
     since = max((v for d, v in self.versions if d == domain and v <= version), default=None)
     return None if since is None else self.versions[domain, since]
 
@@ -189,11 +192,11 @@ def _as_value(x: Any) -> Value: return x if x is None or isinstance(x, (Tensor, 
 onnx_ops: dict[str, Operator] = {}
 
 def define(name: str, function: Callable[..., Any], since: int = 1, domain: str = "", folds: bool = True) -> None:
-  """Let a function be an operator from a version on."""
+  """Register a function as an operator from a version on."""
   onnx_ops.setdefault(name, Operator(name)).versions[domain, since] = Implementation(function, folds)
 
 def operator(name: str, since: int = 1, domain: str = "", folds: bool = True) -> Callable[[F], F]:
-  """`define` as a decorator."""
+  """Return `define` as a decorator."""
   def decorate(function: F) -> F:
     define(name, function, since, domain, folds)
     return function

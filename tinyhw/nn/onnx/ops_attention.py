@@ -1,4 +1,4 @@
-"""Attention and what stands around it in transformers: ONNX's own operators and those of ONNX Runtime (domain
+"""Attention and related operators of transformers: ONNX's own operators and those of ONNX Runtime (domain
 com.microsoft).
 
 Source: ONNX operator schemas (ai.onnx 23 and 24); ONNX Runtime, ContribOperators.
@@ -20,7 +20,7 @@ from tinyhw.tensor import Tensor
 MICROSOFT = "com.microsoft"
 
 def _heads(x: Tensor, count: int | None) -> Tensor:
-  """(B, T, heads * d) -> (B, heads, T, d)."""
+  """Split heads: (B, T, heads * d) -> (B, heads, T, d)."""
   if x.ndim == 4: return x
   if x.ndim != 3 or not count or int(x.shape[2]) % count:
     raise ShapeError(f"{x.shape} does not split into {count} heads")
@@ -29,14 +29,14 @@ def _heads(x: Tensor, count: int | None) -> Tensor:
 def _merged(x: Tensor) -> Tensor: return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 def _bias(mask: Tensor, columns: int, like: Tensor) -> Tensor:
-  """A mask as numbers to add; columns that it lacks are forbidden."""
+  """Return a mask as numbers to add. Columns that it lacks are masked."""
   if mask.dtype is dtypes.bool: mask = mask.where(0.0, -math.inf)
   missing = columns - int(mask.shape[-1])
   if missing > 0 and mask.shape[-1] != 1: mask = mask.pad([(0, 0)] * (mask.ndim - 1) + [(0, missing)], value=-math.inf)
   return mask.cast(like.dtype)
 
 def _causal(rows: int, columns: int, offset: Any, like: Tensor) -> Tensor:
-  """Row i sees columns up to i + offset (a number, or a tensor of one per batch)."""
+  """Return a causal mask: row i sees columns up to i + offset (a number, or a tensor of one per batch)."""
   r = Tensor.arange(rows, device=like.device).reshape(-1, 1)
   c = Tensor.arange(columns, device=like.device).reshape(1, -1)
   seen: Tensor = c <= r + offset
@@ -50,8 +50,8 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_
               qk_matmul_output_mode: int = 0, scale: float | None = None, softcap: float = 0.0,
               softmax_precision: int = 1,
               outputs: Outputs = 1) -> Any:
-  """Scaled dot products of heads in (B, heads, T, d) or (B, T, heads * d); nonpad: how many keys of each batch are
-  there."""
+  """Compute the scaled dot product attention of heads in (B, heads, T, d) or (B, T, heads * d). nonpad: the number of
+  valid keys of each batch."""
   flat = q.ndim == 3
   q, k, v = _heads(q, q_num_heads), _heads(k, kv_num_heads), _heads(v, kv_num_heads)
   past = 0
@@ -87,7 +87,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, past_
   return results[:max(1, outputs)]
 
 def _rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
-  """Pairs of numbers turned by an angle: neighbours, or from the two halves."""
+  """Rotate pairs of numbers by an angle. A pair is two neighbours, or one number from each half."""
   if interleaved: a, b = x[..., ::2], x[..., 1::2]
   else: a, b = x.chunk(2, dim=-1)
   left, right = a * cos - b * sin, b * cos + a * sin
@@ -110,7 +110,7 @@ def _rotary(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None, inter
 def rotary_embedding(x: Tensor, cos: Tensor, sin: Tensor, positions: Tensor | None = None, *, interleaved: int = 0,
                      num_heads: int = 0,
                      rotary_embedding_dim: int = 0) -> Tensor:
-  """x: (B, heads, T, d) or (B, T, heads * d)."""
+  """Apply rotary positions. x: (B, heads, T, d) or (B, T, heads * d)."""
   return _rotary(x, cos, sin, positions, interleaved, num_heads, rotary_embedding_dim)
 
 @operator("RotaryEmbedding", 1, MICROSOFT)
@@ -118,7 +118,7 @@ def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: 
                                 num_heads: int = 0,
                                 rotary_embedding_dim: int = 0, scale: float = 1.0,
                                 is_packed_batching: int = 0) -> Tensor:
-  if positions.numel() == 1:   # where the first begins
+  if positions.numel() == 1:   # the position of the first token
     positions = positions.reshape(1, 1) + Tensor.arange(int(x.shape[1 if x.ndim == 3 else 2]), dtype=positions.dtype,
                                                         device=x.device)
   if x.ndim == 3 and not num_heads: num_heads = int(x.shape[2]) // (2 * int(cos.shape[-1]))
@@ -127,7 +127,7 @@ def rotary_embedding_of_runtime(x: Tensor, positions: Tensor, cos: Tensor, sin: 
 # ***** ONNX Runtime: attention *****
 
 def _padding_bias(mask: Tensor, columns: int, filter_value: float, like: Tensor) -> Tensor:
-  """A mask of 1 and 0: (B, S), (B, T, S) or (B, 1, T, S)."""
+  """Convert a mask of 1 and 0 to numbers to add: (B, S), (B, T, S) or (B, 1, T, S)."""
   if mask.ndim == 1: raise ArgumentError("a mask of lengths is not supported; give (B, S) of 1 and 0")
   there = mask.bool().where(0.0, filter_value).cast(like.dtype)
   return (there.reshape(there.shape[0], 1, 1, columns) if mask.ndim == 2 else there.unsqueeze(1) if mask.ndim == 3
@@ -135,7 +135,7 @@ def _padding_bias(mask: Tensor, columns: int, filter_value: float, like: Tensor)
 
 def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, biases: list[Tensor | None], causal: bool,
             filter_value: float) -> Tensor:
-  """Heads (B, heads, T, d) to (B, T, heads * d)."""
+  """Attend with heads (B, heads, T, d). The result is (B, T, heads * d)."""
   scores = wide(q).matmul(wide(k).transpose(2, 3)) * (scale or 1 / math.sqrt(int(q.shape[3])))
   for bias in biases:
     if bias is not None: scores = scores + bias
@@ -151,7 +151,7 @@ def attention_of_runtime(x: Tensor, w: Tensor, b: Tensor | None = None, mask: Te
                          scale: float = 0.0,
                          mask_filter_value: float = -10000.0, qkv_hidden_sizes: Ints | None = None,
                          outputs: Outputs = 1) -> Any:
-  """Projection to query, key and value in one product, then attention."""
+  """Project to query, key and value in one product, then attend."""
   y = x.matmul(w)
   if b is not None: y = y + b
   parts = qkv_hidden_sizes or [int(y.shape[-1]) // 3] * 3
@@ -182,7 +182,7 @@ def multi_head_attention(q: Tensor, k: Tensor, v: Tensor, bias: Tensor | None = 
 def simplified_layer_normalization(x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
                                    stash_type: int = 1,
                                    outputs: Outputs = 1) -> Any:
-  """Layer normalization without a mean."""
+  """Apply layer normalization without a mean."""
   v = wide(x)
   inverse = (v.square().mean(axis, keepdim=True) + epsilon).rsqrt()
   y = (v * inverse).cast(x.dtype) * scale
@@ -250,8 +250,8 @@ def fused_gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 
 def matmul_n_bits(a: Tensor, b: Tensor, scales: Tensor, zeros: Tensor | None = None, *, K: int, N: int, bits: int = 4,
                   block_size: int = 128,
                   accuracy_level: int = 0) -> Tensor:
-  """a @ W^T, W (N, K) in blocks along K of 4 or 8 bits, two of 4 bits in a byte (the first in the low half), with a
-  scale and zero point each."""
+  """Return a @ W^T, for W (N, K) in blocks along K of 4 or 8 bits. A byte holds two of 4 bits, the first in the low
+  half. Each block has a scale and a zero point."""
   if bits not in (4, 8): raise ArgumentError(f"MatMulNBits has 4 or 8 bits, not {bits}")
   blocks = -(-K // block_size)
   def unpacked(x: Tensor, count: int) -> Tensor:

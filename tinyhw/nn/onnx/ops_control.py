@@ -1,7 +1,7 @@
-"""Operators of ONNX that run graphs (If, Loop, Scan) or hold several tensors: sequences are lists, an optional value
-that is missing is None.
+"""Operators of ONNX that run graphs (If, Loop, Scan) or hold several tensors. Sequences are lists. A missing optional
+value is None.
 
-Conditions and counts are read when the graph is built; loops are written out. Source: ONNX operator schemas (ai.onnx).
+Conditions and counts are read when the graph is built, and loops are unrolled. Source: ONNX operator schemas (ai.onnx).
 """
 from __future__ import annotations
 from typing import Any
@@ -13,7 +13,7 @@ from tinyhw.nn.onnx.operator import (
 from tinyhw.nn.onnx.ops_shape import axis_of
 from tinyhw.tensor import Tensor
 
-MOST_TURNS = 4096   # of a loop, which is written out: more is taken for a loop without an end
+MOST_TURNS = 4096   # iterations of a loop, which is unrolled; more are taken for an endless loop
 
 # ***** graphs *****
 
@@ -23,8 +23,8 @@ def if_(condition: Scalar, *, then_branch: Body, else_branch: Body) -> Any:
 
 @operator("Loop", folds=False)
 def loop(most: Value = None, condition: Value = None, *carried: Value, body: Body) -> Any:
-  """The carried values after the last turn, then what each turn gave besides, stacked. most: turns; condition: goes on
-  while true."""
+  """Return the carried values after the last iteration, then the other results of all iterations, stacked. most:
+  iterations. condition: continue while it is true."""
   turns = None if most is None else int(as_numbers(most)[0])
   going = True if condition is None else bool(as_numbers(condition)[0])
   if turns is None and condition is None: raise ArgumentError("a Loop without a count and a condition has no end")
@@ -47,7 +47,7 @@ def _stack(tensors: list[Tensor], axis: int = 0) -> Tensor: return tensors[0].st
 def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints | None = None,
          scan_input_directions: Ints | None = None,
          scan_output_axes: Ints | None = None, scan_output_directions: Ints | None = None) -> Any:
-  """body(states, slices) gives new states and slices, for each slice of the inputs along an axis."""
+  """Scan the inputs along an axis. body(states, slices) returns new states and slices."""
   n = num_scan_inputs
   if not 1 <= n <= len(values): raise ArgumentError(f"num_scan_inputs={n} of {len(values)} inputs")
   state, inputs = list(values[:len(values) - n]), [as_tensor(v) for v in values[len(values) - n:]]
@@ -73,7 +73,7 @@ def scan(*values: Value, body: Body, num_scan_inputs: int, scan_input_axes: Ints
 @operator("Scan", 8, folds=False)
 def scan_of_batches(lengths: Value = None, *values: Value, body: Body, num_scan_inputs: int,
                     directions: Ints | None = None) -> Any:
-  """Version 8: every value has a batch in front; the sequences are scanned along axis 1."""
+  """Version 8: every value has a batch as its first axis, and the sequences are scanned along axis 1."""
   if lengths is not None: raise ArgumentError("Scan of version 8 with sequence_lens is not supported")
   tensors = [as_tensor(v) for v in values]
   results = [scan(*(x[b] for x in tensors), body=body, num_scan_inputs=num_scan_inputs,
@@ -88,7 +88,7 @@ def _sequence(x: Value) -> list[Value]:
   return x
 
 def _position(sequence: list[Value], position: int | None, extra: int = 0) -> int:
-  """An index into a sequence; None is its end."""
+  """Return an index into a sequence. None is its end."""
   n = len(sequence)
   if position is None: return n - 1 + extra
   if not -n <= position < n + extra: raise IndexRangeError(f"position {position} is outside of a sequence of {n}")
@@ -140,7 +140,7 @@ def split_to_sequence(x: Tensor, split: Value = None, *, axis: int = 0, keepdims
 
 @operator("SequenceMap", 17, folds=False)
 def sequence_map(sequence: Value, *others: Value, body: Body, outputs: Outputs = 1) -> Any:
-  """body of each item; of the others, sequences go along and tensors stay."""
+  """Apply body to each item. Other sequences are mapped in parallel, and tensors stay."""
   rows = [body(item, *(o[i] if isinstance(o, list) else o for o in others))
           for i, item in enumerate(_sequence(sequence))]
   return tuple([row[k] for row in rows] for k in range(outputs))

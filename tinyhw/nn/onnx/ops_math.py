@@ -53,14 +53,14 @@ def swish(x: Tensor, *, alpha: float = 1.0) -> Tensor: return x * (x * alpha).si
 def prelu(x: Tensor, slope: Tensor) -> Tensor: return (x < 0).where(x * slope, x)
 @operator("PRelu")
 def prelu_of_channels(x: Tensor, slope: Tensor) -> Tensor:
-  """Until version 7 a slope of several numbers is one for each channel."""
+  """Until version 7, a slope of several numbers has one for each channel."""
   return prelu(x, slope.reshape(1, -1, *[1] * (x.ndim - 2)) if slope.ndim == 1 and x.ndim > 1 else slope)
 @operator("Gelu", 20)
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor: return x.gelu(approximate)
 
 @operator("Shrink")
 def shrink(x: Tensor, *, bias: float = 0.0, lambd: float = 0.5) -> Tensor:
-  """Towards zero by bias, and zero within lambd of it."""
+  """Move elements towards zero by bias. Elements within lambd of zero become zero."""
   zero = x.zeros_like()
   return (x < -lambd).where((x + bias).cast(x.dtype), (x > lambd).where((x - bias).cast(x.dtype), zero))
 
@@ -89,7 +89,7 @@ def cast_like(x: Tensor, like: Tensor, *, saturate: int = 1, round_mode: str = "
   return _cast(x, like.dtype, bool(saturate))
 
 def _cast(x: Tensor, dtype: Any, saturate: bool) -> Tensor:
-  """Conversion to 8-bit floats is to their largest number, if saturate."""
+  """Convert to a type. If saturate, numbers too large for an 8-bit float become its largest number."""
   if dtype not in dtypes.fp8s or not saturate or not dtypes.is_float(x.dtype): return x.cast(dtype)
   largest = 57344.0 if dtype in (dtypes.fp8e5m2, dtypes.fp8e5m2fnuz) else float(dtype.max)
   wide = x.cast(least_upper_dtype(x.dtype, dtypes.float32))
@@ -119,7 +119,7 @@ for _name, _both in {"And": Tensor.bitwise_and, "Or": Tensor.bitwise_or, "Xor": 
 
 @operator("Pow")
 def power(x: Tensor, y: Tensor) -> Tensor:
-  """x to the y, of x's type; integers of up to 53 bits are exact."""
+  """Return x to the power y, with the type of x. Integers of up to 53 bits are exact."""
   if dtypes.is_float(x.dtype): return x.pow(y.cast(x.dtype))
   if dtypes.is_float(y.dtype): return x.cast(dtypes.float64).pow(y.cast(dtypes.float64)).cast(x.dtype)
   return x.pow(y.cast(x.dtype)).cast(x.dtype)
@@ -153,7 +153,7 @@ define("Min", _folded(Tensor.minimum))
 # ***** reductions *****
 
 def _axes(x: Tensor, axes: list[int] | None, noop: int = 0) -> tuple[int, ...] | None:
-  """The axes to reduce: none given means all, or none at all if noop."""
+  """Return the axes to reduce. No given axes mean all, or none if noop."""
   if axes: return tuple(axes)
   return () if noop else tuple(range(x.ndim))
 
@@ -176,12 +176,12 @@ def _total(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor: return x.sum
 
 def _of_wide(function: Callable[[Tensor, tuple[int, ...], bool], Tensor]) -> Callable[[Tensor, tuple[int, ...], bool],
                                                                                       Tensor]:
-  """A reduction in several steps of floats in float32 at least, rounded once; of integers in their own type."""
+  """Reduce in several steps. Floats use float32 at least, and are rounded once. Integers use their own type."""
   def compute(x: Tensor, axes: tuple[int, ...], keep: bool) -> Tensor:
     return function(wide(x) if dtypes.is_float(x.dtype) else x, axes, keep).cast(x.dtype)
   return compute
 
-# name: (the reduction, what an element gives where nothing is reduced, or None for itself)
+# name: (the reduction, the result for an element where nothing is reduced, or None for the element itself)
 _REDUCTIONS: dict[str, tuple[Callable[[Tensor, tuple[int, ...], bool], Tensor], Callable[[Tensor], Tensor] | None]] = {
   "ReduceSum": (_total, None), "ReduceMax": (_extreme("max"), None), "ReduceMin": (_extreme("min"), None),
   "ReduceMean": (lambda x, axes, keep: x.mean(axes, keep).cast(x.dtype), None),
@@ -196,7 +196,7 @@ _REDUCTIONS: dict[str, tuple[Callable[[Tensor, tuple[int, ...], bool], Tensor], 
 def _define_reduction(name: str) -> None:
   reduce, single = _REDUCTIONS[name]
   def run(x: Tensor, axes: tuple[int, ...] | None, keepdims: int) -> Tensor:
-    if not axes: return single(x) if single is not None else x   # with no axes each element is a group of its own
+    if not axes: return single(x) if single is not None else x   # with no axes, each element is a group of its own
     return reduce(x, axes, bool(keepdims))
 
   def by_attribute(x: Tensor, *, axes: Ints | None = None, keepdims: int = 1) -> Tensor:
@@ -237,7 +237,7 @@ define("CumProd", _scanned(Tensor.cumprod, 1), 26)
 
 def _softmax_versions(name: str, function: Callable[[Tensor, int], Tensor]) -> None:
   def coerced(x: Tensor, *, axis: int = 1) -> Tensor:
-    """Until version 13 the input counts as a matrix: the axes from `axis` on are one."""
+    """Until version 13, the input counts as a matrix: the axes from `axis` on are one."""
     axis = axis % x.ndim if axis < 0 else axis
     rows = math.prod(int(d) for d in x.shape[:axis])
     return function(x.reshape(rows, -1), 1).reshape(x.shape)
@@ -259,7 +259,7 @@ _softmax_versions("Hardmax", _hardmax)
 @operator("Gemm")
 def gemm(a: Tensor, b: Tensor, c: Tensor | None = None, *, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,
          transB: int = 0) -> Tensor:
-  """alpha * A B + beta * C, either factor transposed."""
+  """Return alpha * A B + beta * C. Either factor may be transposed."""
   product = (a.transpose() if transA else a).matmul(b.transpose() if transB else b,
                                                     dtype=wide(a).dtype if dtypes.is_float(a.dtype) else None)
   if alpha != 1: product = (product * alpha).cast(product.dtype)
@@ -271,7 +271,7 @@ def einsum(*operands: Tensor, equation: str) -> Tensor: return Tensor.einsum(equ
 
 @operator("Det", 11)
 def determinant(x: Tensor) -> Tensor:
-  """Of the last two axes, by elimination with pivots."""
+  """Return the determinant over the last two axes, by elimination with pivots."""
   n = int(x.shape[-1])
   if x.ndim < 2 or x.shape[-2] != n: raise ArgumentError(f"a determinant is of square matrices, not of shape {x.shape}")
   m = x.reshape(-1, n, n)

@@ -17,7 +17,7 @@ from tinyhw.nn.onnx.ops_shape import axis_of, check_count, sizes
 from tinyhw.tensor import Tensor
 
 def per_channel(v: Tensor, ndim: int) -> Tensor:
-  """A vector along axis 1."""
+  """Return a vector shaped to broadcast along axis 1."""
   return v.reshape(1, -1, *[1] * (ndim - 2))
 
 # ***** windows *****
@@ -31,7 +31,7 @@ def _listed(values: list[int] | None, n: int, default: int, what: str) -> list[i
 
 def _pads(auto_pad: str, pads: list[int] | None, x: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
           dilations: Sequence[int]) -> list[tuple[int, int]]:
-  """(before, after) for each spatial axis. Raises ArgumentError for an unknown auto_pad."""
+  """Return (before, after) for each spatial axis. Raises ArgumentError for an unknown auto_pad."""
   n = len(x)
   if auto_pad in ("SAME_UPPER", "SAME_LOWER"):
     total = [max(0, (ceildiv(d, s) - 1) * s + dil * (k - 1) + 1 - d)
@@ -44,7 +44,7 @@ def _pads(auto_pad: str, pads: list[int] | None, x: Sequence[int], kernel: Seque
   return list(zip(found[:n], found[n:]))
 
 def last_first(pairs: Sequence[tuple[int, int]]) -> list[int]:
-  """Padding as Tensor's methods take it: two counts for each axis, beginning with the last."""
+  """Return padding in the form of Tensor's methods: two counts for each axis, beginning with the last."""
   return [p for pair in reversed(pairs) for p in pair]
 
 def spatial(x: Tensor) -> tuple[int, ...]:
@@ -54,7 +54,7 @@ def spatial(x: Tensor) -> tuple[int, ...]:
 def convolve(x: Tensor, w: Tensor, bias: Tensor | None, auto_pad: str, dilations: list[int] | None, group: int,
              kernel_shape: list[int] | None,
              pads: list[int] | None, strides: list[int] | None, dtype: Any = None) -> Tensor:
-  """What Conv and its integer relatives share."""
+  """Implement Conv and its integer variants."""
   n, kernel = len(spatial(x)), list(spatial(w))
   if kernel_shape is not None and kernel_shape != kernel:
     raise ShapeError(f"kernel_shape={kernel_shape} is not that of the weights, {kernel}")
@@ -98,7 +98,7 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, m
                 dilations: Ints | None = None,
                 group: int = 1, kernel_shape: Ints | None = None, offset_group: int = 1, pads: Ints | None = None,
                 strides: Ints | None = None) -> Tensor:
-  """A convolution of images whose taps are read at places that are moved, linearly interpolated.
+  """Convolve images with taps at displaced positions. The values there are linearly interpolated.
 
   Source: Dai et al. 2017.
   """
@@ -138,7 +138,7 @@ def deform_conv(x: Tensor, w: Tensor, offset: Tensor, b: Tensor | None = None, m
 @operator("Col2Im", 18)
 def col2im(x: Tensor, image_shape: Ints, block_shape: Ints, *, dilations: Ints | None = None, pads: Ints | None = None,
            strides: Ints | None = None) -> Tensor:
-  """Columns of blocks added up to an image: the transpose of a convolution with one weight of 1 per output channel and
+  """Sum columns of blocks to an image: the transpose of a convolution with one weight of 1 per output channel and
   tap."""
   n, taps = len(image_shape), math.prod(block_shape)
   step, dilation = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
@@ -156,7 +156,8 @@ def col2im(x: Tensor, image_shape: Ints, block_shape: Ints, *, dilations: Ints |
 # ***** pooling *****
 
 class _Windows:
-  """Where the windows of a pool lie: padding (with what ceil_mode adds) and how many elements each window counts."""
+  """The windows of a pool: the padding (with that of ceil_mode), and the number of elements that count in each
+  window."""
   def __init__(self, x: Tensor, kernel: list[int], auto_pad: str, ceil_mode: int, dilations: list[int] | None,
                pads: list[int] | None,
                strides: list[int] | None):
@@ -166,14 +167,15 @@ class _Windows:
     self.strides, self.dilations = _listed(strides, n, 1, "strides"), _listed(dilations, n, 1, "dilations")
     self.pads = _pads(auto_pad, pads, shape, self.kernel, self.strides, self.dilations)
     self.padding: list[tuple[int, int]] = []
-    self.counts: list[tuple[list[int], list[int]]] = []   # for each axis and window: elements inside of the input, and
-                                                          # inside of the padded one
+    # For each axis and window: the number of elements inside of the input, and inside of the padded input.
+    self.counts: list[tuple[list[int], list[int]]] = []
     for d, k, s, dil, (b, e) in zip(shape, self.kernel, self.strides, self.dilations, self.pads):
       span = dil * (k - 1) + 1
       room = d + b + e - span
       if room < 0: raise ShapeError(f"a window of {k} with dilation {dil} is larger than the padded {d + b + e}")
       count = (ceildiv(room, s) if ceil_mode else room // s) + 1
-      if ceil_mode and (count - 1) * s >= d + b: count -= 1   # windows that begin in the padding at the end are none
+      # A window that begins in the padding at the end does not count.
+      if ceil_mode and (count - 1) * s >= d + b: count -= 1
       check_count(count, "a pool")
       self.padding.append((b, max(0, (count - 1) * s + span - d - b)))
       starts = range(0, count * s, s)
@@ -181,7 +183,7 @@ class _Windows:
                           [_inside(0, d + b + e - w, k, dil) for w in starts]))
 
   def divisor(self, x: Tensor, include_pad: int) -> Tensor | float:
-    """How many elements each window has: a number, or a tensor that broadcasts to the result."""
+    """Return the number of elements in each window: a number, or a tensor that broadcasts to the result."""
     rows = [c[1 if include_pad else 0] for c in self.counts]
     if all(len(set(row)) <= 1 for row in rows): return float(math.prod(row[0] if row else 1 for row in rows))
     total = None
@@ -193,7 +195,7 @@ class _Windows:
     return total
 
 def _inside(low: int, high: int, k: int, dilation: int) -> int:
-  """How many of the k places 0, dilation, 2 * dilation, ... are from low on and below high."""
+  """Count those of the k indices 0, dilation, 2 * dilation, ... that are at least low and below high."""
   return max(0, min(k, -(-high // dilation)) - max(0, -(-low // dilation)))
 
 @operator("AveragePool")
@@ -220,7 +222,7 @@ def lp_pool(x: Tensor, *, kernel_shape: Ints, p: int = 2, auto_pad: str = "NOTSE
 def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mode: int = 0,
              dilations: Ints | None = None, pads: Ints | None = None,
              storage_order: int = 0, strides: Ints | None = None, outputs: Outputs = 1) -> Any:
-  """The largest of each window, and (if wanted) its place in the flattened input."""
+  """Return the largest element of each window, and (if wanted) its index in the flattened input."""
   w = _Windows(x, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
   padding = last_first(w.padding)
   if outputs < 2: return x.max_pool2d(tuple(w.kernel), tuple(w.strides), tuple(w.dilations), padding)
@@ -228,7 +230,7 @@ def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mo
   count = math.prod(spatial(x))
   planes = int(x.shape[0]) * int(x.shape[1])
   places = places.cast(dtypes.int64)
-  if storage_order:   # columns first
+  if storage_order:   # column-major
     place, index, stride = places, None, 1
     parts = []
     for d in reversed(spatial(x)):
@@ -247,8 +249,8 @@ def max_pool(x: Tensor, *, kernel_shape: Ints, auto_pad: str = "NOTSET", ceil_mo
 def max_unpool(x: Tensor, places: Tensor, output_shape: Ints | None = None, *, kernel_shape: Ints,
                pads: Ints | None = None,
                strides: Ints | None = None) -> Tensor:
-  """Values at the places (of the flattened result, or of the one that output_shape is larger than) that MaxPool gave;
-  zeros elsewhere."""
+  """Put values at the indices that MaxPool gave, zeros elsewhere. The indices are those of the flattened result. If
+  output_shape is given, they are those of the smaller result that it extends."""
   n = len(spatial(x))
   kernel, step = _listed(kernel_shape, n, 1, "kernel_shape"), _listed(strides, n, 1, "strides")
   pairs = _pads("NOTSET", pads, spatial(x), kernel, step, [1] * n)
@@ -284,14 +286,15 @@ def batch_normalization_of_old(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor
 def batch_normalization(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *, epsilon: float = 1e-5,
                         momentum: float = 0.9,
                         spatial: int = 1) -> Tensor:
-  """With the statistics given; version 7 may call it training, which an exported model does not do."""
+  """Normalize with the given statistics. Version 7 may ask for training, but an exported model does not."""
   return _normalized(x, scale, b, mean, var, epsilon)
 
 @operator("BatchNormalization", 14)
 def batch_normalization_or_training(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, *,
                                     epsilon: float = 1e-5, momentum: float = 0.9,
                                     training_mode: int = 0) -> Any:
-  """training_mode: with the batch's statistics; gives the running ones too, moved towards them."""
+  """Normalize. With training_mode, use the statistics of the batch, and also return the running statistics, moved
+  towards them."""
   if not training_mode: return _normalized(x, scale, b, mean, var, epsilon)
   axes = tuple(i for i in range(x.ndim) if i != 1)
   new_mean, new_var = wide(x).mean(axes), wide(x).var(axes, correction=0)
@@ -303,7 +306,8 @@ def _normalized(x: Tensor, scale: Tensor, b: Tensor, mean: Tensor, var: Tensor, 
   return ((x - per_channel(mean, x.ndim)) * factor + per_channel(b, x.ndim)).cast(x.dtype)
 
 def standardized(x: Tensor, axes: tuple[int, ...], epsilon: float) -> tuple[Tensor, Tensor, Tensor]:
-  """(mean 0 and variance 1 over the axes, the mean, the inverse standard deviation), in float32 at least."""
+  """Return (x normalized to mean 0 and variance 1 over the axes, the mean, the inverse standard deviation), in float32
+  at least."""
   v = wide(x)
   mean = v.mean(axes, keepdim=True)
   inverse = ((v - mean).square().mean(axes, keepdim=True) + epsilon).rsqrt()
@@ -339,7 +343,7 @@ def _grouped(x: Tensor, num_groups: int, epsilon: float) -> Tensor:
 @operator("GroupNormalization", 18)
 def group_normalization_per_group(x: Tensor, scale: Tensor, b: Tensor, *, num_groups: int,
                                   epsilon: float = 1e-5) -> Tensor:
-  """Until version 21 scale and bias are one number per group."""
+  """Until version 21, scale and bias have one number per group."""
   y = _grouped(x, num_groups, epsilon)
   return (y * scale.reshape(1, -1, 1) + b.reshape(1, -1, 1)).reshape(x.shape).cast(x.dtype)
 
@@ -365,7 +369,7 @@ def lp_normalization(x: Tensor, *, axis: int = -1, p: int = 2) -> Tensor:
 
 @operator("LRN")
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
-  """Each element divided by a power of the mean square of `size` channels around it. Source: Krizhevsky et al. 2012."""
+  """Divide each element by a power of the mean square of `size` channels around it. Source: Krizhevsky et al. 2012."""
   if size < 1 or x.ndim < 2: raise ArgumentError(f"LRN over {size} channels of shape {x.shape}")
   v = wide(x)
   flat = v.square().reshape(x.shape[0], 1, x.shape[1], -1)
@@ -377,7 +381,7 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
 
 @operator("Dropout", 7)
 def dropout_by_attribute(x: Tensor, *, ratio: float = 0.5, outputs: Outputs = 1) -> Any:
-  """No effect: a model that runs does not train."""
+  """Return the input: a model that runs does not train."""
   return (x, x.ones_like(dtype=dtypes.bool)) if outputs > 1 else x
 
 @operator("Dropout", 12, folds=False)
@@ -391,7 +395,7 @@ def dropout(x: Tensor, ratio: Scalar | None = None, training_mode: Scalar | None
 
 def _loss(log_probabilities: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int | None,
           reduction: str) -> Tensor:
-  """Of classes in axis 1."""
+  """Return the loss of classes in axis 1."""
   out, log_probabilities = log_probabilities.dtype, wide(log_probabilities)
   classes = int(log_probabilities.shape[1])
   index = target.cast(dtypes.int64)
@@ -419,7 +423,7 @@ def softmax_cross_entropy_loss(x: Tensor, target: Tensor, weight: Tensor | None 
   loss = _loss(logs, target, weight, ignore_index, reduction)
   return (loss, logs) if outputs > 1 else loss
 
-# ***** random numbers: those of Tensor.manual_seed; a seed in the model is not heeded *****
+# ***** random numbers: those of Tensor.manual_seed; a seed in the model is ignored *****
 
 def _random(kind: str, shape: Any, a: float, b: float, dtype: Any) -> Tensor:
   check_count(math.prod(shape), "a random tensor")

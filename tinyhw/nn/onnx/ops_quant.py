@@ -1,4 +1,4 @@
-"""Operators of ONNX on quantized numbers, x = (q - zero_point) * scale; those of ONNX Runtime (com.microsoft) too.
+"""Operators of ONNX on quantized numbers, x = (q - zero_point) * scale, and those of ONNX Runtime (com.microsoft).
 
 Source: ONNX operator schemas.
 """
@@ -17,8 +17,8 @@ from tinyhw.tensor import Tensor
 MICROSOFT = "com.microsoft"
 
 def _aligned(v: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
-  """A scale or zero point (one, one per element of an axis, or one per block of an axis) in a shape that broadcasts
-  with x."""
+  """Return a scale or zero point in a shape that broadcasts with x. It has one number, one per element of an axis, or
+  one per block of an axis."""
   if v.numel() == 1: return v.reshape([1] * x.ndim)
   axis = axis_of(axis, x.ndim)
   if v.ndim == 1 and not block_size:
@@ -30,12 +30,12 @@ def _aligned(v: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
                                                        for i, (d, n) in enumerate(zip(sizes(x), sizes(v)))])
 
 def _limits(number: int | None, dtype: DType) -> tuple[int, int]:
-  """The least and largest number of an integer type."""
+  """Return the least and largest number of an integer type."""
   if number in FOUR_BITS: return (0, 15) if FOUR_BITS[number] is dtypes.uint8 else (-8, 7)
   return int(dtype.min), int(dtype.max)
 
 def quantize(x: Tensor, scale: Tensor, zero: Tensor | None, dtype: DType, limits: tuple[int, int]) -> Tensor:
-  """Rounded to the nearest (ties to even), saturating. scale and zero broadcast with x."""
+  """Quantize: round to the nearest (ties to even) and saturate. scale and zero broadcast with x."""
   scaled = x.cast(dtypes.float32) / scale.cast(dtypes.float32)
   if dtypes.is_float(dtype):
     return cast(scaled if zero is None else scaled + zero.cast(dtypes.float32), to=_number(dtype))
@@ -60,7 +60,7 @@ def quantize_linear(x: Tensor, scale: Tensor, zero: Tensor | None = None, *, axi
   return quantize(x, s, z, dtype, _limits(output_dtype, dtype) if dtypes.is_int(dtype) else (0, 0)).reshape(x.shape)
 
 def dequantize(x: Tensor, scale: Tensor, zero: Tensor | None, axis: int = 1, block_size: int = 0) -> Tensor:
-  """(x - zero) * scale, of scale's type."""
+  """Return (x - zero) * scale, with the type of scale."""
   wide = x.cast(dtypes.int32) if dtypes.is_int(x.dtype) else x.cast(dtypes.float32)
   if zero is not None: wide = wide - _aligned(zero, x, axis, block_size).cast(wide.dtype)
   return (wide.cast(dtypes.float32) * _aligned(scale, x, axis,
@@ -77,7 +77,7 @@ for _domain in ("", MICROSOFT):
 
 @operator("DynamicQuantizeLinear", 11)
 def dynamic_quantize_linear(x: Tensor) -> Any:
-  """To uint8 with the scale and zero point that the range of x asks for; gives all three."""
+  """Quantize to uint8, with a scale and zero point computed from the range of x. Return all three."""
   low, high = x.min().minimum(0), x.max().maximum(0)
   scale = (high - low) / 255
   safe = scale.eq(0).where(1.0, scale)
@@ -92,7 +92,7 @@ def _centred(x: Tensor, zero: Tensor | None) -> Tensor:
   return wide if zero is None else wide - zero.cast(dtypes.int32)
 
 def _row_zero(zero: Tensor | None) -> Tensor | None:
-  """Of the left factor of a product: one per row."""
+  """Return the zero point of the left factor of a product: one per row."""
   return zero.unsqueeze(-1) if zero is not None and zero.ndim == 1 and zero.shape[0] != 1 else zero
 
 @operator("MatMulInteger", 10)
@@ -146,7 +146,7 @@ def qlinear_conv(x: Tensor, x_scale: Tensor, x_zero: Tensor, w: Tensor, w_scale:
   return quantize(total.cast(dtypes.float32) * (x_scale * scale), y_scale, y_zero, y_zero.dtype,
                   _limits(None, y_zero.dtype))
 
-# ***** ONNX Runtime's operators between quantized tensors: computed on the numbers that they stand for *****
+# ***** ONNX Runtime's operators between quantized tensors: computed on the dequantized numbers *****
 
 def _requantized(y: Tensor, scale: Tensor, zero: Tensor | None, like: Tensor) -> Tensor:
   dtype = like.dtype if zero is None else zero.dtype

@@ -1,8 +1,9 @@
-"""RNN, GRU and LSTM of ONNX, written out over the time steps. Source: ONNX operator schemas; Hochreiter and Schmidhuber
+"""RNN, GRU and LSTM of ONNX, unrolled over the time steps. Source: ONNX operator schemas; Hochreiter and Schmidhuber
 1997; Cho et al. 2014.
 
 x: (T, N, I)  W: (directions, gates * H, I)  R: (directions, gates * H, H)  ->  (T, directions, N, H) and the last
-              states (directions, N, H).
+states (directions, N, H).
+
 layout 1 has the batch first. Gates are in ONNX's order: LSTM i o f c, GRU z r h.
 """
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tinyhw.tensor import Tensor
 
 Function = Callable[[Tensor], Tensor]
 
-# name in lower case: the function, from alpha and beta; what these are if not given
+# name in lower case: (the function of x, alpha and beta; the defaults of these)
 _ACTIVATIONS: dict[str, tuple[Callable[[float, float], Function], float, float]] = {
   "relu": (lambda a, b: Tensor.relu, 0, 0), "tanh": (lambda a, b: Tensor.tanh, 0, 0),
   "sigmoid": (lambda a, b: Tensor.sigmoid, 0, 0),
@@ -30,7 +31,7 @@ _ACTIVATIONS: dict[str, tuple[Callable[[float, float], Function], float, float]]
 
 def _activations(names: list[str] | None, alphas: list[float] | None, betas: list[float] | None, default: list[str],
                  directions: int) -> list[list[Function]]:
-  """The functions of each direction."""
+  """Return the functions of each direction."""
   names = default * directions if names is None else names
   if len(names) != len(default) * directions:
     raise ArgumentError(f"{len(names)} activations, and {len(default) * directions} are wanted")
@@ -43,7 +44,7 @@ def _activations(names: list[str] | None, alphas: list[float] | None, betas: lis
   return [found[i * len(default):(i + 1) * len(default)] for i in range(directions)]
 
 class _Layer:
-  """What the three share: weights by direction, the order of time, sequences of different lengths."""
+  """Base of the three: weights by direction, the order of time, sequences of different lengths."""
   def __init__(self, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: Tensor | None, direction: str,
                gates: int, layout: int,
                hidden_size: int | None):
@@ -63,14 +64,14 @@ class _Layer:
     self.half = gates * self.hidden
 
   def initial(self, state: Tensor | None) -> list[Tensor]:
-    """A state before the first step, of each direction."""
+    """Return a state before the first step, for each direction."""
     if state is None:
       return [Tensor.zeros(self.batch, self.hidden, dtype=self.x.dtype, device=self.x.device)] * self.directions
     return [(state.transpose(0, 1) if self.layout else state)[i] for i in range(self.directions)]
 
   def run(self, cell: Callable[[int, Tensor, Tensor, list[Tensor]], list[Tensor]], states: list[list[Tensor]]) -> Any:
-    """(all outputs, the last of each state). cell(direction, W's share of the input, R, states) gives new states, the
-    output first."""
+    """Return (all outputs, the last of each state). cell(direction, W's share of the input, R, states) returns new
+    states, the output first."""
     outputs, last = [], []
     for d in range(self.directions):
       backwards = self.direction == "reverse" or d == 1
@@ -137,7 +138,7 @@ def lstm(x: Tensor, w: Tensor, r: Tensor, b: Tensor | None = None, lengths: Tens
          activations: Strings | None = None, clip: float = 0.0, direction: str = "forward",
          hidden_size: int | None = None, input_forget: int = 0,
          layout: int = 0, outputs: Outputs = 1) -> Any:
-  """p: peepholes (directions, 3 H) for i, o, f. input_forget: the forget gate is 1 - the input gate."""
+  """Run an LSTM. p: peepholes (directions, 3 H) for i, o, f. input_forget: the forget gate is 1 - the input gate."""
   layer = _Layer(x, w, r, b, lengths, direction, 4, layout, hidden_size)
   functions = _activations(activations, activation_alpha, activation_beta, ["Sigmoid", "Tanh", "Tanh"],
                            layer.directions)

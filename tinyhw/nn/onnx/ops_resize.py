@@ -1,8 +1,9 @@
-"""Operators of ONNX that sample images at new places: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX
-operator schemas (ai.onnx).
+"""Operators of ONNX that resample images: Resize, Upsample, GridSample, AffineGrid, RoiAlign. Source: ONNX operator
+schemas (ai.onnx).
 
-Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input. Places
-and weights depend on sizes alone; they are tables that small kernels make, so that a long axis costs Python nothing.
+Resize is separable: along each axis an element of the result is a weighted sum of a few elements of the input.
+Positions and weights depend on sizes alone. They are tables that small kernels compute, so that Python does no work for
+each element of an axis.
 """
 from __future__ import annotations
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from tinyhw.tensor import Tensor
 # ***** Resize *****
 
 def _place_function(mode: str, old: int, new: int, scale: float, begin: float, end: float) -> Callable[[Any], Any]:
-  """Where element i of the result lies in the input: i is a number or a Tensor. old, new: sizes; begin, end: the
-  region of tf_crop_and_resize."""
+  """Return the position in the input of element i of the result. i: a number or a Tensor. old, new: sizes. begin, end:
+  the region of tf_crop_and_resize."""
   resized = scale * old
   if mode == "half_pixel": return lambda i: (i + 0.5) / scale - 0.5
   if mode == "half_pixel_symmetric":
@@ -44,7 +45,7 @@ _ROUNDINGS: dict[str, Callable[[Tensor], Tensor]] = {
 def _linear_kernel(x: Tensor) -> Tensor: return (1 - x.abs()).relu()
 
 def _cubic_kernel(a: float) -> Callable[[Tensor], Tensor]:
-  """Keys' cubic convolution with its parameter, 0 from 2 on. Source: Keys 1981."""
+  """Return Keys' cubic convolution kernel with its parameter. It is 0 from 2 on. Source: Keys 1981."""
   def weight(x: Tensor) -> Tensor:
     x = x.abs()
     far = (x < 2).where(((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0)
@@ -53,11 +54,11 @@ def _cubic_kernel(a: float) -> Callable[[Tensor], Tensor]:
 
 def _taps(place: Tensor, old: int, scale: float, kernel: Callable[[Tensor], Tensor], radius: int, exclude_outside: bool,
           antialias: bool) -> tuple[Tensor, Tensor]:
-  """place: (new, 1)  ->  which elements one there is made of, their weights: (new, taps). antialias: a smaller result
-  has a wider kernel."""
+  """Return the indices of the elements that make up each element of the result, and their weights: (new, taps). place:
+  (new, 1). antialias: a smaller result has a wider kernel."""
   stretch = min(scale, 1.0) if antialias else 1.0
   reach = radius / stretch
-  width = math.ceil(2 * reach)    # as many whole numbers as can lie less than reach from a place
+  width = math.ceil(2 * reach)    # the most whole numbers that can be less than reach away from a position
   check_count(width * int(place.shape[0]), "Resize")
   at = (place - reach).floor() + 1 + Tensor.arange(width, dtype=place.dtype, device=place.device)
   weights = kernel((place - at) * stretch)
@@ -70,7 +71,7 @@ def _taps(place: Tensor, old: int, scale: float, kernel: Callable[[Tensor], Tens
 def _resized(x: Tensor, axis: int, new: int, scale: float, function: Callable[[Any], Any], mode: str, nearest_mode: str,
              cubic_coeff_a: float,
              exclude_outside: bool, antialias: bool, outside: float | None) -> Tensor:
-  """One axis in a new size. function: where its elements lie; outside: what elements beyond the input are, or None."""
+  """Resize one axis. function: returns the positions of its elements. outside: the value beyond the input, or None."""
   old = int(x.shape[axis])
   if not old: raise ShapeError(f"cannot resize an axis of size 0 of {x.shape}")
   if not all(math.isfinite(function(i)) for i in (0, new - 1)):
@@ -135,7 +136,7 @@ def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, n
            exclude_outside: int = 0,
            extrapolation_value: float = 0.0, keep_aspect_ratio_policy: str = "stretch", mode: str = "nearest",
            nearest_mode: str = "round_prefer_floor") -> Tensor:
-  """By scales or to sizes, along all axes or those named."""
+  """Resize by scales or to sizes, along all axes or along those named."""
   where = list(range(x.ndim)) if axes is None else [axis_of(a, x.ndim) for a in axes]
   if not scales and not new_sizes: raise ArgumentError("Resize wants scales or sizes")
   if scales: new = [math.floor(int(x.shape[a]) * s) for a, s in zip(where, scales)]
@@ -157,7 +158,7 @@ def resize(x: Tensor, roi: Floats | None = None, scales: Floats | None = None, n
 
 @operator("AffineGrid", 20)
 def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
-  """theta: (N, d, d + 1)  size: (N, C, ...)  ->  (N, ..., d), the last axis first."""
+  """Return the grid of an affine map. theta: (N, d, d + 1)  size: (N, C, ...)  ->  (N, ..., d), the last axis first."""
   n, spatial = size[0], size[2:]
   check_count(math.prod(spatial), "AffineGrid")
   if any(d < 1 for d in size): raise ShapeError(f"AffineGrid to the size {size}")
@@ -171,7 +172,7 @@ def affine_grid(theta: Tensor, size: Ints, *, align_corners: int = 0) -> Tensor:
   return points.expand(n, *points.shape[1:]).matmul(theta.transpose(1, 2)).reshape(n, *spatial, len(spatial))
 
 def _reflected(x: Tensor, low: float, high: float) -> Tensor:
-  """Places mirrored at the borders until they are inside."""
+  """Reflect positions at the borders until they are inside."""
   span = high - low
   if span <= 0: return x.zeros_like()
   folded = (x - low).abs()
@@ -181,8 +182,8 @@ def _reflected(x: Tensor, low: float, high: float) -> Tensor:
 @operator("GridSample", 16)
 def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "bilinear",
                 padding_mode: str = "zeros") -> Tensor:
-  """x: (N, C, ...)  grid: (N, ..., d), places from -1 to 1, the last axis first  ->  (N, C, ...) of the grid's
-  sizes."""
+  """Sample x at the positions of a grid. x: (N, C, ...)  grid: (N, ..., d), positions from -1 to 1, the last axis first
+  ->  (N, C, ...) of the grid's sizes."""
   kind = _MODES.get(mode, {"bicubic": "cubic"}.get(mode))
   if kind is None: raise ArgumentError(f"mode is linear, nearest or cubic, not {mode!r}")
   if padding_mode not in ("zeros", "border", "reflection"): raise ArgumentError(f"padding_mode={padding_mode!r}")
@@ -192,7 +193,8 @@ def grid_sample(x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = 
     raise ShapeError(f"a grid of {grid.shape} for {x.shape}")
   out = sizes(grid)[1:-1]
   flat = x.reshape(*x.shape[:2], -1)
-  per_axis: list[list[tuple[Tensor, Tensor | None]]] = []   # for each axis: (places, weights) of its taps
+  # For each axis: (indices, weights) of its taps.
+  per_axis: list[list[tuple[Tensor, Tensor | None]]] = []
   for i, n in enumerate(spatial):
     g = wide(grid[..., d - 1 - i].reshape(grid.shape[0], 1, -1))
     at = (g + 1) / 2 * (n - 1) if align_corners else ((g + 1) * n - 1) / 2
@@ -245,7 +247,8 @@ def roi_align(x: Tensor, rois: Tensor, batch: Tensor, *, coordinate_transformati
 
 def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: str, height: int, width: int, ratio: int,
                scale: float) -> Tensor:
-  """Regions (x1, y1, x2, y2) as images of one size, each pixel from ratio x ratio samples. The regions are read.
+  """Return regions (x1, y1, x2, y2) as images of one size. Each pixel is made from ratio x ratio samples. The regions
+  are read.
 
   Source: He et al. 2017.
   """
@@ -282,7 +285,8 @@ def _roi_align(x: Tensor, rois: Tensor, batch: Tensor, coordinates: str, mode: s
   return results[0].stack(*results[1:])
 
 def _border_taps(place: float, size: int) -> tuple[tuple[int, float], tuple[int, float]]:
-  """The two elements around a place and their weights; more than one beyond the border there is nothing."""
+  """Return the two elements around a position, and their weights. Positions more than one element beyond the border
+  have weight 0."""
   if place < -1 or place > size: return (0, 0.0), (0, 0.0)
   place = max(place, 0.0)
   low = min(int(place), size - 1)

@@ -1,4 +1,4 @@
-"""Operators of ONNX that make, move, pick and place elements. Source: ONNX operator schemas (ai.onnx)."""
+"""Operators of ONNX that create, move, select and place elements. Source: ONNX operator schemas (ai.onnx)."""
 from __future__ import annotations
 import math
 from typing import Any
@@ -10,25 +10,25 @@ from tinyhw.nn.onnx.operator import (
   Floats, Int, Ints, Known, Outputs, Value, as_numbers, as_tensor, define, of_numbers, operator)
 from tinyhw.tensor import Tensor
 
-MOST_ELEMENTS = 1 << 31   # of what an operator makes from numbers alone (Range, ConstantOfShape, OneHot)
+MOST_ELEMENTS = 1 << 31   # for operators that create tensors from numbers alone (Range, ConstantOfShape, OneHot)
 
 def sizes(x: Tensor) -> tuple[int, ...]: return tuple(int(d) for d in x.shape)
 
 def axis_of(axis: int, ndim: int) -> int:
-  """An axis counted from the front. Raises IndexRangeError."""
+  """Return an axis, counted from the front. Raises IndexRangeError."""
   if not -ndim <= axis < ndim: raise IndexRangeError(f"axis {axis} is outside of {ndim} axes")
   return axis % ndim
 
 def check_count(count: int, what: str) -> None:
   if count > MOST_ELEMENTS: raise ArgumentError(f"{what} makes {count} elements, more than {MOST_ELEMENTS}")
 
-# ***** making *****
+# ***** creation *****
 
 @operator("Constant")
 def constant(*, value: Tensor | None = None, value_float: float | None = None, value_floats: Floats | None = None,
              value_int: int | None = None,
              value_ints: Ints | None = None) -> Any:
-  """The attribute that is there."""
+  """Return the attribute that is given."""
   if value is not None: return value
   if value_float is not None: return of_numbers([value_float], dtypes.float32, ())
   if value_int is not None: return of_numbers([value_int], dtypes.int64, ())
@@ -51,7 +51,7 @@ def size_of(x: Tensor) -> Known: return of_numbers([math.prod(sizes(x))], dtypes
 
 @operator("Range", 11)
 def range_of(start: Value, limit: Value, delta: Value) -> Tensor:
-  """From start to before limit; the three are read."""
+  """Return numbers from start to before limit. The three inputs are read."""
   a, b, step = (as_numbers(v)[0] for v in (start, limit, delta))
   if not step or not all(map(math.isfinite, (a, b, step))):
     raise ArgumentError(f"Range from {a} to {b} by {step} has no end")
@@ -70,7 +70,8 @@ def eye_like(x: Tensor, *, dtype: int | None = None, k: int = 0) -> Tensor:
 
 @operator("OneHot", 9)
 def one_hot(indices: Tensor, depth: Value, values: Tensor, *, axis: int = -1) -> Tensor:
-  """values: (off, on). Indices from -depth on count from the end; others outside give off everywhere."""
+  """Return a one-hot encoding. values: (off, on). Indices from -depth on count from the end. Other indices outside of
+  the range give off everywhere."""
   n = int(as_numbers(depth)[0])
   check_count(n * math.prod(sizes(indices)), "OneHot")
   axis = axis_of(axis, indices.ndim + 1)
@@ -123,7 +124,7 @@ def unsqueeze(x: Tensor, axes: Ints) -> Tensor: return _unsqueezed(x, axes)
 
 @operator("Expand", 8)
 def expand(x: Tensor, shape: Ints) -> Tensor:
-  """Both ways: an axis of size 1 in the shape keeps x's."""
+  """Broadcast in both directions: where the shape has 1, the size of x stays."""
   n = max(x.ndim, len(shape))
   own, wanted = (1,) * (n - x.ndim) + sizes(x), [1] * (n - len(shape)) + shape
   return x.reshape(own).expand([d if w == 1 else w for d, w in zip(own, wanted)])
@@ -191,7 +192,7 @@ def _padded(x: Tensor, pads: list[int], mode: str, value: Any, axes: list[int] |
   pairs = [(0, 0)] * x.ndim
   for i, axis in enumerate(where): pairs[axis] = pads[i], pads[i + len(where)]
   check_count(math.prod(d + max(0, b + e) for d, (b, e) in zip(sizes(x), pairs)), "Pad")
-  while mode == "wrap" and any(max(p) > d > 0 for p, d in zip(pairs, sizes(x))):   # more than once around
+  while mode == "wrap" and any(max(p) > d > 0 for p, d in zip(pairs, sizes(x))):   # the padding is longer than the axis
     step = [(min(b, d), min(e, d)) for (b, e), d in zip(pairs, sizes(x))]
     x, pairs = x.pad(step, mode="circular"), [(b - s, e - t) for (b, e), (s, t) in zip(pairs, step)]
   return x.pad(pairs, mode=_PAD_MODES[mode], value=value)
@@ -219,7 +220,7 @@ def center_crop_pad(x: Tensor, shape: Ints, *, axes: Ints | None = None) -> Tens
 
 def _blocks(x: Tensor, blocksize: int) -> tuple[int, int, int, int]:
   if x.ndim != 4 or blocksize < 1: raise ShapeError(f"blocks of {blocksize} need a shape (N, C, H, W), not {x.shape}")
-  return sizes(x)  # type: ignore[return-value]  # it has four
+  return sizes(x)  # type: ignore[return-value]  # it has four sizes
 
 @operator("DepthToSpace")
 def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
@@ -249,7 +250,7 @@ def trilu(x: Tensor, k: Int | None = None, *, upper: int = 1) -> Tensor:
 
 @operator("ReverseSequence", 10)
 def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
-  """The first lengths[b] elements along the time axis, last first; the rest as they are."""
+  """Reverse the first lengths[b] elements along the time axis. The others stay."""
   if {batch_axis, time_axis} != {0, 1} or x.ndim < 2:
     raise ArgumentError("ReverseSequence has the batch and the time in axes 0 and 1")
   places = Tensor.arange(int(x.shape[time_axis]), device=x.device).reshape(*([1, -1] if time_axis else [-1, 1]))
@@ -257,10 +258,10 @@ def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_ax
   index = (places < ends).where(ends - 1 - places, places)
   return x.gather(time_axis, index.reshape(*index.shape, *[1] * (x.ndim - 2)).expand(x.shape))
 
-# ***** picking and placing *****
+# ***** selection and placement *****
 
 def _wrapped(index: Tensor, size: int) -> Tensor:
-  """Negative indices count from the end."""
+  """Let negative indices count from the end."""
   wide = index.cast(dtypes.int64) if index.dtype.itemsize > 4 else index.cast(dtypes.int32)
   return (wide < 0).where(wide + size, wide)
 
@@ -284,7 +285,7 @@ def gather_elements(x: Tensor, indices: Tensor, *, axis: int = 0) -> Tensor:
   return x.gather(axis, _wrapped(indices, int(x.shape[axis])))
 
 def _linear(shape: tuple[int, ...], indices: Tensor) -> Tensor:
-  """Tuples of indices (the last axis) as places in row-major order."""
+  """Convert tuples of indices (the last axis) to indices in row-major order."""
   wide = indices.cast(dtypes.int64)
   place = None
   for i, d in enumerate(shape):
@@ -342,9 +343,9 @@ def _top(x: Tensor, k: int, axis: int, largest: int) -> tuple[Tensor, Tensor]:
 
 @operator("NonZero", 9)
 def non_zero(x: Value) -> Any:
-  """The indices of what is not zero, one column each.
+  """Return the indices of nonzero elements, one column for each.
 
-  The values have to be known: the result's shape depends on them.
+  The values have to be known, since the shape of the result depends on them.
   """
   if not isinstance(x, Known): return as_tensor(x).nonzero().cast(dtypes.int64).transpose()
   shape = x.shape or (1,)
@@ -364,7 +365,8 @@ def compress(x: Tensor, condition: Value, *, axis: int | None = None) -> Tensor:
 
 @operator("Unique", 11)
 def unique(x: Value, *, axis: int | None = None, sorted: int = 1) -> Any:
-  """The different elements (or slices), where each first stands, which each element is, and how often.
+  """Return the distinct elements (or slices), the index where each first occurs, the number of each element, and the
+  counts.
 
   The values are read.
   """
@@ -396,7 +398,8 @@ def bit_cast(x: Tensor, *, to: int) -> Tensor: return x.bitcast(dtype_of(to))
 
 @operator("TensorScatter", 24)
 def tensor_scatter(x: Tensor, update: Tensor, start: Value = None, *, axis: int = -2, mode: str = "linear") -> Tensor:
-  """update in place of the elements of x from start[batch] on along an axis; circular: it goes on at the begin."""
+  """Write update over the elements of x from start[batch] on along an axis. circular: continue at the beginning of the
+  axis."""
   axis = axis_of(axis, x.ndim)
   n, count, batch = int(x.shape[axis]), int(update.shape[axis]), int(x.shape[0])
   if mode not in ("linear", "circular"): raise ArgumentError(f"mode is linear or circular, not {mode!r}")
@@ -413,7 +416,7 @@ def tensor_scatter(x: Tensor, update: Tensor, start: Value = None, *, axis: int 
 def non_max_suppression(boxes: Value, scores: Value, most: Value = None, iou_threshold: Value = None,
                         score_threshold: Value = None, *,
                         center_point_box: int = 0) -> Any:
-  """(batch, class, box) of the best boxes that overlap no better one by more than iou_threshold.
+  """Return (batch, class, box) of the best boxes. Such a box overlaps no better one by more than iou_threshold.
 
   The values are read.
   """
@@ -439,7 +442,7 @@ def _corners(box: list[float], centre: int) -> tuple[float, float, float, float]
   return min(y1, y2), min(x1, x2), max(y1, y2), max(x1, x2)
 
 def _overlap(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-  """The area that two boxes share, of that which they cover."""
+  """Return the area that two boxes share, divided by the area that they cover together."""
   height, width = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
   if height <= 0 or width <= 0: return 0.0
   shared = height * width

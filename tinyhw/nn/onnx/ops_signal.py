@@ -15,7 +15,7 @@ from tinyhw.nn.onnx.ops_shape import axis_of, check_count
 from tinyhw.tensor import Tensor
 
 def _window(*terms: float) -> Callable[..., Tensor]:
-  """A sum of cosines: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N)."""
+  """Return a sum of cosines: a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N)."""
   def compute(size: Int, *, output_datatype: int = 1, periodic: int = 1) -> Tensor:
     if size < 0: raise ArgumentError(f"a window of {size}")
     check_count(size, "a window")
@@ -30,12 +30,12 @@ define("HammingWindow", _window(25 / 46, 21 / 46), 17)
 define("BlackmanWindow", _window(0.42, 0.5, 0.08), 17)
 
 def _transform(x: Tensor, length: int, inverse: bool, onesided: bool) -> Tensor:
-  """The discrete Fourier transform along the axis before the last one, which has the real and the imaginary part (or
-  the real one alone)."""
+  """Compute the discrete Fourier transform along the axis before the last. The last axis has the real and the imaginary
+  part (or the real part alone)."""
   n = int(x.shape[-2])
   if length < 1: raise ArgumentError(f"a Fourier transform of {length} elements")
   real_input = int(x.shape[-1]) == 1
-  if onesided and inverse:                       # the half that is missing is the mirror's
+  if onesided and inverse:                       # the missing half mirrors the given half
     rest = x[..., 1:length - n + 1, :].flip(-2) if length > n else x[..., :0, :]
     x = x.cat(rest[..., :1].cat(-rest[..., 1:], dim=-1), dim=-2)
   elif n > length: x = x[..., :length, :]
@@ -73,7 +73,7 @@ def dft(x: Tensor, length: Int | None = None, axis: Int | None = None, *, invers
 
 @operator("STFT", 17)
 def stft(x: Tensor, step: Int, window: Tensor | None = None, length: Int | None = None, *, onesided: int = 1) -> Tensor:
-  """x: (N, samples, 1 or 2)  ->  (N, frames, frequencies, 2)."""
+  """Compute the short-time Fourier transform. x: (N, samples, 1 or 2)  ->  (N, frames, frequencies, 2)."""
   if x.ndim == 2: x = x.unsqueeze(-1)
   size = length if length is not None else int(window.shape[0]) if window is not None else 0
   if x.ndim != 3 or size < 1 or step < 1 or size > int(x.shape[1]):
@@ -85,7 +85,7 @@ def stft(x: Tensor, step: Int, window: Tensor | None = None, length: Int | None 
 @operator("MelWeightMatrix", 17)
 def mel_weight_matrix(bins: Int, length: Int, rate: Int, lower: Float, upper: Float, *,
                       output_datatype: int = 1) -> Tensor:
-  """Triangular filters between frequencies that are evenly spaced in mel: (length // 2 + 1, bins)."""
+  """Return triangular filters between frequencies that are evenly spaced in mel: (length // 2 + 1, bins)."""
   spectrum = length // 2 + 1
   if bins < 1 or length < 1 or rate < 1:
     raise ArgumentError(f"a mel matrix of {bins} bins for {length} samples at {rate} Hz")

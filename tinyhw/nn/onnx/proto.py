@@ -1,9 +1,10 @@
-"""ONNX files as Python's dicts: the protobuf wire format, and a table of the messages that a model consists of.
+"""ONNX files as Python's dicts: the protobuf wire format, and a table of the messages in a model.
 
-A message is (field number and wire type, value) after each other. What the table does not name is skipped, as protobuf
-has it. Every length is checked before it is used, messages nest at most `_DEEPEST` levels, groups (which ONNX does not
-have) are refused; what is made of the file draws from a budget. Nothing is interpreted here: `data.py` makes tensors of
-TensorProtos.
+A message is a sequence of (field number and wire type, value). Fields that the table does not name are skipped, as in
+protobuf. Every length is checked before it is used. Messages nest at most `_DEEPEST` levels. Groups (which ONNX does
+not have) are refused. Everything made from the file is charged to a budget. Nothing is interpreted here: `data.py`
+makes tensors of TensorProtos.
+
 Source: protobuf documentation, "Encoding"; onnx.proto of ONNX 1.18.
 """
 from __future__ import annotations
@@ -18,14 +19,14 @@ from tinyhw.named_tuple import NamedTuple
 _DEEPEST = 100  # levels of messages, protobuf's own limit
 
 class Field(NamedTuple):
-  """A row of a message: its name, what it holds (a kind of `_SCALARS`, "string", "bytes" or a message), and whether it
-  may stand many times."""
+  """A row of a message: its name, its kind (one of `_SCALARS`, "string", "bytes" or a message), and whether it may
+  occur many times."""
   name: str
   kind: str
   repeated: bool
 
 def _message(text: str) -> dict[int, Field]:
-  """{number: Field} from lines of "number name kind", where kind* is repeated."""
+  """Return {number: Field} from lines of "number name kind", where kind* is repeated."""
   rows = [line.split() for line in text.strip().splitlines()]
   return {int(number): Field(name, kind.rstrip("*"), kind.endswith("*")) for number, name, kind in rows}
 
@@ -131,16 +132,16 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 # kind: (wire type, the array's type code)
 _SCALARS = {"int": (_VARINT, "q"), "uint": (_VARINT, "Q"), "float": (_FIXED32, "f"), "double": (_FIXED64, "d")}
 _FIXED_BYTES = {_FIXED32: 4, _FIXED64: 8}
-# Bytes, at most, that a message takes, its first field with the table for several, a list or array, and a value of each
-# kind
+# Bytes, at most: of a message, of its first field (with the table for several), of another field, of a list or array,
+# of a value of each kind.
 _MESSAGE, _FIRST, _FIELD, _LIST, _VALUE = 96, 168, 40, 96, {"bytes": 224, "string": 64}
 _NUMBER = 40
 _CONTINUED = bytes(range(128, 256))   # bytes of a varint that are not its last
 
 class Message(dict[str, Any]):
-  """The fields of a message that are there, by name.
+  """The fields of a message that are present, by name.
 
-  One that may stand many times and does not is empty, and costs nothing.
+  A repeated field that does not occur is empty, and costs nothing.
   """
   __slots__ = ("kind",)
   def __init__(self, kind: str):
@@ -157,7 +158,7 @@ class Message(dict[str, Any]):
     except KeyError: return default
 
   def many(self, field: Field) -> Any:
-    """The values of a field that may stand many times, to add to them."""
+    """Return the values of a repeated field, so that values can be appended."""
     if field.name not in self: self[field.name] = self[field.name]
     return self[field.name]
 
@@ -170,7 +171,7 @@ class _Reader:
     return FileFormatError(f"{self.name} is no whole ONNX file: {why} at byte {at}")
 
   def varint(self, at: int, end: int) -> tuple[int, int]:
-    """(a number of up to 64 bits, 7 in each byte with the lowest first; the place after it)."""
+    """Return (a number of up to 64 bits, 7 in each byte with the lowest first; the offset after it)."""
     value = shift = 0
     data = self.data
     for i in range(at, min(end, at + 10)):
@@ -183,13 +184,13 @@ class _Reader:
     raise self.bad(at, "a number is cut off" if end < at + 10 else "a number has more than ten bytes")
 
   def length(self, at: int, end: int) -> tuple[int, int]:
-    """(the first byte, the one after the last) of a value with a length before it."""
+    """Return (the first byte, the byte after the last) of a value that is preceded by its length."""
     size, at = self.varint(at, end)
     if size > end - at: raise self.bad(at, f"a value of {size} bytes is longer than the {end - at} that are left")
     return at, at + size
 
   def message(self, kind: str, at: int, end: int, depth: int = 0) -> Message:
-    """The fields of a message that are there, by name; repeated ones as lists (numbers as arrays)."""
+    """Return the present fields of a message, by name. Repeated ones are lists (numbers: arrays)."""
     if depth > _DEEPEST: raise self.bad(at, f"messages nest more than {_DEEPEST} levels")
     fields = MESSAGES[kind]
     found = Message(kind)
@@ -214,7 +215,7 @@ class _Reader:
     return found
 
   def skip(self, wire: int, at: int, end: int) -> int:
-    """The place after a field that nobody asked for."""
+    """Return the offset after a field that the table does not name."""
     if wire == _VARINT: return self.varint(at, end)[1]
     if wire == _BYTES: return self.length(at, end)[1]
     if wire not in _FIXED_BYTES: raise self.bad(at, f"a field has wire type {wire}, which ONNX does not use")
@@ -222,7 +223,7 @@ class _Reader:
     return at + _FIXED_BYTES[wire]
 
   def value(self, field: Field, wire: int, at: int, end: int, depth: int) -> tuple[Any, int]:
-    """(one value of a field, the place after it)."""
+    """Return (one value of a field, the offset after it)."""
     wanted = _SCALARS[field.kind][0] if field.kind in _SCALARS else _BYTES
     if wire != wanted: raise self.bad(at, f"the field {field.name} has wire type {wire} instead of {wanted}")
     self.budget.take(_VALUE.get(field.kind, _NUMBER))
@@ -241,7 +242,7 @@ class _Reader:
     return self.message(field.kind, at, after, depth + 1), after
 
   def packed(self, numbers: array[Any], kind: str, at: int, end: int) -> int:
-    """Append the numbers that stand without keys between two places."""
+    """Append the packed numbers, which have no keys, between two offsets."""
     wire, code = _SCALARS[kind]
     if wire in _FIXED_BYTES:
       if (end - at) % _FIXED_BYTES[wire]: raise self.bad(at, f"{end - at} bytes are no whole number of values")
@@ -262,6 +263,7 @@ def _signed(number: int) -> int: return number - (1 << 64) if number >> 63 else 
 
 def parse(data: bytes | memoryview, name: str = "the data", message: str = "Model",
           budget: Budget | None = None) -> Message:
-  """The fields of a message. name: of the file, for errors. Raises FileFormatError for what is no such message."""
+  """Return the fields of a message. name: of the file, for errors. Raises FileFormatError if the data is no such
+  message."""
   view = memoryview(data).cast("B") if len(data) else memoryview(b"")
   return _Reader(view, name, budget or Budget(name, len(view))).message(message, 0, len(view))

@@ -1,9 +1,9 @@
-"""Models as they are run: graphs of nodes, checked when they are read, and `OnnxRunner`, which computes one.
+"""Execution of models: graphs of nodes, which are checked when they are read, and `OnnxRunner`, which runs one.
 
-A run goes through the nodes in order and builds tensors; nothing is computed until somebody reads a result, except
-where an operator needs values to know a shape. Values that depend on shapes and constants alone are `Known`: they are
-computed by the interpreter, and kept for the next run with the same shapes. So a model of static shapes runs under
-TinyJit, and a second call with the same shapes costs the building of its graph.
+A run visits the nodes in order and builds tensors. Nothing is computed until a result is read, except where an operator
+needs values to know a shape. Values that depend only on shapes and constants are `Known`: the interpreter computes
+them, and they are kept for the next run with the same shapes. So a model of static shapes runs under TinyJit. A second
+call with the same shapes only costs the construction of its graph.
 """
 from __future__ import annotations
 from collections.abc import Sequence
@@ -28,7 +28,8 @@ _DEEPEST_CALLS = 32
 _PYTHON_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 class OnnxValue(NamedTuple):
-  """What a model says of an input or output. shape: sizes, or names where they may vary; None where nothing is said."""
+  """The model's description of an input or output. shape: sizes, or names where they may vary; None if it is not
+  given."""
   shape: tuple[int | str, ...] | None
   dtype: DType | None
   is_optional: bool = False
@@ -40,7 +41,7 @@ class OpSetId(NamedTuple):
   version: int
 
 class OnnxNode(NamedTuple):
-  """A node as the file has it."""
+  """A node as in the file."""
   op: str
   opset_id: OpSetId
   inputs: tuple[str, ...]
@@ -48,7 +49,7 @@ class OnnxNode(NamedTuple):
   opts: dict[str, Any]
 
 class _Step:
-  """A node that can be run: what it is, its implementation, and the results that it gave for known inputs last."""
+  """A runnable node: the node, its implementation, and its last results for known inputs."""
   __slots__ = ("node", "implementation", "opts", "key", "results", "name")
 
   def __init__(self, node: OnnxNode, implementation: Implementation, name: str):
@@ -59,10 +60,10 @@ class _Step:
 def _where(node: dict[str, Any]) -> str:
   return f"node {node.get('name') or '/'.join(node['output'])!r} ({node.get('op_type', '')})"
 
-# ***** what the parser gives *****
+# ***** results of the parser *****
 
 def value_of(info: dict[str, Any]) -> OnnxValue:
-  """What a ValueInfoProto says."""
+  """Convert a ValueInfoProto."""
   kind, optional, sequence = info.get("type", {}), False, False
   for _ in range(4):
     if "optional_type" in kind: kind, optional = kind["optional_type"].get("elem_type", {}), True
@@ -80,9 +81,9 @@ _ATTRIBUTE_FIELDS = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "in
                      10: "graphs", 13: "tp"}
 
 class OnnxPBParser:
-  """Reads an ONNX file: a path, bytes, or a tensor of bytes.
+  """A parser of an ONNX file: a path, bytes, or a tensor of bytes.
 
-  load_external_data: False leaves tensors that stand in other files out (their `parsed_tensor` is None).
+  load_external_data: False omits tensors that are in other files. Their `parsed_tensor` is None.
   """
   def __init__(self, inp: Tensor | str | os.PathLike[str] | bytes, load_external_data: bool = True):
     self.load_external_data = load_external_data
@@ -100,10 +101,10 @@ class OnnxPBParser:
     self.budget = Budget(self.name, self.data.nbytes)
 
   def parse(self) -> dict[str, Any]:
-    """The model as dicts that are named as in onnx.proto. Tensors have `parsed_tensor`, inputs and outputs
+    """Return the model as dicts with the names of onnx.proto. Tensors have `parsed_tensor`, inputs and outputs
     `parsed_type`, nodes `parsed_node`.
 
-    Raises FileFormatError for what is no whole model.
+    Raises FileFormatError if the file is not a complete model.
     """
     model = proto.parse(self.data, self.name, budget=self.budget)
     if "graph" not in model: raise FileFormatError(f"{self.name} is no ONNX model: it has no graph")
@@ -131,7 +132,7 @@ class OnnxPBParser:
     node["parsed_node"] = OnnxNode(node.get("op_type", ""), opset, tuple(node["input"]), tuple(node["output"]), opts)
 
   def _attribute(self, attribute: dict[str, Any], imports: dict[str, int], node: dict[str, Any]) -> Any:
-    """An attribute's value: a number, a text, a list, a Tensor, a graph (its dict) or a _Reference."""
+    """Return the value of an attribute: a number, a text, a list, a Tensor, a graph (its dict) or a _Reference."""
     if attribute.get("ref_attr_name"): return _Reference(attribute["ref_attr_name"])
     kind = attribute.get("type", 0) or next((n for n, field in _ATTRIBUTE_FIELDS.items() if attribute.get(field)), 0)
     field = _ATTRIBUTE_FIELDS.get(kind)
@@ -152,10 +153,10 @@ class OnnxPBParser:
     return list(value)
 
 class _Reference(NamedTuple):
-  """An attribute of a function's node that has the value of the function's attribute."""
+  """An attribute of a node in a function that takes the value of an attribute of the function."""
   name: str
 
-_ATTRIBUTE = 160   # bytes, at most, that an entry of a dict takes while it grows
+_ATTRIBUTE = 160   # bytes, at most, of an entry of a dict while it grows
 
 def _attributes(count: int) -> int: return 192 + _ATTRIBUTE * count if count else 0
 
@@ -164,7 +165,7 @@ def _text(raw: Any) -> str: return bytes(raw).decode("utf-8", "replace")
 def _imports(rows: Sequence[dict[str, Any]]) -> dict[str, int]:
   return {_DOMAINS.get(row.get("domain", ""), row.get("domain", "")): row.get("version", 1) for row in rows}
 
-# ***** graphs that can be run *****
+# ***** runnable graphs *****
 
 class Graph:
   """A checked graph: its constants, its steps in order, and the names of its inputs and outputs."""
@@ -186,7 +187,7 @@ class Graph:
     for node in graph["node"]: maker.add(self, node, attributes or {})
 
   def run(self, values: dict[str, Value], debug: int = 0) -> list[Value]:
-    """The outputs, from the inputs (and what is named outside of the graph) by name."""
+    """Return the outputs. values: the inputs, and values named outside of the graph, by name."""
     values = {**values, **self.constants, **{name: values[name] for name in self.inputs if name in values}}
     for step in self.steps:
       node = step.node
@@ -199,11 +200,11 @@ class Graph:
       values.update((name, value) for name, value in zip(node.outputs, results) if name)
       if debug > 1: print("  ->", ", ".join(f"{name}={_show(values.get(name))}" for name in node.outputs))
     results = [_named(values, name, f"the graph {self.name!r}") for name in self.outputs]
-    values.clear()   # nothing keeps what is between inputs and outputs: TinyJit would take it for state
+    values.clear()   # intermediate values are not kept, since TinyJit would take them for state
     return results
 
 def _declared(graph: dict[str, Any]) -> list[tuple[dict[str, Any], int]]:
-  """The constants and inputs of a graph with the numbers of their element types."""
+  """Return the constants and inputs of a graph with the numbers of their element types."""
   infos = [info for info in graph["input"] if isinstance(info, dict)]
   return [(t, t.get("data_type", 0)) for t in graph.get("initializer", ())] + \
          [(info, info.get("type", {}).get("tensor_type", {}).get("elem_type", 0)) for info in infos]
@@ -217,14 +218,14 @@ def _show(value: Value) -> str:
   return f"{value.dtype}{value.shape}" if isinstance(value, Tensor) else f"{value!r:.60}"
 
 def _beside(inputs: list[Value]) -> list[Value]:
-  """Inputs on one device: numbers that Python knows go to where the first tensor is, or to the first of them."""
+  """Return inputs on one device. Known values move to the device of the first tensor, or of the first input."""
   given = [x for x in inputs if isinstance(x, (Tensor, Known))]
   if len({x.device or Device.DEFAULT for x in given}) < 2: return inputs
   device = next((x for x in given if isinstance(x, Tensor)), given[0]).device
   return [Known(x.values, x.shape, x.dtype, device) if isinstance(x, Known) else x for x in inputs]
 
 def _run_step(step: _Step, inputs: list[Value], values: dict[str, Value]) -> list[Value]:
-  """A node's results. Errors say which node."""
+  """Return the results of a node. Errors name the node."""
   implementation, node = step.implementation, step.node
   try:
     if (not (implementation.folds and all(x is None or isinstance(x, Known) for x in inputs))
@@ -249,7 +250,7 @@ def _folded(value: Value) -> Value:
   return value if found is None else found
 
 def _body(graph: Graph, outside: dict[str, Value]) -> Any:
-  """A graph as a function of its inputs, which sees the names outside of it."""
+  """Return a graph as a function of its inputs. It can use the names outside of it."""
   def call(*inputs: Value) -> list[Value]:
     if len(inputs) != len(graph.inputs):
       raise FileFormatError(f"the graph {graph.name!r} has {len(graph.inputs)} inputs, not {len(inputs)}")
@@ -257,18 +258,18 @@ def _body(graph: Graph, outside: dict[str, Value]) -> Any:
   return call
 
 def constant_value(tensor: Tensor, device: str | None) -> Value:
-  """A constant of a model on a device: Known if it is small."""
+  """Return a constant of a model on a device. It is Known if it is small."""
   placed = tensor.to(device)
   if prod(tensor.shape) > MOST_KNOWN: return placed
   listed = tensor.flatten().tolist() if 0 not in tensor.shape else []
   return Known(listed, tuple(int(d) for d in tensor.shape), tensor.dtype, device, None if len(listed) == 1 else placed)
 
-# The operators that take a type from an input: that input, and the attribute that says the same. A Tensor does not know
-# that it has 4 bits.
+# Operators that take a type from an input: the index of that input, and the attribute that also names the type. A
+# Tensor does not know that it has 4 bits.
 _TYPED_BY_INPUT = {"CastLike": (1, "to"), "QuantizeLinear": (2, "output_dtype")}
 
 def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
-  """A node whose type follows an input of less than 8 bits, with that type as an attribute."""
+  """Return a node with the type as an attribute, if the type follows an input of less than 8 bits."""
   place, attribute = _TYPED_BY_INPUT.get(node.op, (len(node.inputs), ""))
   if node.opset_id.domain or place >= len(node.inputs) or node.inputs[place] not in narrow: return node
   opts = {**node.opts, attribute: narrow[node.inputs[place]]}
@@ -276,8 +277,8 @@ def _with_narrow_type(node: OnnxNode, narrow: dict[str, int]) -> OnnxNode:
           else node._replace(opts=opts))
 
 class _Maker:
-  """Makes Graphs of what the parser gave: looks up operators, checks nodes, puts functions in place; notes what is not
-  supported."""
+  """A maker of Graphs from the results of the parser. It looks up operators, checks nodes, expands functions, and notes
+  operators that are not supported."""
   def __init__(self, functions: Sequence[dict[str, Any]], device: str | None, budget: Budget):
     self.budget = budget
     self.functions = {(_DOMAINS.get(f.get("domain", ""), f.get("domain", "")), f.get("name", "")): f for f in functions}
@@ -286,15 +287,15 @@ class _Maker:
     self.depth = 0
 
   def add(self, graph: Graph, proto_node: dict[str, Any], attributes: dict[str, Any]) -> None:
-    """The step of a node. attributes: those of the function whose node it is."""
+    """Add the step of a node to a graph. attributes: those of the function that contains the node."""
     node: OnnxNode = proto_node["parsed_node"]
     where = _where(proto_node)
-    # Functions are written out as often as they are called
+    # each call expands the function again
     self.budget.take(ENTRY + len(where) * (1 if where.isascii() else 4) + 2 * _attributes(len(node.opts)))
     opts = {}
     for name, value in node.opts.items():
       if isinstance(value, _Reference):
-        if value.name not in attributes: continue   # then the operator's own default holds
+        if value.name not in attributes: continue   # then the operator's own default applies
         value = attributes[value.name]
       if isinstance(value, dict): value = Graph(value, self, attributes) if "node" in value else None
       elif isinstance(value, Tensor): value = value.to(self.device)
@@ -317,7 +318,7 @@ class _Maker:
     graph.steps.append(_Step(node, found, where))
 
   def _function(self, function: dict[str, Any], opts: dict[str, Any], where: str) -> Implementation:
-    """A function of the model, with the attributes of one call, as an operator."""
+    """Return a function of the model, with the attributes of one call, as an operator."""
     if self.depth >= _DEEPEST_CALLS:
       raise FileFormatError(f"{where}: functions call each other more than {_DEEPEST_CALLS} deep")
     self.depth += 1
@@ -330,12 +331,11 @@ class _Maker:
     return Implementation(call, folds=False)
 
 class OnnxRunner:
-  """A model of an ONNX file that can be called: `OnnxRunner("model.onnx")({"x": Tensor(...)})` gives {output's name:
-  Tensor}.
+  """A callable model of an ONNX file: `OnnxRunner("model.onnx")({"x": Tensor(...)})` returns {output's name: Tensor}.
 
-  model_path: a path, bytes, or a tensor of bytes. graph_inputs: what each input has to be, by name; graph_outputs:
-  names; graph_values: the constants. Raises FileFormatError for a damaged model, ArgumentError for one with operators
-  that are not known here, naming all of them.
+  model_path: a path, bytes, or a tensor of bytes. graph_inputs: the description of each input, by name. graph_outputs:
+  names. graph_values: the constants. Raises FileFormatError for a damaged model. Raises ArgumentError for a model with
+  unknown operators, and names all of them.
   """
   def __init__(self, model_path: Tensor | str | os.PathLike[str] | bytes):
     parser = OnnxPBParser(model_path)
@@ -361,7 +361,7 @@ class OnnxRunner:
     return {name: as_tensor(value) for name, value in self._graph.constants.items()}
 
   def to(self, device: str | None) -> OnnxRunner:
-    """Move the constants of the model to a device; gives the runner."""
+    """Move the constants of the model to a device. Return the runner."""
     self._device = Device.canonicalize(device)
     for graph in _graphs(self._graph):
       graph.constants = {name: constant_value(as_tensor(value), self._device)
@@ -373,7 +373,7 @@ class OnnxRunner:
     return self
 
   def get_empty_input_data(self, device: str | None = None, sizes: dict[str, int] | None = None) -> dict[str, Tensor]:
-    """Zeros for each input. sizes: of axes that have a name instead of a number; 1 where not given."""
+    """Return zeros for each input. sizes: those of axes that have a name instead of a number; 1 if not given."""
     found = {}
     for name, spec in self.graph_inputs.items():
       if spec.dtype is None or spec.shape is None or spec.is_sequence:
@@ -383,10 +383,10 @@ class OnnxRunner:
     return found
 
   def __call__(self, inputs: dict[str, Any], debug: int = 0) -> dict[str, Any]:
-    """The outputs by name, nothing computed yet. inputs: by name, Tensors or what Tensor() takes. debug: 1 prints
+    """Return the outputs by name, not yet computed. inputs: by name, Tensors or arguments of Tensor(). debug: 1 prints
     nodes, 2 their results too.
 
-    Raises ArgumentError for names that are missing or not known, ShapeError and DTypeError for what does not fit
+    Raises ArgumentError for names that are missing or not known, ShapeError and DTypeError for values that do not fit
     `graph_inputs`.
     """
     unknown = [name for name in inputs if name not in self._graph.inputs]
@@ -403,7 +403,7 @@ class OnnxRunner:
     return {name: _plain(value) for name, value in zip(self.graph_outputs, results)}
 
 def _graphs(graph: Graph) -> list[Graph]:
-  """A graph and those in its nodes' attributes."""
+  """Return a graph and those in its nodes' attributes."""
   found = [graph]
   for g in found: found.extend(v for step in g.steps for v in step.opts.values() if isinstance(v, Graph))
   return found
@@ -413,7 +413,7 @@ def _plain(value: Value) -> Any:
   return None if value is None else as_tensor(value)
 
 def _fitted(name: str, value: Any, spec: OnnxValue, named: dict[str, int], device: str | None) -> Value:
-  """An input as its specification wants it; named: the sizes of named axes so far."""
+  """Return an input in the form of its specification. named: the sizes of named axes so far."""
   if value is None and spec.is_optional: return None
   if spec.is_sequence:
     if not isinstance(value, (list, tuple)):
