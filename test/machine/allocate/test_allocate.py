@@ -1,6 +1,6 @@
-"""Random functions through order, spill, allocate, check, moves, expand and layout; an interpreter is the oracle.
+"""Random functions through order, spill, allocate, check, moves, expand and layout. An interpreter is the oracle.
 
-Then what good code looks like.
+Then properties of good code.
 """
 from __future__ import annotations
 import os

@@ -1,5 +1,4 @@
-"""Parameters that become stack slots: stores in the right places, and old contents saved before they are
-overwritten."""
+"""Demoted parameters: stores in the right places, and old contents saved before they are overwritten."""
 from __future__ import annotations
 from invented import Build, cisc, matmul_loop, run
 

@@ -1,4 +1,4 @@
-"""Where the copies of an edge go."""
+"""Placement of an edge's copies."""
 from __future__ import annotations
 from invented import Build, cisc
 

@@ -1,4 +1,4 @@
-"""Webs: what shares a register, and what must not."""
+"""Webs: values that share a register, and values that must not."""
 from __future__ import annotations
 from invented import Build, cisc, matmul_loop
 

@@ -1,4 +1,4 @@
-"""Making room for one instruction: what moves, and that as little as possible moves."""
+"""Making room for one instruction moves the right values, and as few as possible."""
 from __future__ import annotations
 from invented import Build, cisc, inputs, lanes, run
 
@@ -9,7 +9,7 @@ from tinyhw.machine.ir.target import Target
 from tinyhw.machine.verify.allocation import check, snapshot
 
 def copies(function: Function, target: Target) -> list[int]:
-  """Sizes of the parallel copies of an allocated and checked function, whose meaning stays."""
+  """Sizes of the parallel copies of an allocated and checked function, whose results do not change."""
   expected = run(function, *inputs(1))
   reference = snapshot(function)
   check(allocate(function, target), target, reference)
@@ -22,7 +22,7 @@ def test_shift_count_is_fetched_and_its_register_vacated() -> None:
   b.emit("shl", y := b.new("r64"), count, ties=(x,))
   b.emit("store", other, 0, y)
   b.emit("ret", other)
-  assert copies(b.function, b.target)[0] == 2  # count to its register, what was there elsewhere
+  assert copies(b.function, b.target)[0] == 2  # count to its register, and the value there to another one
 
 def test_no_copy_where_everything_is_in_place() -> None:
   b = Build(cisc())
@@ -52,7 +52,7 @@ def test_aligned_fixed_operands() -> None:
   assert copies(b.function, b.target)[0] >= 2
 
 def test_full_bank_is_packed_anew() -> None:
-  """Pairs and singles fill all units; when half of the singles end, a quad fits only after pairs have moved."""
+  """Pairs and singles fill all units. When half of the singles end, a quad fits only after pairs have moved."""
   b = Build(lanes(16))
   address = b.params("s1")[0]
   singles, pairs = b.many("d1", 8), []

@@ -1,4 +1,4 @@
-"""What a crowded loop starts with."""
+"""Values with which a crowded loop starts."""
 from __future__ import annotations
 from invented import cisc, matmul_loop
 

@@ -1,4 +1,4 @@
-"""Spilling: pressure ends within the limits, stores are outside of loops where they can be, constants are repeated."""
+"""Spilling: pressure ends within the limits, stores are outside of loops if possible, constants are rematerialized."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, matmul_loop, random_function, run
@@ -38,7 +38,7 @@ def test_nothing_happens_where_everything_fits() -> None:
           and function.liveness is not None)
 
 def test_accumulators_in_memory_cost_one_store_and_one_reload_each() -> None:
-  """Twelve registers: two columns, a broadcast and one value on its way leave eight for accumulators.
+  """Of the twelve registers, two columns, a broadcast and one reloaded value leave eight for accumulators.
 
   The parameters of four become slots.
   """

@@ -1,4 +1,4 @@
-"""Code crosses processes: it is plain data, that compares by value."""
+"""Code crosses processes. It is plain data that compares by value."""
 import dataclasses
 import pickle
 

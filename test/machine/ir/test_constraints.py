@@ -1,4 +1,4 @@
-"""What single instructions demand, case by case."""
+"""Demands of single instructions, case by case."""
 from __future__ import annotations
 from invented import Build, cisc, lanes
 

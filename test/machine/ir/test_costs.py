@@ -1,4 +1,4 @@
-"""What tables say that instructions take."""
+"""Costs of instructions in the tables."""
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,4 @@
-"""States that flow over blocks: along all paths, until nothing changes, and the new code once."""
+"""States flow over blocks along all paths until nothing changes. The new code is written once."""
 from __future__ import annotations
 
 from tinyhw.machine.ir.flow import rewrite
@@ -10,7 +10,7 @@ MAYBE = Inst("maybe", None, (Operand("to", Access.READ, kind="block"),), effects
 STOP = Inst("stop", None, (), effects=Effect.END)
 
 def test_the_worse_path_holds_and_each_block_is_written_once() -> None:
-  """A state counts steps, up to 5: the loop makes it 5, the way around it leaves 1."""
+  """A state counts steps, up to 5. The loop makes it 5, and the path around the loop leaves 1."""
   entry, loop, end, never = (Block(k) for k in range(4))
   entry.insts = [MInst(STEP, []), MInst(MAYBE, [end])]
   loop.insts = [MInst(STEP, []), MInst(MAYBE, [loop])]

@@ -1,4 +1,4 @@
-"""Rows, registers and instructions: what is read and written, in which order, and what counts as equal."""
+"""Rows, registers and instructions: reads and writes in their order, and equality."""
 from __future__ import annotations
 
 import pytest

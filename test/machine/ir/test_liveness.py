@@ -8,7 +8,7 @@ from tinyhw.machine.ir.liveness import Flow, Liveness, bits, first_jump, jumps_o
 from tinyhw.machine.ir.registers import registers_of
 
 def live_in_slowly(function: Function) -> dict[str, set[int]]:
-  """For each block, values that some path from its start reads before writing them; arguments count for parameters
+  """For each block, values that some path from its start reads before it writes them. Arguments count for parameters
   that are live."""
   live: dict[str, set[int]] = {repr(b): set() for b in function.blocks}
   starts: dict[str, set[int]] = {repr(b): set() for b in function.blocks}

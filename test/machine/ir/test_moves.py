@@ -1,5 +1,5 @@
-"""Parallel copies in sequence: same effect for any permutation, with scratch register or swaps, of narrow and wide
-registers."""
+"""Sequences of parallel copies have the same effect for any permutation, with scratch register or swaps, of narrow and
+wide registers."""
 from __future__ import annotations
 import random
 
@@ -14,7 +14,7 @@ from tinyhw.machine.ir.pseudo import PARALLEL, PSEUDO, copy
 from tinyhw.machine.ir.target import Target
 
 def execute(target: Target, pairs: Pairs, scratch: list[Reg]) -> int:
-  """Expand the copies and run them on numbered units; returns the number of instructions."""
+  """Expand the copies and run them on numbered units. Return the number of instructions."""
   function = Function("copies")
   block = function.new_block()
   block.insts = [MInst(PARALLEL, [r for pair in pairs for r in pair], arguments=(scratch,))]
@@ -44,7 +44,7 @@ def test_any_partial_permutation(targets: list[int], count: int, with_scratch: b
 @settings(max_examples=60)
 @given(st.integers(0, 1 << 30), st.booleans())
 def test_mixed_widths(seed: int, with_scratch: bool) -> None:
-  """Pairs, quads and singles that trade places in a bank."""
+  """Pairs, quads and singles of a bank are exchanged."""
   rng, target = random.Random(seed), lanes(16)
   by_units = {c.units: c for c in target.classes if c.bank.name == "data" and c.align == c.units}
   sizes = [rng.choice((1, 2, 4)) for _ in range(5)]
@@ -76,8 +76,8 @@ def test_copies_to_themselves_vanish_and_chains_need_no_scratch() -> None:
   assert execute(target, [(r[1], r[0]), (r[2], r[1]), (r[3], r[2])], []) == 3
 
 def test_cycle_costs() -> None:
-  """n + 1 copies with a free register, n - 1 exchanges without; xor makes three instructions of an exchange of
-  vectors."""
+  """n + 1 copies with a free register, n - 1 exchanges without. With xor an exchange of vectors is three
+  instructions."""
   target = cisc()
   for cls, without in ((target.classes[0], 2), (target.classes[2], 6)):
     r = [Reg(cls, -1, k) for k in range(4)]
@@ -86,7 +86,7 @@ def test_cycle_costs() -> None:
     assert execute(target, cycle, []) == without
 
 def test_narrow_and_wide_values_of_one_bank_are_exchanged_whole() -> None:
-  """A 32-bit and a 64-bit value trade places: the exchange must be 64 bits wide."""
+  """A 32-bit and a 64-bit value are exchanged: the exchange must be 64 bits wide."""
   target = cisc()
   r64, r32 = target.classes[0], target.classes[1]
   names = [i.row.name for i in sequence([(Reg(r32, -1, 1), Reg(r32, -1, 2)), (Reg(r64, -1, 2), Reg(r64, -1, 1))], [],

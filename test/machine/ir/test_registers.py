@@ -1,4 +1,4 @@
-"""Renumbered units, aligned searches, limits, and what rows ask for."""
+"""Renumbered units, aligned searches, limits, and constraints of rows."""
 from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
@@ -66,8 +66,8 @@ def test_a_class_of_a_foreign_bank_is_refused() -> None:
     registers_of(cisc()).view(RegClass("x", other, 32, names=("a", "b", "c", "d")))
 
 def test_reaches_grow_by_steps_and_end_with_whole_blocks_first() -> None:
-  """16 registers in blocks of 4, fewer waves beyond 6 and 10: 4, 6, 8, 10, all; what is left of a block comes after
-  the whole ones."""
+  """16 registers in blocks of 4, with fewer waves beyond 6 and 10: 4, 6, 8, 10, all. Incomplete blocks follow the whole
+  ones."""
   bank = Bank("r", 16, tuple(range(16)))
   classes = [RegClass("r1", bank, 32), RegClass("r4", bank, 128, 4, 4)]
   assert ([reach.bit_length() for reach in BankFile(bank, 0, classes, tuple(range(16)), (6, 10)).reaches]

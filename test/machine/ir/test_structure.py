@@ -1,4 +1,4 @@
-"""What selection for GPUs shares: which variables loops carry, of which vectors elements are.
+"""The shared part of selection for GPUs: variables that loops carry, and vectors of elements.
 
 Loops themselves are tested with the ISAs.
 """

@@ -1,4 +1,4 @@
-"""Addresses of lanes: strides, swizzles, alignment that depends on a loop, and what workgroups have in common."""
+"""Addresses of lanes: strides, swizzles, alignment that depends on a loop, and addresses that workgroups share."""
 from __future__ import annotations
 import pytest
 
@@ -30,14 +30,14 @@ def test_samples_differ_where_loops_count() -> None:
 
 @pytest.mark.parametrize("index, fresh", [
   (GRID * 64 + LANE, 1.0),       # each wave has its own
-  (LANE, 2 / 32),                # two waves of each of 16 workgroups: two places
+  (LANE, 2 / 32),                # two waves of each of 16 workgroups: two addresses
   ((GRID // 4) * 64 + LANE, 8 / 32),
   (LOOP, 1 / 32),
 ])
 def test_what_waves_have_in_common(index: UOp, fresh: float) -> None: assert pattern(index).fresh == fresh
 
 def test_a_gate_leaves_lanes_out() -> None:
-  """The share of all lanes of a workgroup; where memory decides, none is left out for certain."""
+  """The share of all lanes of a workgroup. If the gate depends on memory, no lane is left out."""
   accesses = Accesses([GRID, LANE, LOOP], 32, 4)
   def done(gate: UOp) -> float:
     found = accesses.pattern(BUFFER.index(LANE), gate)
@@ -54,8 +54,8 @@ def test_boxes_are_asked_for_once_by_a_workgroup() -> None:
   assert found is not None and found.fresh == 4 / 16 and found.lanes == ((0,) * 32, (128,) * 32)
 
 def test_caches_get_what_their_workgroups_want() -> None:
-  """Workgroups 0 to 15 over 4 caches: columns are those of number % 4, of which each cache sees one; rows are seen by
-  all."""
+  """Workgroups 0 to 15 over 4 caches. Columns are those of number % 4, so each cache serves one. All caches serve the
+  rows."""
   column, row = pattern((GRID % 4) * 64 + LANE, caches=4), pattern((GRID // 4) * 64 + LANE, caches=4)
   assert (column.fresh, column.shared) == (8 / 32, 8 / 32) and (row.fresh, row.shared) == (8 / 32, 1.0)
 

@@ -40,7 +40,7 @@ def loop(number: int, size: int, kind: AxisType = AxisType.LOOP) -> UOp:
   return UOp(Ops.END, dtypes.void, (r,))
 
 def nest(kind: AxisType = AxisType.LOOP) -> Function:
-  """Two loops: 8 times inside of 4 times."""
+  """Two loops: 8 iterations inside of 4 iterations."""
   function = parse_function(CODE, "nest")
   jumps = [inst for block in function.blocks for inst in block.insts if inst.row.name == "jl"]
   for jump, end in zip(jumps, (loop(1, 8), loop(0, 4, kind))): jump.origin = end

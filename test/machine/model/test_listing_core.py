@@ -1,4 +1,4 @@
-"""The lines that say what limits a loop on a processor's core, of x86-64 code."""
+"""Bounds of a loop on a processor's core as text, for x86-64 code."""
 from __future__ import annotations
 
 from tinyhw.isa.x86.asm.syntax import parse_function

@@ -1,5 +1,5 @@
-"""The frame of a GPU's listing, with the instructions of test_waves.py: what of the launch and of the card it brings
-together."""
+"""The frame of a GPU's listing, with the instructions of test_waves.py: the data of the launch and of the card that it
+combines."""
 from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +18,7 @@ def element(inst: MInst) -> str: return {"add": "f16", "store": "vf32"}.get(inst
 def never(inst: MInst) -> bool: return False
 
 def launch(grid: int | None) -> tuple[Launch, list[Traffic]]:
-  """A kernel of two waves a workgroup, and what its model was made with."""
+  """A kernel of two waves a workgroup, and the arguments of its model."""
   seen: list[Traffic] = []
   def model(traffic: Traffic) -> Model:
     seen.append(traffic)

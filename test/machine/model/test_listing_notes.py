@@ -1,5 +1,4 @@
-"""What is said of single instructions: what waits wait for, in a line and around a loop, hazards, lanes that get in
-each other's way."""
+"""Notes on instructions: causes of waits, in straight code and around a loop, hazards, conflicts of lanes."""
 from __future__ import annotations
 import pytest
 
@@ -65,7 +64,7 @@ def test_every_wait_of_the_listed_kernel_says_for_what(arch: str) -> None:
   assert len(waits) == 3 and all(" of " in line for line in waits)
 
 def test_scoreboards_of_nvidia() -> None:
-  """The wait is in the instruction itself; a scoreboard of sources names what reads them."""
+  """The instruction itself has the wait. The note on a scoreboard of sources names the registers."""
   function, texts = Function("test"), ("[B------:R5:W0:-:S02] LDG.E R0, desc[UR4][R2.64]",
                                        "[B0-----:R-:W-:-:S01] FFMA R1, R0, R0, R0",
                                        "[B-----5:R-:W-:-:S01] MOV R2, R1", "[B------:R-:W-:-:S01] MOV R3, R1")

@@ -1,4 +1,4 @@
-"""What the listing says of a GPU's kernels, with the instructions of test_waves.py."""
+"""Bounds in the listing of a GPU's kernels, with the instructions of test_waves.py."""
 from __future__ import annotations
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ def peak(insts: Sequence[MInst]) -> tuple[float, str]: return 2.0, "f32"
 CARD = Card("A card", "made up", MODEL, 10, 1.0, 8.0, operations, touched, peak)
 
 def nest() -> Function:
-  """5 times: an addition, 20 times another one, a store to a buffer of 400 bytes."""
+  """5 iterations: an addition, 20 iterations of another one, a store to a buffer of 400 bytes."""
   function = Function("nest")
   outer, inner, last = function.new_block(1), function.new_block(2), function.new_block(1)
   outer.insts.append(add(0, 0))

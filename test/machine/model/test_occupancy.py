@@ -1,5 +1,4 @@
-"""Waves that a unit holds: numbers of AMD's register files, which LLVM's occupancy agrees with, and limits by
-everything else."""
+"""Waves that a unit holds: numbers of AMD's register files, which agree with LLVM's occupancy, and all other limits."""
 from __future__ import annotations
 import pytest
 

@@ -54,7 +54,7 @@ def test_issue_width() -> None:
   assert PipeCost(1, "01|5").ports.split("|") == ["01", "5"]
 
 def test_an_accumulator_does_not_wait_for_the_load() -> None:
-  """Only what an address is made of does: x = fma(x, [p]) has the latency of fma, p = [p] that of the load."""
+  """Only the registers of an address wait: x = fma(x, [p]) has the latency of fma, p = [p] that of the load."""
   table = {"fma": PipeCost(4, "01"), "int_mov": PipeCost(0), "load": PipeCost(5, "23", "load")}
   assert latency_bound([parse("vfmadd231ps ymm0, ymm1, ymmword ptr [rax]")], table) == 4
   assert latency_bound([parse("mov rax, qword ptr [rax]")], table) == 5

@@ -1,4 +1,4 @@
-"""What accesses cost on a card that is made up: by sectors, by banks, and by what other waves ask for too."""
+"""Cost of accesses on an invented card: by sectors, by banks, and by requests of other waves."""
 from __future__ import annotations
 
 from tinyhw.dtype import dtypes

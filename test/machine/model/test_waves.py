@@ -1,5 +1,5 @@
-"""The model of waves on instructions of its own: what resources, latency, barriers and inner loops add up to, worked
-out by hand."""
+"""The model of waves, on instructions of its own: sums of resources, latency, barriers and inner loops, computed by
+hand."""
 from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
@@ -40,7 +40,7 @@ def wait(n: int) -> MInst: return MInst(WAIT, [n])
 def meet() -> MInst: return MInst(MEET, [])
 
 def one_loop(*insts: MInst, times: int = 10) -> Function:
-  """A loop of these."""
+  """A loop of these instructions."""
   function = Function("test")
   entry, body = function.new_block(), function.new_block(1)
   entry.insts.append(add(15, 15))
@@ -64,7 +64,7 @@ def test_resources_count_the_waves_that_share_them() -> None:
 
 def test_a_chain_is_as_long_as_its_latency() -> None:
   assert cost(one_loop(add(0, 0), add(0, 0)), local=1024).alone == 2 * 5  # one workgroup alone
-  assert cost(one_loop(add(0, 1), add(2, 3)), local=1024).alone == 2 + 2  # nothing waits but for the adder
+  assert cost(one_loop(add(0, 1), add(2, 3)), local=1024).alone == 2 + 2  # only the adder delays
 
 def test_waits_let_loads_overlap() -> None:
   serial = cost(one_loop(load(0, 9), wait(0), load(1, 9), wait(0)), local=1024)
@@ -73,7 +73,7 @@ def test_waits_let_loads_overlap() -> None:
   assert serial.alone > 2 * 100 > 110 > together.alone > 100 and ahead.alone < together.alone
 
 def test_a_barrier_waits_for_what_the_workgroup_takes() -> None:
-  """Eight waves: 4 a SIMD, whose additions take 4 * 2 * 3 cycles until the barrier; without it they overlap with the
+  """Eight waves, 4 a SIMD: their additions take 4 * 2 * 3 cycles until the barrier. Without it they overlap with the
   loads of others."""
   phases = one_loop(add(0, 9), add(1, 9), add(2, 9), meet(), load(3, 9), load(4, 9), meet())
   found = cost(phases, 32, local=1024)

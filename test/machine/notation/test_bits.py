@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from tinyhw.errors import EncodeError
 from tinyhw.machine.notation.bits import fmt
 
-VOP2 = fmt("0 op:6 vdst:8 vsrc1:8 src0:9")  # as AMD draws it
+VOP2 = fmt("0 op:6 vdst:8 vsrc1:8 src0:9")  # in AMD's notation
 STORE = fmt("imm[11:5] rs2:5 rs1:5 010 imm[4:0]s 0100011")  # RISC-V S-type, a signed field in two pieces
 
 def test_bits_stand_as_drawn() -> None:

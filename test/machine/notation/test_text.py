@@ -1,4 +1,4 @@
-"""What all assemblers share: lines, operands, integers, the driver of asm and disasm."""
+"""The shared part of all assemblers: lines, operands, integers, the driver of asm and disasm."""
 from __future__ import annotations
 import io
 

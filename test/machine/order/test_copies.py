@@ -1,4 +1,4 @@
-"""Copies of any bank: what an ISA tells decides. Each ISA's own test has the cases (late/test_copies.py)."""
+"""Copies of any bank, as the data of an ISA define it. Each ISA's own test has the cases (late/test_copies.py)."""
 from __future__ import annotations
 
 from tinyhw.machine.ir.inst import Access, Bank, Block, Effect, Function, Inst, MInst, Operand, Reg, RegClass
@@ -55,8 +55,8 @@ def test_an_early_result_is_not_made_where_its_source_is() -> None:
                                                                        2] and len(function.blocks[0].insts) == register
 
 def test_results_that_nobody_reads_go_with_what_makes_them() -> None:
-  """A chain of them, around a loop too, but not what does more: writes another bank's register that is not lost there,
-  or has an effect."""
+  """A chain of unread results is dropped, also around a loop. Instructions that do more stay: they write a register of
+  another bank that is no sink, or have an effect."""
   sink, other = reg(B, 7), reg(B, 3)
   half = Inst("half", None, (Operand("d", WRITE, A), Operand("o", WRITE, B), Operand("a", READ, A)))
   store = Inst("store", None, (Operand("a", READ, A),), effects=Effect.STORE)

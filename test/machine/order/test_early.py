@@ -1,4 +1,4 @@
-"""Early results: which sources they meet, and that final code is refused for it."""
+"""Early results: conflicts with sources, and refusal of final code."""
 from __future__ import annotations
 
 import pytest

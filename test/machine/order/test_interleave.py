@@ -1,5 +1,5 @@
-"""Interleaving brings loads forward and equal chains side by side, within the registers that cost nothing, and changes
-no results."""
+"""Interleaving moves loads forward and interleaves equal chains, within the registers that cost nothing. It changes no
+results."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, random_function, run
@@ -30,7 +30,7 @@ def test_meaning_stays(seed: int, pressure: int, gpu: bool) -> None:
   assert run(function, *data) == expected
 
 def chains(count: int, vectors: int = 12, free: int = 100) -> Build:
-  """A load, two additions and a store, again and again: source order finishes one before it begins the next."""
+  """Repeat a load, two additions and a store. Source order finishes one chain before it begins the next."""
   b = Build(slow(cisc(10, vectors), free))
   a = b.params("r64")[0]
   b.target.region = lambda inst: inst.row.name
@@ -49,7 +49,7 @@ def test_chains_are_side_by_side() -> None:
   assert names(b.function) == ["vload"] * 4 + ["vadd"] * 8 + ["vstore"] * 4 + ["ret"]
 
 def test_no_more_registers_than_are_free() -> None:
-  """As many chains are begun as have room."""
+  """As many chains are begun as there are registers."""
   b = chains(40, vectors=100, free=20)
   interleave(b.function, b.target)
   assert names(b.function)[:8] == ["vload"] * 8 and "vstore" in names(b.function)[:60]
@@ -59,7 +59,7 @@ def test_no_more_registers_than_are_free() -> None:
   assert b.at.insts == before
 
 def test_room_is_what_the_most_crowded_block_takes() -> None:
-  """Or what the first step leaves."""
+  """Or the registers of the first step."""
   for crowd, free, moved in (2, 2, False), (12, 2, True), (2, 12, True):
     b = chains(4, vectors=100, free=free)
     a = b.at.params[0]

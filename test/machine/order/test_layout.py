@@ -1,4 +1,4 @@
-"""Block order, rotation of loops, and jumps that vanish."""
+"""Block order, rotation of loops, and removal of jumps."""
 from __future__ import annotations
 from invented import Build, cisc
 
@@ -6,10 +6,8 @@ from tinyhw.machine.ir.inst import Block, Reg, RegClass
 from tinyhw.machine.order.layout import layout
 
 def graph(*lines: str, rare: str = "") -> tuple[Build, dict[str, Block]]:
-  """`a: b c` is a conditional jump from a to b, else to c; `a: b` a jump; `a:` returns.
-
-  Returns the laid out function.
-  """
+  """Lay out a function of these blocks. `a: b c` is a conditional jump from a to b, else to c; `a: b` a jump; `a:`
+  returns."""
   b = Build(cisc())
   parsed = [(name, goals.split()) for name, _, goals in (line.partition(":") for line in lines)]
   blocks = {parsed[0][0]: b.at}
@@ -21,7 +19,7 @@ def graph(*lines: str, rare: str = "") -> tuple[Build, dict[str, Block]]:
     if not goals:
       b.emit("ret", _physical(r0, 0))
       continue
-    # a lower case block is empty but for its jumps
+    # a lower case block has only jumps
     if name.isupper(): b.emit("cmp", _physical(r0, 0), _physical(r0, 3))
     if len(goals) == 2: b.emit("jl", blocks[goals[0]])
     b.emit("jmp", blocks[goals[-1]])
@@ -49,7 +47,7 @@ def test_do_while_loop_has_one_conditional_jump() -> None:
   assert shown(*graph("A: B", "B: B C", "C:")) == ["A:", "B: jl B", "C:"]
 
 def test_while_loop_is_rotated() -> None:
-  """The header goes to the bottom: one conditional jump an iteration, and one jump to enter."""
+  """The header moves to the bottom: one conditional jump an iteration, and one jump to enter."""
   assert shown(*graph("A: H", "H: B X", "B: H", "X:")) == ["A: jmp H", "B:", "H: jl B", "X:"]
   assert shown(*graph("A: H", "H: X B", "B: H", "X:")) == ["A: jmp H", "B:", "H: jge B", "X:"]
 
@@ -67,6 +65,6 @@ def test_endless_empty_loop_survives() -> None:
   assert shown(*graph("A: b", "b: b")) == ["A:", "b: jmp b"]
 
 def test_what_is_rare_stands_behind_all_others() -> None:
-  """Of a loop, too; the common way falls through."""
+  """Also for rare blocks of a loop. The common path falls through."""
   b, blocks = graph("A: B", "B: D R", "R: D", "D: B X", "X:", rare="R")
   assert shown(b, blocks) == ["A:", "B: jge R", "D: jl B", "X:", "R: jmp D"]

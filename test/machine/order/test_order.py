@@ -1,4 +1,4 @@
-"""Ordering lowers pressure where it is too high, changes nothing elsewhere, and keeps memory, flags, barriers and
+"""Ordering lowers pressure where it is too high and changes nothing elsewhere. It keeps memory, flags, barriers and
 jumps in order."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
@@ -22,7 +22,7 @@ def test_meaning_stays(seed: int, pressure: int, gpu: bool) -> None:
   assert run(function, *data) == expected
 
 def products(count: int) -> Build:
-  """All loads, then all products, then all stores: as many values alive as there are products, twice."""
+  """All loads, then all products, then all stores. Twice as many values as products are live."""
   b = Build(cisc(10, 6))
   a = b.params("r64")[0]
   x, y, z = (b.many("v", count) for _ in range(3))
@@ -65,7 +65,7 @@ def test_stores_and_loads_of_one_region_keep_their_order() -> None:
   assert names(b.function).index("vstore") > loads, "no load may cross a store that may touch its memory"
 
 def test_flags_reach_their_readers() -> None:
-  """Between cmp and setl stands no other writer of flags, though everything else is moved."""
+  """No other writer of flags is between cmp and setl, though everything else is moved."""
   b = Build(cisc(7, 4))
   a = b.params("r64")[0]
   values = b.many("r64", 12)

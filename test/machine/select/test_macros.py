@@ -1,4 +1,4 @@
-"""The text of macros, and what takes their place after allocation."""
+"""The text of macros, and their expansion after allocation."""
 from __future__ import annotations
 
 import pytest
@@ -38,7 +38,7 @@ def test_macros_are_replaced_in_their_places() -> None:
   assert [(i.origin, i.comment) for i in made[1:3]] == [("origin", "several"), ("origin", "own")]
 
 def test_what_stands_behind_a_jump_behind_the_macro_is_a_block() -> None:
-  """Twice in one block: each rare piece goes on where its macro ended."""
+  """Twice in one block: each rare block goes on where its macro ended."""
   plain, macro, unless, jump = Inst("plain", None, ()), Inst("several", MACRO,
                                                              ()), Inst("unless", None, ()), Inst("jump", None, ())
   function = Function("k")

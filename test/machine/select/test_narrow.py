@@ -1,5 +1,5 @@
-"""What two neighbours have in common, and that it has the bits of float32 rounded: what is found is evaluated in the
-narrow type, one rounding for each operation, and compared with the expression evaluated in float32."""
+"""Pairs of 16-bit operations have the bits of float32 rounded. Each found pair is evaluated in the 16-bit type, with
+one rounding for each operation. It is compared with the expression evaluated in float32."""
 from __future__ import annotations
 import functools
 import operator
@@ -27,7 +27,7 @@ CODES = {dtypes.float16: (0, 0x8000, 1, 0x8001, 0x3ff, 0x400, 0x3c00, 0x3bff, 0x
                            0x7fc0, 0x2000, 0x1f81, 0x9f83)}
 
 def elements(dtype: DType, count: int) -> list[UOp]:
-  """Numbers of the type, as float32: a, b, ... of the low neighbour, then those of the high one."""
+  """Numbers of the type, as float32: a, b, ... of the low neighbor, then those of the high one."""
   vectors = [UOp.param(slot, dtype, 2) for slot in range(count)]
   return [UOp(Ops.CAST, dtypes.float32, (v.index(UOp.const(dtypes.weakint, k)).load(),)) for k in (0, 1)
           for v in vectors]
@@ -48,7 +48,7 @@ def wide(u: UOp, values: dict[UOp, float]) -> Any:
   return found if u.dtype is dtypes.bool else round_to(dtypes.float32)(found)
 
 def narrow(found: Found, values: dict[UOp, float], high: bool, dtype: DType) -> Any:
-  """What was found in the narrow type. values: by the widened element."""
+  """The found pair, evaluated in the 16-bit type. values: by the widened element."""
   if isinstance(found, Neighbours):
     element = found.high if high else found.low
     if element.dtype is dtypes.bool: return values[element]
@@ -138,7 +138,7 @@ def test_operands_are_in_the_order_in_which_they_stand_beside_each_other() -> No
     assert found.sources == (Neighbours(a.src[0], c.src[0]), Neighbours(b.src[0], d.src[0], signs))
 
 def test_what_is_used_often_is_looked_at_once() -> None:
-  """Each step of a network of choices uses both results of the one before it: the expression has 2**depth leaves."""
+  """Each step of a network of choices uses both results of the previous step, so the expression has 2**depth leaves."""
   a, b, c, d = elements(dtypes.float16, 2)
   low, high = [a, b], [c, d]
   def step(x: UOp, y: UOp) -> list[UOp]: return [where(less(x, y), x, y), where(less(x, y), y, x)]

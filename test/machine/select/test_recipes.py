@@ -1,4 +1,4 @@
-"""Recipes: what their text says, and how they are followed."""
+"""Recipes: their text, and their execution."""
 from __future__ import annotations
 from typing import Any
 

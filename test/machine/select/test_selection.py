@@ -1,6 +1,6 @@
-"""The pass of selection that GPUs share: what it says of nodes, with an ISA that writes down what it is asked.
+"""The selection pass that GPUs share: its requests to an ISA, with an ISA that records them.
 
-What ISAs do is tested with them.
+The actions of ISAs are tested with them.
 """
 from __future__ import annotations
 from typing import Any
@@ -18,7 +18,7 @@ from tinyhw.uop.program import Program
 ANY = RegClass("r", Bank("r", 8, tuple(range(8))), 32)
 
 class Recorder(Selection):
-  """An ISA whose instructions are notes of what was asked for."""
+  """An ISA whose instructions are records of requests."""
   def __init__(self) -> None:
     super().__init__(Function("k"))
     self.notes: list[str] = []
@@ -107,7 +107,7 @@ def test_bools_have_logic_and_others_numbers() -> None:
   assert notes(UOp(Ops.AND, dtypes.bool, (flags, flags)),
                UOp(Ops.AND, dtypes.int32, (const(1), const(2)))) == ["logic AND", "number AND", "finish"]
 
-# a type, another one, how an integer becomes one of the other, how its bits do (of types of one size)
+# a type, another type, the conversion of an integer, the conversion of its bits (of types of one size)
 SIZES = [
   (dtypes.int64, dtypes.uint64, "moved", "moved"), (dtypes.int64, dtypes.int16, "low; extend to short", ""),
   (dtypes.uint64, dtypes.uint32, "low; moved", ""), (dtypes.int8, dtypes.int64, "widen signed char", ""),

@@ -1,4 +1,5 @@
-"""What nobody uses goes, with what only it needed; what has an effect stays, and so does what the function means."""
+"""Unused instructions are dropped, and instructions that only they needed. Instructions with effects stay, and so do
+the results of the function."""
 from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 from invented import Build, cisc, inputs, lanes, random_function, run
@@ -39,7 +40,7 @@ def test_a_chain_goes_and_what_a_store_needs_stays() -> None:
   assert names(drop_unused(b.function, b.target)) == ["movi", "store", "ret"]
 
 def test_flags_that_are_read_keep_their_writer() -> None:
-  """Also if their reader goes itself, which is not known then."""
+  """Also if their reader is dropped itself, which is not known then."""
   for read, used, left in ((True, True, ["inc", "setl", "store", "ret"]), (True, False, ["inc", "store", "ret"]),
                            (False, False, ["store", "ret"])):
     b = Build(cisc())
@@ -53,7 +54,8 @@ def test_flags_that_are_read_keep_their_writer() -> None:
     assert names(drop_unused(b.function, b.target)) == left
 
 def test_indices_that_loads_have_swallowed_go() -> None:
-  """A load of eight neighbours is two instructions of four elements, and none computes the addresses of the others."""
+  """A load of eight contiguous elements is two instructions of four elements. None computes the addresses of the
+  others."""
   a, r = UOp.param(1, dtypes.float32, 32 * 8), UOp.range(32, 0, AxisType.LOCAL)
   total = a.index(r * 8).load()
   for k in range(1, 8): total = total + a.index(r * 8 + k).load()

@@ -1,4 +1,4 @@
-"""The checker accepts correct code and finds each kind of error that is put into it."""
+"""The checker accepts correct code and finds each kind of injected error."""
 from __future__ import annotations
 import random
 
@@ -155,8 +155,8 @@ def test_fixed_register() -> None:
   refused(target, b.function, reference, "shl")
 
 def test_random_mutations_are_found() -> None:
-  """A register of an instruction is replaced by another of its class: found unless it happens to hold the same
-  value."""
+  """Replace a register of an instruction by another of its class. The checker finds it unless that register happens to
+  hold the same value."""
   found = total = 0
   for seed in range(40):
     rng = random.Random(seed)

@@ -1,4 +1,4 @@
-"""Each thing that selection may get wrong is refused with block and instruction."""
+"""Each possible mistake of selection is refused, with block and instruction."""
 from __future__ import annotations
 from collections.abc import Callable
 
