@@ -65,6 +65,6 @@ def test_options_of_pytest() -> None:
   assert run.returncode and "there is no such layer" in run.stderr
 
 def test_slow_tests_are_left_out(tmp_path: Path) -> None:
-  run = collected("--layer", "codegen", "test/codegen/transform/test_boxes.py")
-  fast = collected("--layer", "codegen", "--fast", "test/codegen/transform/test_boxes.py")
+  run = collected("--layer", "codegen", "test/codegen/transform/test_bulk_copies.py")
+  fast = collected("--layer", "codegen", "--fast", "test/codegen/transform/test_bulk_copies.py")
   assert run.stdout.count("::") > fast.stdout.count("::") > 0

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tinyhw.codegen.kernel.access import merge_ranges, split_ranges
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.matrix.sides import tile_of
+from tinyhw.codegen.matrix.operands import tile_of
 from tinyhw.codegen.plan.heuristic import choose
 from tinyhw.codegen.transform.keep import keep_terms
 from tinyhw.codegen.transform.lane_reduction import fold_lanes

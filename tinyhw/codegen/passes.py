@@ -12,13 +12,13 @@ from collections.abc import Callable
 from tinyhw import trace
 from tinyhw.codegen.kernel.grid import flatten_grid, grid_size
 from tinyhw.codegen.lower.accumulate import accumulate_reductions
+from tinyhw.codegen.lower.coalesce import coalesce
 from tinyhw.codegen.lower.expand import unroll, vectors_as_copies
 from tinyhw.codegen.lower.fragments import widen_fragments
 from tinyhw.codegen.lower.indices import fits, lower_indices
 from tinyhw.codegen.lower.legalize import legalize
 from tinyhw.codegen.lower.linearize import linearize
 from tinyhw.codegen.lower.pipeline import pipeline
-from tinyhw.codegen.lower.runs import widen_runs
 from tinyhw.codegen.lower.vectorize import vectorize
 from tinyhw.codegen.math.decompose import decompose
 from tinyhw.codegen.transform.stage import stage_values
@@ -45,24 +45,24 @@ class ListPass(NamedTuple):
   name: str
   run: Callable[[list[UOp], frozenset[int], Capabilities], list[UOp]]
 
-def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
-  """Run the pass of fetch.py."""
-  from tinyhw.codegen.lower import fetch as module  # only GPUs copy while they compute
-  return module.fetch(uops, written, capabilities)
+def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+  """Run the pass of prefetch.py."""
+  from tinyhw.codegen.lower import prefetch as module  # only GPUs copy while they compute
+  return module.prefetch(uops, written, capabilities)
 
 PASSES = (
   Pass("grid", lambda sink, _: flatten_grid(sink)),
   Pass("stage", lambda sink, _: stage_values(sink)),
   Pass("unroll", lambda sink, capabilities: unroll(vectors_as_copies(sink) if capabilities.lanes else sink)),
   Pass("vectorize", vectorize),
-  Pass("runs", lambda sink, capabilities: widen_fragments(widen_runs(sink, capabilities))),
+  Pass("coalesce", lambda sink, capabilities: widen_fragments(coalesce(sink, capabilities))),
   Pass("accumulate", accumulate_reductions, False),
   Pass("indices", lambda sink, capabilities: lower_indices(sink, capabilities.lanes > 0), False),
   Pass("decompose", decompose, False),
   Pass("legalize", legalize, False),
 )
 LIST_PASSES = (
-  ListPass("fetch", fetch),
+  ListPass("prefetch", prefetch),
   ListPass("pipeline", lambda uops, written, _: pipeline(uops, written)),
 )
 NAMES = (*[p.name for p in PASSES], "linearize", *[p.name for p in LIST_PASSES])
@@ -72,16 +72,16 @@ ORDER = (
          "form"),
   Before("stage", "unroll", "the stores that fill a local array are unrolled like others"),
   Before("unroll", "vectorize", "a copy's index is linear in the lane more often than the original's"),
-  Before("unroll", "runs", "unroll makes the copies that access neighbours"),
+  Before("unroll", "coalesce", "unroll makes the copies with adjacent accesses"),
   Before("vectorize", "accumulate", "the lanes of a reduction are folded once, after its loop"),
-  Before("runs", "indices", "an index is a plain sum until then"),
+  Before("coalesce", "indices", "an index is a plain sum until then"),
   Before("accumulate", "decompose", "what folds (MAX, MULACC) may be an operation that a target does not have"),
   Before("vectorize", "indices", "nothing may multiply indices after they have types"),
   Before("indices", "decompose", "decompose divides machine integers only"),
   Before("decompose", "legalize", "a vector operation in other vector operations is better than lane by lane"),
   Before("legalize", "linearize", "legalize splits what all others made"),
-  Before("linearize", "fetch", "loops are brackets in a list, whose bodies move"),
-  Before("fetch", "pipeline", "copies that go on by themselves need no registers; pipeline takes the loops that fetch "
+  Before("linearize", "prefetch", "loops are brackets in a list, whose bodies move"),
+  Before("prefetch", "pipeline", "asynchronous copies need no registers; pipeline takes the loops that prefetch "
          "leaves"),
 )
 REASONS = reasons(NAMES, ORDER)

@@ -6,7 +6,7 @@ import pytest
 import ulps
 
 from tinyhw.codegen.math import floating
-from tinyhw.codegen.math.floating import DOUBLE, SINGLE, Format
+from tinyhw.codegen.math.floating import DOUBLE, SINGLE, FloatEncoding
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -21,7 +21,7 @@ def numbers(dtype: DType, n: int, seed: int = 0) -> np.ndarray:
   return (rng.choice([-1, 1], n) * 2.0 ** rng.uniform(-20, 20, n)).astype(ulps.numpy_type(dtype))
 
 @pytest.mark.parametrize("f", (SINGLE, DOUBLE), ids=("float32", "float64"))
-def test_formats(f: Format) -> None:
+def test_formats(f: FloatEncoding) -> None:
   kind, bits = ulps.numpy_type(f.real), ulps.numpy_type(f.unsigned)
   def value(code: int) -> float: return float(np.array(code, bits).view(kind))
   assert (value(f.one) == 1.0 and value(f.infinity) == np.inf and str(value(f.sign)) == "-0.0"

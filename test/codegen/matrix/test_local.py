@@ -9,7 +9,7 @@ from test.codegen.matrix.test_matrix import APART, matmul
 from test.codegen.plan.test_workgroup import F32, LANES, run
 from tinyhw.codegen.lower.linearize import AHEAD_BYTES
 from tinyhw.codegen.matrix.local import Pieces, distance_along, packed_place, pieces_of, reads_apart
-from tinyhw.codegen.matrix.sides import Side, Tile
+from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
@@ -37,7 +37,7 @@ def test_along_what_a_factor_is_copied() -> None:
 def cut(index: UOp, gate: UOp | None = None, turns: bool = False, aligned: bool = True) -> tuple[bool, Pieces]:
   """Return the blocks of an operand of 64 rows (range 0) by 64 steps (range 1) for 64 lanes. index: of its elements."""
   row, step, lane = axis(64, 0, "UPCAST"), axis(64, 1, "UNROLL"), axis(64, 2, "LOCAL")
-  tile = Tile(Side((row,)), Side((lane,)), Side((step,)), (lane,), False, aligned)
+  tile = WorkgroupTile(ProductRange((row,)), ProductRange((lane,)), ProductRange((step,)), (lane,), False, aligned)
   place = UOp.param(1, dtypes.float16, 1 << 20).index(index)
   return pieces_of(place.load() if gate is None else place.load(gate), tile, tile.row, 64, turns)
 

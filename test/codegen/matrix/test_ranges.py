@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from test.codegen.kernels import AVX2, agree, axis, count
-from test.codegen.products import convolution, gradient
 from test.codegen.matrix.test_matrix import matmul
 from test.codegen.plan.test_workgroup import F32, LANES, run
+from test.codegen.products import convolution, gradient
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.matrix.local import distance_along
 from tinyhw.codegen.matrix.ranges import one_range_each, padded

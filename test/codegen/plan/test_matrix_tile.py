@@ -8,7 +8,7 @@ import pytest
 from test.codegen.kernels import axis
 from test.codegen.plan.test_workgroup import LANES
 from tinyhw.codegen.plan.matrix_tile import (
-  OTHER_REGISTERS, Shape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns)
+  OTHER_REGISTERS, TileShape, carries, cost, fits, in_order, panels_cost, registers, staged, tile, turns)
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.sass.capabilities import capabilities
@@ -27,13 +27,13 @@ def chosen(m: int, n: int, k: int, others: int = 1, unit: Matrix = UNIT,
 
 def test_registers_are_counted() -> None:
   """8 of sums, 8 of each operand, and the copies: 32 rows and columns of 16 halves, by 32 lanes."""
-  assert registers(Shape(1, 1, 1, 1, 1), UNIT) == 8 + 8 + 8 + 8 + OTHER_REGISTERS
-  assert registers(Shape(2, 2, 4, 4, 1), UNIT) == 128 + 64 + 16 + OTHER_REGISTERS
+  assert registers(TileShape(1, 1, 1, 1, 1), UNIT) == 8 + 8 + 8 + 8 + OTHER_REGISTERS
+  assert registers(TileShape(2, 2, 4, 4, 1), UNIT) == 128 + 64 + 16 + OTHER_REGISTERS
 
 @pytest.mark.parametrize("changes, shape", [
-  ({}, Shape(2, 2, 4, 4, 1)), ({"vector_registers": 200}, Shape(2, 2, 4, 2, 4)),
-  ({"vector_registers": 100}, Shape(2, 2, 2, 2, 1))])
-def test_a_large_product_fills_the_registers(changes: dict[str, int], shape: Shape) -> None:
+  ({}, TileShape(2, 2, 4, 4, 1)), ({"vector_registers": 200}, TileShape(2, 2, 4, 2, 4)),
+  ({"vector_registers": 100}, TileShape(2, 2, 2, 2, 1))])
+def test_a_large_product_fills_the_registers(changes: dict[str, int], shape: TileShape) -> None:
   found = chosen(4096, 4096, 4096, **changes)
   assert shape == (found[OptOps.LOCAL, 0], found[OptOps.LOCAL, 1], *sorted(
     (found.get((OptOps.UPCAST, 0), 1), found.get((OptOps.UPCAST, 1), 1)), reverse=True),
@@ -47,19 +47,19 @@ def test_a_small_product_is_for_many_waves() -> None:
 
 def test_nothing_is_larger_than_the_product_nor_than_local_memory() -> None:
   sizes = (48, 20, 80)
-  for shape in (Shape(2, 1, 2, 1, 1), Shape(1, 2, 1, 1, 1), Shape(1, 1, 1, 1, 2)):
+  for shape in (TileShape(2, 1, 2, 1, 1), TileShape(1, 2, 1, 1, 1), TileShape(1, 1, 1, 1, 2)):
     assert not fits(shape, sizes, UNIT, CARD)
-  assert fits(Shape(2, 1, 1, 1, 1), sizes, UNIT, CARD)
-  assert not fits(Shape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
-  assert (fits(Shape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
-          and staged(Shape(2, 2, 2, 2, 1), UNIT) == 128)
+  assert fits(TileShape(2, 1, 1, 1, 1), sizes, UNIT, CARD)
+  assert not fits(TileShape(2, 2, 2, 2, 4), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
+  assert (fits(TileShape(2, 2, 2, 2, 1), (512, 512, 512), UNIT, replace(CARD, local_bytes=16384))
+          and staged(TileShape(2, 2, 2, 2, 1), UNIT) == 128)
 
 def test_one_matrix_is_always_possible() -> None: assert chosen(16, 16, 16, vector_registers=0) == {}
 
 def test_what_is_computed_twice_costs() -> None:
   """For 80 rows, five matrices, a wave of four would compute three of them twice."""
   sizes = (80, 4096, 256)
-  assert cost(Shape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(Shape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)
+  assert cost(TileShape(1, 1, 4, 1, 1), sizes, 64, UNIT, CARD) > cost(TileShape(1, 1, 1, 4, 1), sizes, 64, UNIT, CARD)
 
 # A unit that reads local memory itself
 
@@ -89,14 +89,14 @@ def test_panels_of_narrow_pieces_have_room_for_them() -> None:
   """A 16-byte piece is 8 accesses of one half each, which lanes carry, or 4 accesses of two halves, which they copy."""
   unit, sizes = product_of_group(256, dtypes.bfloat16), (4096, 4096, 4096)
   def fitting(*accesses: int) -> list[int]:
-    return [groups for groups in (1, 2, 3) if fits(Shape(groups, 1, 1, 1, 1), sizes, unit, HOPPER,
+    return [groups for groups in (1, 2, 3) if fits(TileShape(groups, 1, 1, 1, 1), sizes, unit, HOPPER,
                                                    accesses=(accesses[0], accesses[1]))]
   assert fitting(1, 1) == [2, 3] and fitting(8, 8) == [2] and fitting(4, 4) == [1, 2,
                                                                                 3], ("of three groups a lane has 166 "
                                                                                      "registers")
-  assert turns(Shape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
+  assert turns(TileShape(2, 1, 1, 1, 1), unit, (8, 1)) == (32, 8) and carries(8) and not carries(4)
   def cost_of(*accesses: int) -> float:
-    return panels_cost(Shape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
+    return panels_cost(TileShape(2, 1, 1, 1, 1), sizes, 1, unit, HOPPER, (accesses[0], accesses[1]))
   assert cost_of(1, 1) < cost_of(8, 1) < cost_of(8, 8) and cost_of(1, 1) < cost_of(4, 4)
 
 def test_panels_are_for_large_products() -> None:

@@ -9,7 +9,7 @@ from test.codegen.kernels import AVX2, agree, axis
 from test.codegen.transform.test_window import convolution
 from tinyhw.codegen.optimize import with_opts
 from tinyhw.codegen.plan.heuristic import lanes_of, nest_of
-from tinyhw.codegen.plan.register_tile import Model, Tile, candidates, terms_of, tile, wasted
+from tinyhw.codegen.plan.register_tile import CostModel, RegisterTile, candidates, terms_of, tile, wasted
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.isa.x86.capabilities import capabilities
@@ -27,9 +27,9 @@ def product(m: int, n: int, k: int) -> UOp:
   return UOp.sink(out.index(i * n + j).store((a.index(i * k + r).load() * b.index(r * n + j).load()).reduce(Ops.ADD, r),
                                              i, j))
 
-def model_of(kernel: UOp, level: str) -> Model:
+def model_of(kernel: UOp, level: str) -> CostModel:
   nest = nest_of(kernel.src[0])
-  return Model(nest, nest.reduces, lanes_of(nest, LEVELS[level]), LEVELS[level])
+  return CostModel(nest, nest.reduces, lanes_of(nest, LEVELS[level]), LEVELS[level])
 
 def opts_of(kernel: UOp, level: str) -> tuple[Opt, ...]:
   nest = nest_of(kernel.src[0])
@@ -96,20 +96,21 @@ def test_what_storing_far_apart_costs_has_no_step() -> None:
   def costs(n: int) -> float:
     model = model_of(product(64, n, 9), "avx512")
     i, j = model.nest.ranges
-    return model.streams(Tile(j, {i: 8}))
+    return model.streams(RegisterTile(j, {i: 8}))
   assert 0 < costs(255) < costs(256) < costs(257) < 1.02 * costs(255) and costs(1024) == costs(4096) == 7
 
 def test_a_tile_that_does_not_fit_has_no_cost() -> None:
   model = model_of(product(64, 64, 64), "avx2")
   i, j = model.nest.ranges
   ways = [o.ways(j) for o in model.loads]
-  assert model.cost(Tile(j, {i: 6, j: 2}), ways) is not None and model.cost(Tile(j, {i: 8, j: 2}), ways) is None
+  assert model.cost(RegisterTile(j, {i: 6, j: 2}), ways) is not None
+  assert model.cost(RegisterTile(j, {i: 8, j: 2}), ways) is None
 
 def test_more_reuse_costs_less() -> None:
   model = model_of(product(64, 64, 64), "avx2")
   i, j = model.nest.ranges
   ways = [o.ways(j) for o in model.loads]
-  costs = [model.cost(Tile(j, copies), ways) or 0.0 for copies in ({i: 1}, {i: 2}, {i: 4}, {i: 6, j: 2})]
+  costs = [model.cost(RegisterTile(j, copies), ways) or 0.0 for copies in ({i: 1}, {i: 2}, {i: 4}, {i: 6, j: 2})]
   assert costs == sorted(costs, reverse=True)
 
 def test_what_overlap_and_left_over_terms_waste() -> None:

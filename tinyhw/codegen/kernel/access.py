@@ -15,7 +15,7 @@ from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
 @dataclass(frozen=True)
-class Access:
+class StridedAccess:
   """One LOAD or STORE.
 
   `strides`: range -> elements per iteration. `opaque`: ranges that the index or the gate depends on in another way.
@@ -40,12 +40,12 @@ class Access:
 
   def depends(self, r: UOp) -> bool: return r in self.opaque or r in self.strides
 
-def access_of(u: UOp) -> Access:
+def access_of(u: UOp) -> StridedAccess:
   """Return the access of a LOAD or STORE."""
   strides, opaque = strides_of(u.src[0].src[1])
   gate = gate_of(u)
-  if gate is None: return Access(u, strides, opaque)
-  return Access(u, strides, opaque | frozenset(gate.ranges), frozenset(gate.ranges) - opaque)
+  if gate is None: return StridedAccess(u, strides, opaque)
+  return StridedAccess(u, strides, opaque | frozenset(gate.ranges), frozenset(gate.ranges) - opaque)
 
 def strides_of(index: UOp) -> tuple[dict[UOp, int], frozenset[UOp]]:
   """Return the strides of an index expression, and the ranges that it depends on in another way."""
@@ -59,7 +59,7 @@ def gate_of(u: UOp) -> UOp | None:
   values = values_of(u)
   return values[2] if len(values) > 2 else None
 
-def accesses(sink: UOp) -> list[Access]:
+def accesses(sink: UOp) -> list[StridedAccess]:
   """Return the accesses of all LOADs and STOREs, in order."""
   return [access_of(u) for u in sink.toposort() if u.op in (Ops.LOAD, Ops.STORE)]
 

@@ -147,7 +147,7 @@ class Expansion:
 def vectors_as_copies(sink: UOp) -> UOp:
   """Return sink with VECTOR ranges as UPCAST and UNROLL ones, for targets whose lanes are threads.
 
-  Adjacent accesses of the copies are coalesced where memory allows it (runs.py).
+  Adjacent accesses of the copies are coalesced where memory allows it (coalesce.py).
   """
   order = sink.toposort()
   summed = {r for u in order if u.op is Ops.REDUCE for r in ranges_of(u)}

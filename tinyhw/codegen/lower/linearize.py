@@ -29,14 +29,14 @@ _BEFORE = {Ops.ACC: 0, Ops.AFTER: 1}
 AHEAD_BYTES = 96  # of a lane's operands that are loaded before the products of earlier steps
 _ARGUMENTS = (Ops.PARAM, Ops.DEFINE_VAR, Ops.DEFINE_LOCAL)
 
-class Block:
+class EmittedBlock:
   """A part of the program being written: `bit` is its range's, `open` has those of all ranges around it.
 
   `emitted`: node -> its copy here.
   """
   __slots__ = ("parent", "bit", "open", "uops", "emitted", "is_loop")
 
-  def __init__(self, parent: Block | None, bit: int, is_loop: bool):
+  def __init__(self, parent: EmittedBlock | None, bit: int, is_loop: bool):
     self.parent, self.bit, self.is_loop = parent, bit, is_loop
     self.open: int = bit if parent is None else parent.open | bit
     self.uops: list[UOp] = []
@@ -125,12 +125,12 @@ class Linearizer:
 
   def run(self) -> list[UOp]:
     """Return the whole kernel."""
-    root = Block(None, 0, False)
+    root = EmittedBlock(None, 0, False)
     outputs = [s for s in self.statements if s.node.op is Ops.STORE and not s.fills]
     self.build(root, [(s, s.ranges) for s in outputs])
     return root.uops
 
-  def build(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
+  def build(self, block: EmittedBlock, given: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
     """Emit statements, with the loops that they still have to open, into a block. Emit the nodes that they need first.
     """
     work = {s.bit: (s, ranges) for s, ranges in given}
@@ -150,7 +150,7 @@ class Linearizer:
           block.emitted[s.node] = self.variables[variable_of(s.node)] if s.node.op is Ops.REDUCE else s.node
       if self.lanes and any(s.fills and s in found for s, _ in group): block.uops.append(UOp(Ops.BARRIER))
 
-  def _found(self, block: Block, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
+  def _found(self, block: EmittedBlock, given: list[tuple[Statement, tuple[UOp, ...]]]) -> list[Statement]:
     """Return the statements below the given ones that belong into this block.
 
     Their outer loops are open, and no enclosing block has done them.
@@ -162,15 +162,15 @@ class Linearizer:
     statements = [self.statements[k] for k in bits_of(below)]
     return [s for s in statements if not s.free & ~block.open and not self._done(block, s)]
 
-  def _done(self, block: Block, statement: Statement) -> bool:
+  def _done(self, block: EmittedBlock, statement: Statement) -> bool:
     """Does an enclosing block hold the statement's result?"""
-    at: Block | None = block
+    at: EmittedBlock | None = block
     while at is not None:
       if statement.node in at.emitted: return True
       at = at.parent
     return False
 
-  def _start(self, block: Block, statement: Statement) -> None:
+  def _start(self, block: EmittedBlock, statement: Statement) -> None:
     """Set the variable of a REDUCE, or emit a barrier, before a statement's loops."""
     node = statement.node
     if node.op is Ops.REDUCE:
@@ -182,8 +182,8 @@ class Linearizer:
     elif self.lanes and self._inside_loop(block) and not (block.uops and block.uops[-1].op is Ops.BARRIER):
       block.uops.append(UOp(Ops.BARRIER))  # readers of the previous iteration are done
 
-  def _inside_loop(self, block: Block) -> bool:
-    at: Block | None = block
+  def _inside_loop(self, block: EmittedBlock) -> bool:
+    at: EmittedBlock | None = block
     while at is not None:
       if at.is_loop: return True
       at = at.parent
@@ -206,19 +206,19 @@ class Linearizer:
         break
     return [entry for entry in ready if entry[1][0] is chosen]
 
-  def _loop(self, block: Block, head: UOp, inner: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
+  def _loop(self, block: EmittedBlock, head: UOp, inner: list[tuple[Statement, tuple[UOp, ...]]]) -> None:
     """Emit one loop around statements."""
     end = self.emit(block, head.src[0])
     counter = UOp(Ops.RANGE, head.dtype, (end,), (self.numbers[0], head.arg[1]))
     self.numbers[0] += 1
-    body = Block(block, self._bits[head], head.arg[1] not in (AxisType.GLOBAL, AxisType.LOCAL))
+    body = EmittedBlock(block, self._bits[head], head.arg[1] not in (AxisType.GLOBAL, AxisType.LOCAL))
     body.emitted[head] = counter
     self.build(body, inner)
     block.uops += (counter, *body.uops, UOp(Ops.END, dtypes.void, (counter,)))
 
   # ***** nodes *****
 
-  def _finish(self, block: Block, statements: list[Statement]) -> None:
+  def _finish(self, block: EmittedBlock, statements: list[Statement]) -> None:
     """Emit statements in their innermost loop: assign variables term by term, and store values."""
     reductions = [s.node for s in statements if s.node.op is Ops.REDUCE]
     updates = [[u for u in r.src[1:] if u.op is not Ops.RANGE] for r in reductions]
@@ -243,7 +243,7 @@ class Linearizer:
       if self.inherit is not None: self.inherit(new, s)
       block.uops.append(new)
 
-  def _load_first(self, block: Block, fills: list[UOp]) -> None:
+  def _load_first(self, block: EmittedBlock, fills: list[UOp]) -> None:
     """Emit the loads for the stores that fill local memory, so that all are in flight before the first wait.
 
     Loads with the same gate are adjacent, so that few gates are live at a time.
@@ -259,13 +259,13 @@ class Linearizer:
     for together in loads.values():
       for u in together: self.emit(block, u)
 
-  def home(self, block: Block, node: UOp) -> Block:
+  def home(self, block: EmittedBlock, node: UOp) -> EmittedBlock:
     """Return the innermost open loop that node depends on."""
     mask = self.depends[node]
     while block.parent is not None and not block.bit & mask: block = block.parent
     return block
 
-  def emit(self, block: Block, node: UOp) -> UOp:
+  def emit(self, block: EmittedBlock, node: UOp) -> UOp:
     """Return the copy of node for code in block.
 
     Append it and its sources to the blocks where they belong, unless they are there.
@@ -293,7 +293,7 @@ class Linearizer:
       stack.pop()
     return at.emitted[node]
 
-  def _made(self, node: UOp, src: tuple[UOp, ...], at: Block) -> UOp:
+  def _made(self, node: UOp, src: tuple[UOp, ...], at: EmittedBlock) -> UOp:
     """Append a node over its emitted sources. A variable is itself; a local array that was filled is the array."""
     op = node.op
     if op is Ops.ACC: return self.variables[node.arg[:2]]

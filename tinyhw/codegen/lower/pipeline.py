@@ -16,7 +16,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, Ops
 from tinyhw.uop.ops import UOp
 
-SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes (fetch.py)
+SIGNALS_BYTES = 64  # of local memory, for the signals that count boxes (prefetch.py)
 WORKGROUPS = 2   # that should fit into local memory: one computes while the other one waits
 MOST_BYTES = 256  # of a lane's variables; more would take registers from the sums
 

@@ -82,7 +82,7 @@ def steps(stride: int, lanes: int) -> UOp:
   """Return 0, stride, 2*stride, … in lanes."""
   return UOp(Ops.VECTORIZE, weakint.vec(lanes), tuple([number(stride * k) for k in range(lanes)]))
 
-class Lanes:
+class Vectorizer:
   """The state of the walk. `new[u]`: the new scalar or vector of u. `axis[u]`: the VECTOR range that u depends on."""
   def __init__(self, capabilities: Capabilities):
     self.capabilities = capabilities
@@ -275,7 +275,7 @@ def vectorize(sink: UOp, capabilities: Capabilities) -> UOp:
   for r in vectors:
     if r.src[0].op is not Ops.CONST:
       raise CompileError(f"range {r.arg[0]} is VECTOR and its end is not a constant; only a constant can be lanes")
-  lanes = Lanes(capabilities)
+  lanes = Vectorizer(capabilities)
   inherit = trace.inherit if trace.follows() else None
   for u in order:
     lanes.visit(u)

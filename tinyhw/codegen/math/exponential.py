@@ -7,7 +7,7 @@ test/minimax.py.
 """
 from __future__ import annotations
 
-from tinyhw.codegen.math.floating import Format, clamp, fma, format_of, polynomial, real, signed, subtract
+from tinyhw.codegen.math.floating import FloatEncoding, clamp, fma, format_of, polynomial, real, signed, subtract
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
@@ -41,7 +41,7 @@ LOG2_OF_E = 1.4426950408889634
 LIMITS: dict[DType, tuple[float, float]] = {dtypes.float32: (-104.0, 89.0), dtypes.float64: (-746.0, 710.0)}
 LIMITS_OF_2: dict[DType, tuple[float, float]] = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0)}
 
-def power_of_two(shifted: UOp, f: Format) -> UOp:
+def power_of_two(shifted: UOp, f: FloatEncoding) -> UOp:
   """Return 2**k, a normal number, where `shifted` is k + f.rounder."""
   return real(signed(shifted) << f.mantissa)
 

@@ -14,7 +14,7 @@ from tinyhw.uop.ops import UOp
 
 Real = UOp | float
 
-class Format(NamedTuple):
+class FloatEncoding(NamedTuple):
   """A binary float: its types of the same width, the bits of its stored mantissa, and its exponent's bias."""
   real: DType
   signed: DType
@@ -42,10 +42,10 @@ class Format(NamedTuple):
     + bias. That is the exponent field of 2**k."""
     return 1.5 * 2.0 ** self.mantissa + self.bias
 
-SINGLE = Format(dtypes.float32, dtypes.int32, dtypes.uint32, 23, 127)
-DOUBLE = Format(dtypes.float64, dtypes.int64, dtypes.uint64, 52, 1023)
+SINGLE = FloatEncoding(dtypes.float32, dtypes.int32, dtypes.uint32, 23, 127)
+DOUBLE = FloatEncoding(dtypes.float64, dtypes.int64, dtypes.uint64, 52, 1023)
 
-def format_of(x: UOp) -> Format: return SINGLE if x.dtype.scalar() is dtypes.float32 else DOUBLE
+def format_of(x: UOp) -> FloatEncoding: return SINGLE if x.dtype.scalar() is dtypes.float32 else DOUBLE
 
 # ***** bits *****
 

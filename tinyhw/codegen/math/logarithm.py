@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.codegen.math.exponential import LOG_OF_2
-from tinyhw.codegen.math.floating import Format, fast_sum, fma, format_of, polynomial, real, signed, subtract
+from tinyhw.codegen.math.floating import FloatEncoding, fast_sum, fma, format_of, polynomial, real, signed, subtract
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.ops import UOp
@@ -50,7 +50,7 @@ def split(x: UOp) -> Split:
   exponent = _exponent(bits, tiny, f, least)
   return Split(exponent, real(mantissa) - 1.0)
 
-def _exponent(bits: UOp, tiny: UOp, f: Format, least: int) -> UOp:
+def _exponent(bits: UOp, tiny: UOp, f: FloatEncoding, least: int) -> UOp:
   """Return the exponent by a shift and a conversion.
 
   Few vector units convert int64. For float64 the exponent therefore becomes the low bits of 2**52.

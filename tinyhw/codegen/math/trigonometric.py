@@ -46,7 +46,7 @@ TURN: dict[DType, tuple[float, float]] = {
 ROUNDER = 1.5 * 2.0 ** 52  # added to a double, it leaves the nearest integer in the low bits
 DIRECT = 0.5    # below it, |x| is the angle
 
-class Place(NamedTuple):
+class MantissaExponent(NamedTuple):
   """|x| = f * 2**e: f is in 1..2, or less where e is 0."""
   f: UOp
   e: UOp
@@ -56,10 +56,10 @@ class Turn(NamedTuple):
   quarters: UOp
   angle: UOp
 
-def _place(size: UOp, one: int, infinity: int, mantissa: int) -> Place:
+def _place(size: UOp, one: int, infinity: int, mantissa: int) -> MantissaExponent:
   bits = signed(size)
   exponent = (bits & infinity).maximum(one) - one
-  return Place(real(subtract(bits, exponent)), exponent.bitcast(unsigned(size).dtype) >> mantissa)
+  return MantissaExponent(real(subtract(bits, exponent)), exponent.bitcast(unsigned(size).dtype) >> mantissa)
 
 def _window(e: UOp, word: int, zeros: int, count: int) -> list[UOp]:
   """Return bits of 1/(2 pi), after `zeros` zeros, from bit e on: `count` words of `word` bits.

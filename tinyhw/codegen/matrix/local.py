@@ -5,16 +5,16 @@ that are contiguous in memory. In local memory the steps of the sum are adjacent
 lane therefore loads its share of an operand in wide pieces (`share`).
 
 Where lanes load operands together (`Matrix.fragments`), local memory keeps the order of memory, so that whole pieces
-can be copied unchanged (fetch.py). This also holds where the unit reads local memory itself (`Matrix.panels`). Local
-memory then has panels (swizzled blocks), which a target may also fill by bulk tensor copies (boxes.py).
+can be copied unchanged (prefetch.py). This also holds where the unit reads local memory itself (`Matrix.panels`). Local
+memory then has panels (swizzled blocks), which a target may also fill by bulk tensor copies (bulk_copies.py).
 """
 from __future__ import annotations
 import math
 
 from tinyhw.codegen.kernel.affine import common_factor, linear, make, number
-from tinyhw.codegen.kernel.widths import gate_width, is_plain, width_along
-from tinyhw.codegen.matrix.sides import Side, Tile, further, place, position, times
-from tinyhw.codegen.transform.boxes import MOST_LINES, Tensor, boxes_of, tensor_of, weights
+from tinyhw.codegen.kernel.vector_width import gate_width, is_plain, width_along
+from tinyhw.codegen.matrix.operands import ProductRange, WorkgroupTile, further, place, position, times
+from tinyhw.codegen.transform.bulk_copies import MOST_LINES, OperandTensor, boxes_of, tensor_of, weights
 from tinyhw.codegen.transform.tiling import part_of, substitute
 from tinyhw.dtype import DType, dtypes
 from tinyhw.named_tuple import NamedTuple
@@ -31,8 +31,8 @@ MOST_NARROW = 64      # the same in narrower pieces
 NEIGHBOURS = 32       # adjacent lanes that copy narrow pieces of a row
 RANGES = 3            # new ones for a local array
 
-def share(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None, fresh: int,
-          stage: int) -> UOp:
+def share(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout | None,
+          fresh: int, stage: int) -> UOp:
   """Load a lane's elements of an operand from local memory. The operand has rows or columns (side, axis)."""
   assert layout is not None, "only panels are none of a lane's"
   if matrix.fragments: return fragment(x, tile, side, axis, wave, matrix, layout, fresh, stage)
@@ -93,7 +93,7 @@ class PanelArray(NamedTuple):
 
   def size(self, rows: int, steps: int) -> int: return rows * steps
 
-def panels(x: UOp, y: UOp, tile: Tile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
+def panels(x: UOp, y: UOp, tile: WorkgroupTile, wave: UOp, fresh: int, stage: int) -> tuple[UOp, UOp]:
   """Return both operands as PANELs."""
   sides = (x, tile.row), (y, tile.column)
   tensors = [tensor_in(factor, tile, side) if tile.boxed else None for factor, side in sides]
@@ -102,12 +102,13 @@ def panels(x: UOp, y: UOp, tile: Tile, wave: UOp, fresh: int, stage: int) -> tup
           for k, ((factor, side), tensor) in enumerate(zip(sides, tensors)))
   return a, b
 
-def tensor_in(x: UOp, tile: Tile, side: Side) -> Tensor | None:
+def tensor_in(x: UOp, tile: WorkgroupTile, side: ProductRange) -> OperandTensor | None:
   """Return an operand as a tensor, of which local memory gets boxes."""
   along, line = (side, tile.step) if lies_along_side(x, tile, side) else (tile.step, side)
   return tensor_of(x, weights(along.parts), weights(line.parts)) if line.size <= MOST_LINES else None
 
-def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, tensor: Tensor | None) -> UOp:
+def panel(x: UOp, tile: WorkgroupTile, side: ProductRange, wave: UOp, fresh: int, stage: int,
+          tensor: OperandTensor | None) -> UOp:
   """Return an operand as a PANEL. Local memory is contiguous as memory is, along the steps or along the rows (or
   columns)."""
   turned, (_, cut) = lies_along_side(x, tile, side), pieces_of(x, tile, side, workgroup_of(tile, wave), True)
@@ -117,7 +118,7 @@ def panel(x: UOp, tile: Tile, side: Side, wave: UOp, fresh: int, stage: int, ten
   row, step = (position([*s.parts[:-1], number(0)], s) for s in (side, tile.step))
   return UOp(Ops.PANEL, x.dtype, (UOp(Ops.INDEX, x.dtype, (local, array.begin(row, step))),), array.panels)
 
-def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
+def boxed(tensor: OperandTensor, tile: WorkgroupTile, wave: UOp, array: PanelArray, size: int, stage: int) -> UOp:
   """Return a local array of panels, each filled by one BOX."""
   local = UOp(Ops.DEFINE_LOCAL, tensor.buffer.dtype, (), (stage, size))
   lanes, lines = tuple(wave if r is tile.columns else r for r in tile.lanes), array.panels.lines
@@ -126,8 +127,8 @@ def boxed(tensor: Tensor, tile: Tile, wave: UOp, array: PanelArray, size: int, s
             for place, box in zip(places, boxes_of(tensor, size // lines, lines))]
   return UOp(Ops.AFTER, local.dtype, (local, *stores))
 
-def fragment(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matrix, layout: Layout, fresh: int,
-             stage: int) -> UOp:
+def fragment(x: UOp, tile: WorkgroupTile, side: ProductRange, axis: str, wave: UOp, matrix: Matrix, layout: Layout,
+             fresh: int, stage: int) -> UOp:
   """Load a lane's elements of an operand by a FRAGMENT.
 
   The rows of a block keep the order of memory. A piece is left out between them, so that they are in different banks.
@@ -151,7 +152,7 @@ def fragment(x: UOp, tile: Tile, side: Side, axis: str, wave: UOp, matrix: Matri
   return UOp(Ops.FRAGMENT, x.dtype.vec(layout.count), (UOp(Ops.INDEX, x.dtype, (local, array.place(row, step))), wave),
              turned)
 
-def lies_along_side(x: UOp, tile: Tile, side: Side) -> bool:
+def lies_along_side(x: UOp, tile: WorkgroupTile, side: ProductRange) -> bool:
   """Is an operand contiguous along its rows (or columns) in memory, not along the steps?
 
   It is if its elements are closer along the rows.
@@ -167,7 +168,7 @@ def distance(x: UOp, r: UOp, most: int) -> float:
   """
   return min([distance_along(u.src[0].src[1], r, most) for u in x.toposort() if u.op is Ops.LOAD], default=math.inf)
 
-def workgroup_of(tile: Tile, wave: UOp) -> int:
+def workgroup_of(tile: WorkgroupTile, wave: UOp) -> int:
   """Return the number of lanes that copy an operand together."""
   return math.prod(int((wave if r is tile.columns else r).src[0].arg) for r in tile.lanes)
 
@@ -179,7 +180,7 @@ class Digits:
     digit, self.rest = (make(op, weakint, (self.rest, number(radix))) for op in (Ops.MOD, Ops.IDIV))
     return digit
 
-def digits_of(at: UOp, side: Side, x: UOp) -> dict[UOp, UOp]:
+def digits_of(at: UOp, side: ProductRange, x: UOp) -> dict[UOp, UOp]:
   """Return the digits of a number: the inverse of `position`.
 
   If that makes no difference to the operand, the number itself is the last digit and the others are 0.
@@ -189,7 +190,7 @@ def digits_of(at: UOp, side: Side, x: UOp) -> dict[UOp, UOp]:
   found = {r: digits.take(r.src[0].arg) for r in reversed(side.parts[1:])}
   return {**found, side.parts[0]: digits.rest}
 
-def in_a_row(x: UOp, side: Side) -> bool:
+def in_a_row(x: UOp, side: ProductRange) -> bool:
   """Are the rows (columns, steps) of a tile at equal distances in the memory of an operand?"""
   if x.op is not Ops.LOAD or len(x.src) > 1: return False
   terms, _ = linear(x.src[0].src[1])
@@ -208,7 +209,7 @@ class Pieces(NamedTuple):
   row: int
   deep: int = 0
 
-  def begin(self, block: UOp, side: Side, steps: Side) -> tuple[UOp, UOp]:
+  def begin(self, block: UOp, side: ProductRange, steps: ProductRange) -> tuple[UOp, UOp]:
     """Return the position of a block: the number of blocks before it along the rows (or columns), and along the steps.
     """
     digits = Digits(block)
@@ -220,7 +221,7 @@ class Pieces(NamedTuple):
     else: step = digits.rest
     return make(Ops.ADD, weakint, (times(far, self.row), near)), step
 
-def pieces_of(x: UOp, tile: Tile, side: Side, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
+def pieces_of(x: UOp, tile: WorkgroupTile, side: ProductRange, workgroup: int, turns: bool) -> tuple[bool, Pieces]:
   """Return whether local memory has an operand along its rows (or columns), if it may (turns), and the blocks of the
   copy.
 
@@ -264,7 +265,7 @@ def most_turns(cut: Pieces, dtype: DType) -> int:
   """Return how many blocks a lane copies at once."""
   return min(MOST_TURNS * max(PIECE_BYTES // (cut.high * cut.wide * dtype.itemsize), 1), MOST_NARROW)
 
-def at_once(x: UOp, side: Side, most: int, aligned: bool) -> int:
+def at_once(x: UOp, side: ProductRange, most: int, aligned: bool) -> int:
   """Return how many elements along rows (or columns, or steps) a lane can load at once: a power of two.
 
   aligned: they must certainly begin at a multiple of their number. Loads that `width_along` handles do not limit it.
@@ -275,7 +276,7 @@ def at_once(x: UOp, side: Side, most: int, aligned: bool) -> int:
   while most > 1 and not (side.size % most == 0 and all(is_piece(u, side, most, aligned) for u in near)): most //= 2
   return most
 
-def is_piece(load: UOp, side: Side, size: int, aligned: bool) -> bool:
+def is_piece(load: UOp, side: ProductRange, size: int, aligned: bool) -> bool:
   """Are this many elements, from a multiple of their number on, one piece of memory with one gate?"""
   block, within = (UOp(Ops.RANGE, weakint, (number(n),), (-1 - k, AxisType.UPCAST))
                    for k, n in enumerate((side.size // size, size)))
@@ -314,8 +315,8 @@ def packed_place(row: UOp, digits: tuple[tuple[int, int], ...]) -> UOp:
     total, span = make(Ops.ADD, weakint, (total, times(digit, span))), span * radix
   return total
 
-def staged(x: UOp, tile: Tile, side: Side, wave: UOp, array: Array | PanelArray, cut: Pieces, fresh: int,
-           stage: int) -> UOp:
+def staged(x: UOp, tile: WorkgroupTile, side: ProductRange, wave: UOp, array: Array | PanelArray, cut: Pieces,
+           fresh: int, stage: int) -> UOp:
   """Return a local array of an operand, filled by copies of all lanes, in `turns` turns.
 
   Each row is padded by some elements, so that lanes that read adjacent rows use different banks.
@@ -359,7 +360,7 @@ def side_by_side(value: UOp, place: UOp, r: UOp) -> list[tuple[UOp, UOp]]:
   """Return the copy of all points of a range as a few vectors and their positions in local memory.
 
   The range must be contiguous in memory and in local memory, at multiples of the access size. Otherwise return nothing:
-  `runs` may find more.
+  `coalesce` may find more.
   """
   length = int(r.src[0].arg)
   if length == 1 or value.op is not Ops.LOAD or len(value.src) > 1: return []

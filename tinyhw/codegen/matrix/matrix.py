@@ -12,7 +12,7 @@ import math
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.matrix.local import RANGES, panels, share
-from tinyhw.codegen.matrix.sides import Tile, further, place
+from tinyhw.codegen.matrix.operands import WorkgroupTile, further, place
 from tinyhw.codegen.transform.tiling import substitute
 from tinyhw.dtype import DType, can_lossless_cast, dtypes
 from tinyhw.named_tuple import NamedTuple
@@ -22,7 +22,7 @@ from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
 
-def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
+def use_matrix(sink: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -> UOp:
   """Return sink with the REDUCEs of the tile as MMAs, of a shape of `matrices`.
 
   Their stores become one for each element of a lane.
@@ -53,7 +53,7 @@ def use_matrix(sink: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> UOp:
       stores.append(UOp(Ops.STORE, store.dtype, tuple(substitute(s, changes) for s in values_of(store)) + ranges))
   return sink.replace(src=tuple(stores))
 
-class Line(NamedTuple):
+class RowPieces(NamedTuple):
   """A row of which a lane has elements.
 
   first: the INDEX of its first element. places: positions of all its pieces, as in uop/matrix.Scattered.
@@ -61,7 +61,7 @@ class Line(NamedTuple):
   first: UOp
   places: tuple[tuple[int, int], ...]
 
-def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> list[Line]:
+def lines_of(store: UOp, tile: WorkgroupTile, layout: Layout, wave: UOp, beside: int) -> list[RowPieces]:
   """Return the rows of which a lane has elements, in pieces of this many."""
   pieces: dict[int, list[tuple[int, int]]] = {}   # row -> column and first element of each
   for element in range(0, layout.count, beside):
@@ -72,11 +72,11 @@ def lines_of(store: UOp, tile: Tile, layout: Layout, wave: UOp, beside: int) -> 
     least = min(members)[0]
     at = {tile.rows: make(Ops.ADD, weakint, (row, number(down))),
           tile.columns: make(Ops.ADD, weakint, (column, number(least)))}
-    found.append(Line(substitute(store.src[0], at),
+    found.append(RowPieces(substitute(store.src[0], at),
                       tuple([(element, along - least) for along, element in sorted(members)])))
   return found
 
-def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[UOp, ...]) -> UOp:
+def line_stored(store: UOp, value: UOp, line: RowPieces, beside: int, ranges: tuple[UOp, ...]) -> UOp:
   """Return a STORE of a lane's pieces of a row."""
   memory, element = store.src[1].dtype, value.dtype.scalar()
   if len(line.places) > 1:
@@ -85,10 +85,10 @@ def line_stored(store: UOp, value: UOp, line: Line, beside: int, ranges: tuple[U
   if memory is not element: value = UOp(Ops.CAST, memory.vec(beside), (value,))
   return UOp(Ops.STORE, store.dtype, (line.first, value, *ranges))
 
-def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
+def neighbours(store: UOp, found: list[UOp], tile: WorkgroupTile, layout: Layout) -> int:
   """Return how many contiguous elements of a lane a product's store has for certain, aligned to their number.
 
-  This is at most a piece. The elements must be stored unchanged or as float16. 1: `runs` may find some.
+  This is at most a piece. The elements must be stored unchanged or as float16. 1: `coalesce` may find some.
   """
   index, value, *gate = values_of(store)
   name, radix, stride = layout.elements[0]
@@ -99,12 +99,12 @@ def neighbours(store: UOp, found: list[UOp], tile: Tile, layout: Layout) -> int:
   beside = math.gcd(radix, PIECE_BYTES // value.dtype.itemsize)
   return beside if not any(factor % beside for factor in (constant, *terms.values())) else 1
 
-def unit_of(reduction: UOp, tile: Tile, matrices: tuple[Matrix, ...]) -> Matrix:
+def unit_of(reduction: UOp, tile: WorkgroupTile, matrices: tuple[Matrix, ...]) -> Matrix:
   """Return the shape of the matrix unit that a tile was made for."""
   sizes = tuple(int(r.src[0].arg) for r in (tile.rows, tile.columns, tile.steps))
   return next(x for x in matrices if (x.m, x.n, x.k) == sizes and factors(reduction, x) is not None)
 
-def product(u: UOp, tile: Tile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
+def product(u: UOp, tile: WorkgroupTile, matrix: Matrix, wave: UOp, fresh: int, stage: int) -> UOp:
   """Return the matrix of sums, of which each lane has its vector.
 
   fresh: ids for 2 * RANGES ranges. stage: ids for two local arrays.

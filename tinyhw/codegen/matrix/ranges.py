@@ -13,7 +13,7 @@ import itertools
 import math
 
 from tinyhw import trace
-from tinyhw.codegen.kernel.access import Access, access_of
+from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of, values_of
 from tinyhw.codegen.matrix.matrix import factors, is_zero
@@ -68,7 +68,7 @@ def with_shifts_outside(groups: list[list[UOp]], found: tuple[UOp, UOp], matrix:
   return ([outer_first(group, shifts, others, least) for group, least in zip(groups, (matrix.m, matrix.n, matrix.k))]
           if shifts else groups)
 
-def outer_first(group: list[UOp], outer: set[UOp], others: list[Access], least: int) -> list[UOp]:
+def outer_first(group: list[UOp], outer: set[UOp], others: list[StridedAccess], least: int) -> list[UOp]:
   """Return a group with the outer ranges first.
 
   The other ranges must be a multiple of `least`. The accesses must be no farther apart along the new last range.

@@ -12,7 +12,7 @@ Each store is handled by itself. Kernels come in three shapes:
 from __future__ import annotations
 import math
 
-from tinyhw.codegen.kernel.access import Access, access_of
+from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.plan.matrix_tile import in_order
 from tinyhw.codegen.plan.register_tile import CHUNKS_PER_THREAD, LINE_BYTES, MOST_OVERLAP, PAGE_BYTES, tile
@@ -37,7 +37,7 @@ class Nest(NamedTuple):
   store: UOp
   ranges: tuple[UOp, ...]
   reduces: list[UOp]
-  accesses: list[Access]
+  accesses: list[StridedAccess]
   operations: int
   arithmetic: int  # of these, the operations on data, including computed addresses that are loaded from memory
   in_place: bool  # whether the kernel reads the buffer that it overwrites; then no element may be computed twice
@@ -80,7 +80,7 @@ def choose(store: UOp, capabilities: Capabilities, in_place: bool = False) -> tu
 
 # ***** elementwise *****
 
-def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lanes: int) -> tuple[Opt, ...]:
+def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[StridedAccess], lanes: int) -> tuple[Opt, ...]:
   """Return lanes along the range with most adjacent accesses, and copies for a short body."""
   best, most = None, 0
   for r in ranges:
@@ -100,7 +100,7 @@ def elementwise(nest: Nest, ranges: tuple[UOp, ...], accesses: list[Access], lan
   if copies > 1: opts.append(Opt(OptOps.UPCAST, best.arg[0], copies))
   return tuple(opts)
 
-def part_pays(nest: Nest, accesses: list[Access], r: UOp, width: int) -> bool:
+def part_pays(nest: Nest, accesses: list[StridedAccess], r: UOp, width: int) -> bool:
   """Do lanes that fill part of a register gain more in arithmetic than they lose in strided accesses?
 
   The last lanes of a row are computed twice.
@@ -121,7 +121,7 @@ def overlap(r: UOp, step: int) -> float:
   n = size_of(r)
   return -(-n // step) * step / n
 
-def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[Access]) -> tuple[UOp, int] | None:
+def across_lines(lanes: UOp, ranges: tuple[UOp, ...], accesses: list[StridedAccess]) -> tuple[UOp, int] | None:
   """Return the range along which strided loads are adjacent, and the number of their elements in a cache line.
 
   A transpose has such loads. With copies for a whole line, each line is used up while it is in the cache. Otherwise it
@@ -138,7 +138,7 @@ def lines_kept(step: int) -> int:
   """Return the number of lines that stay in the first-level cache if their addresses are this many bytes apart."""
   return WAYS * min(PAGE_BYTES // math.gcd(step, PAGE_BYTES), PAGE_BYTES // LINE_BYTES)
 
-def lane_score(access: Access, r: UOp) -> int:
+def lane_score(access: StridedAccess, r: UOp) -> int:
   """Score lanes along r for an access: adjacent elements 4 (stores 8), a shared element 1 (stores -8), strided 0
   (stores -4).
 

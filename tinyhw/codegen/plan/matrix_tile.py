@@ -40,7 +40,7 @@ OTHER_REGISTERS = 28       # of a lane that hold neither operands nor sums: addr
 # bytes of a lane's registers for an element of operand A and of operand B; None: the size of an element
 Loaded = tuple[int, int] | None
 
-class Shape(NamedTuple):
+class TileShape(NamedTuple):
   """Waves of a workgroup, matrices of a wave, steps of a staging."""
   high: int
   wide: int
@@ -69,14 +69,14 @@ def tile(m: UOp, n: UOp, k: UOp, others: int, matrix: Matrix, capabilities: Capa
   """
   sizes = size_of(m), size_of(n), size_of(k)
   counts = (GROUPS, (1,), (1,), (1,), (1, 2)) if matrix.panels else (WAVES, WAVES, MATRICES, MATRICES, STEPS)
-  fitting = [s for s in map(Shape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed,
+  fitting = [s for s in map(TileShape._make, itertools.product(*counts)) if fits(s, sizes, matrix, capabilities, boxed,
                                                                              loaded, accesses)]
   if exact: fitting = [s for s in fitting if sizes[0] % s.rows(matrix) == sizes[1] % s.columns(matrix) == 0]
   if not fitting and (exact or matrix.panels): return None
-  def cost_of(s: Shape) -> float:
+  def cost_of(s: TileShape) -> float:
     return (panels_cost(s, sizes, others, matrix, capabilities, accesses) if matrix.panels
             else cost(s, sizes, others, matrix, capabilities))
-  best = min(fitting, key=cost_of, default=Shape(1, 1, 1, 1, 1))
+  best = min(fitting, key=cost_of, default=TileShape(1, 1, 1, 1, 1))
   opts = [Opt(OptOps.MATRIX, m.arg[0], matrix.m), Opt(OptOps.MATRIX, n.arg[0], matrix.n),
           Opt(OptOps.MATRIX, k.arg[0], matrix.k)]
   opts += [Opt(OptOps.UPCAST, r.arg[0], amount) for r, amount in ((m, best.tall), (n, best.broad), (k, best.steps))
@@ -100,7 +100,7 @@ def in_order(opts: tuple[Opt, ...], sizes: dict[int, int], capabilities: Capabil
     return min(counts[fast], running) * long[fast] + -(-running // counts[fast]) * long[1 - fast]
   return opts if read(1) <= read(0) else (*[o for o in opts if o not in last], *reversed(last))
 
-def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
+def fits(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool = False,
          loaded: Loaded = None, accesses: tuple[int, int] = (1, 1)) -> bool:
   """Is the shape no larger than the product, and does it fit into registers and local memory?"""
   m, n, k = sizes
@@ -114,9 +114,9 @@ def fits(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Ca
   return (max(WORKGROUPS, UNIT_WAVES // (s.high * s.wide)) * ARRAYS * size <= capabilities.local_bytes
           and max(turns(s, matrix)) <= MOST_TURNS)
 
-def fits_in_panels(s: Shape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
+def fits_in_panels(s: TileShape, sizes: tuple[int, int, int], matrix: Matrix, capabilities: Capabilities, boxed: bool,
                    accesses: tuple[int, int]) -> bool:
-  """The same for a unit that reads local memory. The copies must also be able to run ahead (fetch.py)."""
+  """The same for a unit that reads local memory. The copies must also be able to run ahead (prefetch.py)."""
   steps = s.steps * matrix.k
   if s.rows(matrix) > sizes[0] or s.columns(matrix) > sizes[1] or sizes[2] % steps or ARRAYS * steps > sizes[2]:
     return False
@@ -141,10 +141,10 @@ CARRY_BYTES = 3072  # cost of a narrow piece that a lane carries in registers; i
 COPY_BYTES = 5120
 UNALIGNED = 1.5  # bytes that the caches deliver for a byte that lanes carry: segments begin inside of their sectors
 PADDING = 8     # elements between rows in local memory, at most
-ARRAYS = 4      # of each operand where they are copied some iterations ahead (fetch.py)
+ARRAYS = 4      # of each operand where they are copied some iterations ahead (prefetch.py)
 UNIT_WAVES = 8  # that should be resident together then: two for each SIMD of a unit
 
-def turns(s: Shape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
+def turns(s: TileShape, matrix: Matrix, accesses: tuple[int, int] = (1, 1)) -> tuple[float, float]:
   """Return the number of accesses by which a lane copies each operand."""
   high, wide = (rows * s.steps * matrix.k * matrix.operand.itemsize / PIECE_BYTES / (s.high * s.wide * matrix.lanes)
                 for rows in sides(s, matrix))
@@ -154,13 +154,13 @@ def carries(accesses: int) -> bool:
   """Do lanes carry an operand through their registers if this many accesses copy a piece?"""
   return PIECE_BYTES // accesses < LEAST_COPY
 
-def sides(s: Shape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
+def sides(s: TileShape, matrix: Matrix) -> tuple[int, int]: return s.rows(matrix), s.columns(matrix)
 
-def staged(s: Shape, matrix: Matrix) -> int:
+def staged(s: TileShape, matrix: Matrix) -> int:
   """Return the rows and columns of the workgroup's operands."""
   return sum(sides(s, matrix))
 
-def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
+def registers(s: TileShape, matrix: Matrix, loaded: Loaded = None, variables: int = 1) -> int:
   """Return the registers of a lane: sums, operands of one step, and its part of the next staging.
 
   loaded: see Loaded. variables: for each sum of panels.
@@ -175,7 +175,7 @@ def registers(s: Shape, matrix: Matrix, loaded: Loaded = None, variables: int = 
 
 def elements(layout: Layout | None) -> int: return 0 if layout is None else layout.count
 
-def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
+def cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities) -> float:
   """Return the cost of the whole product, in bytes of local memory of one wave at a time."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))
   waves, size = s.high * s.wide, matrix.operand.itemsize
@@ -184,7 +184,7 @@ def cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, cap
   products = s.tall * s.broad * matrix.m * matrix.n * matrix.k / PRODUCTS_PER_BYTE
   return (loaded + copied + products + BARRIER_BYTES / s.steps) * max(groups * waves, capabilities.threads / 2)
 
-def panels_cost(s: Shape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
+def panels_cost(s: TileShape, sizes: tuple[int, int, int], others: int, matrix: Matrix, capabilities: Capabilities,
                 accesses: tuple[int, int]) -> float:
   """The same for a unit that reads local memory."""
   groups = others * -(-sizes[0] // s.rows(matrix)) * -(-sizes[1] // s.columns(matrix))

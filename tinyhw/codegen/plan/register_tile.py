@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.tiling import LEAST_LANES, Opt, OptOps, cuts_of, is_reduce, size_of, width_along
-from tinyhw.codegen.transform.window import Pair, Window, values_from, window_of
+from tinyhw.codegen.transform.window import LoopPair, Window, values_from, window_of
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import GroupOp, Ops
@@ -65,7 +65,7 @@ TWICE_COST = 1.002
 LINE_BYTES = 64            # an unaligned vector crosses two lines for bytes / LINE_BYTES of the addresses
 CHUNKS_PER_THREAD = 8      # work items that each worker should find
 
-class Tile(NamedTuple):
+class RegisterTile(NamedTuple):
   """A candidate: lanes along `vector`, copies by range."""
   vector: UOp
   copies: dict[UOp, int]
@@ -84,7 +84,7 @@ class Way(NamedTuple):
   opt: Opt | None = None
   window: Window | None = None
 
-class Operand:
+class ReductionLoad:
   """A load under the reduction, with the numbers that the model needs."""
   def __init__(self, load: UOp, body: UOp, nest: Nest, reduce_ranges: tuple[UOp, ...], lanes: int,
                capabilities: Capabilities):
@@ -103,7 +103,7 @@ class Operand:
     if not self.free: self.room = min(self.room, MOST_STREAMS)
     self.value = values_from(load, body)[-1]
     self.work = float(sum(is_data(v) for v in self.value.toposort()))     # operations on an element alone
-    self.pairs: tuple[Pair, ...] = ()     # of the largest window, whether it fits or not
+    self.pairs: tuple[LoopPair, ...] = ()     # of the largest window, whether it fits or not
     self.windows = self._windows(body) if self.slot is not None and not self.gathered else []
     # of each window: bytes, and the loops outside of it
     self.sizes = {w: (w.elements(lanes) * self.itemsize, set(w.value.ranges).difference(w.closed))
@@ -228,7 +228,7 @@ class Operand:
       if other < cost: best, cost = way, other
     return cost, best
 
-class Model:
+class CostModel:
   """The cost of tiles of one store, with vectors of a given number of lanes."""
   def __init__(self, nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities):
     self.nest, self.lanes, self.capabilities = nest, lanes, capabilities
@@ -237,7 +237,7 @@ class Model:
     self.reduce_ranges = tuple(dict.fromkeys(r for u in self.reduces for r in ranges_of(u)))
     self.last = max(self.reduce_ranges, key=lambda r: r.arg)
     bodies = {v: u.src[0] for u in self.reduces for v in u.src[0].toposort()}
-    self.loads = [Operand(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items()
+    self.loads = [ReductionLoad(v, body, nest, self.reduce_ranges, lanes, capabilities) for v, body in bodies.items()
                   if v.op is Ops.LOAD]
     self.stores = [a for a in nest.accesses if a.is_store]
     # part of a page between stores of neighbouring iterations, which are adjacent in no loop of these
@@ -249,7 +249,7 @@ class Model:
     alone = {v for o in self.loads for v in o.value.toposort()}
     self.body = max(1, sum(is_data(v) and v not in alone for v in bodies))
 
-  def cost(self, t: Tile, ways: list[list[Way]], limit: float = math.inf) -> float | None:
+  def cost(self, t: RegisterTile, ways: list[list[Way]], limit: float = math.inf) -> float | None:
     """Return the cycles per element and reduction step.
 
     Return None for a tile that does not fit into the registers, or whose arithmetic alone reaches the limit.
@@ -275,7 +275,7 @@ class Model:
     if is_reduce(t.vector): issue += FOLD_COST * accumulators * self.lanes / self.terms * math.log2(self.lanes)
     return (max(issue / 2, arithmetic / 2, latency, (issue + arithmetic) / 4) + HIDDEN * issue + loop) * share
 
-  def streams(self, t: Tile) -> float:
+  def streams(self, t: RegisterTile) -> float:
     """Return the number of pages that a tile is stored to, besides the first."""
     n = 1.0 + (self.lanes - 1) * self.pages.get(t.vector, 0.0)
     for r, k in t.copies.items(): n *= 1.0 + (k - 1) * self.pages.get(r, 0.0)
@@ -285,7 +285,7 @@ class Model:
     """Return the iterations of the innermost loop if they are few, else 0."""
     return size_of(self.last) if self.last is not vector and 1 < size_of(self.last) <= SHORT_LOOP else 0
 
-  def unrolls(self, t: Tile, short: int, accumulators: int) -> bool:
+  def unrolls(self, t: RegisterTile, short: int, accumulators: int) -> bool:
     """Is a short innermost loop unrolled?
 
     It is not where the elements that its iterations share would take the registers of the accumulators.
@@ -296,15 +296,15 @@ class Model:
     shared = sum(t.copies[p.output] + short - 1 for p in pairs)
     return accumulators + 2 + SHARED_ALIVE * shared <= self.capabilities.vector_registers
 
-  def loop_cost(self, t: Tile, accumulators: int) -> float:
+  def loop_cost(self, t: RegisterTile, accumulators: int) -> float:
     """Return the cycles per iteration for counting and branching."""
     short = self.short_loop(t.vector)
     if not short: return LOOP_COST / 2
     return LOOP_COST / 2 / short if self.unrolls(t, short, accumulators) else LOOP_COST / 2 + EXIT_COST / short
 
-  def best(self, axes: list[UOp], limit: float = math.inf) -> tuple[float, Tile] | None:
+  def best(self, axes: list[UOp], limit: float = math.inf) -> tuple[float, RegisterTile] | None:
     """Return the cheapest tile with lanes along one of these ranges, and its cost; None if none is below the limit."""
-    found: tuple[float, Tile] | None = None
+    found: tuple[float, RegisterTile] | None = None
     for v in self.vector_axes(axes):
       ways = [operand.ways(v) for operand in self.loads]
       for t in candidates(self.nest, v, self.lanes, self.capabilities.vector_registers // len(self.reduces)):
@@ -331,10 +331,10 @@ def tile(nest: Nest, reduces: list[UOp], lanes: int, capabilities: Capabilities)
   by_width: dict[int, list[UOp]] = {lanes: []}
   for r in (*nest.ranges, *dict.fromkeys(r for u in reduces for r in ranges_of(u))):
     if size_of(r) >= min(lanes, LEAST_LANES): by_width.setdefault(width_along(r, lanes), []).append(r)
-  best: tuple[float, Tile] | None = None
+  best: tuple[float, RegisterTile] | None = None
   for width, axes in sorted(by_width.items(), reverse=True):
     if not axes: continue
-    tried = Model(nest, reduces, width, capabilities)
+    tried = CostModel(nest, reduces, width, capabilities)
     found = tried.best(axes, math.inf if best is None else best[0])
     if found is not None: best, model = found, tried
   if best is None: return ()
@@ -355,7 +355,7 @@ def terms_of(reduce: UOp) -> int:
   for r in ranges_of(reduce): n *= max(size_of(r), 1)
   return n
 
-def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
+def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[RegisterTile]:
   """Return tiles with copies along up to two output ranges (one may be the lanes' own), as many as registers allow.
 
   Large tiles, the likely ones, come first.
@@ -365,7 +365,7 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
   if v in room and not nest.in_place: room[v] = -(-size_of(v) // lanes)
   factors = {r: [n for n in TILE_FACTORS if n <= limit] for r, limit in room.items()}
   out, seen = [], set()
-  if not room: return [Tile(v, {})]
+  if not room: return [RegisterTile(v, {})]
   for a, b in itertools.combinations(room, 2) if len(room) > 1 else ((a, a) for a in room):
     for n in factors[a]:
       for m in factors[b] if b is not a else (1,):
@@ -373,7 +373,7 @@ def candidates(nest: Nest, v: UOp, lanes: int, most: int) -> list[Tile]:
         key = frozenset((r, k) for r, k in ((a, n), (b, m)) if k > 1)
         if key in seen: continue
         seen.add(key)
-        out.append(Tile(v, {a: n, b: m} if b is not a else {a: n}))
+        out.append(RegisterTile(v, {a: n, b: m} if b is not a else {a: n}))
   return sorted(out, key=lambda t: math.prod(t.copies.values()), reverse=True)
 
 def wasted(r: UOp, copies: int, lanes: int) -> float:
@@ -385,7 +385,7 @@ def wasted(r: UOp, copies: int, lanes: int) -> float:
   if is_reduce(r): return (n // lanes + sum(steps for steps, _ in cuts_of(n % lanes, lanes))) * lanes / n
   return -(-n // (copies * lanes)) * copies * lanes / n
 
-def unroll_reduction(t: Tile, model: Model) -> list[Opt]:
+def unroll_reduction(t: RegisterTile, model: CostModel) -> list[Opt]:
   """Return copies of a short reduction body: more accumulators when there are few, less counting otherwise."""
   copies = len(model.reduces) * math.prod(t.copies.values())
   if model.unrolls(t, model.short_loop(t.vector), copies):
@@ -400,7 +400,7 @@ def unroll_reduction(t: Tile, model: Model) -> list[Opt]:
 
 # ***** local memory *****
 
-def stage(model: Model, t: Tile) -> list[Opt]:
+def stage(model: CostModel, t: RegisterTile) -> list[Opt]:
   """Return opts for the chosen copies to local memory, and for a grid that makes them worth their cost."""
   if is_reduce(t.vector): return []
   ways = [(o, o.cheapest(o.ways(t.vector), t.copies)[1]) for o in model.loads]
@@ -416,7 +416,7 @@ def stage(model: Model, t: Tile) -> list[Opt]:
            * operand.copies(t.copies) / math.prod(t.copies.values()) / FILL_SHARE)
   return opts + stage_grid(model, t, set(operand.ranges), closed, max(STAGE_REUSE, round(worth)))
 
-def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse: int) -> list[Opt]:
+def stage_grid(model: CostModel, t: RegisterTile, outside: set[UOp], closed: set[UOp], reuse: int) -> list[Opt]:
   """Return the grid of a kernel that stages operands.
 
   outside: loops that the staged operand depends on. Other loops stay inside, unless the grid still needs them. Loops
@@ -443,11 +443,11 @@ def stage_grid(model: Model, t: Tile, outside: set[UOp], closed: set[UOp], reuse
     items, inside = items * parts, inside // parts
   return opts
 
-def steps_of(r: UOp, t: Tile, lanes: int) -> int:
+def steps_of(r: UOp, t: RegisterTile, lanes: int) -> int:
   """Return the number of tiles along a range."""
   return -(-size_of(r) // (t.copies.get(r, 1) * (lanes if r is t.vector else 1)))
 
-def parts_of(r: UOp, t: Tile, lanes: int, wanted: int, inside: int) -> int:
+def parts_of(r: UOp, t: RegisterTile, lanes: int, wanted: int, inside: int) -> int:
   """Return the number of blocks into which a loop over tiles is cut.
 
   This is the wanted number, or the largest with little overlap and enough reuse inside of a block.

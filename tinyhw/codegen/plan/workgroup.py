@@ -1,7 +1,7 @@
 """Spread a kernel over the lanes of workgroups, for targets whose lanes are threads (`Capabilities.lanes`).
 
 An output range becomes lanes. All reductions must depend on it, so that no lane repeats the work of another. Of such
-ranges the one with adjacent memory is taken. A lane then computes enough neighbours for a wide access (runs.py).
+ranges the one with adjacent memory is taken. A lane then computes enough neighbours for a wide access (coalesce.py).
 Lanes share a reduction instead (lane_reduction.py) where memory is adjacent only along the sum, or where results are
 few. A product that the matrix unit can compute gets MATRIX opts (matrix_tile.py). heuristic.py makes the grid of the
 remaining ranges.
@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from tinyhw.codegen.kernel.access import access_of
 from tinyhw.codegen.kernel.affine import linear
 from tinyhw.codegen.kernel.grid import ranges_of
-from tinyhw.codegen.kernel.widths import is_plain, width_along
+from tinyhw.codegen.kernel.vector_width import is_plain, width_along
 from tinyhw.codegen.matrix.local import at_once, distance
 from tinyhw.codegen.matrix.matrix import factors
-from tinyhw.codegen.matrix.sides import Side
+from tinyhw.codegen.matrix.operands import ProductRange
 from tinyhw.codegen.plan.matrix_tile import ANYWHERE_BYTES, SINGLE_BYTES, Choice, tile
-from tinyhw.codegen.transform.boxes import tensor_of
+from tinyhw.codegen.transform.bulk_copies import tensor_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps, part_of, size_of
 from tinyhw.machine.ir.target import Capabilities
 from tinyhw.uop.enums import Ops
@@ -93,7 +93,7 @@ def adjacent(nest: Nest, r: UOp) -> int:
   return sum(a.distance(r) in (0, 1) for a in nest.accesses)
 
 def copies_along(nest: Nest, r: UOp, capabilities: Capabilities) -> int:
-  """Return the number of neighbours that a lane computes with one access (runs.py), if there is enough work for all
+  """Return the number of neighbours that a lane computes with one access (coalesce.py), if there is enough work for all
   lanes."""
   if not all(a.stride(r) in (0, 1) for a in nest.accesses): return 1
   copies = wide(nest, capabilities)
@@ -329,7 +329,8 @@ def register_bytes(pair: tuple[UOp, UOp], sides: tuple[UOp, UOp], summed: UOp, a
   size, piece = pair[0].dtype.itemsize, PIECE_BYTES // pair[0].dtype.itemsize
   along = [r if distance(x, r, piece) < distance(x, summed, piece) else summed for x, r in zip(pair, sides)]
   loads = [[u for u in x.toposort() if u.op is Ops.LOAD] for x in pair]
-  found = [not all(is_plain(u, r) for u in own) and at_once(x, Side((r,)), part_of(size_of(r), piece), aligned) == 1
+  found = [not all(is_plain(u, r) for u in own)
+           and at_once(x, ProductRange((r,)), part_of(size_of(r), piece), aligned) == 1
            for x, r, own in zip(pair, along, loads)]
   if not any(found): return size, size
   alone = [width_along(x, r, piece, aligned) == 1 and any(len(u.src) > 1 for u in own)

@@ -19,7 +19,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-class Term(NamedTuple):
+class ReusedValue(NamedTuple):
   """A value in a reduction's body that the kernel needs again.
 
   `range`: the reduction's. `uses`: ranges, and the value by each, its own included.
@@ -31,7 +31,7 @@ class Term(NamedTuple):
   @property
   def bytes(self) -> int: return size_of(self.range) * self.value.dtype.itemsize
 
-def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
+def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[ReusedValue]:
   """Return the values worth keeping of the reductions over this range alone, in a kernel of these nodes.
 
   These are the largest values that compute a function (an exponential, say), since storing and loading cost less.
@@ -40,7 +40,7 @@ def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
   worth = _functions_of(nodes, r)
   if not worth: return []
   moved = [(p, _moved(nodes, r, p)) for p in nodes if p.op is Ops.RANGE and p is not r and size_of(p) == size_of(r) > 0]
-  found: dict[UOp, Term] = {}
+  found: dict[UOp, ReusedValue] = {}
   seen: set[UOp] = set()
   while stack:
     u = stack.pop()
@@ -50,7 +50,7 @@ def kept_terms(nodes: dict[UOp, None], r: UOp) -> list[Term]:
     inner = any(is_reduce(q) for q in u.ranges if q is not r)
     again = () if inner else tuple([(p, other) for p, new in moved if (other := new[u]) is not None and other in nodes])
     if again and u.op in GroupOp.Elementwise and u.dtype not in (dtypes.weakint, dtypes.bool):
-      found[u] = Term(u, r, ((r, u), *again))
+      found[u] = ReusedValue(u, r, ((r, u), *again))
     else: stack += u.src
   return list(found.values())
 
@@ -99,7 +99,7 @@ def keep_terms(sink: UOp, opts: tuple[Opt, ...]) -> tuple[UOp, tuple[Opt, ...]]:
                   if n > 1]
   return sink, tuple(filling)
 
-def _kept(term: Term, fresh: int, array: int) -> UOp:
+def _kept(term: ReusedValue, fresh: int, array: int) -> UOp:
   """Return a local array after the loop that fills it. fresh: the id of its range."""
   k = UOp(Ops.RANGE, dtypes.weakint, term.range.src, (fresh, AxisType.STAGE))
   local = UOp(Ops.DEFINE_LOCAL, term.value.dtype, (), (array, size_of(k)))

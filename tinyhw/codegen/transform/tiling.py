@@ -18,8 +18,8 @@ of a range of the original kernel.
             distance of all lanes
     MATRIX  three of them: the innermost iterations of the ranges of rows, columns and the sum of a product are a tile
             of the matrix unit (matrix.py)
-    BOX     operands of the MATRIX whose sum has this range are copied to local memory by bulk tensor copies (boxes.py),
-            if both can be; its amount is 1
+    BOX     operands of the MATRIX whose sum has this range are copied to local memory by bulk tensor copies
+            (bulk_copies.py), if both can be; its amount is 1
 
 No gate is needed for any shape. Where the factor of an output range does not divide its size, the last step begins
 early enough to be whole, and computes some elements a second time. That is not allowed where the kernel reads the
@@ -86,7 +86,7 @@ def part_of(n: int, most: int) -> int:
   """Return the largest divisor of n that is no more than `most`, or 1."""
   return max([d for d in range(1, most + 1) if n % d == 0], default=1)
 
-class Part(NamedTuple):
+class RangePart(NamedTuple):
   """A part of a split range: its kind, its size, and the iterations of the range in one step of it."""
   kind: AxisType
   size: UOp
@@ -102,13 +102,13 @@ REDUCING = {AxisType.VECTOR: AxisType.VECTOR, AxisType.LOCAL: AxisType.LOCAL, Ax
 INNERMOST_FIRST = ((AxisType.VECTOR, OptOps.VECTOR), (AxisType.UPCAST, OptOps.MATRIX), (AxisType.UPCAST, OptOps.UPCAST),
                    (AxisType.LOCAL, OptOps.LOCAL), (AxisType.UPCAST, OptOps.APART), (AxisType.LOOP, OptOps.BLOCK))
 
-def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
+def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[RangePart]:
   """Return the parts of a range under its opts, outermost first.
 
   Where the amounts' product does not divide the size, the last step overlaps. columns: whether these are the columns of
   a MATRIX, which are lanes.
   """
-  parts: list[Part] = []
+  parts: list[RangePart] = []
   stride = 1
   for kind, wanted in INNERMOST_FIRST:
     if columns and wanted is OptOps.MATRIX: kind = AxisType.LOCAL
@@ -116,13 +116,13 @@ def split(r: UOp, opts: list[Opt], columns: bool = False) -> list[Part]:
       if opt.op is not wanted: continue
       amount = min(opt.amount, -(-size_of(r) // stride))   # more iterations than the range has would be outside of it
       if amount == 1: continue
-      parts.append(Part(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
+      parts.append(RangePart(REDUCING[kind] if is_reduce(r) else kind, number(amount), stride))
       stride *= amount
   size = r.src[0]
   rest = size if stride == 1 else number(-(-size.arg // stride))
   if not (rest.op is Ops.CONST and rest.arg == 1):
     grid = any(opt.op is OptOps.GRID for opt in opts)
-    parts.append(Part(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
+    parts.append(RangePart(AxisType.GLOBAL if grid else r.arg[1], rest, stride))
   return parts[::-1]
 
 def apply(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) -> UOp:
@@ -140,8 +140,8 @@ def apply_pieces(sink: UOp, opts: tuple[Opt, ...], order: tuple[int, ...] = ()) 
   rank = {axis: k for k, axis in enumerate(order)}
   grid = {o.axis: k for k, o in enumerate(opts) if o.op is OptOps.GRID} if not order else {}
   columns = [o.axis for o in opts if o.op is OptOps.MATRIX][1:2]
-  parts: list[tuple[tuple[int, bool, int, int], UOp, Part]] = []
-  first_part: dict[UOp, Part] = {}
+  parts: list[tuple[tuple[int, bool, int, int], UOp, RangePart]] = []
+  first_part: dict[UOp, RangePart] = {}
   for r in ranges:
     mine = split(r, [o for o in opts if o.axis == r.arg[0] and o.op not in OF_BUFFERS], r.arg[0] in columns)
     if mine: first_part[r] = mine[0]

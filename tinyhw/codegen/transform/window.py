@@ -14,7 +14,7 @@ smallest strides.
 """
 from __future__ import annotations
 
-from tinyhw.codegen.kernel.access import Access, access_of
+from tinyhw.codegen.kernel.access import StridedAccess, access_of
 from tinyhw.codegen.kernel.affine import linear, make, number
 from tinyhw.codegen.kernel.grid import ranges_of
 from tinyhw.codegen.transform.stage import next_array
@@ -24,7 +24,7 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import AxisType, GroupOp, Ops
 from tinyhw.uop.ops import UOp
 
-class Pair(NamedTuple):
+class LoopPair(NamedTuple):
   """Loops of the output and of the reduction in an access as `output * step + inner * dilation`; one of both factors is
   1."""
   output: UOp
@@ -40,7 +40,7 @@ class Pair(NamedTuple):
 class Window(NamedTuple):
   """The window of a value: its pairs, smallest strides first, and the reduction's other loops that it depends on."""
   value: UOp
-  pairs: tuple[Pair, ...]
+  pairs: tuple[LoopPair, ...]
   loops: tuple[UOp, ...]
 
   def closing(self, most: int) -> Window:
@@ -79,7 +79,7 @@ def values_from(load: UOp, body: UOp) -> list[UOp]:
     if u.dtype is not dtypes.bool: found.append(u)
   return found
 
-def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
+def window_of(access: StridedAccess, body: UOp, outputs: tuple[UOp, ...], inner: tuple[UOp, ...]) -> Window | None:
   """Return the window that closes most output loops, of the largest such value; None where it would close none.
 
   inner: ranges of the reduction.
@@ -96,24 +96,24 @@ def window_of(access: Access, body: UOp, outputs: tuple[UOp, ...], inner: tuple[
   pairs.sort(key=lambda p: abs(access.strides[p.inner]))
   return Window(value, tuple(pairs), tuple(r for r in mine if all(r is not p.inner for p in pairs)))
 
-def _pairs(value: UOp, possible: list[Pair]) -> list[Pair]:
+def _pairs(value: UOp, possible: list[LoopPair]) -> list[LoopPair]:
   """Return the possible pairs, best first, that a value uses only by their sum. No loop is in two of them."""
-  pairs: list[Pair] = []
+  pairs: list[LoopPair] = []
   for pair in possible:
     if any(pair.output is p.output or pair.inner is p.inner for p in pairs): continue
     if _depends_on_sum(value, pair): pairs.append(pair)
   return pairs
 
-def pair_of(access: Access, output: UOp, inner: UOp) -> Pair | None:
+def pair_of(access: StridedAccess, output: UOp, inner: UOp) -> LoopPair | None:
   """Return the factors of both loops in the index, if their sum takes every value in between, and some more than once.
   """
   a, b = access.strides.get(output), access.strides.get(inner)
   if not a or not b or not size_of(output): return None
-  if a % b == 0 and 0 < a // b < size_of(inner): return Pair(output, inner, a // b, 1)
-  if b % a == 0 and 0 < b // a < size_of(output): return Pair(output, inner, 1, b // a)
+  if a % b == 0 and 0 < a // b < size_of(inner): return LoopPair(output, inner, a // b, 1)
+  if b % a == 0 and 0 < b // a < size_of(output): return LoopPair(output, inner, 1, b // a)
   return None
 
-def _depends_on_sum(value: UOp, pair: Pair) -> bool:
+def _depends_on_sum(value: UOp, pair: LoopPair) -> bool:
   """Is the value the same for all values of both loops that have one sum?
 
   It is if each index and each operand of a gate is linear in that sum.

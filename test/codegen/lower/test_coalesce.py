@@ -7,7 +7,7 @@ import pytest
 
 from test.codegen.kernels import axis, compare, count, data_for
 from test.codegen.plan.test_workgroup import F32, LANES, run
-from tinyhw.codegen.lower.runs import Run, fits, meaning_of, runs_of
+from tinyhw.codegen.lower.coalesce import CoalescedRun, fits, meaning_of, coalesced_runs
 from tinyhw.codegen.passes import lower
 from tinyhw.dtype import DType, dtypes
 from tinyhw.uop.enums import AxisType, Ops
@@ -39,18 +39,19 @@ def widths(program: Program) -> tuple[list[int], list[int]]:
                                                                      if u.op is Ops.STORE]
 
 def test_runs_are_powers_of_two_and_do_not_overlap() -> None:
-  assert runs_of(list(range(7)), 4, None, 16) == [Run(0, 4), Run(4, 2)]
-  assert runs_of([5, 6, 7, 9, 11, 12], 2, None, 16) == [Run(5, 2), Run(11, 2)]
-  assert runs_of([0, 1, 2, 3], 8, None, 16) == [Run(0, 2), Run(2, 2)]
-  assert runs_of([0, 2, 4], 4, None, 16) == [] and runs_of([0, 1], 8, None, 8) == []
+  assert coalesced_runs(list(range(7)), 4, None, 16) == [CoalescedRun(0, 4), CoalescedRun(4, 2)]
+  assert coalesced_runs([5, 6, 7, 9, 11, 12], 2, None, 16) == [CoalescedRun(5, 2), CoalescedRun(11, 2)]
+  assert coalesced_runs([0, 1, 2, 3], 8, None, 16) == [CoalescedRun(0, 2), CoalescedRun(2, 2)]
+  assert coalesced_runs([0, 2, 4], 4, None, 16) == [] and coalesced_runs([0, 1], 8, None, 8) == []
 
 def test_local_memory_wants_what_is_a_multiple_for_certain() -> None:
-  assert runs_of(list(range(8)), 2, 16, 16) == [Run(0, 8)] and runs_of(list(range(8)), 2, 8,
-                                                                       16) == [Run(0, 4), Run(4, 4)]
-  assert runs_of(list(range(1, 8)), 2, 16, 16) == [Run(2, 2), Run(4, 4)] and runs_of(list(range(8)), 2, 2, 16) == []
+  assert coalesced_runs(list(range(8)), 2, 16, 16) == [CoalescedRun(0, 8)] and coalesced_runs(list(range(8)), 2, 8,
+                                                                       16) == [CoalescedRun(0, 4), CoalescedRun(4, 4)]
+  assert coalesced_runs(list(range(1, 8)), 2, 16, 16) == [CoalescedRun(2, 2), CoalescedRun(4, 4)]
+  assert coalesced_runs(list(range(8)), 2, 2, 16) == []
   assert fits(8, 24, 8) and not fits(8, 24, 16) and not fits(4, 24, 8) and fits(2, None, 16)
   assert fits(32, 0, 16) and not fits(2, 0, 16), "an index without terms is as aligned as its constant"
-  assert runs_of([1, 2, 3, 4, 5], 4, 0, 16) == [Run(2, 2), Run(4, 2)]
+  assert coalesced_runs([1, 2, 3, 4, 5], 4, 0, 16) == [CoalescedRun(2, 2), CoalescedRun(4, 2)]
 
 @pytest.mark.parametrize("dtype, most", [(dtypes.float64, 2), (F32, 4), (dtypes.float16, 8), (dtypes.int8, 16)])
 def test_neighbours_are_one_access_of_16_bytes_at_most(dtype: DType, most: int) -> None:

@@ -17,7 +17,7 @@ from tinyhw.uop.ops import UOp
 
 weakint = dtypes.weakint
 
-class Side(NamedTuple):
+class ProductRange(NamedTuple):
   """One of the three ranges of a product under its opts, parts outermost first. The last part is in the unit's matrix.
   """
   parts: tuple[UOp, ...]
@@ -25,7 +25,7 @@ class Side(NamedTuple):
   @property
   def size(self) -> int: return math.prod(int(r.src[0].arg) for r in self.parts)
 
-class Tile(NamedTuple):
+class WorkgroupTile(NamedTuple):
   """The work of a workgroup between two barriers.
 
   `row`, `column`: parts of the result's rows and columns (waves, matrices of a wave, within a matrix).
@@ -33,9 +33,9 @@ class Tile(NamedTuple):
   `boxed`: both operands are copied as bulk tensor copies, if both are tensors.
   `aligned`: memory is accessed only at multiples of the access size.
   """
-  row: Side
-  column: Side
-  step: Side
+  row: ProductRange
+  column: ProductRange
+  step: ProductRange
   lanes: tuple[UOp, ...]
   boxed: bool = False
   aligned: bool = False
@@ -47,7 +47,7 @@ class Tile(NamedTuple):
   @property
   def steps(self) -> UOp: return self.step.parts[-1]
 
-def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> Tile | None:
+def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool = False) -> WorkgroupTile | None:
   """Return the tile that MATRIX opts made, if it still exists after peeling.
 
   pieces: the parts of each range. aligned: as in Tile.
@@ -57,11 +57,11 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
   parts = {r.arg[0]: list(p) for r, p in pieces.items() if r.arg[0] in axes and p}
   if len(parts) < 3: return None
   blocked = any(o.op is OptOps.BLOCK and o.axis == axes[2] for o in opts)
-  def side(axis: int, own: AxisType, *others: AxisType) -> Side:
+  def side(axis: int, own: AxisType, *others: AxisType) -> ProductRange:
     """Return the parts of these kinds; the unit's part (the innermost of its kind) is last."""
     found = [p for kind in others for p in parts[axis] if p.arg[1] is kind]
     last = [p for p in parts[axis] if p.arg[1] is own][-1:]
-    return Side((*(p for p in found if p not in last), *last))
+    return ProductRange((*(p for p in found if p not in last), *last))
   sides = (side(axes[0], AxisType.UPCAST, AxisType.LOCAL, AxisType.UPCAST),
            side(axes[1], AxisType.LOCAL, AxisType.LOCAL, AxisType.UPCAST),
            side(axes[2], AxisType.UNROLL, *([AxisType.REDUCE] if blocked else []), AxisType.UNROLL))
@@ -70,9 +70,9 @@ def tile_of(opts: tuple[Opt, ...], pieces: dict[UOp, list[UOp]], aligned: bool =
     return None
   if blocked:   # of the loops, only the innermost one is between two barriers
     loops = [p for p in sides[2].parts if p.arg[1] is AxisType.REDUCE]
-    sides = (*sides[:2], Side(tuple(p for p in sides[2].parts if p not in loops[:-1])))
+    sides = (*sides[:2], ProductRange(tuple(p for p in sides[2].parts if p not in loops[:-1])))
   lanes = sorted((p for ps in pieces.values() for p in ps if p.arg[1] is AxisType.LOCAL), key=lambda p: p.arg)
-  return Tile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
+  return WorkgroupTile(*sides, tuple(lanes), any(o.op is OptOps.BOX and o.axis == axes[2] for o in opts), aligned)
 
 def place(layout: Layout, axis: str, lane: UOp) -> UOp:
   """Return the row, column or step of the first element of a lane, as an index."""
@@ -90,7 +90,7 @@ def further(first: UOp, layout: Layout, axis: str, element: int) -> UOp:
 
 def times(u: UOp, factor: int) -> UOp: return make(Ops.MUL, weakint, (u, number(factor)))
 
-def position(digits: list[UOp], side: Side) -> UOp:
+def position(digits: list[UOp], side: ProductRange) -> UOp:
   """Return the number of a row, column or step within the tile, from its digits."""
   total = number(0)
   for digit, r in zip(digits, side.parts):

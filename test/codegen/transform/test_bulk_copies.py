@@ -8,7 +8,7 @@ from test.codegen.kernels import axis, compare, data_for
 from test.codegen.products import product
 from tinyhw.codegen.optimize import choose_all, optimize, with_few_ranges
 from tinyhw.codegen.passes import lower
-from tinyhw.codegen.transform.boxes import tensor_of
+from tinyhw.codegen.transform.bulk_copies import tensor_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.errors import CompileError

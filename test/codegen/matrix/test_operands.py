@@ -1,6 +1,6 @@
 """The parts of split ranges that are rows, columns and steps of a product, and their numbering."""
 from test.codegen.kernels import axis
-from tinyhw.codegen.matrix.sides import Side, further, place, position, tile_of
+from tinyhw.codegen.matrix.operands import ProductRange, further, place, position, tile_of
 from tinyhw.codegen.transform.tiling import Opt, OptOps
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
@@ -45,6 +45,6 @@ def test_numbers_of_lanes_and_elements() -> None:
       assert further(place(unit.c, name, lane), unit.c, name, element).arg == unit.c.place(name, 3, element)
 
 def test_positions_are_numbers_of_digits() -> None:
-  side = Side(tuple(parts(1, (3, "LOCAL"), (5, "UPCAST"), (4, "UPCAST"))))
+  side = ProductRange(tuple(parts(1, (3, "LOCAL"), (5, "UPCAST"), (4, "UPCAST"))))
   found = position([UOp.const(dtypes.weakint, k) for k in (2, 4, 3)], side)
   assert found.op is Ops.CONST and found.arg == (2 * 5 + 4) * 4 + 3 == side.size - 1

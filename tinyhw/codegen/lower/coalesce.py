@@ -25,12 +25,12 @@ from tinyhw.named_tuple import NamedTuple
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp
 
-class Run(NamedTuple):
+class CoalescedRun(NamedTuple):
   """The elements first, first + 1, …, relative to the common part of their accesses."""
   first: int
   size: int
 
-class Access(NamedTuple):
+class ElementAccess(NamedTuple):
   """One access of a possible run.
 
   common: the part that all accesses of a run share. at: the constant of the index.
@@ -44,7 +44,7 @@ class Access(NamedTuple):
 # of an index without its last constant: the terms, the rest of the constant, the common factor of the terms
 Sums = dict[UOp, tuple[frozenset[tuple[UOp, int]], int, int]]
 
-def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> Access | None:
+def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -> ElementAccess | None:
   """Return the access of a LOAD or STORE of one element; None if it cannot be part of a run.
 
   sums: known sums, which copies of a body share. aligned: all memory requires multiples, not only local memory.
@@ -63,7 +63,7 @@ def access_of(u: UOp, sums: Sums, aligned: bool = False, truths: bool = False) -
   gate = gate_of(u)
   if gate is not None: rest = (meaning_of(gate), *rest[1:])
   step = factor * value.dtype.itemsize if aligned or is_local(buffer) else None
-  return Access((buffer, shared, *rest), more + last, step)
+  return ElementAccess((buffer, shared, *rest), more + last, step)
 
 def meaning_of(gate: UOp) -> object:
   """Return a form in which equal gates are the same object: `8*i + 3 < 40` is `i < 5`."""
@@ -76,16 +76,16 @@ def meaning_of(gate: UOp) -> object:
 def is_local(buffer: UOp) -> bool:
   return buffer.op is Ops.DEFINE_LOCAL or buffer.op is Ops.AFTER and buffer.src[0].op is Ops.DEFINE_LOCAL
 
-def runs_of(places: list[int], itemsize: int, step: int | None, most: int) -> list[Run]:
+def coalesced_runs(places: list[int], itemsize: int, step: int | None, most: int) -> list[CoalescedRun]:
   """Return disjoint runs of at least two of the elements, each of at most `most` bytes."""
-  found: list[Run] = []
+  found: list[CoalescedRun] = []
   known = set(places)
   for at in sorted(known):
     if found and at < found[-1].first + found[-1].size: continue
     size = 1 << max(most // itemsize, 1).bit_length() - 1
     while size > 1 and not (all(at + k in known for k in range(size)) and fits(at * itemsize, step, size * itemsize)):
       size //= 2
-    if size > 1: found.append(Run(at, size))
+    if size > 1: found.append(CoalescedRun(at, size))
   return found
 
 def fits(offset: int, step: int | None, size: int) -> bool:
@@ -93,7 +93,7 @@ def fits(offset: int, step: int | None, size: int) -> bool:
   """
   return step is None or offset % size == step % size == 0
 
-class Walk:
+class Coalescer:
   """The state: `new[u]`, and for each load of a run the run and its access."""
 
   def __init__(self, order: list[UOp], capabilities: Capabilities):
@@ -101,17 +101,17 @@ class Walk:
     self.kinds = capabilities.aligned, capabilities.truths
     self.converts = functools.partial(capabilities.supports, Ops.CAST)
     self.new: dict[UOp, UOp] = {}
-    self.loads: dict[UOp, tuple[Run, Access]] = {}
-    self.wide: dict[tuple[Run, tuple[object, ...], DType], UOp] = {}
+    self.loads: dict[UOp, tuple[CoalescedRun, ElementAccess]] = {}
+    self.wide: dict[tuple[CoalescedRun, tuple[object, ...], DType], UOp] = {}
     self.sums: Sums = {}
-    together: dict[tuple[tuple[object, ...], DType], dict[UOp, Access]] = {}
+    together: dict[tuple[tuple[object, ...], DType], dict[UOp, ElementAccess]] = {}
     for u in order:
       access = access_of(u, self.sums, *self.kinds) if u.op is Ops.LOAD else None
       if access is not None: together.setdefault((access.common, u.dtype), {})[u] = access
     for (_, dtype), loads in together.items():
       if len(loads) < 2: continue
       accesses = list(loads.values())
-      for run in runs_of([a.at for a in accesses], dtype.itemsize, accesses[0].step, most):
+      for run in coalesced_runs([a.at for a in accesses], dtype.itemsize, accesses[0].step, most):
         self.loads.update((u, (run, a)) for u, a in loads.items() if 0 <= a.at - run.first < run.size)
 
   def visit(self, u: UOp) -> None:
@@ -143,7 +143,7 @@ class Walk:
       steps[access.common] = access.step
     wide: dict[UOp, UOp | None] = {}
     for (common, dtype), stores in together.items():
-      for run in runs_of(list(stores), dtype.itemsize, steps[common], self.most) if len(stores) > 1 else ():
+      for run in coalesced_runs(list(stores), dtype.itemsize, steps[common], self.most) if len(stores) > 1 else ():
         members = [stores[run.first + k] for k in range(run.size)]
         first = members[0]
         value = whole(tuple([s.src[1] for s in members]), self.converts)
@@ -174,11 +174,11 @@ def whole(values: tuple[UOp, ...], converts: Callable[[DType], bool]) -> UOp:
     return UOp(Ops.VECTORIZE, dtype, values)
   return source if source.dtype is dtype else UOp(Ops.GEP, dtype, (source,), first)
 
-def widen_runs(sink: UOp, capabilities: Capabilities) -> UOp:
+def coalesce(sink: UOp, capabilities: Capabilities) -> UOp:
   """Return sink with its runs of loads and stores as wide ones."""
   if not capabilities.lanes or capabilities.vector_bytes < 2: return sink
   order = list(sink.toposort())
-  walk = Walk(order, capabilities)
+  walk = Coalescer(order, capabilities)
   for u in order: walk.visit(u)
   trace.hand_on(walk.new)
   return walk.new[sink]

@@ -2,7 +2,7 @@
 import pytest
 
 from test.codegen.kernels import axis
-from tinyhw.codegen.kernel.widths import gate_width, width_along
+from tinyhw.codegen.kernel.vector_width import gate_width, width_along
 from tinyhw.dtype import dtypes
 from tinyhw.uop.enums import Ops
 from tinyhw.uop.ops import UOp

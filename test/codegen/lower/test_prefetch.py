@@ -6,7 +6,7 @@ import pytest
 
 from test.codegen.kernels import axis, compare, data_for
 from test.codegen.products import product
-from tinyhw.codegen.lower.fetch import STAGES
+from tinyhw.codegen.lower.prefetch import STAGES
 from tinyhw.codegen.optimize import optimize
 from tinyhw.codegen.passes import lower
 from tinyhw.codegen.transform.tiling import Opt, OptOps
@@ -41,7 +41,7 @@ def same(kernel: UOp, program: Program) -> None:
   expected, found = ({slot: list(values) for slot, values in data.items()} for _ in range(2))
   evaluate(kernel, expected)
   evaluate(program, found)
-  compare("fetch", expected, found, 0.0)
+  compare("prefetch", expected, found, 0.0)
 
 @pytest.mark.parametrize("transposed", (False, True))
 def test_a_product(transposed: bool) -> None:

@@ -33,7 +33,7 @@ def weights(parts: Sequence[UOp]) -> Weights:
   for r in reversed(parts): found[r], weight = weight, weight * size_of(r)
   return found
 
-class Tensor(NamedTuple):
+class OperandTensor(NamedTuple):
   """An operand as a tensor.
 
   `first`: its coordinates where both positions are 0, along and line. `dims`: its sizes. `stride`: of lines.
@@ -64,7 +64,7 @@ class Coordinate(NamedTuple):
     for r, weight in self.position.items(): whole[r] = whole.get(r, 0) + weight
     return gate.src[1].arg - constant + self.constant if terms == whole else None
 
-def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
+def tensor_of(x: UOp, along: Weights, line: Weights) -> OperandTensor | None:
   """Return the tensor of an operand. along, line: positions, as sums of ranges of known sizes. A line has whole pieces.
   """
   if x.op is not Ops.LOAD or x.src[0].src[0].op is not Ops.PARAM: return None
@@ -87,7 +87,7 @@ def tensor_of(x: UOp, along: Weights, line: Weights) -> Tensor | None:
     dims = ends_of(x_axis, y_axis, gate)
     if dims is not None: break
   if dims is None or dims[0] > stride or dims[1] > MOST or dims[0] + stride * (dims[1] - 1) > buffer.arg[1]: return None
-  return Tensor(buffer, stride, (x_axis.first, y_axis.first), dims)
+  return OperandTensor(buffer, stride, (x_axis.first, y_axis.first), dims)
 
 def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] | None:
   """Return the end of a tensor; None where coordinates are negative, or where a gate limits something else."""
@@ -98,7 +98,7 @@ def ends_of(x: Coordinate, y: Coordinate, gate: UOp | None) -> tuple[int, int] |
   cut = y.limit(gate)
   return None if cut is None else (x.end, min(cut, y.end))
 
-def boxes_of(tensor: Tensor, length: int, lines: int) -> list[UOp]:
+def boxes_of(tensor: OperandTensor, length: int, lines: int) -> list[UOp]:
   """Return the BOXes, one for each panel, of an operand with this many elements along its lines."""
   element = tensor.buffer.dtype
   line = LINE_BYTES // element.itemsize

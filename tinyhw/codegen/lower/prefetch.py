@@ -22,8 +22,8 @@ stores zeros elsewhere. Elements that are too small for a copy are carried by th
 two iterations before their use. They are stored one iteration before it, after the products, which wait for all loads.
 The last iteration stores once more, to an array without a reader.
 
-Arrays that are filled with BOXes (boxes.py) have a signal each. A filling is the next phase of its signal. Iteration i
-waits for phase i // stages of signal i % stages instead of a group.
+Arrays that are filled with BOXes (bulk_copies.py) have a signal each. A filling is the next phase of its signal.
+Iteration i waits for phase i // stages of signal i % stages instead of a group.
 
 Input and output are the uops of a Program, in order; they compute the same. Cost: a few walks for each such loop.
 """
@@ -65,7 +65,7 @@ class Fill(NamedTuple):
     """Return the number of elements that are copied."""
     return int(self.place.arg.count) if self.place.op is Ops.BOX else self.store.src[1].dtype.count
 
-def fetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
+def prefetch(uops: list[UOp], written: frozenset[int], capabilities: Capabilities) -> list[UOp]:
   """Return the uops with local memory filled ahead of time. written: slots of buffers.
 
   Raises CompileError for boxes that cannot be copied ahead.
